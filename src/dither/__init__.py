@@ -1,0 +1,84 @@
+"""dither: private answers to statistical questions, with noise fitted to the data at hand.
+
+>>> import dither as dt
+>>> release = dt.median([21, 35, 40, 44, 58] * 100, bounds=(0, 120), epsilon=1.0)
+>>> 0 <= release.value <= 120
+True
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dither import inspect as inspect
+    from dither.calibration.inverse import Inverse as Inverse
+    from dither.calibration.smooth import Smooth as Smooth
+    from dither.calibration.worst_case import WorstCase as WorstCase
+    from dither.errors import BudgetExceeded as BudgetExceeded
+    from dither.errors import DitherError as DitherError
+    from dither.errors import InvalidArgument as InvalidArgument
+    from dither.errors import InvalidData as InvalidData
+    from dither.errors import NotApplicable as NotApplicable
+    from dither.errors import NotProved as NotProved
+    from dither.functions import maximum as maximum
+    from dither.functions import median as median
+    from dither.functions import minimum as minimum
+    from dither.functions import quantile as quantile
+    from dither.noise.gaussian import Gaussian as Gaussian
+    from dither.noise.heavy_tails import Cauchy as Cauchy
+    from dither.noise.heavy_tails import PowerLaw as PowerLaw
+    from dither.noise.heavy_tails import Student as Student
+    from dither.noise.laplace import Laplace as Laplace
+    from dither.privacy import Budget as Budget
+    from dither.privacy import Loss as Loss
+    from dither.privacy import Neighbours as Neighbours
+    from dither.queries.order import Maximum as Maximum
+    from dither.queries.order import Median as Median
+    from dither.queries.order import Minimum as Minimum
+    from dither.queries.order import OrderStatistic as OrderStatistic
+    from dither.queries.order import Quantile as Quantile
+    from dither.release import Release as Release
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "functions": ("maximum", "median", "minimum", "quantile"),
+    "queries.order": ("Maximum", "Median", "Minimum", "OrderStatistic", "Quantile"),
+    "calibration.worst_case": ("WorstCase",),
+    "calibration.smooth": ("Smooth",),
+    "calibration.inverse": ("Inverse",),
+    "noise.heavy_tails": ("Cauchy", "PowerLaw", "Student"),
+    "noise.laplace": ("Laplace",),
+    "noise.gaussian": ("Gaussian",),
+    "privacy": ("Budget", "Loss", "Neighbours"),
+    "release": ("Release",),
+    "errors": (
+        "BudgetExceeded",
+        "DitherError",
+        "InvalidArgument",
+        "InvalidData",
+        "NotApplicable",
+        "NotProved",
+    ),
+}
+_HOME_OF = {name: f"dither.{home}" for home, names in _HOMES.items() for name in names}
+
+__all__ = sorted([*_HOME_OF, "inspect", "__version__"])  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name when it is first used, so that ``import dither`` is quick."""
+    if name == "inspect":
+        return importlib.import_module("dither.inspect")
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module 'dither' has no attribute {name!r}")
+    value = getattr(importlib.import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

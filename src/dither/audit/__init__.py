@@ -1,0 +1,1 @@
+"""Attacks and proofs that anyone can run against what ships."""

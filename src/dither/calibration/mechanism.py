@@ -1,0 +1,78 @@
+"""What a calibration makes: a mechanism, built and proved from public facts, then run once on private data.
+
+Between the two lies the charge.  ``prepare`` may refuse, for public reasons; ``run`` may not.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from dither.errors import NotApplicable
+from dither.noise.law import Law
+from dither.privacy import Loss, fraction_of_unit
+from dither.queries.statistic import Statistic
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What leaves a mechanism: private no longer.  Numbers are whole grid steps."""
+
+    answer: int | None
+    interval: tuple[int, int] | None = None
+
+    @property
+    def refused(self) -> bool:
+        """True if the mechanism declined to answer; that is a result, and it is paid for."""
+        return self.answer is None
+
+
+@dataclass(frozen=True)
+class Ask:
+    """The public part of a question: the statistic, its price, the noise wanted and the error bar."""
+
+    statistic: Statistic
+    loss: Loss
+    noise: Law | None = None
+    """None: the calibration's own choice."""
+    confidence: Fraction | None = None
+    """None: no error bar."""
+
+    def __post_init__(self) -> None:
+        if self.confidence is not None:
+            fraction_of_unit("confidence", self.confidence)
+
+
+class Mechanism(ABC):
+    """A private algorithm ready to run."""
+
+    statistic: Statistic
+    loss: Loss
+    noise_name: str
+
+    @abstractmethod
+    def run(self, data: Any) -> Outcome:
+        """Read the private data and answer.  Raises nothing that depends on them."""
+
+
+class Calibration(ABC):
+    """A manner of fitting noise."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def prepare(self, ask: Ask) -> Mechanism:
+        """The mechanism for a question, from public facts alone."""
+
+
+def only_noises(calibration: str, noise: Law | None, *names: str) -> None:
+    """Refuse a noise that this calibration cannot use."""
+    if noise is not None and noise.name not in names:
+        raise NotApplicable(
+            "noise",
+            noise.name,
+            f"calibration {calibration!r} does not use it",
+            ", ".join(names) or "noise='auto'",
+        )

@@ -1,0 +1,124 @@
+"""One column of records on a public grid, and the public facts that may be told about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.data.grid import Grid
+from dither.errors import InvalidArgument, InvalidData
+from dither.reals import exact
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What is public about an array: how many records it has, and whether its type is whole numbers."""
+
+    records: int
+    whole: bool
+
+
+class Column:
+    """Private: the records of one column, as whole numbers of grid steps."""
+
+    __slots__ = ("_ordered", "_values", "grid")
+
+    def __init__(self, values: NDArray[np.int64], grid: Grid, *, ordered: bool = False) -> None:
+        self.grid = grid
+        self._values = values
+        self._ordered: NDArray[np.int64] | None = values if ordered else None
+
+    def __repr__(self) -> str:
+        return "Column(<private>)"
+
+    @property
+    def records(self) -> int:
+        """The (public) number of records."""
+        return len(self._values)
+
+    @property
+    def values(self) -> NDArray[np.int64]:
+        """The records, in no particular order."""
+        return self._values
+
+    def ranks(self, first: int, last: int) -> NDArray[np.int64]:
+        """The order statistics of ranks first..last (from 1); the bounds stand in below 1 and above n."""
+        low, high = self.grid.ends
+        inside = self._sorted()[max(first - 1, 0) : max(last, 0)]
+        before = max(0, min(last, 0) - first + 1)
+        after = max(0, last - max(self.records, first - 1))
+        if not before and not after:
+            return inside
+        return np.concatenate([np.full(before, low), inside, np.full(after, high)]).astype(np.int64)
+
+    def at_most(self, points: Sequence[int]) -> list[int]:
+        """How many records lie at or below each grid point."""
+        counts: list[int] = np.searchsorted(self._sorted(), np.asarray(points), side="right").tolist()
+        return counts
+
+    def _sorted(self) -> NDArray[np.int64]:
+        if self._ordered is None:
+            self._ordered = np.sort(self._values)
+        return self._ordered
+
+
+def shape_of(data: object, argument: str = "data") -> Shape:
+    """The public facts of a one-dimensional numeric array; looks at its type and length only."""
+    array = as_array(data, argument)
+    return Shape(len(array), bool(np.issubdtype(array.dtype, np.integer)) or array.dtype == np.bool_)
+
+
+def as_array(data: object, argument: str = "data") -> NDArray[Any]:
+    """A one-dimensional numeric array, or an error that shows no entry of it."""
+    if hasattr(data, "to_numpy"):
+        data = data.to_numpy()
+    if not isinstance(data, np.ndarray):
+        if not isinstance(data, Sequence) or isinstance(data, (str, bytes)):
+            raise InvalidArgument(argument, data, "a one-dimensional array or sequence of numbers is accepted")
+        data = _array_of(data, argument)
+    array: NDArray[Any] = data
+    if array.dtype == object:
+        array = _array_of(array, argument)
+    if array.ndim != 1:
+        raise InvalidArgument(argument, data, f"one dimension is accepted, not {array.ndim}")
+    if not (np.issubdtype(array.dtype, np.number) or array.dtype == np.bool_) or np.iscomplexobj(array):
+        raise InvalidArgument(argument, data, f"numbers are accepted, not the type {array.dtype}")
+    if len(array) == 0:
+        raise InvalidArgument(argument, data, "at least one record is accepted")
+    return array
+
+
+def _array_of(data: Any, argument: str) -> NDArray[Any]:
+    try:
+        array = np.asarray(data)
+        return array.astype(np.float64) if array.dtype == object else array
+    except (TypeError, ValueError, OverflowError):
+        # The cause would quote a record.
+        raise InvalidData(f"{argument}: not every record is a number; nothing was charged") from None
+
+
+def missing_steps(nulls: object, grid: Grid) -> int:
+    """The grid point that a missing value counts as: a number, "lower" or "upper" (the default is "lower")."""
+    low, high = grid.ends
+    if nulls is None or nulls == "lower":
+        return low
+    if nulls == "upper":
+        return high
+    if isinstance(nulls, str):
+        raise InvalidArgument("nulls", nulls, '"lower", "upper" or a number within the bounds is accepted')
+    steps = round(exact(nulls, "nulls") / grid.step)
+    if not low <= steps <= high:
+        raise InvalidArgument("nulls", nulls, '"lower", "upper" or a number within the bounds is accepted')
+    return steps
+
+
+def read_column(data: object, grid: Grid, nulls: object = None) -> Column:
+    """Clamp and round every record to the grid; missing values become the declared public one."""
+    array = as_array(data)
+    if array.dtype == np.bool_:
+        array = array.astype(np.int64)
+    return Column(grid.quantise(array, missing_steps(nulls, grid)), grid)

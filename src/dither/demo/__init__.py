@@ -1,0 +1,1 @@
+"""Data that the project generates itself, and a tour over it."""

@@ -1,0 +1,81 @@
+"""Every error dither raises on purpose.
+
+Messages carry public facts only: the argument, the value that was given, what is accepted, and whether
+anything was read or charged.  Private values never appear in an exception.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class DitherError(Exception):
+    """Base of all errors raised on purpose; ``code`` is stable and safe to match on."""
+
+    code: ClassVar[str] = "error"
+    status: ClassVar[int] = 500
+
+
+class InvalidArgument(DitherError, ValueError):
+    """An argument that cannot be used; found before anything was read or charged."""
+
+    code = "invalid-argument"
+    status = 422
+
+    def __init__(self, argument: str, given: object, accepted: str) -> None:
+        super().__init__(f"{argument}={_shown(given)}: {accepted}; nothing was read, nothing was charged")
+        self.argument = argument
+        self.given = given
+        self.accepted = accepted
+
+
+class NotApplicable(DitherError, ValueError):
+    """A calibration, noise or option that does not apply to this query; names what does."""
+
+    code = "not-applicable"
+    status = 422
+
+    def __init__(self, argument: str, given: object, reason: str, applicable: str) -> None:
+        super().__init__(
+            f"{argument}={_shown(given)}: {reason}; applicable here: {applicable}; "
+            "nothing was read, nothing was charged"
+        )
+        self.argument = argument
+        self.given = given
+        self.applicable = applicable
+
+
+class InvalidData(DitherError, ValueError):
+    """Data that break the declared schema.  The message never contains a record or a count of records."""
+
+    code = "invalid-data"
+    status = 422
+
+
+class NotProved(DitherError, ArithmeticError):
+    """A privacy condition that could not be proved; the mechanism refuses to be built."""
+
+    code = "not-proved"
+
+
+class BudgetExceeded(DitherError):
+    """The price of a release does not fit into what is left."""
+
+    code = "budget-exceeded"
+    status = 403
+
+    def __init__(self, *, dataset: str, asked: object, left: object) -> None:
+        super().__init__(
+            f"dataset {dataset!r} has {left} left, this release costs {asked}; nothing was read, nothing was charged"
+        )
+
+
+def _shown(value: object) -> str:
+    """A short repr; arrays and tables are named by their type, because their entries may be private."""
+    if value is None or isinstance(value, (str, int, float, bool, tuple, list)) or hasattr(value, "as_tuple"):
+        text = repr(value)
+        return text if len(text) <= 80 else text[:77] + "..."
+    numerator = getattr(value, "numerator", None)
+    if isinstance(numerator, int):
+        return str(value)
+    return f"<{type(value).__name__}>"

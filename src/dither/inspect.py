@@ -1,0 +1,59 @@
+"""Diagnostics for the data owner.  NOT private: true values and scales.  Never reachable from a server."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from dither.data.column import shape_of
+from dither.errors import InvalidArgument
+from dither.noise.law import Constants, Point
+from dither.planner import named_noise
+from dither.privacy import Loss
+from dither.queries.order import OrderStatistic
+from dither.queries.statistic import Algorithm
+from dither.reals import exact
+
+
+def value(query: OrderStatistic, data: Any) -> int | float:
+    """The true value on the query's grid."""
+    shape = shape_of(data)
+    statistic = query.resolve(shape)
+    return statistic.answers.value(statistic.value(query.read(data, shape)))
+
+
+def ladder(query: OrderStatistic, data: Any, *, rungs: int = 10) -> list[float]:
+    """The first rungs of the ladder, in the data's own units."""
+    shape = shape_of(data)
+    statistic = query.resolve(shape)
+    climbed = statistic.ladder(query.read(data, shape)).rungs(0, rungs)
+    return [float(statistic.answers.step * int(rung)) for rung in climbed]
+
+
+def smooth(query: OrderStatistic, data: Any, *, beta: Any, algorithm: Algorithm = "exact") -> float:
+    """The beta-smooth sensitivity, in the data's own units."""
+    shape = shape_of(data)
+    statistic = query.resolve(shape)
+    bound: Fraction = statistic.ladder(query.read(data, shape), algorithm).smooth(exact(beta, "beta"))
+    return float(statistic.answers.step * bound)
+
+
+def admissible(
+    noise: Any,
+    *,
+    epsilon: Any,
+    delta: Any = 0.0,
+    beta: Any = None,
+    dimension: int = 1,
+    constants: Constants = "exact",
+) -> Point:
+    """The point (alpha, beta) in use for a noise and a price, and what its proof rests on.
+
+    >>> admissible("power_law", epsilon=1.0).error_factor < 6.3
+    True
+    """
+    law = named_noise(noise)
+    if law is None:
+        raise InvalidArgument("noise", noise, "the name of a noise or a noise object is accepted")
+    smoothness = None if beta is None else exact(beta, "beta")
+    return law.point(Loss.asked(epsilon, delta), beta=smoothness, dimension=dimension, constants=constants)

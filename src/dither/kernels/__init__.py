@@ -1,0 +1,1 @@
+"""Array code: no privacy, no input or output, no state."""

@@ -1,0 +1,124 @@
+"""The ladder: how fast the local sensitivity of a query can grow as records change.
+
+Rungs ``U_0 <= U_1 <= ... <= cap`` with two axioms, for all neighbours x and y:
+
+1. ``U_0(x)`` is at least the local sensitivity at x;
+2. ``U_k(x) <= U_{k+1}(y)``.
+
+Everything that fits noise to the data follows from these (NRS11 Def. 3.1, Claims 3.2 and 3.3): the smooth
+bound, the margin of propose-test-release, the rungs of the ladder mechanism.  Rungs are whole numbers of the
+query's grid steps, and private.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.errors import InvalidArgument
+from dither.kernels.order import decay
+
+Rungs = NDArray[Any]
+"""Non-decreasing whole numbers: int64, or Python integers (dtype object) where they are large."""
+
+SLACK = Fraction(1, 1 << 40)
+"""Part of beta that pays for computing the smooth bound in floats (docs/proofs/smooth.md, section 3)."""
+LEAST_BETA = Fraction(1, 1 << 28)
+_INFLATION = 1.0 + 2.0**-43
+
+
+class Ladder:
+    """Rungs given by a function of a range of indices, up to a public cap."""
+
+    def __init__(self, rungs: Callable[[int, int], Rungs], cap: int, *, top: int | None = None) -> None:
+        """``rungs(start, stop)`` gives U_start .. U_{stop-1}; from index ``top`` on all rungs are the cap."""
+        self._rungs = rungs
+        self.cap = cap
+        self.top = top
+
+    def __repr__(self) -> str:
+        return "Ladder(<private>)"
+
+    def rungs(self, start: int, stop: int) -> Rungs:
+        """U_start .. U_{stop-1}."""
+        if self.top is None or stop <= self.top:
+            return self._rungs(start, stop)
+        explicit = self._rungs(start, max(self.top, start)) if start < self.top else np.zeros(0, dtype=np.int64)
+        kind = object if self.cap >= 1 << 62 else explicit.dtype
+        return np.concatenate([explicit.astype(kind), np.full(stop - start - len(explicit), self.cap, dtype=kind)])
+
+    def __getitem__(self, k: int) -> int:
+        return int(self.rungs(k, k + 1)[0])
+
+    def smooth(self, beta: Fraction) -> Fraction:
+        """A beta-smooth upper bound on the local sensitivity: ``max_k e^{-beta k} U_k``, rounded up.
+
+        Stops exactly: once ``cap e^{-beta k}`` is below the running maximum no later rung matters.
+        """
+        rate = usable_rate(beta)
+        best, start, stop = 0.0, 0, 32
+        while True:
+            weights = decay(rate, stop)
+            best = max(best, float(np.max(self.rungs(start, stop).astype(np.float64) * weights[start:stop])))
+            if self.cap * weights[-1] * math.exp(-rate) * (1.0 + 2.0**-40) <= best:
+                return rounded_up(best)
+            if self.top is not None and stop > self.top:
+                return rounded_up(max(best, self.cap * float(decay(rate, self.top + 1)[-1])))
+            start, stop = stop, 2 * stop
+
+    def margin(self, bound: int) -> int:
+        """``min {k : U_k > bound}``: how many records must change before the sensitivity can exceed ``bound``.
+
+        1-Lipschitz between neighbours (axiom 2).  ``bound`` must be below the cap.
+        """
+        if not bound < self.cap:
+            raise InvalidArgument("bound", bound, f"a bound below the cap {self.cap} is accepted")
+        start, stop = 0, 32
+        while True:
+            above = np.flatnonzero(self.rungs(start, stop) > bound)
+            if above.size:
+                return start + int(above[0])
+            start, stop = stop, 2 * stop
+
+    def truncated(self, at: int) -> Ladder:
+        """The ladder with every rung from index ``at`` on replaced by the cap (NRS11 Claim 3.2)."""
+        if at < 0:
+            raise InvalidArgument("at", at, "a rung of at least 0 is accepted")
+        return Ladder(self.rungs, self.cap, top=at if self.top is None else min(at, self.top))
+
+    def stepped(self, size: int, diameter: int | None = None) -> Ladder:
+        """The ladder for neighbours that differ in up to ``size`` records: ``V_k = sum_{i<s} U_{sk+i}``.
+
+        Each of the s steps between such neighbours moves the value by a rung, so the cap is s times the cap,
+        or the diameter of the query's range if that is smaller.
+        """
+        if size < 1:
+            raise InvalidArgument("size", size, "a step of at least 1 record is accepted")
+        if size == 1:
+            return self
+        cap = size * self.cap if diameter is None else min(size * self.cap, diameter)
+
+        def rungs(start: int, stop: int) -> Rungs:
+            fine = self.rungs(size * start, size * stop)
+            if self.cap >= 1 << 62 // size:
+                fine = fine.astype(object)
+            return np.asarray(np.minimum(fine.reshape(stop - start, size).sum(axis=1), cap))
+
+        return Ladder(rungs, cap, top=None if self.top is None else -(-self.top // size))
+
+
+def usable_rate(beta: Fraction) -> float:
+    """The rate to compute with so that the inflated float result is beta-smooth."""
+    if beta < LEAST_BETA:
+        raise InvalidArgument("beta", float(beta), f"a smoothness of at least {float(LEAST_BETA):.3g} is accepted")
+    return math.nextafter(float(beta - SLACK), 0.0)
+
+
+def rounded_up(best: float) -> Fraction:
+    """A float result, inflated beyond its own error, as an exact number."""
+    return Fraction(best * _INFLATION)

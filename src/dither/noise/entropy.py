@@ -1,0 +1,89 @@
+"""Fresh cryptographic bits, and tapes of them that can be read further and further.
+
+A draw never asks for *another* random number when its first bits do not decide the answer: it reads more
+bits of the *same* number.  Redrawing would bias the result and would make the number of draws depend on
+the secret scale.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.reals import Ball, ball_of_bits
+
+Source: TypeAlias = Callable[[int], bytes]
+"""Returns the given number of fresh, uniform, independent bytes."""
+
+system: Source = os.urandom
+
+
+class Tape:
+    """Uniform reals in (0, 1), each known to a number of bits that ``extend`` increases."""
+
+    __slots__ = ("_source", "_words", "bits")
+
+    def __init__(self, bits: int, source: Source = system) -> None:
+        self.bits = -(-bits // 8) * 8
+        self._source = source
+        self._words: list[int] = []
+
+    @classmethod
+    def continuing(cls, prefixes: list[int], bits: int, source: Source = system) -> Tape:
+        """A tape whose first reals begin with bits that were drawn before."""
+        tape = cls(bits, source)
+        if tape.bits != bits:
+            raise ValueError(f"bits={bits}: a multiple of 8 is accepted")
+        tape._words = list(prefixes)
+        return tape
+
+    def __repr__(self) -> str:
+        return "Tape(<secret>)"
+
+    def word(self, index: int) -> int:
+        """The first ``bits`` bits of real number ``index``, as an integer."""
+        while index >= len(self._words):
+            self._words.append(int.from_bytes(self._source(self.bits // 8), "big"))
+        return self._words[index]
+
+    def uniform(self, index: int) -> Ball:
+        """A ball that contains real number ``index``."""
+        return ball_of_bits(self.word(index), self.bits)
+
+    def signed(self, index: int) -> tuple[int, Ball]:
+        """A fair sign and an independent uniform, from one real: its first bit and the others."""
+        word = self.word(index)
+        top = self.bits - 1
+        return (1 if word >> top else -1), ball_of_bits(word & ((1 << top) - 1), top)
+
+    def extend(self, bits: int = 64) -> None:
+        """Read ``bits`` more bits of every real on the tape."""
+        self._words = [(word << bits) | int.from_bytes(self._source(bits // 8), "big") for word in self._words]
+        self.bits += bits
+
+
+def random_words(count: int, source: Source = system) -> NDArray[np.uint64]:
+    """``count`` uniform 64-bit words: AES-256 in counter mode under a fresh key for long vectors."""
+    if count <= 512 or source is not system:
+        return np.frombuffer(source(8 * count), dtype=np.uint64)
+    # Imported here: the cryptography package takes longer to load than a scalar release takes to run.
+    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes  # noqa: PLC0415
+
+    stream = Cipher(algorithms.AES(source(32)), modes.CTR(source(16))).encryptor()
+    return np.frombuffer(stream.update(bytes(8 * count)), dtype=np.uint64)
+
+
+def uniform_integer(bound: int, source: Source = system) -> int:
+    """A uniform integer in [0, bound), exactly, by rejection."""
+    bits = (bound - 1).bit_length()
+    if bits == 0:
+        return 0
+    size = -(-bits // 8)
+    while True:
+        candidate = int.from_bytes(source(size), "big") >> (8 * size - bits)
+        if candidate < bound:
+            return candidate

@@ -1,0 +1,40 @@
+"""Exactly rounded draws: ``round(location + scale * Z)`` as if computed with infinitely many digits.
+
+The tape holds the first bits of the uniform reals that Z is made of.  Ball arithmetic gives an interval for
+the sum; when its ends round to the same integer that integer is the answer, else more bits of the same reals
+are read.  What is released is therefore a rounding of the ideal draw, and privacy is that of the ideal
+mechanism (post-processing), whatever the secret location and scale are.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from dither.noise.entropy import Source, Tape, system
+from dither.noise.law import Law
+from dither.reals import Real, ball, precision
+
+INITIAL_BITS = 96
+GUARD_BITS = 32
+_HALF = ball(Fraction(1, 2))
+
+
+def rounded_draw(law: Law, location: Real, scale: Real, *, headroom: int = 40, source: Source = system) -> int:
+    """``floor(location + scale * Z + 1/2)`` for a fresh Z, in units of the public grid.
+
+    ``headroom``: log2 of a *public* bound on scale, so that the first bits decide almost always.
+    """
+    return settle(law, location, scale, Tape(INITIAL_BITS + headroom, source))
+
+
+def settle(law: Law, location: Real, scale: Real, tape: Tape) -> int:
+    """Read the tape until it decides the rounded draw."""
+    while True:
+        with precision(tape.bits + GUARD_BITS):
+            variate = law.variate(tape)
+            if variate is not None:
+                total = ball(location) + ball(scale) * variate + _HALF
+                decided = total.floor().unique_fmpz()
+                if decided is not None:
+                    return int(decided)
+        tape.extend()

@@ -1,0 +1,94 @@
+"""Exact draws from exponential weights: ``P(rung t) proportional to N_t e^{-rate t}``, or from a list of costs.
+
+Weights are kept as pairs of whole numbers around their true value.  A draw is decided when the tape's
+interval falls inside one rung for every weight within its pair; else more bits, digits and rungs are used.
+Nothing is truncated: the rungs that were not looked at count with an upper bound on their whole mass, so a
+window of rungs of public width almost always decides, and the law is exact in every case.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from itertools import accumulate
+from operator import mul
+
+from dither.noise.entropy import Source, Tape, system, uniform_integer
+from dither.reals import ball, precision
+
+_DIGITS = 256
+_CERTAINTY = 64
+"""The first window leaves at most 2**-64 of the mass outside."""
+
+
+def window(points: int, rate: Fraction) -> int:
+    """How many rungs decide a draw with certainty 1 - 2**-64: public."""
+    return math.ceil((math.log(points) + _CERTAINTY * math.log(2.0)) / float(rate)) + 1
+
+
+def draw_rung(
+    counts: Callable[[int, int], Sequence[int]], points: int, rate: Fraction, source: Source = system
+) -> tuple[int, int]:
+    """A rung t >= 1 with ``counts(t, t)[0]`` points, weight ``e^{-rate t}`` each, and a uniform index in it.
+
+    ``points`` is the number of points of all rungs together: public.
+    """
+    reach, digits, tape = window(points, rate), _DIGITS, Tape(128, source)
+    while True:
+        sizes = counts(1, reach)
+        under, over = _powers(rate, reach + 1, digits)
+        # Rungs beyond the window hold the remaining points, each lighter than the last weight seen.
+        beyond = (points - sum(sizes)) * over[reach]
+        low = list(accumulate(map(mul, sizes, under)))
+        high = list(accumulate(map(mul, sizes, over)))
+        found = _located(low, high, beyond, tape)
+        if found is not None:
+            return found + 1, uniform_integer(sizes[found], source)
+        reach, digits = 2 * reach, 2 * digits
+        tape.extend()
+
+
+def draw_index(costs: Sequence[int], rate: Fraction, source: Source = system) -> int:
+    """An index with probability proportional to ``e^{-rate cost}``."""
+    least, digits, tape = min(costs), _DIGITS, Tape(128, source)
+    while True:
+        under, over = [], []
+        with precision(digits + 64):
+            scale = ball(1 << digits)
+            for cost in costs:
+                weight = (-ball(rate * (cost - least))).exp() * scale
+                under.append(max(int(weight.lower().floor().unique_fmpz()) - 1, 0))
+                over.append(int(weight.upper().ceil().unique_fmpz()) + 1)
+        found = _located(list(accumulate(under)), list(accumulate(over)), 0, tape)
+        if found is not None:
+            return found
+        digits *= 2
+        tape.extend()
+
+
+def _located(low: list[int], high: list[int], beyond: int, tape: Tape) -> int | None:
+    """The index whose cumulative interval surely holds the tape's real; None if that is not decided yet."""
+    word = tape.word(0)
+    lowest = (word * low[-1]) >> tape.bits
+    highest = -((-(word + 1) * (high[-1] + beyond)) >> tape.bits)
+    index = bisect_left(low, highest)
+    if index == len(low) or (index > 0 and high[index - 1] > lowest):
+        return None
+    return index
+
+
+@functools.lru_cache(maxsize=16)
+def _powers(rate: Fraction, count: int, digits: int) -> tuple[list[int], list[int]]:
+    """Whole numbers below and above ``2**digits e^{-rate t}`` for t = 0 .. count - 1."""
+    with precision(digits + 64):
+        base = (-ball(rate)).exp() * ball(1 << digits)
+        below = int(base.lower().floor().unique_fmpz()) - 1
+        above = int(base.upper().ceil().unique_fmpz()) + 1
+    under, over = [1 << digits], [1 << digits]
+    for _ in range(count - 1):
+        under.append((under[-1] * below) >> digits)
+        over.append(((over[-1] * above) >> digits) + 1)
+    return under, over

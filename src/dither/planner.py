@@ -1,0 +1,88 @@
+"""What "auto" means, and how names become calibrations and noises: public rules, never the data.
+
+The table below rests on measurements (docs/decisions.md, "What auto means"): on every distribution tried the
+inverse-sensitivity mechanism answers order statistics better than noise of any scale.
+"""
+
+from __future__ import annotations
+
+from dither.calibration.inverse import Inverse
+from dither.calibration.mechanism import Ask, Calibration, Mechanism
+from dither.calibration.smooth import Smooth
+from dither.calibration.worst_case import WorstCase
+from dither.errors import InvalidArgument, NotApplicable
+from dither.noise.gaussian import Gaussian
+from dither.noise.heavy_tails import Cauchy, PowerLaw, Student
+from dither.noise.laplace import Laplace
+from dither.noise.law import Law
+from dither.privacy import Loss
+from dither.queries.statistic import Layered, Statistic
+from dither.reals import exact
+
+CALIBRATIONS: dict[str, type[Calibration]] = {
+    "worst_case": WorstCase,
+    "smooth": Smooth,
+    "inverse": Inverse,
+}
+NOISES: dict[str, type[Law]] = {
+    "power_law": PowerLaw,
+    "cauchy": Cauchy,
+    "laplace": Laplace,
+    "gaussian": Gaussian,
+    "student": Student,
+}
+
+
+def applicable(statistic: Statistic) -> list[str]:
+    """The calibrations that serve this statistic, the default first."""
+    return ["inverse", "smooth", "worst_case"] if isinstance(statistic, Layered) else ["smooth", "worst_case"]
+
+
+def named_noise(noise: object, argument: str = "noise") -> Law | None:
+    """A law by name, as given, or None for "auto"."""
+    if noise is None or noise == "auto":
+        return None
+    if isinstance(noise, Law):
+        return noise
+    if isinstance(noise, str) and noise in NOISES:
+        return NOISES[noise]()
+    names = ", ".join(repr(name) for name in ("auto", *NOISES))
+    raise InvalidArgument(argument, noise, f"{names} or a noise object such as dither.Cauchy(gamma=4) is accepted")
+
+
+def prepare(
+    statistic: Statistic,
+    *,
+    epsilon: object,
+    delta: object = 0.0,
+    calibration: object = "auto",
+    noise: object = "auto",
+    confidence: object = None,
+) -> tuple[str, Mechanism]:
+    """The mechanism for a question and the name of its calibration, from public facts alone."""
+    loss = Loss.asked(epsilon, delta)
+    law = named_noise(noise)
+    level = None if confidence is None else exact(confidence, "confidence")
+    ask = Ask(statistic, loss, law, level)
+    chosen = _calibration(calibration, statistic, law)
+    return chosen.name, chosen.prepare(ask)
+
+
+def _calibration(calibration: object, statistic: Statistic, law: Law | None) -> Calibration:
+    served = applicable(statistic)
+    if calibration == "auto":
+        # A noise that was asked for by name is added noise, not a draw from shells.
+        name = served[0] if law is None else next(name for name in served if name != "inverse")
+        return CALIBRATIONS[name]()
+    if isinstance(calibration, Calibration):
+        chosen = calibration
+    elif isinstance(calibration, str) and calibration in CALIBRATIONS:
+        chosen = CALIBRATIONS[calibration]()
+    else:
+        names = ", ".join(repr(name) for name in ("auto", *CALIBRATIONS))
+        raise InvalidArgument(
+            "calibration", calibration, f"{names} or an object such as dither.Smooth(beta=0.1) is accepted"
+        )
+    if chosen.name not in served:
+        raise NotApplicable("calibration", chosen.name, "this query does not offer it", ", ".join(served))
+    return chosen

@@ -1,0 +1,175 @@
+"""What privacy costs and between which datasets it holds: Loss, Budget and neighbour relations."""
+
+from __future__ import annotations
+
+import enum
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dither.errors import InvalidArgument
+from dither.reals import ball, exact, float_down, float_up, precision, upper_float
+
+
+class Neighbours(enum.Enum):
+    """Which pairs of datasets a guarantee compares."""
+
+    CHANGE_ONE = "change-one"
+    """Same size, one record replaced: the relation of all tables whose number of rows is public."""
+    ADD_REMOVE = "add-remove"
+    """One record more or less."""
+    ADD_REMOVE_CHANGE = "add-remove-change"
+    """One record added, removed or replaced: what a change of one person looks like behind a filter."""
+    EDGE = "edge"
+    """Graphs on the same vertices that differ in one edge."""
+    WEIGHT = "weight"
+    """Graphs with the same edges that differ in the weight of one edge."""
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, order=False)
+class Loss:
+    """A privacy loss: (epsilon, delta)-differential privacy.
+
+    >>> Loss(0.5) + Loss(0.25, 1e-6)
+    Loss(epsilon=0.75, delta=1e-06)
+    """
+
+    epsilon: float
+    delta: float = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", _positive("epsilon", self.epsilon, zero=True))
+        object.__setattr__(self, "delta", _probability("delta", self.delta))
+
+    @classmethod
+    def asked(cls, epsilon: object, delta: object = 0.0) -> Loss:
+        """A price that a user states: epsilon must be positive."""
+        return cls(_positive("epsilon", epsilon, zero=False), _probability("delta", delta))
+
+    @property
+    def exact_epsilon(self) -> Fraction:
+        """Epsilon as the rational that it prints as."""
+        return exact(self.epsilon)
+
+    @property
+    def exact_delta(self) -> Fraction:
+        """Delta as the rational that it prints as."""
+        return exact(self.delta)
+
+    @property
+    def is_pure(self) -> bool:
+        """True if delta is zero."""
+        return self.delta == 0.0
+
+    def __add__(self, other: Loss) -> Loss:
+        """Basic composition; both sums are rounded up."""
+        return Loss(
+            _sum_up(self.exact_epsilon + other.exact_epsilon),
+            min(_sum_up(self.exact_delta + other.exact_delta), math.nextafter(1.0, 0.0)),
+        )
+
+    def share(self, part: Fraction) -> Loss:
+        """The given part of epsilon and of delta, rounded down: shares never add up to more than the whole."""
+        return Loss(_part_down(self.exact_epsilon * part), _part_down(self.exact_delta * part))
+
+    def for_group(self, people: int) -> Loss:
+        """What a group of ``people`` loses together: (k eps, delta (e^{k eps} - 1) / (e^eps - 1)), rounded up.
+
+        Proof: docs/proofs/group-privacy.md.
+
+        >>> Loss(0.1).for_group(3)
+        Loss(epsilon=0.3, delta=0.0)
+        """
+        if not isinstance(people, int) or isinstance(people, bool) or people < 1:
+            raise InvalidArgument("people", people, "a whole number of at least 1 is accepted")
+        epsilon = self.exact_epsilon
+        if self.is_pure:
+            return Loss(_sum_up(epsilon * people))
+        with precision(128):
+            grown = ball(self.exact_delta) * (
+                people if epsilon == 0 else ball(epsilon * people).expm1() / ball(epsilon).expm1()
+            )
+            delta = upper_float(grown)
+        return Loss(_sum_up(epsilon * people), min(delta, math.nextafter(1.0, 0.0)))
+
+    def converted(self, held: Neighbours, wanted: Neighbours) -> Loss:
+        """The loss under another neighbour relation; refuses where there is no conversion.
+
+        Replacing a record is removing one and adding another, so add-remove (eps, delta) gives change-one
+        (2 eps, (1 + e^eps) delta): group privacy for two steps.  The other direction does not exist.
+        """
+        if held is wanted or (
+            held is Neighbours.ADD_REMOVE_CHANGE and wanted in (Neighbours.ADD_REMOVE, Neighbours.CHANGE_ONE)
+        ):
+            return self
+        if held is Neighbours.ADD_REMOVE and wanted in (Neighbours.CHANGE_ONE, Neighbours.ADD_REMOVE_CHANGE):
+            return self.for_group(2)
+        raise InvalidArgument("wanted", str(wanted), f"a {held} guarantee says nothing about this relation")
+
+    def __str__(self) -> str:
+        return f"epsilon {self.epsilon:g}" + (f", delta {self.delta:g}" if self.delta else "")
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a dataset may spend in total.
+
+    >>> Budget(1.0).covers(Loss(0.4) + Loss(0.6))
+    True
+    """
+
+    epsilon: float
+    delta: float = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", _positive("epsilon", self.epsilon, zero=False))
+        object.__setattr__(self, "delta", _probability("delta", self.delta))
+
+    def covers(self, loss: Loss) -> bool:
+        """True if ``loss`` fits, compared exactly."""
+        return loss.exact_epsilon <= exact(self.epsilon) and loss.exact_delta <= exact(self.delta)
+
+    def __str__(self) -> str:
+        return f"epsilon {self.epsilon:g}" + (f", delta {self.delta:g}" if self.delta else "")
+
+
+def _positive(argument: str, value: object, *, zero: bool) -> float:
+    number = exact(value, argument)
+    if number < 0 or (number == 0 and not zero):
+        raise InvalidArgument(argument, value, "a positive finite number is accepted")
+    return _same_float(value, number)
+
+
+def _probability(argument: str, value: object) -> float:
+    number = exact(value, argument)
+    if not 0 <= number < 1:
+        raise InvalidArgument(argument, value, "a number in [0, 1) is accepted")
+    return _same_float(value, number)
+
+
+def _same_float(value: object, number: Fraction) -> float:
+    return float(value) if isinstance(value, float) else number.numerator / number.denominator
+
+
+def _sum_up(value: Fraction) -> float:
+    """The shortest-printing float at or above ``value``: sums of decimals stay the decimals people expect."""
+    nearest = value.numerator / value.denominator
+    return nearest if exact(nearest) >= value else math.nextafter(float_up(value), math.inf)
+
+
+def _part_down(value: Fraction) -> float:
+    nearest = value.numerator / value.denominator
+    return nearest if exact(nearest) <= value else math.nextafter(float_down(value), -math.inf)
+
+
+def fraction_of_unit(argument: str, value: object, *, closed: bool = False) -> Fraction:
+    """A rational strictly between 0 and 1 (or including both ends)."""
+    number = exact(value, argument)
+    if closed and not 0 <= number <= 1:
+        raise InvalidArgument(argument, value, "a number in [0, 1] is accepted")
+    if not closed and not 0 < number < 1:
+        raise InvalidArgument(argument, value, "a number strictly between 0 and 1 is accepted")
+    return number

@@ -1,0 +1,117 @@
+"""Exact numbers: rationals that mean what they print, and rigorous balls of real numbers.
+
+A number that a user writes means its shortest decimal form: ``0.07`` is 7/100, not the binary fraction
+nearest to it, so that ``ceil(0.07 * 100)`` is 7.  Everything that privacy rests on is then computed in
+rationals or in balls (``flint.arb``): intervals that are guaranteed to contain the true real number.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Integral, Rational
+from typing import Any, TypeAlias
+
+from flint import arb, ctx, fmpq
+
+from dither.errors import InvalidArgument
+
+Ball: TypeAlias = Any  # flint ships no type stubs for arb
+Real: TypeAlias = int | Fraction | Callable[[], Ball]
+"""An exact rational, or a computable real: called, it returns a ball at the precision in force."""
+
+# flint keeps one precision for the whole process, so whoever sets it must own it until done.
+_precision_lock = threading.RLock()
+
+
+@contextmanager
+def precision(bits: int) -> Iterator[None]:
+    """Do ball arithmetic with ``bits`` bits; other threads wait."""
+    with _precision_lock:
+        before = ctx.prec
+        ctx.prec = bits
+        try:
+            yield
+        finally:
+            ctx.prec = before
+
+
+def exact(value: object, argument: str = "value") -> Fraction:
+    """The rational number that ``value`` prints as; infinities, NaN and non-numbers are refused."""
+    if isinstance(value, bool) or value is None:
+        raise InvalidArgument(argument, value, "a finite number is accepted")
+    if isinstance(value, Fraction):
+        return value
+    if isinstance(value, Integral):
+        return Fraction(int(value))
+    if isinstance(value, Rational):
+        return Fraction(int(value.numerator), int(value.denominator))
+    try:
+        if isinstance(value, Decimal):
+            return Fraction(value)
+        number = float(value)  # type: ignore[arg-type]
+        if not math.isfinite(number):
+            raise ValueError
+        # numpy scalars print with their type; their float value prints as the shortest decimal.
+        return Fraction(str(value) if type(value).__module__ == "numpy" else repr(number))
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidArgument(argument, value, "a finite number is accepted") from None
+
+
+def ball(value: Real) -> Ball:
+    """A ball around ``value`` at the precision in force."""
+    if isinstance(value, int):
+        return arb(value)
+    if isinstance(value, Fraction):
+        return arb(fmpq(value.numerator, value.denominator))
+    return value()
+
+
+def ball_of_bits(bits: int, count: int) -> Ball:
+    """A ball containing every real in [bits, bits + 1] * 2**-count."""
+    return arb(2 * bits + 1, 1) * _power_of_two(-count - 1)
+
+
+@functools.cache
+def _power_of_two(exponent: int) -> Ball:
+    return arb((1, exponent))
+
+
+def upper_float(value: Ball) -> float:
+    """A float that is not below any point of the ball."""
+    return _outward(value.upper(), math.inf)
+
+
+def lower_float(value: Ball) -> float:
+    """A float that is not above any point of the ball."""
+    return _outward(value.lower(), -math.inf)
+
+
+def _outward(end: Ball, direction: float) -> float:
+    if not end.is_finite():
+        return math.nan if end.is_nan() else direction
+    number = float(end)
+    # float() of an exact ball rounds to nearest; one step outward makes it a bound.
+    return math.nextafter(number, direction)
+
+
+def float_up(value: Fraction) -> float:
+    """The least float that is not below ``value``."""
+    number = value.numerator / value.denominator
+    return number if Fraction(number) >= value else math.nextafter(number, math.inf)
+
+
+def float_down(value: Fraction) -> float:
+    """The greatest float that is not above ``value``."""
+    return -float_up(-value)
+
+
+def round_down(value: float, bits: int = 40) -> Fraction:
+    """A dyadic rational with few bits just below a positive ``value``: short numbers keep proofs readable."""
+    mantissa, exponent = math.frexp(value)
+    return Fraction(math.floor(mantissa * 2**bits)) * Fraction(2) ** (exponent - bits)

@@ -1,0 +1,1 @@
+"""Thin doors to the house: command line, and later HTTP and a page."""
