@@ -123,10 +123,12 @@ def answer(
     manner, mechanism = prepare(
         statistic, epsilon=epsilon, delta=delta, calibration=calibration, noise=noise, confidence=confidence
     )
-    return _released(query, manner, mechanism, query.read(data, shape), confidence)
+    return _released(query, manner, mechanism, query.read(data, shape), confidence, nullable=shape.nullable)
 
 
-def _released(query: OrderStatistic, manner: str, mechanism: Mechanism, data: Any, confidence: Any) -> Release:
+def _released(
+    query: OrderStatistic, manner: str, mechanism: Mechanism, data: Any, confidence: Any, *, nullable: bool
+) -> Release:
     outcome = mechanism.run(data)
     grid = mechanism.statistic.answers
     bar = outcome.interval
@@ -139,5 +141,5 @@ def _released(query: OrderStatistic, manner: str, mechanism: Mechanism, data: An
         query=query.kind if query.column is None else f"{query.kind} of {query.column}",
         calibration=manner,
         noise=mechanism.noise_name,
-        missing=None if grid.is_whole else grid.value(missing_steps(query.nulls, grid)),
+        missing=grid.value(missing_steps(query.nulls, grid)) if nullable else None,
     )

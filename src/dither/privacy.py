@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dither.errors import InvalidArgument
-from dither.reals import ball, exact, float_down, float_up, precision, upper_float
+from dither.reals import ball, exact, precision, upper_float
 
 
 class Neighbours(enum.Enum):
@@ -157,12 +157,12 @@ def _same_float(value: object, number: Fraction) -> float:
 def _sum_up(value: Fraction) -> float:
     """The shortest-printing float at or above ``value``: sums of decimals stay the decimals people expect."""
     nearest = value.numerator / value.denominator
-    return nearest if exact(nearest) >= value else math.nextafter(float_up(value), math.inf)
+    return nearest if exact(nearest) >= value else math.nextafter(nearest, math.inf)
 
 
 def _part_down(value: Fraction) -> float:
     nearest = value.numerator / value.denominator
-    return nearest if exact(nearest) <= value else math.nextafter(float_down(value), -math.inf)
+    return nearest if exact(nearest) <= value else math.nextafter(nearest, -math.inf)
 
 
 def fraction_of_unit(argument: str, value: object, *, closed: bool = False) -> Fraction:

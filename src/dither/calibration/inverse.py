@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 from dither.calibration.mechanism import Ask, Calibration, Mechanism, Outcome, only_noises
@@ -21,12 +22,13 @@ GROWTH = Fraction(4, 3)
 
 @dataclass(frozen=True)
 class Inverse(Calibration):
-    """Draws a grid point z with probability proportional to ``e^{-eps cost(z) / 2}``.
+    """Draws a grid point z with probability proportional to ``e^{-rate cost(z)}``.
 
     Guarantee  eps-DP: the cost of every point changes by at most 1 between neighbours.
     Theorem    McSherry-Talwar exponential mechanism; costs and ties in docs/proofs/inverse.md.
-    Constants  Exact: no widening of tied records, no truncation, no float weights.
-    Cost       (2/eps)(ln(grid points) + 44) ranks on either side of the target.
+    Constants  rate = eps/2; for minimum and maximum rate = eps, because one change moves all costs the same way.
+               Exact: no widening of tied records, no truncation, no float weights.
+    Cost       (ln(grid points) + 44) / rate ranks on either side of the target.
     """
 
     name = "inverse"
@@ -36,10 +38,11 @@ class Inverse(Calibration):
         if not isinstance(ask.statistic, Layered):
             raise NotApplicable("calibration", self.name, "this query has no inverse-sensitivity shells", "smooth")
         epsilon, spent = ask.loss.exact_epsilon, Loss(ask.loss.epsilon)
-        if ask.confidence is None:
-            return ShellDraw(ask.statistic, spent, epsilon, None)
-        end = epsilon * (1 - VALUE_SHARE) / 2
-        return ShellDraw(ask.statistic, spent, epsilon * VALUE_SHARE, Ends(end, 1 - ask.confidence))
+        ends = None
+        if ask.confidence is not None:
+            ends = Ends(epsilon * (1 - VALUE_SHARE) / 2, 1 - ask.confidence)
+            epsilon *= VALUE_SHARE
+        return ShellDraw(ask.statistic, spent, epsilon if ask.statistic.one_sided else epsilon / 2, ends)
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,8 @@ class Ends:
     last one is the upper bound.  Records are rounded up to candidates, and the candidate at rank r + t is drawn
     by inverse sensitivity.  A candidate below the true value has cost above t, the right one has cost 1: with K
     candidates an end falls short with probability below ``K e^{-eps t / 2}``, for all data, and t is chosen
-    from public facts to make that half of what the confidence allows (docs/proofs/error-bars.md).
+    from public facts to make that what the confidence allows.  Only the end on the far side of the true value
+    can fall short, so the two need not share the allowance (docs/proofs/error-bars.md).
     """
 
     epsilon: Fraction
@@ -58,31 +62,32 @@ class Ends:
 
     def draw(self, statistic: Any, data: Any, answer: int) -> tuple[int, int]:
         """Both ends, in grid steps."""
-        low, high = statistic.answers.ends
-        return (
-            -self._beyond(statistic, data, -answer, -low, mirrored=True),
-            self._beyond(statistic, data, answer, high, mirrored=False),
-        )
+        return self._end(statistic, data, answer, upper=False), self._end(statistic, data, answer, upper=True)
 
-    def _beyond(self, statistic: Any, data: Any, answer: int, bound: int, *, mirrored: bool) -> int:
-        """The upper end; for the lower end everything is mirrored at zero."""
-        candidates = [answer + distance for distance in distances(bound - answer)]
-        rate = self.epsilon / 2
-        # In the mirrored data the rank counts from the top.
-        rank = statistic.records + 1 - statistic.rank if mirrored else statistic.rank
-        extra = math.ceil((math.log(len(candidates)) - math.log(float(self.miss))) / float(rate))
+    def _end(self, statistic: Any, data: Any, answer: int, *, upper: bool) -> int:
+        candidates, costs = self.candidates(statistic, data, answer, upper=upper)
+        return candidates[draw_index(costs, self.epsilon / 2)]
+
+    def candidates(self, statistic: Any, data: Any, answer: int, *, upper: bool) -> tuple[list[int], list[int]]:
+        """The candidates for one end (public) and their costs (private)."""
+        low, high = statistic.answers.ends
+        away = distances(high - answer if upper else answer - low)
+        places = [answer + distance if upper else answer - distance for distance in away]
+        # Counted from the end of the data that lies behind the answer.
+        rank = statistic.rank if upper else statistic.records + 1 - statistic.rank
+        extra = math.ceil((math.log(len(places)) - math.log(float(self.miss))) / float(self.epsilon / 2))
         if rank + extra > statistic.records:
-            return bound
+            return places[-1:], [1]
         target = rank + extra
-        if mirrored:
-            covered = [statistic.records - count for count in statistic.at_most(data, [-c - 1 for c in candidates])]
+        if upper:
+            covered = statistic.at_most(data, places)
         else:
-            covered = statistic.at_most(data, candidates)
+            covered = [statistic.records - count for count in statistic.at_most(data, [place - 1 for place in places])]
         costs = [
-            target - upper if upper < target else max(lower - target + 1, 1)
-            for lower, upper in zip([0, *covered], covered, strict=False)
+            target - reached if reached < target else max(before - target + 1, 1)
+            for before, reached in pairwise([0, *covered])
         ]
-        return candidates[draw_index(costs, rate)]
+        return places, costs
 
 
 def distances(farthest: int) -> list[int]:
@@ -102,12 +107,12 @@ class ShellDraw(Mechanism):
 
     statistic: Statistic
     loss: Loss
-    epsilon: Fraction
+    rate: Fraction
     ends: Ends | None
     noise_name = "exponential"
 
     def run(self, data: Any) -> Outcome:
         shells = self.statistic.shells(data)  # type: ignore[attr-defined]
-        cost, index = draw_rung(shells.counts, shells.total, self.epsilon / 2)
+        cost, index = draw_rung(shells.counts, shells.total, self.rate)
         answer = shells.point(cost, index)
         return Outcome(answer, None if self.ends is None else self.ends.draw(self.statistic, data, answer))

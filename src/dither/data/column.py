@@ -16,10 +16,12 @@ from dither.reals import exact
 
 @dataclass(frozen=True)
 class Shape:
-    """What is public about an array: how many records it has, and whether its type is whole numbers."""
+    """What is public about an array: its length and its type."""
 
     records: int
     whole: bool
+    nullable: bool
+    """True if the type allows missing values, whether or not there are any."""
 
 
 class Column:
@@ -69,7 +71,8 @@ class Column:
 def shape_of(data: object, argument: str = "data") -> Shape:
     """The public facts of a one-dimensional numeric array; looks at its type and length only."""
     array = as_array(data, argument)
-    return Shape(len(array), bool(np.issubdtype(array.dtype, np.integer)) or array.dtype == np.bool_)
+    whole = bool(np.issubdtype(array.dtype, np.integer)) or array.dtype == np.bool_
+    return Shape(len(array), whole, nullable=not whole or isinstance(array, np.ma.MaskedArray))
 
 
 def as_array(data: object, argument: str = "data") -> NDArray[Any]:
@@ -118,7 +121,9 @@ def missing_steps(nulls: object, grid: Grid) -> int:
 
 def read_column(data: object, grid: Grid, nulls: object = None) -> Column:
     """Clamp and round every record to the grid; missing values become the declared public one."""
-    array = as_array(data)
-    if array.dtype == np.bool_:
-        array = array.astype(np.int64)
-    return Column(grid.quantise(array, missing_steps(nulls, grid)), grid)
+    array, missing = as_array(data), missing_steps(nulls, grid)
+    present = np.asarray(array.filled(0) if isinstance(array, np.ma.MaskedArray) else array)
+    steps = grid.quantise(present.astype(np.int64) if present.dtype == np.bool_ else present, missing)
+    if isinstance(array, np.ma.MaskedArray):
+        steps[np.ma.getmaskarray(array)] = missing
+    return Column(steps, grid)

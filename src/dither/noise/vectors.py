@@ -85,7 +85,7 @@ def _power_law(law: Law, words: NDArray[np.uint64], scale: float) -> tuple[Float
     exponent = root * length
     # The root and the product are each rounded once; e^x with x off by d is off by a factor below 1 + 2d.
     off = root * error + 4.0 * _U * exponent
-    grown = exp(exponent)
+    grown = exp(np.minimum(exponent, 500.0))
     relative = 2.0 * off + 2.0 * EXP_ERROR
     usable = (exponent < 500.0) & (relative < 0.01)
     size = scale * (grown - 1.0)

@@ -38,6 +38,11 @@ class RankedValue(Statistic, Layered):
         low, high = self.answers.ends
         return high - low
 
+    @property
+    def one_sided(self) -> bool:  # type: ignore[override]
+        # Costs are max(1, #{x < z}) at rank 1 and max(1, #{x > z}) at rank n: counts of one tail alone.
+        return self.rank in (1, self.records)
+
     def value(self, data: Column) -> int:
         return int(data.ranks(self.rank, self.rank)[0])
 

@@ -51,6 +51,9 @@ class Shells:
 class Layered(ABC):
     """A statistic whose possible answers fall into shells."""
 
+    one_sided: bool
+    """True if a change of one record moves the costs of all answers the same way; public."""
+
     @abstractmethod
     def shells(self, data: Any) -> Shells:
         """The shells around the true value: private."""

@@ -1,0 +1,91 @@
+"""How many questions of one price fit into a budget."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from dither.accounting.composition import Prices, advanced_epsilon, delta_left, optimal
+from dither.accounting.filters import KINDS, open_filter, times
+from dither.accounting.rounding import BITS
+from dither.errors import InvalidArgument
+from dither.privacy import Budget, Loss
+from dither.reals import exact, precision
+
+MOST_OPTIMAL = 1_000_000
+"""Beyond this many questions ``kind="fixed"`` counts by the closed form of ``advanced``: sound, a little fewer."""
+
+
+def budget_for(loss: Loss, budget: Budget, *, kind: str = "basic", slack: object = None) -> int:
+    """How many questions of this price fit into a budget that nothing was spent of yet.
+
+    ``kind``: ``"basic"`` and ``"advanced"`` count what the adaptive filter of that name accepts, to the unit (with
+    ``slack`` = d', half of the budget's delta unless stated); ``"fixed"`` counts a batch whose number of questions
+    and prices are fixed in advance, by optimal composition.
+
+    >>> budget_for(Loss(0.1), Budget(1.0))
+    10
+    >>> budget_for(Loss(0.01), Budget(1.0, 1e-6), kind="advanced")
+    333
+    >>> budget_for(Loss(0.01), Budget(1.0, 1e-6), kind="fixed")
+    562
+    """
+    if not isinstance(loss, Loss):
+        raise InvalidArgument("loss", loss, "a Loss is accepted")
+    if not isinstance(budget, Budget):
+        raise InvalidArgument("budget", budget, "a Budget is accepted")
+    if loss.epsilon == 0 and loss.is_pure:
+        raise InvalidArgument("loss", str(loss), "a loss that costs something is accepted")
+    if kind in KINDS:
+        return times(open_filter(budget, kind=kind, slack=slack), loss)
+    if kind != "fixed":
+        raise InvalidArgument("kind", kind, f"one of {', '.join(KINDS)}, fixed is accepted")
+    if slack is not None:
+        raise InvalidArgument("slack", slack, "only the advanced filter takes one")
+    return _fixed(loss, budget)
+
+
+def _fixed(loss: Loss, budget: Budget) -> int:
+    if loss.epsilon == 0:
+        return _greatest(lambda count: _delta_covers(loss, budget, count), None)
+
+    def best(count: int) -> bool:
+        return _delta_covers(loss, budget, count) and (
+            optimal(loss.epsilon, loss.delta, count, budget.delta).exact_epsilon <= exact(budget.epsilon)
+        )
+
+    count = _greatest(best, MOST_OPTIMAL)
+    if count < MOST_OPTIMAL:
+        return count
+
+    def closed_form(count: int) -> bool:
+        return _delta_covers(loss, budget, count) and (
+            advanced_epsilon(_repeated(loss, count), exact(budget.delta)) <= exact(budget.epsilon)
+        )
+
+    return max(count, _greatest(closed_form, None))
+
+
+def _delta_covers(loss: Loss, budget: Budget, count: int) -> bool:
+    total = exact(budget.delta)
+    if loss.exact_delta * count <= total:
+        return True
+    with precision(BITS):
+        return bool(delta_left(_repeated(loss, count), total) > 0)
+
+
+def _repeated(loss: Loss, count: int) -> Prices:
+    return Counter({(loss.exact_epsilon, loss.exact_delta): count})
+
+
+def _greatest(fits: Callable[[int], bool], limit: int | None) -> int:
+    """The greatest count up to ``limit`` that fits, by doubling and bisection; fitting must not resume."""
+    low, high = 0, 1
+    while fits(high):
+        if high == limit:
+            return high
+        low, high = high, 2 * high if limit is None else min(2 * high, limit)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low

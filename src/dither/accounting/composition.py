@@ -1,0 +1,240 @@
+"""What a fixed batch of releases costs together: basic, advanced, optimal and heterogeneous composition.
+
+The *prices* of a batch are fixed before its first release; the questions may depend on earlier answers.  Where
+prices are chosen on the way only a filter is sound (``dither.accounting.filters``).  Proofs of every bound, with
+its rounding: docs/proofs/composition.md.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections import Counter
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+from typing import Any
+
+from dither.accounting import concentrated, profiles
+from dither.accounting.rounding import BITS, bottom, least, positive, printed_up, probability, top
+from dither.errors import InvalidArgument
+from dither.privacy import Loss
+from dither.reals import Ball, ball, precision
+
+Prices = Counter[tuple[Fraction, Fraction]]
+"""How many times each (epsilon, delta) occurs."""
+
+
+def basic(losses: Iterable[Any]) -> Loss:
+    """Epsilons and deltas add up; both sums are exact and rounded up once.
+
+    Theorem    V17 Lemma 2.3; docs/proofs/composition.md, section 2.  Sound for adaptively chosen prices too.
+
+    >>> basic([Loss(0.1), Loss(0.2, 1e-6)])
+    Loss(epsilon=0.3, delta=1e-06)
+    """
+    return _added(_prices(losses))
+
+
+def advanced(losses: Iterable[Any], *, delta: object) -> Loss:
+    """A closed form that grows with the root of the sum of squares; never above ``basic``.
+
+    Guarantee  (M + u, delta)-DP with ``M = sum eps_i tanh(eps_i / 2)``, ``V = sum eps_i^2`` and the least u with
+               ``e^{-u^2 / 2V} V / (V + u) <= d'``, where ``1 - delta = (1 - d') prod (1 - delta_i)``.
+    Theorem    docs/proofs/composition.md, section 3 (Hoeffding's lemma and one integral).
+    Constants  Textbook: u = sqrt(2 V ln(1/d')); KOV17 Theorem 3.4 puts ln(e + sqrt(V)/d') there. Ours is below both
+               whenever u >= V, and the deltas multiply where the textbooks add them.
+
+    >>> advanced([Loss(0.01, 1e-9)] * 1000, delta=2e-6).epsilon < 1.54
+    True
+    """
+    return _at_delta(_prices(losses), delta, _advanced)
+
+
+def optimal(epsilon: object, delta: object, k: object, target_delta: object) -> Loss:
+    """The least epsilon that k releases of (epsilon, delta) have together at ``target_delta``, rounded up.
+
+    Theorem    KOV17 Theorem 3.3, at every epsilon instead of the points (k - 2i) epsilon; section 4 of
+               docs/proofs/composition.md.  Optimal: randomised response attains it.
+    Cost       O(min(k, sqrt(k ln(1/target_delta)))) ball operations: 20 ms for k = 1e5.
+
+    >>> round(optimal(0.01, 1e-9, 1000, 2e-6).epsilon, 4)
+    1.3654
+    """
+    if not isinstance(k, int) or isinstance(k, bool) or k < 0:
+        raise InvalidArgument("k", k, "a whole number of at least 0 is accepted")
+    price = positive("epsilon", epsilon, zero=True), probability("delta", delta)
+    return _at_delta(Counter({price: k}) if k else Counter(), target_delta, _optimal, "target_delta")
+
+
+def heterogeneous(losses: Iterable[Any], *, delta: object) -> Loss:
+    """The optimum for unequal prices, from above: exact on a shared grid, else within 1% in practice.
+
+    Theorem    Murtagh-Vadhan 2016 Theorem 1.5 on a grid that dominates; docs/proofs/composition.md, section 4.
+    Cost       A third of a second for 1,000 different prices, 10 s for 100,000.
+
+    >>> heterogeneous([Loss(0.01)] * 600 + [Loss(0.02)] * 100, delta=1e-6).epsilon < 1.37
+    True
+    """
+    return _at_delta(_prices(losses), delta, _heterogeneous)
+
+
+def compose(losses: Iterable[Any], *, delta: object = None, method: str = "auto") -> Loss:
+    """What several releases cost together: the best sound bound at the stated total ``delta``.
+
+    ``losses`` holds ``Loss`` objects or anything with a ``.loss``, such as a ``Release``; a refused release was
+    paid for and counts like any other.  The prices must have been fixed before the first release.  Without
+    ``delta`` the deltas add up, and so do the epsilons.
+
+    ``method``: ``"auto"`` (the least of all), ``"basic"``, ``"advanced"``, ``"optimal"`` (equal prices only),
+    ``"heterogeneous"``, ``"zcdp"``, or ``"dp-accounting"`` (a cross-check by the optional package of that name, in
+    floats and without proof; ``auto`` never uses it).
+
+    >>> compose([Loss(0.1)] * 3)
+    Loss(epsilon=0.3, delta=0.0)
+    >>> compose([Loss(0.01, 1e-9)] * 1000, delta=2e-6).epsilon <= 1.37
+    True
+    """
+    prices = _prices(losses)
+    if method not in METHODS:
+        raise InvalidArgument("method", method, f"one of {', '.join(METHODS)} is accepted")
+    if delta is None:
+        if method not in ("auto", "basic"):
+            raise InvalidArgument("delta", delta, f"a total delta is needed for method {method!r}")
+        return _added(prices)
+    return _at_delta(prices, delta, METHODS[method])
+
+
+def advanced_epsilon(prices: Prices, total: Fraction) -> Fraction:
+    """``advanced`` before it is rounded to a float, for prices that ``total`` covers."""
+    with precision(BITS):
+        rest = delta_left(prices, total)
+        return min(_sums(prices)[0], _advanced(prices, rest)) if rest > 0 else _sums(prices)[0]
+
+
+def _at_delta(prices: Prices, delta: object, bound: Callable[[Prices, Ball], Fraction], name: str = "delta") -> Loss:
+    """Check the total delta, split off what the deltas of the steps use, and bound epsilon with the rest."""
+    total = probability(name, delta)
+    epsilon, used = _sums(prices)
+    with precision(BITS):
+        rest = delta_left(prices, total)
+        if rest > 0:
+            epsilon = min(epsilon, bound(prices, rest))
+        elif used > total:
+            accepted = f"at least {printed_up(used):g}, the sum of the single deltas, is accepted"
+            raise InvalidArgument(name, delta, accepted if used < 1 else "no delta below 1 covers these losses")
+        elif bound is _optimal:
+            _one_price(prices)
+    return Loss(printed_up(epsilon), printed_up(total))
+
+
+def delta_left(prices: Prices, total: Fraction) -> Ball:
+    """``1 - (1 - total) / prod (1 - delta_i)``: the delta left for the pure parts of all steps."""
+    kept = ball(1)
+    for (_, delta), count in prices.items():
+        kept *= ball(1 - delta) ** count
+    return 1 - ball(1 - total) / kept
+
+
+def _basic(prices: Prices, rest: Ball) -> Fraction:  # noqa: ARG001  (one signature for all methods)
+    return _sums(prices)[0]
+
+
+def _advanced(prices: Prices, rest: Ball) -> Fraction:
+    variance = sum((e**2 * count for (e, _), count in prices.items()), Fraction(0))
+    if variance == 0:
+        return Fraction(0)
+    mean = sum((concentrated.tanh_rho(e) * count for (e, _), count in prices.items() if e), ball(0))
+    V = ball(variance)
+
+    def proved(u: Fraction) -> bool:
+        return bool((-(ball(u) ** 2) / (2 * V)).exp() * V / (V + ball(u)) <= rest)
+
+    textbook = (-2 * V * rest.log()).sqrt() if rest < 1 else ball(1)
+    # At the textbook's u the factor V / (V + u) leaves room, so the proof succeeds there.
+    return top(mean) + least(proved, top(textbook) + variance / 2**64)
+
+
+def _optimal(prices: Prices, rest: Ball) -> Fraction:
+    if not prices:
+        return Fraction(0)
+    epsilon, steps = _one_price(prices)
+    return profiles.equal_steps(epsilon, steps, rest)
+
+
+def _one_price(prices: Prices) -> tuple[Fraction, int]:
+    if len({epsilon for epsilon, _ in prices}) > 1:
+        raise InvalidArgument("method", "optimal", "equal epsilons are needed; 'heterogeneous' takes unequal ones")
+    return next(iter(prices), (Fraction(0), Fraction(0)))[0], sum(prices.values())
+
+
+def _heterogeneous(prices: Prices, rest: Ball) -> Fraction:
+    epsilons: Counter[Fraction] = Counter()
+    for (epsilon, _), count in prices.items():
+        epsilons[epsilon] += count
+    return profiles.unequal_steps(epsilons, rest)
+
+
+def _zcdp(prices: Prices, rest: Ball) -> Fraction:
+    return concentrated.approximate([(e, count) for (e, _), count in prices.items()], rest)
+
+
+def _auto(prices: Prices, rest: Ball) -> Fraction:
+    if len({epsilon for epsilon, _ in prices}) <= 1:
+        return _optimal(prices, rest)
+    return min(method(prices, rest) for method in (_heterogeneous, _zcdp, _advanced))
+
+
+def _dp_accounting(prices: Prices, rest: Ball) -> Fraction:
+    try:
+        common = importlib.import_module("dp_accounting.pld.common")
+        pld = importlib.import_module("dp_accounting.pld.privacy_loss_distribution")
+    except ImportError:
+        raise InvalidArgument("method", "dp-accounting", "install dither[accounting], or use 'auto'") from None
+    whole = None
+    for (epsilon, _), count in prices.items():
+        part = pld.from_privacy_parameters(common.DifferentialPrivacyParameters(float(epsilon), 0.0))
+        part = part.self_compose(count)
+        whole = part if whole is None else whole.compose(part)
+    return Fraction(0) if whole is None else Fraction(whole.get_epsilon_for_delta(float(bottom(rest))))
+
+
+METHODS: dict[str, Callable[[Prices, Ball], Fraction]] = {
+    "auto": _auto,
+    "basic": _basic,
+    "advanced": _advanced,
+    "optimal": _optimal,
+    "heterogeneous": _heterogeneous,
+    "zcdp": _zcdp,
+    "dp-accounting": _dp_accounting,
+}
+
+
+def _added(prices: Prices) -> Loss:
+    epsilon, delta = _sums(prices)
+    if delta >= 1:
+        raise InvalidArgument("losses", float(delta), "deltas that add up to less than 1 are accepted")
+    return Loss(printed_up(epsilon), printed_up(delta))
+
+
+def _sums(prices: Prices) -> tuple[Fraction, Fraction]:
+    epsilon = sum((e * count for (e, _), count in prices.items()), Fraction(0))
+    return epsilon, sum((d * count for (_, d), count in prices.items()), Fraction(0))
+
+
+def _prices(losses: Iterable[Any]) -> Prices:
+    accepted = "a list of Loss or Release objects is accepted"
+    if isinstance(losses, (str, bytes, Loss)) or not isinstance(losses, Iterable):
+        raise InvalidArgument("losses", losses, accepted)
+    counts: Counter[Loss] = Counter()
+    relations = set()
+    for place, one in enumerate(losses):
+        loss = one if isinstance(one, Loss) else getattr(one, "loss", None)
+        if not isinstance(loss, Loss):
+            raise InvalidArgument(f"losses[{place}]", one, accepted)
+        relation = getattr(one, "neighbours", None)
+        relations |= {str(relation)} if relation is not None else set()
+        counts[loss] += 1
+    if len(relations) > 1:
+        raise InvalidArgument(
+            "losses", " and ".join(sorted(relations)), "releases for one neighbour relation are accepted"
+        )
+    return Counter({(loss.exact_epsilon, loss.exact_delta): count for loss, count in counts.items()})

@@ -1,0 +1,144 @@
+"""Small universes, looked at completely: every dataset, every neighbour, every output."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+from typing import Any
+
+import numpy as np
+
+from dither.audit.divergence import Divergence, hockey_stick
+from dither.calibration.inverse import Ends, ShellDraw
+from dither.calibration.mechanism import Mechanism
+from dither.calibration.smooth import SmoothNoise
+from dither.calibration.worst_case import Scaled
+from dither.data.column import Column
+from dither.data.grid import Grid
+from dither.queries.statistic import Statistic
+
+Records = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A pair of neighbours for which a claim does not hold."""
+
+    claim: str
+    here: Records
+    there: Records
+    excess: float
+
+
+def datasets(values: Sequence[int], records: int) -> list[Records]:
+    """Every dataset of so many records, as sorted tuples: statistics do not see the order."""
+    return list(combinations_with_replacement(sorted(values), records))
+
+
+def neighbours(here: Records, values: Sequence[int]) -> Iterator[Records]:
+    """Every dataset that differs in one record."""
+    seen = {here}
+    for index in range(len(here)):
+        for value in values:
+            there = tuple(sorted((*here[:index], value, *here[index + 1 :])))
+            if there not in seen:
+                seen.add(there)
+                yield there
+
+
+def as_column(records: Records, grid: Grid) -> Column:
+    """A dataset as private data."""
+    return Column(np.array(records, dtype=np.int64), grid)
+
+
+def ladder_violations(statistic: Statistic, values: Sequence[int], records: int, rungs: int) -> list[Violation]:
+    """Where the two axioms of a ladder fail; empty if they hold on the whole universe."""
+    universe = datasets(values, records)
+    columns = {x: as_column(x, statistic.answers) for x in universe}
+    value = {x: statistic.value(column) for x, column in columns.items()}
+    climbed = {x: [int(u) for u in statistic.ladder(column).rungs(0, rungs + 1)] for x, column in columns.items()}
+    found = []
+    for here in universe:
+        for there in neighbours(here, values):
+            moved = abs(value[here] - value[there])
+            if moved > climbed[here][0]:
+                found.append(Violation("U_0 covers one change", here, there, moved - climbed[here][0]))
+            found += [
+                Violation(f"U_{k}(x) <= U_{k + 1}(y)", here, there, climbed[here][k] - climbed[there][k + 1])
+                for k in range(rungs)
+                if climbed[here][k] > climbed[there][k + 1]
+            ]
+    return found
+
+
+def output_law(mechanism: Mechanism, data: Any) -> dict[int, float]:
+    """The exact probabilities of all answers of a mechanism that draws from shells (its bar aside)."""
+    if not isinstance(mechanism, ShellDraw):
+        raise TypeError(f"{type(mechanism).__name__} does not draw from shells")
+    shells = mechanism.statistic.shells(data)  # type: ignore[attr-defined]
+    low, high = mechanism.statistic.answers.ends
+    weights: dict[int, float] = {}
+    for cost, size in enumerate(shells.counts(1, mechanism.statistic.records + 1), 1):  # type: ignore[attr-defined]
+        for index in range(size):
+            point = shells.point(cost, index)
+            weights[point] = weights.get(point, 0.0) + math.exp(-float(mechanism.rate) * cost)
+    if sorted(weights) != list(range(low, high + 1)):
+        raise ArithmeticError("the shells do not partition the grid")
+    return normalised(weights)
+
+
+def end_law(ends: Ends, statistic: Any, data: Any, answer: int, *, upper: bool) -> dict[int, float]:
+    """The exact probabilities of one end of an error bar, given the released answer."""
+    candidates, costs = ends.candidates(statistic, data, answer, upper=upper)
+    rate = float(ends.epsilon) / 2
+    return normalised({c: math.exp(-rate * cost) for c, cost in zip(candidates, costs, strict=True)})
+
+
+def normalised(weights: dict[int, float]) -> dict[int, float]:
+    """Weights as probabilities."""
+    total = math.fsum(weights.values())
+    return {point: weight / total for point, weight in weights.items()}
+
+
+def largest_log_ratio(here: dict[int, float], there: dict[int, float]) -> float:
+    """The pure privacy loss between two finite output laws."""
+    if here.keys() != there.keys():
+        return math.inf
+    return max(abs(math.log(here[point] / there[point])) for point in here)
+
+
+def worst_log_ratio(
+    law_of: Callable[[Records], dict[int, float]], values: Sequence[int], universe: Iterable[Records]
+) -> tuple[float, Records, Records]:
+    """The largest pure loss over a whole universe, and the pair that shows it."""
+    laws: dict[Records, dict[int, float]] = {}
+
+    def law(x: Records) -> dict[int, float]:
+        if x not in laws:
+            laws[x] = law_of(x)
+        return laws[x]
+
+    return max(
+        (largest_log_ratio(law(here), law(there)), here, there)
+        for here in universe
+        for there in neighbours(here, values)
+    )
+
+
+def noise_divergence(mechanism: Mechanism, here: Any, there: Any) -> Divergence:
+    """The divergence between the outputs of an added-noise mechanism on two datasets, before rounding."""
+    if not isinstance(mechanism, (SmoothNoise, Scaled)):
+        raise TypeError(f"{type(mechanism).__name__} does not add noise")
+    statistic, point = mechanism.statistic, mechanism.point
+    scales = [_scale(mechanism, data) for data in (here, there)]
+    shift = (statistic.value(there) - statistic.value(here)) / scales[0]
+    return hockey_stick(point.law, shift, math.log(scales[1] / scales[0]), point.loss.epsilon)
+
+
+def _scale(mechanism: SmoothNoise | Scaled, data: Any) -> float:
+    if isinstance(mechanism, Scaled):
+        return float(mechanism.scale)
+    bound = mechanism.statistic.ladder(data, mechanism.algorithm).smooth(mechanism.point.beta)
+    return float(bound / mechanism.point.alpha)

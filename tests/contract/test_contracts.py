@@ -1,0 +1,92 @@
+"""Everything that ships, under contract."""
+
+from fractions import Fraction
+
+from contract.contracts import CalibrationContract, NoiseContract, QueryContract
+from dither.calibration.inverse import Inverse
+from dither.calibration.smooth import Smooth
+from dither.calibration.worst_case import WorstCase
+from dither.data.grid import Grid
+from dither.noise.gaussian import Gaussian
+from dither.noise.heavy_tails import Cauchy, PowerLaw, Student
+from dither.noise.laplace import Laplace
+from dither.privacy import Loss
+from dither.queries.order import RankedValue
+
+PURE = [PowerLaw(), Cauchy(4), Cauchy(Fraction(3, 2)), Student(3)]
+LIGHT = [Laplace(), Gaussian()]
+
+
+class TestPowerLaw(NoiseContract):
+    law = PowerLaw()
+
+
+class TestPowerLawOfGivenShape(NoiseContract):
+    law = PowerLaw(3)
+
+
+class TestCauchy(NoiseContract):
+    law = Cauchy(2)
+
+
+class TestGeneralisedCauchy(NoiseContract):
+    law = Cauchy(4)
+
+
+class TestHeavyCauchy(NoiseContract):
+    law = Cauchy(Fraction(3, 2))
+
+
+class TestStudent(NoiseContract):
+    law = Student(3)
+
+
+class TestStudentWithOneDegree(NoiseContract):
+    law = Student(1)
+
+
+class TestLaplace(NoiseContract):
+    law = Laplace()
+
+
+class TestGaussian(NoiseContract):
+    law = Gaussian()
+
+
+class TestOrderStatistics(QueryContract):
+    def statistics(self, records):
+        grid = Grid(Fraction(1), 0, 4)
+        for rank in range(1, records + 1):
+            yield RankedValue(rank, records, grid), lambda x, rank=rank: sorted(x)[rank - 1]
+
+
+class TestInverse(CalibrationContract):
+    calibrations = [(Inverse(), None, Loss(e)) for e in (0.1, 1.0, 3.0)]
+
+
+class TestSmoothPure(CalibrationContract):
+    calibrations = [(Smooth(), law, Loss(1.0)) for law in PURE]
+
+
+class TestSmoothApproximate(CalibrationContract):
+    calibrations = [(Smooth(), law, Loss(1.0, 1e-5)) for law in LIGHT]
+
+
+class TestSmoothAlgorithms(CalibrationContract):
+    calibrations = [(Smooth(algorithm=name), None, Loss(1.0)) for name in ("linear", "sublinear")]
+
+
+class TestSmoothWithThePapersConstants(CalibrationContract):
+    calibrations = [(Smooth(constants="paper"), Cauchy(4), Loss(1.0))]
+
+    def test_a_smaller_loss_would_be_seen_to_be_exceeded(self):
+        """The paper's constants leave so much room that even a third of the loss would hold."""
+        for mechanism, loss in self.mechanisms(self.rank):
+            assert self.holds(mechanism, Loss(loss.epsilon / 1.6), stride=7)
+            assert not self.holds(mechanism, Loss(loss.epsilon / 20))
+
+
+class TestWorstCase(CalibrationContract):
+    calibrations = [(WorstCase(), law, Loss(0.5)) for law in [*PURE, Laplace()]] + [
+        (WorstCase(), Gaussian(), Loss(0.5, 1e-5))
+    ]

@@ -1,0 +1,71 @@
+"""Slow and obvious: what a first-year student would believe.  Every fast kernel is compared with these."""
+
+import math
+from itertools import product
+
+
+def padded(x, lo, hi):
+    """Rank -> value of the sorted data, with the bounds beyond both ends."""
+    ordered = sorted(x)
+
+    def at(rank):
+        if rank < 1:
+            return lo
+        if rank > len(ordered):
+            return hi
+        return ordered[rank - 1]
+
+    return at
+
+
+def local_sensitivity(f, x, values):
+    """The largest change of f when one record of x is replaced by any possible value."""
+    here = f(x)
+    return max(abs(f((*x[:i], v, *x[i + 1 :])) - here) for i in range(len(x)) for v in values)
+
+
+def exact_ladder(f, x, values, rungs):
+    """max { LS(y) : d(x, y) <= k } for k = 0 .. rungs - 1, by looking at every dataset y."""
+    best = [0] * rungs
+    for y in product(values, repeat=len(x)):
+        distance = sum(a != b for a, b in zip(x, y, strict=True))
+        if distance < rungs:
+            best[distance] = max(best[distance], local_sensitivity(f, y, values))
+    for k in range(1, rungs):
+        best[k] = max(best[k], best[k - 1])
+    return best
+
+
+def order_ladder(x, rank, lo, hi, rungs):
+    """NRS11 Prop. 3.4 as printed, for any rank."""
+    at = padded(x, lo, hi)
+    return [max(at(rank + t) - at(rank + t - k - 1) for t in range(k + 2)) for k in range(rungs)]
+
+
+def smooth_bound(ladder, beta):
+    """max_k e^{-beta k} U_k over the rungs given."""
+    return max(u * math.exp(-beta * k) for k, u in enumerate(ladder))
+
+
+def inverse_cost(x, rank, z):
+    """1 + the least number of records to change before z is an order statistic of that rank."""
+    below, at_most = sum(v < z for v in x), sum(v <= z for v in x)
+    return min(max(rank - i, i - rank + 1) for i in range(below, at_most + 1))
+
+
+def inverse_law(x, rank, lo, hi, rate):
+    """The exponential mechanism on the whole grid lo..hi, point by point."""
+    weight = {z: math.exp(-rate * inverse_cost(x, rank, z)) for z in range(lo, hi + 1)}
+    total = sum(weight.values())
+    return {z: w / total for z, w in weight.items()}
+
+
+def widened_ties_law(x, rank, lo, hi, epsilon, width):
+    """UNSOUND: every interval between neighbouring records is widened, overlaps add up (as some code does)."""
+    at = padded(x, lo, hi)
+    weight = dict.fromkeys(range(lo - width, hi + width + 1), 0.0)
+    for i in range(len(x) + 1):
+        for z in range(at(i) - width, at(i + 1) + width + 1):
+            weight[z] += math.exp(-epsilon / 2 * max(rank - i, i - rank + 1))
+    total = sum(weight.values())
+    return {z: w / total for z, w in weight.items()}

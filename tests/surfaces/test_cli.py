@@ -1,0 +1,128 @@
+"""The command line: answers, JSON, pictures and errors of one line."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+DITHER = str(Path(sys.executable).parent / "dither")
+
+
+def run(*words, cwd=None):
+    """Run the installed command as a person would."""
+    return subprocess.run([DITHER, *words], capture_output=True, text=True, cwd=cwd, check=False)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """A CSV and a Parquet file with the same people."""
+    import duckdb
+
+    folder = tmp_path_factory.mktemp("files")
+    rng = np.random.default_rng(2)
+    rows = "\n".join(
+        f"p{i},{v:.2f},{a}"
+        for i, (v, a) in enumerate(zip(rng.lognormal(11, 0.5, 3000), rng.integers(18, 80, 3000), strict=True))
+    )
+    (folder / "pay.csv").write_text(f"name,total pay,age\n{rows}\nlast,,\n")
+    duckdb.sql(f"COPY (FROM read_csv('{folder}/pay.csv')) TO '{folder}/pay.parquet'")
+    return folder
+
+
+@pytest.mark.parametrize("file", ["pay.csv", "pay.parquet"])
+@pytest.mark.parametrize(
+    "question", ["median(total pay)", 'quantile("total pay", 0.25)', "minimum(total pay)", "maximum(total pay)"]
+)
+def test_ask_answers_about_a_file(files, file, question):
+    """One column of a CSV or Parquet file, as JSON."""
+    done = run("ask", str(files / file), question, "--bounds", "0", "600000", "--epsilon", "1", "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert 0 <= told["value"] <= 600_000
+    assert told["epsilon"] == 1
+    assert told["query"].endswith("of total pay")
+
+
+def test_parquet_integers_give_integer_answers(files):
+    """The declared type of a Parquet column is public; a CSV's is not, there the step is declared."""
+    told = json.loads(
+        run("ask", str(files / "pay.parquet"), "median(age)", "--bounds", "0", "120", "--epsilon", "1", "--json").stdout
+    )
+    assert isinstance(told["value"], int)
+    csv = ("ask", str(files / "pay.csv"), "median(age)", "--bounds", "0", "120", "--epsilon", "1", "--json")
+    assert isinstance(json.loads(run(*csv).stdout)["value"], float)
+    assert isinstance(json.loads(run(*csv, "--step", "1").stdout)["value"], int)
+
+
+def test_ask_prints_a_table_and_saves_a_picture(files, tmp_path):
+    """Without --json: the answer, its bar, the price; --plot saves a PNG."""
+    done = run(
+        "ask", str(files / "pay.csv"), "median(total pay)", "--bounds", "0", "600000", "--epsilon", "0.5",
+        "--plot", str(tmp_path / "answer.png"),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "epsilon 0.5" in done.stdout
+    assert "median" in done.stdout
+    assert (tmp_path / "answer.png").stat().st_size > 5_000
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["pay.csv", "mode(age)"], "question"),
+        (["pay.csv", "median(age"], "question"),
+        (["pay.csv", "quantile(age)"], "question"),
+        (["pay.csv", "median(height)"], "column='height'"),
+        (["pay.csv", "median(name)"], "numbers"),
+        (["pay.txt", "median(age)"], "file"),
+        (["none.csv", "median(age)"], "file"),
+        (["pay.csv", "median(age)", "--epsilon", "nan"], "epsilon"),
+        (["pay.csv", "median(age)", "--epsilon", "-1"], "epsilon"),
+        (["pay.csv", "median(age)", "--bounds", "9", "1"], "bounds"),
+        (["pay.csv", "median(age)", "--bounds", "a", "b"], "bounds"),
+        (["pay.csv", "median(age)", "--calibration", "guess"], "calibration"),
+        (["pay.csv", "quantile(age, 2)"], "q="),
+    ],
+)
+def test_errors_are_one_line_with_exit_code_2(files, words, message):
+    """Bad input is named; no traceback, and the same as JSON with a stable code."""
+    words = ["ask", str(files / words[0]), *words[1:]]
+    if "--epsilon" not in words:
+        words += ["--epsilon", "1"]
+    if "--bounds" not in words:
+        words += ["--bounds", "0", "120"]
+    done = run(*words)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    told = json.loads(run(*words, "--json").stdout)
+    assert told["error"]["code"] in ("invalid-argument", "not-applicable", "invalid-data")
+
+
+def test_broken_files_do_not_show_their_records(tmp_path):
+    """A file that is no Parquet is refused without quoting it."""
+    (tmp_path / "x.parquet").write_text("secret-record")
+    done = run("ask", str(tmp_path / "x.parquet"), "median(a)", "--bounds", "0", "1", "--epsilon", "1")
+    assert done.returncode == 2
+    assert "secret" not in done.stderr + done.stdout
+
+
+def test_demo_ends_with_answers_budget_and_picture(tmp_path):
+    """What make demo runs: real answers with error bars, the budget left, a saved plot."""
+    done = run("demo", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "left epsilon" in done.stdout
+    assert "95%" in done.stdout
+    assert (tmp_path / "demo-output" / "payroll.png").stat().st_size > 10_000
+    told = json.loads(run("demo", "--json", cwd=tmp_path).stdout)
+    assert len(told["releases"]) == 5
+
+
+def test_help_names_every_command():
+    """dither --help is the map."""
+    out = run("--help").stdout
+    assert "ask" in out
+    assert "demo" in out

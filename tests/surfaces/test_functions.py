@@ -1,0 +1,175 @@
+"""The public face: one line in, a release out; bad input refused by name before anything is read."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import dither as dt
+
+PAY = np.random.default_rng(1).lognormal(11, 0.6, 5_000)
+BOUNDS = (0, 1_000_000)
+EACH = [dt.median, dt.minimum, dt.maximum, lambda x, **k: dt.quantile(x, q=0.9, **k)]
+
+
+@pytest.mark.parametrize("ask", EACH)
+@pytest.mark.parametrize("calibration", ["auto", "inverse", "smooth", "worst_case"])
+@pytest.mark.parametrize("confidence", [0.95, None])
+def test_every_function_answers_with_every_calibration(ask, calibration, confidence):
+    """A release has a value within the bounds, a bar around it, and costs exactly what was asked."""
+    release = ask(PAY, bounds=BOUNDS, epsilon=0.5, calibration=calibration, confidence=confidence)
+    assert 0 <= release.value <= 1_000_000
+    assert release.loss == dt.Loss(0.5)
+    assert release.neighbours is dt.Neighbours.CHANGE_ONE
+    assert not release.refused
+    if confidence is None:
+        assert release.interval is None
+    else:
+        assert release.interval[0] <= release.value <= release.interval[1]
+        assert release.confidence == 0.95
+
+
+@pytest.mark.parametrize("noise", ["power_law", "cauchy", "student", dt.Cauchy(gamma=2), "laplace", "gaussian"])
+def test_every_noise_can_be_asked_for(noise):
+    """A noise by name or as an object; the release says which was used and what it cost."""
+    pure = not isinstance(noise, str) or noise in ("power_law", "cauchy", "student")
+    release = dt.median(PAY, bounds=BOUNDS, epsilon=1.0, delta=0.0 if pure else 1e-6, noise=noise)
+    assert release.calibration == "smooth"
+    assert release.noise.startswith(noise if isinstance(noise, str) else "cauchy(gamma=2")
+    assert release.loss.delta == (0.0 if pure else 1e-6)
+
+
+def test_calibrations_as_objects():
+    """dt.Smooth takes a public beta, the paper's constants, and the paper's three algorithms."""
+    for algorithm in ("exact", "linear", "sublinear"):
+        calibration = dt.Smooth(beta=0.1, algorithm=algorithm)
+        assert dt.median(PAY, bounds=BOUNDS, epsilon=1.0, calibration=calibration).calibration == "smooth"
+    paper = dt.median(PAY, bounds=BOUNDS, epsilon=1.0, calibration=dt.Smooth(constants="paper"), noise=dt.Cauchy(4))
+    assert paper.value is not None
+
+
+def test_integer_columns_get_integer_answers():
+    """Whole numbers in, whole numbers out, for answer and bar."""
+    release = dt.median(np.array([1, 2, 3] * 50), bounds=(0, 10), epsilon=1.0)
+    assert isinstance(release.value, int)
+    assert all(isinstance(end, int) for end in release.interval)
+
+
+@pytest.mark.parametrize("epsilon", [0.001, 0.01, 0.1, 1, 10])
+def test_a_heavily_tied_column_gets_an_answer_at_every_epsilon(epsilon):
+    """60% equal ages: always an answer, and from epsilon 0.01 on the right one."""
+    rng = np.random.default_rng(5)
+    ages = np.where(rng.random(10_000) < 0.6, 45, rng.integers(18, 90, 10_000))
+    answers = [dt.median(ages, bounds=(0, 120), epsilon=epsilon, confidence=None).value for _ in range(5)]
+    assert all(0 <= a <= 120 for a in answers)
+    if epsilon >= 0.01:
+        assert answers == [45] * 5
+
+
+def test_values_outside_the_bounds_are_clamped():
+    """Outliers and infinities count as the nearest bound."""
+    wild = np.concatenate([np.full(400, 1e300), [math.inf, -math.inf]])
+    assert dt.median(wild, bounds=(0, 10), epsilon=5.0).value == pytest.approx(10, abs=1e-6)
+
+
+def test_missing_values_follow_the_public_policy():
+    """NaN counts as a declared value; the release says which, whether or not anything is missing."""
+    gone = np.full(500, np.nan)
+    release = dt.median(gone, bounds=(0, 10), epsilon=5.0, nulls=7)
+    assert release.value == pytest.approx(7, abs=1e-6)
+    assert "missing values count as 7" in repr(release)
+    assert "missing values count as 0" in repr(dt.median(PAY, bounds=BOUNDS, epsilon=1.0))
+
+
+@pytest.mark.parametrize(
+    ("change", "argument"),
+    [
+        ({"epsilon": 0}, "epsilon"),
+        ({"epsilon": -1}, "epsilon"),
+        ({"epsilon": math.inf}, "epsilon"),
+        ({"epsilon": math.nan}, "epsilon"),
+        ({"epsilon": None}, "epsilon"),
+        ({"epsilon": "much"}, "epsilon"),
+        ({"delta": 1}, "delta"),
+        ({"delta": -1e-9}, "delta"),
+        ({"delta": math.nan}, "delta"),
+        ({"bounds": None}, "bounds"),
+        ({"bounds": (1, 0)}, "bounds"),
+        ({"bounds": (0, math.inf)}, "bounds"),
+        ({"calibration": "best"}, "calibration"),
+        ({"calibration": "inverse", "noise": "laplace"}, "noise"),
+        ({"noise": "white"}, "noise"),
+        ({"calibration": "smooth", "noise": "laplace"}, "delta"),
+        ({"calibration": "worst_case", "noise": "gaussian"}, "delta"),
+        ({"confidence": 1}, "confidence"),
+        ({"confidence": 0}, "confidence"),
+        ({"confidence": 95}, "confidence"),
+        ({"step": 0}, "step"),
+        ({"nulls": 10**9}, "nulls"),
+    ],
+)
+def test_bad_arguments_are_refused_by_name(change, argument):
+    """The error names the argument, says what is accepted, and that nothing was read or charged."""
+    arguments = {"bounds": BOUNDS, "epsilon": 1.0, **change}
+    with pytest.raises(dt.DitherError, match=argument) as caught:
+        dt.median(PAY, **arguments)
+    assert "nothing was" in str(caught.value)
+
+
+@pytest.mark.parametrize("q", [-0.1, 1.1, math.nan, None, "half"])
+def test_quantiles_out_of_range_are_refused(q):
+    """q lies in [0, 1]."""
+    with pytest.raises(dt.InvalidArgument, match="q="):
+        dt.quantile(PAY, q=q, bounds=BOUNDS, epsilon=1.0)
+
+
+@pytest.mark.parametrize("rank", [0, -1, 1.5, True, 6])
+def test_ranks_out_of_range_are_refused(rank):
+    """Ranks go from 1 to the number of records."""
+    with pytest.raises(dt.InvalidArgument, match="rank"):
+        dt.inspect.value(dt.OrderStatistic(rank=rank, bounds=(0, 1)), [0.1] * 5)
+
+
+@pytest.mark.parametrize("data", [[], ["a", "b"], np.zeros((2, 2)), None])
+def test_bad_data_are_refused(data):
+    """Empty, textual, two-dimensional and absent data."""
+    with pytest.raises(dt.DitherError, match="data"):
+        dt.median(data, bounds=BOUNDS, epsilon=1.0)
+
+
+def test_releases_show_no_private_numbers():
+    """Neither the repr nor the dictionary has a scale, a sensitivity or the true value."""
+    release = dt.median(PAY, bounds=BOUNDS, epsilon=1.0, calibration="smooth")
+    assert set(release.to_dict()) == {
+        "query", "value", "refused", "interval", "confidence", "epsilon", "delta", "neighbours", "calibration",
+        "noise", "missing",
+    }  # fmt: skip
+    assert repr(dt.inspect.value(dt.Median(bounds=BOUNDS), PAY))[:9] not in repr(release)
+
+
+def test_a_release_has_a_notebook_view_and_a_picture(tmp_path):
+    """HTML for notebooks; a plot that can be saved."""
+    release = dt.median(PAY, bounds=BOUNDS, epsilon=1.0)
+    assert "median" in release._repr_html_()
+    release.plot().figure.savefig(tmp_path / "release.png")
+    assert (tmp_path / "release.png").stat().st_size > 5_000
+
+
+def test_query_objects_work_on_bare_arrays():
+    """inspect tells the owner the truth: value, ladder and smooth sensitivity, in the data's own units."""
+    x = np.linspace(0, 1, 1001)
+    query = dt.Median(bounds=(0, 1))
+    assert dt.inspect.value(query, x) == pytest.approx(0.5, abs=1e-9)
+    assert dt.inspect.ladder(query, x, rungs=3) == pytest.approx([0.001, 0.002, 0.003], abs=1e-9)
+    wanted = max(math.exp(-0.1 * k) * (k + 1) / 1000 for k in range(100))
+    assert dt.inspect.smooth(query, x, beta=0.1) == pytest.approx(wanted, rel=1e-6)
+
+
+def test_the_public_names_are_there():
+    """Everything that __all__ promises can be imported, and nothing else pretends to be there."""
+    for name in dt.__all__:
+        assert getattr(dt, name) is not None
+    with pytest.raises(AttributeError):
+        dt.no_such_name  # noqa: B018
+    assert Fraction(1, 2) == dt.Median.share

@@ -1,0 +1,120 @@
+"""Grids and columns: clamping, rounding, missing values, padding; and nothing private in a repr."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import oracle
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dither.data.column import Column, missing_steps, read_column, shape_of
+from dither.data.grid import Grid
+from dither.errors import InvalidArgument, InvalidData
+
+
+@given(st.lists(st.integers(0, 50), min_size=1, max_size=30), st.integers(-40, 40), st.integers(0, 80))
+def test_ranks_are_padded_with_the_bounds(x, first, length):
+    """Ranks below 1 read as the lower bound, above n as the upper one."""
+    grid = Grid(Fraction(1), 0, 50)
+    at = oracle.padded(x, 0, 50)
+    found = Column(np.array(x), grid).ranks(first, first + length)
+    assert found.tolist() == [at(rank) for rank in range(first, first + length + 1)]
+
+
+@given(st.lists(st.integers(0, 50), min_size=1, max_size=30), st.lists(st.integers(-2, 52), min_size=1))
+def test_counts_at_most(x, points):
+    """Counting by bisection equals counting by hand."""
+    found = Column(np.array(x), Grid(Fraction(1), 0, 50)).at_most(points)
+    assert found == [sum(v <= p for v in x) for p in points]
+
+
+@given(st.lists(st.floats(allow_nan=True, allow_infinity=True), min_size=1, max_size=20))
+def test_every_float_lands_on_the_grid(x):
+    """Any float, infinities and NaN included, becomes a grid point within the bounds, record by record."""
+    grid = Grid.between((-10, 10))
+    steps = read_column(np.array(x), grid, 3).values
+    low, high = grid.ends
+    assert np.all((steps >= low) & (steps <= high))
+    for value, step in zip(x, steps, strict=True):
+        if math.isnan(value):
+            assert step == missing_steps(3, grid)
+        else:
+            assert abs(grid.value(int(step)) - min(max(value, -10), 10)) <= float(grid.step)
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int16, np.uint16, np.int64, np.uint64])
+def test_integer_types_are_clamped_without_wrapping(kind):
+    """The extremes of every integer type clamp to the bounds."""
+    info = np.iinfo(kind)
+    column = read_column(np.array([info.min, info.max], dtype=kind), Grid.between((-5, 100), whole=True))
+    assert column.values.tolist() == [max(-5, int(info.min)), min(100, int(info.max))]
+
+
+def test_whole_numbers_stay_whole():
+    """Integer arrays get the step 1 and integer values back."""
+    grid = Grid.between((0, 120), whole=shape_of(np.array([1, 2])).whole)
+    assert grid.step == 1
+    assert isinstance(grid.value(7), int)
+
+
+def test_a_declared_step_is_exact():
+    """A decimal step such as 0.01 is a hundredth, not a binary neighbour of it."""
+    grid = Grid.between((0, 10), 0.01)
+    assert grid.step == Fraction(1, 100)
+    assert grid.points == 1001
+    assert grid.value(7) == 0.07
+
+
+def test_masked_records_count_as_missing():
+    """A masked array and NaN follow the same public policy."""
+    grid = Grid.between((0, 10), 1)
+    masked = read_column(np.ma.MaskedArray([1, 2, 3], mask=[0, 1, 0]), grid, "upper")
+    floats = read_column(np.array([1.0, np.nan, 3.0]), grid, "upper")
+    assert masked.values.tolist() == floats.values.tolist() == [1, 10, 3]
+
+
+def test_private_data_do_not_show_in_reprs():
+    """Neither a column nor a ladder prints a record."""
+    column = Column(np.array([123456789]), Grid(Fraction(1), 0, 10**9))
+    assert "123" not in repr(column)
+
+
+@pytest.mark.parametrize(
+    "bounds", [None, 3, (1, 0), (0, 0), (0, math.inf), (math.nan, 1), (0, 1, 2), "ab", ("a", "b"), (0, None)]
+)
+def test_bad_bounds_are_refused_by_name(bounds):
+    """Reversed, infinite, missing or odd bounds: an error that names the argument."""
+    with pytest.raises(InvalidArgument, match="bounds"):
+        Grid.between(bounds)
+
+
+@pytest.mark.parametrize("step", [0, -1, math.nan, "x", 1e-30])
+def test_bad_steps_are_refused_by_name(step):
+    """A step that is not positive, or too fine to count with."""
+    with pytest.raises(InvalidArgument, match="step"):
+        Grid.between((0, 1), step)
+
+
+@pytest.mark.parametrize("nulls", ["middle", 11, math.nan, -1])
+def test_missing_values_need_a_public_place(nulls):
+    """The policy for missing values lies within the bounds."""
+    with pytest.raises(InvalidArgument, match="nulls"):
+        missing_steps(nulls, Grid.between((0, 10)))
+
+
+@pytest.mark.parametrize("data", [[], np.zeros((2, 2)), "abc", 5, np.array(["a"]), np.array([1j]), None, {1, 2}])
+def test_data_that_are_not_a_column_of_numbers(data):
+    """Empty, two-dimensional, textual, complex or no data at all."""
+    with pytest.raises(InvalidArgument, match="data"):
+        shape_of(data)
+
+
+def test_errors_about_records_do_not_quote_them():
+    """A sequence with a non-number in it is refused without showing the record."""
+    with pytest.raises(InvalidData) as caught:
+        shape_of([1, 2, "secret-name"] + [object()])
+    assert "secret" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__
