@@ -26,10 +26,12 @@ from dither.kernels.order import decay
 Rungs = NDArray[Any]
 """Non-decreasing whole numbers: int64, or Python integers (dtype object) where they are large."""
 
-SLACK = Fraction(1, 1 << 40)
+SLACK = Fraction(1, 1 << 35)
 """Part of beta that pays for computing the smooth bound in floats (docs/proofs/smooth.md, section 3)."""
 LEAST_BETA = Fraction(1, 1 << 28)
-_INFLATION = 1.0 + 2.0**-43
+DEEPEST = 128.0
+"""A smooth bound is never below cap e^-128: a constant is smooth too, and windows stay finite."""
+_INFLATION = 1.0 + 2.0**-36
 
 
 class Ladder:
@@ -61,15 +63,14 @@ class Ladder:
         Stops exactly: once ``cap e^{-beta k}`` is below the running maximum no later rung matters.
         """
         rate = usable_rate(beta)
-        best, start, stop = 0.0, 0, 32
+        most = math.ceil(DEEPEST / rate) + 1 if self.top is None else min(math.ceil(DEEPEST / rate), self.top) + 1
+        best, start, stop = least_bound(self.cap), 0, min(32, most)
         while True:
-            weights = decay(rate, stop)
+            weights = decay(rate, stop + 1)
             best = max(best, float(np.max(self.rungs(start, stop).astype(np.float64) * weights[start:stop])))
-            if self.cap * weights[-1] * math.exp(-rate) * (1.0 + 2.0**-40) <= best:
+            if stop >= most or reaches(best, self.cap, float(weights[stop])):
                 return rounded_up(best)
-            if self.top is not None and stop > self.top:
-                return rounded_up(max(best, self.cap * float(decay(rate, self.top + 1)[-1])))
-            start, stop = stop, 2 * stop
+            start, stop = stop, min(2 * stop, most)
 
     def margin(self, bound: int) -> int:
         """``min {k : U_k > bound}``: how many records must change before the sensitivity can exceed ``bound``.
@@ -117,6 +118,16 @@ def usable_rate(beta: Fraction) -> float:
     if beta < LEAST_BETA:
         raise InvalidArgument("beta", float(beta), f"a smoothness of at least {float(LEAST_BETA):.3g} is accepted")
     return math.nextafter(float(beta - SLACK), 0.0)
+
+
+def least_bound(cap: int) -> float:
+    """The floor of all smooth bounds under a cap."""
+    return float(cap) * math.exp(-DEEPEST)
+
+
+def reaches(best: float, cap: int, weight: float) -> bool:
+    """Whether nothing that weighs at most ``cap * weight`` can exceed ``best``, float errors included."""
+    return cap * weight * (1.0 + 2.0**-40) <= best
 
 
 def rounded_up(best: float) -> Fraction:

@@ -9,8 +9,10 @@ from dither.kernels.elementary import Floats, exp
 
 
 def decay(rate: float, count: int) -> Floats:
-    """``e^{-rate k}`` for k = 0 .. count - 1 (flat beyond e^-512, where nothing matters any more)."""
-    return exp(np.maximum(-rate * np.arange(count, dtype=np.float64), -512.0))
+    """``e^{-rate k}`` for k = 0 .. count - 1; ``rate * count`` must stay below 512, where ``exp`` is proved."""
+    if rate * (count - 1) > 512.0:
+        raise ValueError(f"rate={rate}, count={count}: weights below e^-512 are not computed")
+    return exp(-rate * np.arange(count, dtype=np.float64))
 
 
 def heaviest_pair(left: NDArray[np.int64], right: NDArray[np.int64], weights: Floats) -> float:

@@ -14,7 +14,7 @@ from dither.data.column import Column, Shape, missing_steps, read_column
 from dither.data.grid import Grid
 from dither.errors import InvalidArgument
 from dither.kernels.order import decay, heaviest_pair
-from dither.ladder import Ladder, Rungs, rounded_up, usable_rate
+from dither.ladder import DEEPEST, Ladder, Rungs, least_bound, reaches, rounded_up, usable_rate
 from dither.privacy import Neighbours, fraction_of_unit
 from dither.queries.statistic import Algorithm, Layered, Shells, Statistic
 
@@ -108,19 +108,20 @@ class OrderLadder(Ladder):
 
     def smooth(self, beta: Fraction) -> Fraction:
         rate = usable_rate(beta)
+        # A window that reaches beyond both ends of the data holds every pair; one of DEEPEST / rate ranks
+        # leaves out only pairs below the floor.
+        limit = min(max(self._rank, self._records - self._rank + 1), math.ceil(DEEPEST / rate))
         if self._sublinear:
             # NRS11 Claim 3.5(2): look at k0 rungs and put the cap behind them; k0 is public.
-            reach = math.ceil(2.0 * math.log(self._records + 1) / rate)
+            reach = min(limit, math.ceil(2.0 * math.log(self._records + 1) / rate))
             weights = decay(rate, 2 * reach + 1)
             return rounded_up(max(self._heaviest(reach, weights), self.cap * float(weights[reach])))
-        # A window that reaches beyond both ends of the data holds every pair.
-        limit = max(self._rank, self._records - self._rank + 1)
-        reach = min(64, limit)
+        best, reach = least_bound(self.cap), min(64, limit)
         while True:
             weights = decay(rate, 2 * reach + 1)
-            best = self._heaviest(reach, weights)
+            best = max(best, self._heaviest(reach, weights))
             # Pairs with at least ``reach`` ranks between weigh at most cap e^{-rate reach}.
-            if self.cap * float(weights[reach]) * (1.0 + 2.0**-40) <= best or reach >= limit:
+            if reach >= limit or reaches(best, self.cap, float(weights[reach])):
                 return rounded_up(best)
             reach = min(2 * reach, limit)
 
