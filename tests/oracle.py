@@ -48,9 +48,14 @@ def smooth_bound(ladder, beta):
 
 
 def inverse_cost(x, rank, z):
-    """1 + the least number of records to change before z is an order statistic of that rank."""
+    """The least number of records to change before z is the order statistic of that rank.
+
+    For the extreme ranks an answer already right counts like one that needs a single change.
+    """
     below, at_most = sum(v < z for v in x), sum(v <= z for v in x)
-    return min(max(rank - i, i - rank + 1) for i in range(below, at_most + 1))
+    if below < rank <= at_most:
+        return 1 if rank in (1, len(x)) else 0
+    return rank - at_most if at_most < rank else below - rank + 1
 
 
 def inverse_law(x, rank, lo, hi, rate):

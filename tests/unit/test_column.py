@@ -23,13 +23,6 @@ def test_ranks_are_padded_with_the_bounds(x, first, length):
     assert found.tolist() == [at(rank) for rank in range(first, first + length + 1)]
 
 
-@given(st.lists(st.integers(0, 50), min_size=1, max_size=30), st.lists(st.integers(-2, 52), min_size=1))
-def test_counts_at_most(x, points):
-    """Counting by bisection equals counting by hand."""
-    found = Column(np.array(x), Grid(Fraction(1), 0, 50)).at_most(points)
-    assert found == [sum(v <= p for v in x) for p in points]
-
-
 @given(st.lists(st.floats(allow_nan=True, allow_infinity=True), min_size=1, max_size=20))
 def test_every_float_lands_on_the_grid(x):
     """Any float, infinities and NaN included, becomes a grid point within the bounds, record by record."""

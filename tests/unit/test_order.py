@@ -10,8 +10,11 @@ from hypothesis import strategies as st
 
 import oracle
 from dither.audit.universe import as_column, datasets, ladder_violations
+from dither.calibration.inverse import Inverse
+from dither.calibration.mechanism import Ask
 from dither.data.grid import Grid
 from dither.ladder import Ladder
+from dither.privacy import Loss
 from dither.queries.order import OrderLadder, RankedValue
 
 HIGH = 4
@@ -119,15 +122,26 @@ def test_shells_are_the_inverse_sensitivity(x, data):
     """Every grid point sits in exactly one shell, and in the one that the oracle's cost names."""
     rank = data.draw(st.integers(1, len(x)))
     statistic = ranked(rank, len(x), 20)
-    shells = statistic.shells(as_column(tuple(sorted(x)), statistic.answers))
+    mechanism = Inverse().prepare(Ask(statistic, Loss(1.0)))
+    shells = mechanism.shells(as_column(tuple(sorted(x)), statistic.answers))
     found = {}
     for cost, size in enumerate(shells.counts(1, len(x) + 2), 1):
         for index in range(size):
             point = shells.point(cost, index)
             assert point not in found
-            found[point] = cost
+            found[point] = cost - shells.offset
     assert found == {z: oracle.inverse_cost(x, rank, z) for z in range(21)}
-    assert shells.total == 21
+
+
+@given(st.lists(st.integers(0, 20), min_size=1, max_size=12), st.data())
+def test_windows_of_shells_agree(x, data):
+    """Any range of costs gives the same counts as the whole list."""
+    rank = data.draw(st.integers(1, len(x)))
+    statistic = ranked(rank, len(x), 20)
+    shells = Inverse().prepare(Ask(statistic, Loss(1.0))).shells(as_column(tuple(sorted(x)), statistic.answers))
+    first = data.draw(st.integers(1, 15))
+    last = data.draw(st.integers(first, 20))
+    assert shells.counts(first, last) == shells.counts(1, 20)[first - 1 : last]
 
 
 @pytest.mark.parametrize("size", [2, 3])

@@ -69,7 +69,7 @@ def heterogeneous(losses: Iterable[Any], *, delta: object) -> Loss:
     """The optimum for unequal prices, from above: exact on a shared grid, else within 1% in practice.
 
     Theorem    Murtagh-Vadhan 2016 Theorem 1.5 on a grid that dominates; docs/proofs/composition.md, section 4.
-    Cost       A third of a second for 1,000 different prices, 10 s for 100,000.
+    Cost       A third of a second for 1,000 different prices, some 10 s for 100,000.
 
     >>> heterogeneous([Loss(0.01)] * 600 + [Loss(0.02)] * 100, delta=1e-6).epsilon < 1.37
     True

@@ -149,7 +149,7 @@ def compose_gaussians(rhos: Iterable[object], *, delta: object) -> Loss:
 
 
 def _excess(alpha: float, log_inverse_delta: float) -> float:
-    """What the conversion adds to ``alpha rho``; CKS20 Proposition 12 solved for epsilon."""
+    """What the conversion adds to ``alpha rho``; CKS20 section 2.3, solved for epsilon."""
     return (log_inverse_delta - math.log(alpha)) / (alpha - 1) + math.log1p(-1 / alpha)
 
 

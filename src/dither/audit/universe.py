@@ -77,10 +77,11 @@ def output_law(mechanism: Mechanism, data: Any) -> dict[int, float]:
     """The exact probabilities of all answers of a mechanism that draws from shells (its bar aside)."""
     if not isinstance(mechanism, ShellDraw):
         raise TypeError(f"{type(mechanism).__name__} does not draw from shells")
-    shells = mechanism.statistic.shells(data)  # type: ignore[attr-defined]
+    shells = mechanism.shells(data)
     low, high = mechanism.statistic.answers.ends
+    most = max(shells.chain.top, -shells.chain.bottom) + 1
     weights: dict[int, float] = {}
-    for cost, size in enumerate(shells.counts(1, mechanism.statistic.records + 1), 1):  # type: ignore[attr-defined]
+    for cost, size in enumerate(shells.counts(1, most), 1):
         for index in range(size):
             point = shells.point(cost, index)
             weights[point] = weights.get(point, 0.0) + math.exp(-float(mechanism.rate) * cost)

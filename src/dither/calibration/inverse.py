@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -10,9 +11,9 @@ from typing import Any
 
 from dither.calibration.mechanism import Ask, Calibration, Mechanism, Outcome, only_noises
 from dither.errors import NotApplicable
-from dither.noise.rungs import draw_index, draw_rung
+from dither.noise.rungs import draw_index, draw_rung, window
 from dither.privacy import Loss
-from dither.queries.statistic import Layered, Statistic
+from dither.queries.statistic import Chain, Layered, Statistic
 
 VALUE_SHARE = Fraction(1, 2)
 """The part of epsilon that buys the answer when an error bar is wanted; the rest buys its two ends."""
@@ -36,7 +37,7 @@ class Inverse(Calibration):
     def prepare(self, ask: Ask) -> Mechanism:
         only_noises(self.name, ask.noise)
         if not isinstance(ask.statistic, Layered):
-            raise NotApplicable("calibration", self.name, "this query has no inverse-sensitivity shells", "smooth")
+            raise NotApplicable("calibration", self.name, "this query has no chain of reachable values", "smooth")
         epsilon, spent = ask.loss.exact_epsilon, Loss(ask.loss.epsilon)
         ends = None
         if ask.confidence is not None:
@@ -47,14 +48,14 @@ class Inverse(Calibration):
 
 @dataclass(frozen=True)
 class Ends:
-    """Private error bars for an order statistic: one further draw for each end.
+    """Private error bars: one further draw for each end.
 
-    Candidates for the upper end lie at geometrically growing distances above the (already released) answer, the
-    last one is the upper bound.  Records are rounded up to candidates, and the candidate at rank r + t is drawn
-    by inverse sensitivity.  A candidate below the true value has cost above t, the right one has cost 1: with K
-    candidates an end falls short with probability below ``K e^{-eps t / 2}``, for all data, and t is chosen
-    from public facts to make that what the confidence allows.  Only the end on the far side of the true value
-    can fall short, so the two need not share the allowance (docs/proofs/error-bars.md).
+    Candidates for the upper end lie at geometrically growing distances above the (already released) answer, the last
+    one is the end of the grid.  The candidate that holds R_t of the chain is drawn by inverse sensitivity.  A candidate
+    below the true value R_0 has cost above t, the right one has cost 1: with K candidates an end falls short with
+    probability below ``K e^{-eps t / 2}``, for all data, and t is chosen from public facts to make that what the
+    confidence allows.  Only the end on the far side of the true value can fall short, so the two need not share the
+    allowance (docs/proofs/error-bars.md).
     """
 
     epsilon: Fraction
@@ -65,29 +66,33 @@ class Ends:
         return self._end(statistic, data, answer, upper=False), self._end(statistic, data, answer, upper=True)
 
     def _end(self, statistic: Any, data: Any, answer: int, *, upper: bool) -> int:
-        candidates, costs = self.candidates(statistic, data, answer, upper=upper)
-        return candidates[draw_index(costs, self.epsilon / 2)]
+        places, costs = self.candidates(statistic, data, answer, upper=upper)
+        return places[draw_index(costs, self.epsilon / 2)]
 
     def candidates(self, statistic: Any, data: Any, answer: int, *, upper: bool) -> tuple[list[int], list[int]]:
         """The candidates for one end (public) and their costs (private)."""
         low, high = statistic.answers.ends
         away = distances(high - answer if upper else answer - low)
         places = [answer + distance if upper else answer - distance for distance in away]
-        # Counted from the end of the data that lies behind the answer.
-        rank = statistic.rank if upper else statistic.records + 1 - statistic.rank
-        extra = math.ceil((math.log(len(places)) - math.log(float(self.miss))) / float(self.epsilon / 2))
-        if rank + extra > statistic.records:
+        rate = float(self.epsilon / 2)
+        target = math.ceil((math.log(len(places)) - math.log(float(self.miss))) / rate)
+        chain = statistic.chain(data)
+        if target >= (chain.top if upper else -chain.bottom):
             return places[-1:], [1]
-        target = rank + extra
+        # Costs beyond a public reach are cut there: still 1-Lipschitz, and only a window of the chain is needed.
+        reach = target + window(len(places), self.epsilon / 2)
+        first, last = target - reach, target + reach
         if upper:
-            covered = statistic.at_most(data, places)
+            links = chain.values(first, last)
+            held = [first + bisect_right(links, place) - 1 for place in places]
         else:
-            covered = [statistic.records - count for count in statistic.at_most(data, [place - 1 for place in places])]
+            links = [-link for link in reversed(chain.values(-last, -first))]
+            held = [first + bisect_right(links, -place) - 1 for place in places]
         costs = [
-            target - reached if reached < target else max(before - target + 1, 1)
-            for before, reached in pairwise([0, *covered])
+            target - now if now < target else max(before - target + 1, 1)
+            for before, now in pairwise([first - 1, *held])
         ]
-        return places, costs
+        return places, [min(cost, reach) for cost in costs]
 
 
 def distances(farthest: int) -> list[int]:
@@ -102,6 +107,46 @@ def distances(farthest: int) -> list[int]:
 
 
 @dataclass(frozen=True)
+class Shells:
+    """The grid points by cost, from a chain: shell t + offset holds (R_{t-1}, R_t] and [R_{-t}, R_{-t+1}).
+
+    The value R_0 has a shell of its own (offset 1), or for one-sided chains shares the first one (offset 0): there all
+    costs must move the same way (docs/proofs/inverse.md).
+    """
+
+    chain: Chain
+    offset: int
+
+    def counts(self, first: int, last: int) -> list[int]:
+        """The numbers of points of costs first..last (from 1)."""
+        inner, outer = max(first - self.offset, 1), last - self.offset
+        sizes = []
+        if outer >= inner:
+            above = self.chain.values(inner - 1, outer)
+            below = self.chain.values(-outer, 1 - inner)
+            sizes = [
+                far - near + low - lower
+                for (near, far), (lower, low) in zip(pairwise(above), reversed(list(pairwise(below))), strict=True)
+            ]
+        if first == 1:
+            sizes = [1, *sizes] if self.offset else [sizes[0] + 1, *sizes[1:]]
+        return sizes
+
+    def point(self, cost: int, index: int) -> int:
+        """One of the points of a cost."""
+        steps = cost - self.offset
+        if steps:
+            low, high = self.chain.values(-steps, 1 - steps)
+            if index < high - low:
+                return low + index
+            index -= high - low
+            near, far = self.chain.values(steps - 1, steps)
+            if index < far - near:
+                return near + 1 + index
+        return self.chain.values(0, 0)[0]
+
+
+@dataclass(frozen=True)
 class ShellDraw(Mechanism):
     """One draw from the shells, and two for the ends of the bar."""
 
@@ -111,8 +156,12 @@ class ShellDraw(Mechanism):
     ends: Ends | None
     noise_name = "exponential"
 
+    def shells(self, data: Any) -> Shells:
+        """The grid points by cost: private."""
+        statistic: Any = self.statistic
+        return Shells(statistic.chain(data), 0 if statistic.one_sided else 1)
+
     def run(self, data: Any) -> Outcome:
-        shells = self.statistic.shells(data)  # type: ignore[attr-defined]
-        cost, index = draw_rung(shells.counts, shells.total, self.rate)
-        answer = shells.point(cost, index)
+        shells = self.shells(data)
+        answer = shells.point(*draw_rung(shells.counts, self.statistic.answers.points, self.rate))
         return Outcome(answer, None if self.ends is None else self.ends.draw(self.statistic, data, answer))

@@ -57,11 +57,6 @@ class Column:
             return inside
         return np.concatenate([np.full(before, low), inside, np.full(after, high)]).astype(np.int64)
 
-    def at_most(self, points: Sequence[int]) -> list[int]:
-        """How many records lie at or below each grid point."""
-        counts: list[int] = np.searchsorted(self._sorted(), np.asarray(points), side="right").tolist()
-        return counts
-
     def _sorted(self) -> NDArray[np.int64]:
         if self._ordered is None:
             self._ordered = np.sort(self._values)

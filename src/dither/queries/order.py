@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -16,7 +15,7 @@ from dither.errors import InvalidArgument
 from dither.kernels.order import decay, heaviest_pair
 from dither.ladder import DEEPEST, Ladder, Rungs, least_bound, reaches, rounded_up, usable_rate
 from dither.privacy import Neighbours, fraction_of_unit
-from dither.queries.statistic import Algorithm, Layered, Shells, Statistic
+from dither.queries.statistic import Algorithm, Chain, Layered, Statistic
 
 
 @dataclass(frozen=True)
@@ -58,34 +57,12 @@ class RankedValue(Statistic, Layered):
         below = data.ranks(self.rank - stop, self.rank - start - 1)[::-1]
         return np.asarray(above - below)
 
-    def shells(self, data: Column) -> Shells:
-        """Grid points by inverse sensitivity: cost t is the least number of changes plus one.
+    def chain(self, data: Column) -> Chain:
+        def values(first: int, last: int) -> list[int]:
+            ranked: list[int] = data.ranks(self.rank + first, self.rank + last).tolist()
+            return ranked
 
-        With x_(0) and below the lower bound, x_(n+1) and above the upper: points in [x_(r-t), x_(r-t+1)) and in
-        (x_(r+t-1), x_(r+t)] cost t, and x_(r) itself costs 1.  Ties need no special care (docs/proofs/inverse.md).
-        """
-        centre = self.value(data)
-
-        def counts(first: int, last: int) -> list[int]:
-            below = np.diff(data.ranks(self.rank - last, self.rank - first + 1))[::-1]
-            above = np.diff(data.ranks(self.rank + first - 1, self.rank + last))
-            sizes: list[int] = (below + above).tolist()
-            if first == 1:
-                sizes[0] += 1
-            return sizes
-
-        def point(cost: int, index: int) -> int:
-            low, high = (int(v) for v in data.ranks(self.rank - cost, self.rank - cost + 1))
-            if index < high - low:
-                return low + index
-            index -= high - low
-            near, far = (int(v) for v in data.ranks(self.rank + cost - 1, self.rank + cost))
-            return near + 1 + index if index < far - near else centre
-
-        return Shells(counts, point, self.answers.points)
-
-    def at_most(self, data: Column, answers: Sequence[int]) -> list[int]:
-        return data.at_most(answers)
+        return Chain(values, -self.rank, self.records - self.rank + 1)
 
 
 class OrderLadder(Ladder):

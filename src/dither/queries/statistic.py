@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -33,31 +33,28 @@ class Statistic(ABC):
 
 
 @dataclass(frozen=True)
-class Shells:
-    """The answers ordered by how many records must change to reach them: what ``inverse`` draws from.
+class Chain:
+    """What few changes can do to a value: ``R_0`` is the value, ``R_i`` the most that i changes can raise it to,
+    ``R_{-i}`` the least that i changes can lower it to.
 
-    Shell t holds ``count(t)`` grid points of cost t (t = 1, 2, ...); ``point(t, index)`` names one.  Costs are
-    1-Lipschitz between neighbours.
+    Chains of neighbours interlace, ``R_{i-1}(y) <= R_i(x) <= R_{i+1}(y)``, because what i changes reach from x, i + 1
+    reach from y.  For an order statistic the chain is the sorted data itself, seen from its rank.
     """
 
-    counts: Any
-    """(first, last) -> list of the numbers of points of costs first..last."""
-    point: Any
-    """(cost, index) -> grid point."""
-    total: int
-    """The number of points in all shells: public."""
+    values: Callable[[int, int], Sequence[int]]
+    """(first, last) -> R_first .. R_last, in grid steps: private."""
+    bottom: int
+    """From this index down the chain is the lower end of the grid: public."""
+    top: int
+    """From this index up the chain is the upper end of the grid: public."""
 
 
 class Layered(ABC):
-    """A statistic whose possible answers fall into shells."""
+    """A statistic with a chain, so that answers can be drawn by how many changes they need."""
 
     one_sided: bool
-    """True if a change of one record moves the costs of all answers the same way; public."""
+    """True if a change of one record moves the chain one way around every answer (minimum, maximum); public."""
 
     @abstractmethod
-    def shells(self, data: Any) -> Shells:
-        """The shells around the true value: private."""
-
-    @abstractmethod
-    def at_most(self, data: Any, answers: Sequence[int]) -> list[int]:
-        """The numbers of records at or below some grid points: private, each of sensitivity 1."""
+    def chain(self, data: Any) -> Chain:
+        """The chain: private."""
