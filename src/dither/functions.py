@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from dither.calibration.mechanism import Mechanism
-from dither.data.column import missing_steps, shape_of
+from dither.data.column import shape_of
 from dither.planner import prepare
-from dither.queries.order import Maximum, Median, Minimum, OrderStatistic, Quantile
+from dither.queries.order import Maximum, Median, Minimum, Quantile
+from dither.queries.query import Query
 from dither.reals import exact
 from dither.release import Release
 
@@ -109,7 +110,7 @@ def maximum(
 
 
 def answer(
-    query: OrderStatistic,
+    query: Query,
     data: Any,
     epsilon: Any,
     delta: Any = 0.0,
@@ -123,11 +124,11 @@ def answer(
     manner, mechanism = prepare(
         statistic, epsilon=epsilon, delta=delta, calibration=calibration, noise=noise, confidence=confidence
     )
-    return _released(query, manner, mechanism, query.read(data, shape), confidence, nullable=shape.nullable)
+    return _released(query, manner, mechanism, query.read(data, shape), confidence, query.missing(shape))
 
 
 def _released(
-    query: OrderStatistic, manner: str, mechanism: Mechanism, data: Any, confidence: Any, *, nullable: bool
+    query: Query, manner: str, mechanism: Mechanism, data: Any, confidence: Any, missing: float | None
 ) -> Release:
     outcome = mechanism.run(data)
     grid = mechanism.statistic.answers
@@ -138,8 +139,8 @@ def _released(
         confidence=None if confidence is None else float(exact(confidence)),
         loss=mechanism.loss,
         neighbours=mechanism.statistic.neighbours,
-        query=query.kind if query.column is None else f"{query.kind} of {query.column}",
+        query=query.label,
         calibration=manner,
         noise=mechanism.noise_name,
-        missing=grid.value(missing_steps(query.nulls, grid)) if nullable else None,
+        missing=missing,
     )

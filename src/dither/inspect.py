@@ -10,19 +10,19 @@ from dither.errors import InvalidArgument
 from dither.noise.law import Constants, Point
 from dither.planner import named_noise
 from dither.privacy import Loss
-from dither.queries.order import OrderStatistic
+from dither.queries.query import Query
 from dither.queries.statistic import Algorithm
 from dither.reals import exact
 
 
-def value(query: OrderStatistic, data: Any) -> int | float:
+def value(query: Query, data: Any) -> int | float:
     """The true value on the query's grid."""
     shape = shape_of(data)
     statistic = query.resolve(shape)
     return statistic.answers.value(statistic.value(query.read(data, shape)))
 
 
-def ladder(query: OrderStatistic, data: Any, *, rungs: int = 10) -> list[float]:
+def ladder(query: Query, data: Any, *, rungs: int = 10) -> list[float]:
     """The first rungs of the ladder, in the data's own units."""
     shape = shape_of(data)
     statistic = query.resolve(shape)
@@ -30,7 +30,7 @@ def ladder(query: OrderStatistic, data: Any, *, rungs: int = 10) -> list[float]:
     return [float(statistic.answers.step * int(rung)) for rung in climbed]
 
 
-def smooth(query: OrderStatistic, data: Any, *, beta: Any, algorithm: Algorithm = "exact") -> float:
+def smooth(query: Query, data: Any, *, beta: Any, algorithm: Algorithm = "exact") -> float:
     """The beta-smooth sensitivity, in the data's own units."""
     shape = shape_of(data)
     statistic = query.resolve(shape)

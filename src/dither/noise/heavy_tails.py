@@ -12,9 +12,10 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from flint import ctx
 from numpy.typing import NDArray
 
 from dither.errors import NotProved
@@ -24,6 +25,8 @@ from dither.noise.law import Law, best_beta, golden_maximum, parameter
 from dither.noise.suprema import shifted_rise_at_most
 from dither.privacy import Loss
 from dither.reals import Ball, ball, exact, precision
+
+_Exponent: TypeAlias = tuple[str, Any]
 
 
 class HeavyTail(Law):
@@ -51,23 +54,23 @@ class HeavyTail(Law):
         return Fraction(1)
 
     def variate(self, tape: Tape, at: int = 0) -> Ball | None:
-        inner, root, width = self._exponents
+        inner, root, width = self._constants(ctx.prec)
         while True:
             sign, upper = tape.signed(at)
             lower = _raised(tape.uniform(at + 1), root)
             test = _raised(upper, inner) + _raised(lower, inner)
             if test <= 1:
-                ratio = sign * upper / lower
-                if width != 1:
-                    ratio *= ball(width).sqrt()
+                ratio = sign * upper / lower * width
                 return ratio if ratio.is_finite() else None
             if not test > 1:
                 return None
             at += 2
 
-    @functools.cached_property
-    def _exponents(self) -> tuple[Fraction, Fraction, Fraction]:
-        return self.inner, 1 / (self.power - 1), self.squared_width
+    @functools.lru_cache(maxsize=64)  # noqa: B019  (laws are small and few)
+    def _constants(self, bits: int) -> tuple[_Exponent, _Exponent, Ball]:
+        """The exponents a and 1/(p-1) and the width c, at a precision."""
+        with precision(bits):
+            return _exponent(self.inner), _exponent(1 / (self.power - 1)), ball(self.squared_width).sqrt()
 
     def rise(self, distance: Ball) -> Ball:
         """``-ln`` of the density, up to a constant: psi(z) = (p/a) ln(1 + (z/c)^a)."""
@@ -194,8 +197,13 @@ class PowerLaw(HeavyTail):
     def variate(self, tape: Tape, at: int = 0) -> Ball | None:
         """By inversion: V^{-1/(p-1)} - 1, one uniform and no rejection."""
         sign, uniform = tape.signed(at)
-        size = (-uniform.log() * ball(self._exponents[1])).expm1()
+        size = (-uniform.log() * self._rate(ctx.prec)).expm1()
         return sign * size if size.is_finite() else None
+
+    @functools.lru_cache(maxsize=64)  # noqa: B019  (laws are small and few)
+    def _rate(self, bits: int) -> Ball:
+        with precision(bits):
+            return ball(1 / (self.power - 1))
 
     def prove(self, alpha: Fraction, beta: Fraction, loss: Loss, dimension: int = 1) -> str:
         p, d = self.power, dimension
@@ -341,13 +349,20 @@ def _float_supremum(law: HeavyTail, shift: float, stretch: float) -> float:
     return max(climbed, at_zero, float(law.power) * stretch)
 
 
-def _raised(value: Ball, exponent: Fraction) -> Ball:
-    """A rational power; whole powers and whole roots are several times faster than the general one."""
+def _exponent(exponent: Fraction) -> _Exponent:
+    """Whole powers and whole roots are several times faster than general ones."""
     if exponent.denominator == 1:
-        return value if exponent == 1 else value ** int(exponent)
+        return "power", int(exponent)
     if exponent.numerator == 1:
-        return value.root(exponent.denominator)
-    return value ** ball(exponent)
+        return "root", exponent.denominator
+    return "general", ball(exponent)
+
+
+def _raised(value: Ball, exponent: _Exponent) -> Ball:
+    how, number = exponent
+    if how == "root":
+        return value.root(number)
+    return value**number
 
 
 def _log_beta(x: float, y: float) -> float:

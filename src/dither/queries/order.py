@@ -9,12 +9,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dither.data.column import Column, Shape, missing_steps, read_column
+from dither.data.column import Column, Shape
 from dither.data.grid import Grid
 from dither.errors import InvalidArgument
 from dither.kernels.order import decay, heaviest_pair
 from dither.ladder import DEEPEST, Ladder, Rungs, least_bound, reaches, rounded_up, usable_rate
 from dither.privacy import Neighbours, fraction_of_unit
+from dither.queries.query import ColumnQuery
 from dither.queries.statistic import Algorithm, Chain, Layered, Statistic
 
 
@@ -90,9 +91,10 @@ class OrderLadder(Ladder):
         limit = min(max(self._rank, self._records - self._rank + 1), math.ceil(DEEPEST / rate))
         if self._sublinear:
             # NRS11 Claim 3.5(2): look at k0 rungs and put the cap behind them; k0 is public.
-            reach = min(limit, math.ceil(2.0 * math.log(self._records + 1) / rate))
-            weights = decay(rate, 2 * reach + 1)
-            return rounded_up(max(self._heaviest(reach, weights), self.cap * float(weights[reach])))
+            rungs = math.ceil(2.0 * math.log(self._records + 1) / rate)
+            reach = min(limit, rungs)
+            behind = self.cap * float(decay(rate, rungs + 1)[-1])
+            return rounded_up(max(self._heaviest(reach, decay(rate, 2 * reach + 1)), behind))
         best, reach = least_bound(self.cap), min(64, limit)
         while True:
             weights = decay(rate, 2 * reach + 1)
@@ -121,26 +123,16 @@ class OrderLadder(Ladder):
 
 
 @dataclass(frozen=True)
-class OrderStatistic:
+class OrderStatistic(ColumnQuery):
     """The value at ``rank`` (1 is the smallest) of one bounded column; neighbours change one record."""
 
-    column: str | None = None
     rank: int = field(default=1, kw_only=True)
-    bounds: Any = field(kw_only=True)
-    step: Any = field(default=None, kw_only=True)
-    nulls: Any = field(default=None, kw_only=True)
     kind: ClassVar[str] = "order statistic"
 
     def __post_init__(self) -> None:
         if not isinstance(self.rank, int) or isinstance(self.rank, bool) or self.rank < 1:
             raise InvalidArgument("rank", self.rank, "a whole number from 1 to the number of records is accepted")
-        self.grid(whole=False)
-
-    def grid(self, *, whole: bool) -> Grid:
-        """The public grid of the column."""
-        grid = Grid.between(self.bounds, self.step, whole=whole)
-        missing_steps(self.nulls, grid)
-        return grid
+        super().__post_init__()
 
     def rank_among(self, records: int) -> int:
         """The rank in a column of so many records."""
@@ -149,12 +141,7 @@ class OrderStatistic:
         return self.rank
 
     def resolve(self, shape: Shape) -> RankedValue:
-        """The statistic, from public facts."""
         return RankedValue(self.rank_among(shape.records), shape.records, self.grid(whole=shape.whole))
-
-    def read(self, data: object, shape: Shape) -> Column:
-        """The column on its grid: private."""
-        return read_column(data, self.grid(whole=shape.whole), self.nulls)
 
 
 @dataclass(frozen=True)

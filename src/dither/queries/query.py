@@ -1,0 +1,62 @@
+"""What all questions about columns share: bounds, grid, missing values, and how they meet an array."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from dither.data.column import Column, Shape, missing_steps, read_column
+from dither.data.grid import Grid
+from dither.queries.statistic import Statistic
+
+
+class Query(ABC):
+    """A question.  Resolving it uses public facts only; reading gives private data."""
+
+    kind: ClassVar[str]
+    column: str | None
+    nulls: Any
+
+    @property
+    def label(self) -> str:
+        """How a release names the question."""
+        return self.kind if self.column is None else f"{self.kind} of {self.column}"
+
+    @abstractmethod
+    def resolve(self, shape: Shape) -> Statistic:
+        """The statistic, from public facts."""
+
+    @abstractmethod
+    def read(self, data: object, shape: Shape) -> Any:
+        """The data on their grid: private."""
+
+    @abstractmethod
+    def missing(self, shape: Shape) -> int | float | None:
+        """The public value that missing records count as; None if the type has no missing values."""
+
+
+@dataclass(frozen=True)
+class ColumnQuery(Query):
+    """A question about one bounded column."""
+
+    column: str | None = None
+    bounds: Any = field(kw_only=True)
+    step: Any = field(default=None, kw_only=True)
+    nulls: Any = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        self.grid(whole=False)
+
+    def grid(self, *, whole: bool) -> Grid:
+        """The public grid of the column."""
+        grid = Grid.between(self.bounds, self.step, whole=whole)
+        missing_steps(self.nulls, grid)
+        return grid
+
+    def read(self, data: object, shape: Shape) -> Column:
+        return read_column(data, self.grid(whole=shape.whole), self.nulls)
+
+    def missing(self, shape: Shape) -> int | float | None:
+        grid = self.grid(whole=shape.whole)
+        return grid.value(missing_steps(self.nulls, grid)) if shape.nullable else None

@@ -1,0 +1,38 @@
+"""What all tests share: how long to try, and where the real data are.
+
+``DITHER_LONG=1`` runs statistical tests in full.  ``DITHER_DATA`` names a folder with downloaded datasets; a test
+whose dataset is missing is skipped, or fails if ``DITHER_REQUIRE=all``.
+"""
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+def trials(short: int, long: int) -> int:
+    """How many trials to make: ``long`` of them if DITHER_LONG is set."""
+    return long if os.environ.get("DITHER_LONG", "") not in {"", "0"} else short
+
+
+def needs_data(name: str) -> Path:
+    """The path of a dataset below DITHER_DATA; skips the test, or fails it if DITHER_REQUIRE=all."""
+    folder = os.environ.get("DITHER_DATA", "")
+    if folder and (Path(folder) / name).exists():
+        return Path(folder) / name
+    reason = f"needs {name} in {folder}" if folder else f"needs {name}; DITHER_DATA is not set"
+    if os.environ.get("DITHER_REQUIRE") == "all":
+        pytest.fail(f"{reason} (DITHER_REQUIRE=all)")
+    pytest.skip(reason)
+
+
+@pytest.fixture(name="trials")
+def trials_fixture():
+    """``trials(short, long)``."""
+    return trials
+
+
+@pytest.fixture(name="needs_data")
+def needs_data_fixture():
+    """``needs_data(name)``."""
+    return needs_data
