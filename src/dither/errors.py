@@ -28,6 +28,9 @@ class InvalidArgument(DitherError, ValueError):
         self.given = given
         self.accepted = accepted
 
+    def __reduce__(self) -> tuple[type[InvalidArgument], tuple[str, object, str]]:
+        return type(self), (self.argument, self.given, self.accepted)
+
 
 class NotApplicable(DitherError, ValueError):
     """A calibration, noise or option that does not apply to this query; names what does."""
@@ -42,7 +45,11 @@ class NotApplicable(DitherError, ValueError):
         )
         self.argument = argument
         self.given = given
+        self.reason = reason
         self.applicable = applicable
+
+    def __reduce__(self) -> tuple[type[NotApplicable], tuple[str, object, str, str]]:
+        return type(self), (self.argument, self.given, self.reason, self.applicable)
 
 
 class InvalidData(DitherError, ValueError):
@@ -71,7 +78,9 @@ class BudgetExceeded(DitherError):
 
 
 def _shown(value: object) -> str:
-    """A short repr; arrays and tables are named by their type, because their entries may be private."""
+    """A short repr; a type stands for data, whose entries may be private."""
+    if isinstance(value, type):
+        return f"<{value.__name__}>"
     if value is None or isinstance(value, (str, int, float, bool, tuple, list)) or hasattr(value, "as_tuple"):
         text = repr(value)
         return text if len(text) <= 80 else text[:77] + "..."

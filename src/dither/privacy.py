@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -41,13 +42,19 @@ class Loss:
     delta: float = 0.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", _positive("epsilon", self.epsilon, zero=True))
-        object.__setattr__(self, "delta", _probability("delta", self.delta))
+        # What was lost is rounded up; delta = 1 (nothing is promised) is a possible result of composition.
+        object.__setattr__(
+            self, "epsilon", _number(self.epsilon, _positive("epsilon", self.epsilon, zero=True), _sum_up)
+        )
+        object.__setattr__(self, "delta", _number(self.delta, _probability("delta", self.delta, one=True), _sum_up))
 
     @classmethod
     def asked(cls, epsilon: object, delta: object = 0.0) -> Loss:
         """A price that a user states: epsilon must be positive."""
-        return cls(_positive("epsilon", epsilon, zero=False), _probability("delta", delta))
+        return cls(
+            _number(epsilon, _positive("epsilon", epsilon, zero=False), _part_down),
+            _number(delta, _probability("delta", delta), _part_down),
+        )
 
     @property
     def exact_epsilon(self) -> Fraction:
@@ -68,7 +75,7 @@ class Loss:
         """Basic composition; both sums are rounded up."""
         return Loss(
             _sum_up(self.exact_epsilon + other.exact_epsilon),
-            min(_sum_up(self.exact_delta + other.exact_delta), math.nextafter(1.0, 0.0)),
+            min(_sum_up(self.exact_delta + other.exact_delta), 1.0),
         )
 
     def share(self, part: Fraction) -> Loss:
@@ -93,7 +100,7 @@ class Loss:
                 people if epsilon == 0 else ball(epsilon * people).expm1() / ball(epsilon).expm1()
             )
             delta = upper_float(grown)
-        return Loss(_sum_up(epsilon * people), min(delta, math.nextafter(1.0, 0.0)))
+        return Loss(_sum_up(epsilon * people), min(delta, 1.0))
 
     def converted(self, held: Neighbours, wanted: Neighbours) -> Loss:
         """The loss under another neighbour relation; refuses where there is no conversion.
@@ -125,8 +132,10 @@ class Budget:
     delta: float = 0.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", _positive("epsilon", self.epsilon, zero=False))
-        object.__setattr__(self, "delta", _probability("delta", self.delta))
+        object.__setattr__(
+            self, "epsilon", _number(self.epsilon, _positive("epsilon", self.epsilon, zero=False), _part_down)
+        )
+        object.__setattr__(self, "delta", _number(self.delta, _probability("delta", self.delta), _part_down))
 
     def covers(self, loss: Loss) -> bool:
         """True if ``loss`` fits, compared exactly."""
@@ -136,22 +145,23 @@ class Budget:
         return f"epsilon {self.epsilon:g}" + (f", delta {self.delta:g}" if self.delta else "")
 
 
-def _positive(argument: str, value: object, *, zero: bool) -> float:
+def _positive(argument: str, value: object, *, zero: bool) -> Fraction:
     number = exact(value, argument)
-    if number < 0 or (number == 0 and not zero):
+    if number < 0 or (number == 0 and not zero) or number > 10**300:
         raise InvalidArgument(argument, value, "a positive finite number is accepted")
-    return _same_float(value, number)
+    return number
 
 
-def _probability(argument: str, value: object) -> float:
+def _probability(argument: str, value: object, *, one: bool = False) -> Fraction:
     number = exact(value, argument)
-    if not 0 <= number < 1:
+    if not 0 <= number < 1 and not (one and number == 1):
         raise InvalidArgument(argument, value, "a number in [0, 1) is accepted")
-    return _same_float(value, number)
+    return number
 
 
-def _same_float(value: object, number: Fraction) -> float:
-    return float(value) if isinstance(value, float) else number.numerator / number.denominator
+def _number(value: object, number: Fraction, rounded: Callable[[Fraction], float]) -> float:
+    """A float as it is, any other number rounded in the given direction."""
+    return float(value) if isinstance(value, float) else rounded(number)
 
 
 def _sum_up(value: Fraction) -> float:

@@ -43,7 +43,7 @@ def precision(bits: int) -> Iterator[None]:
 
 def exact(value: object, argument: str = "value") -> Fraction:
     """The rational number that ``value`` prints as; infinities, NaN and non-numbers are refused."""
-    if isinstance(value, bool) or value is None:
+    if isinstance(value, (bool, str, bytes)) or value is None:
         raise InvalidArgument(argument, value, "a finite number is accepted")
     if isinstance(value, Fraction):
         return value

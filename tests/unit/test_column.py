@@ -4,11 +4,11 @@ import math
 from fractions import Fraction
 
 import numpy as np
-import oracle
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import oracle
 from dither.data.column import Column, missing_steps, read_column, shape_of
 from dither.data.grid import Grid
 from dither.errors import InvalidArgument, InvalidData
@@ -107,7 +107,7 @@ def test_data_that_are_not_a_column_of_numbers(data):
 def test_errors_about_records_do_not_quote_them():
     """A sequence with a non-number in it is refused without showing the record."""
     with pytest.raises(InvalidData) as caught:
-        shape_of([1, 2, "secret-name"] + [object()])
+        shape_of([1, 2, "secret-name", object()])
     assert "secret" not in str(caught.value)
     assert caught.value.__cause__ is None
     assert caught.value.__suppress_context__

@@ -79,9 +79,8 @@ def output_law(mechanism: Mechanism, data: Any) -> dict[int, float]:
         raise TypeError(f"{type(mechanism).__name__} does not draw from shells")
     shells = mechanism.shells(data)
     low, high = mechanism.statistic.answers.ends
-    most = max(shells.chain.top, -shells.chain.bottom) + 1
     weights: dict[int, float] = {}
-    for cost, size in enumerate(shells.counts(1, most), 1):
+    for cost, size in enumerate(shells.counts(1, shells.rungs), 1):
         for index in range(size):
             point = shells.point(cost, index)
             weights[point] = weights.get(point, 0.0) + math.exp(-float(mechanism.rate) * cost)

@@ -117,6 +117,11 @@ class Shells:
     chain: Chain
     offset: int
 
+    @property
+    def rungs(self) -> int:
+        """The number of shells that can hold a point: public."""
+        return max(self.chain.top, -self.chain.bottom) + self.offset
+
     def counts(self, first: int, last: int) -> list[int]:
         """The numbers of points of costs first..last (from 1)."""
         inner, outer = max(first - self.offset, 1), last - self.offset
@@ -163,5 +168,5 @@ class ShellDraw(Mechanism):
 
     def run(self, data: Any) -> Outcome:
         shells = self.shells(data)
-        answer = shells.point(*draw_rung(shells.counts, self.statistic.answers.points, self.rate))
+        answer = shells.point(*draw_rung(shells.counts, self.statistic.answers.points, shells.rungs, self.rate))
         return Outcome(answer, None if self.ends is None else self.ends.draw(self.statistic, data, answer))

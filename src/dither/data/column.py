@@ -76,17 +76,17 @@ def as_array(data: object, argument: str = "data") -> NDArray[Any]:
         data = data.to_numpy()
     if not isinstance(data, np.ndarray):
         if not isinstance(data, Sequence) or isinstance(data, (str, bytes)):
-            raise InvalidArgument(argument, data, "a one-dimensional array or sequence of numbers is accepted")
+            raise InvalidArgument(argument, type(data), "a one-dimensional array or sequence of numbers is accepted")
         data = _array_of(data, argument)
     array: NDArray[Any] = data
     if array.dtype == object:
         array = _array_of(array, argument)
     if array.ndim != 1:
-        raise InvalidArgument(argument, data, f"one dimension is accepted, not {array.ndim}")
+        raise InvalidArgument(argument, type(data), f"one dimension is accepted, not {array.ndim}")
     if not (np.issubdtype(array.dtype, np.number) or array.dtype == np.bool_) or np.iscomplexobj(array):
-        raise InvalidArgument(argument, data, f"numbers are accepted, not the type {array.dtype}")
+        raise InvalidArgument(argument, type(data), f"numbers are accepted, not the type {array.dtype}")
     if len(array) == 0:
-        raise InvalidArgument(argument, data, "at least one record is accepted")
+        raise InvalidArgument(argument, type(data), "at least one record is accepted")
     return array
 
 

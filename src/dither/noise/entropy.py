@@ -79,6 +79,8 @@ def random_words(count: int, source: Source = system) -> NDArray[np.uint64]:
 
 def uniform_integer(bound: int, source: Source = system) -> int:
     """A uniform integer in [0, bound), exactly, by rejection."""
+    if bound < 1:
+        raise ValueError(f"bound={bound}: a whole number of at least 1 is accepted")
     bits = (bound - 1).bit_length()
     if bits == 0:
         return 0

@@ -19,7 +19,7 @@ from operator import mul
 from dither.noise.entropy import Source, Tape, system, uniform_integer
 from dither.reals import ball, precision
 
-_DIGITS = 256
+_DIGITS = 192
 _CERTAINTY = 64
 """The first window leaves at most 2**-64 of the mass outside."""
 
@@ -30,13 +30,14 @@ def window(points: int, rate: Fraction) -> int:
 
 
 def draw_rung(
-    counts: Callable[[int, int], Sequence[int]], points: int, rate: Fraction, source: Source = system
+    counts: Callable[[int, int], Sequence[int]], points: int, rungs: int, rate: Fraction, source: Source = system
 ) -> tuple[int, int]:
     """A rung t >= 1 with ``counts(t, t)[0]`` points, weight ``e^{-rate t}`` each, and a uniform index in it.
 
-    ``points`` is the number of points of all rungs together: public.
+    ``points`` is the number of points of all rungs together, ``rungs`` the number of rungs: both public.  The first
+    rung is not empty.
     """
-    reach, digits, tape = window(points, rate), _DIGITS, Tape(128, source)
+    reach, digits, tape = min(window(points, rate), rungs), _DIGITS, Tape(128, source)
     while True:
         sizes = counts(1, reach)
         under, over = _powers(rate, reach + 1, digits)
@@ -47,7 +48,7 @@ def draw_rung(
         found = _located(low, high, beyond, tape)
         if found is not None:
             return found + 1, uniform_integer(sizes[found], source)
-        reach, digits = 2 * reach, 2 * digits
+        reach, digits = min(2 * reach, rungs), 2 * digits
         tape.extend()
 
 
@@ -80,7 +81,7 @@ def _located(low: list[int], high: list[int], beyond: int, tape: Tape) -> int | 
     return index
 
 
-@functools.lru_cache(maxsize=16)
+@functools.lru_cache(maxsize=4)
 def _powers(rate: Fraction, count: int, digits: int) -> tuple[list[int], list[int]]:
     """Whole numbers below and above ``2**digits e^{-rate t}`` for t = 0 .. count - 1."""
     with precision(digits + 64):

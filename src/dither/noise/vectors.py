@@ -31,9 +31,11 @@ _U = 2.0**-53
 
 
 def rounded_draws(law: Law, count: int, scale: Real, *, source: Source = system) -> Integers:
-    """``count`` independent copies of ``floor(scale * Z + 1/2)``; the scale may be a secret."""
-    fast = _FAST.get(type(law)) if isinstance(scale, (int, Fraction)) else None
-    size = float(scale) if isinstance(scale, (int, Fraction)) else 0.0
+    """``count`` independent copies of ``floor(scale * Z + 1/2)``.
+
+    The scale may be a secret; the time then is one too (how many entries floats cannot decide grows with it).
+    """
+    fast, size = _FAST.get(type(law)), _float(scale)
     if fast is None or not 2.0**-200 < size < _TRUSTED:
         return _collect([settle(law, 0, scale, Tape(128, source)) for _ in range(count)])
     parts = []
@@ -51,7 +53,7 @@ def rounded_draws(law: Law, count: int, scale: Real, *, source: Source = system)
 
 def integer_laplace_draws(count: int, scale: Real, *, source: Source = system) -> Integers:
     """``count`` independent integers with P(k) proportional to ``e^{-|k| / scale}``."""
-    size = float(scale) if isinstance(scale, (int, Fraction)) else 0.0
+    size = _float(scale)
     if not 2.0**-200 < size < _TRUSTED:
         return _collect([settle_integer_laplace(0, scale, Tape(128, source)) for _ in range(count)])
     parts = []
@@ -69,6 +71,13 @@ def integer_laplace_draws(count: int, scale: Real, *, source: Source = system) -
         difference = halves[0] - halves[1]
         parts.append(_repair(difference, decided, words.T, lambda tape: settle_integer_laplace(0, scale, tape), source))
     return _join(parts)
+
+
+def _float(scale: Real) -> float:
+    """The scale as a float; 0 if it is no rational or too large, which sends every entry to the balls."""
+    if not isinstance(scale, (int, Fraction)) or scale > _TRUSTED:
+        return 0.0
+    return float(scale)
 
 
 def _laplace(_: Law, words: NDArray[np.uint64], scale: float) -> tuple[Floats, Floats]:

@@ -1,0 +1,137 @@
+"""Sums, counts, means and trimmed means: totals of a range of ranks, with exact ladders and chains."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import accumulate
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dither.data.column import Column, Shape
+from dither.data.grid import Grid
+from dither.errors import InvalidArgument
+from dither.kernels.sums import exact_sum
+from dither.ladder import Ladder, Rungs
+from dither.privacy import Neighbours
+from dither.queries.query import ColumnQuery
+from dither.queries.statistic import Algorithm, Chain, Layered, Statistic
+from dither.reals import exact
+
+
+@dataclass(frozen=True)
+class TrimmedTotal(Statistic, Layered):
+    """The total of the ranks m + 1 .. n - m of a bounded column; m = 0 is the sum of all records.
+
+    Guarantee  Ladder and chain are the exact ones.
+    Theorem    docs/proofs/totals.md: A^(k) = max_t x_(n-m+t) - x_(m+t-k), R_k - R_{k-1} = x_(n-m+k) - x_(m+k).
+    Cost       Rung k: O(k); the chain: a window of ranks around both cuts.
+    """
+
+    trimmed: int
+    records: int
+    column: Grid
+    answers: Grid
+    neighbours = Neighbours.CHANGE_ONE
+    one_sided = False
+
+    @property
+    def cap(self) -> int:  # type: ignore[override]
+        low, high = self.column.ends
+        return high - low
+
+    def value(self, data: Column) -> int:
+        m = self.trimmed
+        return exact_sum(data.values if m == 0 else data.ranks(m + 1, self.records - m))
+
+    def ladder(self, data: Column, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
+        n, m = self.records, self.trimmed
+
+        def rungs(start: int, stop: int) -> Rungs:
+            above = data.ranks(n - m, n - m + stop)
+            below = data.ranks(m - stop + 1, m + 1)
+            # Rung k: max over t = 0 .. k+1 of x_(n-m+t) - x_(m+t-k); below[j] holds rank m - stop + 1 + j.
+            return np.array([int((above[: k + 2] - below[stop - 1 - k :]).max()) for k in range(start, stop)])
+
+        # By then every window of k + 1 steps reaches beyond one end on either side.
+        return Ladder(rungs, self.cap, top=2 * (n - m) + 1)
+
+    def chain(self, data: Column) -> Chain:
+        n, m = self.records, self.trimmed
+        centre = self.value(data)
+
+        def values(first: int, last: int) -> Sequence[int]:
+            up, down = max(last, 0), max(-first, 0)
+            raised = (data.ranks(n - m + 1, n - m + up) - data.ranks(m + 1, m + up)).tolist() if up else []
+            lowered = (data.ranks(n - m + 1 - down, n - m) - data.ranks(m + 1 - down, m)).tolist() if down else []
+            above = list(accumulate(raised, initial=centre))
+            below = list(accumulate((-step for step in reversed(lowered)), initial=centre))
+            chain = [*reversed(below[1:]), *above]
+            return chain[first + down : last + down + 1]
+
+        return Chain(values, m - n, n - m)
+
+
+@dataclass(frozen=True)
+class _Total(ColumnQuery):
+    def _trimmed(self, records: int) -> int:  # noqa: ARG002
+        return 0
+
+    def _divisor(self, kept: int) -> int:  # noqa: ARG002
+        return 1
+
+    def resolve(self, shape: Shape) -> TrimmedTotal:
+        grid = self.grid(whole=shape.whole)
+        low, high = grid.ends
+        trimmed = self._trimmed(shape.records)
+        kept = shape.records - 2 * trimmed
+        answers = Grid(grid.step / self._divisor(kept), low * kept, high * kept)
+        return TrimmedTotal(trimmed, shape.records, grid, answers)
+
+
+@dataclass(frozen=True)
+class Sum(_Total):
+    """The sum of one bounded column, computed exactly."""
+
+    kind: ClassVar[str] = "sum"
+
+
+@dataclass(frozen=True)
+class Count(_Total):
+    """The number of true entries of a boolean column."""
+
+    bounds: Any = field(default=(0, 1), kw_only=True)
+    step: Any = field(default=1, kw_only=True)
+    kind: ClassVar[str] = "count"
+
+
+@dataclass(frozen=True)
+class Mean(_Total):
+    """The mean of one bounded column."""
+
+    kind: ClassVar[str] = "mean"
+
+    def _divisor(self, kept: int) -> int:
+        return kept
+
+
+@dataclass(frozen=True)
+class TrimmedMean(_Total):
+    """The mean of the records between the ranks ``floor(trim n) + 1`` and ``n - floor(trim n)``."""
+
+    trim: Any = field(default=Fraction(1, 10), kw_only=True)
+    kind: ClassVar[str] = "trimmed mean"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= exact(self.trim, "trim") < Fraction(1, 2):
+            raise InvalidArgument("trim", self.trim, "a share of at least 0 and below 1/2 is accepted")
+
+    def _trimmed(self, records: int) -> int:
+        return math.floor(exact(self.trim) * records)
+
+    def _divisor(self, kept: int) -> int:
+        return kept
