@@ -4,8 +4,10 @@
 whose dataset is missing is skipped, or fails if ``DITHER_REQUIRE=all``.
 """
 
+import importlib.util
 import os
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -20,7 +22,16 @@ def needs_data(name: str) -> Path:
     folder = os.environ.get("DITHER_DATA", "")
     if folder and (Path(folder) / name).exists():
         return Path(folder) / name
-    reason = f"needs {name} in {folder}" if folder else f"needs {name}; DITHER_DATA is not set"
+    return _missing(f"needs {name} in {folder}" if folder else f"needs {name}; DITHER_DATA is not set")
+
+
+def needs_package(name: str) -> None:
+    """Skips the test if an optional package is missing, or fails it if DITHER_REQUIRE=all."""
+    if importlib.util.find_spec(name) is None:
+        _missing(f"needs the package {name}")
+
+
+def _missing(reason: str) -> NoReturn:
     if os.environ.get("DITHER_REQUIRE") == "all":
         pytest.fail(f"{reason} (DITHER_REQUIRE=all)")
     pytest.skip(reason)

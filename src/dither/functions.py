@@ -60,7 +60,7 @@ def quantile(
 ) -> Release:
     """The smallest value that a share ``q`` of the records does not exceed; options as for ``median``.
 
-    >>> 85 <= quantile(list(range(101)), q=0.9, bounds=(0, 100), epsilon=5.0).value <= 95
+    >>> 85 <= quantile(list(range(101)), q=0.9, bounds=(0, 100), epsilon=5.0, step=1).value <= 95
     True
     """
     query = Quantile(q=q, bounds=bounds, step=step, nulls=nulls)

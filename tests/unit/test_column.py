@@ -52,6 +52,12 @@ def test_whole_numbers_stay_whole():
     assert isinstance(grid.value(7), int)
 
 
+def test_a_list_never_tells_its_grid():
+    """One record that is not whole must not change the grid: lists are real, whatever they hold."""
+    assert shape_of([1, 2, 3]) == shape_of([1, 2, 3.5])
+    assert not shape_of([1, 2, 3]).whole
+
+
 def test_a_declared_step_is_exact():
     """A decimal step such as 0.01 is a hundredth, not a binary neighbour of it."""
     grid = Grid.between((0, 10), 0.01)

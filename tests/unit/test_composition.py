@@ -12,6 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from conftest import needs_package
 from dither.accounting import composition, concentrated, profiles
 from dither.accounting.capacity import budget_for
 from dither.accounting.composition import advanced, basic, compose, heterogeneous, optimal
@@ -225,7 +226,7 @@ def test_releases_compose_and_refused_ones_count():
 
 def test_dp_accounting_agrees():
     """The peer's distribution, where it is installed, is within 1% of our proved bound."""
-    pytest.importorskip("dp_accounting")
+    needs_package("dp_accounting")
     batch = [Loss(0.01, 1e-9)] * 500 + [Loss(0.017, 1e-9)] * 200
     peer = compose(batch, delta=2e-6, method="dp-accounting").epsilon
     assert compose(batch, delta=2e-6).epsilon == pytest.approx(peer, rel=0.01)

@@ -172,9 +172,9 @@ def test_conversions_exist_only_where_one_relation_implies_the_other(held, wante
             loss.converted(held, wanted)
 
 
-@pytest.mark.parametrize(("epsilon", "delta"), [(-0.1, 0), (math.nan, 0), (math.inf, 0), (1, 1), (1, -1e-9), (1, 2)])
+@pytest.mark.parametrize(("epsilon", "delta"), [(-0.1, 0), (math.nan, 0), (math.inf, 0), (1, -1e-9), (1, 2)])
 def test_impossible_losses_are_refused(epsilon, delta):
-    """Negative, infinite and certain losses are no losses."""
+    """Negative and infinite losses are no losses; certainty (delta = 1) can be a loss but not a price."""
     with pytest.raises(InvalidArgument):
         Loss(epsilon, delta)
     with pytest.raises(InvalidArgument):
@@ -206,6 +206,14 @@ def test_open_unit_fractions_exclude_their_ends(value):
         fraction_of_unit("share", value)
     if value in (0, 1):
         assert fraction_of_unit("share", value, closed=True) == value
+
+
+def test_a_price_has_a_delta_below_one():
+    """What users ask for and what owners budget lies in [0, 1)."""
+    with pytest.raises(InvalidArgument, match="delta"):
+        Loss.asked(1.0, 1)
+    with pytest.raises(InvalidArgument, match="delta"):
+        Budget(1.0, 1)
 
 
 def test_a_delta_of_one_or_more_is_not_stated_as_less():

@@ -91,9 +91,9 @@ def as_array(data: object, argument: str = "data") -> NDArray[Any]:
 
 
 def _array_of(data: Any, argument: str) -> NDArray[Any]:
+    """Untyped numbers are real: whether all of them are whole is no public fact."""
     try:
-        array = np.asarray(data)
-        return array.astype(np.float64) if array.dtype == object else array
+        return np.asarray(data, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         # The cause would quote a record.
         raise InvalidData(f"{argument}: not every record is a number; nothing was charged") from None
