@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dither import inspect as inspect
+    from dither.accounting.capacity import budget_for as budget_for
+    from dither.accounting.composition import compose as compose
     from dither.calibration.inverse import Inverse as Inverse
     from dither.calibration.smooth import Smooth as Smooth
     from dither.calibration.worst_case import WorstCase as WorstCase
@@ -22,10 +24,19 @@ if TYPE_CHECKING:
     from dither.errors import InvalidData as InvalidData
     from dither.errors import NotApplicable as NotApplicable
     from dither.errors import NotProved as NotProved
+    from dither.functions import count as count
+    from dither.functions import covariance as covariance
+    from dither.functions import histogram as histogram
+    from dither.functions import iqr as iqr
     from dither.functions import maximum as maximum
+    from dither.functions import mean as mean
     from dither.functions import median as median
     from dither.functions import minimum as minimum
     from dither.functions import quantile as quantile
+    from dither.functions import quantiles as quantiles
+    from dither.functions import sum as sum
+    from dither.functions import trimmed_mean as trimmed_mean
+    from dither.functions import variance as variance
     from dither.noise.gaussian import Gaussian as Gaussian
     from dither.noise.heavy_tails import Cauchy as Cauchy
     from dither.noise.heavy_tails import PowerLaw as PowerLaw
@@ -39,13 +50,42 @@ if TYPE_CHECKING:
     from dither.queries.order import Minimum as Minimum
     from dither.queries.order import OrderStatistic as OrderStatistic
     from dither.queries.order import Quantile as Quantile
+    from dither.queries.order import Quantiles as Quantiles
+    from dither.queries.spread import IQR as IQR
+    from dither.queries.spread import Variance as Variance
+    from dither.queries.tables import Covariance as Covariance
+    from dither.queries.tables import Histogram as Histogram
+    from dither.queries.tables import MeanVector as MeanVector
+    from dither.queries.totals import Count as Count
+    from dither.queries.totals import Mean as Mean
+    from dither.queries.totals import Sum as Sum
+    from dither.queries.totals import TrimmedMean as TrimmedMean
     from dither.release import Release as Release
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "functions": ("maximum", "median", "minimum", "quantile"),
-    "queries.order": ("Maximum", "Median", "Minimum", "OrderStatistic", "Quantile"),
+    "functions": (
+        "count",
+        "covariance",
+        "histogram",
+        "iqr",
+        "maximum",
+        "mean",
+        "median",
+        "minimum",
+        "quantile",
+        "quantiles",
+        "sum",
+        "trimmed_mean",
+        "variance",
+    ),
+    "queries.order": ("Maximum", "Median", "Minimum", "OrderStatistic", "Quantile", "Quantiles"),
+    "queries.totals": ("Count", "Mean", "Sum", "TrimmedMean"),
+    "queries.spread": ("IQR", "Variance"),
+    "queries.tables": ("Covariance", "Histogram", "MeanVector"),
+    "accounting.composition": ("compose",),
+    "accounting.capacity": ("budget_for",),
     "calibration.worst_case": ("WorstCase",),
     "calibration.smooth": ("Smooth",),
     "calibration.inverse": ("Inverse",),

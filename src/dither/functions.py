@@ -6,13 +6,17 @@ included; ``confidence=None`` spends all of it on the answer.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from dither.calibration.mechanism import Mechanism
-from dither.data.column import shape_of
+from dither.data.grid import Grid
 from dither.planner import prepare
-from dither.queries.order import Maximum, Median, Minimum, Quantile
+from dither.queries.order import Maximum, Median, Minimum, Quantile, Quantiles
 from dither.queries.query import Query
+from dither.queries.spread import IQR, Variance
+from dither.queries.tables import Covariance, Histogram, MeanVector
+from dither.queries.totals import Count, Mean, Sum, TrimmedMean
 from dither.reals import exact
 from dither.release import Release
 
@@ -67,6 +71,33 @@ def quantile(
     return answer(query, data, epsilon, delta, calibration, noise, confidence)
 
 
+def quantiles(
+    data: Any,
+    *,
+    q: Any,
+    bounds: Any = None,
+    epsilon: Any,
+    delta: Any = 0.0,
+    calibration: Any = "auto",
+    noise: Any = "auto",
+    confidence: Any = 0.95,
+    step: Any = None,
+    nulls: Any = None,
+) -> Release:
+    """Several quantiles at once, rising with q; options as for ``median``.
+
+    Never worse than splitting epsilon evenly; from three quantiles on better, because each half of the data is asked
+    only about its own.
+
+    >>> import numpy as np
+    >>> answers = quantiles(np.arange(10_000), q=[0.25, 0.5, 0.75], bounds=(0, 10_000), epsilon=2.0).value
+    >>> 2_000 < answers[0] < answers[1] < answers[2] < 8_000
+    True
+    """
+    query = Quantiles(q=q, bounds=bounds, step=step, nulls=nulls)
+    return answer(query, data, epsilon, delta, calibration, noise, confidence)
+
+
 def minimum(
     data: Any,
     *,
@@ -109,6 +140,182 @@ def maximum(
     return answer(query, data, epsilon, delta, calibration, noise, confidence)
 
 
+def trimmed_mean(
+    data: Any,
+    *,
+    trim: Any = 0.1,
+    bounds: Any = None,
+    epsilon: Any,
+    delta: Any = 0.0,
+    calibration: Any = "auto",
+    noise: Any = "auto",
+    confidence: Any = 0.95,
+    step: Any = None,
+    nulls: Any = None,
+) -> Release:
+    """The mean without the ``trim`` share of the smallest and of the largest records; options as for ``median``.
+
+    >>> import numpy as np
+    >>> 490 < trimmed_mean(np.arange(1_000), trim=0.2, bounds=(0, 100_000), epsilon=5.0).value < 510
+    True
+    """
+    query = TrimmedMean(trim=trim, bounds=bounds, step=step, nulls=nulls)
+    return answer(query, data, epsilon, delta, calibration, noise, confidence)
+
+
+def iqr(
+    data: Any,
+    *,
+    low: Any = 0.25,
+    high: Any = 0.75,
+    bounds: Any = None,
+    epsilon: Any,
+    delta: Any = 0.0,
+    calibration: Any = "auto",
+    noise: Any = "auto",
+    confidence: Any = 0.95,
+    step: Any = None,
+    nulls: Any = None,
+) -> Release:
+    """The distance between two quantiles, by default the quartiles; options as for ``median``.
+
+    >>> import numpy as np
+    >>> 450 < iqr(np.arange(1_000), bounds=(0, 100_000), epsilon=5.0).value < 550
+    True
+    """
+    query = IQR(low=low, high=high, bounds=bounds, step=step, nulls=nulls)
+    return answer(query, data, epsilon, delta, calibration, noise, confidence)
+
+
+def count(
+    mask: Any,
+    *,
+    epsilon: Any,
+    delta: Any = 0.0,
+    calibration: Any = "auto",
+    noise: Any = "auto",
+    confidence: Any = 0.95,
+    nulls: Any = None,
+) -> Release:
+    """The number of true entries of a mask; missing entries count as false unless ``nulls="upper"``.
+
+    >>> 20 < count([True, False] * 50, epsilon=2.0).value < 80
+    True
+    """
+    return answer(Count(nulls=nulls), mask, epsilon, delta, calibration, noise, confidence)
+
+
+def sum(
+    data: Any,
+    *,
+    bounds: Any = None,
+    epsilon: Any,
+    delta: Any = 0.0,
+    calibration: Any = "auto",
+    noise: Any = "auto",
+    confidence: Any = 0.95,
+    step: Any = None,
+    nulls: Any = None,
+) -> Release:
+    """The sum of one bounded column, computed exactly; options as for ``median``.
+
+    >>> 2_000 < sum([30] * 100, bounds=(0, 100), epsilon=2.0).value < 4_000
+    True
+    """
+    query = Sum(bounds=bounds, step=step, nulls=nulls)
+    return answer(query, data, epsilon, delta, calibration, noise, confidence)
+
+
+def mean(
+    data: Any,
+    *,
+    bounds: Any = None,
+    epsilon: Any,
+    delta: Any = 0.0,
+    calibration: Any = "auto",
+    noise: Any = "auto",
+    confidence: Any = 0.95,
+    step: Any = None,
+    nulls: Any = None,
+) -> Release:
+    """The mean of one bounded column, or of each column of a table (``bounds``: a pair for each); else as ``median``.
+
+    >>> 25 < mean([30] * 1_000, bounds=(0, 100), epsilon=2.0).value < 35
+    True
+    """
+    several = isinstance(data, Mapping) or getattr(data, "ndim", 1) == 2
+    query: Query = (MeanVector if several else Mean)(bounds=bounds, step=step, nulls=nulls)
+    return answer(query, data, epsilon, delta, calibration, noise, confidence)
+
+
+def variance(
+    data: Any,
+    *,
+    ddof: int = 0,
+    bounds: Any = None,
+    epsilon: Any,
+    delta: Any = 0.0,
+    calibration: Any = "auto",
+    noise: Any = "auto",
+    confidence: Any = 0.95,
+    step: Any = None,
+    nulls: Any = None,
+) -> Release:
+    """The variance of one bounded column, divided by n - ``ddof``; options as for ``median``.
+
+    >>> variance([0, 100] * 500, bounds=(0, 100), epsilon=5.0).value > 2_000
+    True
+    """
+    query = Variance(ddof=ddof, bounds=bounds, step=step, nulls=nulls)
+    return answer(query, data, epsilon, delta, calibration, noise, confidence)
+
+
+def covariance(
+    data: Any,
+    *,
+    bounds: Any = None,
+    names: Any = None,
+    epsilon: Any,
+    delta: Any = 0.0,
+    calibration: Any = "auto",
+    noise: Any = "auto",
+    confidence: Any = 0.95,
+    step: Any = None,
+    nulls: Any = None,
+) -> Release:
+    """The covariance matrix (divided by n) of a table of bounded columns: its entries (j, k) with j <= k.
+
+    >>> import numpy as np
+    >>> table = np.stack([np.arange(1_000), np.arange(1_000)], axis=1)
+    >>> len(covariance(table, bounds=(0, 1_000), epsilon=1.0).value)
+    3
+    """
+    query = Covariance(bounds=bounds, step=step, nulls=nulls, names=names)
+    return answer(query, data, epsilon, delta, calibration, noise, confidence)
+
+
+def histogram(
+    data: Any,
+    *,
+    edges: Any = None,
+    categories: Any = None,
+    epsilon: Any,
+    delta: Any = 0.0,
+    calibration: Any = "auto",
+    noise: Any = "auto",
+    confidence: Any = 0.95,
+    nulls: Any = None,
+) -> Release:
+    """How many records fall between declared ``edges``, or into declared ``categories`` (any other counts as "other").
+
+    >>> release = histogram(["a", "b", "a"], categories=["a", "b"], epsilon=1.0)
+    >>> release.labels
+    ('a', 'b', 'other')
+    """
+    query = Histogram(edges=edges, categories=categories, nulls=nulls)
+    return answer(query, data, epsilon, delta, calibration, noise, confidence)
+
+
 def answer(
     query: Query,
     data: Any,
@@ -118,8 +325,8 @@ def answer(
     noise: Any = "auto",
     confidence: Any = 0.95,
 ) -> Release:
-    """Ask a query object of an array."""
-    shape = shape_of(data)
+    """Ask a query object of an array (of several columns where the query needs them)."""
+    shape = query.shape(data)
     statistic = query.resolve(shape)
     manner, mechanism = prepare(
         statistic, epsilon=epsilon, delta=delta, calibration=calibration, noise=noise, confidence=confidence
@@ -131,11 +338,21 @@ def _released(
     query: Query, manner: str, mechanism: Mechanism, data: Any, confidence: Any, missing: float | None
 ) -> Release:
     outcome = mechanism.run(data)
-    grid = mechanism.statistic.answers
-    bar = outcome.interval
+    grids = mechanism.statistic.answers
+    value: Any = outcome.answer
+    bar: Any = outcome.interval
+    if isinstance(grids, Grid):
+        value = None if value is None else grids.value(value)
+        bar = None if bar is None else (grids.value(bar[0]), grids.value(bar[1]))
+    elif len(set(grids)) == 1:
+        value = grids[0].all_values(value)
+        bar = None if bar is None else tuple(grids[0].all_values(pair) for pair in bar)
+    else:
+        value = tuple(grid.value(one) for grid, one in zip(grids, value, strict=True))
+        bar = None if bar is None else tuple(grid.all_values(pair) for grid, pair in zip(grids, bar, strict=True))
     return Release(
-        value=None if outcome.answer is None else grid.value(outcome.answer),
-        interval=None if bar is None else (grid.value(bar[0]), grid.value(bar[1])),
+        value=value,
+        interval=bar,
         confidence=None if confidence is None else float(exact(confidence)),
         loss=mechanism.loss,
         neighbours=mechanism.statistic.neighbours,
@@ -143,4 +360,5 @@ def _released(
         calibration=manner,
         noise=mechanism.noise_name,
         missing=missing,
+        labels=getattr(mechanism.statistic, "labels", None),
     )

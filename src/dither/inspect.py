@@ -5,37 +5,41 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from dither.data.column import shape_of
 from dither.errors import InvalidArgument
 from dither.noise.law import Constants, Point
 from dither.planner import named_noise
 from dither.privacy import Loss
 from dither.queries.query import Query
-from dither.queries.statistic import Algorithm
+from dither.queries.statistic import Algorithm, Statistic
 from dither.reals import exact
 
 
 def value(query: Query, data: Any) -> int | float:
     """The true value on the query's grid."""
-    shape = shape_of(data)
-    statistic = query.resolve(shape)
-    return statistic.answers.value(statistic.value(query.read(data, shape)))
+    statistic, records = _resolved(query, data)
+    return statistic.answers.value(statistic.value(records))
 
 
 def ladder(query: Query, data: Any, *, rungs: int = 10) -> list[float]:
     """The first rungs of the ladder, in the data's own units."""
-    shape = shape_of(data)
-    statistic = query.resolve(shape)
-    climbed = statistic.ladder(query.read(data, shape)).rungs(0, rungs)
+    statistic, records = _resolved(query, data)
+    climbed = statistic.ladder(records).rungs(0, rungs)
     return [float(statistic.answers.step * int(rung)) for rung in climbed]
 
 
 def smooth(query: Query, data: Any, *, beta: Any, algorithm: Algorithm = "exact") -> float:
     """The beta-smooth sensitivity, in the data's own units."""
-    shape = shape_of(data)
-    statistic = query.resolve(shape)
-    bound: Fraction = statistic.ladder(query.read(data, shape), algorithm).smooth(exact(beta, "beta"))
+    statistic, records = _resolved(query, data)
+    bound: Fraction = statistic.ladder(records, algorithm).smooth(exact(beta, "beta"))
     return float(statistic.answers.step * bound)
+
+
+def _resolved(query: Query, data: Any) -> tuple[Statistic, Any]:
+    shape = query.shape(data)
+    statistic = query.resolve(shape)
+    if not isinstance(statistic, Statistic):
+        raise InvalidArgument("query", query.kind, "a query for a single number is accepted")
+    return statistic, query.read(data, shape)
 
 
 def admissible(

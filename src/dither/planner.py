@@ -16,7 +16,9 @@ from dither.noise.heavy_tails import Cauchy, PowerLaw, Student
 from dither.noise.laplace import Laplace
 from dither.noise.law import Law
 from dither.privacy import Loss
-from dither.queries.statistic import Layered, Statistic
+from dither.queries.order import RankedValues
+from dither.queries.statistic import Layered, Statistic, VectorStatistic
+from dither.queries.totals import TrimmedTotal
 from dither.reals import exact
 
 CALIBRATIONS: dict[str, type[Calibration]] = {
@@ -33,9 +35,18 @@ NOISES: dict[str, type[Law]] = {
 }
 
 
-def applicable(statistic: Statistic) -> list[str]:
+def applicable(statistic: Statistic | VectorStatistic) -> list[str]:
     """The calibrations that serve this statistic, the default first."""
-    return ["inverse", "smooth", "worst_case"] if isinstance(statistic, Layered) else ["smooth", "worst_case"]
+    if isinstance(statistic, RankedValues):
+        return ["inverse", "worst_case"]
+    if isinstance(statistic, VectorStatistic):
+        return ["worst_case"]
+    if isinstance(statistic, TrimmedTotal) and statistic.trimmed == 0:
+        # One record can move a sum by its whole range whatever the others are: nothing to fit.
+        return ["worst_case", "smooth", "inverse"]
+    if isinstance(statistic, Layered):
+        return ["inverse", "smooth", "worst_case"]
+    return ["worst_case", "smooth"]
 
 
 def named_noise(noise: object, argument: str = "noise") -> Law | None:
@@ -51,7 +62,7 @@ def named_noise(noise: object, argument: str = "noise") -> Law | None:
 
 
 def prepare(
-    statistic: Statistic,
+    statistic: Statistic | VectorStatistic,
     *,
     epsilon: object,
     delta: object = 0.0,
@@ -68,7 +79,7 @@ def prepare(
     return chosen.name, chosen.prepare(ask)
 
 
-def _calibration(calibration: object, statistic: Statistic, law: Law | None) -> Calibration:
+def _calibration(calibration: object, statistic: Statistic | VectorStatistic, law: Law | None) -> Calibration:
     served = applicable(statistic)
     if calibration == "auto":
         # A noise that was asked for by name is added noise, not a draw from shells.

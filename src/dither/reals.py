@@ -43,6 +43,8 @@ def precision(bits: int) -> Iterator[None]:
 
 def exact(value: object, argument: str = "value") -> Fraction:
     """The rational number that ``value`` prints as; infinities, NaN and non-numbers are refused."""
+    if type(value) is float and math.isfinite(value):
+        return _printed(value)
     if isinstance(value, (bool, str, bytes)) or value is None:
         raise InvalidArgument(argument, value, "a finite number is accepted")
     if isinstance(value, Fraction):
@@ -61,6 +63,11 @@ def exact(value: object, argument: str = "value") -> Fraction:
         return Fraction(str(value) if type(value).__module__ == "numpy" else repr(number))
     except (TypeError, ValueError, OverflowError):
         raise InvalidArgument(argument, value, "a finite number is accepted") from None
+
+
+@functools.lru_cache(maxsize=4096)
+def _printed(number: float) -> Fraction:
+    return Fraction(repr(number))
 
 
 def ball(value: Real) -> Ball:

@@ -19,8 +19,8 @@ class Release:
     that was spent, error bar included; ``missing`` is the public value that missing records count as.
     """
 
-    value: Number | None
-    interval: tuple[Number, Number] | None
+    value: Any
+    interval: Any
     confidence: float | None
     loss: Loss
     neighbours: Neighbours
@@ -28,6 +28,8 @@ class Release:
     calibration: str
     noise: str
     missing: Number | None = None
+    labels: tuple[str, ...] | None = None
+    """Names of the values where there are several: ``value`` and ``interval`` are then tuples."""
 
     @property
     def refused(self) -> bool:
@@ -38,9 +40,9 @@ class Release:
         """Plain values for JSON; the keys are stable and documented in docs/release.md."""
         return {
             "query": self.query,
-            "value": self.value,
+            "value": list(self.value) if isinstance(self.value, tuple) else self.value,
             "refused": self.refused,
-            "interval": None if self.interval is None else list(self.interval),
+            "interval": _listed(self.interval),
             "confidence": self.confidence,
             "epsilon": self.loss.epsilon,
             "delta": self.loss.delta,
@@ -48,37 +50,61 @@ class Release:
             "calibration": self.calibration,
             "noise": self.noise,
             "missing": self.missing,
+            "labels": _listed(self.labels),
         }
 
     def __str__(self) -> str:
         if self.value is None:
             return f"{self.query}: refused ({self.loss})"
-        bar = ""
-        if self.interval is not None and self.confidence is not None:
-            low, high = (shown(end) for end in self.interval)
-            bar = f", {self.confidence:.0%} between {low} and {high}"
-        return f"{self.query} = {shown(self.value)}{bar} ({self.loss})"
+        return f"{self.query} = {self._answer()}{self._bar()} ({self.loss})"
+
+    def _answer(self) -> str:
+        if not isinstance(self.value, tuple):
+            return shown(self.value)
+        few = ", ".join(shown(one) for one in self.value[:6])
+        return f"[{few}{', ...' if len(self.value) > 6 else ''}]"
+
+    def _bar(self) -> str:
+        if self.interval is None or self.confidence is None:
+            return ""
+        if isinstance(self.value, tuple):
+            return f", each with a {self.confidence:.0%} bar"
+        low, high = (shown(end) for end in self.interval)
+        return f", {self.confidence:.0%} between {low} and {high}"
 
     def __repr__(self) -> str:
         note = "" if self.missing is None else f"; missing values count as {shown(self.missing)}"
         return f"<Release {self}, {self.calibration}{note}>"
 
+    def rows(self) -> list[tuple[str, Any, Any]]:
+        """(label, value, interval) for each value; one row for a single answer."""
+        if not isinstance(self.value, tuple):
+            return [(self.query, self.value, self.interval)]
+        labels = self.labels or tuple(str(index + 1) for index in range(len(self.value)))
+        return list(zip(labels, self.value, self.interval or (None,) * len(self.value), strict=True))
+
     def _repr_html_(self) -> str:
-        bar = ""
-        if self.interval is not None and self.confidence is not None:
-            low, high = (shown(end) for end in self.interval)
-            bar = f"<br>{self.confidence:.0%} between {low} and {high}"
-        value = "refused" if self.value is None else shown(self.value)
-        return (
-            f"<div><b>{html.escape(self.query)}</b> = <b>{value}</b>{bar}"
-            f"<br><small>price {html.escape(str(self.loss))}; {html.escape(self.calibration)}</small></div>"
-        )
+        price = f"<br><small>price {html.escape(str(self.loss))}; {html.escape(self.calibration)}</small>"
+        if isinstance(self.value, tuple):
+            body = "".join(
+                f"<tr><td>{html.escape(label)}</td><td>{shown(value)}</td>"
+                f"<td>{'' if bar is None else f'{shown(bar[0])} to {shown(bar[1])}'}</td></tr>"
+                for label, value, bar in self.rows()
+            )
+            return f"<div><b>{html.escape(self.query)}</b><table>{body}</table>{price}</div>"
+        value = "refused" if self.value is None else self._answer()
+        return f"<div><b>{html.escape(self.query)}</b> = <b>{value}</b>{html.escape(self._bar())}{price}</div>"
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the answer with its error bar; returns the matplotlib axes."""
         from dither.plots import plot_release  # noqa: PLC0415  (matplotlib is slow to load)
 
         return plot_release(self, ax)
+
+
+def _listed(value: Any) -> Any:
+    """Tuples as lists, all the way down."""
+    return [_listed(one) for one in value] if isinstance(value, tuple) else value
 
 
 def shown(number: Number) -> str:

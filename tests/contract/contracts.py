@@ -22,7 +22,7 @@ from dither.audit.universe import (
     output_law,
     worst_log_ratio,
 )
-from dither.calibration.inverse import ShellDraw
+from dither.calibration.shells import ShellDraw
 from dither.calibration.mechanism import Ask
 from dither.data.grid import Grid
 from dither.errors import DitherError, NotApplicable, NotProved

@@ -17,7 +17,8 @@ from dither.audit.universe import (
     output_law,
     worst_log_ratio,
 )
-from dither.calibration.inverse import Ends, Inverse, distances
+from dither.calibration.ends import Ends, distances
+from dither.calibration.inverse import Inverse
 from dither.calibration.mechanism import Ask
 from dither.calibration.smooth import Smooth, bar_factor
 from dither.data.grid import Grid

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from dither.audit.divergence import Divergence, hockey_stick
-from dither.calibration.inverse import Ends, ShellDraw
+from dither.calibration.ends import Ends
 from dither.calibration.mechanism import Mechanism
+from dither.calibration.shells import ShellDraw
 from dither.calibration.smooth import SmoothNoise
 from dither.calibration.worst_case import Scaled
 from dither.data.column import Column

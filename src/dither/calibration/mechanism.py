@@ -5,23 +5,24 @@ Between the two lies the charge.  ``prepare`` may refuse, for public reasons; ``
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
 from dither.errors import NotApplicable
-from dither.noise.law import Law
+from dither.noise.law import Constants, Law, Point
 from dither.privacy import Loss, fraction_of_unit
-from dither.queries.statistic import Statistic
+from dither.queries.statistic import Statistic, VectorStatistic
 
 
 @dataclass(frozen=True)
 class Outcome:
     """What leaves a mechanism: private no longer.  Numbers are whole grid steps."""
 
-    answer: int | None
-    interval: tuple[int, int] | None = None
+    answer: int | tuple[int, ...] | None
+    interval: tuple[int, int] | tuple[tuple[int, int], ...] | None = None
 
     @property
     def refused(self) -> bool:
@@ -33,7 +34,7 @@ class Outcome:
 class Ask:
     """The public part of a question: the statistic, its price, the noise wanted and the error bar."""
 
-    statistic: Statistic
+    statistic: Statistic | VectorStatistic
     loss: Loss
     noise: Law | None = None
     """None: the calibration's own choice."""
@@ -48,7 +49,7 @@ class Ask:
 class Mechanism(ABC):
     """A private algorithm ready to run."""
 
-    statistic: Statistic
+    statistic: Statistic | VectorStatistic
     loss: Loss
     noise_name: str
 
@@ -76,3 +77,9 @@ def only_noises(calibration: str, noise: Law | None, *names: str) -> None:
             f"calibration {calibration!r} does not use it",
             ", ".join(names) or "noise='auto'",
         )
+
+
+@functools.lru_cache(maxsize=1024)
+def point_of(law: Law, loss: Loss, beta: Fraction | None, constants: Constants = "exact") -> Point:
+    """The proved point, remembered: proofs by interval arithmetic take up to a second.  All of it is public."""
+    return law.point(loss, beta=beta, constants=constants)

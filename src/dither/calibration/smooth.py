@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from dither.calibration.mechanism import Ask, Calibration, Mechanism, Outcome
+from dither.calibration.mechanism import Ask, Calibration, Mechanism, Outcome, point_of
 from dither.calibration.worst_case import around, headroom
-from dither.errors import InvalidArgument
+from dither.errors import InvalidArgument, NotApplicable
 from dither.noise.exact import rounded_draw
 from dither.noise.heavy_tails import PowerLaw
 from dither.noise.laplace import Laplace
@@ -57,6 +57,8 @@ class Smooth(Calibration):
             raise InvalidArgument("algorithm", self.algorithm, '"exact", "linear" or "sublinear" is accepted')
 
     def prepare(self, ask: Ask) -> Mechanism:
+        if not isinstance(ask.statistic, Statistic):
+            raise NotApplicable("calibration", self.name, "this query has several numbers", "worst_case")
         law = ask.noise or PowerLaw()
         bar = None
         loss = ask.loss
@@ -69,12 +71,6 @@ class Smooth(Calibration):
             point = point_of(law, loss, point.beta * BAR_BETA, self.constants)
         spent = Loss(ask.loss.epsilon, 0.0 if law.pure else ask.loss.delta)
         return SmoothNoise(ask.statistic, spent, point, self.algorithm, bar, ask.confidence)
-
-
-@functools.lru_cache(maxsize=1024)
-def point_of(law: Law, loss: Loss, beta: Fraction | None, constants: Constants) -> Point:
-    """The proved point, remembered: proofs by interval arithmetic take up to a second."""
-    return law.point(loss, beta=beta, constants=constants)
 
 
 @dataclass(frozen=True)

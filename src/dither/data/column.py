@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,7 @@ class Shape:
     whole: bool
     nullable: bool
     """True if the type allows missing values, whether or not there are any."""
+    columns: int = 1
 
 
 class Column:
@@ -122,3 +123,40 @@ def read_column(data: object, grid: Grid, nulls: object = None) -> Column:
     if isinstance(array, np.ma.MaskedArray):
         steps[np.ma.getmaskarray(array)] = missing
     return Column(steps, grid)
+
+
+def table_shape_of(data: object, argument: str = "data") -> Shape:
+    """The public facts of several columns."""
+    shapes = [shape_of(column, argument) for column in columns_of(data, argument)]
+    whole, nullable = all(s.whole for s in shapes), any(s.nullable for s in shapes)
+    return Shape(shapes[0].records, whole, nullable, len(shapes))
+
+
+class Table:
+    """Private: several columns of the same records."""
+
+    __slots__ = ("columns",)
+
+    def __init__(self, columns: list[Column]) -> None:
+        self.columns = columns
+
+    def __repr__(self) -> str:
+        return "Table(<private>)"
+
+
+def columns_of(data: object, argument: str = "data") -> list[NDArray[Any]]:
+    """The columns of a two-dimensional array, a frame, or a mapping of names to arrays."""
+    if hasattr(data, "columns") and hasattr(data, "__getitem__"):
+        return _same_length([as_array(data[name], argument) for name in data.columns], data, argument)
+    if isinstance(data, Mapping):
+        return _same_length([as_array(column, argument) for column in data.values()], data, argument)
+    array = data if isinstance(data, np.ndarray) and data.dtype != object else _array_of(data, argument)
+    if array.ndim != 2 or array.shape[1] == 0:
+        raise InvalidArgument(argument, type(data), "records in rows and columns are accepted")
+    return [as_array(array[:, j], argument) for j in range(array.shape[1])]
+
+
+def _same_length(columns: list[NDArray[Any]], data: object, argument: str) -> list[NDArray[Any]]:
+    if len({len(column) for column in columns}) != 1:
+        raise InvalidArgument(argument, type(data), "columns of equal length are accepted")
+    return columns

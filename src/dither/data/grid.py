@@ -5,8 +5,9 @@ Everything private is computed in whole numbers of steps, so no rounding error c
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -38,28 +39,7 @@ class Grid:
         bounds into 2**36 steps or more.
         """
         lower, upper = _pair(bounds)
-        if step is not None:
-            size = exact(step, "step")
-            if size <= 0:
-                raise InvalidArgument("step", step, "a positive number is accepted")
-        elif whole:
-            size = Fraction(1)
-        else:
-            width = upper - lower
-            exponent = width.numerator.bit_length() - width.denominator.bit_length()
-            size = Fraction(2) ** (exponent - 1 - DEFAULT_STEPS)
-        low, high = math.ceil(lower / size), math.floor(upper / size)
-        if high <= low:
-            raise InvalidArgument(
-                "bounds",
-                (float(lower), float(upper)),
-                f"at least two multiples of step {size} must lie between",
-            )
-        if high - low > MOST_STEPS or max(abs(low), abs(high)) > MOST_STEPS:
-            raise InvalidArgument(
-                "step", str(size), "too fine for these bounds: at most 2**52 steps from zero to either bound"
-            )
-        return cls(size, low, high)
+        return _grid(lower, upper, None if step is None else exact(step, "step"), whole)
 
     @property
     def points(self) -> int:
@@ -90,6 +70,10 @@ class Grid:
         number = self.step * steps
         return int(number) if self.is_whole else number.numerator / number.denominator
 
+    def all_values(self, steps: Sequence[int]) -> tuple[int | float, ...]:
+        """Many grid points as numbers."""
+        return tuple(int(one) for one in steps) if self.step == 1 else tuple(self.value(one) for one in steps)
+
     def quantise(self, values: NDArray[Any], missing: int) -> NDArray[np.int64]:
         """Each value clamped and rounded to the grid, record by record; NaN becomes ``missing``."""
         low, high = self.ends
@@ -103,6 +87,32 @@ class Grid:
             scaled = values.astype(np.float64) / (self.step.numerator / self.step.denominator)
             scaled = np.clip(np.rint(scaled), low, high)
         return np.where(np.isnan(scaled), float(missing), scaled).astype(np.int64)
+
+
+@functools.lru_cache(maxsize=1024)
+def _grid(lower: Fraction, upper: Fraction, step: Fraction | None, whole: bool) -> Grid:
+    if step is not None:
+        size = step
+        if size <= 0:
+            raise InvalidArgument("step", float(step), "a positive number is accepted")
+    elif whole:
+        size = Fraction(1)
+    else:
+        width = upper - lower
+        exponent = width.numerator.bit_length() - width.denominator.bit_length()
+        size = Fraction(2) ** (exponent - 1 - DEFAULT_STEPS)
+    low, high = math.ceil(lower / size), math.floor(upper / size)
+    if high <= low:
+        raise InvalidArgument(
+            "bounds",
+            (float(lower), float(upper)),
+            f"at least two multiples of step {size} must lie between",
+        )
+    if high - low > MOST_STEPS or max(abs(low), abs(high)) > MOST_STEPS:
+        raise InvalidArgument(
+            "step", str(size), "too fine for these bounds: at most 2**52 steps from zero to either bound"
+        )
+    return Grid(size, low, high)
 
 
 def _pair(bounds: object) -> tuple[Fraction, Fraction]:

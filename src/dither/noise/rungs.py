@@ -12,6 +12,7 @@ import functools
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
 from operator import mul
@@ -68,6 +69,67 @@ def draw_index(costs: Sequence[int], rate: Fraction, source: Source = system) ->
             return found
         digits *= 2
         tape.extend()
+
+
+@dataclass(frozen=True)
+class Spans:
+    """Consecutive runs of equally likely points: sizes and costs, and what is known of the points not listed."""
+
+    first: int
+    """The first point of the first run; runs follow each other without gaps."""
+    sizes: Sequence[int]
+    costs: Sequence[Fraction]
+    outside: int
+    """How many points are not listed."""
+    least_outside: Fraction
+    """No point outside costs less."""
+
+
+def draw_span(
+    spans: Callable[[int], Spans], reach: int, most: int, rate: Fraction, source: Source = system
+) -> tuple[Spans, int, int]:
+    """A point with probability proportional to ``e^{-rate cost}``: the spans it was found in, which, and where in it.
+
+    ``spans(reach)`` lists the runs within a reach; from ``most`` on nothing is outside.  All costs that share a
+    fractional part cost one exponential together.
+    """
+    digits, tape = _DIGITS, Tape(128, source)
+    while True:
+        seen = spans(reach)
+        weigh = _Weights(rate, digits)
+        pairs = [weigh(cost) for cost in seen.costs]
+        low = list(accumulate(map(mul, seen.sizes, (under for under, _ in pairs))))
+        high = list(accumulate(map(mul, seen.sizes, (over for _, over in pairs))))
+        found = _located(low, high, seen.outside * weigh(seen.least_outside)[1], tape)
+        if found is not None:
+            return seen, found, uniform_integer(seen.sizes[found], source)
+        reach, digits = min(2 * reach, most), 2 * digits
+        tape.extend()
+
+
+class _Weights:
+    """Whole numbers below and above ``2**digits e^{-rate cost}``."""
+
+    def __init__(self, rate: Fraction, digits: int) -> None:
+        self._rate, self._digits = rate, digits
+        self._bases: dict[Fraction, tuple[int, int]] = {}
+        self._under, self._over = _powers(rate, 64, digits)
+
+    def __call__(self, cost: Fraction) -> tuple[int, int]:
+        whole = math.floor(cost)
+        part = cost - whole
+        if part not in self._bases:
+            with precision(self._digits + 64):
+                weight = (-ball(self._rate * part)).exp() * ball(1 << self._digits)
+                self._bases[part] = (
+                    max(int(weight.lower().floor().unique_fmpz()) - 1, 0),
+                    int(weight.upper().ceil().unique_fmpz()) + 1,
+                )
+        if whole >= len(self._under):
+            # A power of two, so that the remembered lists are few.
+            self._under, self._over = _powers(self._rate, 1 << whole.bit_length(), self._digits)
+        under, over = self._bases[part]
+        return (under * self._under[whole]) >> self._digits, ((over * self._over[whole]) >> self._digits) + 1
 
 
 def _located(low: list[int], high: list[int], beyond: int, tape: Tape) -> int | None:

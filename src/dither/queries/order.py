@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +18,7 @@ from dither.kernels.order import decay, heaviest_pair
 from dither.ladder import DEEPEST, Ladder, Rungs, least_bound, reaches, rounded_up, usable_rate
 from dither.privacy import Neighbours, fraction_of_unit
 from dither.queries.query import ColumnQuery
-from dither.queries.statistic import Algorithm, Chain, Layered, Statistic
+from dither.queries.statistic import Algorithm, Chain, Layered, Statistic, VectorStatistic
 
 
 @dataclass(frozen=True)
@@ -123,6 +125,43 @@ class OrderLadder(Ladder):
 
 
 @dataclass(frozen=True)
+class RankedValues(VectorStatistic):
+    """The quantiles of several shares, in rising order."""
+
+    shares: tuple[Fraction, ...]
+    records: int
+    grid: Grid
+    labels: tuple[str, ...]
+    neighbours = Neighbours.CHANGE_ONE
+
+    @property
+    def answers(self) -> tuple[Grid, ...]:  # type: ignore[override]
+        return (self.grid,) * len(self.shares)
+
+    @property
+    def caps(self) -> tuple[int, ...]:  # type: ignore[override]
+        return (self.grid.ends[1] - self.grid.ends[0],) * len(self.shares)
+
+    @property
+    def l1(self) -> int:  # type: ignore[override]
+        return len(self.shares)
+
+    l2_squared = l1
+
+    def each(self) -> list[RankedValue]:
+        """The single quantiles."""
+        return [RankedValue(rank_of(share, self.records), self.records, self.grid) for share in self.shares]
+
+    def values(self, data: Column) -> Sequence[int]:
+        return [one.value(data) for one in self.each()]
+
+
+def rank_of(share: Fraction, records: int) -> int:
+    """The rank ``ceil(q n)``, exactly, and at least 1."""
+    return max(1, math.ceil(share * records))
+
+
+@dataclass(frozen=True)
 class OrderStatistic(ColumnQuery):
     """The value at ``rank`` (1 is the smallest) of one bounded column; neighbours change one record."""
 
@@ -153,7 +192,7 @@ class _ByShare(OrderStatistic):
         raise AttributeError("share")
 
     def rank_among(self, records: int) -> int:
-        return max(1, math.ceil(self.share * records))
+        return rank_of(self.share, records)
 
 
 @dataclass(frozen=True)
@@ -170,6 +209,31 @@ class Quantile(_ByShare):
     @property
     def share(self) -> Fraction:
         return fraction_of_unit("q", self.q, closed=True)
+
+
+@dataclass(frozen=True)
+class Quantiles(ColumnQuery):
+    """Several quantiles at once; the answers rise with q."""
+
+    q: Any = field(kw_only=True)
+    kind: ClassVar[str] = "quantiles"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.shares()
+
+    def shares(self) -> tuple[Fraction, ...]:
+        """The shares, exactly."""
+        if isinstance(self.q, (str, bytes)) or not hasattr(self.q, "__iter__"):
+            raise InvalidArgument("q", self.q, "a list of numbers in [0, 1] is accepted")
+        shares = tuple(fraction_of_unit("q", one, closed=True) for one in self.q)
+        if not shares or not all(low < high for low, high in pairwise(shares)):
+            raise InvalidArgument("q", list(self.q), "a strictly increasing list of numbers in [0, 1] is accepted")
+        return shares
+
+    def resolve(self, shape: Shape) -> RankedValues:
+        labels = tuple(f"{float(share):.4g}" for share in self.shares())
+        return RankedValues(self.shares(), shape.records, self.grid(whole=shape.whole), labels)
 
 
 @dataclass(frozen=True)

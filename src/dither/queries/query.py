@@ -6,9 +6,9 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from dither.data.column import Column, Shape, missing_steps, read_column
+from dither.data.column import Column, Shape, missing_steps, read_column, shape_of
 from dither.data.grid import Grid
-from dither.queries.statistic import Statistic
+from dither.queries.statistic import Statistic, VectorStatistic
 
 
 class Query(ABC):
@@ -23,8 +23,12 @@ class Query(ABC):
         """How a release names the question."""
         return self.kind if self.column is None else f"{self.kind} of {self.column}"
 
+    def shape(self, data: object) -> Shape:
+        """The public facts of the data: lengths and types only."""
+        return shape_of(data)
+
     @abstractmethod
-    def resolve(self, shape: Shape) -> Statistic:
+    def resolve(self, shape: Shape) -> Statistic | VectorStatistic:
         """The statistic, from public facts."""
 
     @abstractmethod

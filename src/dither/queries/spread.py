@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -16,7 +15,7 @@ from dither.errors import InvalidArgument
 from dither.kernels.sums import exact_dot, exact_sum
 from dither.ladder import Ladder, Rungs
 from dither.privacy import Neighbours, fraction_of_unit
-from dither.queries.order import RankedValue
+from dither.queries.order import RankedValue, rank_of
 from dither.queries.query import ColumnQuery
 from dither.queries.statistic import Algorithm, Chain, Layered, Statistic
 
@@ -88,7 +87,7 @@ class IQR(ColumnQuery):
         grid = self.grid(whole=shape.whole)
         low, high = grid.ends
         shares = (fraction_of_unit(name, getattr(self, name), closed=True) for name in ("low", "high"))
-        lower, upper = (RankedValue(max(1, math.ceil(share * shape.records)), shape.records, grid) for share in shares)
+        lower, upper = (RankedValue(rank_of(share, shape.records), shape.records, grid) for share in shares)
         return RankDifference(lower, upper, Grid(grid.step, 0, high - low))
 
 

@@ -32,6 +32,25 @@ class Statistic(ABC):
         """The ladder: private."""
 
 
+class VectorStatistic(ABC):
+    """Several numbers at once, each on its own public grid, with their joint sensitivity."""
+
+    neighbours: Neighbours
+    answers: tuple[Grid, ...]
+    """A grid for each number: public."""
+    caps: tuple[int, ...]
+    """How far one change can move each number, in its grid steps: public."""
+    l1: int
+    """How far one change can move all numbers together, each measured in units of its cap: public."""
+    l2_squared: int
+    """The same in squares."""
+    labels: tuple[str, ...]
+
+    @abstractmethod
+    def values(self, data: Any) -> Sequence[int]:
+        """The true values, in grid steps: private."""
+
+
 @dataclass(frozen=True)
 class Chain:
     """What few changes can do to a value: ``R_0`` is the value, ``R_i`` the most that i changes can raise it to,

@@ -1,0 +1,251 @@
+"""Statistics of many numbers: histograms, mean vectors, covariance matrices."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dither.data.column import Column, Shape, Table, as_array, columns_of, missing_steps, read_column, table_shape_of
+from dither.data.grid import Grid
+from dither.errors import InvalidArgument
+from dither.kernels.sums import exact_dot, exact_sum
+from dither.privacy import Neighbours
+from dither.queries.query import Query
+from dither.queries.statistic import VectorStatistic
+from dither.reals import exact
+
+_COUNTS = Grid(Fraction(1), None, None)
+
+
+@dataclass(frozen=True)
+class BinCounts(VectorStatistic):
+    """How many records fall into each bin.  One change moves one record: l1 sensitivity 2, l2 sqrt(2)."""
+
+    labels: tuple[str, ...]
+    neighbours = Neighbours.CHANGE_ONE
+    l1 = 2
+    l2_squared = 2
+
+    @property
+    def answers(self) -> tuple[Grid, ...]:  # type: ignore[override]
+        return (_COUNTS,) * len(self.labels)
+
+    @property
+    def caps(self) -> tuple[int, ...]:  # type: ignore[override]
+        return (1,) * len(self.labels)
+
+    def values(self, data: Column) -> Sequence[int]:
+        counts: list[int] = np.bincount(data.values, minlength=len(self.labels)).tolist()
+        return counts
+
+
+@dataclass(frozen=True)
+class Histogram(Query):
+    """Counts of the records between declared ``edges``, or of declared ``categories`` (anything else is "other").
+
+    Bins are [e0, e1), [e1, e2), ..., [e_{k-1}, e_k]; the first and the last edge are the public bounds.
+    """
+
+    column: str | None = None
+    edges: Any = field(default=None, kw_only=True)
+    categories: Any = field(default=None, kw_only=True)
+    nulls: Any = field(default=None, kw_only=True)
+    kind: ClassVar[str] = "histogram"
+
+    def __post_init__(self) -> None:
+        if (self.edges is None) == (self.categories is None):
+            raise InvalidArgument("edges", self.edges, "either edges or categories must be declared")
+        if self.edges is not None:
+            if not all(low < high for low, high in pairwise(self._edges)):
+                raise InvalidArgument("edges", self._edges[:9], "strictly increasing numbers are accepted, no overlap")
+        else:
+            names = self._listed("categories", 1)
+            if len(set(names)) != len(names):
+                raise InvalidArgument("categories", names, "different categories are accepted")
+
+    def _listed(self, name: str, least: int) -> list[Any]:
+        given = getattr(self, name)
+        if isinstance(given, (str, bytes)) or not hasattr(given, "__iter__"):
+            raise InvalidArgument(name, given, "a list is accepted")
+        listed = list(given)
+        if len(listed) < least:
+            raise InvalidArgument(name, listed, f"at least {least} of them are accepted")
+        return listed
+
+    @functools.cached_property
+    def _edges(self) -> list[float]:
+        listed = self._listed("edges", 2)
+        return [float(edge) if math.isfinite(edge) else float(exact(edge, "edges")) for edge in listed]
+
+    @property
+    def _bins(self) -> Grid:
+        return Grid(Fraction(1), 0, len(self.bin_labels) - 1)
+
+    @functools.cached_property
+    def bin_labels(self) -> tuple[str, ...]:
+        """The names of the bins, in order."""
+        if self.categories is not None:
+            return (*(str(name) for name in self._listed("categories", 1)), "other")
+        return tuple(f"{low:g} to {high:g}" for low, high in pairwise(self._edges))
+
+    def shape(self, data: object) -> Shape:
+        if self.categories is None:
+            return super().shape(data)
+        if not hasattr(data, "__len__") or isinstance(data, (str, bytes)) or len(data) == 0:
+            raise InvalidArgument("data", type(data), "a list or array of at least one record is accepted")
+        return Shape(len(data), whole=True, nullable=False)
+
+    def resolve(self, shape: Shape) -> BinCounts:  # noqa: ARG002
+        return BinCounts(self.bin_labels)
+
+    def read(self, data: object, shape: Shape) -> Column:  # noqa: ARG002
+        if self.categories is not None:
+            place = {name: index for index, name in enumerate(self._listed("categories", 1))}
+            other = len(place)
+            values = data.tolist() if isinstance(data, np.ndarray) else list(data)  # type: ignore[call-overload]
+            found = np.fromiter((place.get(value, other) for value in values), dtype=np.int64, count=len(values))
+            return Column(found, self._bins)
+        edges = np.array(self._edges)
+        array = as_array(data)
+        present = np.asarray(array.filled(np.nan) if isinstance(array, np.ma.MaskedArray) else array, dtype=np.float64)
+        present = np.where(np.isnan(present), self._missing(), present)
+        inside = np.clip(np.searchsorted(edges, present, side="right") - 1, 0, len(edges) - 2)
+        return Column(inside.astype(np.int64), self._bins)
+
+    def _missing(self) -> float:
+        if self.nulls is None or self.nulls == "lower":
+            return self._edges[0]
+        return self._edges[-1] if self.nulls == "upper" else float(exact(self.nulls, "nulls"))
+
+    def missing(self, shape: Shape) -> int | float | None:
+        return self._missing() if self.categories is None and shape.nullable else None
+
+
+@dataclass(frozen=True)
+class Totals(VectorStatistic):
+    """The sums of several columns of the same records."""
+
+    columns: tuple[Grid, ...]
+    answers: tuple[Grid, ...]
+    labels: tuple[str, ...]
+    neighbours = Neighbours.CHANGE_ONE
+
+    @property
+    def caps(self) -> tuple[int, ...]:  # type: ignore[override]
+        return tuple(grid.ends[1] - grid.ends[0] for grid in self.columns)
+
+    @property
+    def l1(self) -> int:  # type: ignore[override]
+        return len(self.columns)
+
+    l2_squared = l1
+
+    def values(self, data: Table) -> Sequence[int]:
+        return [exact_sum(column.values) for column in data.columns]
+
+
+@dataclass(frozen=True)
+class CrossProducts(VectorStatistic):
+    """``n sum x_j x_k - sum x_j sum x_k`` for all j <= k: the covariance matrix in units of its grid.
+
+    Guarantee  One change moves entry (j, k) by at most (n - 1) w_j w_k, w the widths of the bounds; all entries can
+               move that far together, so the bound is attained.
+    Theorem    docs/proofs/totals.md; DMNS06's 8 gamma^2 / n is looser.
+    """
+
+    records: int
+    columns: tuple[Grid, ...]
+    answers: tuple[Grid, ...]
+    labels: tuple[str, ...]
+    neighbours = Neighbours.CHANGE_ONE
+
+    def _pairs(self) -> list[tuple[int, int]]:
+        return [(j, k) for j in range(len(self.columns)) for k in range(j, len(self.columns))]
+
+    @property
+    def caps(self) -> tuple[int, ...]:  # type: ignore[override]
+        width = [grid.ends[1] - grid.ends[0] for grid in self.columns]
+        return tuple(max(self.records - 1, 1) * width[j] * width[k] for j, k in self._pairs())
+
+    @property
+    def l1(self) -> int:  # type: ignore[override]
+        return len(self._pairs())
+
+    l2_squared = l1
+
+    def values(self, data: Table) -> Sequence[int]:
+        shifted = [column.values - column.grid.ends[0] for column in data.columns]
+        sums = [exact_sum(column) for column in shifted]
+        return [self.records * exact_dot(shifted[j], shifted[k]) - sums[j] * sums[k] for j, k in self._pairs()]
+
+
+@dataclass(frozen=True)
+class _Matrix(Query):
+    """A question about several bounded columns: ``bounds`` is a list of pairs, or one pair for all."""
+
+    column: str | None = None
+    bounds: Any = field(kw_only=True)
+    step: Any = field(default=None, kw_only=True)
+    nulls: Any = field(default=None, kw_only=True)
+    names: Any = field(default=None, kw_only=True)
+
+    def shape(self, data: object) -> Shape:
+        return table_shape_of(data)
+
+    def grids(self, shape: Shape) -> tuple[Grid, ...]:
+        """A grid for each column; public."""
+        bounds = list(self.bounds.values()) if isinstance(self.bounds, Mapping) else self.bounds
+        if bounds is None or not hasattr(bounds, "__len__") or len(bounds) == 0:
+            raise InvalidArgument("bounds", self.bounds, "a pair for each column, or one pair for all, is accepted")
+        listed = list(bounds) if hasattr(bounds[0], "__len__") else [bounds] * shape.columns
+        if len(listed) != shape.columns:
+            raise InvalidArgument("bounds", listed, f"a pair for each of the {shape.columns} columns is accepted")
+        return tuple(Grid.between(pair, self.step, whole=shape.whole) for pair in listed)
+
+    def _labels(self, shape: Shape) -> list[str]:
+        return [str(name) for name in self.names] if self.names else [f"x{j + 1}" for j in range(shape.columns)]
+
+    def read(self, data: object, shape: Shape) -> Table:
+        grids = self.grids(shape)
+        return Table([read_column(c, grid, self.nulls) for c, grid in zip(columns_of(data), grids, strict=True)])
+
+    def missing(self, shape: Shape) -> int | float | None:
+        grid = self.grids(shape)[0]
+        return grid.value(missing_steps(self.nulls, grid)) if shape.nullable else None
+
+
+@dataclass(frozen=True)
+class MeanVector(_Matrix):
+    """The means of several bounded columns."""
+
+    kind: ClassVar[str] = "mean"
+
+    def resolve(self, shape: Shape) -> Totals:
+        grids, n = self.grids(shape), shape.records
+        answers = tuple(Grid(grid.step / n, grid.ends[0] * n, grid.ends[1] * n) for grid in grids)
+        return Totals(grids, answers, tuple(self._labels(shape)))
+
+
+@dataclass(frozen=True)
+class Covariance(_Matrix):
+    """The covariance matrix (divided by n) of several bounded columns: the entries (j, k) with j <= k."""
+
+    kind: ClassVar[str] = "covariance"
+
+    def resolve(self, shape: Shape) -> CrossProducts:
+        grids, n = self.grids(shape), shape.records
+        answers, labels, names = [], [], self._labels(shape)
+        for j, one in enumerate(grids):
+            for k in range(j, len(grids)):
+                other = grids[k]
+                most = (one.ends[1] - one.ends[0]) * (other.ends[1] - other.ends[0]) * (n // 2) * (n - n // 2)
+                answers.append(Grid(one.step * other.step / n**2, 0 if j == k else -most, most))
+                labels.append(f"{names[j]}, {names[k]}")
+        return CrossProducts(n, grids, tuple(answers), tuple(labels))
