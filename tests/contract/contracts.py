@@ -22,8 +22,8 @@ from dither.audit.universe import (
     output_law,
     worst_log_ratio,
 )
-from dither.calibration.shells import ShellDraw
 from dither.calibration.mechanism import Ask
+from dither.calibration.shells import ShellDraw
 from dither.data.grid import Grid
 from dither.errors import DitherError, NotApplicable, NotProved
 from dither.privacy import Loss

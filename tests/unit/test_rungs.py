@@ -161,7 +161,7 @@ def test_an_edge_is_decided_by_more_bits():
 @pytest.mark.parametrize("rate", RATES, ids=str)
 def test_weights_are_enclosed(rate, digits):
     """Whole numbers below and above 2^digits e^{-rate t}, at every t and for few digits too."""
-    under, over = rungs._powers(rate, 40, digits)
+    under, over = rungs.powers(rate, 40, digits)
     true = exponential_weights(range(40), rate)
     with localcontext() as context:
         context.prec = 300

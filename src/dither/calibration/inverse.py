@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from dither.calibration.ends import Ends
 from dither.calibration.mechanism import Ask, Calibration, Mechanism, only_noises
-from dither.calibration.nested import NestedDraw
+from dither.calibration.several import SeveralDraws
 from dither.calibration.shells import ShellDraw
 from dither.errors import NotApplicable
 from dither.privacy import Loss
@@ -34,7 +34,7 @@ class Inverse(Calibration):
     def prepare(self, ask: Ask) -> Mechanism:
         only_noises(self.name, ask.noise)
         if isinstance(ask.statistic, RankedValues):
-            return NestedDraw.prepared(ask.statistic, ask.loss, ask.confidence)
+            return SeveralDraws.prepared(ask.statistic, ask.loss, ask.confidence)
         if not isinstance(ask.statistic, Layered) or not isinstance(ask.statistic, Statistic):
             raise NotApplicable("calibration", self.name, "this query has no chain of reachable values", "smooth")
         epsilon, spent = ask.loss.exact_epsilon, Loss(ask.loss.epsilon)

@@ -41,12 +41,12 @@ def draw_rung(
     reach, digits, tape = min(window(points, rate), rungs), _DIGITS, Tape(128, source)
     while True:
         sizes = counts(1, reach)
-        under, over = _powers(rate, reach + 1, digits)
+        under, over = powers(rate, reach + 1, digits)
         # Rungs beyond the window hold the remaining points, each lighter than the last weight seen.
         beyond = (points - sum(sizes)) * over[reach]
         low = list(accumulate(map(mul, sizes, under)))
         high = list(accumulate(map(mul, sizes, over)))
-        found = _located(low, high, beyond, tape)
+        found = located(low, high, beyond, tape)
         if found is not None:
             return found + 1, uniform_integer(sizes[found], source)
         reach, digits = min(2 * reach, rungs), 2 * digits
@@ -64,7 +64,7 @@ def draw_index(costs: Sequence[int], rate: Fraction, source: Source = system) ->
                 weight = (-ball(rate * (cost - least))).exp() * scale
                 under.append(max(int(weight.lower().floor().unique_fmpz()) - 1, 0))
                 over.append(int(weight.upper().ceil().unique_fmpz()) + 1)
-        found = _located(list(accumulate(under)), list(accumulate(over)), 0, tape)
+        found = located(list(accumulate(under)), list(accumulate(over)), 0, tape)
         if found is not None:
             return found
         digits *= 2
@@ -100,7 +100,7 @@ def draw_span(
         pairs = [weigh(cost) for cost in seen.costs]
         low = list(accumulate(map(mul, seen.sizes, (under for under, _ in pairs))))
         high = list(accumulate(map(mul, seen.sizes, (over for _, over in pairs))))
-        found = _located(low, high, seen.outside * weigh(seen.least_outside)[1], tape)
+        found = located(low, high, seen.outside * weigh(seen.least_outside)[1], tape)
         if found is not None:
             return seen, found, uniform_integer(seen.sizes[found], source)
         reach, digits = min(2 * reach, most), 2 * digits
@@ -113,7 +113,7 @@ class _Weights:
     def __init__(self, rate: Fraction, digits: int) -> None:
         self._rate, self._digits = rate, digits
         self._bases: dict[Fraction, tuple[int, int]] = {}
-        self._under, self._over = _powers(rate, 64, digits)
+        self._under, self._over = powers(rate, 64, digits)
 
     def __call__(self, cost: Fraction) -> tuple[int, int]:
         whole = math.floor(cost)
@@ -127,12 +127,12 @@ class _Weights:
                 )
         if whole >= len(self._under):
             # A power of two, so that the remembered lists are few.
-            self._under, self._over = _powers(self._rate, 1 << whole.bit_length(), self._digits)
+            self._under, self._over = powers(self._rate, 1 << whole.bit_length(), self._digits)
         under, over = self._bases[part]
         return (under * self._under[whole]) >> self._digits, ((over * self._over[whole]) >> self._digits) + 1
 
 
-def _located(low: list[int], high: list[int], beyond: int, tape: Tape) -> int | None:
+def located(low: list[int], high: list[int], beyond: int, tape: Tape) -> int | None:
     """The index whose cumulative interval surely holds the tape's real; None if that is not decided yet."""
     word = tape.word(0)
     lowest = (word * low[-1]) >> tape.bits
@@ -144,7 +144,7 @@ def _located(low: list[int], high: list[int], beyond: int, tape: Tape) -> int | 
 
 
 @functools.lru_cache(maxsize=4)
-def _powers(rate: Fraction, count: int, digits: int) -> tuple[list[int], list[int]]:
+def powers(rate: Fraction, count: int, digits: int) -> tuple[list[int], list[int]]:
     """Whole numbers below and above ``2**digits e^{-rate t}`` for t = 0 .. count - 1."""
     with precision(digits + 64):
         base = (-ball(rate)).exp() * ball(1 << digits)

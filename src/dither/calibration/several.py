@@ -1,16 +1,17 @@
-"""Several quantiles at once: the middle one first, then both halves, each among its own records only."""
+"""Several quantiles at once: by one joint draw, or (for very many) the middle one first and then both halves."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dither.calibration.ends import Ends
+from dither.calibration.joint import joint_quantiles
 from dither.calibration.mechanism import Mechanism, Outcome
 from dither.calibration.shells import ShellDraw
 from dither.noise.rungs import Spans, draw_span, window
@@ -20,6 +21,10 @@ from dither.queries.order import RankedValues
 VALUE_SHARE = Fraction(1, 2)
 """The part of epsilon that buys the answers when error bars are wanted."""
 MOST_BITS = 61
+MOST_JOINT = 20
+"""Up to so many quantiles are drawn jointly; the time of that grows with the cube of their number."""
+JOINT_PRICE = 4
+"""What rate 1 of the joint draw costs: its score moves by at most 2 (docs/proofs/quantiles.md)."""
 
 
 @dataclass(frozen=True)
@@ -64,62 +69,75 @@ def price(plan: list[list[Node]]) -> Fraction:
 
 
 @dataclass(frozen=True)
-class NestedDraw(Mechanism):
-    """Draws all quantiles with one rate, level by level.
+class SeveralDraws(Mechanism):
+    """Draws all quantiles: jointly, level by level, or each on its own; a public choice.
 
-    Guarantee  eps-DP with rate = eps / price(plan), or every quantile on its own with eps / (2 m), whichever rate is
-               larger; the choice is public.
-    Theorem    docs/proofs/quantiles.md, after Kaplan, Schnapp and Stemmer 2022; the change-one price is ours.
-    Constants  Ties are spread inside their grid step by the records' own positions, so heavy ties do not mislead.
+    Guarantee  eps-DP.
+    Theorem    docs/proofs/quantiles.md, after Gillenwater, Joseph and Kulesza 2021 (joint) and Kaplan, Schnapp and
+               Stemmer 2022 (levels); the change-one prices are ours.
+    Constants  rate = eps/4 jointly; eps / price(plan) by levels; eps/(2m) alone.  Ties are spread inside their grid
+               step by the records' own positions, so heavy ties do not mislead.
     Cost       A window of ranks around each quantile; one sort.
     """
 
     statistic: RankedValues
     loss: Loss
     rate: Fraction
-    plan: list[list[Node]] | None
-    """None: every quantile is drawn on its own."""
+    manner: Literal["joint", "levels", "alone"]
     ends: Ends | None
     noise_name = "exponential"
 
     @classmethod
-    def prepared(cls, statistic: RankedValues, loss: Loss, confidence: Fraction | None) -> NestedDraw:
+    def prepared(cls, statistic: RankedValues, loss: Loss, confidence: Fraction | None) -> SeveralDraws:
         """The mechanism, from public facts."""
         epsilon, count = loss.exact_epsilon, len(statistic.shares)
         ends = None
         if confidence is not None:
             ends = Ends(epsilon * (1 - VALUE_SHARE) / (2 * count), 1 - confidence)
             epsilon *= VALUE_SHARE
-        plan = levels(statistic.shares)
-        nested, alone = epsilon / price(plan), epsilon / (2 * count)
         fits = (statistic.grid.points * _spread(statistic.records)).bit_length() <= MOST_BITS
-        spent = Loss(loss.epsilon)
-        if nested > alone and fits:
-            return cls(statistic, spent, nested, plan, ends)
-        return cls(statistic, spent, alone, None, ends)
+        nested, alone = epsilon / price(levels(statistic.shares)), epsilon / (2 * count)
+        if fits and 1 < count <= MOST_JOINT:
+            return cls(statistic, Loss(loss.epsilon), epsilon / JOINT_PRICE, "joint", ends)
+        if fits and nested > alone:
+            return cls(statistic, Loss(loss.epsilon), nested, "levels", ends)
+        return cls(statistic, Loss(loss.epsilon), alone, "alone", ends)
 
     def run(self, data: Any) -> Outcome:
-        answers = self._alone(data) if self.plan is None else self._nested(data, self.plan)
+        answers = self._alone(data) if self.manner == "alone" else self._together(data)
         if self.ends is None:
             return Outcome(tuple(answers))
         each = zip(self.statistic.each(), answers, strict=True)
         return Outcome(tuple(answers), tuple(self.ends.draw(one, data, answer) for one, answer in each))
 
+    def _together(self, data: Any) -> list[int]:
+        spread = _spread(self.statistic.records)
+        low, high = self.statistic.grid.ends
+        fine = np.sort(data.values * spread + _positions(len(data.values), spread))
+        bounds = low * spread, (high + 1) * spread - 1
+        if self.manner == "joint":
+            drawn = joint_quantiles(fine, bounds, [one.rank for one in self.statistic.each()], self.rate)
+        else:
+            drawn = draw_levels(fine, bounds, self.statistic.shares, self.rate)
+        return [place // spread for place in drawn]
+
     def _alone(self, data: Any) -> list[int]:
         draws = (ShellDraw(one, self.loss, self.rate, None).run(data).answer for one in self.statistic.each())
         return sorted(draw for draw in draws if isinstance(draw, int))
 
-    def _nested(self, data: Any, plan: list[list[Node]]) -> list[int]:
-        spread = _spread(self.statistic.records)
-        low, high = self.statistic.grid.ends
-        fine = np.sort(data.values * spread + _positions(len(data.values), spread))
-        drawn: dict[int | None, int] = {}
-        for level in plan:
-            for node in level:
-                bottom = low * spread - 1 if node.left is None else drawn[node.left]
-                top = (high + 1) * spread if node.right is None else drawn[node.right]
-                drawn[node.index] = _draw_between(fine, bottom, top, node.share, self.rate)
-        return [min(max(drawn[index] // spread, low), high) for index in range(len(self.statistic.shares))]
+
+def draw_levels(
+    fine: NDArray[np.int64], bounds: tuple[int, int], shares: tuple[Fraction, ...], rate: Fraction
+) -> list[int]:
+    """All quantiles of distinct sorted records, level by level."""
+    drawn: dict[int | None, int] = {}
+    for level in levels(shares):
+        for node in level:
+            bottom = bounds[0] - 1 if node.left is None else drawn[node.left]
+            top = bounds[1] + 1 if node.right is None else drawn[node.right]
+            place = _draw_between(fine, bottom, top, node.share, rate)
+            drawn[node.index] = min(max(place, bounds[0]), bounds[1])
+    return [drawn[index] for index in range(len(shares))]
 
 
 def _spread(records: int) -> int:

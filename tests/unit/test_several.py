@@ -1,0 +1,187 @@
+"""Several quantiles at once: exact laws on small universes, prices, ties, and the gain over splitting."""
+
+import math
+from collections import Counter
+from fractions import Fraction
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+import dither as dt
+from conftest import trials
+from dither.calibration import joint, several
+from dither.calibration.joint import joint_quantiles
+from dither.calibration.several import JOINT_PRICE, draw_levels, levels, price
+
+
+def joint_law(fine, bounds, ranks, rate):
+    """The joint mechanism by its definition: every tuple of points, sorted, weighted by its score."""
+    n, targets = len(fine), [0, *(r - 0.5 for r in ranks), len(fine)]
+    weight = Counter()
+    for z in product(range(bounds[0], bounds[1] + 1), repeat=len(ranks)):
+        cut = [0, *(int(np.sum(fine < one)) for one in sorted(z)), n]
+        score = sum(
+            abs((cut[j] - cut[j - 1]) - (targets[j] - targets[j - 1])) for j in range(1, len(cut))
+        )  # fmt: skip
+        weight[tuple(sorted(z))] += math.exp(-rate * score)
+    total = sum(weight.values())
+    return {z: w / total for z, w in weight.items()}
+
+
+def worst_joint_loss(rate, ranks, values, records):
+    """The largest log-ratio of the joint law over all pairs of sets of distinct records that differ in one."""
+    laws = {x: joint_law(np.array(x), (0, values - 1), ranks, rate) for x in combinations(range(values), records)}
+    return max(
+        max(abs(math.log(laws[x][z] / laws[y][z])) for z in laws[x])
+        for x in laws
+        for y in laws
+        if len(set(x) & set(y)) == records - 1
+    )
+
+
+@pytest.mark.parametrize("ranks", [[1, 3], [2, 3], [2, 2], [1, 2, 4]])
+def test_the_joint_draw_costs_four_times_its_rate(ranks):
+    """No neighbours differ by more than 4 rate; a rate 30% larger would be seen to exceed it."""
+    epsilon = 2.0
+    assert worst_joint_loss(epsilon / JOINT_PRICE, ranks, 7, 4) <= epsilon + 1e-9
+
+
+def test_the_price_of_the_joint_draw_is_not_three():
+    """The check above can fail: at a third of epsilon some neighbours exceed it."""
+    assert worst_joint_loss(2.0 / 3, [1, 3], 7, 4) > 2.0 * 0.95
+
+
+@pytest.mark.parametrize("ranks", [[2], [1, 3], [2, 2], [1, 2, 4]])
+@pytest.mark.parametrize("reach", [None, 2])
+def test_joint_draws_follow_their_law(ranks, reach, monkeypatch):
+    """Samples against the definition (chi-square, false alarm 1e-9), also when windows must be widened first."""
+    fine, bounds, rate = np.array([1, 3, 4, 8]), (0, 9), Fraction(1, 2)
+    if reach is not None:
+        monkeypatch.setattr(joint, "_CERTAINTY", -40)
+    law = joint_law(fine, bounds, ranks, float(rate))
+    n = trials(3_000, 40_000)
+    met = Counter(tuple(joint_quantiles(fine, bounds, ranks, rate)) for _ in range(n))
+    assert set(met) <= set(law)
+    common = [z for z in law if n * law[z] >= 5]
+    rest = n - sum(met[z] for z in common)
+    expected_rest = n * (1 - sum(law[z] for z in common))
+    statistic = sum((met[z] - n * law[z]) ** 2 / (n * law[z]) for z in common)
+    statistic += (rest - expected_rest) ** 2 / expected_rest if expected_rest > 5 else 0.0
+    assert chi2.sf(statistic, len(common)) > 1e-9
+
+
+def test_the_law_test_has_power():
+    """A rate 30% off is rejected by the same chi-square test."""
+    fine, bounds, ranks = np.array([1, 3, 4, 8]), (0, 9), [1, 3]
+    law = joint_law(fine, bounds, ranks, 0.5)
+    n = 20_000
+    met = Counter(tuple(joint_quantiles(fine, bounds, ranks, Fraction(13, 20))) for _ in range(n))
+    statistic = sum((met[z] - n * law[z]) ** 2 / (n * law[z]) for z in law if n * law[z] >= 5)
+    assert chi2.sf(statistic, len(law)) < 1e-9
+
+
+def node_law(records, bottom, top, share, rate):
+    """The score of one level by its definition, on the records strictly between."""
+    inside = [x for x in records if bottom < x < top]
+    if top - bottom <= 1:
+        return {bottom: 1.0}
+    weight = {}
+    for z in range(bottom + 1, top):
+        below, above = sum(x < z for x in inside), sum(x > z for x in inside)
+        weight[z] = math.exp(-rate * abs((1 - share) * below - share * above))
+    total = sum(weight.values())
+    return {z: w / total for z, w in weight.items()}
+
+
+def levels_law(records, bounds, shares, rate):
+    """The joint law of all levels."""
+    paths = {(): 1.0}
+    for node in [node for level in levels(shares) for node in level]:
+        grown = {}
+        for path, chance in paths.items():
+            drawn = dict(path)
+            bottom = bounds[0] - 1 if node.left is None else drawn[node.left]
+            top = bounds[1] + 1 if node.right is None else drawn[node.right]
+            for z, p in node_law(records, bottom, top, float(node.share), rate).items():
+                place = min(max(z, bounds[0]), bounds[1])
+                grown[(*path, (node.index, place))] = grown.get((*path, (node.index, place)), 0.0) + chance * p
+        paths = grown
+    return {tuple(z for _, z in sorted(path)): chance for path, chance in paths.items()}
+
+
+@pytest.mark.parametrize("shares", [(0.25, 0.5, 0.75), (0.1, 0.5, 0.6)])
+def test_levels_cost_their_price(shares):
+    """The whole draw by levels stays within rate times price on all neighbours of a small universe."""
+    shares = tuple(Fraction(str(share)) for share in shares)
+    epsilon, values, records = 2.0, 7, 4
+    rate = epsilon / float(price(levels(shares)))
+    laws = {x: levels_law(x, (0, values - 1), shares, rate) for x in combinations(range(values), records)}
+    worst = max(
+        max(abs(math.log(laws[x][z] / laws[y][z])) for z in laws[x])
+        for x in laws
+        for y in laws
+        if len(set(x) & set(y)) == records - 1
+    )
+    assert 0.3 * epsilon < worst <= epsilon + 1e-9
+
+
+def test_level_draws_follow_their_law():
+    """Samples of the level draw against its definition (chi-square, false alarm 1e-9)."""
+    fine, bounds, shares, rate = np.array([1, 3, 4, 8]), (0, 9), (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4)), 1
+    law = levels_law(tuple(fine), bounds, shares, float(rate))
+    n = trials(3_000, 20_000)
+    met = Counter(tuple(draw_levels(fine, bounds, shares, Fraction(rate))) for _ in range(n))
+    assert set(met) <= set(law)
+    statistic = sum((met[z] - n * law[z]) ** 2 / (n * law[z]) for z in law if n * law[z] >= 5)
+    assert chi2.sf(statistic, sum(n * law[z] >= 5 for z in law)) > 1e-9
+
+
+@pytest.mark.parametrize("count", [1, 2, 9, 30])
+def test_answers_rise_and_lie_within_the_bounds(count):
+    """Whatever the manner, answers are monotone; the manner depends on public facts."""
+    x = np.random.default_rng(1).normal(50, 10, 2_000)
+    q = [(j + 1) / (count + 1) for j in range(count)]
+    release = dt.quantiles(x, q=q, bounds=(0, 100), epsilon=1.0)
+    assert list(release.value) == sorted(release.value)
+    assert all(0 <= v <= 100 for v in release.value)
+    assert all(low <= v <= high for v, (low, high) in zip(release.value, release.interval, strict=True))
+
+
+def test_ties_do_not_mislead():
+    """60% equal ages: all deciles that fall into the tie are answered by it."""
+    rng = np.random.default_rng(2)
+    ages = np.where(rng.random(5_000) < 0.6, 45, rng.integers(18, 90, 5_000))
+    release = dt.quantiles(ages, q=[0.3, 0.4, 0.5, 0.6, 0.7], bounds=(0, 120), epsilon=2.0, confidence=None)
+    assert release.value[1:4] == (45, 45, 45)
+
+
+def test_positions_are_all_different_and_belong_to_the_index():
+    """Tied records get different places, and replacing a record keeps its place."""
+    spread = several._spread(1000)
+    places = several._positions(1000, spread)
+    assert len(set(places.tolist())) == 1000
+    assert places.max() < spread
+    assert (several._positions(500, spread) == places[:500]).all()
+
+
+@pytest.mark.slow
+def test_deciles_beat_nine_separate_releases():
+    """Total error of nine deciles at epsilon 1: at most 60% of nine releases with a ninth each (measured: 29%)."""
+    x = np.clip(np.random.default_rng(3).lognormal(11, 0.6, 10_000), 0, 1e6)
+    q, bounds = [j / 10 for j in range(1, 10)], (0, 1e6)
+    truth = np.array([dt.inspect.value(dt.Quantile(q=one, bounds=bounds), x) for one in q])
+    runs = trials(12, 60)
+    together = [
+        np.abs(np.array(dt.quantiles(x, q=q, bounds=bounds, epsilon=1.0, confidence=None).value) - truth).sum()
+        for _ in range(runs)
+    ]
+    alone = [
+        sum(
+            abs(dt.quantile(x, q=one, bounds=bounds, epsilon=Fraction(1, 9), confidence=None).value - t)
+            for one, t in zip(q, truth, strict=True)
+        )
+        for _ in range(runs)
+    ]
+    assert np.mean(together) <= 0.6 * np.mean(alone)
