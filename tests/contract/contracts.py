@@ -120,7 +120,7 @@ class QueryContract:
         """On every dataset: the value, and every rung against the largest local sensitivity within k changes."""
         for statistic, f in self.statistics(records):
             for x in datasets(self.values, records):
-                column = as_column(x, statistic.answers)
+                column = as_column(x, statistic.records_on)
                 assert statistic.value(column) == f(x)
                 truth = oracle.exact_ladder(f, x, self.values, records + 1)
                 ours = [int(u) for u in statistic.ladder(column).rungs(0, records + 1)]

@@ -6,12 +6,15 @@ from contract.contracts import CalibrationContract, NoiseContract, QueryContract
 from dither.calibration.inverse import Inverse
 from dither.calibration.smooth import Smooth
 from dither.calibration.worst_case import WorstCase
+from dither.data.column import Shape
 from dither.data.grid import Grid
 from dither.noise.gaussian import Gaussian
 from dither.noise.heavy_tails import Cauchy, PowerLaw, Student
 from dither.noise.laplace import Laplace
 from dither.privacy import Loss
 from dither.queries.order import RankedValue
+from dither.queries.spread import IQR
+from dither.queries.totals import TrimmedMean
 
 PURE = [PowerLaw(), Cauchy(4), Cauchy(Fraction(3, 2)), Student(3)]
 LIGHT = [Laplace(), Gaussian()]
@@ -58,6 +61,28 @@ class TestOrderStatistics(QueryContract):
         grid = Grid(Fraction(1), 0, 4)
         for rank in range(1, records + 1):
             yield RankedValue(rank, records, grid), lambda x, rank=rank: sorted(x)[rank - 1]
+
+
+class TestTrimmedTotals(QueryContract):
+    values = range(4)
+
+    def statistics(self, records):
+        shape = Shape(records, whole=True, nullable=False)
+        for m in range((records - 1) // 2 + 1):
+            query = TrimmedMean(trim=Fraction(m, records), bounds=(0, 3))
+            yield query.resolve(shape), lambda x, m=m: sum(sorted(x)[m : len(x) - m])
+
+
+class TestRankDifferences(QueryContract):
+    values = range(4)
+    exact = False
+
+    def statistics(self, records):
+        if records > 1:
+            shape = Shape(records, whole=True, nullable=False)
+            yield IQR(low=0, high=1, bounds=(0, 3)).resolve(shape), lambda x: max(x) - min(x)
+            middle = IQR(low=Fraction(1, records), high=Fraction(2, records), bounds=(0, 3))
+            yield middle.resolve(shape), lambda x: sorted(x)[1] - min(x)
 
 
 class TestInverse(CalibrationContract):

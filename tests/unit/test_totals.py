@@ -44,8 +44,7 @@ def test_chains_are_what_changes_can_reach(records):
     """R_k and R_{-k} equal the largest and least value within k changes, on every dataset."""
     for statistic, f in chained(records):
         for x in datasets(VALUES, records):
-            column = getattr(statistic, "column", None) or statistic.lower.answers
-            chain = statistic.chain(as_column(x, column))
+            chain = statistic.chain(as_column(x, statistic.records_on))
             links = chain.values(-records, records)
             for k in range(records + 1):
                 assert (links[records - k], links[records + k]) == reached(f, x, k), (x, k)

@@ -57,7 +57,7 @@ def as_column(records: Records, grid: Grid) -> Column:
 def ladder_violations(statistic: Statistic, values: Sequence[int], records: int, rungs: int) -> list[Violation]:
     """Where the two axioms of a ladder fail; empty if they hold on the whole universe."""
     universe = datasets(values, records)
-    columns = {x: as_column(x, statistic.answers) for x in universe}
+    columns = {x: as_column(x, statistic.records_on) for x in universe}
     value = {x: statistic.value(column) for x, column in columns.items()}
     climbed = {x: [int(u) for u in statistic.ladder(column).rungs(0, rungs + 1)] for x, column in columns.items()}
     found = []

@@ -36,6 +36,10 @@ class RankDifference(Statistic, Layered):
     one_sided = False
 
     @property
+    def records_on(self) -> Grid:
+        return self.lower.answers
+
+    @property
     def cap(self) -> int:  # type: ignore[override]
         return self.answers.ends[1]
 
@@ -103,6 +107,10 @@ class SquaredSpread(Statistic):
     column: Grid
     answers: Grid
     neighbours = Neighbours.CHANGE_ONE
+
+    @property
+    def records_on(self) -> Grid:
+        return self.column
 
     @property
     def cap(self) -> int:  # type: ignore[override]

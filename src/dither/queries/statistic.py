@@ -23,6 +23,11 @@ class Statistic(ABC):
     cap: int
     """The global sensitivity, in grid steps: public."""
 
+    @property
+    def records_on(self) -> Grid:
+        """Where the records live: public."""
+        return self.answers
+
     @abstractmethod
     def value(self, data: Any) -> int:
         """The true value, in grid steps: private."""

@@ -93,7 +93,7 @@ class Histogram(Query):
         """The names of the bins, in order."""
         if self.categories is not None:
             return (*(str(name) for name in self._listed("categories", 1)), "other")
-        return tuple(f"{low:g} to {high:g}" for low, high in pairwise(self._edges))
+        return tuple(f"{low:,.6g} to {high:,.6g}" for low, high in pairwise(self._edges))
 
     def shape(self, data: object) -> Shape:
         if self.categories is None:

@@ -39,6 +39,10 @@ class TrimmedTotal(Statistic, Layered):
     one_sided = False
 
     @property
+    def records_on(self) -> Grid:
+        return self.column
+
+    @property
     def cap(self) -> int:  # type: ignore[override]
         low, high = self.column.ends
         return high - low

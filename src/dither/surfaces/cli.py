@@ -14,7 +14,7 @@ import click
 from dither.errors import DitherError, InvalidArgument
 
 _QUESTION = re.compile(
-    r"^\s*(?P<name>[a-z_]+)\s*\(\s*(?P<column>\"[^\"]+\"|[^,()\"]+?)\s*(?:,\s*(?P<extra>[^,()]+?)\s*)?\)\s*$"
+    r"^\s*(?P<name>[a-z_]+)\s*\(\s*(?P<column>\"[^\"]+\"|[^,()\"]+?)\s*(?P<rest>(?:,[^,()]+)*)\)\s*$"
 )
 
 
@@ -60,7 +60,8 @@ def main() -> None:
 def ask(file: Path, question: str, *, plot: Path | None, as_json: bool, **options: Any) -> None:
     """Ask QUESTION of one column of a CSV or Parquet FILE.
 
-    QUESTION is median(column), quantile(column, 0.9), minimum(column) or maximum(column).
+    QUESTION is one of median(c), quantile(c, 0.9), quantiles(c, 0.25, 0.5, 0.75), minimum(c), maximum(c), mean(c),
+    sum(c), count(c), variance(c), trimmed_mean(c, 0.1), iqr(c), histogram(c, 0, 50, 100), where c is a column.
 
     \b
     dither ask pay.parquet 'median(total_pay)' --bounds 0 600000 --epsilon 0.5
@@ -105,25 +106,40 @@ def demo(out: Path, *, as_json: bool) -> None:
 
 
 def _query(question: str, options: dict[str, Any]) -> Any:
-    from dither.queries.order import Maximum, Median, Minimum, Quantile
+    import dither as dt
 
-    plain: dict[str, Callable[..., Any]] = {"median": Median, "minimum": Minimum, "maximum": Maximum}
-    accepted = "median(column), quantile(column, q), minimum(column) or maximum(column) is accepted"
+    # How many numbers may follow the column: none, one, or a list.
+    plain: dict[str, Callable[..., Any]] = {
+        "median": dt.Median, "minimum": dt.Minimum, "maximum": dt.Maximum, "mean": dt.Mean, "sum": dt.Sum,
+        "variance": dt.Variance, "iqr": dt.IQR,
+    }  # fmt: skip
+    accepted = (
+        f"one of {', '.join(f'{name}(column)' for name in plain)}, count(column), quantile(column, q), "
+        "quantiles(column, q, q, ...), trimmed_mean(column, trim), histogram(column, edge, edge, ...) is accepted"
+    )
     match = _QUESTION.match(question)
     if match is None:
         raise InvalidArgument("question", question, accepted)
-    name, column, extra = match["name"], match["column"].strip().strip('"'), match["extra"]
+    name, column = match["name"], match["column"].strip().strip('"')
+    numbers = [_number("question", text.strip()) for text in match["rest"].split(",")[1:]]
+    nulls = options["nulls"] if options["nulls"] in (None, "lower", "upper") else _number("nulls", options["nulls"])
+    if name == "count" and not numbers:
+        return dt.Count(column, nulls=nulls)
+    if name == "histogram" and len(numbers) > 1:
+        return dt.Histogram(column, edges=numbers, nulls=nulls)
     fields = {
         "bounds": None if options["bounds"] is None else tuple(_number("bounds", end) for end in options["bounds"]),
         "step": None if options["step"] is None else _number("step", options["step"]),
-        "nulls": options["nulls"]
-        if options["nulls"] in (None, "lower", "upper")
-        else _number("nulls", options["nulls"]),
+        "nulls": nulls,
     }
-    if name in plain and extra is None:
+    if name in plain and not numbers:
         return plain[name](column, **fields)
-    if name == "quantile" and extra is not None:
-        return Quantile(column, q=_number("q", extra), **fields)
+    if name == "quantile" and len(numbers) == 1:
+        return dt.Quantile(column, q=numbers[0], **fields)
+    if name == "quantiles" and numbers:
+        return dt.Quantiles(column, q=numbers, **fields)
+    if name == "trimmed_mean" and len(numbers) <= 1:
+        return dt.TrimmedMean(column, **fields, **({"trim": numbers[0]} if numbers else {}))
     raise InvalidArgument("question", question, accepted)
 
 
@@ -156,19 +172,17 @@ def _show(releases: list[Any], labels: list[str] | None = None) -> None:
     ):
         table.add_column(heading, justify=justify)  # type: ignore[arg-type]
     for label, release in zip(labels or [r.query for r in releases], releases, strict=True):
-        bar = (
-            "-"
-            if release.interval is None
-            else f"{shown(release.interval[0])} .. {shown(release.interval[1])} ({release.confidence:.0%})"
-        )
-        table.add_row(
-            label,
-            "refused" if release.value is None else shown(release.value),
-            bar,
-            str(release.loss),
-            release.calibration,
-        )
-    console = Console()
+        rows = release.rows()
+        if len(rows) > 1:
+            table.add_row(label, "", "", str(release.loss), release.calibration)
+        for name, value, bar in rows:
+            shown_bar = "-" if bar is None else f"{shown(bar[0])} .. {shown(bar[1])} ({release.confidence:.0%})"
+            answer = "refused" if value is None else shown(value)
+            if len(rows) > 1:
+                table.add_row(f"  {name}", answer, shown_bar, "", "")
+            else:
+                table.add_row(label, answer, shown_bar, str(release.loss), release.calibration)
+    console = Console(width=None if sys.stdout.isatty() else 110)
     console.print(table)
     missing = [r.missing for r in releases if r.missing is not None]
     if missing:
