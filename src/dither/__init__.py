@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from dither.queries.totals import Sum as Sum
     from dither.queries.totals import TrimmedMean as TrimmedMean
     from dither.release import Release as Release
+    from dither.toolbox.randomized_response import randomized_response as randomized_response
 
 __version__ = "0.1.0"
 
@@ -92,6 +93,7 @@ _HOMES = {
     "noise.heavy_tails": ("Cauchy", "PowerLaw", "Student"),
     "noise.laplace": ("Laplace",),
     "noise.gaussian": ("Gaussian",),
+    "toolbox.randomized_response": ("randomized_response",),
     "privacy": ("Budget", "Loss", "Neighbours"),
     "release": ("Release",),
     "errors": (

@@ -29,6 +29,7 @@ Rungs = NDArray[Any]
 SLACK = Fraction(1, 1 << 35)
 """Part of beta that pays for computing the smooth bound in floats (docs/proofs/smooth.md, section 3)."""
 LEAST_BETA = Fraction(1, 1 << 28)
+MOST_BETA = 120
 DEEPEST = 128.0
 """A smooth bound is never below cap e^-128: a constant is smooth too, and windows stay finite."""
 _INFLATION = 1.0 + 2.0**-36
@@ -115,8 +116,10 @@ class Ladder:
 
 def usable_rate(beta: Fraction) -> float:
     """The rate to compute with so that the inflated float result is beta-smooth."""
-    if beta < LEAST_BETA:
-        raise InvalidArgument("beta", float(beta), f"a smoothness of at least {float(LEAST_BETA):.3g} is accepted")
+    if not LEAST_BETA <= beta <= MOST_BETA:
+        raise InvalidArgument(
+            "beta", float(beta), f"a smoothness from {float(LEAST_BETA):.3g} to {MOST_BETA} is accepted"
+        )
     return math.nextafter(float(beta - SLACK), 0.0)
 
 

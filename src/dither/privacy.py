@@ -50,7 +50,9 @@ class Loss:
 
     @classmethod
     def asked(cls, epsilon: object, delta: object = 0.0) -> Loss:
-        """A price that a user states: epsilon must be positive."""
+        """A price that a user states: epsilon must be positive (and at least 1e-9, below which nothing is computed)."""
+        if 0 < exact(epsilon, "epsilon") < Fraction(1, 10**9):
+            raise InvalidArgument("epsilon", epsilon, "a number of at least 1e-9 is accepted")
         return cls(
             _number(epsilon, _positive("epsilon", epsilon, zero=False), _part_down),
             _number(delta, _probability("delta", delta), _part_down),

@@ -76,7 +76,7 @@ def test_ask_prints_a_table_and_saves_a_picture(files, tmp_path):
         (["pay.csv", "median(age"], "question"),
         (["pay.csv", "quantile(age)"], "question"),
         (["pay.csv", "median(height)"], "column='height'"),
-        (["pay.csv", "median(name)"], "numbers"),
+        (["pay.parquet", "median(name)"], "numbers"),
         (["pay.txt", "median(age)"], "file"),
         (["none.csv", "median(age)"], "file"),
         (["pay.csv", "median(age)", "--epsilon", "nan"], "epsilon"),
@@ -100,6 +100,16 @@ def test_errors_are_one_line_with_exit_code_2(files, words, message):
     assert "Traceback" not in done.stderr
     told = json.loads(run(*words, "--json").stdout)
     assert told["error"]["code"] in ("invalid-argument", "not-applicable", "invalid-data")
+
+
+def test_no_record_of_a_csv_makes_an_error(tmp_path):
+    """Text among numbers, ragged lines, quotes and odd bytes count as missing; the answer is there all the same."""
+    lines = ["x,y"] + [f"{i % 7},a" for i in range(500)]
+    for bad in ("abc,a", '"1,2",a', "5", "0x10,a", "", "1_0,a", '"unclosed', "\x00,b"):
+        (tmp_path / "x.csv").write_text("\n".join([*lines, bad, "3,a"]) + "\n")
+        done = run("ask", str(tmp_path / "x.csv"), "median(x)", "--bounds", "0", "7", "--epsilon", "5", "--json")
+        assert done.returncode == 0, (bad, done.stdout, done.stderr)
+        assert abs(json.loads(done.stdout)["value"] - 3) <= 1
 
 
 def test_broken_files_do_not_show_their_records(tmp_path):

@@ -67,6 +67,15 @@ def test_a_heavily_tied_column_gets_an_answer_at_every_epsilon(epsilon):
         assert answers == [45] * 5
 
 
+@pytest.mark.parametrize("calibration", ["inverse", "smooth", "worst_case"])
+@pytest.mark.parametrize("epsilon", [1e-6, 50.0, 1e3, 1e6])
+def test_extreme_prices_get_an_answer(calibration, epsilon):
+    """From next to nothing to far too much: an answer within the bounds, at the price asked."""
+    release = dt.median(PAY, bounds=BOUNDS, epsilon=epsilon, calibration=calibration, confidence=None)
+    assert 0 <= release.value <= 1_000_000
+    assert release.loss == dt.Loss(epsilon)
+
+
 def test_values_outside_the_bounds_are_clamped():
     """Outliers and infinities count as the nearest bound."""
     wild = np.concatenate([np.full(400, 1e300), [math.inf, -math.inf]])
@@ -91,6 +100,8 @@ def test_missing_values_follow_the_public_policy():
         ({"epsilon": math.nan}, "epsilon"),
         ({"epsilon": None}, "epsilon"),
         ({"epsilon": "much"}, "epsilon"),
+        ({"epsilon": 1e-320}, "epsilon"),
+        ({"epsilon": 1e-8, "calibration": "smooth"}, "epsilon"),
         ({"delta": 1}, "delta"),
         ({"delta": -1e-9}, "delta"),
         ({"delta": math.nan}, "delta"),

@@ -37,6 +37,51 @@ def test_every_float_lands_on_the_grid(x):
             assert abs(grid.value(int(step)) - min(max(value, -10), 10)) <= float(grid.step)
 
 
+class Foreign:
+    """A column of another library whose conversion changes with a missing record."""
+
+    def __init__(self, values, dtype):
+        self.values, self.dtype = values, dtype
+
+    def to_numpy(self):
+        return (
+            np.array([np.nan if v is None else v for v in self.values])
+            if None in self.values
+            else np.array(self.values)
+        )
+
+
+def test_columns_of_other_libraries_are_read_by_their_declared_type():
+    """One missing record changes neither the grid nor the kind of the answer."""
+    assert shape_of(Foreign([1, 2, 3], "Int64")) == shape_of(Foreign([1, 2, None], "Int64"))
+    assert shape_of(Foreign([1, 2, None], "Int64")).whole
+    assert not shape_of(Foreign([1, 2, 3], "Float64")).whole
+    grid = Grid.between((0, 10), 1)
+    assert read_column(Foreign([1, None, 3], "int64"), grid, 9).values.tolist() == [1, 9, 3]
+
+
+def test_huge_and_masked_objects_are_read():
+    """Python integers beyond float range clamp; the mask of an object array is kept."""
+    grid = Grid.between((0, 10), 1)
+    assert read_column([1, 10**400, -(10**400)], grid).values.tolist() == [1, 10, 0]
+    masked = np.ma.MaskedArray(np.array([9, 9], dtype=object), mask=[True, False])
+    assert read_column(masked, grid).values.tolist() == [0, 9]
+
+
+@pytest.mark.parametrize("bounds", [(300, 400), (-10, -5)])
+def test_small_types_and_far_bounds(bounds):
+    """Bounds that the type cannot hold clamp like any others."""
+    column = read_column(np.array([0, 255], dtype=np.uint8), Grid.between(bounds, whole=True))
+    assert set(column.values.tolist()) <= {*bounds}
+
+
+@pytest.mark.parametrize("bounds", [(0, 1e-323), (0, 1e-300), (0, 10**400)])
+def test_steps_that_floats_cannot_hold_are_refused(bounds):
+    """Otherwise dividing by the step would lose records, and warn only if there are some."""
+    with pytest.raises(InvalidArgument, match="bounds"):
+        Grid.between(bounds)
+
+
 @pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int16, np.uint16, np.int64, np.uint64])
 def test_integer_types_are_clamped_without_wrapping(kind):
     """The extremes of every integer type clamp to the bounds."""
@@ -103,7 +148,10 @@ def test_missing_values_need_a_public_place(nulls):
         missing_steps(nulls, Grid.between((0, 10)))
 
 
-@pytest.mark.parametrize("data", [[], np.zeros((2, 2)), "abc", 5, np.array(["a"]), np.array([1j]), None, {1, 2}])
+@pytest.mark.parametrize(
+    "data",
+    [[], np.zeros((2, 2)), "abc", 5, np.array(["a"]), np.array([1j]), None, {1, 2}, np.array([1], dtype="m8[s]")],
+)
 def test_data_that_are_not_a_column_of_numbers(data):
     """Empty, two-dimensional, textual, complex or no data at all."""
     with pytest.raises(InvalidArgument, match="data"):
@@ -116,4 +164,4 @@ def test_errors_about_records_do_not_quote_them():
         shape_of([1, 2, "secret-name", object()])
     assert "secret" not in str(caught.value)
     assert caught.value.__cause__ is None
-    assert caught.value.__suppress_context__
+    assert caught.value.__context__ is None

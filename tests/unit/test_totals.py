@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import dither as dt
 from dither.audit.universe import as_column, datasets, neighbours
+from dither.calibration.shells import Shells
 from dither.data.column import Column, Shape, Table
 from dither.kernels.sums import exact_dot, exact_sum
 from dither.queries.spread import SquaredSpread
@@ -51,6 +52,23 @@ def test_chains_are_what_changes_can_reach(records):
             low, high = statistic.answers.ends
             assert chain.values(chain.bottom, chain.bottom) == [low]
             assert chain.values(chain.top, chain.top) == [high]
+
+
+@pytest.mark.parametrize("records", [1, 2, 3])
+def test_shells_hold_every_answer(records):
+    """The declared number of shells holds all grid points, on every dataset: no draw looks for more."""
+    for statistic, _ in chained(records):
+        for x in datasets(VALUES, records):
+            shells = Shells(statistic.chain(as_column(x, statistic.records_on)), 1)
+            assert sum(shells.counts(1, shells.rungs)) == statistic.answers.points
+
+
+def test_equal_ranks_are_refused():
+    """The range between a rank and itself is no question; n is public, so the refusal is."""
+    with pytest.raises(dt.InvalidArgument, match="low"):
+        dt.iqr([3.0], bounds=(0, 10), epsilon=1.0)
+    with pytest.raises(dt.InvalidArgument, match="low"):
+        dt.iqr([3.0] * 5, low=0.45, high=0.55, bounds=(0, 10), epsilon=1.0)
 
 
 @pytest.mark.parametrize("records", [2, 3, 5])
@@ -183,7 +201,7 @@ def test_gaussian_noise_is_chosen_where_it_is_smaller():
         (lambda: dt.covariance([[1, 2], [3]], bounds=(0, 1), epsilon=1), "data"),
         (lambda: dt.trimmed_mean([1.0], trim=0.5, bounds=(0, 1), epsilon=1), "trim"),
         (lambda: dt.trimmed_mean([1.0], trim=-0.1, bounds=(0, 1), epsilon=1), "trim"),
-        (lambda: dt.iqr([1.0], low=0.8, high=0.2, bounds=(0, 1), epsilon=1), "low"),
+        (lambda: dt.iqr([1.0, 2.0], low=0.8, high=0.2, bounds=(0, 1), epsilon=1), "low"),
         (lambda: dt.variance([1.0], ddof=2, bounds=(0, 1), epsilon=1), "ddof"),
         (lambda: dt.variance([1.0], ddof=1, bounds=(0, 1), epsilon=1), "ddof"),
         (lambda: dt.quantiles([1.0], q=[0.5, 0.2], bounds=(0, 1), epsilon=1), "q="),

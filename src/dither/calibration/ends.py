@@ -21,8 +21,8 @@ class Ends:
 
     Candidates for the upper end lie at geometrically growing distances above the (already released) answer, the last
     one is the end of the grid.  The candidate that holds R_t of the chain is drawn by inverse sensitivity.  A candidate
-    below the true value R_0 has cost above t, the right one has cost 1: with K candidates an end falls short with
-    probability below ``K e^{-eps t / 2}``, for all data, and t is chosen from public facts to make that what the
+    below the true value R_0 has cost above t, the right one costs nothing: with K candidates an end falls short with
+    probability below ``K e^{-eps (t + 1) / 2}``, for all data, and t is chosen from public facts to make that what the
     confidence allows.  Only the end on the far side of the true value can fall short, so the two need not share the
     allowance (docs/proofs/error-bars.md).
     """
@@ -44,10 +44,10 @@ class Ends:
         away = distances(high - answer if upper else answer - low)
         places = [answer + distance if upper else answer - distance for distance in away]
         rate = float(self.epsilon / 2)
-        target = math.ceil((math.log(len(places)) - math.log(float(self.miss))) / rate)
+        target = math.ceil((math.log(len(places)) - math.log(float(self.miss))) / rate) - 1
         chain = statistic.chain(data)
         if target >= (chain.top if upper else -chain.bottom):
-            return places[-1:], [1]
+            return places[-1:], [0]
         # Costs beyond a public reach are cut there: still 1-Lipschitz, and only a window of the chain is needed.
         reach = target + window(len(places), self.epsilon / 2)
         first, last = target - reach, target + reach
@@ -58,7 +58,7 @@ class Ends:
             links = [-link for link in reversed(chain.values(-last, -first))]
             held = [first + bisect_right(links, -place) - 1 for place in places]
         costs = [
-            target - now if now < target else max(before - target + 1, 1)
+            target - now if now < target else max(before - target + 1, 0)
             for before, now in pairwise([first - 1, *held])
         ]
         return places, [min(cost, reach) for cost in costs]

@@ -34,10 +34,10 @@ class Inverse(Calibration):
     def prepare(self, ask: Ask) -> Mechanism:
         only_noises(self.name, ask.noise)
         if isinstance(ask.statistic, RankedValues):
-            return SeveralDraws.prepared(ask.statistic, ask.loss, ask.confidence)
+            return SeveralDraws.prepared(ask.statistic, ask.loss, ask.usable.exact_epsilon, ask.confidence)
         if not isinstance(ask.statistic, Layered) or not isinstance(ask.statistic, Statistic):
             raise NotApplicable("calibration", self.name, "this query has no chain of reachable values", "smooth")
-        epsilon, spent = ask.loss.exact_epsilon, Loss(ask.loss.epsilon)
+        epsilon, spent = ask.usable.exact_epsilon, Loss(ask.loss.epsilon)
         ends = None
         if ask.confidence is not None:
             ends = Ends(epsilon * (1 - VALUE_SHARE) / 2, 1 - ask.confidence)

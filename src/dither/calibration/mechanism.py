@@ -16,6 +16,8 @@ from dither.noise.law import Constants, Law, Point
 from dither.privacy import Loss, fraction_of_unit
 from dither.queries.statistic import Statistic, VectorStatistic
 
+MOST_EPSILON = 100.0
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -44,6 +46,11 @@ class Ask:
     def __post_init__(self) -> None:
         if self.confidence is not None:
             fraction_of_unit("confidence", self.confidence)
+
+    @property
+    def usable(self) -> Loss:
+        """The loss to calibrate for: above an epsilon of 100 nothing is promised and numbers overflow."""
+        return Loss(min(self.loss.epsilon, MOST_EPSILON), self.loss.delta)
 
 
 class Mechanism(ABC):

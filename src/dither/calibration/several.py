@@ -88,9 +88,11 @@ class SeveralDraws(Mechanism):
     noise_name = "exponential"
 
     @classmethod
-    def prepared(cls, statistic: RankedValues, loss: Loss, confidence: Fraction | None) -> SeveralDraws:
-        """The mechanism, from public facts."""
-        epsilon, count = loss.exact_epsilon, len(statistic.shares)
+    def prepared(
+        cls, statistic: RankedValues, loss: Loss, epsilon: Fraction, confidence: Fraction | None
+    ) -> SeveralDraws:
+        """The mechanism, from public facts; ``epsilon`` is the part of the loss that can be used."""
+        count = len(statistic.shares)
         ends = None
         if confidence is not None:
             ends = Ends(epsilon * (1 - VALUE_SHARE) / (2 * count), 1 - confidence)

@@ -13,6 +13,7 @@ import numpy as np
 from dither.calibration.mechanism import Ask, Calibration, Mechanism, Outcome, point_of
 from dither.calibration.worst_case import around, headroom
 from dither.errors import InvalidArgument, NotApplicable
+from dither.ladder import LEAST_BETA, MOST_BETA
 from dither.noise.exact import rounded_draw
 from dither.noise.heavy_tails import PowerLaw
 from dither.noise.laplace import Laplace
@@ -60,8 +61,7 @@ class Smooth(Calibration):
         if not isinstance(ask.statistic, Statistic):
             raise NotApplicable("calibration", self.name, "this query has several numbers", "worst_case")
         law = ask.noise or PowerLaw()
-        bar = None
-        loss = ask.loss
+        bar, loss = None, ask.usable
         if ask.confidence is not None:
             bar = Loss(loss.share(BAR_SHARE).epsilon)
             loss = Loss(loss.share(1 - BAR_SHARE).epsilon, loss.delta)
@@ -69,6 +69,11 @@ class Smooth(Calibration):
         point = point_of(law, loss, beta, self.constants)
         if bar is not None and beta is None and self.constants == "exact":
             point = point_of(law, loss, point.beta * BAR_BETA, self.constants)
+        if not LEAST_BETA <= point.beta <= MOST_BETA:
+            raise InvalidArgument(
+                "epsilon", ask.loss.epsilon,
+                f"its smoothness {float(point.beta):.3g} must lie between {float(LEAST_BETA):.3g} and {MOST_BETA}",
+            )  # fmt: skip
         spent = Loss(ask.loss.epsilon, 0.0 if law.pure else ask.loss.delta)
         return SmoothNoise(ask.statistic, spent, point, self.algorithm, bar, ask.confidence)
 

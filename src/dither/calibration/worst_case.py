@@ -34,7 +34,7 @@ class WorstCase(Calibration):
         if isinstance(ask.statistic, VectorStatistic):
             return _vector_noise(ask, ask.statistic)
         law = ask.noise or Laplace()
-        point = point_of(law, ask.loss, Fraction(0))
+        point = point_of(law, ask.usable, Fraction(0))
         return Scaled(ask.statistic, _spent(ask.loss, law), point, ask.confidence)
 
 
@@ -45,12 +45,12 @@ def _spent(loss: Loss, law: Law) -> Loss:
 def _vector_noise(ask: Ask, statistic: VectorStatistic) -> Mechanism:
     """Laplace noise by the l1, Gaussian noise by the l2 sensitivity; with delta > 0 whichever is smaller."""
     only_noises("worst_case", ask.noise, "laplace", "gaussian")
-    by_l1 = statistic.l1 / point_of(Laplace(), ask.loss, Fraction(0)).alpha
+    by_l1 = statistic.l1 / point_of(Laplace(), ask.usable, Fraction(0)).alpha
     law: Law = ask.noise or Laplace()
     if ask.noise is None and ask.loss.delta:
-        by_l2 = _euclidean(statistic, ask.loss)
+        by_l2 = _euclidean(statistic, ask.usable)
         law = Gaussian() if float(by_l2) * Gaussian().typical < float(by_l1) else law
-    unit = by_l1 if law.name == "laplace" else _euclidean(statistic, ask.loss)
+    unit = by_l1 if law.name == "laplace" else _euclidean(statistic, ask.usable)
     return ScaledVector(statistic, _spent(ask.loss, law), law, unit, ask.confidence)
 
 

@@ -67,37 +67,60 @@ class Column:
 def shape_of(data: object, argument: str = "data") -> Shape:
     """The public facts of a one-dimensional numeric array; looks at its type and length only."""
     array = as_array(data, argument)
-    whole = bool(np.issubdtype(array.dtype, np.integer)) or array.dtype == np.bool_
+    whole = array.dtype.kind in "iub"
     return Shape(len(array), whole, nullable=not whole or isinstance(array, np.ma.MaskedArray))
 
 
 def as_array(data: object, argument: str = "data") -> NDArray[Any]:
     """A one-dimensional numeric array, or an error that shows no entry of it."""
-    if hasattr(data, "to_numpy"):
-        data = data.to_numpy()
-    if not isinstance(data, np.ndarray):
-        if not isinstance(data, Sequence) or isinstance(data, (str, bytes)):
-            raise InvalidArgument(argument, type(data), "a one-dimensional array or sequence of numbers is accepted")
-        data = _array_of(data, argument)
-    array: NDArray[Any] = data
-    if array.dtype == object:
-        array = _array_of(array, argument)
+    array: NDArray[Any]
+    if isinstance(data, np.ma.MaskedArray) and data.dtype == object:
+        array = np.ma.MaskedArray(_reals(data.filled(np.nan).tolist(), argument), np.ma.getmaskarray(data))
+    elif isinstance(data, np.ndarray):
+        array = _reals(data.tolist(), argument) if data.dtype == object else data
+    elif hasattr(data, "to_numpy"):
+        array = _foreign(data, argument)
+    elif isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
+        array = _reals(data, argument)
+    else:
+        raise InvalidArgument(argument, type(data), "a one-dimensional array or sequence of numbers is accepted")
     if array.ndim != 1:
         raise InvalidArgument(argument, type(data), f"one dimension is accepted, not {array.ndim}")
-    if not (np.issubdtype(array.dtype, np.number) or array.dtype == np.bool_) or np.iscomplexobj(array):
-        raise InvalidArgument(argument, type(data), f"numbers are accepted, not the type {array.dtype}")
+    if array.dtype.kind not in "iufb":
+        raise InvalidArgument(argument, type(data), f"numbers are accepted, not the kind {array.dtype.kind!r}")
     if len(array) == 0:
         raise InvalidArgument(argument, type(data), "at least one record is accepted")
     return array
 
 
-def _array_of(data: Any, argument: str) -> NDArray[Any]:
-    """Untyped numbers are real: whether all of them are whole is no public fact."""
+def _reals(data: Any, argument: str) -> NDArray[Any]:
+    """Untyped numbers are real: whether all of them are whole is no public fact.  Huge ones are clamped later."""
     try:
         return np.asarray(data, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        # The cause would quote a record.
-        raise InvalidData(f"{argument}: not every record is a number; nothing was charged") from None
+    except OverflowError:
+        return np.array([min(max(one, -1e300), 1e300) for one in data], dtype=np.float64)
+    except (TypeError, ValueError):
+        pass
+    # Raised outside the handler: the cause would quote a record.
+    raise InvalidData(f"{argument}: not every record is a number; nothing was charged")
+
+
+def _foreign(data: Any, argument: str) -> NDArray[Any]:
+    """A column of another library, by its declared type: what it converts to may depend on a missing record."""
+    declared = str(getattr(data, "dtype", getattr(data, "type", ""))).lower()
+    real = None
+    for options in ({"dtype": "float64", "na_value": np.nan}, {"zero_copy_only": False}, {}):
+        try:
+            real = np.asarray(data.to_numpy(**options), dtype=np.float64)
+            break
+        except Exception:  # noqa: BLE001  (foreign errors may quote records; the next way may work)
+            continue
+    if real is None:
+        raise InvalidData(f"{argument}: not every record is a number; nothing was charged")
+    if not declared.startswith(("int", "uint", "bool")):
+        return real
+    missing = np.isnan(real)
+    return np.ma.MaskedArray(np.where(missing, 0.0, real).astype(np.int64), missing)
 
 
 def missing_steps(nulls: object, grid: Grid) -> int:
@@ -150,7 +173,7 @@ def columns_of(data: object, argument: str = "data") -> list[NDArray[Any]]:
         return _same_length([as_array(data[name], argument) for name in data.columns], data, argument)
     if isinstance(data, Mapping):
         return _same_length([as_array(column, argument) for column in data.values()], data, argument)
-    array = data if isinstance(data, np.ndarray) and data.dtype != object else _array_of(data, argument)
+    array = data if isinstance(data, np.ndarray) and data.dtype != object else _reals(data, argument)
     if array.ndim != 2 or array.shape[1] == 0:
         raise InvalidArgument(argument, type(data), "records in rows and columns are accepted")
     return [as_array(array[:, j], argument) for j in range(array.shape[1])]

@@ -1,59 +1,98 @@
-"""Columns of CSV and Parquet files, read by DuckDB.  Errors name the file, never a record."""
+"""Columns of CSV and Parquet files.  Errors name the file, never a record."""
 
 from __future__ import annotations
 
+import contextlib
+import csv
+import gzip
+import math
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 
 from dither.errors import InvalidArgument, InvalidData
 
-_READERS = {
-    ".csv": "read_csv",
-    ".tsv": "read_csv",
-    ".gz": "read_csv",
-    ".parquet": "read_parquet",
-    ".pq": "read_parquet",
-}
+_DELIMITERS = {".csv": ",", ".tsv": "\t"}
+_PARQUET = (".parquet", ".pq")
 _WHOLE = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "BOOLEAN"}
 _REAL = {"FLOAT", "DOUBLE", "DECIMAL", "HUGEINT", "UHUGEINT", "UBIGINT"}
 
 
 def read_file_column(path: str | Path, column: str) -> np.ma.MaskedArray[Any, Any]:
-    """One numeric column; missing entries are masked.
+    """One numeric column; missing entries are masked, always, so that the type does not tell whether any is missing.
 
-    A Parquet file declares its types.  A CSV file does not: whether its numbers are whole would have to be read
-    off the records, so they are real (declare ``step=1`` for whole answers), and entries that are not numbers
-    count as missing.
+    A Parquet file declares its types.  A CSV file does not, and reading types off its records would make the answer's
+    grid, or an error, depend on them: its first line names the columns, its entries are real numbers (declare
+    ``step=1`` for whole answers), and whatever is not a number counts as missing.
     """
-    import duckdb  # noqa: PLC0415  (slow to load)
-
     file = Path(path)
-    reader = _READERS.get(file.suffix.lower())
-    if reader is None:
-        raise InvalidArgument("file", str(path), f"a file ending in {', '.join(_READERS)} is accepted")
+    inner = file.with_suffix("").suffix.lower() if file.suffix.lower() == ".gz" else file.suffix.lower()
+    if inner not in (*_DELIMITERS, *_PARQUET):
+        accepted = ", ".join((*_DELIMITERS, ".csv.gz", *_PARQUET))
+        raise InvalidArgument("file", str(path), f"a file ending in {accepted} is accepted")
     if not file.is_file():
         raise InvalidArgument("file", str(path), "the path of a readable file is accepted")
+    return _parquet(file, column) if inner in _PARQUET else _text(file, column, _DELIMITERS[inner])
+
+
+def _text(file: Path, column: str, delimiter: str) -> np.ma.MaskedArray[Any, Any]:
+    with _opened(file) as lines:
+        rows = csv.reader(lines, delimiter=delimiter)
+        names = next(rows, [])
+        if column not in names:
+            # Not listing them: without a header the first line would be a record.
+            raise InvalidArgument("column", column, f"a name from the first line of {file.name} is accepted")
+        place = names.index(column)
+        values = np.fromiter(_numbers(rows, place), dtype=np.float64)
+    return np.ma.MaskedArray(values, np.isnan(values))
+
+
+def _opened(file: Path) -> TextIO:
+    if file.suffix.lower() == ".gz":
+        return gzip.open(file, "rt", encoding="utf-8-sig", errors="replace", newline="")
+    return file.open(encoding="utf-8-sig", errors="replace", newline="")
+
+
+def _numbers(rows: Iterator[list[str]], place: int) -> Iterator[float]:
+    while True:
+        try:
+            row = next(rows)
+        except StopIteration:
+            return
+        except csv.Error:
+            yield math.nan
+            continue
+        if not row:
+            continue
+        try:
+            yield float(row[place].replace("_", "?"))
+        except (ValueError, IndexError):
+            yield math.nan
+
+
+def _parquet(file: Path, column: str) -> np.ma.MaskedArray[Any, Any]:
+    import duckdb  # noqa: PLC0415  (slow to load)
+
+    values = None
     with duckdb.connect() as connection:
         try:
-            table = getattr(connection, reader)(str(file))
+            table = connection.read_parquet(str(file))
             kinds = dict(zip(table.columns, (str(kind) for kind in table.types), strict=True))
         except duckdb.Error:
-            # The cause may quote a record.
-            raise InvalidData(f"{file.name} could not be read as {reader[5:]}; nothing was charged") from None
+            kinds = {}
+        if not kinds:
+            raise InvalidData(f"{file.name} could not be read as Parquet; nothing was charged")
         if column not in kinds:
             raise InvalidArgument("column", column, f"{file.name} has the columns {', '.join(kinds)}")
         kind = kinds[column].split("(")[0]
         if kind not in _WHOLE | _REAL:
             raise InvalidArgument("column", column, f"a column of numbers is accepted, this one is {kinds[column]}")
-        try:
-            if reader == "read_csv":
-                table = connection.read_csv(str(file), all_varchar=True)
-            name = '"' + column.replace('"', '""') + '"'
-            wanted = "BIGINT" if kind in _WHOLE and reader != "read_csv" else "DOUBLE"
-            values = table.project(f"TRY_CAST({name} AS {wanted}) AS x").fetchnumpy()["x"]
-        except duckdb.Error:
-            raise InvalidData(f"{file.name} could not be read to its end; nothing was charged") from None
-    # Always masked, so that the type does not tell whether anything is missing.
+        name = '"' + column.replace('"', '""') + '"'
+        wanted = "BIGINT" if kind in _WHOLE else "DOUBLE"
+        with contextlib.suppress(duckdb.Error):
+            values = table.project(f"CAST({name} AS {wanted}) AS x").fetchnumpy()["x"]
+    if values is None:
+        raise InvalidData(f"{file.name} could not be read to its end; nothing was charged")
     return np.ma.MaskedArray(values)

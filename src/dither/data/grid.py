@@ -21,6 +21,8 @@ from dither.reals import exact
 DEFAULT_STEPS = 36
 """A real column without a declared step is cut into at least 2**36 steps: far below any private error."""
 MOST_STEPS = 1 << 52
+_SMALLEST = Fraction(1, 1 << 900)
+"""Beyond this a step is no ordinary float, and dividing by it would lose records."""
 
 
 @dataclass(frozen=True)
@@ -78,12 +80,11 @@ class Grid:
         """Each value clamped and rounded to the grid, record by record; NaN becomes ``missing``."""
         low, high = self.ends
         if np.issubdtype(values.dtype, np.integer) and self.step == 1:
-            # Clip in the values' own type first: unsigned and small types may not hold the bounds.
-            info = np.iinfo(values.dtype)
-            clipped = np.clip(values, max(low, int(info.min)), min(high, int(info.max)))
-            whole: NDArray[np.int64] = np.clip(clipped.astype(np.int64), low, high)
+            # Only unsigned 64-bit numbers may not fit; the bounds do.
+            fitting = np.minimum(values, np.uint64(MOST_STEPS)) if values.dtype == np.uint64 else values
+            whole: NDArray[np.int64] = np.clip(fitting.astype(np.int64), low, high)
             return whole
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             scaled = values.astype(np.float64) / (self.step.numerator / self.step.denominator)
             scaled = np.clip(np.rint(scaled), low, high)
         return np.where(np.isnan(scaled), float(missing), scaled).astype(np.int64)
@@ -101,6 +102,8 @@ def _grid(lower: Fraction, upper: Fraction, step: Fraction | None, whole: bool) 
         width = upper - lower
         exponent = width.numerator.bit_length() - width.denominator.bit_length()
         size = Fraction(2) ** (exponent - 1 - DEFAULT_STEPS)
+    if not _SMALLEST < size < 1 / _SMALLEST:
+        raise InvalidArgument("bounds", (str(lower), str(upper)), "the step must lie between 2**-900 and 2**900")
     low, high = math.ceil(lower / size), math.floor(upper / size)
     if high <= low:
         raise InvalidArgument(

@@ -43,7 +43,7 @@ def draw_rung(
         sizes = counts(1, reach)
         under, over = powers(rate, reach + 1, digits)
         # Rungs beyond the window hold the remaining points, each lighter than the last weight seen.
-        beyond = (points - sum(sizes)) * over[reach]
+        beyond = (points - sum(sizes)) * over[reach] if reach < rungs else 0
         low = list(accumulate(map(mul, sizes, under)))
         high = list(accumulate(map(mul, sizes, over)))
         found = located(low, high, beyond, tape)

@@ -14,6 +14,7 @@ import numpy as np
 from dither.data.column import Column, Shape
 from dither.data.grid import Grid
 from dither.errors import InvalidArgument
+from dither.kernels.elementary import exp
 from dither.kernels.order import decay, heaviest_pair
 from dither.ladder import DEEPEST, Ladder, Rungs, least_bound, reaches, rounded_up, usable_rate
 from dither.privacy import Neighbours, fraction_of_unit
@@ -95,7 +96,7 @@ class OrderLadder(Ladder):
             # NRS11 Claim 3.5(2): look at k0 rungs and put the cap behind them; k0 is public.
             rungs = math.ceil(2.0 * math.log(self._records + 1) / rate)
             reach = min(limit, rungs)
-            behind = self.cap * float(decay(rate, rungs + 1)[-1])
+            behind = self.cap * float(exp(np.array([-rate * rungs]))[0])
             return rounded_up(max(self._heaviest(reach, decay(rate, 2 * reach + 1)), behind))
         best, reach = least_bound(self.cap), min(64, limit)
         while True:

@@ -92,6 +92,11 @@ class IQR(ColumnQuery):
         low, high = grid.ends
         shares = (fraction_of_unit(name, getattr(self, name), closed=True) for name in ("low", "high"))
         lower, upper = (RankedValue(rank_of(share, shape.records), shape.records, grid) for share in shares)
+        if lower.rank == upper.rank:
+            # The difference of a rank with itself is 0 for everybody; n is public, so this refusal is.
+            raise InvalidArgument(
+                "low", self.low, f"shares that fall on different ranks of the {shape.records} records are accepted"
+            )
         return RankDifference(lower, upper, Grid(grid.step, 0, high - low))
 
 

@@ -68,9 +68,12 @@ def ask(file: Path, question: str, *, plot: Path | None, as_json: bool, **option
     """
     from dither.data.files import read_file_column
     from dither.functions import answer
+    from dither.privacy import Loss
 
+    # Everything that is public is checked before the file is opened.
     query = _query(question, options)
     confidence = None if options["confidence"].lower() == "none" else _number("confidence", options["confidence"])
+    Loss.asked(_number("epsilon", options["epsilon"]), _number("delta", options["delta"]))
     release = answer(
         query,
         read_file_column(file, query.column or ""),
@@ -186,4 +189,5 @@ def _show(releases: list[Any], labels: list[str] | None = None) -> None:
     console.print(table)
     missing = [r.missing for r in releases if r.missing is not None]
     if missing:
-        console.print(f"[dim]missing values count as {shown(missing[0])}; one changed record is protected[/dim]")
+        console.print(f"[dim]missing values (in a CSV also what is not a number) count as {shown(missing[0])};[/dim]")
+        console.print("[dim]one changed record is protected[/dim]")

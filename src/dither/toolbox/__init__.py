@@ -1,0 +1,1 @@
+"""The worst-case toolbox: counting queries, randomised response, bit flipping, metric spaces, low sample complexity."""

@@ -1,0 +1,117 @@
+"""Declared finite domains, and how private records meet them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.errors import InvalidArgument, InvalidData
+
+Indices = NDArray[np.int64]
+
+
+def declared(values: object, argument: str, *, least: int = 2) -> tuple[Hashable, ...]:
+    """Distinct public values, in the order given."""
+    accepted = f"at least {least} different values, known without looking at the data, are accepted"
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise InvalidArgument(argument, values, accepted)
+    listed = tuple(values.tolist() if isinstance(values, np.ndarray) else values)
+    if not all(isinstance(value, Hashable) for value in listed):
+        raise InvalidArgument(argument, listed, accepted)
+    # NaN is unequal to itself, so no record could ever be found to be one.
+    if len(listed) < least or len(set(listed)) < len(listed) or any(_unequal_to_itself(value) for value in listed):
+        raise InvalidArgument(argument, listed, accepted)
+    return listed
+
+
+def encode(data: object, values: tuple[Hashable, ...], argument: str, other: object = None) -> Indices:
+    """Each record as its index among ``values``: private.
+
+    A record outside the domain counts as ``other`` if that is given (a public choice), else it is an error that shows
+    nothing of it.
+    """
+    records = _sequence(data)
+    place = {value: index for index, value in enumerate(values)}
+    stray = -1 if other is None else _index(other, place)
+    found = _encode_numbers(records, values) if isinstance(records, np.ndarray) else None
+    if found is None:
+        listed: list[Any] = records.tolist() if isinstance(records, np.ndarray) else list(records)
+        try:
+            found = np.fromiter((place.get(record, -1) for record in listed), dtype=np.int64, count=len(listed))
+        except TypeError:
+            raise InvalidData("data: not every record is a single value; nothing was charged") from None
+    found = np.where(found < 0, stray, found)
+    if stray < 0 and bool((found < 0).any()):
+        raise InvalidData(
+            f"data: not every record is among the declared {argument}; "
+            "other=... names the one that all others count as; nothing was charged"
+        )
+    return found
+
+
+def read_bits(data: object, attributes: int | None = None, argument: str = "data") -> NDArray[np.bool_]:
+    """Zeros and ones, as a vector or (with ``attributes``) as rows of so many; errors show no entry."""
+    try:
+        given = data.to_numpy() if hasattr(data, "to_numpy") else data
+        # A masked entry is missing, whatever lies beneath the mask.
+        array = np.asarray(
+            np.ma.filled(given.astype(np.float64), np.nan) if isinstance(given, np.ma.MaskedArray) else given
+        )
+    except ValueError:
+        raise InvalidArgument(argument, type(data), "rows of equal length are accepted") from None
+    wanted = 1 if attributes is None else 2
+    if array.ndim != wanted or (attributes is not None and array.shape[1] != attributes) or len(array) == 0:
+        shape = "a vector" if attributes is None else f"at least one row, each of {attributes}"
+        raise InvalidArgument(argument, type(data), f"{shape} of zeros and ones is accepted")
+    if not (np.issubdtype(array.dtype, np.number) or array.dtype == np.bool_):
+        raise InvalidArgument(argument, type(data), f"zeros and ones are accepted, not the type {array.dtype}")
+    bits: NDArray[np.bool_] = array == 1
+    if not bool((bits | (array == 0)).all()):
+        raise InvalidData(f"{argument}: not every entry is 0 or 1; nothing was charged")
+    return bits
+
+
+def whole(argument: str, value: object, *, least: int, most: int) -> int:
+    """A whole number within public limits."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not least <= value <= most:
+        raise InvalidArgument(argument, value, f"a whole number from {least} to {most} is accepted")
+    return int(value)
+
+
+def _sequence(data: object) -> Sequence[Any] | NDArray[Any]:
+    if hasattr(data, "to_numpy"):
+        data = data.to_numpy()
+    accepted = "a one-dimensional array or sequence of at least one record is accepted"
+    if isinstance(data, (str, bytes)) or not isinstance(data, (Sequence, np.ndarray)):
+        raise InvalidArgument("data", type(data), accepted)
+    if (isinstance(data, np.ndarray) and data.ndim != 1) or len(data) == 0:
+        raise InvalidArgument("data", type(data), accepted)
+    return data
+
+
+def _index(other: object, place: dict[Hashable, int]) -> int:
+    if not isinstance(other, Hashable) or other not in place:
+        raise InvalidArgument("other", other, "one of the declared values is accepted")
+    return place[other]
+
+
+def _encode_numbers(records: NDArray[Any], values: tuple[Hashable, ...]) -> Indices | None:
+    """The same for whole numbers, without a dictionary; None if these are not all whole numbers of 64 bits."""
+    if isinstance(records, np.ma.MaskedArray):
+        return None
+    if not (np.issubdtype(records.dtype, np.signedinteger) or records.dtype == np.bool_):
+        return None
+    if not all(isinstance(value, (int, np.integer)) and -(2**63) <= value < 2**63 for value in values):
+        return None
+    known = np.array([int(value) for value in values if isinstance(value, (int, np.integer))], dtype=np.int64)
+    order = np.argsort(known)
+    ranked, wanted = known[order], records.astype(np.int64)
+    near = np.minimum(np.searchsorted(ranked, wanted), len(ranked) - 1)
+    return np.where(ranked[near] == wanted, order[near], -1).astype(np.int64)
+
+
+def _unequal_to_itself(value: object) -> bool:
+    return bool(value != value)
