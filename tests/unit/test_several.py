@@ -14,6 +14,7 @@ from conftest import trials
 from dither.calibration import joint, several
 from dither.calibration.joint import joint_quantiles
 from dither.calibration.several import JOINT_PRICE, draw_levels, levels, price
+from dither.noise import rungs
 
 
 def joint_law(fine, bounds, ranks, rate):
@@ -54,14 +55,13 @@ def test_the_price_of_the_joint_draw_is_not_three():
 
 
 @pytest.mark.parametrize("ranks", [[2], [1, 3], [2, 2], [1, 2, 4]])
-@pytest.mark.parametrize("reach", [None, 2])
-def test_joint_draws_follow_their_law(ranks, reach, monkeypatch):
+@pytest.mark.parametrize("certainty", [64, -4, -40])
+def test_joint_draws_follow_their_law(ranks, certainty, monkeypatch):
     """Samples against the definition (chi-square, false alarm 1e-9), also when windows must be widened first."""
     fine, bounds, rate = np.array([1, 3, 4, 8]), (0, 9), Fraction(1, 2)
-    if reach is not None:
-        monkeypatch.setattr(joint, "_CERTAINTY", -40)
+    monkeypatch.setattr(joint, "_CERTAINTY", certainty)
     law = joint_law(fine, bounds, ranks, float(rate))
-    n = trials(3_000, 40_000)
+    n = trials(8_000, 40_000)
     met = Counter(tuple(joint_quantiles(fine, bounds, ranks, rate)) for _ in range(n))
     assert set(met) <= set(law)
     common = [z for z in law if n * law[z] >= 5]
@@ -127,11 +127,13 @@ def test_levels_cost_their_price(shares):
     assert 0.3 * epsilon < worst <= epsilon + 1e-9
 
 
-def test_level_draws_follow_their_law():
-    """Samples of the level draw against its definition (chi-square, false alarm 1e-9)."""
+@pytest.mark.parametrize("certainty", [64, -4, -40])
+def test_level_draws_follow_their_law(certainty, monkeypatch):
+    """Samples of the level draw against its definition (chi-square, false alarm 1e-9), with windows to widen."""
+    monkeypatch.setattr(rungs, "_CERTAINTY", certainty)
     fine, bounds, shares, rate = np.array([1, 3, 4, 8]), (0, 9), (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4)), 1
     law = levels_law(tuple(fine), bounds, shares, float(rate))
-    n = trials(3_000, 20_000)
+    n = trials(8_000, 20_000)
     met = Counter(tuple(draw_levels(fine, bounds, shares, Fraction(rate))) for _ in range(n))
     assert set(met) <= set(law)
     statistic = sum((met[z] - n * law[z]) ** 2 / (n * law[z]) for z in law if n * law[z] >= 5)

@@ -173,12 +173,16 @@ class _Walk:
         """(position, number of answers) from the last block to the first; None if the tapes do not decide it."""
         draws = iter(range(3 * self._count))
 
-        def decided(pairs: list[tuple[int, int]], beyond: int) -> int | None:
+        def decided(pairs: list[tuple[int, int]], weight: int) -> int | None:
+            """The choice that the next tape falls into; ``weight`` is that of everything chosen already."""
             index = next(draws)
             while len(tapes) <= index:
                 tapes.append(Tape(128, source))
-            low, high = list(accumulate(p[0] for p in pairs)), list(accumulate(p[1] for p in pairs))
-            return located(low, high, beyond, tapes[index]) if high[-1] else None
+            # What lies outside the windows may belong to any of the choices, so it widens every edge.
+            beyond = -((-missing << self._digits) // max(weight, 1)) if missing else 0
+            low = list(accumulate(p[0] for p in pairs))
+            high = [edge + beyond for edge in accumulate(p[1] for p in pairs)]
+            return located(low, high, 0, tapes[index]) if high[-1] else None
 
         both = (self.low, self.high)
         last = self._segment(self._count + 1)
@@ -186,41 +190,46 @@ class _Walk:
         missing = self._times(self._outside << self._digits, 4 * self._reach, up=True) if self._outside else 0
         found, j, suffix, after = [], self._count, 1 << self._digits, None
         while j:
-            window = self._windows[j - 1]
+            # From the target outwards, so that a wider window only appends choices.
+            rank, start = self._ranks[j - 1], self._windows[j - 1].start
+            rings = sorted((max(rank - i, i - rank + 1), i) for i in self._windows[j - 1])
+            window = [i for _, i in rings]
             costs = [
                 abs(2 * (self._records - i) - last) if after is None else abs(2 * (after - i) - self._segment(j + 1))
                 for i in window
             ]
-            allowed = [after is None or i < after for i in window]
             pairs = [
-                (self._times(low, cost, up=False), self._times(high, cost, up=True)) if free else (0, 0)
-                for low, high, cost, free in zip(
-                    both[0].placed[j - 1], both[1].placed[j - 1], costs, allowed, strict=True
+                (
+                    self._times(both[0].placed[j - 1][i - start], cost, up=False),
+                    self._times(both[1].placed[j - 1][i - start], cost, up=True),
                 )
+                if after is None or i < after
+                else (0, 0)
+                for i, cost in zip(window, costs, strict=True)
             ]
-            beyond = -((-missing << self._digits) // max(suffix, 1)) if missing else 0
-            a = decided(pairs, beyond)
+            a = decided(pairs, suffix)
             if a is None:
                 return None
+            suffix = self._times(suffix, costs[a], up=False)
             position = window[a]
             options: list[tuple[int, int]] = []
             for times in range(1, j + 1):
-                start = self._windows[j - times]
-                if position not in start:
+                entry = self._windows[j - times]
+                if position not in entry:
                     options.append((0, 0))
                     continue
                 inner = sum(self._segment(j - times + 1 + extra) for extra in range(1, times))
                 low, high = (
-                    self._block(sums.entering[j - times][position - start.start], position, times, inner, up=up)
+                    self._block(sums.entering[j - times][position - entry.start], position, times, inner, up=up)
                     for sums, up in zip(both, (False, True), strict=True)
                 )
                 options.append((low, high))
-            pick = decided(options, beyond)
+            pick = decided(options, suffix)
             if pick is None:
                 return None
             times = pick + 1
             found.append((position, times))
             inner = sum(self._segment(j - times + 1 + extra) for extra in range(1, times))
-            suffix = self._times(self._block(suffix, position, times, inner, up=False), costs[a], up=False)
+            suffix = self._block(suffix, position, times, inner, up=False)
             after, j = position, j - times
         return found

@@ -173,23 +173,27 @@ def _draw_between(fine: NDArray[np.int64], bottom: int, top: int, share: Fractio
     target = share * inside
     points = top - bottom - 1
 
+    below, above = math.floor(target), math.ceil(target)
+
     def spans(reach: int) -> Spans:
-        first = max(math.floor(target) - reach, 0)
-        last = min(math.ceil(target) + reach, inside)
+        first, last = max(below - reach, 0), min(above + reach, inside)
         edges = [int(v) for v in fine[start + max(first - 1, 0) : start + min(last + 1, inside)]]
         if first == 0:
             edges = [bottom, *edges]
         if last == inside:
             edges = [*edges, top]
-        # edges[j] is record first + j; gap i lies between records i and i + 1.
-        sizes, costs = [], []
+        # edges[j] is record first + j; gap i lies between records i and i + 1.  Listed from the target outwards.
+        runs: list[tuple[int, int, int, Fraction]] = []
         for j, i in enumerate(range(first, last + 1)):
-            sizes.append(edges[j + 1] - edges[j] - 1)
-            costs.append(abs(i - target))
+            ring = max(below - i, i - above, 0)
+            runs.append((ring, edges[j] + 1, edges[j + 1] - edges[j] - 1, abs(i - target)))
             if i < last:
-                sizes.append(1)
-                costs.append(abs(i + 1 - (1 - share) - target))
-        return Spans(edges[0] + 1, sizes, costs, points - sum(sizes), Fraction(reach))
+                outer = max(ring, below - i - 1, i + 1 - above)
+                runs.append((outer, edges[j + 1], 1, abs(i + 1 - (1 - share) - target)))
+        runs.sort()
+        sizes = [size for _, _, size, _ in runs]
+        return Spans(
+            [place for _, place, _, _ in runs], sizes, [cost for *_, cost in runs], points - sum(sizes), Fraction(reach)
+        )
 
-    seen, span, index = draw_span(spans, window(points, rate), inside + 1, rate)
-    return seen.first + sum(seen.sizes[:span]) + index
+    return draw_span(spans, window(points, rate), inside + 1, rate)

@@ -27,7 +27,7 @@ _CERTAINTY = 64
 
 def window(points: int, rate: Fraction) -> int:
     """How many rungs decide a draw with certainty 1 - 2**-64: public."""
-    return math.ceil((math.log(points) + _CERTAINTY * math.log(2.0)) / float(rate)) + 1
+    return max(math.ceil((math.log(points) + _CERTAINTY * math.log(2.0)) / float(rate)), 0) + 1
 
 
 def draw_rung(
@@ -73,10 +73,11 @@ def draw_index(costs: Sequence[int], rate: Fraction, source: Source = system) ->
 
 @dataclass(frozen=True)
 class Spans:
-    """Consecutive runs of equally likely points: sizes and costs, and what is known of the points not listed."""
+    """Runs of equally likely points: sizes and costs, and what is known of the points not listed."""
 
-    first: int
-    """The first point of the first run; runs follow each other without gaps."""
+    firsts: Sequence[int]
+    """The first point of each run.  Runs are listed so that a wider reach only appends: what the tape's real falls
+    into must not move when more becomes known."""
     sizes: Sequence[int]
     costs: Sequence[Fraction]
     outside: int
@@ -85,10 +86,8 @@ class Spans:
     """No point outside costs less."""
 
 
-def draw_span(
-    spans: Callable[[int], Spans], reach: int, most: int, rate: Fraction, source: Source = system
-) -> tuple[Spans, int, int]:
-    """A point with probability proportional to ``e^{-rate cost}``: the spans it was found in, which, and where in it.
+def draw_span(spans: Callable[[int], Spans], reach: int, most: int, rate: Fraction, source: Source = system) -> int:
+    """A point with probability proportional to ``e^{-rate cost}``.
 
     ``spans(reach)`` lists the runs within a reach; from ``most`` on nothing is outside.  All costs that share a
     fractional part cost one exponential together.
@@ -102,7 +101,7 @@ def draw_span(
         high = list(accumulate(map(mul, seen.sizes, (over for _, over in pairs))))
         found = located(low, high, seen.outside * weigh(seen.least_outside)[1], tape)
         if found is not None:
-            return seen, found, uniform_integer(seen.sizes[found], source)
+            return seen.firsts[found] + uniform_integer(seen.sizes[found], source)
         reach, digits = min(2 * reach, most), 2 * digits
         tape.extend()
 
