@@ -6,10 +6,12 @@ included; ``confidence=None`` spends all of it on the answer.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
 from dither.calibration.mechanism import Mechanism
+from dither.data.column import Shape
 from dither.data.grid import Grid
 from dither.planner import prepare
 from dither.queries.order import Maximum, Median, Minimum, Quantile, Quantiles
@@ -327,11 +329,25 @@ def answer(
 ) -> Release:
     """Ask a query object of an array (of several columns where the query needs them)."""
     shape = query.shape(data)
-    statistic = query.resolve(shape)
-    manner, mechanism = prepare(
-        statistic, epsilon=epsilon, delta=delta, calibration=calibration, noise=noise, confidence=confidence
-    )
+    public = (query, shape, epsilon, delta, calibration, noise, confidence)
+    try:
+        manner, mechanism = _remembered(*public)
+    except TypeError:  # an argument that cannot be hashed, such as a list of edges
+        manner, mechanism = _prepared(*public)
     return _released(query, manner, mechanism, query.read(data, shape), confidence, query.missing(shape))
+
+
+def _prepared(
+    query: Query, shape: Shape, epsilon: Any, delta: Any, calibration: Any, noise: Any, confidence: Any
+) -> tuple[str, Mechanism]:
+    """The mechanism, from public facts alone."""
+    return prepare(
+        query.resolve(shape), epsilon=epsilon, delta=delta, calibration=calibration, noise=noise, confidence=confidence
+    )
+
+
+# Everything in the key is public; ``typed`` because True is not the price 1.
+_remembered = functools.lru_cache(maxsize=256, typed=True)(_prepared)
 
 
 def _released(

@@ -79,13 +79,20 @@ def output_law(mechanism: Mechanism, data: Any) -> dict[int, float]:
     if not isinstance(mechanism, ShellDraw):
         raise TypeError(f"{type(mechanism).__name__} does not draw from shells")
     shells = mechanism.shells(data)
+    chain, measure = shells.chain, shells.measure
     low, high = mechanism.statistic.answers.ends
+    links = chain.values(-shells.rungs, shells.rungs)
     weights: dict[int, float] = {}
-    for cost, size in enumerate(shells.counts(1, shells.rungs), 1):
-        for index in range(size):
-            point = shells.point(cost, index)
-            weights[point] = weights.get(point, 0.0) + math.exp(-float(mechanism.rate) * cost)
-    if sorted(weights) != list(range(low, high + 1)):
+    held = [0] * shells.rungs
+    for point in range(low, high + 1):
+        changes = next(
+            k for k in range(shells.rungs + 1) if links[shells.rungs - k] <= point <= links[shells.rungs + k]
+        )
+        cost = max(changes + shells.offset, 1)
+        own = measure.below(point + 1) - measure.below(point)
+        held[cost - 1] += own
+        weights[point] = own * math.exp(-float(mechanism.rate) * cost)
+    if held != shells.counts(1, shells.rungs):
         raise ArithmeticError("the shells do not partition the grid")
     return normalised(weights)
 

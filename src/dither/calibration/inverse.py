@@ -42,4 +42,4 @@ class Inverse(Calibration):
         if ask.confidence is not None:
             ends = Ends(epsilon * (1 - VALUE_SHARE) / 2, 1 - ask.confidence)
             epsilon *= VALUE_SHARE
-        return ShellDraw(ask.statistic, spent, epsilon if ask.statistic.one_sided else epsilon / 2, ends)
+        return ShellDraw.of(ask.statistic, spent, epsilon, ends)

@@ -124,7 +124,7 @@ class SeveralDraws(Mechanism):
         return [place // spread for place in drawn]
 
     def _alone(self, data: Any) -> list[int]:
-        draws = (ShellDraw(one, self.loss, self.rate, None).run(data).answer for one in self.statistic.each())
+        draws = (ShellDraw.of(one, self.loss, 2 * self.rate, None).run(data).answer for one in self.statistic.each())
         return sorted(draw for draw in draws if isinstance(draw, int))
 
 

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from dither.calibration.ends import Ends
+from dither.calibration.measure import Measure
 from dither.calibration.mechanism import Mechanism, Outcome
 from dither.noise.rungs import draw_rung
 from dither.privacy import Loss
@@ -19,11 +20,12 @@ class Shells:
     """The grid points by cost, from a chain: shell t + offset holds (R_{t-1}, R_t] and [R_{-t}, R_{-t+1}).
 
     The value R_0 has a shell of its own (offset 1), or for one-sided chains shares the first one (offset 0): there all
-    costs must move the same way (docs/proofs/inverse.md).
+    costs must move the same way (docs/proofs/inverse.md).  Points count with their weight in a public measure.
     """
 
     chain: Chain
     offset: int
+    measure: Measure
 
     @property
     def rungs(self) -> int:
@@ -31,31 +33,33 @@ class Shells:
         return max(self.chain.top, -self.chain.bottom) + self.offset
 
     def counts(self, first: int, last: int) -> list[int]:
-        """The numbers of points of costs first..last (from 1)."""
-        inner, outer = max(first - self.offset, 1), last - self.offset
+        """The weights of costs first..last (from 1)."""
+        inner, outer, below = max(first - self.offset, 1), last - self.offset, self.measure.below
         sizes = []
         if outer >= inner:
-            above = self.chain.values(inner - 1, outer)
-            below = self.chain.values(-outer, 1 - inner)
+            above = [below(link + 1) for link in self.chain.values(inner - 1, outer)]
+            under = [below(link) for link in self.chain.values(-outer, 1 - inner)]
             sizes = [
                 far - near + low - lower
-                for (near, far), (lower, low) in zip(pairwise(above), reversed(list(pairwise(below))), strict=True)
+                for (near, far), (lower, low) in zip(pairwise(above), reversed(list(pairwise(under))), strict=True)
             ]
         if first == 1:
-            sizes = [1, *sizes] if self.offset else [sizes[0] + 1, *sizes[1:]]
+            centre = self.chain.values(0, 0)[0]
+            own = below(centre + 1) - below(centre)
+            sizes = [own, *sizes] if self.offset else [sizes[0] + own, *sizes[1:]]
         return sizes
 
     def point(self, cost: int, index: int) -> int:
-        """One of the points of a cost."""
-        steps = cost - self.offset
+        """The point of a cost that holds a place in its weight."""
+        steps, below = cost - self.offset, self.measure.below
         if steps:
-            low, high = self.chain.values(-steps, 1 - steps)
+            low, high = (below(link) for link in self.chain.values(-steps, 1 - steps))
             if index < high - low:
-                return low + index
+                return self.measure.at(low + index)
             index -= high - low
-            near, far = self.chain.values(steps - 1, steps)
+            near, far = (below(link + 1) for link in self.chain.values(steps - 1, steps))
             if index < far - near:
-                return near + 1 + index
+                return self.measure.at(near + index)
         return self.chain.values(0, 0)[0]
 
 
@@ -67,14 +71,24 @@ class ShellDraw(Mechanism):
     loss: Loss
     rate: Fraction
     ends: Ends | None
+    measure: Measure
     noise_name = "exponential"
+
+    @classmethod
+    def of(cls, statistic: Any, loss: Loss, epsilon: Fraction, ends: Ends | None) -> ShellDraw:
+        """The draw that spends ``epsilon`` on the answer: extremes have the sharper rate and a leaning measure."""
+        grid_ends = statistic.answers.ends
+        if not statistic.one_sided:
+            return cls(statistic, loss, epsilon / 2, ends, Measure.even(grid_ends))
+        leaning = Measure.leaning(grid_ends, epsilon, down=statistic.rank > 1)
+        return cls(statistic, loss, epsilon, ends, leaning)
 
     def shells(self, data: Any) -> Shells:
         """The grid points by cost: private."""
         statistic: Any = self.statistic
-        return Shells(statistic.chain(data), 0 if statistic.one_sided else 1)
+        return Shells(statistic.chain(data), 0 if statistic.one_sided else 1, self.measure)
 
     def run(self, data: Any) -> Outcome:
         shells = self.shells(data)
-        answer = shells.point(*draw_rung(shells.counts, self.statistic.answers.points, shells.rungs, self.rate))
+        answer = shells.point(*draw_rung(shells.counts, self.measure.total, shells.rungs, self.rate))
         return Outcome(answer, None if self.ends is None else self.ends.draw(self.statistic, data, answer))
