@@ -8,7 +8,6 @@ BIN    := $(VENV)/bin
 EXTRAS := dev,accounting
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-cache-dir
 SETUP  := $(VENV)/.setup-done
-PEERS  := $(VENV)/.peers-done
 
 # Matplotlib would otherwise keep its font cache in the home directory.
 export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
@@ -29,11 +28,6 @@ $(SETUP): pyproject.toml
 	@$(PIP) --editable '.[$(EXTRAS)]'
 	@touch $@
 
-$(PEERS): $(SETUP)
-	@echo "installing the libraries we compare with"
-	@$(PIP) --editable '.[bench]'
-	@touch $@
-
 demo: setup ## answer real questions on generated data
 	@$(BIN)/dither demo
 
@@ -51,8 +45,10 @@ lint: setup ## ruff, mypy and the import contracts
 pytest: lint
 	$(BIN)/pytest -n $(WORKERS)
 
-bench: $(PEERS) ## side by side with other libraries
-	$(BIN)/dither bench
+bench: setup ## side by side with other libraries, each in an environment of its own
+	$(BIN)/python benchmarks/quantiles.py
+	$(BIN)/python benchmarks/smooth.py
+	$(BIN)/python benchmarks/noise.py
 
 format: setup ## rewrite the code in the house format
 	$(BIN)/ruff check --fix .

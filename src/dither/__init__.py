@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from dither.errors import InvalidData as InvalidData
     from dither.errors import NotApplicable as NotApplicable
     from dither.errors import NotProved as NotProved
+    from dither.functions import ask as ask
     from dither.functions import count as count
     from dither.functions import covariance as covariance
     from dither.functions import histogram as histogram
@@ -67,6 +68,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "functions": (
+        "ask",
         "count",
         "covariance",
         "histogram",

@@ -6,6 +6,7 @@ anything was read or charged.  Private values never appear in an exception.
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import ClassVar
 
 
@@ -81,7 +82,12 @@ def _shown(value: object) -> str:
     """A short repr; a type stands for data, whose entries may be private."""
     if isinstance(value, type):
         return f"<{value.__name__}>"
-    if value is None or isinstance(value, (str, int, float, bool, tuple, list)) or hasattr(value, "as_tuple"):
+    if isinstance(value, (tuple, list)):
+        inside = ", ".join(_shown(one) for one in value[:8]) + (", ..." if len(value) > 8 else "")
+        return f"({inside})" if isinstance(value, tuple) else f"[{inside}]"
+    if isinstance(value, Decimal):
+        return str(value)
+    if value is None or isinstance(value, (str, int, float, bool)):
         text = repr(value)
         return text if len(text) <= 80 else text[:77] + "..."
     numerator = getattr(value, "numerator", None)

@@ -13,6 +13,7 @@ from typing import Any
 from dither.calibration.mechanism import Mechanism
 from dither.data.column import Shape
 from dither.data.grid import Grid
+from dither.errors import InvalidArgument
 from dither.planner import prepare
 from dither.queries.order import Maximum, Median, Minimum, Quantile, Quantiles
 from dither.queries.query import Query
@@ -37,7 +38,12 @@ def median(
 ) -> Release:
     """The lower median of one bounded column; neighbours change one record.
 
-    bounds: the public range of the records; values outside are clamped, infinities with them.
+    bounds: the public range of the records, known without looking at them; values outside are clamped.
+    epsilon: the whole price, error bar included; smaller is more private and noisier (0.1 to 1 is usual).
+    delta: only for noise="laplace" or "gaussian"; otherwise it is left unspent.
+    calibration: "auto", "inverse", "smooth", "worst_case", or an object such as ``Smooth(beta=0.1)``.
+    noise: "auto", "power_law", "cauchy", "student", "laplace", "gaussian", or an object such as ``Cauchy(gamma=4)``.
+    confidence: of the error bar; None gives no bar and spends all of epsilon on the answer.
     step: the public grid of records and answers; by default 1 for whole numbers, else 2**-36 of the range.
     nulls: what a missing value (NaN) counts as: "lower" (default), "upper" or a number; public.
 
@@ -88,8 +94,8 @@ def quantiles(
 ) -> Release:
     """Several quantiles at once, rising with q; options as for ``median``.
 
-    Never worse than splitting epsilon evenly; from three quantiles on better, because each half of the data is asked
-    only about its own.
+    One joint draw: every answer is about as good as if it were asked alone with all of epsilon.  The error bars are as
+    wide as for an even split.
 
     >>> import numpy as np
     >>> answers = quantiles(np.arange(10_000), q=[0.25, 0.5, 0.75], bounds=(0, 10_000), epsilon=2.0).value
@@ -201,6 +207,8 @@ def count(
 ) -> Release:
     """The number of true entries of a mask; missing entries count as false unless ``nulls="upper"``.
 
+    A column of numbers is clamped to 0..1 and rounded first, so this does not count the entries that are present.
+
     >>> 20 < count([True, False] * 50, epsilon=2.0).value < 80
     True
     """
@@ -287,6 +295,10 @@ def covariance(
 ) -> Release:
     """The covariance matrix (divided by n) of a table of bounded columns: its entries (j, k) with j <= k.
 
+    data: a two-dimensional array, a frame, or a mapping of names to columns.
+    bounds: one pair for all columns, a list of pairs, or a mapping of the columns' names to pairs.
+    names: how the columns are called in the labels, if the data do not name them.
+
     >>> import numpy as np
     >>> table = np.stack([np.arange(1_000), np.arange(1_000)], axis=1)
     >>> len(covariance(table, bounds=(0, 1_000), epsilon=1.0).value)
@@ -310,11 +322,39 @@ def histogram(
 ) -> Release:
     """How many records fall between declared ``edges``, or into declared ``categories`` (any other counts as "other").
 
+    Bins are closed on the left, the last one on both sides; records beyond the edges count in the outer bins.  Counts
+    are not rounded up to zero: a noisy count may be negative.
+
     >>> release = histogram(["a", "b", "a"], categories=["a", "b"], epsilon=1.0)
     >>> release.labels
     ('a', 'b', 'other')
     """
     query = Histogram(edges=edges, categories=categories, nulls=nulls)
+    return answer(query, data, epsilon, delta, calibration, noise, confidence)
+
+
+def ask(
+    query: Query,
+    data: Any,
+    *,
+    epsilon: Any,
+    delta: Any = 0.0,
+    calibration: Any = "auto",
+    noise: Any = "auto",
+    confidence: Any = 0.95,
+) -> Release:
+    """Ask a query object of an array, or of the column of a mapping or frame that it names.
+
+    >>> from dither.queries.order import Median
+    >>> 0 <= ask(Median("age", bounds=(0, 120)), {"age": [30, 40, 50]}, epsilon=1.0).value <= 120
+    True
+    """
+    if not isinstance(query, Query):
+        raise InvalidArgument("query", query, "a query object such as Median(bounds=(0, 1)) is accepted")
+    if query.column is not None and (isinstance(data, Mapping) or hasattr(data, "columns")):
+        if query.column not in data:
+            raise InvalidArgument("column", query.column, "the name of a column of the data is accepted")
+        data = data[query.column]
     return answer(query, data, epsilon, delta, calibration, noise, confidence)
 
 

@@ -21,7 +21,9 @@ def value(query: Query, data: Any) -> int | float:
 
 
 def ladder(query: Query, data: Any, *, rungs: int = 10) -> list[float]:
-    """The first rungs of the ladder, in the data's own units."""
+    """How far one more change can move the value after 0, 1, 2, ... changes, in the data's own units."""
+    if not isinstance(rungs, int) or rungs < 1:
+        raise InvalidArgument("rungs", rungs, "a whole number of at least 1 is accepted")
     statistic, records = _resolved(query, data)
     climbed = statistic.ladder(records).rungs(0, rungs)
     return [float(statistic.answers.step * int(rung)) for rung in climbed]
@@ -29,12 +31,16 @@ def ladder(query: Query, data: Any, *, rungs: int = 10) -> list[float]:
 
 def smooth(query: Query, data: Any, *, beta: Any, algorithm: Algorithm = "exact") -> float:
     """The beta-smooth sensitivity, in the data's own units."""
+    if algorithm not in ("exact", "linear", "sublinear"):
+        raise InvalidArgument("algorithm", algorithm, '"exact", "linear" or "sublinear" is accepted')
     statistic, records = _resolved(query, data)
     bound: Fraction = statistic.ladder(records, algorithm).smooth(exact(beta, "beta"))
     return float(statistic.answers.step * bound)
 
 
 def _resolved(query: Query, data: Any) -> tuple[Statistic, Any]:
+    if not isinstance(query, Query):
+        raise InvalidArgument("query", query, "a query object such as Median(bounds=(0, 1)) is accepted")
     shape = query.shape(data)
     statistic = query.resolve(shape)
     if not isinstance(statistic, Statistic):
@@ -59,5 +65,9 @@ def admissible(
     law = named_noise(noise)
     if law is None:
         raise InvalidArgument("noise", noise, "the name of a noise or a noise object is accepted")
+    if constants not in ("exact", "paper"):
+        raise InvalidArgument("constants", constants, '"exact" or "paper" is accepted')
+    if not isinstance(dimension, int) or dimension < 1:
+        raise InvalidArgument("dimension", dimension, "a whole number of at least 1 is accepted")
     smoothness = None if beta is None else exact(beta, "beta")
     return law.point(Loss.asked(epsilon, delta), beta=smoothness, dimension=dimension, constants=constants)

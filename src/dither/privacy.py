@@ -75,10 +75,16 @@ class Loss:
 
     def __add__(self, other: Loss) -> Loss:
         """Basic composition; both sums are rounded up."""
+        if not isinstance(other, Loss):
+            return NotImplemented
         return Loss(
             _sum_up(self.exact_epsilon + other.exact_epsilon),
             min(_sum_up(self.exact_delta + other.exact_delta), 1.0),
         )
+
+    def __radd__(self, other: object) -> Loss:
+        """So that ``sum`` of losses works: its start is the number 0."""
+        return self if other == 0 else NotImplemented
 
     def share(self, part: Fraction) -> Loss:
         """The given part of epsilon and of delta, rounded down: shares never add up to more than the whole."""

@@ -27,7 +27,7 @@ class Release:
     query: str
     calibration: str
     noise: str
-    missing: Number | None = None
+    missing: Any = None
     labels: tuple[str, ...] | None = None
     """Names of the values where there are several: ``value`` and ``interval`` are then tuples."""
 
@@ -49,7 +49,7 @@ class Release:
             "neighbours": str(self.neighbours),
             "calibration": self.calibration,
             "noise": self.noise,
-            "missing": self.missing,
+            "missing": _listed(self.missing),
             "labels": _listed(self.labels),
         }
 
@@ -73,7 +73,7 @@ class Release:
         return f", {self.confidence:.0%} between {low} and {high}"
 
     def __repr__(self) -> str:
-        note = "" if self.missing is None else f"; missing values count as {shown(self.missing)}"
+        note = "" if self.missing is None else f"; missing values count as {shown_all(self.missing)}"
         return f"<Release {self}, {self.calibration}{note}>"
 
     def rows(self) -> list[tuple[str, Any, Any]]:
@@ -105,6 +105,11 @@ class Release:
 def _listed(value: Any) -> Any:
     """Tuples as lists, all the way down."""
     return [_listed(one) for one in value] if isinstance(value, tuple) else value
+
+
+def shown_all(numbers: Any) -> str:
+    """One number, or several in a row."""
+    return ", ".join(shown(one) for one in numbers) if isinstance(numbers, tuple) else shown(numbers)
 
 
 def shown(number: Number) -> str:

@@ -112,6 +112,27 @@ def test_no_record_of_a_csv_makes_an_error(tmp_path):
         assert abs(json.loads(done.stdout)["value"] - 3) <= 1
 
 
+def test_truth_values_and_blank_lines_of_a_csv(tmp_path):
+    """True and false count as 1 and 0; an empty line of a single column is a missing record, not none."""
+    (tmp_path / "x.csv").write_text("on\n" + "True\nfalse\n" * 300 + "\n" * 100)
+    lower, upper = (
+        json.loads(run("ask", str(tmp_path / "x.csv"), "count(on)", "--epsilon", "5", "--nulls", n, "--json").stdout)
+        for n in ("lower", "upper")
+    )
+    assert abs(lower["value"] - 300) < 15
+    assert abs(upper["value"] - 400) < 15
+
+
+def test_a_picture_that_cannot_be_saved_is_refused_before_anything_is_spent(files, tmp_path):
+    """The ending and the folder are checked first."""
+    for path in ("answer.xyz", "no/such/folder/a.png"):
+        done = run(
+            "ask", str(files / "pay.csv"), "median(age)", "--bounds", "0", "120", "--epsilon", "1", "--plot", path, cwd=tmp_path
+        )  # fmt: skip
+        assert done.returncode == 2
+        assert "plot=" in done.stderr
+
+
 def test_broken_files_do_not_show_their_records(tmp_path):
     """A file that is no Parquet is refused without quoting it."""
     (tmp_path / "x.parquet").write_text("secret-record")

@@ -177,6 +177,23 @@ def test_query_objects_work_on_bare_arrays():
     assert dt.inspect.smooth(query, x, beta=0.1) == pytest.approx(wanted, rel=1e-6)
 
 
+def test_asking_a_query_object():
+    """dt.ask takes a query and an array, or a mapping with the column that it names; labels tell quantiles apart."""
+    release = dt.ask(dt.Quantile("pay", q=0.9, bounds=BOUNDS), {"pay": PAY}, epsilon=1.0)
+    assert release.query == "0.9 quantile of pay"
+    with pytest.raises(dt.InvalidArgument, match="column"):
+        dt.ask(dt.Median("wage", bounds=BOUNDS), {"pay": PAY}, epsilon=1.0)
+    with pytest.raises(dt.InvalidArgument, match="query"):
+        dt.ask("median", PAY, epsilon=1.0)
+
+
+def test_losses_add_up():
+    """sum() of losses works, and adding anything else does not."""
+    assert sum([dt.Loss(0.1), dt.Loss(0.2)]) == dt.Loss(0.3)
+    with pytest.raises(TypeError):
+        dt.Loss(1.0) + 1
+
+
 def test_the_public_names_are_there():
     """Everything that __all__ promises can be imported, and nothing else pretends to be there."""
     for name in dt.__all__:

@@ -20,7 +20,7 @@ from dither.reals import ball, precision
 
 
 def test_figures_of_the_default_points():
-    """E|Z|/(alpha beta): ours against the papers', as THEORY.md section 3 lists them."""
+    """E|Z|/(alpha beta): ours against the papers', as the literature and our own search give them."""
     assert inspect.admissible("power_law", epsilon=1.0).error_factor <= 6.3
     assert inspect.admissible("power_law", epsilon=0.1).error_factor <= 900
     paper = {e: inspect.admissible(Cauchy(4), epsilon=e, constants="paper").error_factor for e in (0.1, 1.0)}
@@ -100,7 +100,7 @@ def test_pure_products_in_several_dimensions(law, dimension):
 
 @pytest.mark.parametrize("dimension", [1, 2, 5])
 def test_gaussian_masses_against_noncentral_chi_squares(dimension):
-    """The ball arithmetic equals scipy's noncentral chi-square formula of THEORY.md section 3."""
+    """The ball arithmetic equals scipy's noncentral chi-square formula."""
     shift, dilation, epsilon = 0.3, 0.2, 0.5
     r = math.exp(-dilation)
     q, d = 1 - r * r, dimension

@@ -59,7 +59,7 @@ def test_the_sharper_rate_of_extremes_is_not_private_in_between():
 
 
 def test_the_audit_catches_widened_ties():
-    """THEORY: widening overlapping intervals is not private; the sound rule for ties is the one above."""
+    """Widening overlapping intervals is not private; the sound rule for ties is the one above."""
     epsilon = 0.1
     worst, *_ = worst_log_ratio(
         lambda x: oracle.widened_ties_law(x, 2, 0, HIGH, epsilon, 1), VALUES, datasets(VALUES, RECORDS)

@@ -221,6 +221,19 @@ def test_bad_input_is_refused_by_name(ask, argument):
     assert "nothing was" in str(caught.value)
 
 
+def test_bounds_by_name_belong_to_their_columns():
+    """A mapping of bounds is matched by name, whatever the order; an unknown name is refused; labels are the names."""
+    rng = np.random.default_rng(9)
+    table = {"pay": rng.random(3_000) * 1000, "age": rng.integers(18, 80, 3_000).astype(float)}
+    release = dt.mean(table, bounds={"age": (0, 120), "pay": (0, 1000)}, epsilon=5.0)
+    assert release.labels == ("pay", "age")
+    assert abs(release.value[0] - table["pay"].mean()) < 10
+    assert abs(release.value[1] - table["age"].mean()) < 2
+    assert dt.mean(table, bounds=[(10, 1000), (18, 120)], epsilon=5.0).missing == (10.0, 18.0)
+    with pytest.raises(dt.InvalidArgument, match="bounds"):
+        dt.mean(table, bounds={"age": (0, 120), "py": (0, 1000)}, epsilon=5.0)
+
+
 def test_more_columns_than_rows_are_fine():
     """A covariance of five columns and two rows has fifteen entries."""
     assert len(dt.covariance(np.ones((2, 5)), bounds=(0, 1), epsilon=1.0).value) == 15

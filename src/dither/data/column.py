@@ -23,6 +23,8 @@ class Shape:
     nullable: bool
     """True if the type allows missing values, whether or not there are any."""
     columns: int = 1
+    names: tuple[str, ...] = ()
+    """The names of the columns of a table that has them."""
 
 
 class Column:
@@ -152,7 +154,8 @@ def table_shape_of(data: object, argument: str = "data") -> Shape:
     """The public facts of several columns."""
     shapes = [shape_of(column, argument) for column in columns_of(data, argument)]
     whole, nullable = all(s.whole for s in shapes), any(s.nullable for s in shapes)
-    return Shape(shapes[0].records, whole, nullable, len(shapes))
+    named = data if isinstance(data, Mapping) else getattr(data, "columns", ())
+    return Shape(shapes[0].records, whole, nullable, len(shapes), tuple(str(name) for name in named))
 
 
 class Table:

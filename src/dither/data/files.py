@@ -43,9 +43,13 @@ def _text(file: Path, column: str, delimiter: str) -> np.ma.MaskedArray[Any, Any
         names = next(rows, [])
         if column not in names:
             # Not listing them: without a header the first line would be a record.
-            raise InvalidArgument("column", column, f"a name from the first line of {file.name} is accepted")
+            raise InvalidArgument(
+                "column", column, f"a name from the first line of {file.name} (separated by {delimiter!r}) is accepted"
+            )
         place = names.index(column)
-        values = np.fromiter(_numbers(rows, place), dtype=np.float64)
+        values = np.fromiter(_numbers(rows, place, lone=len(names) == 1), dtype=np.float64)
+    if len(values) == 0:
+        raise InvalidArgument("file", file.name, "at least one record after the first line is accepted")
     return np.ma.MaskedArray(values, np.isnan(values))
 
 
@@ -55,7 +59,11 @@ def _opened(file: Path) -> TextIO:
     return file.open(encoding="utf-8-sig", errors="replace", newline="")
 
 
-def _numbers(rows: Iterator[list[str]], place: int) -> Iterator[float]:
+def _numbers(rows: Iterator[list[str]], place: int, *, lone: bool) -> Iterator[float]:
+    """Entry by entry: a number, true or false as 1 or 0, anything else as missing.
+
+    An empty line is no record, unless the file has a single column, where it is a missing one.
+    """
     while True:
         try:
             row = next(rows)
@@ -64,12 +72,15 @@ def _numbers(rows: Iterator[list[str]], place: int) -> Iterator[float]:
         except csv.Error:
             yield math.nan
             continue
-        if not row:
-            continue
-        try:
-            yield float(row[place].replace("_", "?"))
-        except (ValueError, IndexError):
-            yield math.nan
+        if row or lone:
+            yield _number(row[place]) if place < len(row) else math.nan
+
+
+def _number(entry: str) -> float:
+    try:
+        return float(entry.replace("_", "?"))
+    except ValueError:
+        return {"true": 1.0, "false": 0.0}.get(entry.strip().lower(), math.nan)
 
 
 def _parquet(file: Path, column: str) -> np.ma.MaskedArray[Any, Any]:

@@ -43,6 +43,7 @@ class Told:
 def tour(out: Path, tell: Callable[[str], Any] | None = None) -> Told:
     """Ask a few questions of the generated payroll and draw the answers."""
     tell = tell or (lambda _: None)
+    out.mkdir(parents=True, exist_ok=True)  # before anything is spent
     tell(f"A generated payroll of {PEOPLE:,} people. Their records stay private; these answers do not.\n")
     people = payroll()
     budget = Budget(1.0)
@@ -60,12 +61,13 @@ def tour(out: Path, tell: Callable[[str], Any] | None = None) -> Told:
             raise RuntimeError("the tour asks for more than its budget")
         spent += Loss(epsilon)
         releases.append(answer(query, people[column], epsilon))
-    out.mkdir(parents=True, exist_ok=True)
-    picture = out / "payroll.png"
+    picture, table = out / "payroll.png", out / "payroll.csv"
+    rows = zip(people["job"], people["total_pay"], people["age"], strict=True)
+    table.write_text("job,total_pay,age\n" + "".join(f"{job},{pay:.2f},{age}\n" for job, pay, age in rows))
     pay = [
         (label, release)
         for (label, _, column, _), release in zip(questions, releases, strict=True)
-        if column == "total_pay"
+        if column == "total_pay" and label != "highest pay"
     ]
     axes = plot_releases(
         [r for _, r in pay], [label for label, _ in pay], "Pay, privately: answers with 95% error bars"

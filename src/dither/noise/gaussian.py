@@ -39,6 +39,7 @@ class Gaussian(Law):
     name = "gaussian"
     pure = False
     norm = "l2"
+    why_delta = "needs delta > 0"
 
     def variate(self, tape: Tape, at: int = 0) -> Ball | None:
         """Box-Muller: an inverse error function would take a time that depends on |Z|."""

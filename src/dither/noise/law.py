@@ -59,6 +59,7 @@ class Law(ABC):
     name: ClassVar[str]
     pure: ClassVar[bool]
     """True if the law gives delta = 0 under dilation."""
+    why_delta: ClassVar[str] = "needs delta > 0 when its scale depends on the data"
     norm: ClassVar[Literal["l1", "l2"]] = "l1"
     """The norm in which shifts are measured in more than one dimension."""
 
@@ -136,7 +137,7 @@ class Law(ABC):
         """Raise if this law cannot give ``loss``."""
         if dilated and not self.pure and loss.is_pure:
             raise NotApplicable(
-                "noise", self.name, "needs delta > 0 when its scale depends on the data",
+                "noise", self.name, self.why_delta,
                 "power_law, cauchy or student with delta=0, or this one with delta > 0",
             )  # fmt: skip
 

@@ -208,6 +208,10 @@ class Quantile(_ByShare):
         fraction_of_unit("q", self.q, closed=True)
 
     @property
+    def label(self) -> str:
+        return f"{float(self.share):g} {super().label}"
+
+    @property
     def share(self) -> Fraction:
         return fraction_of_unit("q", self.q, closed=True)
 

@@ -87,6 +87,11 @@ class IQR(ColumnQuery):
         if not low < high:
             raise InvalidArgument("low", self.low, f"a share below high={self.high} is accepted")
 
+    @property
+    def label(self) -> str:
+        ends = (float(fraction_of_unit(name, getattr(self, name), closed=True)) for name in ("low", "high"))
+        return f"{super().label} ({' to '.join(f'{end:g}' for end in ends)})"
+
     def resolve(self, shape: Shape) -> RankDifference:
         grid = self.grid(whole=shape.whole)
         low, high = grid.ends

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
@@ -67,8 +67,11 @@ class Histogram(Query):
                 raise InvalidArgument("edges", self._edges[:9], "strictly increasing numbers are accepted, no overlap")
         else:
             names = self._listed("categories", 1)
-            if len(set(names)) != len(names):
-                raise InvalidArgument("categories", names, "different categories are accepted")
+            if not all(isinstance(name, Hashable) for name in names):
+                raise InvalidArgument("categories", names, "hashable categories such as text or numbers are accepted")
+            if len({str(name) for name in names} | {"other"}) != len(names) + 1:
+                raise InvalidArgument("categories", names, 'different categories are accepted, none of them "other"')
+        self._missing()
 
     def _listed(self, name: str, least: int) -> list[Any]:
         given = getattr(self, name)
@@ -82,7 +85,9 @@ class Histogram(Query):
     @functools.cached_property
     def _edges(self) -> list[float]:
         listed = self._listed("edges", 2)
-        return [float(edge) if math.isfinite(edge) else float(exact(edge, "edges")) for edge in listed]
+        if all(isinstance(edge, float) and math.isfinite(edge) for edge in listed):
+            return [float(edge) for edge in listed]
+        return [float(exact(edge, "edges")) for edge in listed]
 
     @property
     def _bins(self) -> Grid:
@@ -93,12 +98,12 @@ class Histogram(Query):
         """The names of the bins, in order."""
         if self.categories is not None:
             return (*(str(name) for name in self._listed("categories", 1)), "other")
-        return tuple(f"{low:,.6g} to {high:,.6g}" for low, high in pairwise(self._edges))
+        return tuple(f"{_short(low)} to {_short(high)}" for low, high in pairwise(self._edges))
 
     def shape(self, data: object) -> Shape:
         if self.categories is None:
             return super().shape(data)
-        if not hasattr(data, "__len__") or isinstance(data, (str, bytes)) or len(data) == 0:
+        if not hasattr(data, "__len__") or isinstance(data, (str, bytes, Mapping)) or len(data) == 0:
             raise InvalidArgument("data", type(data), "a list or array of at least one record is accepted")
         return Shape(len(data), whole=True, nullable=False)
 
@@ -110,7 +115,11 @@ class Histogram(Query):
             place = {name: index for index, name in enumerate(self._listed("categories", 1))}
             other = len(place)
             values = data.tolist() if isinstance(data, np.ndarray) else list(data)  # type: ignore[call-overload]
-            found = np.fromiter((place.get(value, other) for value in values), dtype=np.int64, count=len(values))
+            found = np.fromiter(
+                (place.get(value, other) if isinstance(value, Hashable) else other for value in values),
+                dtype=np.int64,
+                count=len(values),
+            )
             return Column(found, self._bins)
         edges = np.array(self._edges)
         array = as_array(data)
@@ -121,11 +130,21 @@ class Histogram(Query):
 
     def _missing(self) -> float:
         if self.nulls is None or self.nulls == "lower":
-            return self._edges[0]
-        return self._edges[-1] if self.nulls == "upper" else float(exact(self.nulls, "nulls"))
+            return self._edges[0] if self.edges is not None else 0.0
+        if self.nulls == "upper":
+            return self._edges[-1]
+        value = math.nan if isinstance(self.nulls, str) else float(exact(self.nulls, "nulls"))
+        if not self._edges[0] <= value <= self._edges[-1]:
+            raise InvalidArgument("nulls", self.nulls, '"lower", "upper" or a number within the edges is accepted')
+        return value
 
     def missing(self, shape: Shape) -> int | float | None:
         return self._missing() if self.categories is None and shape.nullable else None
+
+
+def _short(edge: float) -> str:
+    """The shortest exact form, with thousands separated."""
+    return f"{int(edge):,}" if edge == int(edge) and abs(edge) < 1e15 else f"{edge!r}"
 
 
 @dataclass(frozen=True)
@@ -201,24 +220,36 @@ class _Matrix(Query):
 
     def grids(self, shape: Shape) -> tuple[Grid, ...]:
         """A grid for each column; public."""
-        bounds = list(self.bounds.values()) if isinstance(self.bounds, Mapping) else self.bounds
-        if bounds is None or not hasattr(bounds, "__len__") or len(bounds) == 0:
-            raise InvalidArgument("bounds", self.bounds, "a pair for each column, or one pair for all, is accepted")
+        accepted = f"a pair for each of the {shape.columns} columns, or one pair for all, is accepted"
+        bounds = self.bounds
+        if isinstance(bounds, Mapping):
+            if set(bounds) != set(shape.names):
+                raise InvalidArgument(
+                    "bounds", sorted(map(str, bounds)), f"a pair for each of {list(shape.names)} is accepted"
+                )
+            bounds = [bounds[name] for name in shape.names]
+        if not isinstance(bounds, Sequence) or isinstance(bounds, str) or len(bounds) == 0:
+            raise InvalidArgument("bounds", self.bounds, accepted)
         listed = list(bounds) if hasattr(bounds[0], "__len__") else [bounds] * shape.columns
         if len(listed) != shape.columns:
-            raise InvalidArgument("bounds", listed, f"a pair for each of the {shape.columns} columns is accepted")
+            raise InvalidArgument("bounds", listed, accepted)
         return tuple(Grid.between(pair, self.step, whole=shape.whole) for pair in listed)
 
     def _labels(self, shape: Shape) -> list[str]:
-        return [str(name) for name in self.names] if self.names else [f"x{j + 1}" for j in range(shape.columns)]
+        names = list(self.names or shape.names or (f"x{j + 1}" for j in range(shape.columns)))
+        if len(names) != shape.columns:
+            raise InvalidArgument("names", names, f"a name for each of the {shape.columns} columns is accepted")
+        return [str(name) for name in names]
 
     def read(self, data: object, shape: Shape) -> Table:
         grids = self.grids(shape)
         return Table([read_column(c, grid, self.nulls) for c, grid in zip(columns_of(data), grids, strict=True)])
 
-    def missing(self, shape: Shape) -> int | float | None:
-        grid = self.grids(shape)[0]
-        return grid.value(missing_steps(self.nulls, grid)) if shape.nullable else None
+    def missing(self, shape: Shape) -> Any:
+        if not shape.nullable:
+            return None
+        each = tuple(grid.value(missing_steps(self.nulls, grid)) for grid in self.grids(shape))
+        return each[0] if len(set(each)) == 1 else each
 
 
 @dataclass(frozen=True)

@@ -134,6 +134,10 @@ class TrimmedMean(_Total):
         if not 0 <= exact(self.trim, "trim") < Fraction(1, 2):
             raise InvalidArgument("trim", self.trim, "a share of at least 0 and below 1/2 is accepted")
 
+    @property
+    def label(self) -> str:
+        return f"{float(exact(self.trim)):g} {super().label}"
+
     def _trimmed(self, records: int) -> int:
         return math.floor(exact(self.trim) * records)
 

@@ -61,7 +61,9 @@ def ask(file: Path, question: str, *, plot: Path | None, as_json: bool, **option
     """Ask QUESTION of one column of a CSV or Parquet FILE.
 
     QUESTION is one of median(c), quantile(c, 0.9), quantiles(c, 0.25, 0.5, 0.75), minimum(c), maximum(c), mean(c),
-    sum(c), count(c), variance(c), trimmed_mean(c, 0.1), iqr(c), histogram(c, 0, 50, 100), where c is a column.
+    sum(c), count(c), variance(c), trimmed_mean(c, 0.1), iqr(c), histogram(c, 0, 50, 100), where c is a column (in
+    double quotes if its name has commas or brackets).  In a CSV true and false count as 1 and 0, and whatever is not a
+    number as missing; the first line names the columns.  Categories and several columns: see the Python functions.
 
     \b
     dither ask pay.parquet 'median(total_pay)' --bounds 0 600000 --epsilon 0.5
@@ -70,7 +72,9 @@ def ask(file: Path, question: str, *, plot: Path | None, as_json: bool, **option
     from dither.functions import answer
     from dither.privacy import Loss
 
-    # Everything that is public is checked before the file is opened.
+    # Everything that is public is checked before the file is opened; what is paid for must not be lost.
+    if plot is not None:
+        _check_picture(plot)
     query = _query(question, options)
     confidence = None if options["confidence"].lower() == "none" else _number("confidence", options["confidence"])
     Loss.asked(_number("epsilon", options["epsilon"]), _number("delta", options["delta"]))
@@ -83,12 +87,12 @@ def ask(file: Path, question: str, *, plot: Path | None, as_json: bool, **option
         options["noise"],
         confidence,
     )
-    if plot is not None:
-        release.plot().figure.savefig(plot)
     if as_json:
         click.echo(json.dumps(release.to_dict()))
     else:
         _show([release])
+    if plot is not None:
+        release.plot().figure.savefig(plot)
 
 
 @main.command()
@@ -105,7 +109,15 @@ def demo(out: Path, *, as_json: bool) -> None:
     _show(told.releases, told.labels)
     click.echo(f"budget: {told.budget}; spent {told.spent}; left {told.left}")
     click.echo(f"picture: {told.picture}")
-    click.echo("Next: dither ask YOUR.csv 'median(COLUMN)' --bounds LOWER UPPER --epsilon 0.5")
+    click.echo(f"Next: .venv/bin/dither ask {out}/payroll.csv 'median(total_pay)' --bounds 0 600000 --epsilon 0.5")
+    click.echo("      .venv/bin/dither ask YOUR.csv 'median(COLUMN)' --bounds LOWER UPPER --epsilon 0.5")
+
+
+def _check_picture(path: Path) -> None:
+    if path.suffix.lower() not in (".png", ".svg", ".pdf") or not path.absolute().parent.is_dir():
+        raise InvalidArgument(
+            "plot", str(path), "a path ending in .png, .svg or .pdf in an existing folder is accepted"
+        )
 
 
 def _query(question: str, options: dict[str, Any]) -> Any:
@@ -124,7 +136,10 @@ def _query(question: str, options: dict[str, Any]) -> Any:
     if match is None:
         raise InvalidArgument("question", question, accepted)
     name, column = match["name"], match["column"].strip().strip('"')
-    numbers = [_number("question", text.strip()) for text in match["rest"].split(",")[1:]]
+    try:
+        numbers = [_number("question", text.strip()) for text in match["rest"].split(",")[1:]]
+    except InvalidArgument:
+        raise InvalidArgument("question", question, accepted) from None
     nulls = options["nulls"] if options["nulls"] in (None, "lower", "upper") else _number("nulls", options["nulls"])
     if name == "count" and not numbers:
         return dt.Count(column, nulls=nulls)
@@ -163,7 +178,7 @@ def _show(releases: list[Any], labels: list[str] | None = None) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from dither.release import shown
+    from dither.release import shown, shown_all
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading, justify in (
@@ -189,5 +204,5 @@ def _show(releases: list[Any], labels: list[str] | None = None) -> None:
     console.print(table)
     missing = [r.missing for r in releases if r.missing is not None]
     if missing:
-        console.print(f"[dim]missing values (in a CSV also what is not a number) count as {shown(missing[0])};[/dim]")
-        console.print("[dim]one changed record is protected[/dim]")
+        note = ", ".join(sorted({shown_all(one) for one in missing}))
+        console.print(f"[dim]missing values (in a CSV also what is not a number) count as {note}[/dim]")

@@ -1,0 +1,5 @@
+"""``python -m dither``."""
+
+from dither.surfaces.cli import main
+
+main()
