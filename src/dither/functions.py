@@ -11,13 +11,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from dither.calibration.mechanism import Mechanism
-from dither.data.column import Shape
+from dither.data.column import Column
 from dither.data.grid import Grid
 from dither.errors import InvalidArgument
 from dither.planner import prepare
 from dither.queries.order import Maximum, Median, Minimum, Quantile, Quantiles
 from dither.queries.query import Query
 from dither.queries.spread import IQR, Variance
+from dither.queries.statistic import Statistic, VectorStatistic
 from dither.queries.tables import Covariance, Histogram, MeanVector
 from dither.queries.totals import Count, Mean, Sum, TrimmedMean
 from dither.reals import exact
@@ -369,25 +370,30 @@ def answer(
 ) -> Release:
     """Ask a query object of an array (of several columns where the query needs them)."""
     shape = query.shape(data)
-    public = (query, shape, epsilon, delta, calibration, noise, confidence)
+    statistic = query.resolve(shape)
+    manner, mechanism = _prepared(statistic, epsilon, delta, calibration, noise, confidence)
+    records = query.read(data, shape)
+    if isinstance(statistic, Statistic) and isinstance(records, Column) and records.grid != statistic.records_on:
+        raise RuntimeError("the records are on another grid than the mechanism was built for")
+    return _released(query, manner, mechanism, records, confidence, query.missing(shape))
+
+
+def _prepared(statistic: Statistic | VectorStatistic, *asked: Any) -> tuple[str, Mechanism]:
+    """The mechanism, from public facts alone; remembered where the question can be hashed."""
     try:
-        manner, mechanism = _remembered(*public)
-    except TypeError:  # an argument that cannot be hashed, such as a list of edges
-        manner, mechanism = _prepared(*public)
-    return _released(query, manner, mechanism, query.read(data, shape), confidence, query.missing(shape))
+        return _remembered(statistic, *asked)
+    except TypeError:
+        return _fresh(statistic, *asked)
 
 
-def _prepared(
-    query: Query, shape: Shape, epsilon: Any, delta: Any, calibration: Any, noise: Any, confidence: Any
+def _fresh(
+    statistic: Statistic | VectorStatistic, epsilon: Any, delta: Any, calibration: Any, noise: Any, confidence: Any
 ) -> tuple[str, Mechanism]:
-    """The mechanism, from public facts alone."""
-    return prepare(
-        query.resolve(shape), epsilon=epsilon, delta=delta, calibration=calibration, noise=noise, confidence=confidence
-    )
+    return prepare(statistic, epsilon=epsilon, delta=delta, calibration=calibration, noise=noise, confidence=confidence)
 
 
-# Everything in the key is public; ``typed`` because True is not the price 1.
-_remembered = functools.lru_cache(maxsize=256, typed=True)(_prepared)
+# The key holds exact grids, not what the user wrote for them; ``typed`` because True is not the price 1.
+_remembered = functools.lru_cache(maxsize=256, typed=True)(_fresh)
 
 
 def _released(

@@ -45,6 +45,8 @@ def exact(value: object, argument: str = "value") -> Fraction:
     """The rational number that ``value`` prints as; infinities, NaN and non-numbers are refused."""
     if type(value) is float and math.isfinite(value):
         return _printed(value)
+    if type(value) is int:
+        return Fraction(value)
     if isinstance(value, (bool, str, bytes)) or value is None:
         raise InvalidArgument(argument, value, "a finite number is accepted")
     if isinstance(value, Fraction):

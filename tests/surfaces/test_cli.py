@@ -127,7 +127,8 @@ def test_a_picture_that_cannot_be_saved_is_refused_before_anything_is_spent(file
     """The ending and the folder are checked first."""
     for path in ("answer.xyz", "no/such/folder/a.png"):
         done = run(
-            "ask", str(files / "pay.csv"), "median(age)", "--bounds", "0", "120", "--epsilon", "1", "--plot", path, cwd=tmp_path
+            "ask", str(files / "pay.csv"), "median(age)", "--bounds", "0", "120", "--epsilon", "1", "--plot", path,
+            cwd=tmp_path,
         )  # fmt: skip
         assert done.returncode == 2
         assert "plot=" in done.stderr

@@ -187,6 +187,15 @@ def test_asking_a_query_object():
         dt.ask("median", PAY, epsilon=1.0)
 
 
+def test_equal_numbers_with_different_meanings_do_not_share_a_mechanism():
+    """0.1 means one tenth, Fraction(0.1) the binary number next to it; Python calls them equal, the grids differ."""
+    x = np.full(50, 1.0)
+    for step in (Fraction(0.1), 0.1):
+        release = dt.sum(x, bounds=(0, 1), step=step, epsilon=50.0, confidence=None)
+        whole = dt.Sum(bounds=(0, 1), step=step).grid(whole=False).ends[1]
+        assert abs(release.value - 50 * whole * float(step)) < 2
+
+
 def test_losses_add_up():
     """sum() of losses works, and adding anything else does not."""
     assert sum([dt.Loss(0.1), dt.Loss(0.2)]) == dt.Loss(0.3)

@@ -64,6 +64,9 @@ def test_huge_and_masked_objects_are_read():
     """Python integers beyond float range clamp; the mask of an object array is kept."""
     grid = Grid.between((0, 10), 1)
     assert read_column([1, 10**400, -(10**400)], grid).values.tolist() == [1, 10, 0]
+    assert read_column([10**400, 1, None], grid, 5).values.tolist() == [10, 1, 5]
+    with pytest.raises(InvalidData):
+        shape_of([[10**400, 1], [2, 3]])
     masked = np.ma.MaskedArray(np.array([9, 9], dtype=object), mask=[True, False])
     assert read_column(masked, grid).values.tolist() == [0, 9]
 

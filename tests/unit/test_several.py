@@ -7,6 +7,8 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.stats import chi2
 
 import dither as dt
@@ -159,13 +161,28 @@ def test_ties_do_not_mislead():
     assert release.value[1:4] == (45, 45, 45)
 
 
-def test_positions_are_all_different_and_belong_to_the_index():
-    """Tied records get different places, and replacing a record keeps its place."""
-    spread = several._spread(1000)
-    places = several._positions(1000, spread)
-    assert len(set(places.tolist())) == 1000
-    assert places.max() < spread
-    assert (several._positions(500, spread) == places[:500]).all()
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=30), st.data())
+def test_refined_neighbours_differ_in_one_record(x, data):
+    """Ties get different places; one changed record, and any reordering, changes exactly one refined record at most."""
+    spread = several._spread(len(x))
+    y = list(x)
+    y[data.draw(st.integers(0, len(x) - 1))] = data.draw(st.integers(0, 5))
+    here, there = (several.refined(np.array(z), spread) for z in (x, data.draw(st.permutations(y))))
+    assert len(set(here.tolist())) == len(x)
+    assert (here // spread).tolist() == sorted(x)
+    assert len(set(here.tolist()) - set(there.tolist())) <= 1
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "n", "count"),
+    [(1000, 1001, 20_000, 3), (-1001, -1000, 20_000, 3), (1000, 1001, 20_000, 25), (511.5, 512.5, 5_000, 2)],
+)
+def test_bounds_far_from_zero(low, high, n, count):
+    """Whole numbers of steps stay within 64 bits wherever the bounds lie."""
+    x = np.random.default_rng(5).uniform(low, high, n)
+    q = [(j + 1) / (count + 1) for j in range(count)]
+    answers = np.array(dt.quantiles(x, q=q, bounds=(low, high), epsilon=2.0, confidence=None).value)
+    assert np.abs(answers - np.quantile(x, q)).max() < 0.1
 
 
 @pytest.mark.slow

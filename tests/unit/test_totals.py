@@ -131,9 +131,11 @@ def test_histograms_count_every_record_once():
     shape = query.shape(x)
     statistic = query.resolve(shape)
     assert statistic.values(query.read(x, shape)) == [3, 4]
+    masked = np.ma.MaskedArray(np.array([0, 1, 9]), mask=[False, False, True])
+    assert statistic.values(query.read(masked, query.shape(masked))) == [2, 1]
     named = dt.Histogram(categories=["a", "b"])
-    data = ["a", "x", "b", "a", None]
-    assert named.resolve(named.shape(data)).values(named.read(data, named.shape(data))) == [2, 1, 2]
+    data = ["a", "x", "b", "a", None, [1], ("b", [1])]
+    assert named.resolve(named.shape(data)).values(named.read(data, named.shape(data))) == [2, 1, 4]
 
 
 @given(st.lists(st.integers(-(2**52), 2**52), min_size=1, max_size=50))

@@ -33,8 +33,9 @@ def joint_quantiles(
     points, count = bounds[1] - bounds[0] + 1, len(ranks)
     reach = max(math.ceil((count * math.log(points) + _CERTAINTY * math.log(2.0)) / float(2 * rate)), 0) + 1
     tapes: list[Tape] = []
+    guard = _GUARD
     while True:
-        walk = _Walk(fine, bounds, ranks, rate, min(reach, len(fine) + 1))
+        walk = _Walk(fine, bounds, ranks, rate, min(reach, len(fine) + 1), guard)
         blocks = walk.blocks(tapes, source)
         if blocks is not None:
             drawn = [
@@ -43,7 +44,7 @@ def joint_quantiles(
                 for _ in range(times)
             ]
             return sorted(drawn)
-        reach *= 2
+        reach, guard = 2 * reach, 2 * guard
         for tape in tapes:
             tape.extend()
 
@@ -61,12 +62,12 @@ class _Walk:
     """The forward sums and the backward walk for one window and one number of digits."""
 
     def __init__(
-        self, fine: NDArray[np.int64], bounds: tuple[int, int], ranks: list[int], rate: Fraction, reach: int
+        self, fine: NDArray[np.int64], bounds: tuple[int, int], ranks: list[int], rate: Fraction, reach: int, guard: int
     ) -> None:
         self._fine, self._bounds, self._ranks = fine, bounds, ranks
         self._records, self._count = len(fine), len(ranks)
         points = bounds[1] - bounds[0] + 1
-        self._digits = self._count * points.bit_length() + _GUARD
+        self._digits = self._count * points.bit_length() + guard
         self._windows = [range(max(r - reach, 0), min(r - 1 + reach, self._records) + 1) for r in ranks]
         # Costs are whole numbers of half steps, because targets lie half a rank below the ranks.
         self._weights = powers(rate / 2, 4 * reach + 64, self._digits)

@@ -75,8 +75,8 @@ class SeveralDraws(Mechanism):
     Guarantee  eps-DP.
     Theorem    docs/proofs/quantiles.md, after Gillenwater, Joseph and Kulesza 2021 (joint) and Kaplan, Schnapp and
                Stemmer 2022 (levels); the change-one prices are ours.
-    Constants  rate = eps/4 jointly; eps / price(plan) by levels; eps/(2m) alone.  Ties are spread inside their grid
-               step by the records' own positions, so heavy ties do not mislead.
+    Constants  rate = eps/4 jointly; eps / price(plan) by levels; eps/(2m) alone.  Ties are spread evenly inside their
+               grid step, so heavy ties do not mislead.
     Cost       A window of ranks around each quantile; one sort.
     """
 
@@ -115,13 +115,14 @@ class SeveralDraws(Mechanism):
     def _together(self, data: Any) -> list[int]:
         spread = _spread(self.statistic.records)
         low, high = self.statistic.grid.ends
-        fine = np.sort(data.values * spread + _positions(len(data.values), spread))
-        bounds = low * spread, (high + 1) * spread - 1
+        # Counted from the lower bound, so that what ``prepared`` has checked to fit does fit.
+        fine = refined(data.values - low, spread)
+        bounds = 0, (high + 1 - low) * spread - 1
         if self.manner == "joint":
             drawn = joint_quantiles(fine, bounds, [one.rank for one in self.statistic.each()], self.rate)
         else:
             drawn = draw_levels(fine, bounds, self.statistic.shares, self.rate)
-        return [place // spread for place in drawn]
+        return [low + place // spread for place in drawn]
 
     def _alone(self, data: Any) -> list[int]:
         draws = (ShellDraw.of(one, self.loss, 2 * self.rate, None).run(data).answer for one in self.statistic.each())
@@ -147,17 +148,25 @@ def _spread(records: int) -> int:
     return 1 << max(records - 1, 1).bit_length()
 
 
-def _positions(records: int, spread: int) -> NDArray[np.int64]:
-    """The place of each record inside its step: its index with the bits reversed.
+def refined(values: NDArray[np.int64], spread: int) -> NDArray[np.int64]:
+    """Sorted records, all different: the j-th of those tied at one value gets the place ``reverse(j)`` in its step.
 
-    A record that is replaced keeps its index, so neighbours still differ in one refined record.
+    The places depend on how many records are tied, not on their order: a run that loses a record loses its last
+    place, one that gains a record gains the next one, so neighbours differ in one refined record.
     """
-    index = np.arange(records, dtype=np.int64)
-    reversed_bits = np.zeros(records, dtype=np.int64)
+    ordered = np.sort(values)
+    index = np.arange(len(ordered), dtype=np.int64)
+    starts = np.where(np.concatenate([[True], ordered[1:] != ordered[:-1]]), index, 0)
+    return np.sort(ordered * spread + _reversed_bits(index - np.maximum.accumulate(starts), spread))
+
+
+def _reversed_bits(numbers: NDArray[np.int64], spread: int) -> NDArray[np.int64]:
+    """The numbers below ``spread`` (a power of two) with their bits in reverse: neighbours end up far apart."""
+    found = np.zeros_like(numbers)
     for _ in range(spread.bit_length() - 1):
-        reversed_bits = (reversed_bits << 1) | (index & 1)
-        index = index >> 1
-    return reversed_bits
+        found = (found << 1) | (numbers & 1)
+        numbers = numbers >> 1
+    return found
 
 
 def _draw_between(fine: NDArray[np.int64], bottom: int, top: int, share: Fraction, rate: Fraction) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -100,11 +102,17 @@ def _reals(data: Any, argument: str) -> NDArray[Any]:
     try:
         return np.asarray(data, dtype=np.float64)
     except OverflowError:
-        return np.array([min(max(one, -1e300), 1e300) for one in data], dtype=np.float64)
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
+            return np.array([_clipped(one) for one in data], dtype=np.float64)
     except (TypeError, ValueError):
         pass
     # Raised outside the handler: the cause would quote a record.
     raise InvalidData(f"{argument}: not every record is a number; nothing was charged")
+
+
+def _clipped(one: Any) -> float:
+    """One number, huge ones cut to what a float holds; None is missing."""
+    return math.nan if one is None else float(min(max(one, -1e300), 1e300))
 
 
 def _foreign(data: Any, argument: str) -> NDArray[Any]:
@@ -122,7 +130,8 @@ def _foreign(data: Any, argument: str) -> NDArray[Any]:
     if not declared.startswith(("int", "uint", "bool")):
         return real
     missing = np.isnan(real)
-    return np.ma.MaskedArray(np.where(missing, 0.0, real).astype(np.int64), missing)
+    whole = np.clip(np.where(missing, 0.0, real), -(2.0**62), 2.0**62)
+    return np.ma.MaskedArray(whole.astype(np.int64), missing)
 
 
 def missing_steps(nulls: object, grid: Grid) -> int:

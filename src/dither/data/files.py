@@ -6,7 +6,6 @@ import contextlib
 import csv
 import gzip
 import math
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -39,41 +38,37 @@ def read_file_column(path: str | Path, column: str) -> np.ma.MaskedArray[Any, An
 
 def _text(file: Path, column: str, delimiter: str) -> np.ma.MaskedArray[Any, Any]:
     with _opened(file) as lines:
-        rows = csv.reader(lines, delimiter=delimiter)
-        names = next(rows, [])
+        names = _fields(next(lines, ""), delimiter)
         if column not in names:
             # Not listing them: without a header the first line would be a record.
-            raise InvalidArgument(
-                "column", column, f"a name from the first line of {file.name} (separated by {delimiter!r}) is accepted"
-            )
-        place = names.index(column)
-        values = np.fromiter(_numbers(rows, place, lone=len(names) == 1), dtype=np.float64)
+            accepted = f"a name from the first line of {file.name} (separated by {delimiter!r}) is accepted"
+            raise InvalidArgument("column", column, accepted)
+        place, lone = names.index(column), len(names) == 1
+        values = np.fromiter(
+            (_entry(_fields(line, delimiter), place) for line in lines if lone or line.strip()), dtype=np.float64
+        )
     if len(values) == 0:
         raise InvalidArgument("file", file.name, "at least one record after the first line is accepted")
     return np.ma.MaskedArray(values, np.isnan(values))
 
 
+def _fields(line: str, delimiter: str) -> list[str]:
+    """The entries of one line.  Every line is a record of its own: a stray quote must not swallow its neighbours."""
+    try:
+        return next(csv.reader([line], delimiter=delimiter), [])
+    except csv.Error:
+        return []
+
+
 def _opened(file: Path) -> TextIO:
     if file.suffix.lower() == ".gz":
-        return gzip.open(file, "rt", encoding="utf-8-sig", errors="replace", newline="")
-    return file.open(encoding="utf-8-sig", errors="replace", newline="")
+        return gzip.open(file, "rt", encoding="utf-8-sig", errors="replace")
+    return file.open(encoding="utf-8-sig", errors="replace")
 
 
-def _numbers(rows: Iterator[list[str]], place: int, *, lone: bool) -> Iterator[float]:
-    """Entry by entry: a number, true or false as 1 or 0, anything else as missing.
-
-    An empty line is no record, unless the file has a single column, where it is a missing one.
-    """
-    while True:
-        try:
-            row = next(rows)
-        except StopIteration:
-            return
-        except csv.Error:
-            yield math.nan
-            continue
-        if row or lone:
-            yield _number(row[place]) if place < len(row) else math.nan
+def _entry(fields: list[str], place: int) -> float:
+    """A number, true or false as 1 or 0, anything else as missing."""
+    return _number(fields[place]) if place < len(fields) else math.nan
 
 
 def _number(entry: str) -> float:
@@ -106,4 +101,4 @@ def _parquet(file: Path, column: str) -> np.ma.MaskedArray[Any, Any]:
             values = table.project(f"CAST({name} AS {wanted}) AS x").fetchnumpy()["x"]
     if values is None:
         raise InvalidData(f"{file.name} could not be read to its end; nothing was charged")
-    return np.ma.MaskedArray(values)
+    return np.ma.MaskedArray(values, np.ma.getmaskarray(values))

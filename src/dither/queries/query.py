@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -54,7 +55,17 @@ class ColumnQuery(Query):
 
     def grid(self, *, whole: bool) -> Grid:
         """The public grid of the column."""
-        grid = Grid.between(self.bounds, self.step, whole=whole)
+        return self._whole_grid if whole and self.step is None else self._real_grid
+
+    @functools.cached_property
+    def _real_grid(self) -> Grid:
+        return self._checked(Grid.between(self.bounds, self.step))
+
+    @functools.cached_property
+    def _whole_grid(self) -> Grid:
+        return self._checked(Grid.between(self.bounds, whole=True))
+
+    def _checked(self, grid: Grid) -> Grid:
         missing_steps(self.nulls, grid)
         return grid
 

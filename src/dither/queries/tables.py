@@ -113,17 +113,13 @@ class Histogram(Query):
     def read(self, data: object, shape: Shape) -> Column:  # noqa: ARG002
         if self.categories is not None:
             place = {name: index for index, name in enumerate(self._listed("categories", 1))}
-            other = len(place)
             values = data.tolist() if isinstance(data, np.ndarray) else list(data)  # type: ignore[call-overload]
-            found = np.fromiter(
-                (place.get(value, other) if isinstance(value, Hashable) else other for value in values),
-                dtype=np.int64,
-                count=len(values),
-            )
+            found = np.fromiter((_place(place, value) for value in values), dtype=np.int64, count=len(values))
             return Column(found, self._bins)
         edges = np.array(self._edges)
         array = as_array(data)
-        present = np.asarray(array.filled(np.nan) if isinstance(array, np.ma.MaskedArray) else array, dtype=np.float64)
+        real = array.astype(np.float64)
+        present = np.asarray(real.filled(np.nan) if isinstance(real, np.ma.MaskedArray) else real)
         present = np.where(np.isnan(present), self._missing(), present)
         inside = np.clip(np.searchsorted(edges, present, side="right") - 1, 0, len(edges) - 2)
         return Column(inside.astype(np.int64), self._bins)
@@ -140,6 +136,14 @@ class Histogram(Query):
 
     def missing(self, shape: Shape) -> int | float | None:
         return self._missing() if self.categories is None and shape.nullable else None
+
+
+def _place(places: dict[Any, int], value: Any) -> int:
+    """The bin of a record; whatever is not declared, or cannot be looked up, is "other"."""
+    try:
+        return places.get(value, len(places))
+    except TypeError:
+        return len(places)
 
 
 def _short(edge: float) -> str:
