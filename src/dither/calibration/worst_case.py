@@ -72,7 +72,7 @@ class Scaled(Mechanism):
     def noise_name(self) -> str:  # type: ignore[override]
         return str(self.point.law)
 
-    @property
+    @functools.cached_property
     def scale(self) -> Fraction:
         """Public."""
         return self.statistic.cap / self.point.alpha

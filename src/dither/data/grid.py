@@ -82,7 +82,9 @@ class Grid:
         if np.issubdtype(values.dtype, np.integer) and self.step == 1:
             # Only unsigned 64-bit numbers may not fit; the bounds do.
             fitting = np.minimum(values, np.uint64(MOST_STEPS)) if values.dtype == np.uint64 else values
-            whole: NDArray[np.int64] = np.clip(fitting.astype(np.int64), low, high)
+            whole: NDArray[np.int64] = fitting.astype(np.int64)
+            np.maximum(whole, low, out=whole)
+            np.minimum(whole, high, out=whole)
             return whole
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             scaled = values.astype(np.float64) / (self.step.numerator / self.step.denominator)

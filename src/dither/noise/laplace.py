@@ -124,8 +124,9 @@ def settle_integer_laplace(location: int, scale: Real, tape: Tape) -> int:
     """Read the tape until it decides the integer draw."""
     while True:
         with precision(tape.bits + GUARD_BITS):
-            plus, minus = (-ball(scale) * tape.uniform(index).log() for index in (0, 1))
-            gained, lost = plus.floor().unique_fmpz(), minus.floor().unique_fmpz()
+            size = -ball(scale)
+            gained = (size * tape.uniform(0).log()).floor().unique_fmpz()
+            lost = (size * tape.uniform(1).log()).floor().unique_fmpz()
             if gained is not None and lost is not None:
                 return location + int(gained) - int(lost)
         tape.extend()
