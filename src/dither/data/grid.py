@@ -40,6 +40,8 @@ class Grid:
         Without a declared step it is 1 for whole numbers and otherwise the power of two that cuts the
         bounds into 2**36 steps or more.
         """
+        if type(bounds) is tuple and len(bounds) == 2 and {type(v) for v in (*bounds, step)} <= _PLAIN:
+            return _plain_grid(*bounds, step, whole)
         lower, upper = _pair(bounds)
         return _grid(lower, upper, None if step is None else exact(step, "step"), whole)
 
@@ -90,6 +92,16 @@ class Grid:
             scaled = values.astype(np.float64) / (self.step.numerator / self.step.denominator)
             scaled = np.clip(np.rint(scaled), low, high)
         return np.where(np.isnan(scaled), float(missing), scaled).astype(np.int64)
+
+
+_PLAIN = {int, float, type(None)}
+
+
+@functools.lru_cache(maxsize=1024, typed=True)
+def _plain_grid(lower: object, upper: object, step: object, whole: bool) -> Grid:
+    """The grid of plain Python numbers, remembered by value and type: 0.1 equals Fraction(0.1) but means less."""
+    ends = _pair((lower, upper))
+    return _grid(*ends, None if step is None else exact(step, "step"), whole)
 
 
 @functools.lru_cache(maxsize=1024)
