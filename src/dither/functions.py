@@ -406,9 +406,8 @@ def _released(
     if isinstance(grids, Grid):
         value = None if value is None else grids.value(value)
         bar = None if bar is None else (grids.value(bar[0]), grids.value(bar[1]))
-    elif len(set(grids)) == 1:
-        value = grids[0].all_values(value)
-        bar = None if bar is None else tuple(grids[0].all_values(pair) for pair in bar)
+    elif all(grid.step == 1 for grid in {id(grid): grid for grid in grids}.values()):
+        pass  # whole steps are the numbers themselves
     else:
         value = tuple(grid.value(one) for grid, one in zip(grids, value, strict=True))
         bar = None if bar is None else tuple(grid.all_values(pair) for grid, pair in zip(grids, bar, strict=True))

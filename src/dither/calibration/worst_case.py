@@ -105,15 +105,17 @@ class ScaledVector(Mechanism):
             noisy = [value + int(drawn) for value, drawn in zip(values, noise(len(values), scale), strict=True)]
         else:
             noisy = [added(self.law, value, cap * self.unit) for value, cap in zip(values, caps, strict=True)]
-        places = tuple(grid.clamp(n) for grid, n in zip(self.statistic.answers, noisy, strict=True))
+        grids = self.statistic.answers
+        # Counts have no bounds to be cut to, and there may be many of them.
+        bounded = any(grid.low is not None or grid.high is not None for grid in {id(g): g for g in grids}.values())
+        places = tuple(g.clamp(n) for g, n in zip(grids, noisy, strict=True)) if bounded else tuple(noisy)
         if self.confidence is None:
             return Outcome(places)
         widths = {cap: public_half_width(self.law, cap * self.unit, self.confidence) for cap in set(caps)}
-        bars = tuple(
-            (grid.clamp(n - widths[cap]), grid.clamp(n + widths[cap]))
-            for grid, n, cap in zip(self.statistic.answers, noisy, caps, strict=True)
-        )
-        return Outcome(places, bars)
+        ends = [(n - widths[cap], n + widths[cap]) for n, cap in zip(noisy, caps, strict=True)]
+        if bounded:
+            ends = [(g.clamp(low), g.clamp(high)) for g, (low, high) in zip(grids, ends, strict=True)]
+        return Outcome(places, tuple(ends))
 
 
 def added(law: Law, value: int, scale: Fraction) -> int:

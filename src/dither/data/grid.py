@@ -76,7 +76,7 @@ class Grid:
 
     def all_values(self, steps: Sequence[int]) -> tuple[int | float, ...]:
         """Many grid points as numbers."""
-        return tuple(int(one) for one in steps) if self.step == 1 else tuple(self.value(one) for one in steps)
+        return tuple(steps) if self.step == 1 else tuple(self.value(one) for one in steps)
 
     def quantise(self, values: NDArray[Any], missing: int) -> NDArray[np.int64]:
         """Each value clamped and rounded to the grid, record by record; NaN becomes ``missing``."""

@@ -98,7 +98,7 @@ class Histogram(Query):
         """The names of the bins, in order."""
         if self.categories is not None:
             return (*(str(name) for name in self._listed("categories", 1)), "other")
-        return tuple(f"{_short(low)} to {_short(high)}" for low, high in pairwise(self._edges))
+        return tuple(f"{low} to {high}" for low, high in pairwise([_short(edge) for edge in self._edges]))
 
     def shape(self, data: object) -> Shape:
         if self.categories is None:
