@@ -178,4 +178,6 @@ def test_half_the_price_would_be_seen():
         _, plain = prepare(statistic, epsilon=4.0, calibration=calibration)
         cheaper = remembering(replace(plain, loss=Loss(1.3)))
         columns = pair_of(statistic, GAP if calibration == "smooth" else CROSSING)
-        assert examine(cheaper, *columns, samples=6_000).detected, calibration
+        # The inverse draw is furthest from its claim on so few records, and needs the most samples.
+        samples = 40_000 if calibration == "inverse" else 6_000
+        assert examine(cheaper, *columns, samples=samples).detected, calibration
