@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dither.calibration.inverse import Inverse as Inverse
     from dither.calibration.smooth import Smooth as Smooth
     from dither.calibration.worst_case import WorstCase as WorstCase
+    from dither.data.graph import Graph as Graph
     from dither.errors import BudgetExceeded as BudgetExceeded
     from dither.errors import DitherError as DitherError
     from dither.errors import InvalidArgument as InvalidArgument
@@ -87,6 +88,7 @@ _HOMES = {
     "queries.totals": ("Count", "Mean", "Sum", "TrimmedMean"),
     "queries.spread": ("IQR", "Variance"),
     "queries.tables": ("Covariance", "Histogram", "MeanVector"),
+    "data.graph": ("Graph",),
     "accounting.composition": ("compose",),
     "accounting.capacity": ("budget_for",),
     "calibration.worst_case": ("WorstCase",),

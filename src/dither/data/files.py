@@ -19,12 +19,13 @@ _WHOLE = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "
 _REAL = {"FLOAT", "DOUBLE", "DECIMAL", "HUGEINT", "UHUGEINT", "UBIGINT"}
 
 
-def read_file_column(path: str | Path, column: str) -> np.ma.MaskedArray[Any, Any]:
+def read_file_column(path: str | Path, column: str, *, empty: bool = False) -> np.ma.MaskedArray[Any, Any]:
     """One numeric column; missing entries are masked, always, so that the type does not tell whether any is missing.
 
     A Parquet file declares its types.  A CSV file does not, and reading types off its records would make the answer's
     grid, or an error, depend on them: its first line names the columns, its entries are real numbers (declare
-    ``step=1`` for whole answers), and whatever is not a number counts as missing.
+    ``step=1`` for whole answers), and whatever is not a number counts as missing.  ``empty``: a file without records
+    is accepted.
     """
     file = Path(path)
     inner = file.with_suffix("").suffix.lower() if file.suffix.lower() == ".gz" else file.suffix.lower()
@@ -33,10 +34,10 @@ def read_file_column(path: str | Path, column: str) -> np.ma.MaskedArray[Any, An
         raise InvalidArgument("file", str(path), f"a file ending in {accepted} is accepted")
     if not file.is_file():
         raise InvalidArgument("file", str(path), "the path of a readable file is accepted")
-    return _parquet(file, column) if inner in _PARQUET else _text(file, column, _DELIMITERS[inner])
+    return _parquet(file, column) if inner in _PARQUET else _text(file, column, _DELIMITERS[inner], empty)
 
 
-def _text(file: Path, column: str, delimiter: str) -> np.ma.MaskedArray[Any, Any]:
+def _text(file: Path, column: str, delimiter: str, empty: bool) -> np.ma.MaskedArray[Any, Any]:
     with _opened(file) as lines:
         names = _fields(next(lines, ""), delimiter)
         if column not in names:
@@ -47,7 +48,7 @@ def _text(file: Path, column: str, delimiter: str) -> np.ma.MaskedArray[Any, Any
         values = np.fromiter(
             (_entry(_fields(line, delimiter), place) for line in lines if lone or line.strip()), dtype=np.float64
         )
-    if len(values) == 0:
+    if len(values) == 0 and not empty:
         raise InvalidArgument("file", file.name, "at least one record after the first line is accepted")
     return np.ma.MaskedArray(values, np.isnan(values))
 
