@@ -1,0 +1,357 @@
+"""Cuts of multigraphs: forests packed by weight, contraction by capped search orders, capped flows.
+
+A multigraph of ``count`` vertices is three arrays: ends ``a`` and ``b`` of its edges and how many times each is there.
+Whoever asks whether vertices are ``order``-connected (joined by that many edge-disjoint paths) may contract pairs that
+are, since no cut of fewer edges separates them; docs/proofs/trees.md has the lemmas that the functions name.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.kernels.compiled import compiled
+
+Whole: TypeAlias = NDArray[Any]
+"""An array of whole numbers."""
+
+
+class Multigraph(NamedTuple):
+    """Vertices 0 .. vertices - 1, and edges without loops and parallels: ends and multiplicities."""
+
+    vertices: int
+    a: Whole
+    b: Whole
+    times: Whole
+
+
+@compiled
+def root(parent: Whole, vertex: int) -> int:
+    """The representative of a vertex, halving the way to it."""
+    while parent[vertex] != vertex:
+        parent[vertex] = parent[parent[vertex]]
+        vertex = parent[vertex]
+    return vertex
+
+
+@compiled
+def pack_forests(count: int, a: Whole, b: Whole, most: int) -> Whole:
+    """For each edge, in the order given, the first of ``most`` forests that it leaves acyclic; ``most`` if none.
+
+    The components of a forest refine those of the one before it, so the first is found by bisection (Lemma 3).
+    """
+    parent = np.empty((most, count), dtype=np.int32)
+    for i in range(most):
+        for v in range(count):
+            parent[i, v] = v
+    index = np.empty(len(a), dtype=np.int32)
+    for e in range(len(a)):
+        low, high = 0, most
+        while low < high:
+            middle = (low + high) // 2
+            if root(parent[middle], a[e]) == root(parent[middle], b[e]):
+                low = middle + 1
+            else:
+                high = middle
+        index[e] = low
+        if low < most and a[e] != b[e]:
+            parent[low, root(parent[low], a[e])] = root(parent[low], b[e])
+    return index
+
+
+@compiled
+def numbered(parent: Whole) -> tuple[int, Whole]:
+    """The classes of a union-find structure, numbered 0, 1, ...: their count and the number of each vertex."""
+    number = np.full(len(parent), -1, dtype=np.int32)
+    labels = np.empty(len(parent), dtype=np.int32)
+    classes = 0
+    for v in range(len(parent)):
+        r = root(parent, v)
+        if number[r] < 0:
+            number[r] = classes
+            classes += 1
+        labels[v] = number[r]
+    return classes, labels
+
+
+@compiled
+def classes_joined(count: int, a: Whole, b: Whole) -> tuple[int, Whole]:
+    """The components of a graph: how many, and the number of each vertex's."""
+    parent = np.arange(count, dtype=np.int32)
+    for e in range(len(a)):
+        parent[root(parent, a[e])] = root(parent, b[e])
+    return numbered(parent)
+
+
+@compiled
+def merged(classes: int, a: Whole, b: Whole, times: Whole) -> tuple[Whole, Whole, Whole]:
+    """The edges without loops, parallels merged: (a, b, times)."""
+    first = np.zeros(classes + 1, dtype=np.int64)
+    for e in range(len(a)):
+        if a[e] != b[e]:
+            first[min(a[e], b[e]) + 1] += 1
+    for v in range(classes):
+        first[v + 1] += first[v]
+    kept = first[classes]
+    other, many = np.empty(kept, dtype=np.int32), np.empty(kept, dtype=np.int64)
+    place = first[:-1].copy()
+    for e in range(len(a)):
+        if a[e] != b[e]:
+            low = min(a[e], b[e])
+            other[place[low]] = max(a[e], b[e])
+            many[place[low]] = times[e]
+            place[low] += 1
+    seen = np.full(classes, -1, dtype=np.int64)
+    out_a, out_b, out = np.empty(kept, dtype=np.int32), np.empty(kept, dtype=np.int32), np.empty(kept, dtype=np.int64)
+    size = 0
+    for v in range(classes):
+        begin = size
+        for i in range(first[v], first[v + 1]):
+            at = seen[other[i]]
+            if at >= begin:
+                out[at] += many[i]
+            else:
+                seen[other[i]] = size
+                out_a[size], out_b[size], out[size] = v, other[i], many[i]
+                size += 1
+    return out_a[:size], out_b[:size], out[:size]
+
+
+@compiled
+def relabelled(labels: Whole, a: Whole) -> Whole:
+    """``labels[a]``, compiled: short arrays are the usual case."""
+    out = np.empty(len(a), dtype=np.int32)
+    for e in range(len(a)):
+        out[e] = labels[a[e]]
+    return out
+
+
+@compiled
+def incidence(count: int, a: Whole, b: Whole) -> tuple[Whole, Whole]:
+    """(first, arcs): the arcs of vertex v are ``arcs[first[v]:first[v + 1]]``; arc 2e leads a -> b, 2e + 1 back."""
+    first = np.zeros(count + 1, dtype=np.int64)
+    for e in range(len(a)):
+        first[a[e] + 1] += 1
+        first[b[e] + 1] += 1
+    for v in range(count):
+        first[v + 1] += first[v]
+    arcs = np.empty(2 * len(a), dtype=np.int64)
+    place = first[:-1].copy()
+    for e in range(len(a)):
+        arcs[place[a[e]]] = 2 * e
+        place[a[e]] += 1
+        arcs[place[b[e]]] = 2 * e + 1
+        place[b[e]] += 1
+    return first, arcs
+
+
+@compiled
+def degrees(count: int, a: Whole, b: Whole, times: Whole) -> Whole:
+    """The number of edges at each vertex."""
+    degree = np.zeros(count, dtype=np.int64)
+    for e in range(len(a)):
+        degree[a[e]] += times[e]
+        degree[b[e]] += times[e]
+    return degree
+
+
+@compiled
+def search_classes(count: int, a: Whole, b: Whole, times: Whole, order: int) -> tuple[int, Whole]:
+    """Classes of vertices that one capped maximum adjacency order shows to be ``order``-connected (Lemma 5).
+
+    Vertices are scanned by falling number of edges to those already scanned, counted up to ``order``; the ends of an
+    edge that brings that number to ``order`` are joined.  If every vertex has ``order`` edges, at least one pair is.
+    Linear in the edges: the queue is ``order + 1`` linked lists.
+    """
+    first, arcs = incidence(count, a, b)
+    parent = np.arange(count, dtype=np.int32)
+    reached = np.zeros(count, dtype=np.int64)
+    head = np.full(order + 1, -1, dtype=np.int32)
+    after, before = np.full(count, -1, dtype=np.int32), np.full(count, -1, dtype=np.int32)
+    start = np.argmax(degrees(count, a, b, times)) if len(a) else 0
+    for step in range(count):
+        # The busiest vertex goes to the head of the first list.
+        v = start if step == count - 1 else (step if step < start else step + 1)
+        after[v] = head[0]
+        if head[0] >= 0:
+            before[head[0]] = v
+        before[v] = -1
+        head[0] = v
+    scanned = np.zeros(count, dtype=np.bool_)
+    top = 0
+    for _ in range(count):
+        while head[top] < 0:
+            top -= 1
+        x = head[top]
+        head[top] = after[x]
+        if head[top] >= 0:
+            before[head[top]] = -1
+        scanned[x] = True
+        for i in range(first[x], first[x + 1]):
+            e = arcs[i] // 2
+            y = a[e] + b[e] - x
+            if scanned[y]:
+                continue
+            old = min(reached[y], order)
+            reached[y] += times[e]
+            new = min(reached[y], order)
+            if new == order:
+                parent[root(parent, x)] = root(parent, y)
+            if new != old:
+                if before[y] >= 0:
+                    after[before[y]] = after[y]
+                else:
+                    head[old] = after[y]
+                if after[y] >= 0:
+                    before[after[y]] = before[y]
+                after[y], before[y] = head[new], -1
+                if head[new] >= 0:
+                    before[head[new]] = y
+                head[new] = y
+                top = max(top, new)
+    return numbered(parent)
+
+
+@compiled
+def bridgeless_classes(count: int, a: Whole, b: Whole, times: Whole) -> tuple[int, Whole]:
+    """The classes of 2-connected vertices: components once single edges that close no cycle are removed."""
+    first, arcs = incidence(count, a, b)
+    found, low = np.full(count, -1, dtype=np.int64), np.zeros(count, dtype=np.int64)
+    come = np.full(count, -1, dtype=np.int64)
+    place = first[:-1].copy()
+    parent = np.arange(count, dtype=np.int32)
+    stack = np.empty(count, dtype=np.int64)
+    clock = 0
+    for source in range(count):
+        if found[source] >= 0:
+            continue
+        size = 1
+        stack[0] = source
+        found[source] = low[source] = clock
+        clock += 1
+        while size:
+            x = stack[size - 1]
+            if place[x] < first[x + 1]:
+                e = arcs[place[x]] // 2
+                place[x] += 1
+                y = a[e] + b[e] - x
+                if found[y] < 0:
+                    come[y] = e
+                    found[y] = low[y] = clock
+                    clock += 1
+                    stack[size] = y
+                    size += 1
+                elif e != come[x] or times[e] > 1:
+                    low[x] = min(low[x], found[y])
+            else:
+                size -= 1
+                if size:
+                    over = stack[size - 1]
+                    low[over] = min(low[over], low[x])
+                    if low[x] <= found[over]:
+                        parent[root(parent, x)] = root(parent, over)
+    return numbered(parent)
+
+
+@compiled
+def capped_flow(count: int, a: Whole, b: Whole, times: Whole, source: int, sink: int, most: int) -> tuple[int, Whole]:
+    """A largest flow between two vertices, up to ``most``, and the source's side of a smallest cut if it is less."""
+    first, arcs = incidence(count, a, b)
+    spare = np.empty(2 * len(a), dtype=np.int64)
+    for e in range(len(a)):
+        spare[2 * e] = spare[2 * e + 1] = times[e]
+    flow = 0
+    queue = np.empty(count, dtype=np.int64)
+    while True:
+        come = np.full(count, -1, dtype=np.int64)
+        come[source] = -2
+        queue[0] = source
+        done, size = 0, 1
+        while done < size and come[sink] == -1:
+            x = queue[done]
+            done += 1
+            for i in range(first[x], first[x + 1]):
+                arc = arcs[i]
+                y = a[arc // 2] + b[arc // 2] - x
+                if come[y] == -1 and spare[arc] > 0:
+                    come[y] = arc
+                    queue[size] = y
+                    size += 1
+        if come[sink] == -1:
+            return flow, come != -1
+        amount = most - flow
+        y = sink
+        while y != source:
+            amount = min(amount, spare[come[y]])
+            y = a[come[y] // 2] + b[come[y] // 2] - y
+        y = sink
+        while y != source:
+            spare[come[y]] -= amount
+            spare[come[y] ^ 1] += amount
+            y = a[come[y] // 2] + b[come[y] // 2] - y
+        flow += amount
+        if flow >= most:
+            return flow, come != -1
+
+
+@compiled
+def crossing_weights(classes: int, labels: Whole, a: Whole, b: Whole, weights: Whole, rank: int, beyond: int) -> Whole:
+    """For each class the weights of the lightest and of the ``rank``-th lightest edge that leaves it.
+
+    Edges come by rising weight; ``beyond`` stands in where there are fewer.
+    """
+    out = np.full((2, classes), beyond, dtype=np.int64)
+    seen = np.zeros(classes, dtype=np.int64)
+    for e in range(len(a)):
+        x, y = labels[a[e]], labels[b[e]]
+        if x != y:
+            for z in (x, y):
+                seen[z] += 1
+                if seen[z] == 1:
+                    out[0, z] = weights[e]
+                if seen[z] == rank:
+                    out[1, z] = weights[e]
+    return out
+
+
+def contracted(graph: Multigraph, classes: int, labels: Whole) -> Multigraph:
+    """The graph with each class made one vertex."""
+    return simple(classes, relabelled(labels, graph.a), relabelled(labels, graph.b), graph.times)
+
+
+def simple(count: int, a: Whole, b: Whole, times: Whole) -> Multigraph:
+    """A multigraph from edges that may be loops or parallel."""
+    return Multigraph(count, *merged(count, a, b, times))
+
+
+def connected_classes(graph: Multigraph, order: int) -> tuple[int, Whole]:
+    """Classes of ``order``-connected vertices: all there are for orders 1 and 2, else what one search shows."""
+    if order == 1:
+        return classes_joined(graph.vertices, graph.a, graph.b)
+    if order == 2:
+        return bridgeless_classes(graph.vertices, graph.a, graph.b, graph.times)
+    return search_classes(graph.vertices, graph.a, graph.b, graph.times, order)
+
+
+def edge_connectivity(count: int, a: Whole, b: Whole) -> int:
+    """The least number of edges whose removal disconnects the graph; 0 if it is not connected or has one vertex.
+
+    Contracts what is as connected as the best cut known: one vertex against the rest, at first (Nagamochi, Ono and
+    Ibaraki).  Exact; no flow is ever computed.
+    """
+    if count < 2:
+        return 0
+    graph = simple(count, a.astype(np.int32), b.astype(np.int32), np.ones(len(a), dtype=np.int64))
+    best = int(degrees(*graph).min())
+    if best:
+        # Forests in any order keep every cut up to ``best`` edges (Lemma 4).
+        index = pack_forests(count, a, b, best)
+        kept = index < best
+        graph = simple(count, a[kept].astype(np.int32), b[kept].astype(np.int32), np.ones(kept.sum(), dtype=np.int64))
+    while best and graph.vertices > 1:
+        graph = contracted(graph, *connected_classes(graph, best))
+        if graph.vertices > 1:
+            best = min(best, int(degrees(*graph).min()))
+    return best
