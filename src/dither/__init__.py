@@ -62,8 +62,12 @@ if TYPE_CHECKING:
     from dither.queries.totals import Mean as Mean
     from dither.queries.totals import Sum as Sum
     from dither.queries.totals import TrimmedMean as TrimmedMean
+    from dither.queries.trees import MinCut as MinCut
+    from dither.queries.trees import MSTCost as MSTCost
     from dither.release import Release as Release
     from dither.toolbox.randomized_response import randomized_response as randomized_response
+    from dither.tree_functions import min_cut as min_cut
+    from dither.tree_functions import mst_cost as mst_cost
 
 __version__ = "0.1.0"
 
@@ -88,6 +92,8 @@ _HOMES = {
     "queries.totals": ("Count", "Mean", "Sum", "TrimmedMean"),
     "queries.spread": ("IQR", "Variance"),
     "queries.tables": ("Covariance", "Histogram", "MeanVector"),
+    "queries.trees": ("MSTCost", "MinCut"),
+    "tree_functions": ("min_cut", "mst_cost"),
     "data.graph": ("Graph",),
     "accounting.composition": ("compose",),
     "accounting.capacity": ("budget_for",),

@@ -19,6 +19,7 @@ from dither.privacy import Loss
 from dither.queries.order import RankedValues
 from dither.queries.statistic import Layered, Statistic, VectorStatistic
 from dither.queries.totals import TrimmedTotal
+from dither.queries.trees import SpanningForestCost
 from dither.reals import exact
 
 CALIBRATIONS: dict[str, type[Calibration]] = {
@@ -34,6 +35,9 @@ NOISES: dict[str, type[Law]] = {
     "student": Student,
 }
 
+WELL_CONNECTED = 8
+"""From this connectivity on, spanning trees have half the error or less at epsilon = 1 if their weights are kind."""
+
 
 def applicable(statistic: Statistic | VectorStatistic) -> list[str]:
     """The calibrations that serve this statistic, the default first."""
@@ -44,6 +48,9 @@ def applicable(statistic: Statistic | VectorStatistic) -> list[str]:
     if isinstance(statistic, TrimmedTotal) and statistic.trimmed == 0:
         # One record can move a sum by its whole range whatever the others are: nothing to fit.
         return ["worst_case", "smooth", "inverse"]
+    if isinstance(statistic, SpanningForestCost):
+        # The ladder reaches the cap after so many changes: too soon for a smooth bound to be far below it.
+        return ["smooth", "worst_case"] if statistic.connectivity >= WELL_CONNECTED else ["worst_case", "smooth"]
     if isinstance(statistic, Layered):
         return ["inverse", "smooth", "worst_case"]
     return ["worst_case", "smooth"]

@@ -10,9 +10,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
-
-from dither.kernels.compiled import compiled
 
 Whole: TypeAlias = NDArray[Any]
 """An array of whole numbers."""
@@ -27,7 +26,7 @@ class Multigraph(NamedTuple):
     times: Whole
 
 
-@compiled
+@njit(cache=True, nogil=True)
 def root(parent: Whole, vertex: int) -> int:
     """The representative of a vertex, halving the way to it."""
     while parent[vertex] != vertex:
@@ -36,7 +35,7 @@ def root(parent: Whole, vertex: int) -> int:
     return vertex
 
 
-@compiled
+@njit(cache=True, nogil=True)
 def pack_forests(count: int, a: Whole, b: Whole, most: int) -> Whole:
     """For each edge, in the order given, the first of ``most`` forests that it leaves acyclic; ``most`` if none.
 
@@ -61,7 +60,7 @@ def pack_forests(count: int, a: Whole, b: Whole, most: int) -> Whole:
     return index
 
 
-@compiled
+@njit(cache=True, nogil=True)
 def numbered(parent: Whole) -> tuple[int, Whole]:
     """The classes of a union-find structure, numbered 0, 1, ...: their count and the number of each vertex."""
     number = np.full(len(parent), -1, dtype=np.int32)
@@ -76,7 +75,7 @@ def numbered(parent: Whole) -> tuple[int, Whole]:
     return classes, labels
 
 
-@compiled
+@njit(cache=True, nogil=True)
 def classes_joined(count: int, a: Whole, b: Whole) -> tuple[int, Whole]:
     """The components of a graph: how many, and the number of each vertex's."""
     parent = np.arange(count, dtype=np.int32)
@@ -85,7 +84,7 @@ def classes_joined(count: int, a: Whole, b: Whole) -> tuple[int, Whole]:
     return numbered(parent)
 
 
-@compiled
+@njit(cache=True, nogil=True)
 def merged(classes: int, a: Whole, b: Whole, times: Whole) -> tuple[Whole, Whole, Whole]:
     """The edges without loops, parallels merged: (a, b, times)."""
     first = np.zeros(classes + 1, dtype=np.int64)
@@ -119,7 +118,7 @@ def merged(classes: int, a: Whole, b: Whole, times: Whole) -> tuple[Whole, Whole
     return out_a[:size], out_b[:size], out[:size]
 
 
-@compiled
+@njit(cache=True, nogil=True)
 def relabelled(labels: Whole, a: Whole) -> Whole:
     """``labels[a]``, compiled: short arrays are the usual case."""
     out = np.empty(len(a), dtype=np.int32)
@@ -128,7 +127,7 @@ def relabelled(labels: Whole, a: Whole) -> Whole:
     return out
 
 
-@compiled
+@njit(cache=True, nogil=True)
 def incidence(count: int, a: Whole, b: Whole) -> tuple[Whole, Whole]:
     """(first, arcs): the arcs of vertex v are ``arcs[first[v]:first[v + 1]]``; arc 2e leads a -> b, 2e + 1 back."""
     first = np.zeros(count + 1, dtype=np.int64)
@@ -147,7 +146,7 @@ def incidence(count: int, a: Whole, b: Whole) -> tuple[Whole, Whole]:
     return first, arcs
 
 
-@compiled
+@njit(cache=True, nogil=True)
 def degrees(count: int, a: Whole, b: Whole, times: Whole) -> Whole:
     """The number of edges at each vertex."""
     degree = np.zeros(count, dtype=np.int64)
@@ -157,7 +156,7 @@ def degrees(count: int, a: Whole, b: Whole, times: Whole) -> Whole:
     return degree
 
 
-@compiled
+@njit(cache=True, nogil=True)
 def search_classes(count: int, a: Whole, b: Whole, times: Whole, order: int) -> tuple[int, Whole]:
     """Classes of vertices that one capped maximum adjacency order shows to be ``order``-connected (Lemma 5).
 
@@ -214,7 +213,7 @@ def search_classes(count: int, a: Whole, b: Whole, times: Whole, order: int) -> 
     return numbered(parent)
 
 
-@compiled
+@njit(cache=True, nogil=True)
 def bridgeless_classes(count: int, a: Whole, b: Whole, times: Whole) -> tuple[int, Whole]:
     """The classes of 2-connected vertices: components once single edges that close no cycle are removed."""
     first, arcs = incidence(count, a, b)
@@ -255,7 +254,7 @@ def bridgeless_classes(count: int, a: Whole, b: Whole, times: Whole) -> tuple[in
     return numbered(parent)
 
 
-@compiled
+@njit(cache=True, nogil=True)
 def capped_flow(count: int, a: Whole, b: Whole, times: Whole, source: int, sink: int, most: int) -> tuple[int, Whole]:
     """A largest flow between two vertices, up to ``most``, and the source's side of a smallest cut if it is less."""
     first, arcs = incidence(count, a, b)
@@ -296,7 +295,7 @@ def capped_flow(count: int, a: Whole, b: Whole, times: Whole, source: int, sink:
             return flow, come != -1
 
 
-@compiled
+@njit(cache=True, nogil=True)
 def crossing_weights(classes: int, labels: Whole, a: Whole, b: Whole, weights: Whole, rank: int, beyond: int) -> Whole:
     """For each class the weights of the lightest and of the ``rank``-th lightest edge that leaves it.
 
@@ -314,6 +313,26 @@ def crossing_weights(classes: int, labels: Whole, a: Whole, b: Whole, weights: W
                 if seen[z] == rank:
                     out[1, z] = weights[e]
     return out
+
+
+def compact(vertices: Whole) -> Whole:
+    """Vertices as the one type that kernels are compiled for."""
+    return np.ascontiguousarray(vertices, dtype=np.int32)
+
+
+def glued(count: int, a: Whole, b: Whole) -> tuple[int, Whole, Whole]:
+    """A connected graph with the same cycles and minimal cuts: one vertex of every component becomes vertex 0.
+
+    Gives the number of vertices and the ends of the edges, in the order given.
+    """
+    a, b = compact(a), compact(b)
+    pieces, labels = classes_joined(count, a, b)
+    firsts = np.full(pieces, count, dtype=np.int64)
+    np.minimum.at(firsts, labels, np.arange(count))
+    rest = np.ones(count, dtype=bool)
+    rest[firsts] = False
+    places = np.where(rest, np.cumsum(rest), 0).astype(np.int32)
+    return count - pieces + 1, relabelled(places, a), relabelled(places, b)
 
 
 def contracted(graph: Multigraph, classes: int, labels: Whole) -> Multigraph:
@@ -343,13 +362,11 @@ def edge_connectivity(count: int, a: Whole, b: Whole) -> int:
     """
     if count < 2:
         return 0
-    graph = simple(count, a.astype(np.int32), b.astype(np.int32), np.ones(len(a), dtype=np.int64))
-    best = int(degrees(*graph).min())
-    if best:
-        # Forests in any order keep every cut up to ``best`` edges (Lemma 4).
-        index = pack_forests(count, a, b, best)
-        kept = index < best
-        graph = simple(count, a[kept].astype(np.int32), b[kept].astype(np.int32), np.ones(kept.sum(), dtype=np.int64))
+    a, b, times = compact(a), compact(b), np.ones(len(a), dtype=np.int64)
+    best = int(degrees(count, a, b, times).min())
+    # Forests, packed in any order, keep every cut up to that many edges (Lemma 4).
+    kept = pack_forests(count, a, b, best) < best
+    graph = simple(count, a[kept], b[kept], times[kept])
     while best and graph.vertices > 1:
         graph = contracted(graph, *connected_classes(graph, best))
         if graph.vertices > 1:

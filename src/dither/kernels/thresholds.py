@@ -8,14 +8,13 @@ exceeds it (docs/proofs/trees.md, sections 3 and 4).  No number here depends on 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from dither.kernels.cuts import (
     Whole,
     capped_flow,
     classes_joined,
+    compact,
     connected_classes,
     contracted,
     crossing_weights,
@@ -24,9 +23,7 @@ from dither.kernels.cuts import (
     relabelled,
     simple,
 )
-
-Progress = Callable[[int, int], None]
-"""Called with how much is done and how much there is to do."""
+from dither.kernels.progress import report
 
 
 class Thresholds:
@@ -36,8 +33,7 @@ class Thresholds:
         order = np.argsort(weights, kind="stable")
         self.count = count
         self.cap = cap
-        self._a = np.ascontiguousarray(a[order], dtype=np.int32)
-        self._b = np.ascontiguousarray(b[order], dtype=np.int32)
+        self._a, self._b = compact(a[order]), compact(b[order])
         self._weights = np.ascontiguousarray(weights[order], dtype=np.int64)
         self._pack(1)
         tree = self._forest == 0
@@ -45,6 +41,9 @@ class Thresholds:
         """The edges of a lightest spanning tree, by rising weight."""
         self._raised: dict[int, int] = {}
         self._rungs: list[int] = []
+
+    def __repr__(self) -> str:
+        return "Thresholds(<private>)"
 
     def _pack(self, forests: int) -> None:
         """Keep only edges that some of the ``forests`` lightest forests use."""
@@ -55,17 +54,13 @@ class Thresholds:
         """The weight of a lightest spanning tree."""
         return sum(self.tree[2].tolist())
 
-    def rungs(self, start: int, stop: int, progress: Progress | None = None) -> Whole:
+    def rungs(self, start: int, stop: int) -> Whole:
         """``max(max_S w_{k+1}(S), max_S w_{k+2}(S) - w_1(S))`` for k = start .. stop - 1."""
         if stop + 1 > self.forests:
             self._pack(stop + 1)
         while len(self._rungs) < stop:
-            k = len(self._rungs)
-            if progress is not None:
-                progress(k, stop)
-            self._rungs.append(self._rung(k))
-        if progress is not None:
-            progress(stop, stop)
+            self._rungs.append(self._rung(len(self._rungs)))
+            report(len(self._rungs) / stop)
         return np.array(self._rungs[start:stop], dtype=np.int64)
 
     def _rung(self, k: int) -> int:
