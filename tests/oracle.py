@@ -74,3 +74,31 @@ def widened_ties_law(x, rank, lo, hi, epsilon, width):
             weight[z] += math.exp(-epsilon / 2 * max(rank - i, i - rank + 1))
     total = sum(weight.values())
     return {z: w / total for z, w in weight.items()}
+
+
+def ladder_law(value, rungs, cap, lo, hi, rate, far=4000):
+    """The ladder mechanism point by point: rung t holds U_{t-1} whole numbers on either side; answers are clamped."""
+    weight = dict.fromkeys(range(lo, hi + 1), 0.0)
+    weight[value] += 1.0
+    distance = 0
+    for t in range(1, far):
+        width = rungs[t - 1] if t <= len(rungs) else cap
+        for _ in range(width):
+            distance += 1
+            weight[max(value - distance, lo)] += math.exp(-rate * t)
+            weight[min(value + distance, hi)] += math.exp(-rate * t)
+    total = sum(weight.values())
+    return {z: w / total for z, w in weight.items()}
+
+
+def tail_quantile(rungs, cap, rate, tail, far=4000):
+    """The least distance that the error of the ladder mechanism exceeds with probability at most ``tail``."""
+    weights = [1.0]
+    for t in range(1, far):
+        weights += [2.0 * math.exp(-rate * t)] * (rungs[t - 1] if t <= len(rungs) else cap)
+    total, beyond = math.fsum(weights), 0.0
+    for distance in range(len(weights) - 1, -1, -1):
+        if beyond + weights[distance] > tail * total:
+            return distance
+        beyond += weights[distance]
+    return 0

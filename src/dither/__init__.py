@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from dither.accounting.capacity import budget_for as budget_for
     from dither.accounting.composition import compose as compose
     from dither.calibration.inverse import Inverse as Inverse
+    from dither.calibration.ladder import LadderMechanism as LadderMechanism
     from dither.calibration.smooth import Smooth as Smooth
     from dither.calibration.worst_case import WorstCase as WorstCase
     from dither.data.graph import Graph as Graph
@@ -100,6 +101,7 @@ _HOMES = {
     "calibration.worst_case": ("WorstCase",),
     "calibration.smooth": ("Smooth",),
     "calibration.inverse": ("Inverse",),
+    "calibration.ladder": ("LadderMechanism",),
     "noise.heavy_tails": ("Cauchy", "PowerLaw", "Student"),
     "noise.laplace": ("Laplace",),
     "noise.gaussian": ("Gaussian",),

@@ -7,6 +7,7 @@ inverse-sensitivity mechanism answers order statistics better than noise of any 
 from __future__ import annotations
 
 from dither.calibration.inverse import Inverse
+from dither.calibration.ladder import LadderMechanism
 from dither.calibration.mechanism import Ask, Calibration, Mechanism
 from dither.calibration.smooth import Smooth
 from dither.calibration.worst_case import WorstCase
@@ -26,6 +27,7 @@ CALIBRATIONS: dict[str, type[Calibration]] = {
     "worst_case": WorstCase,
     "smooth": Smooth,
     "inverse": Inverse,
+    "ladder": LadderMechanism,
 }
 NOISES: dict[str, type[Law]] = {
     "power_law": PowerLaw,
@@ -47,13 +49,13 @@ def applicable(statistic: Statistic | VectorStatistic) -> list[str]:
         return ["worst_case"]
     if isinstance(statistic, TrimmedTotal) and statistic.trimmed == 0:
         # One record can move a sum by its whole range whatever the others are: nothing to fit.
-        return ["worst_case", "smooth", "inverse"]
+        return ["worst_case", "smooth", "inverse", "ladder"]
     if isinstance(statistic, SpanningForestCost):
         # The ladder reaches the cap after so many changes: too soon for a smooth bound to be far below it.
         return ["smooth", "worst_case"] if statistic.connectivity >= WELL_CONNECTED else ["worst_case", "smooth"]
     if isinstance(statistic, Layered):
-        return ["inverse", "smooth", "worst_case"]
-    return ["worst_case", "smooth"]
+        return ["inverse", "smooth", "ladder", "worst_case"]
+    return ["worst_case", "smooth", "ladder"]
 
 
 def named_noise(noise: object, argument: str = "noise") -> Law | None:
@@ -90,7 +92,7 @@ def _calibration(calibration: object, statistic: Statistic | VectorStatistic, la
     served = applicable(statistic)
     if calibration == "auto":
         # A noise that was asked for by name is added noise, not a draw from shells.
-        name = served[0] if law is None else next(name for name in served if name != "inverse")
+        name = served[0] if law is None else next(name for name in served if name not in ("inverse", "ladder"))
         return CALIBRATIONS[name]()
     if isinstance(calibration, Calibration):
         chosen = calibration

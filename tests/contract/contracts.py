@@ -22,6 +22,7 @@ from dither.audit.universe import (
     output_law,
     worst_log_ratio,
 )
+from dither.calibration.ladder import LadderDraw
 from dither.calibration.mechanism import Ask
 from dither.calibration.shells import ShellDraw
 from dither.data.grid import Grid
@@ -172,7 +173,7 @@ class CalibrationContract:
     def holds(self, mechanism, loss, stride=1):
         """Whether no pair of neighbours exceeds the loss."""
         grid, values, universe = self.universe()
-        if isinstance(mechanism, ShellDraw):
+        if isinstance(mechanism, (ShellDraw, LadderDraw)):
             worst, *_ = worst_log_ratio(lambda x: output_law(mechanism, as_column(x, grid)), values, universe)
             return worst <= loss.epsilon * (1 + 1e-12)
         mechanism = replace(mechanism, point=replace(mechanism.point, loss=loss))

@@ -4,6 +4,7 @@ from fractions import Fraction
 
 from contract.contracts import CalibrationContract, NoiseContract, QueryContract
 from dither.calibration.inverse import Inverse
+from dither.calibration.ladder import LadderMechanism
 from dither.calibration.smooth import Smooth
 from dither.calibration.worst_case import WorstCase
 from dither.data.column import Shape
@@ -87,6 +88,10 @@ class TestRankDifferences(QueryContract):
 
 class TestInverse(CalibrationContract):
     calibrations = [(Inverse(), None, Loss(e)) for e in (0.1, 1.0, 3.0)]
+
+
+class TestLadderMechanism(CalibrationContract):
+    calibrations = [(LadderMechanism(), None, Loss(e)) for e in (0.1, 1.0)]
 
 
 class TestSmoothPure(CalibrationContract):

@@ -12,6 +12,7 @@ import numpy as np
 
 from dither.audit.divergence import Divergence, hockey_stick
 from dither.calibration.ends import Ends
+from dither.calibration.ladder import LadderDraw, rung_sizes
 from dither.calibration.mechanism import Mechanism
 from dither.calibration.shells import ShellDraw
 from dither.calibration.smooth import SmoothNoise
@@ -75,9 +76,11 @@ def ladder_violations(statistic: Statistic, values: Sequence[int], records: int,
 
 
 def output_law(mechanism: Mechanism, data: Any) -> dict[int, float]:
-    """The exact probabilities of all answers of a mechanism that draws from shells (its bar aside)."""
+    """The exact probabilities of all answers of a mechanism that draws from shells or rungs (its bar aside)."""
+    if isinstance(mechanism, LadderDraw):
+        return ladder_law(mechanism, data)
     if not isinstance(mechanism, ShellDraw):
-        raise TypeError(f"{type(mechanism).__name__} does not draw from shells")
+        raise TypeError(f"{type(mechanism).__name__} does not draw from shells or rungs")
     shells = mechanism.shells(data)
     chain, measure = shells.chain, shells.measure
     low, high = mechanism.statistic.answers.ends
@@ -94,6 +97,33 @@ def output_law(mechanism: Mechanism, data: Any) -> dict[int, float]:
         weights[point] = own * math.exp(-float(mechanism.rate) * cost)
     if held != shells.counts(1, shells.rungs):
         raise ArithmeticError("the shells do not partition the grid")
+    return normalised(weights)
+
+
+def ladder_law(mechanism: LadderDraw, data: Any) -> dict[int, float]:
+    """The exact probabilities of the ladder mechanism's answers, the endless tails moved to the ends of the grid."""
+    low, high = mechanism.statistic.answers.ends
+    value, ladder, rate = mechanism.statistic.value(data), mechanism.statistic.ladder(data), float(mechanism.rate)
+    settled = high - low + 1 if ladder.top is None else ladder.top
+    sizes = rung_sizes(ladder)(0, settled)
+    weights = dict.fromkeys(range(low, high + 1), 0.0)
+    reached = 0
+    for cost, size in enumerate(sizes):
+        for away in range(reached, reached + size // 2) if cost else ():
+            for point in (value - away - 1, value + away + 1):
+                weights[min(max(point, low), high)] += math.exp(-rate * cost)
+        reached += size // 2
+    weights[value] += 1.0
+    # Both sides of the rungs that are as wide as the cap, whole rungs at a time where they lie outside.
+    cost = len(sizes)
+    while reached <= high - low:
+        for away in range(reached, reached + ladder.cap):
+            for point in (value - away - 1, value + away + 1):
+                weights[min(max(point, low), high)] += math.exp(-rate * cost)
+        reached, cost = reached + max(ladder.cap, 1), cost + 1
+    outside = ladder.cap * math.exp(-rate * cost) / -math.expm1(-rate)
+    weights[low] += outside
+    weights[high] += outside
     return normalised(weights)
 
 

@@ -71,6 +71,49 @@ def draw_index(costs: Sequence[int], rate: Fraction, source: Source = system) ->
         tape.extend()
 
 
+def draw_endless(
+    counts: Callable[[int, int], Sequence[int]], most: int, settled: int | None, rate: Fraction, source: Source = system
+) -> tuple[int, int]:
+    """A cost c >= 0 with ``counts(c, c)[0]`` points, weight ``e^{-rate c}`` each, and a uniform index among them.
+
+    No cost has more than ``most`` points (the first has one); from cost ``settled`` on, if that is known, each has
+    exactly ``most``: their endless geometric tail then counts as one piece of known mass.
+    """
+    reach, digits, tape = window(most * (1 + math.ceil(1 / rate)) + 1, rate), _DIGITS, Tape(128, source)
+    while True:
+        if settled is not None:
+            reach = min(reach, settled)
+        sizes = counts(0, reach - 1)
+        under, over = powers(rate, reach + 1, digits)
+        low = list(accumulate(map(mul, sizes, under)))
+        high = list(accumulate(map(mul, sizes, over)))
+        one = 1 << digits
+        # Costs from ``reach`` on weigh at most most e^{-rate reach} / (1 - e^{-rate}).
+        beyond = most * over[reach] * one // (one - over[1]) + 1
+        if reach == settled:
+            low.append(low[-1] + most * under[reach] * one // (one - under[1]))
+            high.append(high[-1] + beyond)
+            beyond = 0
+        found = located(low, high, beyond, tape)
+        if found is not None and found < reach:
+            return found, uniform_integer(sizes[found], source)
+        if found is not None:
+            return reach + geometric(rate, source), uniform_integer(most, source)
+        reach, digits = 2 * reach, 2 * digits
+        tape.extend()
+
+
+def geometric(rate: Fraction, source: Source = system) -> int:
+    """``floor(-ln V / rate)``: at least k with probability ``e^{-rate k}``, exactly."""
+    tape = Tape(128 + math.ceil(1 / rate).bit_length(), source)
+    while True:
+        with precision(tape.bits + 32):
+            steps = (-tape.uniform(0).log() / ball(rate)).floor().unique_fmpz()
+        if steps is not None:
+            return int(steps)
+        tape.extend()
+
+
 @dataclass(frozen=True)
 class Spans:
     """Runs of equally likely points: sizes and costs, and what is known of the points not listed."""
