@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dither.accounting.composition import compose as compose
     from dither.calibration.inverse import Inverse as Inverse
     from dither.calibration.ladder import LadderMechanism as LadderMechanism
+    from dither.calibration.largest_local import LargestLocal as LargestLocal
     from dither.calibration.smooth import Smooth as Smooth
     from dither.calibration.worst_case import WorstCase as WorstCase
     from dither.data.graph import Graph as Graph
@@ -40,6 +41,11 @@ if TYPE_CHECKING:
     from dither.functions import sum as sum
     from dither.functions import trimmed_mean as trimmed_mean
     from dither.functions import variance as variance
+    from dither.graph_functions import edges as edges
+    from dither.graph_functions import kcliques as kcliques
+    from dither.graph_functions import kstars as kstars
+    from dither.graph_functions import ktriangles as ktriangles
+    from dither.graph_functions import triangles as triangles
     from dither.noise.gaussian import Gaussian as Gaussian
     from dither.noise.heavy_tails import Cauchy as Cauchy
     from dither.noise.heavy_tails import PowerLaw as PowerLaw
@@ -48,12 +54,22 @@ if TYPE_CHECKING:
     from dither.privacy import Budget as Budget
     from dither.privacy import Loss as Loss
     from dither.privacy import Neighbours as Neighbours
+    from dither.queries.graphs import Edges as Edges
+    from dither.queries.graphs import KCliques as KCliques
+    from dither.queries.graphs import KStars as KStars
+    from dither.queries.graphs import KTriangles as KTriangles
+    from dither.queries.graphs import Triangles as Triangles
+    from dither.queries.levels import LevelFunction as LevelFunction
+    from dither.queries.levels import Levels as Levels
+    from dither.queries.levels import Margin as Margin
     from dither.queries.order import Maximum as Maximum
     from dither.queries.order import Median as Median
     from dither.queries.order import Minimum as Minimum
     from dither.queries.order import OrderStatistic as OrderStatistic
     from dither.queries.order import Quantile as Quantile
     from dither.queries.order import Quantiles as Quantiles
+    from dither.queries.smallest import ChainSum as ChainSum
+    from dither.queries.smallest import SmallestSum as SmallestSum
     from dither.queries.spread import IQR as IQR
     from dither.queries.spread import Variance as Variance
     from dither.queries.tables import Covariance as Covariance
@@ -93,6 +109,8 @@ _HOMES = {
     "queries.totals": ("Count", "Mean", "Sum", "TrimmedMean"),
     "queries.spread": ("IQR", "Variance"),
     "queries.tables": ("Covariance", "Histogram", "MeanVector"),
+    "queries.graphs": ("Edges", "KCliques", "KStars", "KTriangles", "Triangles"),
+    "graph_functions": ("edges", "kcliques", "kstars", "ktriangles", "triangles"),
     "queries.trees": ("MSTCost", "MinCut"),
     "tree_functions": ("min_cut", "mst_cost"),
     "data.graph": ("Graph",),
@@ -102,6 +120,9 @@ _HOMES = {
     "calibration.smooth": ("Smooth",),
     "calibration.inverse": ("Inverse",),
     "calibration.ladder": ("LadderMechanism",),
+    "calibration.largest_local": ("LargestLocal",),
+    "queries.levels": ("LevelFunction", "Levels", "Margin"),
+    "queries.smallest": ("ChainSum", "SmallestSum"),
     "noise.heavy_tails": ("Cauchy", "PowerLaw", "Student"),
     "noise.laplace": ("Laplace",),
     "noise.gaussian": ("Gaussian",),

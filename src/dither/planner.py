@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dither.calibration.inverse import Inverse
 from dither.calibration.ladder import LadderMechanism
+from dither.calibration.largest_local import LargestLocal
 from dither.calibration.mechanism import Ask, Calibration, Mechanism
 from dither.calibration.smooth import Smooth
 from dither.calibration.worst_case import WorstCase
@@ -17,6 +18,7 @@ from dither.noise.heavy_tails import Cauchy, PowerLaw, Student
 from dither.noise.laplace import Laplace
 from dither.noise.law import Law
 from dither.privacy import Loss
+from dither.queries.levels import Levelled
 from dither.queries.order import RankedValues
 from dither.queries.statistic import Layered, Statistic, VectorStatistic
 from dither.queries.totals import TrimmedTotal
@@ -28,6 +30,7 @@ CALIBRATIONS: dict[str, type[Calibration]] = {
     "smooth": Smooth,
     "inverse": Inverse,
     "ladder": LadderMechanism,
+    "largest_local": LargestLocal,
 }
 NOISES: dict[str, type[Law]] = {
     "power_law": PowerLaw,
@@ -43,6 +46,12 @@ WELL_CONNECTED = 8
 
 def applicable(statistic: Statistic | VectorStatistic) -> list[str]:
     """The calibrations that serve this statistic, the default first."""
+    own = ["largest_local"] if isinstance(statistic, Levelled) else []
+    return _suited(statistic) + own
+
+
+def _suited(statistic: Statistic | VectorStatistic) -> list[str]:
+    """Those that need nothing but a ladder, and chains."""
     if isinstance(statistic, RankedValues):
         return ["inverse", "worst_case"]
     if isinstance(statistic, VectorStatistic):
@@ -55,6 +64,8 @@ def applicable(statistic: Statistic | VectorStatistic) -> list[str]:
         return ["smooth", "worst_case"] if statistic.connectivity >= WELL_CONNECTED else ["worst_case", "smooth"]
     if isinstance(statistic, Layered):
         return ["inverse", "smooth", "ladder", "worst_case"]
+    if statistic.fitted:
+        return ["smooth", "ladder", "worst_case"]
     return ["worst_case", "smooth", "ladder"]
 
 
@@ -103,6 +114,7 @@ def _calibration(calibration: object, statistic: Statistic | VectorStatistic, la
         raise InvalidArgument(
             "calibration", calibration, f"{names} or an object such as dither.Smooth(beta=0.1) is accepted"
         )
-    if chosen.name not in served:
+    brings_levels = isinstance(chosen, LargestLocal) and chosen.levels is not None
+    if chosen.name not in served and not brings_levels:
         raise NotApplicable("calibration", chosen.name, "this query does not offer it", ", ".join(served))
     return chosen

@@ -3,7 +3,7 @@
 import traceback
 
 import igraph
-import networkx
+import networkx as nx
 import numpy as np
 import pytest
 import scipy.sparse
@@ -41,7 +41,7 @@ def test_rows_are_sorted_and_symmetric():
 def test_other_libraries_give_the_same_graph():
     """networkx, igraph and scipy (one triangle of the matrix or both)."""
     upper = scipy.sparse.coo_array((np.ones(4), tuple(zip(*EDGES, strict=True))), shape=(5, 5))
-    known = networkx.Graph(EDGES)
+    known = nx.Graph(EDGES)
     known.add_node(4)
     graphs = [
         Graph.from_networkx(known, strict=True),
@@ -159,7 +159,7 @@ def test_weights_are_checked(wrong):
 def test_weights_from_other_libraries():
     """networkx, igraph and scipy carry weights."""
     weights = [1, 2, 3, 4]
-    known = networkx.Graph()
+    known = nx.Graph()
     known.add_nodes_from(range(5))
     known.add_weighted_edges_from((*edge, w) for edge, w in zip(EDGES, weights, strict=True))
     matrix = scipy.sparse.coo_array((weights, tuple(zip(*EDGES, strict=True))), shape=(5, 5))

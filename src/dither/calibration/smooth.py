@@ -65,7 +65,7 @@ class Smooth(Calibration):
         if ask.confidence is not None:
             bar = Loss(loss.share(BAR_SHARE).epsilon)
             loss = Loss(loss.share(1 - BAR_SHARE).epsilon, loss.delta)
-        beta = None if self.beta is None else exact(self.beta, "beta")
+        beta = self._smoothness(ask.statistic, law, loss)
         point = point_of(law, loss, beta, self.constants)
         if bar is not None and beta is None and self.constants == "exact":
             point = point_of(law, loss, point.beta * BAR_BETA, self.constants)
@@ -76,6 +76,14 @@ class Smooth(Calibration):
             )  # fmt: skip
         spent = Loss(ask.loss.epsilon, 0.0 if law.pure else ask.loss.delta)
         return SmoothNoise(ask.statistic, spent, point, self.algorithm, bar, ask.confidence)
+
+    def _smoothness(self, statistic: Statistic, law: Law, loss: Loss) -> Fraction | None:
+        """The public rule for beta: as asked, as the statistic suggests to pure laws, or (None) as suits the law."""
+        if self.beta is not None:
+            return exact(self.beta, "beta")
+        if statistic.smoothness is None or not law.pure or self.constants == "paper":
+            return None
+        return statistic.smoothness * loss.exact_epsilon
 
 
 @dataclass(frozen=True)

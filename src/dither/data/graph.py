@@ -17,6 +17,7 @@ from dither.data.files import read_file_column
 from dither.data.grid import Grid
 from dither.errors import InvalidArgument, InvalidData
 from dither.kernels.adjacency import Ends, Starts, compressed, edge_list
+from dither.kernels.graph import Frontier, Ranked, Short, common_frontier, edge_supports
 from dither.privacy import Neighbours
 
 MOST_VERTICES = (1 << 31) - 1
@@ -190,6 +191,21 @@ class Graph:
     def edges(self) -> NDArray[np.int32]:
         """Every edge once, u < v, in rising order; private unless weights are given."""
         return edge_list(self._starts, self._ends)
+
+    @functools.cached_property
+    def ranked(self) -> Ranked:
+        """The rows with vertices renamed by falling degree; private unless weights are given."""
+        return Ranked.of(self._starts, self._ends)
+
+    @functools.cached_property
+    def supports(self) -> Short:
+        """In how many triangles each entry of ``ranked.ends`` lies; private unless weights are given."""
+        return edge_supports(self.ranked)
+
+    @functools.cached_property
+    def frontier(self) -> Frontier:
+        """The common neighbourhoods that matter; private unless weights are given."""
+        return common_frontier(self._starts, self._ends)
 
     @property
     def size(self) -> int:

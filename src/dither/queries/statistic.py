@@ -5,7 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from fractions import Fraction
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from dither.data.grid import Grid
 from dither.ladder import Ladder
@@ -22,6 +23,13 @@ class Statistic(ABC):
     """Where released answers live: public."""
     cap: int
     """The global sensitivity, in grid steps: public."""
+    fitted: ClassVar[bool] = False
+    """Whether noise fitted to the data at hand is the public choice where there is nothing better."""
+    smoothness: ClassVar[Fraction | None] = None
+    """The public rule for beta, as a share of epsilon, where the ladder starts far above its growth.
+
+    None: the beta that suits a linearly growing ladder.  Laws that need delta keep their own (docs/decisions.md).
+    """
 
     @property
     def records_on(self) -> Grid:

@@ -1,0 +1,418 @@
+"""Triangles and common neighbourhoods of large sparse graphs; compiled, on all cores, never the square of a matrix.
+
+Graphs are compressed rows (``kernels.adjacency``).  Nothing here knows about privacy.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise
+from queue import SimpleQueue
+from typing import Any, TypeAlias
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from dither.kernels.adjacency import Ends, Starts
+from dither.kernels.progress import report
+
+Whole: TypeAlias = NDArray[np.int64]
+Short: TypeAlias = NDArray[np.int32]
+
+ALONE = 64
+"""So many rows are searched by one core before the others join: the first rows prune all the rest."""
+
+
+def workers() -> int:
+    """The number of cores that this process may use."""
+    return max(1, min(len(os.sched_getaffinity(0)), 8)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def by_falling_degree(starts: Starts) -> Short:
+    """The vertices, largest degree first; equal ones in rising order."""
+    return np.argsort(-np.diff(starts), kind="stable").astype(np.int32)
+
+
+# --- common neighbourhoods ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Frontier:
+    """The pairs of vertices that no other pair beats in both numbers.
+
+    ``common``: how many neighbours the pair shares (a); ``half``: how many vertices are joined to exactly one of the
+    two (b).  Rising in ``common``, falling in ``half``.
+    """
+
+    common: Whole
+    half: Whole
+
+    @property
+    def most_common(self) -> int:
+        """The largest common neighbourhood of any two vertices."""
+        return int(self.common[-1])
+
+
+def common_frontier(starts: Starts, ends: Ends) -> Frontier:
+    """The exact Pareto frontier of (a_ij, b_ij) over all pairs of vertices, adjacent or not.  Needs two vertices.
+
+    Rows are visited by falling degree.  ``a_ij <= min(d_i, d_j)`` and ``b_ij <= d_i + d_j - 2 a_ij``, so what is known
+    of the frontier soon rules out all partners below some degree, and then all rows (docs/proofs/graphs.md).
+    """
+    n = len(starts) - 1
+    order = by_falling_degree(starts)
+    rank = np.empty(n, dtype=np.int32)
+    rank[order] = np.arange(n, dtype=np.int32)
+    best = np.full(int(starts[order[0] + 1] - starts[order[0]]) + 2, -1, dtype=np.int64)
+    costs = np.concatenate([[0], np.cumsum(np.diff(starts)[order])])
+    partners, first, size = n, 0, ALONE
+    with ThreadPoolExecutor(workers()) as pool:
+        while first < min(partners, n) - 1:
+            parts = _cut(first, min(first + size, n), 1 if first == 0 else workers())
+            known = [best] + [best.copy() for _ in parts[1:]]
+            reached = pool.map(
+                lambda part, mine, partners=partners: _search_rows(
+                    starts, ends, order, rank, costs, part[0], part[1], partners, mine
+                ),
+                parts,
+                known,
+            )
+            partners = max(reached)
+            for other in known[1:]:
+                np.maximum(best, other, out=best)
+            first, size = parts[-1][1], min(2 * size, 1 << 15)
+            report(min(1.0, first / partners))
+    steps = np.flatnonzero(best[:-1] > best[1:])
+    return Frontier(steps.astype(np.int64), best[steps])
+
+
+def _cut(first: int, last: int, parts: int) -> list[tuple[int, int]]:
+    edges = [int(edge) for edge in np.linspace(first, last, parts + 1)]
+    return [(a, b) for a, b in pairwise(edges) if b > a]
+
+
+@njit(cache=True, nogil=True)
+def _search_rows(
+    starts: Starts,
+    ends: Ends,
+    order: Short,
+    rank: Short,
+    costs: Whole,
+    first: int,
+    last: int,
+    partners: int,
+    best: Whole,
+) -> int:
+    """Search the pairs (i, j), i from first to last - 1, j after i, in the order of falling degrees.
+
+    ``best[a]`` is the largest b found with at least a common neighbours, -1 if there is none; updated.  Returns how
+    many vertices (in order) are still worth having as partners.
+    """
+    n = len(order)
+    count = np.zeros(n, dtype=np.int32)
+    stamp = np.zeros(n, dtype=np.int32)
+    touched = np.empty(n, dtype=np.int32)
+    ruled = np.full(len(best), -1, dtype=np.int64)
+    stale = True
+    for i in range(first, last):
+        if stale:
+            _rule_out(best, ruled)
+        u = order[i]
+        degree = starts[u + 1] - starts[u]
+        while partners > i + 1:
+            least = costs[partners] - costs[partners - 1]
+            if degree + least > ruled[least]:
+                break
+            partners -= 1
+        if partners <= i + 1:
+            break
+        walk = 0
+        for at in range(starts[u], starts[u + 1]):
+            w = ends[at]
+            stamp[w] = i + 1
+            walk += starts[w + 1] - starts[w]
+        # Either walk to all vertices two steps away, or look at the rows of all partners.
+        if 2 * walk <= costs[partners] - costs[i + 1]:
+            stale = _walk_row(starts, ends, order, rank, i, partners, stamp, count, touched, best)
+        else:
+            stale = _scan_row(starts, ends, order, i, partners, stamp, best)
+    return partners
+
+
+@njit(cache=True, nogil=True)
+def _walk_row(
+    starts: Starts,
+    ends: Ends,
+    order: Short,
+    rank: Short,
+    i: int,
+    partners: int,
+    stamp: Short,
+    count: Short,
+    touched: Short,
+    best: Whole,
+) -> bool:
+    """All pairs of row i with something in common by paths of two steps, the others by falling degree."""
+    u = order[i]
+    degree = starts[u + 1] - starts[u]
+    free, news = 0, False
+    for at in range(starts[u], starts[u + 1]):
+        w = ends[at]
+        for to in range(starts[w], starts[w + 1]):
+            v = ends[to]
+            if count[v] == 0:
+                touched[free] = v
+                free += 1
+            count[v] += 1
+    for j in range(i + 1, partners):
+        v = order[j]
+        both = degree + starts[v + 1] - starts[v]
+        if both <= best[0]:
+            break
+        if count[v] == 0:
+            news |= _seen(best, 0, both - (2 if stamp[v] == i + 1 else 0))
+    for slot in range(free):
+        v = touched[slot]
+        common = count[v]
+        count[v] = 0
+        half = degree + starts[v + 1] - starts[v] - 2 * common
+        if best[common] < half and i < rank[v]:
+            news |= _seen(best, common, half - (2 if stamp[v] == i + 1 else 0))
+    return news
+
+
+@njit(cache=True, nogil=True)
+def _scan_row(starts: Starts, ends: Ends, order: Short, i: int, partners: int, stamp: Short, best: Whole) -> bool:
+    """All pairs of row i with its partners, by looking for stamped vertices in their rows."""
+    u = order[i]
+    degree = starts[u + 1] - starts[u]
+    news = False
+    for j in range(i + 1, partners):
+        v = order[j]
+        common = 0
+        for at in range(starts[v], starts[v + 1]):
+            common += stamp[ends[at]] == i + 1
+        half = degree + starts[v + 1] - starts[v] - 2 * common
+        news |= _seen(best, common, half - (2 if stamp[v] == i + 1 else 0))
+    return news
+
+
+@njit(cache=True, nogil=True)
+def _seen(best: Whole, common: int, half: int) -> bool:
+    """Enter a pair; True if it was not dominated."""
+    if best[common] >= half:
+        return False
+    while common >= 0 and best[common] < half:
+        best[common] = half
+        common -= 1
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _rule_out(best: Whole, ruled: Whole) -> None:
+    """``ruled[d]``: a pair whose smaller degree is d is dominated, whatever it shares, if its degrees sum up to this.
+
+    Such a pair has a <= d common neighbours and b <= sum - 2 a: dominated for every a if sum <= best[a] + 2 a for all.
+    """
+    least = best[0]
+    for common in range(len(best)):
+        least = min(least, best[common] + 2 * common) if best[common] >= 0 else -1
+        ruled[common] = least
+
+
+# --- triangles ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """The same graph with vertices renamed by falling degree.
+
+    ``split[v]`` ends the part of row v that names vertices before v: those are few for every vertex, at most the square
+    root of twice the number of edges.
+    """
+
+    starts: Starts
+    ends: Ends
+    split: Whole
+
+    @classmethod
+    def of(cls, starts: Starts, ends: Ends) -> Ranked:
+        """Renamed rows, sorted; linear in the number of edges."""
+        return cls(*_renamed(starts, ends, by_falling_degree(starts)))
+
+    @property
+    def vertices(self) -> int:
+        """The number of vertices."""
+        return len(self.starts) - 1
+
+
+@njit(cache=True, nogil=True)
+def _renamed(starts: Starts, ends: Ends, order: Short) -> tuple[Starts, Ends, Whole]:
+    n = len(order)
+    rank = np.empty(n, dtype=np.int32)
+    fresh = np.zeros(n + 1, dtype=np.int64)
+    for i in range(n):
+        rank[order[i]] = i
+        fresh[i + 1] = fresh[i] + starts[order[i] + 1] - starts[order[i]]
+    place = fresh[:n].copy()
+    split = fresh[:n].copy()
+    named = np.empty(len(ends), dtype=np.int32)
+    for i in range(n):
+        split[i] = place[i]
+        u = order[i]
+        for at in range(starts[u], starts[u + 1]):
+            j = rank[ends[at]]
+            named[place[j]] = i
+            place[j] += 1
+    return fresh, named, split
+
+
+def triangle_count(graph: Ranked) -> int:
+    """The number of triangles."""
+    found = 0
+    for counted in in_parallel(graph, _count_triangles):
+        found += int(counted)
+    return found
+
+
+def edge_supports(graph: Ranked) -> Short:
+    """For every entry of ``graph.ends``, in how many triangles its edge lies."""
+    partial = [np.zeros(len(graph.ends), dtype=np.int32) for _ in range(workers())]
+    for _ in in_parallel(graph, _count_supports, partial):
+        pass
+    total = partial[0]
+    for other in partial[1:]:
+        total += other
+    _mirror(graph.starts, graph.ends, graph.split, total)
+    return total
+
+
+def in_parallel(graph: Ranked, kernel: Callable[..., Any], buffers: list[Any] | None = None) -> Iterator[Any]:
+    """Run ``kernel(starts, ends, split, first, last[, buffer])`` over blocks of vertices of about equal size."""
+    n = graph.vertices
+    blocks = max(8 * workers(), 1)
+    shares = np.linspace(0, graph.starts[-1], blocks + 1)
+    cuts = np.unique(np.concatenate([[0], np.searchsorted(graph.starts, shares), [n]]).clip(0, n))
+    spans = [(int(a), int(b)) for a, b in pairwise(cuts)]
+    free: SimpleQueue[tuple[Any, ...]] = SimpleQueue()
+    for lane in range(workers()):
+        free.put(() if buffers is None else (buffers[lane],))
+
+    def run(span: tuple[int, int]) -> Any:
+        own = free.get()
+        try:
+            return kernel(graph.starts, graph.ends, graph.split, *span, *own)
+        finally:
+            free.put(own)
+
+    with ThreadPoolExecutor(workers()) as pool:
+        for done, found in enumerate(pool.map(run, spans)):
+            report((done + 1) / len(spans))
+            yield found
+
+
+@njit(cache=True, nogil=True)
+def _count_triangles(starts: Starts, ends: Ends, split: Whole, first: int, last: int) -> int:
+    """Triangles whose last vertex is in the block: u > v > w."""
+    stamp = np.full(len(starts), -1, dtype=np.int32)
+    found = 0
+    for u in range(first, last):
+        for at in range(starts[u], split[u]):
+            stamp[ends[at]] = u
+        for at in range(starts[u], split[u]):
+            v = ends[at]
+            for to in range(starts[v], split[v]):
+                found += stamp[ends[to]] == u
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _count_supports(starts: Starts, ends: Ends, split: Whole, first: int, last: int, supports: Short) -> int:
+    """The same triangles, entered at the earlier end of each of their edges."""
+    place = np.full(len(starts), -1, dtype=np.int64)
+    for u in range(first, last):
+        for at in range(starts[u], split[u]):
+            place[ends[at]] = at
+        for at in range(starts[u], split[u]):
+            v = ends[at]
+            for to in range(starts[v], split[v]):
+                third = place[ends[to]]
+                if third >= 0:
+                    supports[at] += 1
+                    supports[to] += 1
+                    supports[third] += 1
+        for at in range(starts[u], split[u]):
+            place[ends[at]] = -1
+    return 0
+
+
+@njit(cache=True, nogil=True)
+def _mirror(starts: Starts, ends: Ends, split: Whole, supports: Short) -> None:
+    """Copy what is known at (u, v), v < u, to (v, u); rows are sorted, so the second parts fill up in order."""
+    place = split.copy()
+    for u in range(len(starts) - 1):
+        for at in range(starts[u], split[u]):
+            v = ends[at]
+            supports[place[v]] = supports[at]
+            place[v] += 1
+
+
+# --- degrees --------------------------------------------------------------------------------------------
+
+
+def degree_pairs(starts: Starts, ends: Ends) -> list[tuple[int, int]]:
+    """The pairs of degrees (larger first, without an edge between the two) that no other pair of vertices beats.
+
+    An edge lowers both by one, so every adjacent pair is beaten by the two vertices of largest degree; a pair that is
+    not must have one vertex of the largest degree, or two of the second largest.
+    """
+    degrees, order = np.diff(starts), by_falling_degree(starts)
+    first, second = int(degrees[order[0]]), int(degrees[order[1]])
+
+    def strangers(vertices: Short, candidates: Short) -> int:
+        """The place of the first candidate that some vertex is not joined to; their number if there is none."""
+        nearest = len(candidates)
+        for u in vertices:
+            unknown = ~np.isin(candidates[:nearest], ends[starts[u] : starts[u + 1]]) & (candidates[:nearest] != u)
+            nearest = int(unknown.argmax()) if unknown.any() else nearest
+        return nearest
+
+    # Among more vertices of degree d than d + 1 two are strangers: the loops below stay linear in the edges.
+    largest = order[: np.searchsorted(-degrees[order], -first, side="right")][: first + 2]
+    near = order[: first + 2]
+    stranger = strangers(largest, near)
+    found = [(max(first - 1, 0), max(second - 1, 0))]
+    if stranger < len(near):
+        found.append((first, int(degrees[near[stranger]])))
+    if second < first:
+        next_largest = order[1 : np.searchsorted(-degrees[order], -second, side="right")][: second + 2]
+        if strangers(next_largest, next_largest) < len(next_largest):
+            found.append((second, second))
+    return found
+
+
+@njit(cache=True, nogil=True)
+def bounded_degree(starts: Starts, ends: Ends, most: int) -> tuple[Starts, Ends]:
+    """The graph of those edges that are among the first ``most`` at both of their vertices.
+
+    First in the order of pairs (u, v), u < v; at each vertex that is the rising order of its neighbours.
+    """
+    n = len(starts) - 1
+    passed = np.zeros(n, dtype=np.int64)
+    fresh = np.zeros(n + 1, dtype=np.int64)
+    kept = np.empty(len(ends), dtype=np.int32)
+    free = 0
+    for u in range(n):
+        for at in range(starts[u], starts[u + 1]):
+            v = ends[at]
+            # Rows are visited in rising order: so many neighbours of v come before u.
+            if at - starts[u] < most and passed[v] < most:
+                kept[free] = v
+                free += 1
+            passed[v] += 1
+        fresh[u + 1] = free
+    return fresh, kept[:free].copy()
