@@ -33,6 +33,28 @@ class InvalidArgument(DitherError, ValueError):
         return type(self), (self.argument, self.given, self.accepted)
 
 
+class InvalidText(InvalidArgument):
+    """A text (SQL, a filter, a schema file) that cannot be used; points at the place."""
+
+    code = "invalid-text"
+
+    def __init__(self, argument: str, text: str, reason: str, start: int = 0, end: int | None = None) -> None:
+        last = max(start + 1, len(text) if end is None else end)
+        line_start = text.rfind("\n", 0, start) + 1
+        line = text[line_start:].split("\n", 1)[0]
+        column = start - line_start
+        marks = " " * column + "^" * max(1, min(last, line_start + len(line)) - start)
+        place = f"line {text.count(chr(10), 0, start) + 1}, column {column + 1}"
+        super().__init__(argument, text, reason)
+        self.args = (
+            f"{argument}, {place}: {reason}\n  {line}\n  {marks}\nnothing was read, nothing was charged",
+        )
+        self.reason, self.start, self.end = reason, start, last
+
+    def __reduce__(self) -> tuple[type[InvalidText], tuple[str, object, str, int, int]]:  # type: ignore[override]
+        return type(self), (self.argument, self.given, self.reason, self.start, self.end)
+
+
 class NotApplicable(DitherError, ValueError):
     """A calibration, noise or option that does not apply to this query; names what does."""
 
@@ -60,10 +82,18 @@ class InvalidData(DitherError, ValueError):
     status = 422
 
 
+class SourceFailed(DitherError):
+    """A source that could not be read, or that changed while it was being read.  Never quotes a record."""
+
+    code = "source-failed"
+    status = 503
+
+
 class NotProved(DitherError, ArithmeticError):
     """A privacy condition that could not be proved; the mechanism refuses to be built."""
 
     code = "not-proved"
+    status = 422
 
 
 class BudgetExceeded(DitherError):

@@ -21,6 +21,8 @@ class Neighbours(enum.Enum):
     """One record more or less."""
     ADD_REMOVE_CHANGE = "add-remove-change"
     """One record added, removed or replaced: what a change of one person looks like behind a filter."""
+    PERSON = "person"
+    """All rows of one person added, removed or replaced, up to a declared number of them."""
     EDGE = "edge"
     """Graphs on the same vertices that differ in one edge."""
     WEIGHT = "weight"

@@ -80,7 +80,7 @@ class ShellDraw(Mechanism):
         grid_ends = statistic.answers.ends
         if not statistic.one_sided:
             return cls(statistic, loss, epsilon / 2, ends, Measure.even(grid_ends))
-        leaning = Measure.leaning(grid_ends, epsilon, down=statistic.rank > 1)
+        leaning = Measure.leaning(grid_ends, epsilon, down=statistic.leans_down)
         return cls(statistic, loss, epsilon, ends, leaning)
 
     def shells(self, data: Any) -> Shells:

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from dither.data.grid import Grid
 from dither.errors import InvalidArgument, InvalidData
+from dither.kernels.sums import exact_dot, exact_sum
+from dither.privacy import Neighbours
 from dither.reals import exact
 
 
@@ -21,12 +23,19 @@ class Shape:
     """What is public about an array: its length and its type."""
 
     records: int
+    """The number of records, or the most there can be if ``private``."""
     whole: bool
     nullable: bool
     """True if the type allows missing values, whether or not there are any."""
     columns: int = 1
     names: tuple[str, ...] = ()
     """The names of the columns of a table that has them."""
+    private: bool = False
+    """True if the number of records is private: behind a filter, in a group, where people own several rows."""
+    neighbours: Neighbours = Neighbours.CHANGE_ONE
+    """What one step between neighbours does to these records."""
+    rows_per_person: int = 1
+    """How many such steps one person can make."""
 
 
 class Column:
@@ -61,6 +70,20 @@ class Column:
         if not before and not after:
             return inside
         return np.concatenate([np.full(before, low), inside, np.full(after, high)]).astype(np.int64)
+
+    def total(self, first: int | None = None, last: int | None = None) -> int:
+        """The exact sum of all records, or of those at ranks first..last."""
+        return exact_sum(self._values if first is None or last is None else self.ranks(first, last))
+
+    def moments(self) -> tuple[int, int]:
+        """The exact sums of the records, and of their squares, above the lower end of the grid."""
+        shifted = self._values - self.grid.ends[0]
+        return exact_sum(shifted), exact_dot(shifted, shifted)
+
+    def bin_counts(self, bins: int) -> list[int]:
+        """How many records are 0, 1, ..., bins - 1."""
+        counts: list[int] = np.bincount(self._values, minlength=bins).tolist()
+        return counts
 
     def _sorted(self) -> NDArray[np.int64]:
         if self._ordered is None:

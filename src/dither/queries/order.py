@@ -18,7 +18,7 @@ from dither.kernels.elementary import exp
 from dither.kernels.order import decay, heaviest_pair
 from dither.ladder import DEEPEST, Ladder, Rungs, least_bound, reaches, rounded_up, usable_rate
 from dither.privacy import Neighbours, fraction_of_unit
-from dither.queries.query import ColumnQuery
+from dither.queries.query import ColumnQuery, not_proved
 from dither.queries.statistic import Algorithm, Chain, Layered, Statistic, VectorStatistic
 
 
@@ -45,6 +45,16 @@ class RankedValue(Statistic, Layered):
     def one_sided(self) -> bool:  # type: ignore[override]
         # Costs are max(1, #{x < z}) at rank 1 and max(1, #{x > z}) at rank n: counts of one tail alone.
         return self.rank in (1, self.records)
+
+    @property
+    def leans_down(self) -> bool:
+        """Extremes only: whether the answer is the largest record."""
+        return self.rank > 1
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """Where in the sorted data its ranks lie: public."""
+        return (self.rank / self.records,)
 
     def value(self, data: Column) -> int:
         return int(data.ranks(self.rank, self.rank)[0])
@@ -180,7 +190,9 @@ class OrderStatistic(ColumnQuery):
             raise InvalidArgument("rank", self.rank, f"a whole number from 1 to {records} is accepted")
         return self.rank
 
-    def resolve(self, shape: Shape) -> RankedValue:
+    def resolve(self, shape: Shape) -> Statistic:
+        if shape.private:
+            raise not_proved(self.kind)
         return RankedValue(self.rank_among(shape.records), shape.records, self.grid(whole=shape.whole))
 
 
@@ -194,6 +206,13 @@ class _ByShare(OrderStatistic):
 
     def rank_among(self, records: int) -> int:
         return rank_of(self.share, records)
+
+    def resolve(self, shape: Shape) -> Statistic:
+        if shape.private:
+            from dither.queries.filtered import SharedRank  # noqa: PLC0415  (built on this module)
+
+            return SharedRank(self.share, shape.records, self.grid(whole=shape.whole), shape.neighbours)
+        return super().resolve(shape)
 
 
 @dataclass(frozen=True)
@@ -237,6 +256,8 @@ class Quantiles(ColumnQuery):
         return shares
 
     def resolve(self, shape: Shape) -> RankedValues:
+        if shape.private:
+            raise not_proved(self.kind)
         labels = tuple(f"{float(share):.4g}" for share in self.shares())
         return RankedValues(self.shares(), shape.records, self.grid(whole=shape.whole), labels)
 

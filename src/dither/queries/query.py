@@ -9,7 +9,16 @@ from typing import Any, ClassVar
 
 from dither.data.column import Column, Shape, missing_steps, read_column, shape_of
 from dither.data.grid import Grid
+from dither.errors import NotProved
 from dither.queries.statistic import Statistic, VectorStatistic
+
+
+def not_proved(kind: str) -> NotProved:
+    """The refusal of a statistic whose sensitivity is not proved where the number of records is private."""
+    return NotProved(
+        f"{kind}: not proved where the number of records is private (a filter, groups, a unit column, missing values "
+        'that are dropped, or rows = "private"); nothing was read, nothing was charged'
+    )
 
 
 class Query(ABC):

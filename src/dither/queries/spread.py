@@ -12,11 +12,11 @@ import numpy as np
 from dither.data.column import Column, Shape
 from dither.data.grid import Grid
 from dither.errors import InvalidArgument
-from dither.kernels.sums import exact_dot, exact_sum
 from dither.ladder import Ladder, Rungs
 from dither.privacy import Neighbours, fraction_of_unit
+from dither.queries.filtered import SharedRank, SharedRankDifference
 from dither.queries.order import RankedValue, rank_of
-from dither.queries.query import ColumnQuery
+from dither.queries.query import ColumnQuery, not_proved
 from dither.queries.statistic import Algorithm, Chain, Layered, Statistic
 
 
@@ -42,6 +42,11 @@ class RankDifference(Statistic, Layered):
     @property
     def cap(self) -> int:  # type: ignore[override]
         return self.answers.ends[1]
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """Where in the sorted data its ranks lie: public."""
+        return (*self.lower.shares, *self.upper.shares)
 
     def value(self, data: Column) -> int:
         return self.upper.value(data) - self.lower.value(data)
@@ -92,9 +97,13 @@ class IQR(ColumnQuery):
         ends = (float(fraction_of_unit(name, getattr(self, name), closed=True)) for name in ("low", "high"))
         return f"{super().label} ({' to '.join(f'{end:g}' for end in ends)})"
 
-    def resolve(self, shape: Shape) -> RankDifference:
+    def resolve(self, shape: Shape) -> Statistic:
         grid = self.grid(whole=shape.whole)
         low, high = grid.ends
+        if shape.private:
+            ends = (fraction_of_unit(name, getattr(self, name), closed=True) for name in ("low", "high"))
+            below, above = (SharedRank(share, shape.records, grid, shape.neighbours) for share in ends)
+            return SharedRankDifference(below, above, Grid(grid.step, 0, high - low), shape.neighbours)
         shares = (fraction_of_unit(name, getattr(self, name), closed=True) for name in ("low", "high"))
         lower, upper = (RankedValue(rank_of(share, shape.records), shape.records, grid) for share in shares)
         if lower.rank == upper.rank:
@@ -128,8 +137,8 @@ class SquaredSpread(Statistic):
         return max(self.records - 1, 1) * (high - low) ** 2
 
     def value(self, data: Column) -> int:
-        shifted = data.values - self.column.ends[0]
-        return self.records * exact_dot(shifted, shifted) - exact_sum(shifted) ** 2
+        total, squares = data.moments()
+        return self.records * squares - total**2
 
     def ladder(self, data: Column, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
         return Ladder(lambda start, stop: np.full(stop - start, self.cap, dtype=object), self.cap, top=0)
@@ -148,6 +157,8 @@ class Variance(ColumnQuery):
             raise InvalidArgument("ddof", self.ddof, "0 or 1 is accepted")
 
     def resolve(self, shape: Shape) -> SquaredSpread:
+        if shape.private:
+            raise not_proved(self.kind)
         n, grid = shape.records, self.grid(whole=shape.whole)
         if n <= self.ddof:
             raise InvalidArgument("ddof", self.ddof, f"fewer than the {n} records are accepted")

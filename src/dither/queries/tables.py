@@ -17,7 +17,7 @@ from dither.data.grid import Grid
 from dither.errors import InvalidArgument
 from dither.kernels.sums import exact_dot, exact_sum
 from dither.privacy import Neighbours
-from dither.queries.query import Query
+from dither.queries.query import Query, not_proved
 from dither.queries.statistic import VectorStatistic
 from dither.reals import exact
 
@@ -26,12 +26,23 @@ _COUNTS = Grid(Fraction(1), None, None)
 
 @dataclass(frozen=True)
 class BinCounts(VectorStatistic):
-    """How many records fall into each bin.  One change moves one record: l1 sensitivity 2, l2 sqrt(2)."""
+    """How many records fall into each bin.
+
+    A replaced record leaves one bin and enters another: l1 sensitivity 2, l2 sqrt(2); one that comes or goes touches
+    one bin.  ``rows`` records of one person may all leave the same bin and enter the same other one.
+    """
 
     labels: tuple[str, ...]
-    neighbours = Neighbours.CHANGE_ONE
-    l1 = 2
-    l2_squared = 2
+    neighbours: Neighbours = Neighbours.CHANGE_ONE
+    rows: int = 1
+
+    @property
+    def l1(self) -> int:  # type: ignore[override]
+        return self.rows * (1 if self.neighbours is Neighbours.ADD_REMOVE else 2)
+
+    @property
+    def l2_squared(self) -> int:  # type: ignore[override]
+        return self.rows * self.l1
 
     @property
     def answers(self) -> tuple[Grid, ...]:  # type: ignore[override]
@@ -42,8 +53,7 @@ class BinCounts(VectorStatistic):
         return (1,) * len(self.labels)
 
     def values(self, data: Column) -> Sequence[int]:
-        counts: list[int] = np.bincount(data.values, minlength=len(self.labels)).tolist()
-        return counts
+        return data.bin_counts(len(self.labels))
 
 
 @dataclass(frozen=True)
@@ -82,6 +92,11 @@ class Histogram(Query):
             raise InvalidArgument(name, listed, f"at least {least} of them are accepted")
         return listed
 
+    @property
+    def cuts(self) -> tuple[float, ...]:
+        """The edges of the bins of numbers."""
+        return tuple(self._edges)
+
     @functools.cached_property
     def _edges(self) -> list[float]:
         listed = self._listed("edges", 2)
@@ -107,8 +122,8 @@ class Histogram(Query):
             raise InvalidArgument("data", type(data), "a list or array of at least one record is accepted")
         return Shape(len(data), whole=True, nullable=False)
 
-    def resolve(self, shape: Shape) -> BinCounts:  # noqa: ARG002
-        return BinCounts(self.bin_labels)
+    def resolve(self, shape: Shape) -> BinCounts:
+        return BinCounts(self.bin_labels, shape.neighbours, shape.rows_per_person)
 
     def read(self, data: object, shape: Shape) -> Column:  # noqa: ARG002
         if self.categories is not None:
@@ -263,6 +278,8 @@ class MeanVector(_Matrix):
     kind: ClassVar[str] = "mean"
 
     def resolve(self, shape: Shape) -> Totals:
+        if shape.private:
+            raise not_proved(self.kind)
         grids, n = self.grids(shape), shape.records
         answers = tuple(Grid(grid.step / n, grid.ends[0] * n, grid.ends[1] * n) for grid in grids)
         return Totals(grids, answers, tuple(self._labels(shape)))
@@ -275,6 +292,8 @@ class Covariance(_Matrix):
     kind: ClassVar[str] = "covariance"
 
     def resolve(self, shape: Shape) -> CrossProducts:
+        if shape.private:
+            raise not_proved(self.kind)
         grids, n = self.grids(shape), shape.records
         answers, labels, names = [], [], self._labels(shape)
         for j, one in enumerate(grids):

@@ -14,10 +14,10 @@ import numpy as np
 from dither.data.column import Column, Shape
 from dither.data.grid import Grid
 from dither.errors import InvalidArgument
-from dither.kernels.sums import exact_sum
 from dither.ladder import Ladder, Rungs
 from dither.privacy import Neighbours
-from dither.queries.query import ColumnQuery
+from dither.queries.filtered import FilteredMean, FilteredTotal
+from dither.queries.query import ColumnQuery, not_proved
 from dither.queries.statistic import Algorithm, Chain, Layered, Statistic
 from dither.reals import exact
 
@@ -49,7 +49,7 @@ class TrimmedTotal(Statistic, Layered):
 
     def value(self, data: Column) -> int:
         m = self.trimmed
-        return exact_sum(data.values if m == 0 else data.ranks(m + 1, self.records - m))
+        return data.total() if m == 0 else data.total(m + 1, self.records - m)
 
     def ladder(self, data: Column, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
         n, m = self.records, self.trimmed
@@ -87,8 +87,14 @@ class _Total(ColumnQuery):
     def _divisor(self, kept: int) -> int:  # noqa: ARG002
         return 1
 
-    def resolve(self, shape: Shape) -> TrimmedTotal:
+    def _selected(self, shape: Shape, grid: Grid) -> Statistic:
+        """The statistic where the number of records is private."""
+        return FilteredTotal(shape.records, grid, shape.neighbours)
+
+    def resolve(self, shape: Shape) -> Statistic:
         grid = self.grid(whole=shape.whole)
+        if shape.private:
+            return self._selected(shape, grid)
         low, high = grid.ends
         trimmed = self._trimmed(shape.records)
         kept = shape.records - 2 * trimmed
@@ -121,6 +127,9 @@ class Mean(_Total):
     def _divisor(self, kept: int) -> int:
         return kept
 
+    def _selected(self, shape: Shape, grid: Grid) -> Statistic:
+        return FilteredMean(grid, shape.neighbours)
+
 
 @dataclass(frozen=True)
 class TrimmedMean(_Total):
@@ -140,6 +149,9 @@ class TrimmedMean(_Total):
 
     def _trimmed(self, records: int) -> int:
         return math.floor(exact(self.trim) * records)
+
+    def _selected(self, shape: Shape, grid: Grid) -> Statistic:  # noqa: ARG002
+        raise not_proved(self.kind)
 
     def _divisor(self, kept: int) -> int:
         return kept

@@ -1,0 +1,1 @@
+"""Engines: where tables live.  Each runs the same few queries and lets only windows and totals out."""

@@ -1,0 +1,164 @@
+"""What every engine offers, and how the columns of a source become numbers, days and texts inside it.
+
+Queries are built once as syntax trees and written in each engine's dialect; identifiers are always quoted and literals
+escaped by the writer.  No record may make an engine raise an error: whatever could overflow is clamped first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlglot import exp
+
+from dither.data.predicates import literal
+from dither.errors import InvalidArgument, SourceFailed
+
+KINDS = ("whole", "real", "decimal", "text", "boolean", "date", "other")
+"""What a source says about a column: all that matters of its type."""
+
+_TRUE = ("true", "t", "yes", "1")
+_FALSE = ("false", "f", "no", "0")
+
+
+class Engine(ABC):
+    """A table that stays where it is."""
+
+    dialect: ClassVar[str]
+    casts_text: ClassVar[bool]
+    """Whether texts that are no numbers can be read as missing instead of raising an error."""
+
+    @abstractmethod
+    def kinds(self) -> dict[str, str]:
+        """The kind of every column, from the source's public description."""
+
+    @abstractmethod
+    def table(self, fraction: float | None = None) -> exp.Expression:
+        """What stands behind FROM: all rows, or each with the given probability."""
+
+    @abstractmethod
+    def estimated_rows(self) -> int:
+        """About how many rows there are, cheaply; only decides how to read."""
+
+    @abstractmethod
+    def rows(self, query: exp.Select) -> list[tuple[Any, ...]]:
+        """The result of a query with few rows, as Python numbers."""
+
+    @abstractmethod
+    def arrays(self, query: exp.Select) -> list[NDArray[np.int64]]:
+        """The columns of a result of whole numbers without NULL."""
+
+    @abstractmethod
+    def half_even(self, number: exp.Expression) -> exp.Expression:
+        """A double rounded to the nearest whole number, ties to even."""
+
+    @abstractmethod
+    def day_number(self, day: exp.Expression) -> exp.Expression:
+        """The days from 1970-01-01 to a DATE."""
+
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """Which source this is, in public terms."""
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Within it all queries see the same rows, or reading fails."""
+        yield
+
+    def close(self) -> None:  # noqa: B027  (most engines have nothing to close)
+        """Let go of connections."""
+
+    def sql(self, query: exp.Expression) -> str:
+        """A query in the engine's own words."""
+        return query.sql(dialect=self.dialect)
+
+    # --- columns as numbers, days and texts -----------------------------------------------------------
+
+    def number(self, name: str, kind: str) -> exp.Expression:
+        """A column as a double; NULL if missing or NaN."""
+        raw = column(name)
+        if kind == "text":
+            self._needs_casts(name)
+            raw = exp.TryCast(this=exp.Trim(this=raw), to=exp.DataType.build("double"))
+        elif kind == "decimal":
+            raw = self.from_decimal(raw)
+        elif kind == "boolean":
+            raw = exp.cast(exp.cast(raw, "int"), "double")
+        else:
+            raw = exp.cast(raw, "double")
+        if kind in ("whole", "boolean", "decimal"):
+            return raw
+        # NaN is above infinity in all three engines, and unequal to itself in none of them.
+        return exp.case().when(exp.LTE(this=raw.copy(), expression=double_literal(np.inf)), raw).else_(exp.Null())
+
+    def from_decimal(self, raw: exp.Expression) -> exp.Expression:
+        """A decimal as a double."""
+        return exp.cast(raw, "double")
+
+    def day(self, name: str, kind: str) -> exp.Expression:
+        """A column of dates as day numbers; NULL if missing."""
+        raw = column(name)
+        if kind == "text":
+            self._needs_casts(name)
+            return self.day_number(exp.TryCast(this=exp.Trim(this=raw), to=exp.DataType.build("date")))
+        return self.day_number(exp.cast(raw, "date"))
+
+    def truth(self, name: str, kind: str) -> exp.Expression:
+        """A column of truth values as 0 or 1; NULL if missing."""
+        raw = column(name)
+        if kind == "boolean":
+            return exp.cast(raw, "int")
+        if kind == "whole":
+            yes, no = exp.NEQ(this=raw, expression=literal(0)), exp.EQ(this=raw.copy(), expression=literal(0))
+        else:
+            word = exp.Lower(this=exp.Trim(this=raw))
+            yes, no = (exp.In(this=word.copy(), expressions=[literal(w) for w in words]) for words in (_TRUE, _FALSE))
+        return exp.case().when(yes, literal(1)).when(no, literal(0)).else_(exp.Null())
+
+    def text(self, name: str, kind: str) -> exp.Expression:
+        """A column as text; NULL if missing."""
+        if kind == "boolean":
+            word = exp.case().when(column(name), exp.Literal.string("true")).else_(exp.Literal.string("false"))
+            return exp.case().when(exp.Is(this=column(name), expression=exp.Null()), exp.Null()).else_(word)
+        return exp.cast(column(name), "text")
+
+    def _needs_casts(self, name: str) -> None:
+        if not self.casts_text:
+            raise InvalidArgument(
+                f"columns.{name}", "text", f"{self.dialect} stores it as text; a category is accepted for such a column"
+            )
+
+
+def column(name: str) -> exp.Expression:
+    """A column of the source, quoted."""
+    return exp.column(name, quoted=True)
+
+
+def double_literal(value: float) -> exp.Expression:
+    """A double, exactly; infinities too."""
+    if np.isinf(value):
+        return exp.cast(exp.Literal.string("Infinity" if value > 0 else "-Infinity"), "double")
+    return literal(float(value))
+
+
+def whole_result(values: Any) -> NDArray[np.int64]:
+    """A column of a result as int64; anything masked is a broken promise of the query."""
+    if isinstance(values, np.ma.MaskedArray):
+        values = values.filled(0)
+    return np.asarray(values, dtype=np.int64)
+
+
+@contextlib.contextmanager
+def failures(what: str, *errors: type[Exception]) -> Iterator[None]:
+    """Turn an engine's errors, which may quote records, into one that does not."""
+    failed = False
+    try:
+        yield
+    except errors:
+        failed = True
+    if failed:
+        raise SourceFailed(f"{what} could not be read; what was charged for this question stays charged")

@@ -1,0 +1,150 @@
+"""PostgreSQL: a table or view, read in one consistent snapshot by psycopg."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any, ClassVar
+from urllib.parse import urlsplit
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlglot import exp
+
+from dither.data.engines.engine import Engine, double_literal, failures
+from dither.data.predicates import literal
+from dither.errors import InvalidArgument, SourceFailed
+
+_KINDS = (
+    {name: "whole" for name in ("smallint", "integer", "bigint")}
+    | {"real": "real", "double precision": "real", "numeric": "decimal", "boolean": "boolean"}
+    | {name: "text" for name in ("text", "character varying", "character", "USER-DEFINED", "uuid", "name")}
+    | {"date": "date", "timestamp without time zone": "date", "timestamp with time zone": "date"}
+)
+_BATCH = 200_000
+
+
+class Postgres(Engine):
+    """One table or view of a PostgreSQL database."""
+
+    dialect: ClassVar[str] = "postgres"
+    casts_text: ClassVar[bool] = False
+
+    def __init__(self, address: str, table: str | None) -> None:
+        if not table:
+            raise InvalidArgument("table", table, "the name of a table or view (schema.table) is accepted")
+        try:
+            import psycopg  # noqa: PLC0415  (an optional part)
+        except ImportError:
+            raise InvalidArgument("source", "postgresql", "install dither[postgres] to read from PostgreSQL") from None
+        self._psycopg = psycopg
+        self._address, self._name = address, table
+        parts = table.split(".")
+        self._schema_name, self._table_name = (parts[0], parts[1]) if len(parts) == 2 else ("", parts[0])
+        self._connection = self._connected()
+        self._kinds = self._described()
+
+    def _connected(self) -> Any:
+        reached = None
+        with contextlib.suppress(self._psycopg.Error):
+            reached = self._psycopg.connect(self._address, autocommit=True)
+        if reached is None:
+            raise SourceFailed("PostgreSQL could not be reached at the declared source; nothing was charged")
+        return reached
+
+    @property
+    def _called(self) -> str:
+        return f"the table {self._name}"
+
+    def _described(self) -> dict[str, str]:
+        wanted = (
+            exp.select("column_name", "data_type")
+            .from_("information_schema.columns")
+            .where(exp.EQ(this=exp.column("table_name"), expression=literal(self._table_name)))
+            .order_by("ordinal_position")
+        )
+        if self._schema_name:
+            wanted = wanted.where(exp.EQ(this=exp.column("table_schema"), expression=literal(self._schema_name)))
+        else:
+            wanted = wanted.where("table_schema = ANY (current_schemas(true))", dialect="postgres")
+        kinds = {name: _KINDS.get(kind, "other") for name, kind in self.rows(wanted)}
+        if not kinds:
+            raise InvalidArgument("table", self._name, "the name of a table that exists at the source is accepted")
+        return kinds
+
+    def kinds(self) -> dict[str, str]:
+        return self._kinds
+
+    def table(self, fraction: float | None = None) -> exp.Expression:
+        name = exp.Table(
+            this=exp.to_identifier(self._table_name, quoted=True),
+            db=exp.to_identifier(self._schema_name, quoted=True) if self._schema_name else None,
+        )
+        if fraction is None:
+            return name
+        # TABLESAMPLE would refuse views.
+        chosen = exp.LT(this=exp.Anonymous(this="random", expressions=[]), expression=double_literal(fraction))
+        return exp.select("*").from_(name).where(chosen).subquery("source")
+
+    def estimated_rows(self) -> int:
+        name = '"' + self._table_name.replace('"', '""') + '"'
+        full = f'"{self._schema_name}".{name}' if self._schema_name else name
+        known = self.rows(exp.select("reltuples").from_("pg_class").where(f"oid = to_regclass({literal(full).sql('postgres')})::oid", dialect="postgres"))
+        if known and known[0][0] >= 0:
+            return int(known[0][0])
+        return int(self.rows(exp.select(exp.Count(this=exp.Star())).from_(self.table()))[0][0])
+
+    def rows(self, query: exp.Select) -> list[tuple[Any, ...]]:
+        with failures(self._called, self._psycopg.Error):
+            fetched: list[tuple[Any, ...]] = self._connection.execute(self.sql(query), prepare=False).fetchall()
+        return fetched
+
+    def arrays(self, query: exp.Select) -> list[NDArray[np.int64]]:
+        width = len(query.selects)
+        parts: list[list[NDArray[np.int64]]] = [[np.zeros(0, dtype=np.int64)] for _ in range(width)]
+        with failures(self._called, self._psycopg.Error), self._connection.transaction():
+            # A named cursor streams: the rows never stand in memory as Python objects all at once.
+            with self._connection.cursor(name="window", binary=True) as cursor:
+                cursor.execute(self.sql(query))
+                while batch := cursor.fetchmany(_BATCH):
+                    for part, values in zip(parts, zip(*batch, strict=True), strict=True):
+                        part.append(np.array(values, dtype=np.int64))
+        return [np.concatenate(part) for part in parts]
+
+    def half_even(self, number: exp.Expression) -> exp.Expression:
+        # round(double precision) is C's rint: ties to even.
+        return exp.Anonymous(this="round", expressions=[number])
+
+    def day_number(self, day: exp.Expression) -> exp.Expression:
+        # Infinite dates cannot be subtracted: cut to the calendar first.
+        first, last = (exp.cast(exp.Literal.string(text), "date") for text in ("0001-01-01", "9999-12-31"))
+        inside = exp.Least(this=exp.Greatest(this=day, expressions=[first]), expressions=[last])
+        known = exp.Sub(this=inside, expression=exp.cast(exp.Literal.string("1970-01-01"), "date"))
+        return exp.case().when(exp.Is(this=day.copy(), expression=exp.Null()), exp.Null()).else_(exp.Paren(this=known))
+
+    def from_decimal(self, raw: exp.Expression) -> exp.Expression:
+        """A numeric beyond the range of doubles would raise an error; NaN is missing."""
+        most = exp.cast(exp.Literal.string("1e300"), "numeric")
+        tiny = exp.cast(exp.Literal.string("1e-300"), "numeric")
+        inside = exp.Least(this=exp.Greatest(this=raw, expressions=[exp.Neg(this=most)]), expressions=[most.copy()])
+        return (
+            exp.case()
+            .when(exp.EQ(this=raw.copy(), expression=exp.cast(exp.Literal.string("NaN"), "numeric")), exp.Null())
+            .when(exp.LT(this=exp.Abs(this=raw.copy()), expression=tiny), double_literal(0.0))
+            .else_(exp.cast(inside, "double"))
+        )
+
+    def fingerprint(self) -> str:
+        parts = urlsplit(self._address)
+        return f"postgresql://{parts.hostname or ''}:{parts.port or 5432}{parts.path}#{self._name}"
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[None]:
+        if self._connection.closed or self._connection.broken:
+            self._connection = self._connected()
+        with failures(self._called, self._psycopg.Error), self._connection.transaction():
+            self._connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            yield
+
+    def close(self) -> None:
+        self._connection.close()

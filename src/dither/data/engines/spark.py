@@ -1,0 +1,111 @@
+"""Spark: a DataFrame, a table of the catalogue, or files that Spark reads itself."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlglot import exp
+
+from dither.data.engines.engine import Engine, failures, whole_result
+from dither.data.predicates import literal
+from dither.errors import InvalidArgument, SourceFailed
+
+_KINDS = (
+    {name: "whole" for name in ("tinyint", "smallint", "int", "bigint")}
+    | {"float": "real", "double": "real", "decimal": "decimal", "boolean": "boolean"}
+    | {"string": "text", "varchar": "text", "char": "text"}
+    | {"date": "date", "timestamp": "date", "timestamp_ntz": "date"}
+)
+
+
+class Spark(Engine):
+    """One DataFrame."""
+
+    dialect: ClassVar[str] = "spark"
+    casts_text: ClassVar[bool] = True
+
+    def __init__(self, source: Any, table: str | None = None) -> None:
+        try:
+            from pyspark.errors import PySparkException  # noqa: PLC0415  (an optional part)
+        except ImportError:
+            raise InvalidArgument("source", "spark", "install dither[spark] to read from Spark") from None
+        from py4j.protocol import Py4JError  # noqa: PLC0415
+
+        self._errors = (PySparkException, Py4JError, OSError)
+        self._described_as = str(source) if isinstance(source, str) else (table or "frame")
+        with failures(self._called, *self._errors):
+            self._frame = self._frame_of(source, table)
+            self._session = self._frame.sparkSession
+            self._view = f"dither_source_{id(self):x}"
+            self._frame.createOrReplaceTempView(self._view)
+        self._kinds = {
+            field.name: _KINDS.get(field.dataType.simpleString().split("(")[0], "other") for field in self._frame.schema
+        }
+
+    @staticmethod
+    def _frame_of(source: Any, table: str | None) -> Any:
+        if not isinstance(source, str):
+            return source
+        from pyspark.sql import SparkSession  # noqa: PLC0415
+
+        where, _, path = source.removeprefix("spark+").partition("!")
+        builder = SparkSession.builder.appName("dither")
+        session = (builder.master(where) if where.startswith(("local", "spark:")) else builder).getOrCreate()
+        return session.read.parquet(path) if path else session.table(table)
+
+    @property
+    def _called(self) -> str:
+        return f"the Spark source {self._described_as}"
+
+    def kinds(self) -> dict[str, str]:
+        return self._kinds
+
+    def table(self, fraction: float | None = None) -> exp.Expression:
+        name = exp.to_table(self._view)
+        if fraction is None:
+            return name
+        chosen = exp.LT(this=exp.Anonymous(this="rand", expressions=[]), expression=literal(fraction))
+        return exp.select("*").from_(name).where(chosen).subquery("source")
+
+    def estimated_rows(self) -> int:
+        return int(self.rows(exp.select(exp.Count(this=exp.Star())).from_(self.table()))[0][0])
+
+    def rows(self, query: exp.Select) -> list[tuple[Any, ...]]:
+        with failures(self._called, *self._errors):
+            fetched = [tuple(row) for row in self._session.sql(self.sql(query)).collect()]
+        return fetched
+
+    def arrays(self, query: exp.Select) -> list[NDArray[np.int64]]:
+        with failures(self._called, *self._errors):
+            frame = self._session.sql(self.sql(query))
+            names = frame.columns
+            if hasattr(frame, "toArrow"):
+                arrow = frame.toArrow()
+                return [whole_result(arrow.column(place).to_numpy()) for place in range(len(names))]
+            rows = frame.collect()
+        return [np.array([row[place] for row in rows], dtype=np.int64) for place in range(len(names))]
+
+    def half_even(self, number: exp.Expression) -> exp.Expression:
+        return exp.Anonymous(this="rint", expressions=[number])
+
+    def day_number(self, day: exp.Expression) -> exp.Expression:
+        epoch = exp.cast(exp.Literal.string("1970-01-01"), "date")
+        return exp.Anonymous(this="datediff", expressions=[day, epoch])
+
+    def fingerprint(self) -> str:
+        return f"spark:{self._described_as}"
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Files are listed when a frame is made; one that vanishes or is rewritten makes Spark fail."""
+        if self._session._jsc.sc().isStopped():  # (no public way to ask)
+            raise SourceFailed(f"{self._called}: the Spark session has ended; nothing was charged")
+        yield
+
+    def close(self) -> None:
+        with contextlib.suppress(*self._errors):
+            self._session.catalog.dropTempView(self._view)

@@ -1,0 +1,193 @@
+"""A selection: which records of a table a question is about, as a query that the engine runs.
+
+Filtering, leaving out missing values, bounding what one person contributes, grouping and rounding to the grid all
+happen inside the engine.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from sqlglot import exp
+
+from dither.data.engines.engine import Engine, column, double_literal
+from dither.data.grid import Grid
+from dither.data.predicates import Predicate, literal
+from dither.data.schema import Schema
+from dither.data.types import Boolean, Category, Date, Measured
+from dither.errors import InvalidArgument
+
+MOST_GROUPS = 20_000
+VALUE, GROUP, LOW, HIGH = "x", "i", "a", "b"
+"""Names inside our own queries: a record's number, its group, and the group's bracket."""
+_COUNT = exp.Count(this=exp.Star())
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The records that satisfy a filter, by group, with at most the declared rows of each person."""
+
+    engine: Engine
+    schema: Schema
+    predicate: Predicate | None = None
+    by: tuple[str, ...] = ()
+    keys: tuple[tuple[Any, ...], ...] | None = None
+    """The keys of the groups, one value for each column in ``by``; None: all declared ones."""
+    secret: str = ""
+    """Decides which rows of a person are kept; fresh for every release."""
+
+    @functools.cached_property
+    def groups(self) -> tuple[tuple[Any, ...], ...]:
+        """The keys of all groups, in order; one empty key where nothing is grouped."""
+        if self.keys is not None:
+            return self.keys
+        declared = [self.schema.column(name, "by").keys(name) for name in self.by]
+        total = int(np.prod([len(values) for values in declared], dtype=object)) if declared else 1
+        if total > MOST_GROUPS:
+            raise InvalidArgument("by", list(self.by), f"at most {MOST_GROUPS} groups are accepted, these are {total}")
+        return tuple(itertools.product(*declared))
+
+    @property
+    def is_whole_table(self) -> bool:
+        """True if every row of the table is selected: then its number is that of the table."""
+        return self.predicate is None and not self.by and self.schema.unit is None
+
+    def cleaned(self, name: str) -> exp.Expression:
+        """A declared column as a number, a day number, 0 or 1, or a text; NULL if missing."""
+        declared, kind = self.schema.column(name), self.engine.kinds()[name]
+        if isinstance(declared, Category):
+            return self.engine.text(name, kind)
+        if isinstance(declared, Boolean):
+            return self.engine.truth(name, kind)
+        if isinstance(declared, Date):
+            return self.engine.day(name, kind)
+        return self.engine.number(name, kind)
+
+    def records(self, name: str | None, grid: Grid | None, fraction: float | None = None) -> exp.Select:
+        """x for every selected record (NULL if missing), and its keys k0, k1, ...; a sample of them if wanted."""
+        value = literal(1) if name is None else self.cleaned(name)
+        chosen = exp.select(exp.alias_(value, VALUE)).from_(self.engine.table(fraction))
+        for place, key in enumerate(self.by):
+            chosen = chosen.select(exp.alias_(self.cleaned(key), f"k{place}"))
+        if self.predicate is not None:
+            chosen = chosen.where(self.predicate.expression(self.cleaned))
+        declared = None if name is None else self.schema.column(name)
+        if declared is not None and declared.drops_nulls:
+            chosen = chosen.where(_known(value.copy()))
+        if self.schema.unit is None:
+            return chosen
+        return self._bounded(chosen, grid)
+
+    def _bounded(self, chosen: exp.Select, grid: Grid | None) -> exp.Select:
+        """At most the declared rows of each person: those whose hash with a secret is least.
+
+        What is hashed are a person's own rounded values, so what is kept of one person depends on nobody else, and
+        it is the same in every pass over the data and in every engine.
+        """
+        unit = column(str(self.schema.unit))
+        chosen = chosen.select(exp.alias_(unit, "u")).where(_known(unit.copy()))
+        value = column(VALUE) if grid is None else self.steps(column(VALUE), grid, 0)
+        told = [exp.cast(value, "text"), *(exp.cast(column(f"k{place}"), "text") for place in range(len(self.by)))]
+        parts: list[exp.Expression] = [exp.Literal.string(self.secret), exp.cast(column("u"), "text")]
+        for part in told:
+            parts += [exp.Literal.string("|"), exp.Coalesce(this=part, expressions=[exp.Literal.string("")])]
+        digest = exp.MD5(this=functools.reduce(lambda one, two: exp.DPipe(this=one, expression=two), parts))
+        order = exp.Order(expressions=[digest, *(exp.Ordered(this=part.copy(), nulls_first=False) for part in told)])
+        place = exp.Window(this=exp.RowNumber(), partition_by=[column("u")], order=order)
+        names = [VALUE, *(f"k{one}" for one in range(len(self.by)))]
+        ranked = exp.select(*(column(one) for one in names), exp.alias_(place, "r")).from_(chosen.subquery("chosen"))
+        within = exp.LTE(this=column("r"), expression=literal(self.schema.rows_per_unit))
+        return exp.select(*(column(one) for one in names)).from_(ranked.subquery("ranked")).where(within)
+
+    def grouped(
+        self,
+        name: str | None,
+        grid: Grid | None,
+        brackets: dict[int, tuple[float, float]] | None = None,
+        fraction: float | None = None,
+    ) -> exp.Select:
+        """``FROM`` the records joined with their groups, nothing selected yet.  ``brackets`` limits the groups."""
+        records = self.records(name, grid, fraction).subquery("t")
+        if not self.by:
+            if brackets is None:
+                return exp.Select().from_(records)
+            low, high = brackets[0]
+            ends = exp.select(exp.alias_(double_literal(low), LOW), exp.alias_(double_literal(high), HIGH), "t.*")
+            return exp.Select().from_(ends.from_(records).subquery("t"))
+        listed = []
+        for index, key in enumerate(self.groups):
+            if brackets is not None and index not in brackets:
+                continue
+            ends = [] if brackets is None else [double_literal(end) for end in brackets[index]]
+            keys = [literal(value) if isinstance(value, str) else literal(float(value)) for value in key]
+            listed.append(exp.Tuple(expressions=[literal(index), *keys, *ends]))
+        names = [GROUP, *(f"g{place}" for place in range(len(self.by))), *([] if brackets is None else [LOW, HIGH])]
+        alias = exp.TableAlias(this=exp.to_identifier("g"), columns=[exp.to_identifier(one) for one in names])
+        same = exp.and_(
+            *(
+                exp.EQ(this=exp.column(f"k{place}", table="t"), expression=exp.column(f"g{place}", table="g"))
+                for place in range(len(self.by))
+            )
+        )
+        return exp.Select().from_(records).join(exp.Values(expressions=listed, alias=alias), on=same)
+
+    def steps(self, value: exp.Expression, grid: Grid, missing: int) -> exp.Expression:
+        """A number rounded to the grid and clamped, as ``Grid.quantise`` does it, operation by operation."""
+        low, high = grid.ends
+        size = grid.step.numerator / grid.step.denominator
+        # Clamped before it is divided and zero where it is tiny: PostgreSQL raises errors on overflow and underflow.
+        inside = _between(value.copy(), (low - 1) * size, (high + 1) * size)
+        rounded = self.engine.half_even(exp.Div(this=inside, expression=double_literal(size), typed=True))
+        tiny = exp.LT(this=exp.Abs(this=value.copy()), expression=double_literal(size / 4))
+        settled = exp.case().when(tiny, double_literal(0.0)).else_(rounded)
+        whole = exp.cast(_between(settled, float(low), float(high)), "bigint")
+        return exp.case().when(exp.Is(this=value.copy(), expression=exp.Null()), literal(missing)).else_(whole)
+
+
+def _known(value: exp.Expression) -> exp.Expression:
+    return exp.Not(this=exp.Is(this=value, expression=exp.Null()))
+
+
+def _between(value: exp.Expression, low: float, high: float) -> exp.Expression:
+    least = exp.Greatest(this=value, expressions=[double_literal(low)])
+    return exp.Least(this=least, expressions=[double_literal(high)])
+
+
+def count_if(condition: exp.Expression) -> exp.Expression:
+    """How many records satisfy a condition."""
+    return exp.Count(this=exp.case().when(condition, literal(1)))
+
+
+def threshold(grid: Grid, steps: int) -> float:
+    """The least double that rounds to at least so many steps: comparing with it replaces rounding every record."""
+    low, high = grid.ends
+    if steps <= low:
+        return -np.inf
+    if steps > high:
+        return np.inf
+    size = grid.step.numerator / grid.step.denominator
+    guess = (steps - 0.5) * size
+    reached = lambda number: int(grid.quantise(np.array([number]), low)[0]) >= steps  # noqa: E731
+    while reached(guess):
+        guess = float(np.nextafter(guess, -np.inf))
+    while not reached(guess):
+        guess = float(np.nextafter(guess, np.inf))
+    return guess
+
+
+def all_groups(query: exp.Select, selection: Selection, *columns: exp.Expression) -> exp.Select:
+    """Aggregates of every group: the group's index comes first (0 where nothing is grouped)."""
+    if not selection.by:
+        return query.select(exp.alias_(literal(0), GROUP), *columns)
+    place = exp.column(GROUP, table="g")
+    return query.select(exp.alias_(place, GROUP), *columns).group_by(place.copy())
+
+
+def counted() -> exp.Expression:
+    """``COUNT(*)``."""
+    return _COUNT.copy()

@@ -1,0 +1,394 @@
+"""Columns that stay in their engine: totals, bins, and windows of ranks around quantiles, fetched when asked for.
+
+Ranks are found by bracketing: a sample suggests two values around the ranks wanted, one pass counts what lies below
+them, one fetches what lies between.  The counts verify the bracket, and it is widened where it was too narrow; so
+the sample decides how long reading takes and nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlglot import exp
+
+from dither.data.engines.engine import column, double_literal
+from dither.data.grid import Grid
+from dither.data.predicates import literal
+from dither.data.selection import HIGH, LOW, VALUE, Selection, all_groups, count_if, counted, threshold
+from dither.errors import SourceFailed
+
+FEW_ROWS = 250_000
+"""Tables up to this size are fetched as values with their multiplicities, without brackets."""
+FEW_POINTS = 1 << 18
+SAMPLED = 60_000
+"""How many sampled records suggest brackets."""
+SAMPLED_EACH = 1_000
+"""And how many for each group, as far as the table goes."""
+DEFAULT_WIDTH = 2_048
+_LIMB = 1 << 26
+
+
+@dataclass
+class Segment:
+    """A run of ranks: sorted values with multiplicities; ``offset`` records lie before it."""
+
+    offset: int
+    values: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    """How many records up to each value, from the start of the segment."""
+
+    @property
+    def last(self) -> int:
+        """The highest rank it holds."""
+        return self.offset + (int(self.ends[-1]) if len(self.ends) else 0)
+
+    def holds(self, first: int, last: int) -> bool:
+        """Whether all these ranks are in it."""
+        return self.offset < first and last <= self.last
+
+    def at(self, first: int, last: int) -> NDArray[np.int64]:
+        """The values at ranks first..last."""
+        places = np.searchsorted(self.ends, np.arange(first, last + 1) - self.offset, side="left")
+        return self.values[places]
+
+
+@dataclass
+class _Group:
+    records: int
+    missing: int
+    segments: list[Segment] = field(default_factory=list)
+
+
+class EngineColumns:
+    """Private: one column of a selection, for all of its groups at once."""
+
+    def __init__(self, selection: Selection, name: str | None, grid: Grid, missing: int, expected: int | None) -> None:
+        """``expected``: the public number of records of the whole table, verified when it is read."""
+        self.selection, self.name, self.grid, self.missing = selection, name, grid, missing
+        self.expected = expected
+        self._groups: list[_Group] | None = None
+        self._sample: list[NDArray[np.int64]] | None = None
+        self._fraction = 1.0
+        self._totals: dict[int, tuple[int, int, int]] | None = None
+        self._bins: dict[tuple[float, ...], dict[int, list[int]]] = {}
+        self._complete: bool | None = None
+        self.shares: tuple[float, ...] = ()
+        """Around which quantiles ranks will be wanted: a hint."""
+        self.width = DEFAULT_WIDTH
+        """How many ranks on either side: a hint."""
+
+    def __repr__(self) -> str:
+        return "EngineColumns(<private>)"
+
+    def each(self) -> list[EngineColumn]:
+        """The column of every group."""
+        return [EngineColumn(self, index) for index in range(len(self.selection.groups))]
+
+    # --- counts -----------------------------------------------------------------------------------------
+
+    def records(self, index: int) -> int:
+        """How many records a group has."""
+        return self._counted()[index].records
+
+    def _counted(self) -> list[_Group]:
+        if self._groups is None:
+            self._count({})
+        assert self._groups is not None  # noqa: S101  (for the type checker)
+        return self._groups
+
+    def _from(self, brackets: dict[int, tuple[float, float]] | None = None, fraction: float | None = None) -> exp.Select:
+        return self.selection.grouped(self.name, self.grid, brackets, fraction)
+
+    def _count(self, brackets: dict[int, tuple[int, int]]) -> dict[int, tuple[int, int]]:
+        """For bracketed groups (all if none is), how many present records lie below either end."""
+        columns = [counted(), exp.Count(this=column(VALUE))]
+        bounded = {i: (threshold(self.grid, a), threshold(self.grid, b)) for i, (a, b) in brackets.items()} or None
+        if bounded is not None:
+            columns += [count_if(exp.LT(this=column(VALUE), expression=column(end))) for end in (LOW, HIGH)]
+        rows = self.selection.engine.rows(all_groups(self._from(bounded), self.selection, *columns))
+        found = {int(row[0]): [int(number) for number in row[1:]] for row in rows}
+        if self._groups is None and (bounded is None or len(bounded) == len(self.selection.groups)):
+            empty = [0, 0]
+            each = (found.get(index, empty) for index in range(len(self.selection.groups)))
+            self._groups = [_Group(numbers[0], numbers[0] - numbers[1]) for numbers in each]
+            if self.expected is not None and self._groups[0].records != self.expected:
+                raise SourceFailed(
+                    f"the source does not have the {self.expected} rows that its schema declares; "
+                    "what was charged stays charged"
+                )
+        return {index: tuple(found.get(index, [0, 0, 0, 0])[2:]) for index in brackets}  # type: ignore[misc]
+
+    # --- ranks ------------------------------------------------------------------------------------------
+
+    def ranks(self, index: int, first: int, last: int) -> NDArray[np.int64]:
+        """The order statistics of ranks first..last, all of them between 1 and the number of records."""
+        if self._complete is None:
+            self._prefetch()
+        group = self._counted()[index]
+        for segment in group.segments:
+            if segment.holds(first, last):
+                return segment.at(first, last)
+        reach = 4 * (last - first + 1)
+        self._load({index: (max(first - reach, 1), min(last + reach, group.records))})
+        return self.ranks(index, first, last)
+
+    def _prefetch(self) -> None:
+        """Everything if that is little, else a window around each hinted quantile of every group."""
+        engine, groups = self.selection.engine, len(self.selection.groups)
+        rows = self.expected or engine.estimated_rows()
+        self._complete = rows <= FEW_ROWS or self.grid.points * groups <= FEW_POINTS
+        if self._complete:
+            self._load_everything()
+            return
+        wanted = min(max(SAMPLED, SAMPLED_EACH * groups), rows)
+        self._fraction = wanted / rows
+        places = all_groups_plain(self._from(fraction=self._fraction), self.selection, self._steps())
+        self._sample = sorted_by_group(engine.arrays(places), groups)
+        for share in self.shares:
+            sizes = [len(one) / self._fraction for one in self._sample]
+            if self._groups is not None:
+                sizes = [float(group.records) for group in self._groups]
+            around = (max(share * size, 1.0) for size in sizes)
+            self._load({i: (int(at) - self.width, math.ceil(at) + self.width) for i, at in enumerate(around)})
+
+    def _steps(self) -> exp.Expression:
+        return self.selection.steps(column(VALUE), self.grid, self.missing)
+
+    def _load_everything(self) -> None:
+        query = all_groups(self._from(), self.selection, exp.alias_(self._steps(), "s"), exp.alias_(counted(), "c"))
+        indices, values, counts = self.selection.engine.arrays(query.group_by(self._steps()))
+        self._groups = []
+        for inside in by_group(indices, len(self.selection.groups)):
+            order = np.argsort(values[inside], kind="stable")
+            ends = np.cumsum(counts[inside][order])
+            segment = Segment(0, values[inside][order], ends)
+            self._groups.append(_Group(segment.last, 0, [segment]))
+        if self.expected is not None and self._groups[0].records != self.expected:
+            raise SourceFailed(
+                f"the source does not have the {self.expected} rows that its schema declares; what was charged stays charged"
+            )
+
+    def _load(self, wanted: dict[int, tuple[int, int]]) -> None:
+        """Fetch segments that hold the wanted ranks (cut to what there is) of these groups."""
+        slack = 5.0
+        brackets = {index: self._bracket(index, ranks, slack) for index, ranks in wanted.items()}
+        while True:
+            below = self._count(brackets)
+            groups = self._counted()
+            short = []
+            for index, (first, last) in wanted.items():
+                held = self._held(index, brackets[index], below[index])
+                if held[0] > max(first, 1) - 1 or held[1] < min(last, groups[index].records):
+                    short.append(index)
+            if not short:
+                break
+            slack *= 6
+            for index in short:
+                brackets[index] = self._bracket(index, wanted[index], slack)
+        self._fetch(brackets, below)
+
+    def _held(self, index: int, bracket: tuple[int, int], below: tuple[int, int]) -> tuple[int, int]:
+        """How many records lie below either end of a bracket, missing ones at their public value."""
+        missing = self._counted()[index].missing
+        return below[0] + (missing if self.missing < bracket[0] else 0), below[1] + (
+            missing if self.missing < bracket[1] else 0
+        )
+
+    def _bracket(self, index: int, ranks: tuple[int, int], slack: float) -> tuple[int, int]:
+        """Grid points [a, b) that probably hold these ranks, from the sample."""
+        low, high = self.grid.ends
+        sample = self._sample[index] if self._sample is not None else np.zeros(0, dtype=np.int64)
+        size = len(sample)
+        if size < 50:
+            return low, high + 1
+        total = self._groups[index].records if self._groups is not None else size / self._fraction
+        spots = []
+        for rank, side in ((ranks[0], -1.0), (ranks[1], 1.0)):
+            share = min(max(rank / max(total, 1.0), 0.0), 1.0)
+            spots.append(share * size + side * (slack * math.sqrt(size * share * (1.0 - share)) + slack))
+        first, last = math.floor(spots[0]), math.ceil(spots[1])
+        return (low if first < 0 else int(sample[first])), (high + 1 if last >= size else int(sample[last]) + 1)
+
+    def _fetch(self, brackets: dict[int, tuple[int, int]], below: dict[int, tuple[int, int]]) -> None:
+        ends = {i: (threshold(self.grid, a), threshold(self.grid, b)) for i, (a, b) in brackets.items()}
+        inside = exp.and_(
+            exp.GTE(this=column(VALUE), expression=column(LOW)), exp.LT(this=column(VALUE), expression=column(HIGH))
+        )
+        query = all_groups_plain(self._from(ends).where(inside), self.selection, self._steps())
+        indices, values = self.selection.engine.arrays(query)
+        groups = self._counted()
+        each = by_group(indices, len(groups))
+        for index, (low, high) in brackets.items():
+            found, counts = np.unique(values[each[index]], return_counts=True)
+            if int(counts.sum()) != below[index][1] - below[index][0]:
+                raise SourceFailed("the source changed while it was being read; what was charged stays charged")
+            if low <= self.missing < high and groups[index].missing:
+                found, counts = _with_copies(found, counts, self.missing, groups[index].missing)
+            offset = self._held(index, (low, high), below[index])[0]
+            groups[index].segments.append(Segment(offset, found, np.cumsum(counts)))
+
+    # --- totals and bins --------------------------------------------------------------------------------
+
+    def totals(self, index: int) -> tuple[int, int, int]:
+        """The number of records, and the sums of their steps and squared steps above the grid's lower end: exact."""
+        if self._totals is None:
+            low = self.grid.ends[0]
+            shifted = exp.Paren(this=exp.Sub(this=self._steps(), expression=literal(low)))
+            upper = exp.cast(exp.Floor(this=exp.Div(this=exp.cast(shifted, "double"), expression=double_literal(float(_LIMB)), typed=True)), "bigint")
+            # Limbs of 26 bits: products have at most 54, and sums of 2**40 of them fit into 128-bit integers.
+            inner = self._from().select(exp.alias_(upper, "h"), exp.alias_(shifted.copy(), "s"))
+            inner = inner.select(exp.alias_(exp.column("i", table="g") if self.selection.by else literal(0), "i"))
+            lower = exp.Paren(this=exp.Sub(this=column("s"), expression=exp.Mul(this=column("h"), expression=literal(_LIMB))))
+            limbs = exp.select("i", "h", exp.alias_(lower, "l")).from_(inner.subquery("limbs"))
+            sums = [_exact_sum(one) for one in ("h", "l")]
+            sums += [_exact_sum(one, two) for one, two in (("h", "h"), ("h", "l"), ("l", "l"))]
+            query = exp.select("i", counted(), *sums).from_(limbs.subquery("parts")).group_by("i")
+            self._totals = {}
+            for row in self.selection.engine.rows(query):
+                place, n, h, l, hh, hl, ll = (int(number or 0) for number in row)
+                self._totals[place] = n, h * _LIMB + l, (hh * _LIMB + 2 * hl) * _LIMB + ll
+            if self.expected is not None and self._totals.get(0, (0,))[0] != self.expected:
+                raise SourceFailed(
+                    f"the source does not have the {self.expected} rows that its schema declares; "
+                    "what was charged stays charged"
+                )
+        return self._totals.get(index, (0, 0, 0))
+
+    def between(self, index: int, first: int, last: int) -> int:
+        """The exact sum of the steps at ranks first..last."""
+        if last < first:
+            return 0
+        low, high = int(self.ranks(index, first, first)[0]), int(self.ranks(index, last, last)[0])
+        if low == high:
+            return low * (last - first + 1)
+        ends = (threshold(self.grid, low + 1), threshold(self.grid, high))
+        steps, value = self._steps(), column(VALUE)
+        inside = exp.and_(exp.GTE(this=value, expression=double_literal(ends[0])), exp.LT(this=value.copy(), expression=double_literal(ends[1])))
+        total = exp.Sum(this=exp.cast(exp.case().when(inside, steps).else_(literal(0)), "decimal(38, 0)"))
+        below = count_if(exp.LT(this=value.copy(), expression=double_literal(ends[0])))
+        under = count_if(exp.LT(this=value.copy(), expression=double_literal(ends[1])))
+        rows = self.selection.engine.rows(all_groups(self._from(), self.selection, total, below, under))
+        row = next(row for row in rows if int(row[0]) == index)
+        inner, up_to_low, up_to_high = int(row[1] or 0), int(row[2]), int(row[3])
+        missing = self._counted()[index].missing
+        inner += self.missing * missing if low < self.missing < high else 0
+        up_to_low += missing if self.missing <= low else 0
+        up_to_high += missing if self.missing < high else 0
+        return inner + low * (up_to_low - first + 1) + high * (last - up_to_high)
+
+    def bins(self, index: int, edges: tuple[float, ...]) -> list[int]:
+        """How many records lie in [e0, e1), ..., [e_{k-1}, e_k]; those outside in the first and the last."""
+        if edges not in self._bins:
+            value = exp.Coalesce(this=column(VALUE), expressions=[double_literal(self.grid.step.numerator * self.missing / self.grid.step.denominator)])
+            place = _bin_of(value, list(edges[1:-1]), 0)
+            query = all_groups(self._from(), self.selection, exp.alias_(place, "s"), exp.alias_(counted(), "c"))
+            found: dict[int, list[int]] = {}
+            for group, bin_index, number in self.selection.engine.rows(query.group_by(place.copy())):
+                found.setdefault(int(group), [0] * (len(edges) - 1))[int(bin_index)] += int(number)
+            self._bins[edges] = found
+        return self._bins[edges].get(index, [0] * (len(edges) - 1))
+
+
+class EngineColumn:
+    """Private: the records of one group of a column, as whole numbers of grid steps; a ``Column`` that stays away."""
+
+    __slots__ = ("_all", "_index")
+
+    def __init__(self, columns: EngineColumns, index: int) -> None:
+        self._all, self._index = columns, index
+
+    def __repr__(self) -> str:
+        return "EngineColumn(<private>)"
+
+    @property
+    def grid(self) -> Grid:
+        """The public grid."""
+        return self._all.grid
+
+    @property
+    def records(self) -> int:
+        """The number of records: private behind a filter."""
+        return self._all.records(self._index)
+
+    def ranks(self, first: int, last: int) -> NDArray[np.int64]:
+        """The order statistics of ranks first..last (from 1); the bounds stand in below 1 and above n."""
+        low, high = self.grid.ends
+        self._all.ranks(self._index, 1, 0) if self._all._complete is None else None
+        records = self.records
+        before, after = max(0, min(last, 0) - first + 1), max(0, last - max(records, first - 1))
+        inside = np.zeros(0, dtype=np.int64)
+        if max(first, 1) <= min(last, records):
+            inside = self._all.ranks(self._index, max(first, 1), min(last, records))
+        return np.concatenate([np.full(before, low), inside, np.full(after, high)]).astype(np.int64)
+
+    def total(self, first: int | None = None, last: int | None = None) -> int:
+        """The exact sum of all records, or of those at ranks first..last."""
+        if first is not None and last is not None:
+            return self._all.between(self._index, first, last)
+        number, shifted, _ = self._all.totals(self._index)
+        return shifted + number * self.grid.ends[0]
+
+    def moments(self) -> tuple[int, int]:
+        """The exact sums of the records, and of their squares, above the lower end of the grid."""
+        return self._all.totals(self._index)[1:]
+
+    def bins(self, edges: tuple[float, ...]) -> list[int]:
+        """How many records lie between consecutive edges."""
+        return self._all.bins(self._index, edges)
+
+
+def all_groups_plain(query: exp.Select, selection: Selection, steps: exp.Expression) -> exp.Select:
+    """The group and the steps of every record."""
+    place = exp.column("i", table="g") if selection.by else literal(0)
+    return query.select(exp.alias_(place, "i"), exp.alias_(steps, "s"))
+
+
+def by_group(indices: NDArray[np.int64], groups: int) -> list[Any]:
+    """Where the records of each group are."""
+    if groups == 1:
+        return [slice(None)]
+    order = np.argsort(indices.astype(np.int32 if groups > 30_000 else np.int16), kind="stable")
+    ends = np.searchsorted(indices[order], np.arange(groups + 1))
+    return [order[ends[group] : ends[group + 1]] for group in range(groups)]
+
+
+def sorted_by_group(arrays: list[NDArray[np.int64]], groups: int) -> list[NDArray[np.int64]]:
+    """The sorted values of each group."""
+    indices, values = arrays
+    return [np.sort(values[inside]) for inside in by_group(indices, groups)]
+
+
+def _with_copies(
+    values: NDArray[np.int64], counts: NDArray[np.int64], value: int, copies: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    place = int(np.searchsorted(values, value))
+    if place < len(values) and values[place] == value:
+        counts = counts.copy()
+        counts[place] += copies
+        return values, counts
+    return np.insert(values, place, value), np.insert(counts, place, copies)
+
+
+def _exact_sum(*names: str) -> exp.Expression:
+    wide = [exp.cast(column(name), "decimal(38, 0)") for name in names[:1]] + [
+        exp.cast(column(name), "bigint") for name in names[1:]
+    ]
+    product = wide[0] if len(wide) == 1 else exp.cast(exp.Mul(this=exp.cast(column(names[0]), "bigint"), expression=wide[1]), "decimal(38, 0)")
+    return exp.Sum(this=product)
+
+
+def _bin_of(value: exp.Expression, inner: list[float], first: int) -> exp.Expression:
+    """The index of the bin of a number, by a tree of comparisons: the engine's work grows with its depth."""
+    if not inner:
+        return literal(first)
+    middle = len(inner) // 2
+    left = exp.LT(this=value.copy(), expression=double_literal(inner[middle]))
+    return (
+        exp.case()
+        .when(left, _bin_of(value, inner[:middle], first))
+        .else_(_bin_of(value, inner[middle + 1 :], first + middle + 1))
+    )
