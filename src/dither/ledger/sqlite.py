@@ -80,18 +80,18 @@ class SqliteDatabase(Database):
 
 def file_database(path: object, *, wait: float, create: bool) -> SqliteDatabase:
     """The database of a file that exists or may be created, readable by its owner only."""
-    if not isinstance(path, (str, Path)):
+    if not isinstance(path, (str, Path)) or "\0" in str(path):
         raise InvalidArgument("path", path, "the path of a file is accepted")
     file = Path(path).absolute()
-    if file.is_dir() or not file.parent.is_dir():
-        raise InvalidArgument("path", str(path), "a file in an existing folder is accepted")
-    if not file.exists():
-        if not create:
-            raise InvalidArgument("path", str(path), "an existing ledger is accepted")
-        try:
+    try:
+        if file.is_dir() or not file.parent.is_dir():
+            raise InvalidArgument("path", str(path), "a file in an existing folder is accepted")
+        if not file.exists():
+            if not create:
+                raise InvalidArgument("path", str(path), "an existing ledger is accepted")
             file.touch(mode=0o600)
-        except OSError as error:
-            raise LedgerUnavailable(
-                f"{file} cannot be created ({error.strerror}); nothing was read, nothing was charged"
-            ) from None
+    except OSError as error:
+        raise LedgerUnavailable(
+            f"{file} cannot be opened ({error.strerror}); nothing was read, nothing was charged"
+        ) from None
     return SqliteDatabase(file, wait)
