@@ -11,6 +11,8 @@ from typing import NoReturn
 
 import pytest
 
+from servers import postgres, postgres_schema, postgres_server  # noqa: F401  (fixtures)
+
 
 def trials(short: int, long: int) -> int:
     """How many trials to make: ``long`` of them if DITHER_LONG is set."""
@@ -22,16 +24,17 @@ def needs_data(name: str) -> Path:
     folder = os.environ.get("DITHER_DATA", "")
     if folder and (Path(folder) / name).exists():
         return Path(folder) / name
-    return _missing(f"needs {name} in {folder}" if folder else f"needs {name}; DITHER_DATA is not set")
+    return missing(f"needs {name} in {folder}" if folder else f"needs {name}; DITHER_DATA is not set")
 
 
 def needs_package(name: str) -> None:
     """Skips the test if an optional package is missing, or fails it if DITHER_REQUIRE=all."""
     if importlib.util.find_spec(name) is None:
-        _missing(f"needs the package {name}")
+        missing(f"needs the package {name}")
 
 
-def _missing(reason: str) -> NoReturn:
+def missing(reason: str) -> NoReturn:
+    """Skips the test, or fails it if DITHER_REQUIRE=all."""
     if os.environ.get("DITHER_REQUIRE") == "all":
         pytest.fail(f"{reason} (DITHER_REQUIRE=all)")
     pytest.skip(reason)

@@ -102,10 +102,55 @@ class BudgetExceeded(DitherError):
     code = "budget-exceeded"
     status = 403
 
-    def __init__(self, *, dataset: str, asked: object, left: object) -> None:
+    def __init__(self, *, dataset: str, asked: object, left: object, analyst: str | None = None) -> None:
+        whose = "" if analyst is None else f" for {analyst!r}"
         super().__init__(
-            f"dataset {dataset!r} has {left} left, this release costs {asked}; nothing was read, nothing was charged"
+            f"dataset {dataset!r} has {left} left{whose}, this release costs {asked}; "
+            "nothing was read, nothing was charged"
         )
+        self.dataset = dataset
+        self.asked = asked
+        self.left = left
+        self.analyst = analyst
+
+
+class UnknownDataset(DitherError, LookupError):
+    """A dataset that was never registered."""
+
+    code = "unknown-dataset"
+    status = 404
+
+    def __init__(self, dataset: str) -> None:
+        super().__init__(f"dataset {_shown(dataset)} is not registered; nothing was read, nothing was charged")
+        self.dataset = dataset
+
+
+class Contradiction(DitherError):
+    """A name, fingerprint or request id that the ledger already knows with another meaning."""
+
+    code = "contradiction"
+    status = 409
+
+
+class Retired(DitherError):
+    """A dataset that answers no new questions."""
+
+    code = "retired"
+    status = 410
+
+
+class LedgerUnavailable(DitherError):
+    """A ledger that cannot be opened, read or written now; the message says whether anything was charged."""
+
+    code = "ledger-unavailable"
+    status = 503
+
+
+class LedgerDamaged(DitherError):
+    """A ledger whose contents contradict themselves, or a file that is not a ledger of this version."""
+
+    code = "ledger-damaged"
+    status = 500
 
 
 def _shown(value: object) -> str:

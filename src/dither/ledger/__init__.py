@@ -1,0 +1,64 @@
+"""Budgets, charges and releases, durable and chained: in memory, in a SQLite file, or in PostgreSQL."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dither.ledger.book import Ledger
+from dither.ledger.postgres import PostgresDatabase
+from dither.ledger.records import Charge, Entry, Registered, Report
+from dither.ledger.sqlite import SqliteDatabase, file_database
+
+__all__ = [
+    "Ledger",
+    "MemoryLedger",
+    "SqliteLedger",
+    "PostgresLedger",
+    "open_ledger",
+    "Charge",
+    "Entry",
+    "Registered",
+    "Report",
+]
+
+_WAIT = 30.0
+
+
+class MemoryLedger(Ledger):
+    """A ledger that lasts as long as this object, in this process.
+
+    >>> from dither.privacy import Budget, Loss
+    >>> ledger = MemoryLedger()
+    >>> ledger.register("pay", Budget(1.0))
+    >>> paid = ledger.charge("pay", Loss(0.4), question={"median": "total_pay", "epsilon": 0.4})
+    >>> ledger.store(paid, {"value": 52000})
+    {'value': 52000}
+    >>> ledger.answer_to("pay", {"median": "total_pay", "epsilon": 0.4})
+    {'value': 52000}
+    >>> ledger.left("pay")
+    Loss(epsilon=0.6, delta=0.0)
+    """
+
+    def __init__(self) -> None:
+        super().__init__(SqliteDatabase(None, _WAIT))
+
+
+class SqliteLedger(Ledger):
+    """A ledger in a local file; ``wait`` is how many seconds to wait for another process that writes."""
+
+    def __init__(self, path: str | Path, *, wait: float = _WAIT, create: bool = True) -> None:
+        super().__init__(file_database(path, wait=wait, create=create), create=create)
+
+
+class PostgresLedger(Ledger):
+    """A ledger in PostgreSQL, shared by several servers."""
+
+    def __init__(self, dsn: str, *, wait: float = _WAIT, create: bool = True) -> None:
+        super().__init__(PostgresDatabase(dsn, wait), create=create)
+
+
+def open_ledger(place: str | Path, *, create: bool = True) -> Ledger:
+    """The ledger of a path, or of a ``postgresql://`` address."""
+    if isinstance(place, str) and place.startswith(("postgresql://", "postgres://")):
+        return PostgresLedger(place, create=create)
+    return SqliteLedger(place, create=create)

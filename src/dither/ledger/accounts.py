@@ -1,0 +1,113 @@
+"""Accounts as rows: filter states with the names and fingerprints that lead to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dither.accounting.filters import FilterState, most_squares, open_filter
+from dither.errors import InvalidArgument, UnknownDataset
+from dither.ledger.database import Transaction
+from dither.ledger.schema import WORD
+from dither.privacy import Budget
+
+MOST_EPSILON = 1_000_000
+"""The greatest budget a ledger keeps: its sums fit into the words of every database."""
+
+_COLUMNS = """SELECT a.id, a.version, a.retired, a.kind, a.epsilon, a.delta, a.slack, a.spent_epsilon,
+    a.spent_high, a.spent_low, a.spent_delta FROM dither_accounts a """
+_OF_NAME = f"{_COLUMNS} JOIN dither_names n ON n.account = a.id WHERE n.dataset = ?"
+_OF_FINGERPRINT = f"{_COLUMNS} JOIN dither_fingerprints f ON f.account = a.id WHERE f.fingerprint = ?"
+_OF_ANALYST = f"{_COLUMNS} WHERE a.parent = ? AND a.analyst = ?"
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """The budget of one dataset under all its names, or of one analyst on it."""
+
+    id: int
+    version: int
+    retired: bool
+    state: FilterState
+
+
+def rules(budget: Budget, kind: str, slack: object) -> FilterState:
+    """A filter with nothing spent, of a size that a ledger can keep."""
+    state = open_filter(budget, kind=kind, slack=slack)
+    if budget.epsilon > MOST_EPSILON:
+        raise InvalidArgument("budget.epsilon", budget.epsilon, f"at most {MOST_EPSILON:,} is accepted")
+    return state
+
+
+def same_rules(one: FilterState, other: FilterState) -> bool:
+    """True if two filters would admit the same, whatever was spent."""
+    return (one.kind, one.epsilon, one.delta, one.slack) == (other.kind, other.epsilon, other.delta, other.slack)
+
+
+def find(work: Transaction, dataset: str) -> Account | None:
+    """The account behind a name."""
+    return _account(work.one(_OF_NAME, dataset))
+
+
+def of_dataset(work: Transaction, dataset: str) -> Account:
+    """The account behind a name that must be registered."""
+    account = find(work, dataset)
+    if account is None:
+        raise UnknownDataset(dataset)
+    return account
+
+
+def of_fingerprint(work: Transaction, fingerprint: str | None) -> Account | None:
+    """The account of the data with this fingerprint, now or earlier."""
+    return None if fingerprint is None else _account(work.one(_OF_FINGERPRINT, fingerprint))
+
+
+def of_analyst(work: Transaction, parent: int, analyst: str) -> Account | None:
+    """An analyst's own budget on a dataset, if one was set."""
+    return _account(work.one(_OF_ANALYST, parent, analyst))
+
+
+def analysts(work: Transaction, parent: int) -> list[tuple[str, Account]]:
+    """All budgets of analysts on a dataset."""
+    names = work.all("SELECT analyst FROM dither_accounts WHERE parent = ? ORDER BY analyst", parent)
+    return [(one, found) for (one,) in names if (found := of_analyst(work, parent, one)) is not None]
+
+
+def create(work: Transaction, state: FilterState, *, parent: int | None = None, analyst: str | None = None) -> int:
+    """A new account; its number."""
+    row = work.one("SELECT COALESCE(MAX(id), 0) + 1 FROM dither_accounts")
+    number = int(row[0]) if row else 1
+    most = most_squares(state.epsilon, state.slack) if state.kind == "advanced" else 0
+    work.run(
+        "INSERT INTO dither_accounts (id, parent, analyst, version, retired, kind, epsilon, delta, slack, most_high, "
+        "most_low, spent_epsilon, spent_high, spent_low, spent_delta) "
+        "VALUES (?, ?, ?, 1, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        number, parent, analyst, state.kind, state.epsilon, state.delta, state.slack, *divmod(most, WORD),
+        state.spent_epsilon, *divmod(state.spent_squares, WORD), state.spent_delta,
+    )  # fmt: skip
+    return number
+
+
+def replace(work: Transaction, account: int, state: FilterState) -> None:
+    """Other rules for an account that stays."""
+    most = most_squares(state.epsilon, state.slack) if state.kind == "advanced" else 0
+    work.run(
+        "UPDATE dither_accounts SET kind = ?, epsilon = ?, delta = ?, slack = ?, most_high = ?, most_low = ? "
+        "WHERE id = ?",
+        state.kind, state.epsilon, state.delta, state.slack, *divmod(most, WORD), account,
+    )  # fmt: skip
+
+
+def write_spent(work: Transaction, account: int, state: FilterState) -> None:
+    """What was spent; the table's CHECKs have the last word."""
+    work.run(
+        "UPDATE dither_accounts SET spent_epsilon = ?, spent_high = ?, spent_low = ?, spent_delta = ? WHERE id = ?",
+        state.spent_epsilon, *divmod(state.spent_squares, WORD), state.spent_delta, account,
+    )  # fmt: skip
+
+
+def _account(row: tuple[object, ...] | None) -> Account | None:
+    if row is None:
+        return None
+    number, version, retired, kind, epsilon, delta, slack, spent, high, low, spent_delta = row
+    state = FilterState(kind, epsilon, delta, slack, spent, high * WORD + low, spent_delta)  # type: ignore[arg-type,operator]
+    return Account(number, version, bool(retired), state)  # type: ignore[arg-type]

@@ -1,0 +1,371 @@
+"""The ledger: who may spend what on which data, what was spent, and what was answered for it.
+
+Charge, compute, store, answer, in this order: ``charge`` is durable before it returns, so a crash loses budget and
+never privacy; what leaves the house is what ``store`` returned.  Every change is one entry of a chain of hashes and
+one transaction.  The rules in words: docs/ledger.md.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import secrets
+from collections.abc import Iterator, Sequence
+from typing import Any, Self
+
+from dither.accounting import filters
+from dither.accounting.filters import DELTA_UNITS, FilterState
+from dither.errors import BudgetExceeded, Contradiction, InvalidArgument, Retired
+from dither.ledger import accounts, chain
+from dither.ledger.accounts import Account
+from dither.ledger.database import Database, Transaction
+from dither.ledger.records import (
+    Charge,
+    Entry,
+    Registered,
+    Report,
+    budget_of,
+    canonical,
+    loss_of,
+    name,
+    public_json,
+    question_key,
+)
+from dither.ledger.replay import verify
+from dither.privacy import Budget, Loss
+
+_UNTOUCHED = "nothing was read, nothing was charged"
+
+
+class Ledger:
+    """Budgets, charges and releases of several datasets; safe for threads, and for processes where it is on disk."""
+
+    def __init__(self, database: Database, *, create: bool = True) -> None:
+        self._database = database
+        try:
+            database.prepare(create=create)
+        except BaseException:
+            database.close()
+            raise
+
+    def close(self) -> None:
+        """Close the connection; everything that was acknowledged is already durable."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # What owners do
+
+    def register(
+        self, dataset: str, budget: Budget, *, kind: str = "basic", slack: object = None, fingerprint: str | None = None
+    ) -> None:
+        """Open an account for a dataset, once: saying the same again changes nothing, saying otherwise is an error.
+
+        ``fingerprint`` is a public mark of the source (never a hash of private contents).  Names with the same
+        fingerprint share one account.
+        """
+        name("dataset", dataset)
+        state = accounts.rules(budget, kind, slack)
+        if fingerprint is not None:
+            name("fingerprint", fingerprint)
+        with self._database.transaction() as look:
+            if self._known(look, dataset, state, fingerprint):
+                return
+        with self._database.transaction(write=True) as work:
+            if self._known(work, dataset, state, fingerprint):
+                return
+            shared = accounts.of_fingerprint(work, fingerprint)
+            if shared is not None:
+                _agree(shared, state, f"the data of {dataset!r} are registered under another name")
+                if shared.retired:
+                    raise Retired(f"the data of {dataset!r} are retired under another name; {_UNTOUCHED}")
+            account = accounts.create(work, state) if shared is None else shared.id
+            work.run("INSERT INTO dither_names (dataset, account) VALUES (?, ?)", dataset, account)
+            if shared is None and fingerprint is not None:
+                work.run(
+                    "INSERT INTO dither_fingerprints (fingerprint, account, version) VALUES (?, ?, 1)",
+                    fingerprint, account,
+                )  # fmt: skip
+            body = {"account": account, "filter": _filter(state), "fingerprint": fingerprint}
+            chain.append(work, "register", dataset, body)
+
+    def _known(self, look: Transaction, dataset: str, state: FilterState, fingerprint: str | None) -> bool:
+        account = accounts.find(look, dataset)
+        if account is None:
+            return False
+        _agree(account, state, f"dataset {dataset!r} is registered")
+        if fingerprint is not None:
+            marked = accounts.of_fingerprint(look, fingerprint)
+            if marked is None or marked.id != account.id:
+                raise Contradiction(
+                    f"dataset {dataset!r} is registered with another fingerprint; if its data have grown, "
+                    f"`grow` records that and keeps the budget; {_UNTOUCHED}"
+                )
+        return True
+
+    def grow(self, dataset: str, *, fingerprint: str | None = None) -> int:
+        """Record that the data have changed; returns the number of the new version.
+
+        The account stays, and so does what was spent: the people of earlier versions are still in the data.
+        Stored answers of earlier versions are no longer given for new questions.
+        """
+        if fingerprint is not None:
+            name("fingerprint", fingerprint)
+        with self._database.transaction(write=True) as work:
+            account = _open_account(work, dataset)
+            if fingerprint is not None:
+                if _fingerprint(work, account) == fingerprint:
+                    return account.version
+                marked = accounts.of_fingerprint(work, fingerprint)
+                if marked is not None and marked.id != account.id:
+                    raise Contradiction(
+                        f"the data that {dataset!r} should grow into have a budget of their own under another name; "
+                        + _UNTOUCHED
+                    )
+            version = account.version + 1
+            work.run("UPDATE dither_accounts SET version = ? WHERE id = ?", version, account.id)
+            if fingerprint is not None:
+                work.run("DELETE FROM dither_fingerprints WHERE fingerprint = ?", fingerprint)
+                work.run(
+                    "INSERT INTO dither_fingerprints (fingerprint, account, version) VALUES (?, ?, ?)",
+                    fingerprint, account.id, version,
+                )  # fmt: skip
+            chain.append(work, "grow", dataset, {"version": version, "fingerprint": fingerprint})
+            return version
+
+    def allow(self, dataset: str, analyst: str, budget: Budget, *, kind: str = "basic", slack: object = None) -> None:
+        """Give an analyst a budget of their own, within the dataset's; it counts what they have spent already.
+
+        It may be raised or lowered later, though not below what is spent.
+        """
+        name("analyst", analyst)
+        state = accounts.rules(budget, kind, slack)
+        with self._database.transaction(write=True) as work:
+            account = _open_account(work, dataset)
+            own = accounts.of_analyst(work, account.id, analyst)
+            if own is not None and accounts.same_rules(own.state, state):
+                return
+            spent = own.state if own is not None else chain.spent_by(work, account, analyst)
+            state = dataclasses.replace(
+                state,
+                spent_epsilon=spent.spent_epsilon,
+                spent_squares=spent.spent_squares,
+                spent_delta=spent.spent_delta,
+            )
+            if not filters.covers(state, Loss(0.0)):
+                raise InvalidArgument("budget", str(budget), f"at least what {analyst!r} has spent already is accepted")
+            if own is None:
+                accounts.create(work, state, parent=account.id, analyst=analyst)
+            else:
+                accounts.replace(work, own.id, state)
+            chain.append(work, "allow", dataset, {"filter": _filter(state)}, analyst=analyst)
+
+    def retire(self, dataset: str) -> None:
+        """No more charges on these data, under any of their names; history and stored answers stay."""
+        with self._database.transaction(write=True) as work:
+            account = accounts.of_dataset(work, name("dataset", dataset))
+            if not account.retired:
+                work.run("UPDATE dither_accounts SET retired = 1 WHERE id = ?", account.id)
+                chain.append(work, "retire", dataset, {})
+
+    # What a question does
+
+    def charge(
+        self,
+        dataset: str,
+        loss: Loss | Sequence[Loss],
+        *,
+        question: dict[str, Any],
+        request_id: str | None = None,
+        analyst: str = "local",
+    ) -> Charge:
+        """Pay for a question, or for a batch of losses all or nothing; on disk before it returns.
+
+        ``question`` holds, as public JSON, everything that determines the release, the price included.  The same
+        request id again returns the same charge, with its release if there is one, and pays nothing.
+        """
+        losses = _losses(loss)
+        asked = public_json("question", question)
+        name("analyst", analyst)
+        request = secrets.token_hex(16) if request_id is None else name("request_id", request_id)
+        units = [list(filters.charge(one)) for one in losses]
+        with self._database.transaction(write=True) as work:
+            account = accounts.of_dataset(work, name("dataset", dataset))
+            before = chain.charged(work, dataset, analyst, request)
+            if before is not None:
+                if canonical(before.body["question"]) != asked or before.body["losses"] != units:
+                    raise Contradiction(
+                        f"request_id={request!r} was used for another question or price; nothing was charged this time"
+                    )
+                return chain.charge_of(before, chain.release_of(work, before.number), fresh=False)
+            if account.retired:
+                raise _retired(dataset)
+            accounts.write_spent(work, account.id, _paid(account.state, losses, dataset))
+            own = accounts.of_analyst(work, account.id, analyst)
+            if own is not None:
+                accounts.write_spent(work, own.id, _paid(own.state, losses, dataset, analyst))
+            body = {"question": json.loads(asked), "losses": units, "version": account.version}
+            key = question_key(asked, account.version)
+            entry = chain.append(work, "charge", dataset, body, analyst=analyst, request=request, key=key)
+        return chain.charge_of(entry, None, fresh=True)
+
+    def store(self, charge: Charge, release: dict[str, Any]) -> dict[str, Any]:
+        """Keep the release of a charge and return the one to answer with: the first that was stored.
+
+        Two workers may compute an answer for one retried request; only one of the answers ever leaves.
+        """
+        if not isinstance(charge, Charge):
+            raise InvalidArgument("charge", charge, "a Charge is accepted")
+        if not isinstance(release, dict):
+            raise InvalidArgument("release", dict, "a dictionary of plain JSON values is accepted")
+        with self._database.transaction(write=True) as work:
+            paid = chain.one_entry(work, "number = ? AND kind = 'charge'", charge.number)
+            if paid is None or (paid.dataset, paid.request) != (charge.dataset, charge.request_id):
+                raise InvalidArgument("charge", charge.number, "a charge of this ledger is accepted")
+            stored = chain.release_of(work, charge.number)
+            if stored is None:
+                entry = chain.append(
+                    work, "release", paid.dataset, {"release": release},
+                    analyst=paid.analyst, request=paid.request, key=paid.key, charge=paid.number,
+                )  # fmt: skip
+                stored = entry.body["release"]
+        return dict(stored)
+
+    def answer_to(self, dataset: str, question: dict[str, Any]) -> dict[str, Any] | None:
+        """The stored release of an identical question on the same version of the data, free; None if there is none."""
+        asked = public_json("question", question)
+        with self._database.transaction() as look:
+            account = accounts.of_dataset(look, name("dataset", dataset))
+            row = look.one(
+                "SELECT body FROM dither_entries WHERE kind = 'release' AND dataset = ? AND key = ? "
+                "ORDER BY number LIMIT 1",
+                dataset, question_key(asked, account.version),
+            )  # fmt: skip
+        return None if row is None else dict(json.loads(row[0])["release"])
+
+    # What everyone may see
+
+    def left(self, dataset: str, analyst: str | None = None) -> Loss:
+        """The greatest single loss that would still be accepted, from this analyst if one is named."""
+        with self._database.transaction() as look:
+            account = accounts.of_dataset(look, name("dataset", dataset))
+            own = None if analyst is None else accounts.of_analyst(look, account.id, name("analyst", analyst))
+        if account.retired:
+            return Loss(0.0)
+        whole = filters.left(account.state)
+        if own is None:
+            return whole
+        part = filters.left(own.state)
+        return Loss(min(whole.epsilon, part.epsilon), min(whole.delta, part.delta))
+
+    def spent(self, dataset: str, analyst: str | None = None) -> Loss:
+        """The sum of all prices paid, by one analyst if named.
+
+        An advanced filter adds up squares, so under it this sum may pass the budget's epsilon.
+        """
+        with self._database.transaction() as look:
+            account = accounts.of_dataset(look, name("dataset", dataset))
+            state = account.state if analyst is None else chain.spent_by(look, account, name("analyst", analyst))
+        return loss_of(state.spent_epsilon, min(state.spent_delta, DELTA_UNITS))
+
+    def datasets(self) -> list[Registered]:
+        """All registered names with their rules."""
+        with self._database.transaction() as look:
+            rows = look.all("SELECT dataset FROM dither_names ORDER BY dataset")
+            return [_registered(look, one) for (one,) in rows]
+
+    def dataset(self, dataset: str) -> Registered:
+        """One registered name with its rules."""
+        with self._database.transaction() as look:
+            return _registered(look, name("dataset", dataset))
+
+    def entries(self, dataset: str, analyst: str | None = None) -> list[Entry]:
+        """The history of a dataset under this name, oldest first; one analyst's part of it if named."""
+        with self._database.transaction() as look:
+            accounts.of_dataset(look, name("dataset", dataset))
+            rows = look.all(f"{chain.ENTRIES} WHERE dataset = ? ORDER BY number", dataset)
+        found = [chain.entry_of(row) for row in rows]
+        return found if analyst is None else [entry for entry in found if entry.analyst == analyst]
+
+    def verify(self, known: str | None = None) -> Report:
+        """Recompute everything from the entries; ``known`` is a hash seen earlier that must still be in the chain."""
+        with self._database.transaction() as look:
+            return verify(look, known)
+
+    def export(self) -> Iterator[dict[str, Any]]:
+        """All entries as plain values, oldest first, one snapshot."""
+        with self._database.transaction() as look:
+            rows = look.all(f"{chain.ENTRIES} ORDER BY number")
+        return (chain.entry_of(row).to_dict() for row in rows)
+
+
+def _agree(account: Account, state: FilterState, known_as: str) -> None:
+    if not accounts.same_rules(account.state, state):
+        held = account.state
+        raise Contradiction(
+            f"{known_as} with a {held.kind} budget of {budget_of(held.epsilon, held.delta)} and a slack of "
+            f"{loss_of(0, held.slack).delta:g}: a budget is set once; {_UNTOUCHED}"
+        )
+
+
+def _open_account(work: Transaction, dataset: str) -> Account:
+    account = accounts.of_dataset(work, name("dataset", dataset))
+    if account.retired:
+        raise _retired(dataset)
+    return account
+
+
+def _retired(dataset: str) -> Retired:
+    return Retired(f"dataset {dataset!r} is retired; {_UNTOUCHED}")
+
+
+def _filter(state: FilterState) -> dict[str, Any]:
+    return {"kind": state.kind, "epsilon": state.epsilon, "delta": state.delta, "slack": state.slack}
+
+
+def _losses(loss: object) -> list[Loss]:
+    losses = [loss] if isinstance(loss, Loss) else list(loss) if isinstance(loss, (list, tuple)) else []
+    if not losses or not all(isinstance(one, Loss) for one in losses):
+        raise InvalidArgument("loss", loss, "a Loss, or a list of at least one, is accepted")
+    return losses
+
+
+def _paid(state: FilterState, losses: list[Loss], dataset: str, analyst: str | None = None) -> FilterState:
+    after = state
+    try:
+        for one in losses:
+            after = filters.spend(after, one, dataset=dataset)
+    except BudgetExceeded:
+        total = sum(losses, Loss(0.0))
+        raise BudgetExceeded(dataset=dataset, asked=total, left=filters.left(state), analyst=analyst) from None
+    return after
+
+
+def _fingerprint(look: Transaction, account: Account) -> str | None:
+    row = look.one(
+        "SELECT fingerprint FROM dither_fingerprints WHERE account = ? ORDER BY version DESC LIMIT 1", account.id
+    )
+    return None if row is None else str(row[0])
+
+
+def _registered(look: Transaction, dataset: str) -> Registered:
+    account = accounts.of_dataset(look, dataset)
+    state = account.state
+    return Registered(
+        name=dataset,
+        account=account.id,
+        budget=budget_of(state.epsilon, state.delta),
+        kind=state.kind,
+        slack=loss_of(0, state.slack).delta,
+        version=account.version,
+        retired=account.retired,
+        fingerprint=_fingerprint(look, account),
+        analysts={
+            analyst: budget_of(own.state.epsilon, own.state.delta)
+            for analyst, own in accounts.analysts(look, account.id)
+        },
+    )

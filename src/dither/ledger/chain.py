@@ -1,0 +1,99 @@
+"""Entries as rows: how the chain is read and how it grows."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+from dither.accounting.filters import FilterState
+from dither.errors import LedgerDamaged
+from dither.ledger.accounts import Account
+from dither.ledger.database import Transaction
+from dither.ledger.records import Charge, Entry, canonical, chained, loss_of
+
+ENTRIES = """SELECT number, at, kind, dataset, analyst, request, key, charge, body, previous, hash
+    FROM dither_entries"""
+_INSERT = """INSERT INTO dither_entries
+    (number, at, kind, dataset, analyst, request, key, charge, body, previous, hash)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+
+
+def entry_of(row: tuple[Any, ...]) -> Entry:
+    """An entry from its row; the body is JSON text."""
+    number, at, kind, dataset, analyst, request, key, charge, body, previous, mark = row
+    return Entry(number, at, kind, dataset, analyst, request, key, charge, json.loads(body), previous, mark)
+
+
+def append(
+    work: Transaction,
+    kind: str,
+    dataset: str,
+    body: dict[str, Any],
+    *,
+    analyst: str | None = None,
+    request: str | None = None,
+    key: str | None = None,
+    charge: int | None = None,
+) -> Entry:
+    """Write the next entry and move the head of the chain to it."""
+    head = work.one("SELECT number, hash FROM dither_ledger")
+    if head is None:
+        raise LedgerDamaged("the ledger has lost the head of its chain; nothing was read, nothing was charged")
+    number, previous = int(head[0]) + 1, str(head[1])
+    at = datetime.now(UTC).isoformat(timespec="milliseconds")
+    text = canonical(body)
+    labels = {"dataset": dataset, "analyst": analyst, "request": request, "key": key, "charge": charge}
+    mark = chained(number, at, kind, labels, text, previous)
+    row = (number, at, kind, dataset, analyst, request, key, charge, text, previous, mark)
+    work.run(_INSERT, *row)
+    work.run("UPDATE dither_ledger SET number = ?, hash = ?", number, mark)
+    return entry_of(row)
+
+
+def one_entry(look: Transaction, condition: str, *values: object) -> Entry | None:
+    """The entry that fulfils a condition, if there is one."""
+    row = look.one(f"{ENTRIES} WHERE {condition}", *values)
+    return None if row is None else entry_of(row)
+
+
+def release_of(look: Transaction, charge: int) -> dict[str, Any] | None:
+    """What was stored for a charge, if anything was."""
+    entry = one_entry(look, "kind = 'release' AND charge = ?", charge)
+    return None if entry is None else entry.body["release"]
+
+
+def charged(look: Transaction, dataset: str, analyst: str, request: str) -> Entry | None:
+    """The charge of a request that was paid before."""
+    return one_entry(look, "kind = 'charge' AND dataset = ? AND analyst = ? AND request = ?", dataset, analyst, request)
+
+
+def charge_of(entry: Entry, release: dict[str, Any] | None, *, fresh: bool) -> Charge:
+    """A charge from its entry."""
+    return Charge(
+        number=entry.number,
+        dataset=entry.dataset,
+        analyst=entry.analyst or "",
+        request_id=entry.request or "",
+        losses=tuple(loss_of(epsilon, delta) for epsilon, delta in entry.body["losses"]),
+        question=entry.body["question"],
+        version=entry.body["version"],
+        release=release,
+        fresh=fresh,
+    )
+
+
+def spent_by(look: Transaction, account: Account, analyst: str) -> FilterState:
+    """What an analyst has spent on an account, added up from the entries."""
+    rows = look.all(
+        "SELECT e.body FROM dither_entries e JOIN dither_names n ON n.dataset = e.dataset "
+        "WHERE n.account = ? AND e.analyst = ? AND e.kind = 'charge'",
+        account.id, analyst,
+    )  # fmt: skip
+    units = [pair for (body,) in rows for pair in json.loads(body)["losses"]]
+    return FilterState(
+        "basic", 0, 0,
+        spent_epsilon=sum(epsilon for epsilon, _ in units),
+        spent_squares=sum(epsilon**2 for epsilon, _ in units),
+        spent_delta=sum(delta for _, delta in units),
+    )  # fmt: skip

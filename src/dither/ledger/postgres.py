@@ -1,0 +1,92 @@
+"""A ledger in PostgreSQL, for several servers at once: the head of the chain is a row that writers lock."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from dither.errors import DitherError, InvalidArgument, LedgerDamaged, LedgerUnavailable
+from dither.ledger.database import Database, Transaction
+from dither.ledger.schema import POSTGRES_ONLY
+
+_CREATION_LOCK = 4_720_318_560_291_736_507  # any number that other programs are unlikely to take
+
+
+class PostgresDatabase(Database):
+    """``dsn`` as psycopg takes it; the tables lie in the first schema of its search path."""
+
+    begin_write = "BEGIN ISOLATION LEVEL READ COMMITTED"
+    begin_read = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+    types: ClassVar[dict[str, str]] = {"BIGINT": "BIGINT", "STRICT": ""}
+    extras = POSTGRES_ONLY
+
+    def __init__(self, dsn: str, wait: float) -> None:
+        super().__init__()
+        if not isinstance(dsn, str) or not dsn:
+            raise InvalidArgument("dsn", dsn, "a PostgreSQL connection string is accepted")
+        try:
+            import psycopg  # noqa: PLC0415  (an extra)
+        except ImportError:
+            raise LedgerUnavailable(
+                "a ledger in PostgreSQL needs psycopg: pip install 'dither[postgres]'; nothing was charged"
+            ) from None
+        self._driver: Any = psycopg
+        self._dsn = dsn
+        self._wait = wait
+
+    def driver_errors(self) -> tuple[type[Exception], ...]:
+        """What psycopg raises."""
+        return (self._driver.Error,)
+
+    def connect(self) -> Any:
+        """A session whose commits wait for the disk; a server that does not sync at all is refused."""
+        connection = self._driver.connect(
+            self._dsn, autocommit=True, connect_timeout=max(2, int(self._wait)), application_name="dither ledger"
+        )
+        try:
+            connection.execute("SET synchronous_commit = on")
+            connection.execute(f"SET lock_timeout = {int(1000 * self._wait)}")
+            synced = connection.execute("SHOW fsync").fetchone()[0]
+        except self._driver.Error:
+            connection.close()
+            raise
+        if synced != "on":
+            connection.close()
+            raise LedgerUnavailable(
+                "PostgreSQL runs with fsync off, so no charge would be durable; nothing was charged"
+            )
+        return connection
+
+    def spelled(self, statement: str) -> str:
+        """psycopg writes %s for a value."""
+        return statement.replace("?", "%s")
+
+    def lock(self, transaction: Transaction, creating: bool) -> None:
+        """The row at the head of the chain, or before there is one a lock by number."""
+        if creating:
+            transaction.all("SELECT pg_advisory_xact_lock(?)", _CREATION_LOCK)
+        else:
+            transaction.all("SELECT number FROM dither_ledger FOR UPDATE")
+
+    def has_ledger(self, transaction: Transaction) -> bool:
+        """True if the tables are there."""
+        return transaction.one("SELECT to_regclass('dither_ledger') IS NOT NULL") == (True,)
+
+    def lost(self) -> bool:
+        """True if the connection is gone."""
+        return self._connection is None or bool(self._connection.closed)
+
+    def explain(self, error: Exception) -> DitherError:
+        """By SQLSTATE; the connection string may hold a password and is never shown."""
+        state = getattr(error, "sqlstate", None) or ""
+        first = (str(error).strip().splitlines() or [""])[0]
+        if state == "55P03":
+            return LedgerUnavailable(f"the ledger in PostgreSQL was locked for more than {self._wait:g} seconds")
+        if state.startswith("53"):
+            return LedgerUnavailable(f"PostgreSQL has no room for the ledger ({first})")
+        if state in ("42501", "25006"):
+            return LedgerUnavailable(f"the ledger in PostgreSQL may not be written by this user ({first})")
+        if state.startswith("23"):
+            return LedgerDamaged(f"the ledger in PostgreSQL refused a change that breaks its rules ({first})")
+        if not state:
+            return LedgerUnavailable("PostgreSQL cannot be reached, or the connection was lost")
+        return LedgerUnavailable(f"the ledger in PostgreSQL failed ({first})")

@@ -1,0 +1,144 @@
+"""What a ledger keeps and returns: entries chained by hashes, charges, registered datasets, the report of a check."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from dither.accounting.filters import DELTA_UNITS, EPSILON_UNITS
+from dither.accounting.rounding import printed_down, printed_up
+from dither.errors import InvalidArgument
+from dither.privacy import Budget, Loss
+
+GENESIS = "0" * 64
+"""What the first entry names as the hash before it."""
+
+LONGEST_NAME = 200
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of a ledger.  ``hash`` covers everything else in it, ``previous`` being the hash of the line before."""
+
+    number: int
+    at: str
+    kind: str
+    dataset: str
+    analyst: str | None
+    request: str | None
+    key: str | None
+    charge: int | None
+    body: dict[str, Any]
+    previous: str
+    hash: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return dict(self.__dict__)
+
+
+@dataclass(frozen=True)
+class Charge:
+    """A payment that is on disk.  ``release`` is what was answered for it, if anything was yet."""
+
+    number: int
+    dataset: str
+    analyst: str
+    request_id: str
+    losses: tuple[Loss, ...]
+    question: dict[str, Any]
+    version: int
+    release: dict[str, Any] | None = field(default=None, compare=False)
+    fresh: bool = field(default=True, compare=False)
+    """False if the same request had been charged before: nothing was paid this time."""
+
+    @property
+    def loss(self) -> Loss:
+        """All that was paid, in whole units."""
+        return sum(self.losses, Loss(0.0))
+
+
+@dataclass(frozen=True)
+class Registered:
+    """A dataset's name, the account that pays for it (names of the same data share one) and the rules in force."""
+
+    name: str
+    account: int
+    budget: Budget
+    kind: str
+    slack: float
+    version: int
+    retired: bool
+    fingerprint: str | None
+    analysts: dict[str, Budget]
+
+
+@dataclass(frozen=True)
+class Report:
+    """What ``verify`` found: how many entries, the hash of the last, and the first thing that is wrong."""
+
+    entries: int
+    head: str
+    problem: str | None = None
+    first_bad: int | None = None
+
+    @property
+    def ok(self) -> bool:
+        """True if nothing is wrong."""
+        return self.problem is None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {"ok": self.ok, **self.__dict__}
+
+
+def canonical(value: object) -> str:
+    """The one JSON text of a value: sorted keys, no spaces, ASCII.
+
+    >>> canonical({"b": [1, 2.5], "a": "é"})
+    '{"a":"\\\\u00e9","b":[1,2.5]}'
+    """
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+
+
+def public_json(argument: str, value: object) -> str:
+    """The canonical text of a dictionary that is plain JSON."""
+    accepted = "a dictionary of plain JSON values (finite numbers, strings as keys) is accepted"
+    if not isinstance(value, dict):
+        raise InvalidArgument(argument, value, accepted)
+    try:
+        json.dumps(value, allow_nan=False)
+        return canonical(value)
+    except (TypeError, ValueError, RecursionError):
+        raise InvalidArgument(argument, value, accepted) from None
+
+
+def chained(number: int, at: str, kind: str, labels: dict[str, Any], body: str, previous: str) -> str:
+    """The hash of an entry, with everything in it and the hash before it."""
+    text = canonical({"number": number, "at": at, "kind": kind, **labels, "body": body, "previous": previous})
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def question_key(question: str, version: int) -> str:
+    """Questions are the same if their canonical text is, and the data have not grown in between."""
+    return hashlib.sha256(f"{version}:{question}".encode("ascii")).hexdigest()
+
+
+def name(argument: str, value: object) -> str:
+    """A name of people or data: short, printable text."""
+    if not isinstance(value, str) or not 0 < len(value) <= LONGEST_NAME or not value.isprintable():
+        raise InvalidArgument(argument, value, f"a printable text of 1 to {LONGEST_NAME} characters is accepted")
+    return value
+
+
+def loss_of(epsilon: int, delta: int) -> Loss:
+    """A loss of whole units, never printed below them."""
+    return Loss(printed_up(Fraction(epsilon, EPSILON_UNITS)), min(1.0, printed_up(Fraction(delta, DELTA_UNITS))))
+
+
+def budget_of(epsilon: int, delta: int) -> Budget:
+    """A budget of whole units, never printed above them."""
+    return Budget(printed_down(Fraction(epsilon, EPSILON_UNITS)), printed_down(Fraction(delta, DELTA_UNITS)))

@@ -1,0 +1,221 @@
+"""A check that trusts nothing but the entries: hashes, order, rules and sums are all worked out again."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from dither.accounting import filters
+from dither.accounting.filters import FilterState
+from dither.ledger.chain import ENTRIES, entry_of
+from dither.ledger.database import Transaction
+from dither.ledger.records import GENESIS, Entry, Report, canonical, chained, question_key
+from dither.ledger.schema import WORD
+from dither.privacy import Loss
+
+_LABELS = ("dataset", "analyst", "request", "key", "charge")
+_PAGE = 2000
+
+
+class Broken(Exception):
+    """Something that the ledger's rules would not have written."""
+
+
+def verify(look: Transaction, known: str | None = None) -> Report:
+    """Read all entries of one snapshot in order; the first that is wrong is named."""
+    replay, number, previous, met = Replay(), 0, GENESIS, known in (None, GENESIS)
+    for row in _rows(look):
+        number += 1
+        try:
+            _check_chain(row, number, previous)
+            replay.apply(entry_of(row))
+        except Broken as broken:
+            return Report(number, previous, f"entry {number}: {broken}", number)
+        except (KeyError, TypeError, ValueError, AttributeError):
+            return Report(number, previous, f"entry {number} is not of a form that dither writes", number)
+        previous = row[10]
+        met = met or previous == known
+    problem = _check_head(look, number, previous) or replay.compare(look)
+    if problem is None and not met:
+        problem = f"no entry has the hash {known}: entries after or with it are gone, or it is from another ledger"
+    return Report(number, previous, problem)
+
+
+def _rows(look: Transaction) -> Iterator[tuple[Any, ...]]:
+    page = look.all(f"{ENTRIES} ORDER BY number LIMIT ?", _PAGE)
+    while page:
+        yield from page
+        page = look.all(f"{ENTRIES} WHERE number > ? ORDER BY number LIMIT ?", page[-1][0], _PAGE)
+
+
+def _check_chain(row: tuple[Any, ...], number: int, previous: str) -> None:
+    if row[0] != number:
+        raise Broken(f"is missing, the next one there is {row[0]}")
+    if row[9] != previous:
+        raise Broken("does not follow the entry before it")
+    labels = dict(zip(_LABELS, row[3:8], strict=True))
+    if chained(row[0], row[1], row[2], labels, row[8], row[9]) != row[10]:
+        raise Broken("was changed, its hash does not fit")
+
+
+def _check_head(look: Transaction, number: int, previous: str) -> str | None:
+    head = look.one("SELECT number, hash FROM dither_ledger")
+    if head is None:
+        return "the head of the chain is gone"
+    if tuple(head) != (number, previous):
+        return f"the head of the chain is entry {head[0]}, the last one there is {number}"
+    return None
+
+
+@dataclass
+class Replay:
+    """The state of a ledger, rebuilt from its entries by the plainest means."""
+
+    states: dict[int, FilterState] = field(default_factory=dict)
+    versions: dict[int, int] = field(default_factory=dict)
+    retired: set[int] = field(default_factory=set)
+    names: dict[str, int] = field(default_factory=dict)
+    fingerprints: dict[str, tuple[int, int]] = field(default_factory=dict)
+    allowances: dict[tuple[int, str], FilterState] = field(default_factory=dict)
+    spent_by: dict[tuple[int, str], tuple[int, int, int]] = field(default_factory=dict)
+    requests: set[tuple[str, str | None, str | None]] = field(default_factory=set)
+    unanswered: dict[int, tuple[str, str | None, str | None, str | None]] = field(default_factory=dict)
+
+    def apply(self, entry: Entry) -> None:
+        """One more entry; raises if the rules would not have written it here."""
+        if entry.kind == "register":
+            self._register(entry)
+            return
+        account = self.names.get(entry.dataset)
+        if account is None:
+            raise Broken("is about a dataset that was not registered")
+        if account in self.retired and entry.kind != "release":
+            raise Broken("is about a dataset that was retired")
+        if entry.kind == "grow":
+            self._grow(entry, account)
+        elif entry.kind == "allow":
+            self._allow(entry, account)
+        elif entry.kind == "charge":
+            self._charge(entry, account)
+        elif entry.kind == "release":
+            if self.unanswered.pop(entry.charge or 0, None) != _labels(entry):
+                raise Broken("is a release without a charge of its own")
+        elif entry.kind == "retire":
+            self.retired.add(account)
+        else:
+            raise Broken(f"is of an unknown kind {entry.kind!r}")
+
+    def _register(self, entry: Entry) -> None:
+        account, fingerprint = entry.body["account"], entry.body["fingerprint"]
+        state = _state(entry.body["filter"])
+        if entry.dataset in self.names:
+            raise Broken("registers a dataset twice")
+        shared = self.fingerprints.get(fingerprint, (None,))[0] if fingerprint is not None else None
+        if account in self.states:
+            if shared != account or _rules(self.states[account]) != _rules(state) or account in self.retired:
+                raise Broken("joins an account that it does not fit")
+        elif shared is not None:
+            raise Broken("opens a second account for the same data")
+        else:
+            self.states[account], self.versions[account] = state, 1
+            if fingerprint is not None:
+                self.fingerprints[fingerprint] = (account, 1)
+        self.names[entry.dataset] = account
+
+    def _grow(self, entry: Entry, account: int) -> None:
+        fingerprint, version = entry.body["fingerprint"], entry.body["version"]
+        if version != self.versions[account] + 1:
+            raise Broken("skips a version")
+        self.versions[account] = version
+        if fingerprint is not None:
+            if self.fingerprints.get(fingerprint, (account,))[0] != account:
+                raise Broken("grows into data with an account of their own")
+            self.fingerprints[fingerprint] = (account, version)
+
+    def _allow(self, entry: Entry, account: int) -> None:
+        whose = (account, entry.analyst or "")
+        epsilon, squares, delta = self.spent_by.get(whose, (0, 0, 0))
+        state = dataclasses.replace(
+            _state(entry.body["filter"]), spent_epsilon=epsilon, spent_squares=squares, spent_delta=delta
+        )
+        if not _within(state):
+            raise Broken("allows less than was spent")
+        self.allowances[whose] = state
+
+    def _charge(self, entry: Entry, account: int) -> None:
+        labels, whose = _labels(entry), (account, entry.analyst or "")
+        if labels[:3] in self.requests:
+            raise Broken("charges a request twice")
+        version = entry.body["version"]
+        if version != self.versions[account] or entry.key != question_key(canonical(entry.body["question"]), version):
+            raise Broken("charges for a version or question that it does not name")
+        for epsilon, delta in entry.body["losses"]:
+            if epsilon < 0 or delta < 0:
+                raise Broken("has a price below zero")
+            self.states[account] = _after(self.states[account], epsilon, delta)
+            if whose in self.allowances:
+                self.allowances[whose] = _after(self.allowances[whose], epsilon, delta)
+            before = self.spent_by.get(whose, (0, 0, 0))
+            self.spent_by[whose] = (before[0] + epsilon, before[1] + epsilon**2, before[2] + delta)
+        self.requests.add(labels[:3])
+        self.unanswered[entry.number] = labels
+
+    def compare(self, look: Transaction) -> str | None:
+        """The first difference between the tables and what the entries say."""
+        found: dict[str, Any] = {"accounts": {}, "budgets of analysts": {}}
+        for row in look.all(
+            "SELECT id, parent, analyst, version, retired, kind, epsilon, delta, slack, spent_epsilon, spent_high, "
+            "spent_low, spent_delta FROM dither_accounts"
+        ):
+            kind, epsilon, delta, slack, spent, high, low, spent_delta = row[5:]
+            state = FilterState(kind, epsilon, delta, slack, spent, high * WORD + low, spent_delta)
+            if row[1] is None:
+                found["accounts"][row[0]] = (row[3], bool(row[4]), state)
+            else:
+                found["budgets of analysts"][row[1], row[2]] = state
+        found["names"] = dict(look.all("SELECT dataset, account FROM dither_names"))
+        found["fingerprints"] = {
+            row[0]: (row[1], row[2])
+            for row in look.all("SELECT fingerprint, account, version FROM dither_fingerprints")
+        }
+        told = {
+            "accounts": {one: (self.versions[one], one in self.retired, state) for one, state in self.states.items()},
+            "budgets of analysts": self.allowances,
+            "names": self.names,
+            "fingerprints": self.fingerprints,
+        }
+        for what, rows in told.items():
+            if rows != found[what]:
+                return f"the table of {what} does not agree with the entries"
+        return None
+
+
+def _labels(entry: Entry) -> tuple[str, str | None, str | None, str | None]:
+    return entry.dataset, entry.analyst, entry.request, entry.key
+
+
+def _state(told: dict[str, Any]) -> FilterState:
+    return FilterState(told["kind"], told["epsilon"], told["delta"], told["slack"])
+
+
+def _rules(state: FilterState) -> tuple[object, ...]:
+    return state.kind, state.epsilon, state.delta, state.slack
+
+
+def _after(state: FilterState, epsilon: int, delta: int) -> FilterState:
+    """One price in whole units more; not by way of a Loss, whose floats may round it up."""
+    after = dataclasses.replace(
+        state,
+        spent_epsilon=state.spent_epsilon + epsilon,
+        spent_squares=state.spent_squares + epsilon**2,
+        spent_delta=state.spent_delta + delta,
+    )
+    if not _within(after):
+        raise Broken("spends more than was left")
+    return after
+
+
+def _within(state: FilterState) -> bool:
+    return filters.covers(state, Loss(0.0))

@@ -1,0 +1,88 @@
+"""Tables of a ledger, the same for SQLite and PostgreSQL, and how older ones are brought up to date.
+
+All amounts are whole units (epsilon 1e-9, delta 1e-18).  Sums of squares (1e-18) do not fit into 64 bits from
+epsilon 4.6 on, so they are kept in two words: ``high * 10^18 + low``.  The CHECKs repeat the rule of the filters in
+integers, so that not even a faulty program can take an account below zero.
+"""
+
+from __future__ import annotations
+
+WORD = 10**18
+
+VERSION = 1
+
+# {BIGINT} and {STRICT} differ by database; nothing else does.
+TABLES = (
+    """CREATE TABLE dither_ledger (
+        one {BIGINT} PRIMARY KEY CHECK (one = 1),
+        version {BIGINT} NOT NULL,
+        number {BIGINT} NOT NULL CHECK (number >= 0),
+        hash TEXT NOT NULL
+    ) {STRICT}""",
+    """CREATE TABLE dither_accounts (
+        id {BIGINT} PRIMARY KEY,
+        parent {BIGINT} REFERENCES dither_accounts (id),
+        analyst TEXT,
+        version {BIGINT} NOT NULL CHECK (version >= 1),
+        retired {BIGINT} NOT NULL CHECK (retired IN (0, 1)),
+        kind TEXT NOT NULL CHECK (kind IN ('basic', 'advanced')),
+        epsilon {BIGINT} NOT NULL CHECK (epsilon >= 0),
+        delta {BIGINT} NOT NULL CHECK (delta >= 0),
+        slack {BIGINT} NOT NULL CHECK (slack BETWEEN 0 AND delta),
+        most_high {BIGINT} NOT NULL,
+        most_low {BIGINT} NOT NULL CHECK (most_low BETWEEN 0 AND 999999999999999999),
+        spent_epsilon {BIGINT} NOT NULL CHECK (spent_epsilon >= 0),
+        spent_high {BIGINT} NOT NULL CHECK (spent_high >= 0),
+        spent_low {BIGINT} NOT NULL CHECK (spent_low BETWEEN 0 AND 999999999999999999),
+        spent_delta {BIGINT} NOT NULL CHECK (spent_delta >= 0),
+        UNIQUE (parent, analyst),
+        CHECK ((parent IS NULL) = (analyst IS NULL)),
+        CHECK (spent_delta <= delta - slack),
+        CHECK (kind = 'advanced' OR spent_epsilon <= epsilon),
+        CHECK (kind = 'basic' OR spent_high < most_high OR (spent_high = most_high AND spent_low <= most_low))
+    ) {STRICT}""",
+    """CREATE TABLE dither_names (
+        dataset TEXT PRIMARY KEY,
+        account {BIGINT} NOT NULL REFERENCES dither_accounts (id)
+    ) {STRICT}""",
+    """CREATE TABLE dither_fingerprints (
+        fingerprint TEXT PRIMARY KEY,
+        account {BIGINT} NOT NULL REFERENCES dither_accounts (id),
+        version {BIGINT} NOT NULL
+    ) {STRICT}""",
+    """CREATE TABLE dither_entries (
+        number {BIGINT} PRIMARY KEY CHECK (number >= 1),
+        at TEXT NOT NULL,
+        kind TEXT NOT NULL CHECK (kind IN ('register', 'grow', 'allow', 'charge', 'release', 'retire')),
+        dataset TEXT NOT NULL REFERENCES dither_names (dataset),
+        analyst TEXT,
+        request TEXT,
+        key TEXT,
+        charge {BIGINT} REFERENCES dither_entries (number),
+        body TEXT NOT NULL,
+        previous TEXT NOT NULL,
+        hash TEXT NOT NULL
+    ) {STRICT}""",
+    """CREATE UNIQUE INDEX dither_one_charge_per_request ON dither_entries (dataset, analyst, request)
+        WHERE kind = 'charge'""",
+    "CREATE UNIQUE INDEX dither_one_release_per_charge ON dither_entries (charge) WHERE kind = 'release'",
+    "CREATE INDEX dither_answers ON dither_entries (dataset, key) WHERE kind = 'release'",
+    "CREATE INDEX dither_histories ON dither_entries (dataset, number)",
+)
+
+SQLITE_ONLY = (
+    """CREATE TRIGGER dither_entries_stay BEFORE UPDATE ON dither_entries
+        BEGIN SELECT RAISE(ABORT, 'entries are append-only'); END""",
+    """CREATE TRIGGER dither_entries_remain BEFORE DELETE ON dither_entries
+        BEGIN SELECT RAISE(ABORT, 'entries are append-only'); END""",
+)
+
+POSTGRES_ONLY = (
+    """CREATE FUNCTION dither_entries_refuse() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN RAISE EXCEPTION 'entries are append-only' USING ERRCODE = 'integrity_constraint_violation'; END $$""",
+    """CREATE TRIGGER dither_entries_stay BEFORE UPDATE OR DELETE OR TRUNCATE ON dither_entries
+        FOR EACH STATEMENT EXECUTE FUNCTION dither_entries_refuse()""",
+)
+
+UPGRADES: dict[int, tuple[str, ...]] = {}
+"""For each older version the statements that lead to the next; entries are never rewritten, so the chain stays."""

@@ -1,0 +1,97 @@
+"""A ledger in a local SQLite file (or in memory): one writer at a time, every commit on disk before it returns."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import Any, ClassVar
+
+from dither.errors import DitherError, InvalidArgument, LedgerDamaged, LedgerUnavailable
+from dither.ledger.database import Database, Transaction
+from dither.ledger.schema import SQLITE_ONLY
+
+_OLDEST = (3, 37)  # the first with STRICT tables
+_BUSY = ("SQLITE_BUSY", "SQLITE_LOCKED")
+_UNWRITABLE = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH")
+_DAMAGED = ("SQLITE_NOTADB", "SQLITE_CORRUPT", "SQLITE_CONSTRAINT")
+
+
+class SqliteDatabase(Database):
+    """``path`` is None for a ledger in memory."""
+
+    begin_write = "BEGIN IMMEDIATE"
+    begin_read = "BEGIN"
+    types: ClassVar[dict[str, str]] = {"BIGINT": "INTEGER", "STRICT": "STRICT"}
+    extras = SQLITE_ONLY
+
+    def __init__(self, path: Path | None, wait: float) -> None:
+        super().__init__()
+        if sqlite3.sqlite_version_info < _OLDEST:
+            raise LedgerUnavailable(
+                f"SQLite {sqlite3.sqlite_version} is too old for a ledger, 3.37 is needed; nothing was charged"
+            )
+        self._path = path
+        self._wait = wait
+        self._opened = False
+
+    def driver_errors(self) -> tuple[type[Exception], ...]:
+        """What sqlite3 raises."""
+        return (sqlite3.Error,)
+
+    def connect(self) -> Any:
+        """WAL with a sync at every commit; waits for other writers up to the limit."""
+        if self._path is None:
+            if self._opened:
+                raise LedgerUnavailable("a ledger in memory belongs to one process; nothing was read or charged")
+            self._opened = True
+            target = ":memory:"
+        else:
+            target = str(self._path)
+        connection = sqlite3.connect(target, timeout=self._wait, isolation_level=None, check_same_thread=False)
+        try:
+            connection.execute("PRAGMA journal_mode = WAL").fetchall()
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA foreign_keys = ON")
+        except sqlite3.Error:
+            connection.close()
+            raise
+        return connection
+
+    def has_ledger(self, transaction: Transaction) -> bool:
+        """True if the tables are there; a file with other tables is not ours to write to."""
+        names = {row[0] for row in transaction.all("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        if names and "dither_ledger" not in names:
+            raise LedgerDamaged(f"{self._path} is another program's database, not a ledger; nothing was changed")
+        return bool(names)
+
+    def explain(self, error: Exception) -> DitherError:
+        """By SQLite's own error name; messages carry the path and SQLite's words, which are public."""
+        what, code = self._path or "the ledger in memory", getattr(error, "sqlite_errorname", "") or ""
+        if code.startswith(_BUSY):
+            return LedgerUnavailable(f"{what} was in use by another process for more than {self._wait:g} seconds")
+        if code.startswith("SQLITE_FULL"):
+            return LedgerUnavailable(f"there is no room on the disk for {what}")
+        if code.startswith(_UNWRITABLE):
+            return LedgerUnavailable(f"{what} cannot be opened or written: is its folder there and writable?")
+        if code.startswith(_DAMAGED):
+            return LedgerDamaged(f"{what} is damaged or not a ledger ({error})")
+        return LedgerUnavailable(f"{what} failed ({error})")
+
+
+def file_database(path: object, *, wait: float, create: bool) -> SqliteDatabase:
+    """The database of a file that exists or may be created, readable by its owner only."""
+    if not isinstance(path, (str, Path)) or "\0" in str(path):
+        raise InvalidArgument("path", path, "the path of a file is accepted")
+    file = Path(path).absolute()
+    try:
+        if file.is_dir() or not file.parent.is_dir():
+            raise InvalidArgument("path", str(path), "a file in an existing folder is accepted")
+        if not file.exists():
+            if not create:
+                raise InvalidArgument("path", str(path), "an existing ledger is accepted")
+            file.touch(mode=0o600)
+    except OSError as error:
+        raise LedgerUnavailable(
+            f"{file} cannot be opened ({error.strerror}); nothing was read, nothing was charged"
+        ) from None
+    return SqliteDatabase(file, wait)
