@@ -1,7 +1,9 @@
 """Slow and obvious: what a first-year student would believe.  Every fast kernel is compared with these."""
 
 import math
-from itertools import product
+from itertools import combinations, pairwise, product
+
+import numpy as np
 
 
 def padded(x, lo, hi):
@@ -102,3 +104,99 @@ def tail_quantile(rungs, cap, rate, tail, far=4000):
             return distance
         beyond += weights[distance]
     return 0
+
+
+def spanning_forests(edges, n):
+    """All lightest-forest candidates: maximal sets of edges (by index) without a cycle."""
+
+    def pieces(chosen):
+        parent = list(range(n))
+
+        def find(v):
+            while parent[v] != v:
+                v = parent[v]
+            return v
+
+        for i in chosen:
+            a, b = (find(v) for v in edges[i])
+            if a == b:
+                return None
+            parent[a] = b
+        return sum(parent[v] == v for v in range(n))
+
+    sizes = {chosen: pieces(chosen) for size in range(n) for chosen in combinations(range(len(edges)), size)}
+    fewest = min(left for left in sizes.values() if left is not None)
+    return [chosen for chosen, left in sizes.items() if left == fewest]
+
+
+def all_tree_ladders(edges, n, values, rungs):
+    """The cost of a lightest spanning forest at every weighting from ``values``, and its exact ladder there.
+
+    Arrays with an axis for each edge.  A^(k) is the largest A^(k-1) within one more change.
+    """
+    weight = [np.array(values).reshape([-1 if i == j else 1 for j in range(len(edges))]) for i in range(len(edges))]
+    shape = (len(values),) * len(edges)
+    forests = spanning_forests(edges, n)
+    costs = np.min([np.broadcast_to(sum(weight[i] for i in chosen), shape) for chosen in forests], axis=0)
+
+    def widest(array, how):
+        return [np.broadcast_to(how(array, axis=i, keepdims=True), shape) for i in range(len(edges))]
+
+    rises = [most - costs for most in widest(costs, np.max)] + [costs - least for least in widest(costs, np.min)]
+    ladders = [np.max(rises, axis=0)]
+    for _ in range(rungs - 1):
+        ladders.append(np.max(widest(ladders[-1], np.max), axis=0))
+    return costs, ladders
+
+
+def cut_ladder(edges, weights, n, cap, rungs):
+    """NRS11 Equation 3, looking at every cut."""
+
+    def at(cut, t):
+        return cut[t - 1] if t <= len(cut) else cap
+
+    cuts = [
+        sorted(w for (u, v), w in zip(edges, weights, strict=True) if (side >> u ^ side >> v) & 1)
+        for side in range(1, 2 ** (n - 1))
+    ]
+    return [max(max(at(c, k + 1), at(c, k + 2) - at(c, 1)) for c in cuts) for k in range(rungs)]
+
+
+def threshold_ladder(edges, weights, n, cap, rungs):
+    """The same by networkx: connectivity of every threshold graph, and between the ends of every edge."""
+    import networkx as nx
+
+    def below(w):
+        graph = nx.Graph([edge for edge, weight in zip(edges, weights, strict=True) if weight <= w])
+        graph.add_nodes_from(range(n))
+        return graph
+
+    graphs = {w: below(w) for w in sorted(set(weights))}
+    connected = {w: nx.edge_connectivity(graph) for w, graph in graphs.items()}
+    trees = {w: nx.gomory_hu_tree(unit(graph)) if nx.is_connected(graph) else None for w, graph in graphs.items()}
+
+    def local(u, v, w):
+        if trees[w] is None:
+            return nx.edge_connectivity(graphs[w], u, v)
+        path = nx.shortest_path(trees[w], u, v)
+        return min(trees[w][a][b]["weight"] for a, b in pairwise(path))
+
+    def least(enough):
+        return min((w for w in graphs if enough(w)), default=cap)
+
+    def rung(k):
+        rises = [
+            least(lambda w, u=u, v=v: local(u, v, w) >= k + 2) - weight
+            for (u, v), weight in zip(edges, weights, strict=True)
+        ]
+        return max([least(lambda w: connected[w] >= k + 1), *rises])
+
+    return [rung(k) for k in range(rungs)]
+
+
+def unit(graph):
+    """The graph with capacity 1 on every edge."""
+    graph = graph.copy()
+    for edge in graph.edges.values():
+        edge["capacity"] = 1
+    return graph

@@ -14,6 +14,7 @@ from dither.noise.heavy_tails import Cauchy, PowerLaw, Student
 from dither.noise.laplace import Laplace
 from dither.privacy import Loss
 from dither.queries.order import RankedValue
+from dither.queries.smallest import SmallestSum
 from dither.queries.spread import IQR
 from dither.queries.totals import TrimmedMean
 
@@ -72,6 +73,15 @@ class TestTrimmedTotals(QueryContract):
         for m in range((records - 1) // 2 + 1):
             query = TrimmedMean(trim=Fraction(m, records), bounds=(0, 3))
             yield query.resolve(shape), lambda x, m=m: sum(sorted(x)[m : len(x) - m])
+
+
+class TestSmallestTotals(QueryContract):
+    values = range(4)
+
+    def statistics(self, records):
+        shape = Shape(records, whole=True, nullable=False)
+        for k in range(1, records + 1):
+            yield SmallestSum(k=k, bounds=(0, 3)).resolve(shape), lambda x, k=k: sum(sorted(x)[:k])
 
 
 class TestRankDifferences(QueryContract):
