@@ -21,12 +21,20 @@ if TYPE_CHECKING:
     from dither.calibration.smooth import Smooth as Smooth
     from dither.calibration.worst_case import WorstCase as WorstCase
     from dither.data.graph import Graph as Graph
+    from dither.data.schema import Schema as Schema
+    from dither.data.types import Boolean as Boolean
+    from dither.data.types import Category as Category
+    from dither.data.types import Date as Date
+    from dither.data.types import Decimal as Decimal
+    from dither.data.types import Integer as Integer
+    from dither.data.types import Real as Real
     from dither.errors import BudgetExceeded as BudgetExceeded
     from dither.errors import DitherError as DitherError
     from dither.errors import InvalidArgument as InvalidArgument
     from dither.errors import InvalidData as InvalidData
     from dither.errors import NotApplicable as NotApplicable
     from dither.errors import NotProved as NotProved
+    from dither.errors import SourceFailed as SourceFailed
     from dither.functions import ask as ask
     from dither.functions import count as count
     from dither.functions import covariance as covariance
@@ -82,6 +90,9 @@ if TYPE_CHECKING:
     from dither.queries.trees import MinCut as MinCut
     from dither.queries.trees import MSTCost as MSTCost
     from dither.release import Release as Release
+    from dither.release import Releases as Releases
+    from dither.session.opening import open as open
+    from dither.session.session import Session as Session
     from dither.toolbox.randomized_response import randomized_response as randomized_response
     from dither.tree_functions import min_cut as min_cut
     from dither.tree_functions import mst_cost as mst_cost
@@ -127,8 +138,12 @@ _HOMES = {
     "noise.laplace": ("Laplace",),
     "noise.gaussian": ("Gaussian",),
     "toolbox.randomized_response": ("randomized_response",),
+    "data.types": ("Boolean", "Category", "Date", "Decimal", "Integer", "Real"),
+    "data.schema": ("Schema",),
+    "session.opening": ("open",),
+    "session.session": ("Session",),
     "privacy": ("Budget", "Loss", "Neighbours"),
-    "release": ("Release",),
+    "release": ("Release", "Releases"),
     "errors": (
         "BudgetExceeded",
         "DitherError",
@@ -136,6 +151,7 @@ _HOMES = {
         "InvalidData",
         "NotApplicable",
         "NotProved",
+        "SourceFailed",
     ),
 }
 _HOME_OF = {name: f"dither.{home}" for home, names in _HOMES.items() for name in names}

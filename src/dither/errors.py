@@ -46,9 +46,7 @@ class InvalidText(InvalidArgument):
         marks = " " * column + "^" * max(1, min(last, line_start + len(line)) - start)
         place = f"line {text.count(chr(10), 0, start) + 1}, column {column + 1}"
         super().__init__(argument, text, reason)
-        self.args = (
-            f"{argument}, {place}: {reason}\n  {line}\n  {marks}\nnothing was read, nothing was charged",
-        )
+        self.args = (f"{argument}, {place}: {reason}\n  {line}\n  {marks}\nnothing was read, nothing was charged",)
         self.reason, self.start, self.end = reason, start, last
 
     def __reduce__(self) -> tuple[type[InvalidText], tuple[str, object, str, int, int]]:  # type: ignore[override]

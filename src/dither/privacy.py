@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dither.errors import InvalidArgument
-from dither.reals import ball, exact, precision, upper_float
+from dither.reals import ball, exact, lower_float, precision, upper_float
 
 
 class Neighbours(enum.Enum):
@@ -111,6 +111,23 @@ class Loss:
             )
             delta = upper_float(grown)
         return Loss(_sum_up(epsilon * people), min(delta, 1.0))
+
+    def per_step(self, steps: int) -> Loss:
+        """The loss of each of ``steps`` steps that lose this much together: the inverse of ``for_group``, rounded down.
+
+        >>> Loss(0.3).per_step(3)
+        Loss(epsilon=0.1, delta=0.0)
+        """
+        each = self.share(Fraction(1, steps)).epsilon
+        if self.is_pure or steps == 1:
+            return Loss(each, self.delta)
+        with precision(128):
+            whole = ball(exact(each) * steps).expm1() / ball(exact(each)).expm1()
+            delta = lower_float(ball(self.exact_delta) / whole)
+        part = Loss(each, max(delta, 0.0))
+        while part.for_group(steps).exact_delta > self.exact_delta:
+            part = Loss(each, math.nextafter(part.delta, 0.0))
+        return part
 
     def converted(self, held: Neighbours, wanted: Neighbours) -> Loss:
         """The loss under another neighbour relation; refuses where there is no conversion.

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import datetime
 import html
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from dither.errors import InvalidArgument
 from dither.privacy import Loss, Neighbours
 
 Number = int | float
@@ -30,6 +33,8 @@ class Release:
     missing: Any = None
     labels: tuple[str, ...] | None = None
     """Names of the values where there are several: ``value`` and ``interval`` are then tuples."""
+    group: dict[str, Any] | None = None
+    """The keys of the group that was asked about; ``loss`` is then the price of all groups together."""
 
     @property
     def refused(self) -> bool:
@@ -40,7 +45,7 @@ class Release:
         """Plain values for JSON; the keys are stable and documented in docs/release.md."""
         return {
             "query": self.query,
-            "value": list(self.value) if isinstance(self.value, tuple) else self.value,
+            "value": _listed(self.value),
             "refused": self.refused,
             "interval": _listed(self.interval),
             "confidence": self.confidence,
@@ -51,12 +56,38 @@ class Release:
             "noise": self.noise,
             "missing": _listed(self.missing),
             "labels": _listed(self.labels),
+            **({} if self.group is None else {"group": {key: _told(one) for key, one in self.group.items()}}),
         }
+
+    @classmethod
+    def from_dict(cls, told: dict[str, Any]) -> Release:
+        """The release that ``to_dict`` told of; dates stay texts."""
+        group = told.get("group")
+        return cls(
+            value=_tupled(told["value"]),
+            interval=_tupled(told["interval"]),
+            confidence=told["confidence"],
+            loss=Loss(told["epsilon"], told["delta"]),
+            neighbours=Neighbours(told["neighbours"]),
+            query=told["query"],
+            calibration=told["calibration"],
+            noise=told["noise"],
+            missing=_tupled(told["missing"]),
+            labels=_tupled(told["labels"]),
+            group=None if group is None else dict(group),
+        )
+
+    @property
+    def title(self) -> str:
+        """The question, with the group it was asked about."""
+        if self.group is None:
+            return self.query
+        return f"{self.query} [{', '.join(f'{key} {shown(one)}' for key, one in self.group.items())}]"
 
     def __str__(self) -> str:
         if self.value is None:
-            return f"{self.query}: refused ({self.loss})"
-        return f"{self.query} = {self._answer()}{self._bar()} ({self.loss})"
+            return f"{self.title}: refused ({self.loss})"
+        return f"{self.title} = {self._answer()}{self._bar()} ({self.loss})"
 
     def _answer(self) -> str:
         if not isinstance(self.value, tuple):
@@ -79,7 +110,7 @@ class Release:
     def rows(self) -> list[tuple[str, Any, Any]]:
         """(label, value, interval) for each value; one row for a single answer."""
         if not isinstance(self.value, tuple):
-            return [(self.query, self.value, self.interval)]
+            return [(self.title, self.value, self.interval)]
         labels = self.labels or tuple(str(index + 1) for index in range(len(self.value)))
         return list(zip(labels, self.value, self.interval or (None,) * len(self.value), strict=True))
 
@@ -102,9 +133,83 @@ class Release:
         return plot_release(self, ax)
 
 
+class Releases(list[Release]):
+    """Several releases: one for each group or each column of a question.  ``loss`` is the price of all of them."""
+
+    def __init__(self, releases: Iterable[Release], loss: Loss) -> None:
+        super().__init__(releases)
+        self.loss = loss
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row for each value: keys of the group, question, label, value and error bar."""
+        return [
+            {
+                **(release.group or {}),
+                "query": release.query,
+                **({} if release.labels is None else {"label": label}),
+                "value": value,
+                "lower": None if bar is None else bar[0],
+                "upper": None if bar is None else bar[1],
+            }
+            for release in self
+            for label, value, bar in release.rows()
+        ]
+
+    def to_frame(self) -> Any:
+        """A pandas frame of ``rows``."""
+        try:
+            import pandas as pd  # noqa: PLC0415  (an optional part)
+        except ImportError:
+            raise InvalidArgument("to_frame", "pandas", "install pandas for frames; .rows() needs nothing") from None
+        return pd.DataFrame(self.rows())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "epsilon": self.loss.epsilon,
+            "delta": self.loss.delta,
+            "releases": [release.to_dict() for release in self],
+        }
+
+    def __repr__(self) -> str:
+        few = "\n".join(f"  {release!r}" for release in self[:20])
+        more = f"\n  ... and {len(self) - 20} more" if len(self) > 20 else ""
+        return f"<Releases, {self.loss} for all {len(self)}:\n{few}{more}\n>"
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{html.escape(str(key))}</th>" for key in (self.rows()[0] if self else {}))
+        body = "".join(
+            "<tr>"
+            + "".join(f"<td>{html.escape('' if one is None else shown(one))}</td>" for one in row.values())
+            + "</tr>"
+            for row in self.rows()
+        )
+        return f"<div><table><tr>{head}</tr>{body}</table><small>price {html.escape(str(self.loss))}</small></div>"
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the answers with their error bars; returns the matplotlib axes."""
+        from dither.plots import plot_releases  # noqa: PLC0415  (matplotlib is slow to load)
+
+        labels = [release.title if release.group is None else _key_text(release) for release in self]
+        asked = self[0].query if len({release.query for release in self}) == 1 else "answers"
+        return plot_releases(list(self), labels, f"{asked}   (price: {self.loss})", ax)
+
+
+def _key_text(release: Release) -> str:
+    return ", ".join(shown(one) for one in (release.group or {}).values())
+
+
 def _listed(value: Any) -> Any:
-    """Tuples as lists, all the way down."""
-    return [_listed(one) for one in value] if isinstance(value, tuple) else value
+    """Tuples as lists, all the way down; dates as texts."""
+    return [_listed(one) for one in value] if isinstance(value, tuple) else _told(value)
+
+
+def _told(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, datetime.date) else value
+
+
+def _tupled(value: Any) -> Any:
+    return tuple(_tupled(one) for one in value) if isinstance(value, list) else value
 
 
 def shown_all(numbers: Any) -> str:
@@ -112,8 +217,10 @@ def shown_all(numbers: Any) -> str:
     return ", ".join(shown(one) for one in numbers) if isinstance(numbers, tuple) else shown(numbers)
 
 
-def shown(number: Number) -> str:
-    """A number with as many digits as people read."""
+def shown(number: Any) -> str:
+    """A number with as many digits as people read; dates and names as they are."""
+    if not isinstance(number, (int, float)):
+        return str(number)
     if isinstance(number, int):
         return f"{number:,}"
     return f"{number:,.2f}" if abs(number) >= 1000 else f"{number:.6g}"

@@ -34,6 +34,12 @@ class Ends:
         """Both ends, in grid steps."""
         return self._end(statistic, data, answer, upper=False), self._end(statistic, data, answer, upper=True)
 
+    def reach(self, points: int) -> int:
+        """How far along the chain the draws look at most: public."""
+        places, rate = len(distances(points)), self.epsilon / 2
+        target = math.ceil((math.log(places) - math.log(float(self.miss))) / float(rate))
+        return 2 * target + window(places, rate) + 1
+
     def _end(self, statistic: Any, data: Any, answer: int, *, upper: bool) -> int:
         places, costs = self.candidates(statistic, data, answer, upper=upper)
         return places[draw_index(costs, self.epsilon / 2)]

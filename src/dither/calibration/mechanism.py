@@ -60,6 +60,11 @@ class Mechanism(ABC):
     loss: Loss
     noise_name: str
 
+    @property
+    def reach(self) -> int:
+        """How many ranks on either side of a quantile it will probably look at: public, and only decides how to read."""
+        return 2048
+
     @abstractmethod
     def run(self, data: Any) -> Outcome:
         """Read the private data and answer.  Raises nothing that depends on them."""

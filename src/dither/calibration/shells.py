@@ -10,7 +10,7 @@ from typing import Any
 from dither.calibration.ends import Ends
 from dither.calibration.measure import Measure
 from dither.calibration.mechanism import Mechanism, Outcome
-from dither.noise.rungs import draw_rung
+from dither.noise.rungs import draw_rung, window
 from dither.privacy import Loss
 from dither.queries.statistic import Chain, Statistic
 
@@ -82,6 +82,11 @@ class ShellDraw(Mechanism):
             return cls(statistic, loss, epsilon / 2, ends, Measure.even(grid_ends))
         leaning = Measure.leaning(grid_ends, epsilon, down=statistic.leans_down)
         return cls(statistic, loss, epsilon, ends, leaning)
+
+    @property
+    def reach(self) -> int:
+        ranks = window(self.measure.total, self.rate)
+        return ranks if self.ends is None else max(ranks, self.ends.reach(self.statistic.answers.points))
 
     def shells(self, data: Any) -> Shells:
         """The grid points by cost: private."""

@@ -101,6 +101,11 @@ class SmoothNoise(Mechanism):
     def noise_name(self) -> str:  # type: ignore[override]
         return str(self.point.law)
 
+    @property
+    def reach(self) -> int:
+        # The early stop usually comes after ln(cap / bound) / beta rungs.
+        return min(math.ceil(24 / self.point.beta), 1 << 20) if self.point.beta else 1
+
     def run(self, data: Any) -> Outcome:
         bound = self.statistic.ladder(data, self.algorithm).smooth(self.point.beta)
         scale = bound / self.point.alpha

@@ -22,7 +22,9 @@ from dither.errors import InvalidArgument, InvalidText
 Cleaned = Callable[[str], exp.Expression]
 """The expression of a column in the source: a number, a day number, 0 or 1, a text; NULL if missing."""
 
-ACCEPTED = "comparisons of columns with literals (=, <>, <, <=, >, >=, IN, BETWEEN, IS NULL) with AND, OR, NOT are accepted"
+ACCEPTED = (
+    "comparisons of columns with literals (=, <>, <, <=, >, >=, IN, BETWEEN, IS NULL) with AND, OR, NOT are accepted"
+)
 LONGEST = 20_000
 DEEPEST = 100
 _COMPARISONS: dict[type[exp.Expression], tuple[str, str]] = {
@@ -288,7 +290,9 @@ class FilterReader:
                 raise self.problem(node, f"{name} is a boolean: true and false are accepted")
             return int(given in (1, "true"))
         if isinstance(given, bool) or not isinstance(kind, Measured) or (kind.kind != "date") == isinstance(given, str):
-            raise self.problem(node, f"{name} is of type {kind.kind}: a {'date' if kind.kind == 'date' else 'number'} is accepted")
+            raise self.problem(
+                node, f"{name} is of type {kind.kind}: a {'date' if kind.kind == 'date' else 'number'} is accepted"
+            )
         try:
             number = kind.steps(given, name)
         except InvalidArgument as error:

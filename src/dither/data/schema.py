@@ -39,7 +39,9 @@ class Schema:
 
     def __post_init__(self) -> None:
         if not isinstance(self.columns, Mapping) or not self.columns:
-            raise InvalidArgument("columns", type(self.columns), "a mapping of names to types such as Real(0, 1) is accepted")
+            raise InvalidArgument(
+                "columns", type(self.columns), "a mapping of names to types such as Real(0, 1) is accepted"
+            )
         for name, kind in self.columns.items():
             if not isinstance(name, str) or not name:
                 raise InvalidArgument("columns", name, "names of columns are accepted")

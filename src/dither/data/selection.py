@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from dither.data.engines.engine import Engine, column, double_literal
 from dither.data.grid import Grid
 from dither.data.predicates import Predicate, literal
 from dither.data.schema import Schema
-from dither.data.types import Boolean, Category, Date, Measured
+from dither.data.types import Boolean, Category, Date
 from dither.errors import InvalidArgument
 
 MOST_GROUPS = 20_000

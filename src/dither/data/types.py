@@ -62,7 +62,7 @@ class Measured(ColumnType):
         """A released number as users of this type expect it."""
         return number
 
-    def steps(self, value: Any, argument: str) -> Fraction:  # noqa: ARG002
+    def steps(self, value: Any, argument: str) -> Fraction:
         """A value that a filter compares with, in units of the raw column."""
         from dither.reals import exact  # noqa: PLC0415
 
@@ -216,9 +216,7 @@ class Category(ColumnType):
         return self._options(values=None if self.values is None else list(self.values))
 
 
-TYPES: dict[str, type[ColumnType]] = {
-    one.kind: one for one in (Real, Integer, Decimal, Date, Boolean, Category)
-}
+TYPES: dict[str, type[ColumnType]] = {one.kind: one for one in (Real, Integer, Decimal, Date, Boolean, Category)}
 
 
 def day_number(value: Any, argument: str) -> int:

@@ -74,7 +74,6 @@ class EngineColumns:
         self._sample: list[NDArray[np.int64]] | None = None
         self._fraction = 1.0
         self._totals: dict[int, tuple[int, int, int]] | None = None
-        self._bins: dict[tuple[float, ...], dict[int, list[int]]] = {}
         self._complete: bool | None = None
         self.shares: tuple[float, ...] = ()
         """Around which quantiles ranks will be wanted: a hint."""
@@ -92,6 +91,8 @@ class EngineColumns:
 
     def records(self, index: int) -> int:
         """How many records a group has."""
+        if self._groups is None and self._totals is not None:
+            return self.totals(index)[0]
         return self._counted()[index].records
 
     def _counted(self) -> list[_Group]:
@@ -100,7 +101,9 @@ class EngineColumns:
         assert self._groups is not None  # noqa: S101  (for the type checker)
         return self._groups
 
-    def _from(self, brackets: dict[int, tuple[float, float]] | None = None, fraction: float | None = None) -> exp.Select:
+    def _from(
+        self, brackets: dict[int, tuple[float, float]] | None = None, fraction: float | None = None
+    ) -> exp.Select:
         return self.selection.grouped(self.name, self.grid, brackets, fraction)
 
     def _count(self, brackets: dict[int, tuple[int, int]]) -> dict[int, tuple[int, int]]:
@@ -238,11 +241,18 @@ class EngineColumns:
         if self._totals is None:
             low = self.grid.ends[0]
             shifted = exp.Paren(this=exp.Sub(this=self._steps(), expression=literal(low)))
-            upper = exp.cast(exp.Floor(this=exp.Div(this=exp.cast(shifted, "double"), expression=double_literal(float(_LIMB)), typed=True)), "bigint")
+            upper = exp.cast(
+                exp.Floor(
+                    this=exp.Div(this=exp.cast(shifted, "double"), expression=double_literal(float(_LIMB)), typed=True)
+                ),
+                "bigint",
+            )
             # Limbs of 26 bits: products have at most 54, and sums of 2**40 of them fit into 128-bit integers.
             inner = self._from().select(exp.alias_(upper, "h"), exp.alias_(shifted.copy(), "s"))
             inner = inner.select(exp.alias_(exp.column("i", table="g") if self.selection.by else literal(0), "i"))
-            lower = exp.Paren(this=exp.Sub(this=column("s"), expression=exp.Mul(this=column("h"), expression=literal(_LIMB))))
+            lower = exp.Paren(
+                this=exp.Sub(this=column("s"), expression=exp.Mul(this=column("h"), expression=literal(_LIMB)))
+            )
             limbs = exp.select("i", "h", exp.alias_(lower, "l")).from_(inner.subquery("limbs"))
             sums = [_exact_sum(one) for one in ("h", "l")]
             sums += [_exact_sum(one, two) for one, two in (("h", "h"), ("h", "l"), ("l", "l"))]
@@ -267,7 +277,10 @@ class EngineColumns:
             return low * (last - first + 1)
         ends = (threshold(self.grid, low + 1), threshold(self.grid, high))
         steps, value = self._steps(), column(VALUE)
-        inside = exp.and_(exp.GTE(this=value, expression=double_literal(ends[0])), exp.LT(this=value.copy(), expression=double_literal(ends[1])))
+        inside = exp.and_(
+            exp.GTE(this=value, expression=double_literal(ends[0])),
+            exp.LT(this=value.copy(), expression=double_literal(ends[1])),
+        )
         total = exp.Sum(this=exp.cast(exp.case().when(inside, steps).else_(literal(0)), "decimal(38, 0)"))
         below = count_if(exp.LT(this=value.copy(), expression=double_literal(ends[0])))
         under = count_if(exp.LT(this=value.copy(), expression=double_literal(ends[1])))
@@ -279,18 +292,6 @@ class EngineColumns:
         up_to_low += missing if self.missing <= low else 0
         up_to_high += missing if self.missing < high else 0
         return inner + low * (up_to_low - first + 1) + high * (last - up_to_high)
-
-    def bins(self, index: int, edges: tuple[float, ...]) -> list[int]:
-        """How many records lie in [e0, e1), ..., [e_{k-1}, e_k]; those outside in the first and the last."""
-        if edges not in self._bins:
-            value = exp.Coalesce(this=column(VALUE), expressions=[double_literal(self.grid.step.numerator * self.missing / self.grid.step.denominator)])
-            place = _bin_of(value, list(edges[1:-1]), 0)
-            query = all_groups(self._from(), self.selection, exp.alias_(place, "s"), exp.alias_(counted(), "c"))
-            found: dict[int, list[int]] = {}
-            for group, bin_index, number in self.selection.engine.rows(query.group_by(place.copy())):
-                found.setdefault(int(group), [0] * (len(edges) - 1))[int(bin_index)] += int(number)
-            self._bins[edges] = found
-        return self._bins[edges].get(index, [0] * (len(edges) - 1))
 
 
 class EngineColumn:
@@ -329,6 +330,8 @@ class EngineColumn:
         """The exact sum of all records, or of those at ranks first..last."""
         if first is not None and last is not None:
             return self._all.between(self._index, first, last)
+        if self._all.name is None:
+            return self.records  # every record counts 1
         number, shifted, _ = self._all.totals(self._index)
         return shifted + number * self.grid.ends[0]
 
@@ -336,9 +339,10 @@ class EngineColumn:
         """The exact sums of the records, and of their squares, above the lower end of the grid."""
         return self._all.totals(self._index)[1:]
 
-    def bins(self, edges: tuple[float, ...]) -> list[int]:
-        """How many records lie between consecutive edges."""
-        return self._all.bins(self._index, edges)
+    @property
+    def values(self) -> NDArray[np.int64]:
+        """All records, sorted; for small tables only."""
+        return self.ranks(1, self.records)
 
 
 def all_groups_plain(query: exp.Select, selection: Selection, steps: exp.Expression) -> exp.Select:
@@ -377,7 +381,11 @@ def _exact_sum(*names: str) -> exp.Expression:
     wide = [exp.cast(column(name), "decimal(38, 0)") for name in names[:1]] + [
         exp.cast(column(name), "bigint") for name in names[1:]
     ]
-    product = wide[0] if len(wide) == 1 else exp.cast(exp.Mul(this=exp.cast(column(names[0]), "bigint"), expression=wide[1]), "decimal(38, 0)")
+    product = (
+        wide[0]
+        if len(wide) == 1
+        else exp.cast(exp.Mul(this=exp.cast(column(names[0]), "bigint"), expression=wide[1]), "decimal(38, 0)")
+    )
     return exp.Sum(this=product)
 
 
@@ -392,3 +400,53 @@ def _bin_of(value: exp.Expression, inner: list[float], first: int) -> exp.Expres
         .when(left, _bin_of(value, inner[:middle], first))
         .else_(_bin_of(value, inner[middle + 1 :], first + middle + 1))
     )
+
+
+@dataclass(frozen=True)
+class BinnedRecords:
+    """Private: how many records of one group fall into each bin."""
+
+    counts: tuple[int, ...]
+
+    def __repr__(self) -> str:
+        return "BinnedRecords(<private>)"
+
+    def bin_counts(self, bins: int) -> list[int]:
+        """The counts of bins 0, 1, ..., bins - 1."""
+        if len(self.counts) != bins:
+            raise RuntimeError("the records were cut into other bins than the mechanism was built for")
+        return list(self.counts)
+
+
+def binned_numbers(selection: Selection, name: str, edges: tuple[float, ...], missing: float) -> list[BinnedRecords]:
+    """Records between consecutive edges, for every group; those outside are in the first and the last bin."""
+    value = exp.Coalesce(this=column(VALUE), expressions=[double_literal(missing)])
+    place = _bin_of(value, list(edges[1:-1]), 0)
+    return _binned(selection, name, place, len(edges) - 1)
+
+
+def binned_categories(selection: Selection, name: str, categories: tuple[str, ...]) -> list[BinnedRecords]:
+    """Records of each category, anything else in a last bin, for every group."""
+    alias = exp.TableAlias(this=exp.to_identifier("c"), columns=[exp.to_identifier("place"), exp.to_identifier("name")])
+    listed = [exp.Tuple(expressions=[literal(index), literal(one)]) for index, one in enumerate(categories)]
+    same = exp.EQ(this=exp.column(VALUE, table="t"), expression=exp.column("name", table="c"))
+    place = exp.Coalesce(this=exp.column("place", table="c"), expressions=[literal(len(categories))])
+    joined = exp.Values(expressions=listed, alias=alias)
+    return _binned(selection, name, place, len(categories) + 1, (joined, same))
+
+
+def _binned(
+    selection: Selection,
+    name: str,
+    place: exp.Expression,
+    bins: int,
+    joined: tuple[exp.Expression, exp.Expression] | None = None,
+) -> list[BinnedRecords]:
+    source = selection.grouped(name, None)
+    if joined is not None:
+        source = source.join(joined[0], on=joined[1], join_type="left")
+    query = all_groups(source, selection, exp.alias_(place, "s"), exp.alias_(counted(), "c")).group_by(place.copy())
+    counts = [[0] * bins for _ in selection.groups]
+    for group, bin_index, number in selection.engine.rows(query):
+        counts[int(group)][int(bin_index)] += int(number)
+    return [BinnedRecords(tuple(each)) for each in counts]

@@ -159,6 +159,7 @@ class FilteredMean(Statistic):
     column: Grid
     neighbours: Neighbours
     smoothness: ClassVar[Fraction | None] = Fraction(1, 10)
+    fitted: ClassVar[bool] = True
 
     @property
     def records_on(self) -> Grid:
@@ -203,6 +204,7 @@ class SharedRankDifference(Statistic):
     upper: SharedRank
     answers: Grid
     neighbours: Neighbours
+    fitted: ClassVar[bool] = True
 
     @property
     def records_on(self) -> Grid:
@@ -258,6 +260,10 @@ class OfPeople(Statistic):
     @property
     def smoothness(self) -> Fraction | None:  # type: ignore[override]
         return self.base.smoothness
+
+    @property
+    def fitted(self) -> bool:  # type: ignore[override]
+        return self.base.fitted
 
     @property
     def shares(self) -> tuple[float, ...]:

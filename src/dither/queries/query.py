@@ -55,12 +55,14 @@ class ColumnQuery(Query):
     """A question about one bounded column."""
 
     column: str | None = None
-    bounds: Any = field(kw_only=True)
+    bounds: Any = field(default=None, kw_only=True)
+    """Needed for arrays; a session takes them from its schema."""
     step: Any = field(default=None, kw_only=True)
     nulls: Any = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        self.grid(whole=False)
+        if self.bounds is not None:
+            self.grid(whole=False)
 
     def grid(self, *, whole: bool) -> Grid:
         """The public grid of the column."""

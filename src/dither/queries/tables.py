@@ -70,6 +70,8 @@ class Histogram(Query):
     kind: ClassVar[str] = "histogram"
 
     def __post_init__(self) -> None:
+        if self.edges is None and self.categories is None and self.column is not None:
+            return  # a session takes the categories from its schema
         if (self.edges is None) == (self.categories is None):
             raise InvalidArgument("edges", self.edges, "either edges or categories must be declared")
         if self.edges is not None:
@@ -85,12 +87,19 @@ class Histogram(Query):
 
     def _listed(self, name: str, least: int) -> list[Any]:
         given = getattr(self, name)
+        if given is None:
+            raise InvalidArgument(name, given, "either edges or categories must be declared")
         if isinstance(given, (str, bytes)) or not hasattr(given, "__iter__"):
             raise InvalidArgument(name, given, "a list is accepted")
         listed = list(given)
         if len(listed) < least:
             raise InvalidArgument(name, listed, f"at least {least} of them are accepted")
         return listed
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The declared categories, as texts."""
+        return tuple(str(name) for name in self._listed("categories", 1))
 
     @property
     def cuts(self) -> tuple[float, ...]:

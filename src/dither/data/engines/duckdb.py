@@ -17,9 +17,20 @@ from dither.data.engines.engine import Engine, failures, whole_result
 from dither.data.predicates import literal
 from dither.errors import InvalidArgument, InvalidData, SourceFailed
 
-_WHOLE = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT"}
+_WHOLE = {
+    "TINYINT",
+    "SMALLINT",
+    "INTEGER",
+    "BIGINT",
+    "HUGEINT",
+    "UTINYINT",
+    "USMALLINT",
+    "UINTEGER",
+    "UBIGINT",
+    "UHUGEINT",
+}
 _KINDS = (
-    {name: "whole" for name in _WHOLE}
+    dict.fromkeys(_WHOLE, "whole")
     | {"FLOAT": "real", "DOUBLE": "real", "DECIMAL": "decimal", "BOOLEAN": "boolean", "VARCHAR": "text", "ENUM": "text"}
     | {"UUID": "text", "DATE": "date", "TIMESTAMP": "date", "TIMESTAMP_NS": "date", "TIMESTAMP_MS": "date"}
     | {"TIMESTAMP_S": "date", "TIMESTAMP WITH TIME ZONE": "date"}
@@ -88,7 +99,9 @@ class DuckDB(Engine):
                 self._connection.register("source", source)
                 registered = True
             if not registered:
-                raise InvalidArgument("source", type(source), "a path or a frame of pandas, Polars or Arrow is accepted")
+                raise InvalidArgument(
+                    "source", type(source), "a path or a frame of pandas, Polars or Arrow is accepted"
+                )
             return exp.to_table("source")
         path = exp.Literal.string(str(self._file))
         if inner_suffix(self._file) in _PARQUET:
@@ -143,6 +156,10 @@ class DuckDB(Engine):
     def fingerprint(self) -> str:
         return f"file:{self._file.resolve()}" if self._file is not None else "memory"
 
+    def ready(self) -> None:
+        if self._file is not None and not self._file.is_file():
+            raise SourceFailed(f"{self._called} is not there any more; nothing was charged")
+
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[None]:
         before = self._stamp()
@@ -188,7 +205,9 @@ def _csv_table(file: Path) -> exp.Expression:
     split = exp.Anonymous(this=_SPLITTERS[suffix], expressions=[exp.column("line")])
     lines = exp.select(exp.alias_(split, "fields")).from_(_csv_lines(file)).where("NOT line IS NULL")
     fields = [
-        exp.alias_(exp.Anonymous(this="field", expressions=[exp.column("fields"), literal(index + 1)]), name, quoted=True)
+        exp.alias_(
+            exp.Anonymous(this="field", expressions=[exp.column("fields"), literal(index + 1)]), name, quoted=True
+        )
         for index, name in enumerate(csv_names(file, _DELIMITERS[suffix]))
     ]
     return exp.select(*fields).from_(lines.subquery("lines")).subquery("source")

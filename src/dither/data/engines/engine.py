@@ -64,6 +64,10 @@ class Engine(ABC):
     def fingerprint(self) -> str:
         """Which source this is, in public terms."""
 
+    @abstractmethod
+    def ready(self) -> None:
+        """Fail, before anything is charged, if the source is not there."""
+
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[None]:
         """Within it all queries see the same rows, or reading fails."""

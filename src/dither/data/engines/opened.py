@@ -69,11 +69,15 @@ def check(schema: Schema, engine: Engine) -> None:
     for name, declared in schema.columns.items():
         if name not in kinds:
             raise InvalidArgument(f"columns.{name}", name, f"a column of the source is accepted: {', '.join(kinds)}")
-        if kinds[name] not in declared.sources or (kinds[name] == "text" and declared.kind != "category" and not engine.casts_text):
+        if kinds[name] not in declared.sources or (
+            kinds[name] == "text" and declared.kind != "category" and not engine.casts_text
+        ):
             raise InvalidArgument(
                 f"columns.{name}", declared.kind, f"the source stores {kinds[name]} there, which cannot be read as that"
             )
     if schema.unit is not None and schema.unit not in kinds:
         raise InvalidArgument("unit", schema.unit, f"a column of the source is accepted: {', '.join(kinds)}")
     if schema.unit is not None and kinds[schema.unit] not in ("whole", "text", "date", "boolean"):
-        raise InvalidArgument("unit", schema.unit, f"a column that tells people apart is accepted, not {kinds[schema.unit]}")
+        raise InvalidArgument(
+            "unit", schema.unit, f"a column that tells people apart is accepted, not {kinds[schema.unit]}"
+        )

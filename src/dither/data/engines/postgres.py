@@ -16,9 +16,9 @@ from dither.data.predicates import literal
 from dither.errors import InvalidArgument, SourceFailed
 
 _KINDS = (
-    {name: "whole" for name in ("smallint", "integer", "bigint")}
+    dict.fromkeys(("smallint", "integer", "bigint"), "whole")
     | {"real": "real", "double precision": "real", "numeric": "decimal", "boolean": "boolean"}
-    | {name: "text" for name in ("text", "character varying", "character", "USER-DEFINED", "uuid", "name")}
+    | dict.fromkeys(("text", "character varying", "character", "USER-DEFINED", "uuid", "name"), "text")
     | {"date": "date", "timestamp without time zone": "date", "timestamp with time zone": "date"}
 )
 _BATCH = 200_000
@@ -89,7 +89,11 @@ class Postgres(Engine):
     def estimated_rows(self) -> int:
         name = '"' + self._table_name.replace('"', '""') + '"'
         full = f'"{self._schema_name}".{name}' if self._schema_name else name
-        known = self.rows(exp.select("reltuples").from_("pg_class").where(f"oid = to_regclass({literal(full).sql('postgres')})::oid", dialect="postgres"))
+        known = self.rows(
+            exp.select("reltuples")
+            .from_("pg_class")
+            .where(f"oid = to_regclass({literal(full).sql('postgres')})::oid", dialect="postgres")
+        )
         if known and known[0][0] >= 0:
             return int(known[0][0])
         return int(self.rows(exp.select(exp.Count(this=exp.Star())).from_(self.table()))[0][0])
@@ -138,10 +142,16 @@ class Postgres(Engine):
         parts = urlsplit(self._address)
         return f"postgresql://{parts.hostname or ''}:{parts.port or 5432}{parts.path}#{self._name}"
 
+    def ready(self) -> None:
+        alive = False
+        with contextlib.suppress(self._psycopg.Error):
+            self._connection.execute("SELECT 1")
+            alive = True
+        if not alive:
+            self._connection = self._connected()
+
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[None]:
-        if self._connection.closed or self._connection.broken:
-            self._connection = self._connected()
         with failures(self._called, self._psycopg.Error), self._connection.transaction():
             self._connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             yield

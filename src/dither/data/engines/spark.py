@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,7 +14,7 @@ from dither.data.predicates import literal
 from dither.errors import InvalidArgument, SourceFailed
 
 _KINDS = (
-    {name: "whole" for name in ("tinyint", "smallint", "int", "bigint")}
+    dict.fromkeys(("tinyint", "smallint", "int", "bigint"), "whole")
     | {"float": "real", "double": "real", "decimal": "decimal", "boolean": "boolean"}
     | {"string": "text", "varchar": "text", "char": "text"}
     | {"date": "date", "timestamp": "date", "timestamp_ntz": "date"}
@@ -99,12 +98,12 @@ class Spark(Engine):
     def fingerprint(self) -> str:
         return f"spark:{self._described_as}"
 
-    @contextlib.contextmanager
-    def snapshot(self) -> Iterator[None]:
-        """Files are listed when a frame is made; one that vanishes or is rewritten makes Spark fail."""
-        if self._session._jsc.sc().isStopped():  # (no public way to ask)
+    def ready(self) -> None:
+        alive = False
+        with contextlib.suppress(*self._errors):
+            alive = self._session.sql("SELECT 1").count() == 1
+        if not alive:
             raise SourceFailed(f"{self._called}: the Spark session has ended; nothing was charged")
-        yield
 
     def close(self) -> None:
         with contextlib.suppress(*self._errors):

@@ -1,0 +1,1 @@
+"""Sessions: a registered dataset, its budget and its history; the one place where all parts join."""

@@ -1,0 +1,80 @@
+"""Opening a dataset: a schema file, or a source with its columns declared on the spot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from dither.data.schema import PRIVATE, Schema
+from dither.data.types import ColumnType
+from dither.errors import InvalidArgument
+from dither.ledger import Ledger, MemoryLedger, open_ledger
+from dither.privacy import Budget
+from dither.session.session import Session
+
+MEMORY = ":memory:"
+
+
+def open(
+    source: Any,
+    *,
+    columns: Mapping[str, ColumnType] | None = None,
+    budget: Budget | None = None,
+    rows: int | str | None = None,
+    unit: str | None = None,
+    rows_per_unit: int = 1,
+    name: str | None = None,
+    table: str | None = None,
+    engine: str | None = None,
+    filter: str = "basic",
+    slack: Any = None,
+    ledger: Any = None,
+) -> Session:
+    """Open a dataset for questions.
+
+    source: a schema file (``payroll.toml``), or a CSV, Parquet or DuckDB file, a frame of pandas, Polars or Arrow, a
+        mapping of names to arrays, a ``postgresql://`` address with ``table``, or a Spark DataFrame.
+    columns: what the owner declares about them, for example ``{"total_pay": Real(0, 600_000)}``.
+    budget: what may be spent in all.  rows: the public number of rows; private by default.
+    unit, rows_per_unit: the column that tells people apart, and how many rows of each are used.
+    ledger: a path or ``postgresql://`` address where charges are kept; ":memory:" forgets them with the session.  By
+        default a schema file has its ledger beside it, anything else none on disk.
+    """
+    if isinstance(source, Schema):
+        return Session(source, ledger=_ledger(ledger))
+    if isinstance(source, (str, Path)) and str(source).endswith(".toml"):
+        given = {"columns": columns, "budget": budget, "rows": rows, "unit": unit, "name": name, "table": table}
+        for argument, value in given.items():
+            if value is not None:
+                raise InvalidArgument(argument, value, "it is declared in the schema file")
+        from dither.data.schema_file import load_schema  # noqa: PLC0415
+
+        schema = load_schema(source)
+        return Session(schema, ledger=_ledger(ledger if ledger is not None else Path(source).with_suffix(".ledger")))
+    if columns is None:
+        raise InvalidArgument("columns", None, 'declared columns such as {"total_pay": Real(0, 600_000)} are accepted')
+    if isinstance(source, Mapping):
+        source = _as_table(source)
+    schema = Schema(
+        str(source) if isinstance(source, Path) else source, columns, name or _named(source), rows or PRIVATE,
+        table=table, engine=engine, unit=unit, rows_per_unit=rows_per_unit, budget=budget, filter=filter, slack=slack,
+    )  # fmt: skip
+    return Session(schema, ledger=_ledger(ledger))
+
+
+def _named(source: Any) -> str:
+    return Path(source).stem if isinstance(source, (str, Path)) and "://" not in str(source) else "data"
+
+
+def _ledger(place: Any) -> Ledger:
+    if isinstance(place, Ledger):
+        return place
+    return MemoryLedger() if place is None or place == MEMORY else open_ledger(place)
+
+
+def _as_table(columns: Mapping[str, Any]) -> Any:
+    """Plain arrays as a table that an engine reads."""
+    import pyarrow as pa  # noqa: PLC0415  (an optional part)
+
+    return pa.table({str(name): pa.array(values) for name, values in columns.items()})
