@@ -75,7 +75,7 @@ class Database(ABC):
 
     @abstractmethod
     def has_ledger(self, transaction: Transaction) -> bool:
-        """True if the tables are there; raises if something else is in their place."""
+        """True if the tables are there."""
 
     def spelled(self, statement: str) -> str:
         """A statement in the driver's own spelling of placeholders."""

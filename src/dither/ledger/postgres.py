@@ -69,7 +69,9 @@ class PostgresDatabase(Database):
 
     def has_ledger(self, transaction: Transaction) -> bool:
         """True if the tables are there."""
-        return transaction.one("SELECT to_regclass('dither_ledger') IS NOT NULL") == (True,)
+        # Not to_regclass, which may answer from a cache that is older than the wait for the lock.
+        found = "SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'dither_ledger'"
+        return transaction.one(found) is not None
 
     def lost(self) -> bool:
         """True if the connection is gone."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -49,20 +50,37 @@ class SqliteDatabase(Database):
             target = str(self._path)
         connection = sqlite3.connect(target, timeout=self._wait, isolation_level=None, check_same_thread=False)
         try:
-            connection.execute("PRAGMA journal_mode = WAL").fetchall()
+            self._check_ours(connection)  # before the first PRAGMA that changes a file
+            mode = self._logged(connection)
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA foreign_keys = ON")
-        except sqlite3.Error:
+        except BaseException:
             connection.close()
             raise
+        if mode != "wal" and self._path is not None:
+            connection.close()
+            raise LedgerUnavailable(f"{self._path} lies where SQLite has no write-ahead log; nothing was charged")
         return connection
 
-    def has_ledger(self, transaction: Transaction) -> bool:
-        """True if the tables are there; a file with other tables is not ours to write to."""
-        names = {row[0] for row in transaction.all("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    def _logged(self, connection: sqlite3.Connection) -> str:
+        """Switch to WAL, once in the life of a file; SQLite itself does not wait for others who do the same."""
+        deadline = time.monotonic() + self._wait
+        while True:
+            try:
+                return str(connection.execute("PRAGMA journal_mode = WAL").fetchone()[0])
+            except sqlite3.OperationalError as error:
+                if not error.sqlite_errorname.startswith(_BUSY) or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.005)
+
+    def _check_ours(self, connection: sqlite3.Connection) -> None:
+        names = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         if names and "dither_ledger" not in names:
             raise LedgerDamaged(f"{self._path} is another program's database, not a ledger; nothing was changed")
-        return bool(names)
+
+    def has_ledger(self, transaction: Transaction) -> bool:
+        """True if the tables are there."""
+        return transaction.one("SELECT 1 FROM sqlite_master WHERE name = 'dither_ledger'") is not None
 
     def explain(self, error: Exception) -> DitherError:
         """By SQLite's own error name; messages carry the path and SQLite's words, which are public."""
