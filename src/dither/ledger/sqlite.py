@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -81,6 +83,21 @@ class SqliteDatabase(Database):
     def has_ledger(self, transaction: Transaction) -> bool:
         """True if the tables are there."""
         return transaction.one("SELECT 1 FROM sqlite_master WHERE name = 'dither_ledger'") is not None
+
+    def copy_to(self, file: Path) -> None:
+        """Write one snapshot into a new file, while others go on; a file that is there is not touched."""
+        try:
+            os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        except FileExistsError:
+            raise InvalidArgument("copy", str(file), "a file that does not exist yet is accepted") from None
+        except OSError as error:
+            raise LedgerUnavailable(f"{file} cannot be written ({error.strerror}); the ledger is unchanged") from None
+        try:
+            with closing(sqlite3.connect(file)) as target, self.transaction():
+                self._connection.backup(target)
+        except sqlite3.Error as error:
+            file.unlink(missing_ok=True)
+            raise LedgerUnavailable(f"{file} cannot be written ({error}); the ledger is unchanged") from None
 
     def explain(self, error: Exception) -> DitherError:
         """By SQLite's own error name; messages carry the path and SQLite's words, which are public."""
