@@ -257,9 +257,18 @@ def test_names_are_short_printable_texts(ledger):
 def test_bad_arguments_are_named(ledger):
     """Nothing is charged for what can't be understood."""
     ledger.register("pay", Budget(1.0))
-    for question in (None, [], {"x": float("nan")}, {"x": object()}, {"x": {1, 2}}):
+    deep = {}
+    for _ in range(100_000):
+        deep = {"x": deep}
+    for question in (
+        None, [], {"x": float("nan")}, {"x": object()}, {"x": {1, 2}}, {(1,): 2}, {"x": 10**5000}, deep,
+        {"x": "y" * 1_000_001}, {"x": [[]] * 1_000_001},
+    ):  # fmt: skip
         with pytest.raises(InvalidArgument, match="question"):
             ledger.charge("pay", Loss(0.1), question=question)
+    for release in (None, [], {"x": object()}):
+        with pytest.raises(InvalidArgument, match="release"):
+            ledger.store(ledger.charge("pay", Loss(0.0), question={}), release)
     for loss in (0.1, [], [0.1], None):
         with pytest.raises(InvalidArgument, match="loss"):
             ledger.charge("pay", loss, question={})

@@ -28,6 +28,7 @@ from dither.ledger.records import (
     canonical,
     loss_of,
     name,
+    plain_json,
     public_json,
     question_key,
 )
@@ -220,8 +221,7 @@ class Ledger:
         """
         if not isinstance(charge, Charge):
             raise InvalidArgument("charge", charge, "a Charge is accepted")
-        if not isinstance(release, dict):
-            raise InvalidArgument("release", dict, "a dictionary of plain JSON values is accepted")
+        kept = plain_json("release", release)
         with self._database.transaction(write=True) as work:
             paid = chain.one_entry(work, "number = ? AND kind = 'charge'", charge.number)
             if paid is None or (paid.dataset, paid.request) != (charge.dataset, charge.request_id):
@@ -229,7 +229,7 @@ class Ledger:
             stored = chain.release_of(work, charge.number)
             if stored is None:
                 entry = chain.append(
-                    work, "release", paid.dataset, {"release": release},
+                    work, "release", paid.dataset, {"release": json.loads(kept)},
                     analyst=paid.analyst, request=paid.request, key=paid.key, charge=paid.number,
                 )  # fmt: skip
                 stored = entry.body["release"]

@@ -20,6 +20,9 @@ _CHARGED: dict[Stage, str] = {
     "commit": "whether it was charged is not known: ask again with the same request id, which pays at most once",
 }
 
+_INHERITED: list[Any] = []
+"""Connections that came over a fork: kept, because closing them here would disturb the parent's."""
+
 
 class Transaction:
     """Runs statements with ``?`` for values; all of them happen or none."""
@@ -76,6 +79,10 @@ class Database(ABC):
     @abstractmethod
     def has_ledger(self, transaction: Transaction) -> bool:
         """True if the tables are there."""
+
+    @abstractmethod
+    def in_transaction(self, connection: Any) -> bool:
+        """True if a transaction is open."""
 
     def spelled(self, statement: str) -> str:
         """A statement in the driver's own spelling of placeholders."""
@@ -134,7 +141,8 @@ class Database(ABC):
         return self._connection is None
 
     def _reconnect(self) -> None:
-        # A connection inherited by fork is left alone: closing it here would disturb the parent's.
+        if self._connection is not None and self._owner != os.getpid():
+            _INHERITED.append(self._connection)
         self._connection = None
         try:
             self._connection = self.connect()
@@ -146,7 +154,9 @@ class Database(ABC):
         if self._connection is None:
             return
         try:
-            self._connection.execute("ROLLBACK")
+            # Databases end a transaction themselves after some errors.
+            if self.in_transaction(self._connection):
+                self._connection.execute("ROLLBACK")
         except self.driver_errors():
             self._discard()
 

@@ -44,7 +44,7 @@ class PostgresDatabase(Database):
         )
         try:
             connection.execute("SET synchronous_commit = on")
-            connection.execute(f"SET lock_timeout = {int(1000 * self._wait)}")
+            connection.execute(f"SET lock_timeout = {max(1, int(1000 * self._wait))}")
             synced = connection.execute("SHOW fsync").fetchone()[0]
         except self._driver.Error:
             connection.close()
@@ -66,6 +66,10 @@ class PostgresDatabase(Database):
             transaction.all("SELECT pg_advisory_xact_lock(?)", _CREATION_LOCK)
         else:
             transaction.all("SELECT number FROM dither_ledger FOR UPDATE")
+
+    def in_transaction(self, connection: Any) -> bool:
+        """True if a transaction is open; a broken connection says so too, and is then given up."""
+        return bool(connection.info.transaction_status != self._driver.pq.TransactionStatus.IDLE)
 
     def has_ledger(self, transaction: Transaction) -> bool:
         """True if the tables are there."""

@@ -80,6 +80,10 @@ class SqliteDatabase(Database):
         if names and "dither_ledger" not in names:
             raise LedgerDamaged(f"{self._path} is another program's database, not a ledger; nothing was changed")
 
+    def in_transaction(self, connection: Any) -> bool:
+        """True if a transaction is open."""
+        return bool(connection.in_transaction)
+
     def has_ledger(self, transaction: Transaction) -> bool:
         """True if the tables are there."""
         return transaction.one("SELECT 1 FROM sqlite_master WHERE name = 'dither_ledger'") is not None
@@ -125,8 +129,18 @@ def file_database(path: object, *, wait: float, create: bool) -> SqliteDatabase:
             if not create:
                 raise InvalidArgument("path", str(path), "an existing ledger is accepted")
             file.touch(mode=0o600)
+            _sync_folder(file.parent)
     except OSError as error:
         raise LedgerUnavailable(
             f"{file} cannot be opened ({error.strerror}); nothing was read, nothing was charged"
         ) from None
     return SqliteDatabase(file, wait)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a new file's name as durable as what will be written into it."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dither.errors import NotApplicable
+from dither.errors import InvalidArgument, NotApplicable
 
 if TYPE_CHECKING:
     from dither.ledger import Ledger, Registered
@@ -69,8 +69,11 @@ def export(place: str, out: Path | None, *, as_json: bool) -> None:
     with _opened(place) as book:
         entries = list(book.export())
     lines = [json.dumps({"entries": entries})] if as_json else [json.dumps(entry) for entry in entries]
-    with click.open_file("-" if out is None else str(out), "w", encoding="utf-8") as file:
-        file.writelines(f"{line}\n" for line in lines)
+    try:
+        with click.open_file("-" if out is None else str(out), "w", encoding="utf-8") as file:
+            file.writelines(f"{line}\n" for line in lines)
+    except OSError as error:
+        raise InvalidArgument("out", str(out), f"a file that can be written is accepted ({error.strerror})") from None
 
 
 @ledger.command()
