@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -134,6 +135,19 @@ def test_a_postgres_ledger_is_backed_up_by_its_own_tools(postgres_server, postgr
         assert ledger.verify(head).ok
     with psycopg.connect(postgres_server.dsn(), autocommit=True) as connection:
         connection.execute("DROP DATABASE restored WITH (FORCE)")
+
+
+def test_the_example_of_the_documentation_runs(tmp_path, monkeypatch):
+    """Twice: the second time the answer comes from the store."""
+    text = (Path(__file__).parents[2] / "docs" / "ledger.md").read_text(encoding="utf-8")
+    code = text.split("```python\n", 1)[1].split("```", 1)[0]
+    monkeypatch.chdir(tmp_path)
+    for value in (1, 2):
+        names = {"compute": lambda value=value: {"value": value}}
+        exec(code, names)  # noqa: S102  (our own documentation)
+        assert names["answer"] == {"value": 1}
+        assert names["ledger"].left("pay") == Loss(0.75)
+        names["ledger"].close()
 
 
 def test_what_is_not_a_ledger_is_said(tmp_path):
