@@ -45,7 +45,7 @@ class SqliteDatabase(Database):
         """WAL with syncs at every commit; waits for other writers up to the limit."""
         if self._path is None:
             if self._opened:
-                raise LedgerUnavailable("a ledger in memory belongs to one process; nothing was read or charged")
+                raise LedgerUnavailable("a ledger in memory ends with its process or its close; nothing was charged")
             self._opened = True
             target = ":memory:"
         else:
