@@ -5,16 +5,14 @@ from __future__ import annotations
 import os
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, ClassVar, NoReturn, TypeVar
+from typing import Any, ClassVar, NoReturn
 
 from dither.errors import DitherError, LedgerDamaged, LedgerUnavailable
 from dither.ledger.records import GENESIS
 from dither.ledger.schema import TABLES, UPGRADES, VERSION
-
-T = TypeVar("T")
 
 _UNTOUCHED = "nothing was read, nothing was charged"
 
@@ -50,32 +48,42 @@ class Transaction:
         self._database = database
         self._connection = connection
         self._purpose = purpose
+        self._waiting: list[tuple[str, tuple[object, ...]]] = []
 
     def all(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
         """All rows of a query."""
-        return self._execute(statement, values, lambda cursor: [tuple(row) for row in cursor.fetchall()])
+        self.send()
+        try:
+            found = self._connection.execute(self._database.spelled(statement), values).fetchall()
+        except self._database.driver_errors() as error:
+            self._database.refuse(error, self._purpose.before)
+        return [tuple(row) for row in found]
 
     def one(self, statement: str, *values: object) -> tuple[Any, ...] | None:
         """The first row of a query, if there is one."""
         rows = self.all(statement, *values)
         return rows[0] if rows else None
 
-    def run(self, statement: str, *values: object) -> int:
-        """The number of rows that a statement touched."""
-        return self._execute(statement, values, lambda cursor: int(cursor.rowcount))
+    def run(self, statement: str, *values: object) -> None:
+        """A change; it reaches the database before the next query or the commit, whichever comes first."""
+        self._waiting.append((self._database.spelled(statement), values))
 
-    def _execute(self, statement: str, values: tuple[object, ...], result: Callable[[Any], T]) -> T:
-        try:
-            return result(self._connection.execute(self._database.spelled(statement), values))
-        except self._database.driver_errors() as error:
-            self._database.refuse(error, self._purpose.before)
+    def send(self) -> None:
+        """Send the changes that wait, together."""
+        waiting, self._waiting = self._waiting, []
+        if waiting:
+            try:
+                self._database.change(self._connection, waiting)
+            except self._database.driver_errors() as error:
+                self._database.refuse(error, self._purpose.before)
 
 
 class Database(ABC):
     """One connection, used by one thread at a time; opened again after a loss and in a forked process."""
 
-    begin_write: str
     begin_read: str
+    begin_write: str
+    begin_create: str
     types: ClassVar[dict[str, str]]
     extras: tuple[str, ...]
 
@@ -108,8 +116,10 @@ class Database(ABC):
         """A statement in the driver's own spelling of placeholders."""
         return statement
 
-    def lock(self, transaction: Transaction, creating: bool) -> None:  # noqa: B027
-        """Wait until no one else writes (or creates tables); for databases whose BEGIN does not wait itself."""
+    def change(self, connection: Any, statements: list[tuple[str, tuple[object, ...]]]) -> None:
+        """Run statements that return nothing, in order."""
+        for statement, values in statements:
+            connection.execute(statement, values)
 
     def refuse(self, error: Exception, state: str) -> NoReturn:
         """Raise the driver's error as one of ours, with what it means for what was charged."""
@@ -123,6 +133,7 @@ class Database(ABC):
             transaction = self._begin(purpose, creating)
             try:
                 yield transaction
+                transaction.send()
             except BaseException:
                 self._roll_back()
                 raise
@@ -149,15 +160,13 @@ class Database(ABC):
         return self._started(purpose, creating)
 
     def _started(self, purpose: Purpose, creating: bool) -> Transaction:
-        transaction = Transaction(self, self._connection, purpose)
+        begin = self.begin_create if creating else self.begin_write if purpose.writes else self.begin_read
         try:
-            transaction.run(self.begin_write if purpose.writes else self.begin_read)
-            if purpose.writes:
-                self.lock(transaction, creating)
-        except BaseException:
+            self._connection.execute(begin)
+        except self.driver_errors() as error:
             self._roll_back()
-            raise
-        return transaction
+            self.refuse(error, purpose.before)
+        return Transaction(self, self._connection, purpose)
 
     def lost(self) -> bool:
         """True if the connection is gone and a new one may work."""

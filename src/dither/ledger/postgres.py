@@ -14,8 +14,11 @@ _CREATION_LOCK = 4_720_318_560_291_736_507  # any number that other programs are
 class PostgresDatabase(Database):
     """``dsn`` as psycopg takes it; the tables lie in the first schema of its search path."""
 
-    begin_write = "BEGIN ISOLATION LEVEL READ COMMITTED"
     begin_read = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+    # The head of the chain is the row that writers wait for; before there is one, a lock by number.  Whatever is read
+    # after the wait sees all that was committed before it ended.
+    begin_write = "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT number FROM dither_ledger FOR UPDATE"
+    begin_create = f"BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_advisory_xact_lock({_CREATION_LOCK})"
     types: ClassVar[dict[str, str]] = {"BIGINT": "BIGINT", "STRICT": ""}
     extras = POSTGRES_ONLY
 
@@ -60,12 +63,10 @@ class PostgresDatabase(Database):
         """psycopg writes %s for a value."""
         return statement.replace("?", "%s")
 
-    def lock(self, transaction: Transaction, creating: bool) -> None:
-        """The row at the head of the chain, or before there is one a lock by number."""
-        if creating:
-            transaction.all("SELECT pg_advisory_xact_lock(?)", _CREATION_LOCK)
-        else:
-            transaction.all("SELECT number FROM dither_ledger FOR UPDATE")
+    def change(self, connection: Any, statements: list[tuple[str, tuple[object, ...]]]) -> None:
+        """All in one journey to the server, while others wait for the lock."""
+        with connection.pipeline():
+            super().change(connection, statements)
 
     def in_transaction(self, connection: Any) -> bool:
         """True if a transaction is open; a broken connection says so too, and is then given up."""

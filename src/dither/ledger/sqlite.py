@@ -22,8 +22,9 @@ _DAMAGED = ("SQLITE_NOTADB", "SQLITE_CORRUPT", "SQLITE_CONSTRAINT")
 class SqliteDatabase(Database):
     """``path`` is None for a ledger in memory."""
 
-    begin_write = "BEGIN IMMEDIATE"
     begin_read = "BEGIN"
+    begin_write = "BEGIN IMMEDIATE"
+    begin_create = begin_write
     types: ClassVar[dict[str, str]] = {"BIGINT": "INTEGER", "STRICT": "STRICT"}
     extras = SQLITE_ONLY
 
