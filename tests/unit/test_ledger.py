@@ -3,6 +3,7 @@
 import json
 import os
 import threading
+import time
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -309,6 +310,17 @@ def test_an_export_holds_every_entry_and_its_hash(ledger):
     assert ledger.verify().head == lines[-1]["hash"]
     assert ledger.verify(lines[1]["hash"]).ok
     assert not ledger.verify("f" * 64).ok
+
+
+def test_the_history_does_not_tell_how_long_an_answer_took(ledger):
+    """That may depend on the data, so a release carries the time of its charge."""
+    ledger.register("pay", Budget(1.0))
+    paid = ledger.charge("pay", Loss(0.25), question=MEDIAN)
+    time.sleep(0.01)
+    ledger.store(paid, {"value": 1})
+    _, charge, release = ledger.entries("pay")
+    assert release.at == charge.at
+    assert set(release.to_dict()) == set(charge.to_dict())
 
 
 def test_threads_share_a_ledger(ledger):

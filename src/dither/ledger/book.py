@@ -228,9 +228,10 @@ class Ledger:
                 raise InvalidArgument("charge", charge.number, "a charge of this ledger is accepted")
             stored = chain.release_of(work, charge.number)
             if stored is None:
+                # With the time of its charge: how long the answer took may depend on the data.
                 entry = chain.append(
                     work, "release", paid.dataset, {"release": json.loads(kept)},
-                    analyst=paid.analyst, request=paid.request, key=paid.key, charge=paid.number,
+                    analyst=paid.analyst, request=paid.request, key=paid.key, charge=paid.number, at=paid.at,
                 )  # fmt: skip
                 stored = entry.body["release"]
         return dict(stored)
