@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from dither.errors import DitherError, InvalidArgument
+from dither.surfaces.ledger_commands import ledger
 
 _QUESTION = re.compile(
     r"^\s*(?P<name>[a-z_]+)\s*\(\s*(?P<column>\"[^\"]+\"|[^,()\"]+?)\s*(?P<rest>(?:,[^,()]+)*)\)\s*$"
@@ -36,6 +37,9 @@ class _Door(click.Group):
 @click.version_option(package_name="dither")
 def main() -> None:
     """Private answers to statistical questions, with noise fitted to the data at hand."""
+
+
+main.add_command(ledger)
 
 
 @main.command()
