@@ -116,7 +116,7 @@ class Integer(Real):
 class Decimal(Real):
     """Decimal numbers with a declared step, by default two places."""
 
-    step: Any = field(default="0.01", kw_only=True)
+    step: Any = field(default=0.01, kw_only=True)
     kind: ClassVar[str] = "decimal"
 
 
