@@ -103,8 +103,8 @@ def paper_point(law: Law, loss: Loss) -> Point:
 def descending_bounds(levels: Levels, growth: Fraction, *, branch: bool = True) -> list[Fraction]:
     """COQ17's Algorithm 1 as printed: ``eps / (2 lambda_k)`` for the levels k = 1 .. r, with growth = 1 + t/2.
 
-    ``branch``: keep the printed exception that a level whose sensitivity is nearly that of the next gets its noise.  For
-    comparison and reproduction: without the exception it equals the smooth bound of the ladder where higher levels
+    ``branch``: keep the printed exception that a level whose sensitivity is nearly that of the next gets its noise.
+    For comparison and reproduction: without the exception it equals the smooth bound of the ladder where higher levels
     have higher neighbours, and where they do not the printed algorithm is unsound (docs/proofs/largest_local.md).
     """
     found: dict[int, Fraction] = {levels.count: Fraction(levels.cap)}

@@ -1,9 +1,9 @@
 """Level functions: a public scale of sensitivities that private data stand on (COQ17 sec. 3.2, restated).
 
 A level function puts every dataset on one of r levels.  Public are the sensitivities ``L_1 <= ... <= L_r`` and a
-symmetric relation that holds every pair of levels that two neighbours can have; private is the level of the data at hand,
-whose local sensitivity must not exceed that of its level.  The largest sensitivity that can be reached in at most j
-steps of the relation is rung j of a ladder (docs/proofs/largest_local.md).
+symmetric relation that holds every pair of levels that two neighbours can have; private is the level of the data at
+hand, whose local sensitivity must not exceed that of its level.  The largest sensitivity that can be reached in at most
+j steps of the relation is rung j of a ladder (docs/proofs/largest_local.md).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,7 @@ class Levels:
         memory: int = 64,
     ) -> None:
         listed = [int(one) for one in sensitivities]
-        if not listed or min(listed) < 0 or any(a > b for a, b in zip(listed, listed[1:], strict=False)):
+        if not listed or min(listed) < 0 or any(a > b for a, b in pairwise(listed)):
             raise InvalidArgument(
                 "sensitivities", len(listed), "non-negative whole numbers in rising order are accepted"
             )
@@ -138,7 +139,7 @@ class _Climb(Ladder):
 
     def _straight(self, start: int, stop: int) -> Rungs:
         steps = self._level + self._levels.width * np.arange(start, stop)
-        return self._levels.sensitivities[np.minimum(steps, self._levels.count) - 1]
+        return np.asarray(self._levels.sensitivities[np.minimum(steps, self._levels.count) - 1])
 
     def smooth(self, beta: Fraction) -> Fraction:
         rate = usable_rate(beta)
@@ -169,8 +170,8 @@ class LevelFunction:
 class Margin:
     """Levels of any statistic with a ladder: how many changes its sensitivity stays within a public bound.
 
-    The number of changes before some rung exceeds the bound is 1-Lipschitz; a dataset where it is k stands k levels below
-    the top, and all but the top have the bound as their sensitivity.  ``depth``: so many changes are looked at.
+    The number of changes before some rung exceeds the bound is 1-Lipschitz; a dataset where it is k stands k levels
+    below the top, and all but the top have the bound as their sensitivity.  ``depth``: so many changes are looked at.
     """
 
     bound: Any

@@ -110,6 +110,7 @@ class ChainTotal(Statistic, Levelled):
     levels: Levels
     answers: Grid
     neighbours = Neighbours.ADD_REMOVE
+    fitted = True
 
     @property
     def cap(self) -> int:  # type: ignore[override]
@@ -141,8 +142,8 @@ class ChainSum(Query):
     values: Any
     step: Any = field(default=None, kw_only=True)
     kind: ClassVar[str] = "sum along a chain"
-    column: ClassVar[None] = None
-    nulls: ClassVar[None] = None
+    column = None
+    nulls = None
 
     def __post_init__(self) -> None:
         listed = as_array(self.values, "values")
