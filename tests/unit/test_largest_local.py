@@ -322,12 +322,23 @@ def test_smooth_sensitivity_of_the_chain_is_the_same_ladder():
     """On the chain SS and LLS differ in their constants alone."""
     statistic = ChainSum(SALARIES, step=1).resolve(None)
     ask = Ask(statistic, Loss(1.0, 1e-6), Laplace())
-    smooth, largest = Smooth().prepare(ask), LargestLocal().prepare(ask)
+    smooth, largest = Smooth(beta=0.01).prepare(ask), LargestLocal(beta=0.01).prepare(ask)
     assert smooth.point == largest.point
     for k in range(7):
         assert float(largest.statistic.ladder(k).smooth(largest.point.beta)) == pytest.approx(
             float(statistic.ladder(k).smooth(smooth.point.beta)), rel=1e-9
         )
+
+
+def test_the_point_in_use_is_chosen_by_the_public_levels():
+    """Levels that grow slowly take a smaller beta and a larger alpha; levels that double keep the usual one."""
+    loss = Loss(1.0, 1e-6)
+    usual = Laplace().point(loss)
+    slow = LargestLocal().prepare(Ask(ChainSum(range(10_000, 30_000), step=1).resolve(None), loss)).point
+    fast = LargestLocal().prepare(Ask(ChainSum([2**k for k in range(30)], step=1).resolve(None), loss)).point
+    assert slow.alpha > 1.5 * usual.alpha
+    assert slow.beta < usual.beta / 10
+    assert fast == usual
 
 
 def test_bad_levels_are_refused():

@@ -101,29 +101,39 @@ class Levels:
 
         return rungs
 
+    @property
+    def stride(self) -> int:
+        """From one remembered place to the next: a multiple of the width."""
+        return self.width * max(-(-self.count // (self.memory * self.width)), 1)
+
     def remembered(self, rate: float) -> dict[int, float]:
         """Smooth bounds at ``memory`` public places, evenly spaced, from the top down (COQ17 sec. 4.1).
 
         Computed whole when a rate is first used, so that what is remembered tells nothing about who asked.
         """
         if rate not in self._remembered:
-            stride = self.width * max(-(-self.count // (self.memory * self.width)), 1)
             found = {self.count: float(self.cap)}
-            for first in range(self.count - self.width + 1, 0, -stride):
+            above = self.count
+            for first in range(self.count - self.width + 1, 0, -self.stride):
                 # Whoever climbs in steps of the width meets one of so many levels in a row.
-                for level in range(first + self.width - 1, first - 1, -1):
-                    found.setdefault(level, self.climbed(level, rate, found))
+                for level in range(first, min(first + self.width, self.count)):
+                    found[level] = self._climbed(level, above, rate, found)
+                above = first
             self._remembered = {rate: found, **dict(list(self._remembered.items())[: _RATES - 1])}
         return self._remembered[rate]
 
-    def climbed(self, level: int, rate: float, known: dict[int, float]) -> float:
-        """``max_j e^{-rate j} L_{level + j width}``, in floats, up to the first level whose bound is known.
+    def bound(self, level: int, rate: float) -> float:
+        """``max_j e^{-rate j} L_{level + j width}``, in floats: at most one climb between remembered places."""
+        first = self.count - self.width + 1
+        place = first - (first - level) // self.stride * self.stride if level <= first else self.count
+        return self._climbed(level, place, rate, self.remembered(rate))
+
+    def _climbed(self, level: int, place: int, rate: float, known: dict[int, float]) -> float:
+        """The bound of a level from those of the ``width`` levels from a higher place on.
 
         Beyond ``e^{-128}`` nothing exceeds the floor of all smooth bounds.
         """
-        deepest, steps = math.ceil(DEEPEST / rate), 0
-        while steps < deepest and min(level + steps * self.width, self.count) not in known:
-            steps += 1
+        steps = min(-((level - place) // self.width), math.ceil(DEEPEST / rate))
         weights = decay(rate, steps + 1)
         above = known.get(min(level + steps * self.width, self.count), 0.0) * float(weights[steps])
         own = self.sensitivities[level - 1 : level - 1 + steps * self.width : self.width].astype(np.float64)
@@ -143,7 +153,7 @@ class _Climb(Ladder):
 
     def smooth(self, beta: Fraction) -> Fraction:
         rate = usable_rate(beta)
-        best = self._levels.climbed(self._level, rate, self._levels.remembered(rate))
+        best = self._levels.bound(self._level, rate)
         return rounded_up(max(best, least_bound(self.cap)))
 
 
