@@ -6,7 +6,7 @@ Graphs are compressed rows (``kernels.adjacency``).  Nothing here knows about pr
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
@@ -27,9 +27,24 @@ ALONE = 64
 """So many rows are searched by one core before the others join: the first rows prune all the rest."""
 
 
-def workers() -> int:
-    """The number of cores that this process may use."""
-    return max(1, min(len(os.sched_getaffinity(0)), 8)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+SMALL = 1 << 16
+"""Entries of a graph that is done by one core before another could start."""
+
+
+def workers(entries: int) -> int:
+    """The number of cores to use for a graph with so many entries in its rows: at most 8 of those that are free."""
+    if entries < SMALL:
+        return 1
+    return max(1, min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, 8))
+
+
+def spread(run: Callable[[Any], Any], over: Sequence[Any], cores: int) -> Iterator[Any]:
+    """Results of ``run`` in order; compiled kernels do not hold the interpreter's lock, so threads serve."""
+    if cores == 1 or len(over) == 1:
+        yield from map(run, over)
+    else:
+        with ThreadPoolExecutor(cores) as pool:
+            yield from pool.map(run, over)
 
 
 def by_falling_degree(starts: Starts) -> Short:
@@ -69,23 +84,20 @@ def common_frontier(starts: Starts, ends: Ends) -> Frontier:
     rank[order] = np.arange(n, dtype=np.int32)
     best = np.full(int(starts[order[0] + 1] - starts[order[0]]) + 2, -1, dtype=np.int64)
     costs = np.concatenate([[0], np.cumsum(np.diff(starts)[order])])
-    partners, first, size = n, 0, ALONE
-    with ThreadPoolExecutor(workers()) as pool:
-        while first < min(partners, n) - 1:
-            parts = _cut(first, min(first + size, n), 1 if first == 0 else workers())
-            known = [best] + [best.copy() for _ in parts[1:]]
-            reached = pool.map(
-                lambda part, mine, partners=partners: _search_rows(
-                    starts, ends, order, rank, costs, part[0], part[1], partners, mine
-                ),
-                parts,
-                known,
-            )
-            partners = max(reached)
-            for other in known[1:]:
-                np.maximum(best, other, out=best)
-            first, size = parts[-1][1], min(2 * size, 1 << 15)
-            report(min(1.0, first / partners))
+    partners, first, size, cores = n, 0, ALONE, workers(len(ends))
+    while first < min(partners, n) - 1:
+        parts = _cut(first, min(first + size, n), 1 if first == 0 else cores)
+        known = [best] + [best.copy() for _ in parts[1:]]
+
+        def run(lane: int, parts: Any = parts, known: Any = known, partners: int = partners) -> int:
+            left: int = _search_rows(starts, ends, order, rank, costs, *parts[lane], partners, known[lane])
+            return left
+
+        partners = max(spread(run, range(len(parts)), cores))
+        for other in known[1:]:
+            np.maximum(best, other, out=best)
+        first, size = parts[-1][1], min(2 * size, 1 << 15)
+        report(min(1.0, first / partners))
     steps = np.flatnonzero(best[:-1] > best[1:])
     return Frontier(steps.astype(np.int64), best[steps])
 
@@ -281,7 +293,7 @@ def triangle_count(graph: Ranked) -> int:
 
 def edge_supports(graph: Ranked) -> Short:
     """For every entry of ``graph.ends``, in how many triangles its edge lies."""
-    partial = [np.zeros(len(graph.ends), dtype=np.int32) for _ in range(workers())]
+    partial = [np.zeros(len(graph.ends), dtype=np.int32) for _ in range(workers(len(graph.ends)))]
     for _ in in_parallel(graph, _count_supports, partial):
         pass
     total = partial[0]
@@ -294,12 +306,13 @@ def edge_supports(graph: Ranked) -> Short:
 def in_parallel(graph: Ranked, kernel: Callable[..., Any], buffers: list[Any] | None = None) -> Iterator[Any]:
     """Run ``kernel(starts, ends, split, first, last[, buffer])`` over blocks of vertices of about equal size."""
     n = graph.vertices
-    blocks = max(8 * workers(), 1)
+    cores = workers(len(graph.ends))
+    blocks = 8 * cores if cores > 1 else 1
     shares = np.linspace(0, graph.starts[-1], blocks + 1)
     cuts = np.unique(np.concatenate([[0], np.searchsorted(graph.starts, shares), [n]]).clip(0, n))
     spans = [(int(a), int(b)) for a, b in pairwise(cuts)]
     free: SimpleQueue[tuple[Any, ...]] = SimpleQueue()
-    for lane in range(workers()):
+    for lane in range(cores):
         free.put(() if buffers is None else (buffers[lane],))
 
     def run(span: tuple[int, int]) -> Any:
@@ -309,10 +322,9 @@ def in_parallel(graph: Ranked, kernel: Callable[..., Any], buffers: list[Any] | 
         finally:
             free.put(own)
 
-    with ThreadPoolExecutor(workers()) as pool:
-        for done, found in enumerate(pool.map(run, spans)):
-            report((done + 1) / len(spans))
-            yield found
+    for done, found in enumerate(spread(run, spans, cores)):
+        report((done + 1) / len(spans))
+        yield found
 
 
 @njit(cache=True, nogil=True)

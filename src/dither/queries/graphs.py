@@ -34,7 +34,7 @@ class GraphCount(Statistic):
     neighbours = Neighbours.EDGE
     vertices: int
     fitted: ClassVar[bool] = True
-    smoothness: ClassVar[Fraction | None] = Fraction(1, 10)
+    smoothness: ClassVar[Fraction | None] = Fraction(1, 14)
 
     @property
     @abstractmethod
