@@ -170,7 +170,7 @@ def main() -> None:
     console = Console(width=None if sys.stdout.isatty() else 190)
     console.print(table)
     console.print(
-        f"building the chain {found['building_ms']:.0f} ms, the public choice of the point {found['preparing_ms']:.0f} ms, "
+        f"building the chain {found['building_ms']:.0f} ms, public choice of the point {found['preparing_ms']:.0f} ms, "
         f"whole descent of Algorithm 1 in Python {found['descending_ms']:.0f} ms (each once)"
     )
 

@@ -348,8 +348,9 @@ def test_bad_levels_are_refused():
             Levels(bad)
     with pytest.raises(InvalidArgument, match="width"):
         Levels([1], width=0)
-    with pytest.raises(InvalidArgument, match="memory"):
-        Levels([1], memory=0)
+    for memory in (0, 129, 2.5):
+        with pytest.raises(InvalidArgument, match="memory"):
+            Levels([1], memory=memory)
     with pytest.raises(InvalidArgument, match="pairs"):
         Levels([1, 2], pairs=[(1, 3)])
     with pytest.raises(InvalidArgument, match="levels"):

@@ -26,6 +26,8 @@ from dither.privacy import Neighbours
 from dither.queries.statistic import Algorithm, Statistic
 from dither.reals import exact
 
+MOST_MEMORY = 128
+"""So many remembered bounds may be chained without their rounding errors adding up to what is allowed for."""
 _RATES = 4
 """Smooth bounds are remembered for so many rates."""
 
@@ -53,6 +55,8 @@ class Levels:
         for argument, number in (("width", width), ("memory", memory)):
             if not isinstance(number, int) or isinstance(number, bool) or number < 1:
                 raise InvalidArgument(argument, number, "a whole number of at least 1 is accepted")
+        if memory > MOST_MEMORY:
+            raise InvalidArgument("memory", memory, f"at most {MOST_MEMORY} places are accepted")
         self.sensitivities: Rungs = np.array(listed, dtype=np.int64 if listed[-1] < 1 << 62 else object)
         self.width = width
         self.memory = memory

@@ -109,7 +109,7 @@ class ChainTotal(Statistic, Levelled):
     """0, then the sums of the first 1, 2, ... values: public."""
     levels: Levels
     answers: Grid
-    neighbours = Neighbours.ADD_REMOVE
+    neighbours = Neighbours.CHAIN
     fitted = True
 
     @property
