@@ -379,10 +379,10 @@ def test_bridges_are_explained():
 
 
 def test_progress_is_told():
-    """Shares of the work done, rising to 1."""
+    """Shares of the rungs asked for, up to 1; they start again if more rungs turn out to matter."""
     seen = []
     dt.mst_cost(complete(20), epsilon=1.0, progress=seen.append)
-    assert seen == sorted(seen)
+    assert all(0 < share <= 1 for share in seen)
     assert seen[-1] == 1.0
 
 

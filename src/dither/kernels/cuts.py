@@ -157,36 +157,54 @@ def degrees(count: int, a: Whole, b: Whole, times: Whole) -> Whole:
 
 
 @njit(cache=True, nogil=True)
+def append(head: Whole, tail: Whole, after: Whole, before: Whole, which: int, vertex: int) -> None:
+    """Put a vertex at the end of one of several linked lists."""
+    last = tail[which]
+    before[vertex], after[vertex], tail[which] = last, -1, vertex
+    if last >= 0:
+        after[last] = vertex
+    else:
+        head[which] = vertex
+
+
+@njit(cache=True, nogil=True)
+def remove(head: Whole, tail: Whole, after: Whole, before: Whole, which: int, vertex: int) -> None:
+    """Take a vertex out of its linked list."""
+    left, right = before[vertex], after[vertex]
+    if left >= 0:
+        after[left] = right
+    else:
+        head[which] = right
+    if right >= 0:
+        before[right] = left
+    else:
+        tail[which] = left
+
+
+@njit(cache=True, nogil=True)
 def search_classes(count: int, a: Whole, b: Whole, times: Whole, order: int) -> tuple[int, Whole]:
     """Classes of vertices that one capped maximum adjacency order shows to be ``order``-connected (Lemma 5).
 
     Vertices are scanned by falling number of edges to those already scanned, counted up to ``order``; the ends of an
     edge that brings that number to ``order`` are joined.  If every vertex has ``order`` edges, at least one pair is.
-    Linear in the edges: the queue is ``order + 1`` linked lists.
+    Linear in the edges: the queue is ``order + 1`` linked lists.  First come, first served, from a vertex of least
+    degree: on grids that joins several times more than the latest first would.
     """
     first, arcs = incidence(count, a, b)
-    parent = np.arange(count, dtype=np.int32)
+    parent = np.arange(count).astype(np.int32)
     reached = np.zeros(count, dtype=np.int64)
-    head = np.full(order + 1, -1, dtype=np.int32)
-    after, before = np.full(count, -1, dtype=np.int32), np.full(count, -1, dtype=np.int32)
-    start = np.argmax(degrees(count, a, b, times)) if len(a) else 0
-    for step in range(count):
-        # The busiest vertex goes to the head of the first list.
-        v = start if step == count - 1 else (step if step < start else step + 1)
-        after[v] = head[0]
-        if head[0] >= 0:
-            before[head[0]] = v
-        before[v] = -1
-        head[0] = v
     scanned = np.zeros(count, dtype=np.bool_)
+    head, tail = np.full(order + 1, -1, dtype=np.int32), np.full(order + 1, -1, dtype=np.int32)
+    after, before = np.full(count, -1, dtype=np.int32), np.full(count, -1, dtype=np.int32)
+    start = np.argmin(degrees(count, a, b, times))
+    for step in range(count):
+        append(head, tail, after, before, 0, (start + step) % count)
     top = 0
     for _ in range(count):
         while head[top] < 0:
             top -= 1
         x = head[top]
-        head[top] = after[x]
-        if head[top] >= 0:
-            before[head[top]] = -1
+        remove(head, tail, after, before, top, x)
         scanned[x] = True
         for i in range(first[x], first[x + 1]):
             e = arcs[i] // 2
@@ -199,16 +217,8 @@ def search_classes(count: int, a: Whole, b: Whole, times: Whole, order: int) -> 
             if new == order:
                 parent[root(parent, x)] = root(parent, y)
             if new != old:
-                if before[y] >= 0:
-                    after[before[y]] = after[y]
-                else:
-                    head[old] = after[y]
-                if after[y] >= 0:
-                    before[after[y]] = before[y]
-                after[y], before[y] = head[new], -1
-                if head[new] >= 0:
-                    before[head[new]] = y
-                head[new] = y
+                remove(head, tail, after, before, old, y)
+                append(head, tail, after, before, new, y)
                 top = max(top, new)
     return numbered(parent)
 
