@@ -149,7 +149,7 @@ def test_erratum_noise_by_the_papers_bound_is_not_private():
     assert noise_divergence(unsound, here, there).delta > 100 * loss.delta
 
 
-EXACT_LAWS = [*COUNTS, MinCut()]
+EXACT_LAWS = [*COUNTS, MinCut(), Edges(max_degree=2), Triangles(max_degree=2)]
 
 
 @pytest.mark.parametrize("query", EXACT_LAWS, ids=lambda query: query.kind + str(getattr(query, "k", "")))
@@ -212,7 +212,7 @@ def test_largest_local_is_private_on_all_graphs(query, constants):
     assert max(noise_divergence(mechanism, every[x], every[y]).delta for x, y in some) <= loss.delta * (1 + 1e-6)
 
 
-@pytest.mark.parametrize("query", [*COUNTS, MinCut()], ids=lambda query: query.kind + str(getattr(query, "k", "")))
+@pytest.mark.parametrize("query", EXACT_LAWS, ids=lambda query: query.kind + str(getattr(query, "k", "")))
 def test_smooth_and_worst_case_are_private_on_all_graphs(query):
     """The same for the calibrations that need nothing but a ladder or a cap."""
     vertices = 5 if query == KTriangles(3) else 4

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from dither.calibration.ladder_bar import LadderBar
+from dither.calibration.ladder_bar import SPREAD, LadderBar
 from dither.calibration.mechanism import Ask, Calibration, Mechanism, Outcome, only_noises
 from dither.calibration.worst_case import around
-from dither.errors import NotApplicable
-from dither.ladder import Ladder
+from dither.errors import InvalidArgument, NotApplicable
+from dither.ladder import LEAST_BETA, Ladder
 from dither.noise.rungs import draw_endless
 from dither.privacy import Loss
 from dither.queries.statistic import Statistic
@@ -52,6 +52,10 @@ class LadderMechanism(Calibration):
                 raise NotApplicable("confidence", float(ask.confidence), "these answers have no bounds", "None")
             rate = epsilon * (1 - BAR_SHARE) / 2
             bar = LadderBar(epsilon * BAR_SHARE, 1 - ask.confidence, rate, grid.high - grid.low)
+            if bar.beta < LEAST_BETA:
+                least = float(LEAST_BETA / (BAR_SHARE * SPREAD))
+                accepted = f"with an error bar at least {least:.2g} is accepted"
+                raise InvalidArgument("epsilon", ask.loss.epsilon, accepted)
         else:
             rate = epsilon / 2
         return LadderDraw(ask.statistic, Loss(ask.loss.epsilon), rate, bar)
