@@ -88,7 +88,7 @@ class Ladder:
         """
         if not bound < self.cap:
             raise InvalidArgument("bound", bound, f"a bound below the cap {self.cap} is accepted")
-        start, stop = 0, 32
+        start, stop = 0, self.first
         while True:
             above = np.flatnonzero(self.rungs(start, stop) > bound)
             if above.size:
@@ -99,7 +99,7 @@ class Ladder:
         """The ladder with every rung from index ``at`` on replaced by the cap (NRS11 Claim 3.2)."""
         if at < 0:
             raise InvalidArgument("at", at, "a rung of at least 0 is accepted")
-        return Ladder(self.rungs, self.cap, top=at if self.top is None else min(at, self.top))
+        return Ladder(self.rungs, self.cap, top=at if self.top is None else min(at, self.top), first=self.first)
 
     def stepped(self, size: int, diameter: int | None = None) -> Ladder:
         """The ladder for neighbours that differ in up to ``size`` records: ``V_k = sum_{i<s} U_{sk+i}``.

@@ -3,6 +3,7 @@
 import functools
 from itertools import combinations
 
+import networkx as nx
 import numpy as np
 import pytest
 
@@ -20,6 +21,7 @@ from dither.noise.heavy_tails import Cauchy, PowerLaw, Student
 from dither.noise.laplace import Laplace
 from dither.privacy import Loss
 from dither.queries.graphs import Edges, KCliques, KStars, KTriangles, Triangles
+from dither.queries.trees import MinCut
 
 RUNGS = 7
 
@@ -232,6 +234,16 @@ class TestFiveCliques(GraphContract):
 
     def count(self, edges, n):
         return oracle.clique_count(edges, n, 5)
+
+
+class TestMinCut(GraphContract):
+    query = MinCut()
+    exact = False
+
+    def count(self, edges, n):
+        graph = nx.Graph(list(edges))
+        graph.add_nodes_from(range(n))
+        return nx.edge_connectivity(graph)
 
 
 class Bounded(GraphContract):

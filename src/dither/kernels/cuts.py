@@ -196,7 +196,7 @@ def search_classes(count: int, a: Whole, b: Whole, times: Whole, order: int) -> 
     scanned = np.zeros(count, dtype=np.bool_)
     head, tail = np.full(order + 1, -1, dtype=np.int32), np.full(order + 1, -1, dtype=np.int32)
     after, before = np.full(count, -1, dtype=np.int32), np.full(count, -1, dtype=np.int32)
-    start = np.argmin(degrees(count, a, b, times))
+    start = int(np.argmin(degrees(count, a, b, times)))
     for step in range(count):
         append(head, tail, after, before, 0, (start + step) % count)
     top = 0
