@@ -19,6 +19,7 @@ from dither.calibration.smooth import Smooth
 from dither.calibration.worst_case import WorstCase
 from dither.data.graph import Graph
 from dither.errors import DitherError, InvalidArgument, NotApplicable
+from dither.kernels import thresholds
 from dither.kernels.cuts import capped_flow, compact, edge_connectivity, glued, pack_forests, search_classes, simple
 from dither.kernels.thresholds import Thresholds
 from dither.ladder import Ladder
@@ -114,6 +115,16 @@ def test_windows_give_the_same_rungs():
     assert [ladder[k] for k in range(14)] == at_once
     assert statistic.ladder(data).rungs(0, 3).tolist() + statistic.ladder(data).rungs(3, 14).tolist() == at_once
     assert [statistic.ladder(data)[k] for k in reversed(range(14))] == at_once[::-1]
+
+
+def test_several_cores_give_the_same_rungs(monkeypatch):
+    """However the work is shared out, rungs and their order are the same."""
+    rng = np.random.default_rng(4)
+    edges = np.array(random_graph(rng, 60, 0.5))
+    weights = rng.integers(0, 1000, len(edges))
+    alone = Thresholds(60, *edges.T, weights, 1000).rungs(0, 20).tolist()
+    monkeypatch.setattr(thresholds, "ALONE", 0)
+    assert Thresholds(60, *edges.T, weights, 1000).rungs(0, 20).tolist() == alone
 
 
 def test_smooth_bounds_ask_for_no_rung_that_cannot_matter():
@@ -286,8 +297,8 @@ def test_regular_structures_where_searches_stall():
     for graph in (torus, ring):
         edges = sorted(tuple(sorted(edge)) for edge in graph.edges)
         weights = rng.integers(0, 30, len(edges)).tolist()
-        thresholds = Thresholds(len(graph), *np.array(edges).T, np.array(weights), 30)
-        assert thresholds.rungs(0, 4).tolist() == oracle.threshold_ladder(edges, weights, len(graph), 30, 4)
+        below = Thresholds(len(graph), *np.array(edges).T, np.array(weights), 30)
+        assert below.rungs(0, 4).tolist() == oracle.threshold_ladder(edges, weights, len(graph), 30, 4)
 
 
 # --- privacy -------------------------------------------------------------------------------------------
@@ -345,6 +356,18 @@ def test_releases_say_what_they_are():
     cut = dt.min_cut(Graph(list(combinations(range(12), 2)), n=12), epsilon=1.0)
     assert (cut.neighbours, cut.calibration) == (Neighbours.EDGE, "worst_case")
     assert 0 <= cut.value <= 11
+
+
+@pytest.mark.parametrize("calibration", ["smooth", "ladder", "worst_case"])
+@pytest.mark.parametrize("step", [None, 1])
+def test_every_calibration_answers(calibration, step):
+    """On whole and on finely cut weights, with and without a bar."""
+    edges = list(combinations(range(12), 2))
+    graph = Graph(edges, n=12, weights=np.linspace(0, 9, len(edges)), cap=100, step=step)
+    for confidence in (None, 0.9):
+        release = dt.mst_cost(graph, epsilon=1.0, calibration=calibration, confidence=confidence)
+        assert 0 <= release.value <= 1100
+        assert release.loss == Loss(1.0)
 
 
 def test_auto_is_a_public_rule():
@@ -452,6 +475,6 @@ def test_empty_graphs_have_a_minimum_cut_of_zero():
 
 def test_nothing_private_is_shown():
     """Reprs of what holds weights hide them."""
-    thresholds = Thresholds(2, np.array([0]), np.array([1]), np.array([77]), 100)
-    assert "77" not in repr(thresholds)
-    assert "private" in repr(thresholds)
+    hidden = Thresholds(2, np.array([0]), np.array([1]), np.array([77]), 100)
+    assert "77" not in repr(hidden)
+    assert "private" in repr(hidden)
