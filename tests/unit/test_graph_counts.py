@@ -49,7 +49,7 @@ def test_frontier_is_the_obvious_one(case):
     """Largest common neighbourhoods and half-built triangles over all pairs, adjacent or not."""
     n, edges = case
     graph = built(edges, n)
-    found = kernels.common_frontier(graph.starts, graph.ends)
+    found = kernels.common_frontier(graph.ranked)
     assert list(zip(found.common.tolist(), found.half.tolist(), strict=True)) == oracle.frontier(edges, n)
 
 
@@ -103,7 +103,7 @@ def test_larger_graphs_on_one_core_and_on_several():
         upper = np.triu_indices(n, 1)
         best = [int(half[upper][shared[upper] >= a].max()) for a in range(int(shared[upper].max()) + 1)]
         steps = [(a, b) for a, (b, c) in enumerate(zip(best, [*best[1:], -1], strict=True)) if b > c]
-        found = kernels.common_frontier(graph.starts, graph.ends)
+        found = kernels.common_frontier(graph.ranked)
         assert list(zip(found.common.tolist(), found.half.tolist(), strict=True)) == steps
         assert kernels.triangle_count(graph.ranked) == int((shared * matrix).sum()) // 6
         supports = kernels.edge_supports(graph.ranked)

@@ -40,7 +40,8 @@ def search(order: Short, run: Callable[[int, Short], None], open_at: Callable[[i
     while first < len(order) and open_at(first):
         rows = order[first : first + size]
         lanes = range(cores if first else 1)
-        list(spread(lambda lane, rows=rows, lanes=lanes: run(lane, rows[lane :: len(lanes)]), lanes, cores))
+        parts = [(lane, rows[lane :: len(lanes)]) for lane in lanes]
+        list(spread(lambda part: run(*part), parts, cores))
         first, size = first + len(rows), min(2 * size, 1 << 13)
         report(first / len(order))
 
