@@ -12,6 +12,7 @@ import dither as dt
 import graph_oracle as oracle
 from conftest import trials
 from dither.audit.noisy_scales import clamped_law, noisy_local_delta
+from dither.audit.sabotage import noise_too_small
 from dither.audit.universe import largest_log_ratio, noise_divergence, output_law
 from dither.calibration.ladder import LadderMechanism
 from dither.calibration.largest_local import LargestLocal
@@ -200,6 +201,17 @@ def test_thresholds_of_noisy_local_that_are_not_paid_for_are_caught():
         shortfall=Fraction(1, 100),
     )
     assert worst(greedy) > loss.delta
+
+
+@pytest.mark.parametrize("query", [Triangles(), KStars(2)], ids=named)
+def test_answers_with_30_percent_less_noise_than_noisy_local_asks_for_are_caught(query):
+    """The last step alone: the exact delta of all neighbours is then three times the claimed one."""
+    every, loss = graphs(4), Loss(6.0, 1e-2)
+    mechanism = NoisyLocal().prepare(Ask(query.resolve(every[0].shape), loss))
+    broken = noise_too_small(mechanism, factor=Fraction(7, 10))
+    some = pairs(4)[::5]
+    assert max(noisy_local_delta(mechanism, every[x], every[y], loss.epsilon) for x, y in some) <= loss.delta
+    assert max(noisy_local_delta(broken, every[x], every[y], loss.epsilon) for x, y in some) > 2 * loss.delta
 
 
 @pytest.mark.parametrize("query", list(COUNTS), ids=named)
