@@ -28,7 +28,7 @@ class LadderMechanism(Calibration):
                (U_0 + .. + U_{t-2}, U_0 + .. + U_{t-1}], have weight e^{-eps t / 2} each, for all t without end; what
                falls outside the public range is moved to its end.
     Guarantee  eps-DP for the query's neighbours.
-    Theorem    Zhang et al. 2015, Theorem 4.2, for any whole-number statistic with a ladder;
+    Theorem    Zhang et al. 2015, for any whole-number statistic with a ladder;
                docs/proofs/ladder_mechanism.md.
     Constants  As in the paper.  The draw is exact: no float weights, no cut tail.
     Cost       ``(ln(cap (1 + 2/eps)) + 44) 2/eps`` rungs of the ladder, fewer if it reaches its cap before.
