@@ -19,8 +19,17 @@ from dither.calibration.smooth import Smooth
 from dither.calibration.worst_case import WorstCase
 from dither.data.graph import Graph
 from dither.errors import DitherError, InvalidArgument, NotApplicable
-from dither.kernels import thresholds
-from dither.kernels.cuts import capped_flow, compact, edge_connectivity, glued, pack_forests, search_classes, simple
+from dither.kernels import cuts, thresholds
+from dither.kernels.cuts import (
+    capped_flow,
+    compact,
+    edge_connectivity,
+    glued,
+    near_classes,
+    pack_forests,
+    search_classes,
+    simple,
+)
 from dither.kernels.thresholds import Thresholds
 from dither.ladder import Ladder
 from dither.noise.heavy_tails import Cauchy
@@ -93,8 +102,10 @@ def test_pieces_add_up():
     assert statistic.answers.ends == (0, 3 * 4)
 
 
-def test_ladder_equals_the_formula_over_all_cuts():
+@pytest.mark.parametrize("few", [0, 64])
+def test_ladder_equals_the_formula_over_all_cuts(monkeypatch, few):
     """Random graphs of up to nine vertices, many weights or few: rungs up to and beyond the connectivity."""
+    monkeypatch.setattr(cuts, "FEW", few)
     rng = np.random.default_rng(20260)
     for _ in range(trials(150, 3000)):
         n = int(rng.integers(2, 10))
@@ -251,20 +262,28 @@ def test_forests_keep_every_threshold_graph():
 
 
 def test_searches_join_only_connected_vertices():
-    """Lemma 5: what a capped search joins is so connected, and it joins something if all degrees allow."""
+    """Lemma 5: what a capped search joins is so connected, and it joins something if all degrees allow.
+
+    Flows between neighbours join just what is connected along edges; cut short, they join no more than that.
+    """
     rng = np.random.default_rng(11)
     for _ in range(trials(150, 2000)):
         n, order = int(rng.integers(3, 10)), int(rng.integers(1, 7))
         edges = np.array(random_graph(rng, n, rng.random()))
         times = rng.integers(1, 4, len(edges))
-        classes, labels = search_classes(*simple(n, compact(edges[:, 0]), compact(edges[:, 1]), times), order)
+        multigraph = simple(n, compact(edges[:, 0]), compact(edges[:, 1]), times)
+        classes, labels = search_classes(*multigraph, order)
+        near, hurried = (near_classes(*multigraph, order, work)[1] for work in (1 << 40, 30))
         graph = nx.Graph()
         graph.add_weighted_edges_from(
             ((int(u), int(v), int(c)) for (u, v), c in zip(edges, times, strict=True)), weight="capacity"
         )
         for u, v in combinations(range(n), 2):
-            if labels[u] == labels[v]:
-                assert nx.maximum_flow_value(graph, u, v) >= order
+            connected = nx.maximum_flow_value(graph, u, v) >= order
+            assert connected or labels[u] != labels[v]
+            assert connected or near[u] != near[v]
+            assert connected or hurried[u] != hurried[v]
+            assert near[u] == near[v] or not connected or not graph.has_edge(u, v)
         if min(dict(graph.degree(weight="capacity")).values()) >= order:
             assert classes < n
 
