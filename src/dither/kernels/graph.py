@@ -48,9 +48,24 @@ def spread(run: Callable[[Any], Any], over: Sequence[Any], cores: int) -> Iterat
             yield from pool.map(run, over)
 
 
+@njit(cache=True, nogil=True)
 def by_falling_degree(starts: Starts) -> Short:
     """The vertices, largest degree first; equal ones in rising order."""
-    return np.argsort(-np.diff(starts), kind="stable").astype(np.int32)
+    n = len(starts) - 1
+    largest = 0
+    for v in range(n):
+        largest = max(largest, starts[v + 1] - starts[v])
+    place = np.zeros(largest + 2, dtype=np.int64)
+    for v in range(n):
+        place[largest - (starts[v + 1] - starts[v]) + 1] += 1
+    for fall in range(largest + 1):
+        place[fall + 1] += place[fall]
+    order = np.empty(n, dtype=np.int32)
+    for v in range(n):
+        fall = largest - (starts[v + 1] - starts[v])
+        order[place[fall]] = v
+        place[fall] += 1
+    return order
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ class TriangleCount(GraphCount, ByCommonNeighbours):
     """The number of triangles.
 
     Guarantee  The exact ladder: A^(s) = max over pairs of min(a + floor((s + min(s, b)) / 2), n - 2).
-    Theorem    NRS11 sec. 3.4; docs/proofs/graphs.md section 2; enumerated in the tests.
+    Theorem    NRS11 Claim 3.13; docs/proofs/graphs.md section 2; enumerated in the tests.
     Cost       The Pareto frontier of (a, b): a small part of counting the triangles on most graphs.
     """
 
