@@ -69,7 +69,7 @@ class SpanningForestCost(Statistic):
         return self._thresholds(data).cost()
 
     def ladder(self, data: Graph, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
-        return Ladder(self._thresholds(data).rungs, self.cap, top=self.connectivity, first=8)
+        return Ladder(self._thresholds(data).rungs, self.cap, top=self.connectivity, first=4)
 
     def _thresholds(self, data: Graph) -> Thresholds:
         vertices, a, b = glued(data.vertices, *data.edges.T)
