@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dither.calibration.inverse import Inverse as Inverse
     from dither.calibration.ladder import LadderMechanism as LadderMechanism
     from dither.calibration.largest_local import LargestLocal as LargestLocal
+    from dither.calibration.noisy_local import NoisyLocal as NoisyLocal
     from dither.calibration.smooth import Smooth as Smooth
     from dither.calibration.worst_case import WorstCase as WorstCase
     from dither.data.graph import Graph as Graph
@@ -132,6 +133,7 @@ _HOMES = {
     "calibration.inverse": ("Inverse",),
     "calibration.ladder": ("LadderMechanism",),
     "calibration.largest_local": ("LargestLocal",),
+    "calibration.noisy_local": ("NoisyLocal",),
     "queries.levels": ("LevelFunction", "Levels", "Margin"),
     "queries.smallest": ("ChainSum", "SmallestSum"),
     "noise.heavy_tails": ("Cauchy", "PowerLaw", "Student"),

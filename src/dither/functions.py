@@ -42,7 +42,7 @@ def median(
     bounds: the public range of the records, known without looking at them; values outside are clamped.
     epsilon: the whole price, error bar included; smaller is more private and noisier (0.1 to 1 is usual).
     delta: only for noise="laplace" or "gaussian"; otherwise it is left unspent.
-    calibration: "auto", "inverse", "smooth", "worst_case", or an object such as ``Smooth(beta=0.1)``.
+    calibration: "auto", "inverse", "smooth", "ladder", "worst_case", or an object such as ``Smooth(beta=0.1)``.
     noise: "auto", "power_law", "cauchy", "student", "laplace", "gaussian", or an object such as ``Cauchy(gamma=4)``.
     confidence: of the error bar; None gives no bar and spends all of epsilon on the answer.
     step: the public grid of records and answers; by default 1 for whole numbers, else 2**-36 of the range.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
+from dither.calibration import largest_local
 from dither.errors import InvalidArgument
 from dither.noise.law import Constants, Point
 from dither.planner import named_noise
@@ -71,3 +73,23 @@ def admissible(
         raise InvalidArgument("dimension", dimension, "a whole number of at least 1 is accepted")
     smoothness = None if beta is None else exact(beta, "beta")
     return law.point(Loss.asked(epsilon, delta), beta=smoothness, dimension=dimension, constants=constants)
+
+
+def unfit_pairs(
+    mechanism: Mapping[Hashable, tuple[Any, Any]],
+    neighbours: Iterable[tuple[Hashable, Hashable]],
+    *,
+    epsilon: Any,
+    delta: Any = 0.0,
+) -> list[tuple[Hashable, Hashable]]:
+    """The neighbours between which Laplace noise made by hand is not private: COQ17 Theorem 8, corrected.
+
+    mechanism: for each dataset its value and the scale of its noise.
+
+    >>> unfit_pairs({"x": (3, 2.0), "y": (4, 2.1)}, [("x", "y")], epsilon=1.0, delta=1e-6)
+    []
+    >>> unfit_pairs({"x": (3, 2.0), "y": (4, 4.0)}, [("x", "y")], epsilon=1.0, delta=1e-6)
+    [('x', 'y')]
+    """
+    exactly = {one: (exact(f, "value"), exact(scale, "scale")) for one, (f, scale) in mechanism.items()}
+    return largest_local.unfit_pairs(exactly, neighbours, Loss.asked(epsilon, delta))

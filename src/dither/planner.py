@@ -10,6 +10,7 @@ from dither.calibration.inverse import Inverse
 from dither.calibration.ladder import LadderMechanism
 from dither.calibration.largest_local import LargestLocal
 from dither.calibration.mechanism import Ask, Calibration, Mechanism
+from dither.calibration.noisy_local import NoisyLocal
 from dither.calibration.smooth import Smooth
 from dither.calibration.worst_case import WorstCase
 from dither.errors import InvalidArgument, NotApplicable
@@ -21,6 +22,7 @@ from dither.privacy import Loss
 from dither.queries.levels import Levelled
 from dither.queries.order import RankedValues
 from dither.queries.statistic import Layered, Statistic, VectorStatistic
+from dither.queries.steady import Steady
 from dither.queries.totals import TrimmedTotal
 from dither.queries.trees import SpanningForestCost
 from dither.reals import exact
@@ -31,6 +33,7 @@ CALIBRATIONS: dict[str, type[Calibration]] = {
     "inverse": Inverse,
     "ladder": LadderMechanism,
     "largest_local": LargestLocal,
+    "noisy_local": NoisyLocal,
 }
 NOISES: dict[str, type[Law]] = {
     "power_law": PowerLaw,
@@ -46,8 +49,9 @@ WELL_CONNECTED = 8
 
 def applicable(statistic: Statistic | VectorStatistic) -> list[str]:
     """The calibrations that serve this statistic, the default first."""
-    own = ["largest_local"] if isinstance(statistic, Levelled) else []
-    return _suited(statistic) + own
+    levels = ["largest_local"] if isinstance(statistic, Levelled) else []
+    steady = ["noisy_local"] if isinstance(statistic, Steady) else []
+    return _suited(statistic) + levels + steady
 
 
 def _suited(statistic: Statistic | VectorStatistic) -> list[str]:
@@ -61,7 +65,8 @@ def _suited(statistic: Statistic | VectorStatistic) -> list[str]:
         return ["worst_case", "smooth", "inverse", "ladder"]
     if isinstance(statistic, SpanningForestCost):
         # The ladder reaches the cap after so many changes: too soon for a smooth bound to be far below it.
-        return ["smooth", "worst_case"] if statistic.connectivity >= WELL_CONNECTED else ["worst_case", "smooth"]
+        usual = ["smooth", "worst_case"] if statistic.connectivity >= WELL_CONNECTED else ["worst_case", "smooth"]
+        return [*usual, "ladder"]
     if isinstance(statistic, Layered):
         return ["inverse", "smooth", "ladder", "worst_case"]
     if statistic.fitted:
