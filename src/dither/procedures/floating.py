@@ -9,7 +9,7 @@ range costs is only the logarithm of the number of octaves (docs/proofs/regressi
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from statistics import NormalDist
 
@@ -26,6 +26,8 @@ from dither.queries.order import RankedValue
 
 EVEN_BELOW = -6
 """Below 2**-6 units the grid is even: as many points as in the octave above."""
+BAR_BITS = 6
+"""The ends of bars are looked for in so many bits of an octave: few candidates make short bars."""
 OCTAVES = 40
 """Above one unit the grid goes on for so many octaves."""
 
@@ -90,20 +92,26 @@ def draw_median(codes: np.ndarray, floating: FloatingGrid, epsilon: Fraction) ->
 def draw_bar(
     codes: np.ndarray, floating: FloatingGrid, answer: int, epsilon: Fraction, miss: Fraction
 ) -> tuple[int, int]:
-    """Codes that hold the median *of the law* of independent entries, except with probability ``miss``.
+    """Codes around the median *of the law* of independent entries, except with probability ``miss``.
 
     Half of the allowance is for sampling (a number of entries below the true median is binomial), the rest for the two
     private ends; the ends cost epsilon together.
     """
     count, rank = len(codes), (len(codes) + 1) // 2
     spare = sampling_ranks(count, miss / 2)
-    column = Column(codes.astype(np.int64), floating.grid)
+    # Towards zero for either sign, like the codes themselves.
+    shorter, coarse = floating.bits - BAR_BITS, replace(floating, bits=BAR_BITS)
+    column = Column(np.sign(codes) * (np.abs(codes) >> shorter), coarse.grid)
+    middle = (1 if answer > 0 else -1) * (abs(answer) >> shorter)
     ends, found = Ends(epsilon / 2, miss / 4), []
     for upper in (False, True):
         aimed = min(max(rank + spare if upper else rank - spare, 1), count)
-        statistic = RankedValue(aimed, count, floating.grid)
-        places, costs = ends.candidates(statistic, column, answer, upper=upper)
-        found.append(places[draw_index(costs, ends.epsilon / 2)])
+        statistic = RankedValue(aimed, count, coarse.grid)
+        places, costs = ends.candidates(statistic, column, middle, upper=upper)
+        end = places[draw_index(costs, ends.epsilon / 2)]
+        # Outward by one coarse step, because codes were cut towards zero.
+        end = min(max(end + 1 if upper else end - 1, -coarse.top), coarse.top)
+        found.append(end << shorter)
     return found[0], found[1]
 
 
