@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from dither.accounting.capacity import budget_for as budget_for
     from dither.accounting.composition import compose as compose
     from dither.calibration.inverse import Inverse as Inverse
+    from dither.calibration.propose_test import ProposeTest as ProposeTest
     from dither.calibration.smooth import Smooth as Smooth
+    from dither.calibration.stable import Stable as Stable
     from dither.calibration.worst_case import WorstCase as WorstCase
     from dither.errors import BudgetExceeded as BudgetExceeded
     from dither.errors import DitherError as DitherError
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
     from dither.functions import sum as sum
     from dither.functions import trimmed_mean as trimmed_mean
     from dither.functions import variance as variance
+    from dither.models import Regression as Regression
+    from dither.models import regression as regression
     from dither.noise.gaussian import Gaussian as Gaussian
     from dither.noise.heavy_tails import Cauchy as Cauchy
     from dither.noise.heavy_tails import PowerLaw as PowerLaw
@@ -62,6 +66,8 @@ if TYPE_CHECKING:
     from dither.queries.totals import Sum as Sum
     from dither.queries.totals import TrimmedMean as TrimmedMean
     from dither.release import Release as Release
+    from dither.robust import mode as mode
+    from dither.robust import scale as scale
     from dither.toolbox.randomized_response import randomized_response as randomized_response
 
 __version__ = "0.1.0"
@@ -92,12 +98,16 @@ _HOMES = {
     "calibration.worst_case": ("WorstCase",),
     "calibration.smooth": ("Smooth",),
     "calibration.inverse": ("Inverse",),
+    "calibration.propose_test": ("ProposeTest",),
+    "calibration.stable": ("Stable",),
     "noise.heavy_tails": ("Cauchy", "PowerLaw", "Student"),
     "noise.laplace": ("Laplace",),
     "noise.gaussian": ("Gaussian",),
     "toolbox.randomized_response": ("randomized_response",),
     "privacy": ("Budget", "Loss", "Neighbours"),
     "release": ("Release",),
+    "robust": ("mode", "scale"),
+    "models": ("Regression", "regression"),
     "errors": (
         "BudgetExceeded",
         "DitherError",

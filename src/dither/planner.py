@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from dither.calibration.inverse import Inverse
 from dither.calibration.mechanism import Ask, Calibration, Mechanism
+from dither.calibration.propose_test import ProposeTest
 from dither.calibration.smooth import Smooth
+from dither.calibration.stable import Stable
 from dither.calibration.worst_case import WorstCase
 from dither.errors import InvalidArgument, NotApplicable
 from dither.noise.gaussian import Gaussian
@@ -17,6 +19,7 @@ from dither.noise.laplace import Laplace
 from dither.noise.law import Law
 from dither.privacy import Loss
 from dither.queries.order import RankedValues
+from dither.queries.spread import SquaredSpread
 from dither.queries.statistic import Layered, Statistic, VectorStatistic
 from dither.queries.totals import TrimmedTotal
 from dither.reals import exact
@@ -25,6 +28,8 @@ CALIBRATIONS: dict[str, type[Calibration]] = {
     "worst_case": WorstCase,
     "smooth": Smooth,
     "inverse": Inverse,
+    "propose_test": ProposeTest,
+    "stable": Stable,
 }
 NOISES: dict[str, type[Law]] = {
     "power_law": PowerLaw,
@@ -41,12 +46,22 @@ def applicable(statistic: Statistic | VectorStatistic) -> list[str]:
         return ["inverse", "worst_case"]
     if isinstance(statistic, VectorStatistic):
         return ["worst_case"]
+    return [*_by_noise(statistic), *_by_test(statistic)]
+
+
+def _by_noise(statistic: Statistic) -> list[str]:
     if isinstance(statistic, TrimmedTotal) and statistic.trimmed == 0:
         # One record can move a sum by its whole range whatever the others are: nothing to fit.
         return ["worst_case", "smooth", "inverse"]
     if isinstance(statistic, Layered):
         return ["inverse", "smooth", "worst_case"]
     return ["worst_case", "smooth"]
+
+
+def _by_test(statistic: Statistic) -> list[str]:
+    """Tests can pass only where rungs may lie below the cap: not for sums and the like."""
+    flat = isinstance(statistic, SquaredSpread) or (isinstance(statistic, TrimmedTotal) and statistic.trimmed == 0)
+    return [] if flat else ["propose_test", "stable"]
 
 
 def named_noise(noise: object, argument: str = "noise") -> Law | None:

@@ -30,6 +30,8 @@ class Release:
     missing: Any = None
     labels: tuple[str, ...] | None = None
     """Names of the values where there are several: ``value`` and ``interval`` are then tuples."""
+    reason: str | None = None
+    """Why there is no answer, in public terms: which test did not pass."""
 
     @property
     def refused(self) -> bool:
@@ -51,11 +53,12 @@ class Release:
             "noise": self.noise,
             "missing": _listed(self.missing),
             "labels": _listed(self.labels),
+            "reason": self.reason,
         }
 
     def __str__(self) -> str:
         if self.value is None:
-            return f"{self.query}: refused ({self.loss})"
+            return f"{self.query}: refused ({self.loss}, paid){'' if self.reason is None else f'; {self.reason}'}"
         return f"{self.query} = {self._answer()}{self._bar()} ({self.loss})"
 
     def _answer(self) -> str:
@@ -92,7 +95,10 @@ class Release:
                 for label, value, bar in self.rows()
             )
             return f"<div><b>{html.escape(self.query)}</b><table>{body}</table>{price}</div>"
-        value = "refused" if self.value is None else self._answer()
+        if self.value is None:
+            why = "" if self.reason is None else f"<br><small>{html.escape(self.reason)}</small>"
+            return f"<div><b>{html.escape(self.query)}</b>: <b>refused</b>{why}{price}</div>"
+        value = self._answer()
         return f"<div><b>{html.escape(self.query)}</b> = <b>{value}</b>{html.escape(self._bar())}{price}</div>"
 
     def plot(self, ax: Any = None) -> Any:
@@ -112,8 +118,10 @@ def shown_all(numbers: Any) -> str:
     return ", ".join(shown(one) for one in numbers) if isinstance(numbers, tuple) else shown(numbers)
 
 
-def shown(number: Number) -> str:
-    """A number with as many digits as people read."""
+def shown(number: Number | str) -> str:
+    """A number with as many digits as people read; a category as it is."""
+    if not isinstance(number, (int, float)):
+        return str(number)
     if isinstance(number, int):
         return f"{number:,}"
     return f"{number:,.2f}" if abs(number) >= 1000 else f"{number:.6g}"

@@ -53,6 +53,8 @@ FREE = Priced(Fraction(0))
 class Tested(Arrangement):
     """A test, and what follows if it passes; ``release`` need be private only between data that the test protects."""
 
+    __test__ = False  # not a class of tests
+
     test: Priced
     release: Arrangement = FREE
 

@@ -107,6 +107,20 @@ class RankRange:
         below = self._data.ranks(self._p, self._p + changes)
         return smallest_difference(above, below)
 
+    def rounded_most(self, changes: int) -> float:
+        """``most`` to the nearest float, infinite where it is."""
+        if changes >= self.limit:
+            return math.inf
+        above, below = (self._data.ranks(r, r + changes) for r in (self._q, self._p - changes))
+        return float((above - below).max())
+
+    def rounded_least(self, changes: int) -> float:
+        """``least`` to the nearest float."""
+        if changes >= self._q - self._p:
+            return 0.0
+        above, below = (self._data.ranks(r, r + changes) for r in (self._q - changes, self._p))
+        return float((above - below).min())
+
 
 Close = Callable[[Fraction, Fraction], bool]
 """(least, most) -> whether all distances between are close enough; may only turn false as they move apart."""

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from dither.accounting.cascades import Arrangement, Levels, Priced
 from dither.calibration.margin_test import MarginTest
@@ -58,6 +58,8 @@ class Answer:
 class Plan(ABC):
     """An algorithm ready to run; all fields are public."""
 
+    manner: ClassVar[str] = "propose_test"
+    noise: ClassVar[str] = "laplace"
     loss: Loss
 
     @property
@@ -95,11 +97,11 @@ class LocationPlan(Plan):
     """The part of the scale that is proposed."""
     test: MarginTest
     release: Fraction
-    manner: Manner
+    margins: Manner
 
     def step(self, width: float) -> LocationStep:
         """The second level, once the scale is known."""
-        return LocationStep(self.test, self.release, self.manner, self.rank, width)
+        return LocationStep(self.test, self.release, self.margins, self.rank, width)
 
     @property
     def arrangement(self) -> Arrangement:
@@ -135,7 +137,7 @@ class RangePlan(Plan):
         distances = RankRange(data, self.scale.lower, self.scale.upper)
         if not self.test.passes(reach_margin(distances, lambda least, most: most - least <= width)):
             return Answer(Found(None), LOCATION_REFUSED)
-        return Answer(noisy(distances.value, width / self.release, miss))
+        return Answer(positive(noisy(distances.value, width / self.release, miss)))
 
 
 @dataclass(frozen=True)
@@ -160,10 +162,10 @@ class PairPlan(Plan):
         low, high = ends
         if low.value is None or high.value is None:
             return Answer(Found(None), LOCATION_REFUSED)
+        value = high.value - low.value
         if low.low is None or low.high is None or high.low is None or high.high is None:
-            return Answer(Found(max(high.value - low.value, Fraction(0))))
-        least, most = (max(end, Fraction(0)) for end in (high.low - low.high, high.high - low.low))
-        return Answer(Found(max(high.value - low.value, Fraction(0)), least, most))
+            return Answer(positive(Found(value)))
+        return Answer(positive(Found(value, high.low - low.high, high.high - low.low)))
 
 
 @dataclass(frozen=True)
@@ -193,6 +195,11 @@ class TrimmedPlan(Plan):
 AnyPlan = TypeVar("AnyPlan", bound=Plan)
 SCALE_REFUSED = "the scale of the records may depend on few of them: the test of the scale did not pass"
 LOCATION_REFUSED = "the records around the answer are too sparse for the proposed noise: its test did not pass"
+
+
+def positive(found: Found) -> Found:
+    """A distance is not negative."""
+    return Found(*(None if one is None else max(one, Fraction(0)) for one in (found.value, found.low, found.high)))
 
 
 def coarse(scale: CoarseScale | ScaleStep, data: Ordered) -> Fraction | None:
@@ -293,7 +300,7 @@ def usable(loss: Loss) -> Fraction:
         raise InvalidArgument(
             "delta",
             loss.delta,
-            "without bounds=(lower, upper) a test is needed, which takes delta > 0",
+            "without bounds=(lower, upper) a test needs delta > 0, such as 1e-6",
         )
     return min(loss.exact_epsilon, Fraction(int(MOST_EPSILON)))
 
