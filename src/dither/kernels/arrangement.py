@@ -51,8 +51,10 @@ def lines_of(design: NDArray[np.float64], response: NDArray[np.float64], sides: 
     unit = float(1 << BITS)
     with np.errstate(all="ignore"):
         scaled = design * sides[None, :]
-        length = np.sqrt((scaled * scaled).sum(axis=1)) if scaled.shape[1] == 1 else np.sqrt(
-            scaled[:, 0] * scaled[:, 0] + scaled[:, 1] * scaled[:, 1]
+        length = (
+            np.sqrt((scaled * scaled).sum(axis=1))
+            if scaled.shape[1] == 1
+            else np.sqrt(scaled[:, 0] * scaled[:, 0] + scaled[:, 1] * scaled[:, 1])
         )
         ahead = np.trunc(scaled / length[:, None] * unit)
         offset = np.rint(response / length * unit)
@@ -237,12 +239,12 @@ def _chain_sign(p_t: int, p_n: int, vectors: Whole, first: int, last: int, step:
     while left > 0:
         d_t, d_n = vectors[k, 0], vectors[k, 1]
         if p_t + 2 * d_t >= 0:
-            return np.sign(p_n * d_t - p_t * d_n)
+            return int(np.sign(p_n * d_t - p_t * d_n))
         p_t += 2 * d_t
         p_n += 2 * d_n
         k += step
         left -= 1
-    return np.sign(p_n)
+    return int(np.sign(p_n))
 
 
 class _GridLine:
@@ -286,7 +288,8 @@ class _Sides:
         if place not in self._known:
             line = _GridLine(self._lines, self._axis, place)
             self._guess = line.least_segment(self._guess)
-            self._known[place] = -int(_normal_side(*line.events(self._guess, 1), 1))
+            g_t, g_n, along, places, vectors = line.events(self._guess, 1)
+            self._known[place] = -int(_normal_side(g_t, g_n, along, places, vectors, 1))
         return self._known[place]
 
     def around(self) -> tuple[int, int] | None:
@@ -345,6 +348,27 @@ def cell_around(box: tuple[tuple[int, int], ...] | None, shift: tuple[int, ...])
     return corner if fits else None
 
 
+class _Swept(NamedTuple):
+    """Private: one edge of a cell after its sweep."""
+
+    along: int
+    vectors: Whole
+    distances: NDArray[np.float64]
+    before: Whole
+    starts: Whole
+    stops: Whole
+
+    def squared(self, k: int) -> Fraction:
+        """The exact squared distance at place number k."""
+        crossing = self.vectors[self.starts[k] : self.stops[k]].tolist()
+        return _squared_distance(self.before[k].tolist(), self.along, crossing)
+
+
+def _swept(lines: Lines, axis: int, place: int, start: int) -> _Swept:
+    g_t, g_n, along, places, vectors = _GridLine(lines, axis, place).events(start, 2)
+    return _Swept(int(along), vectors, *_edge_distances(g_t, g_n, along, places, vectors, 2))
+
+
 def boundary_changes(lines: Lines, corner: tuple[int, ...]) -> int:
     """``ceil(A / 2)``, A the least subgradient norm on the boundary of the cell (one unit is a whole direction).
 
@@ -354,25 +378,16 @@ def boundary_changes(lines: Lines, corner: tuple[int, ...]) -> int:
     """
     if len(corner) == 1:
         return _point_changes(lines, corner[0])
-    swept = [
-        (*sweep[2:], *_edge_distances(*sweep, 2))
-        for axis in (0, 1)
-        for side in (0, 2)
-        for sweep in [_GridLine(lines, axis, corner[axis] + side).events(corner[1 - axis], 2)]
-    ]
+    swept = [_swept(lines, axis, corner[axis] + side, corner[1 - axis]) for axis in (0, 1) for side in (0, 2)]
     unit = 2.0 * (1 << BITS)
-    least = min(float(edge[3].min()) for edge in swept)
+    least = min(float(edge.distances.min()) for edge in swept)
     slack = float_error(len(lines.doubled))
     low, high = math.ceil((least - slack) / unit), math.ceil((least + slack) / unit)
     if least == 0.0:
         return 0
     if low == high:
         return low
-    near = (
-        _squared_distance(edge[4][k].tolist(), edge[0], edge[2][edge[5][k] : edge[6][k]].tolist())
-        for edge in swept
-        for k in np.flatnonzero(edge[3] <= least + 2 * slack)
-    )
+    near = (edge.squared(k) for edge in swept for k in np.flatnonzero(edge.distances <= least + 2 * slack).tolist())
     return _ceil_root(min(near) / (4 << (2 * BITS)))
 
 

@@ -81,7 +81,7 @@ def _sizes(design: Floats, response: Floats, count: int, fit: Floats, into: Floa
 
 @njit(cache=True, error_model="numpy")
 def _middle(sizes: Floats, count: int, rank: int) -> float:
-    return np.sort(sizes[:count])[rank - 1]
+    return float(np.sort(sizes[:count])[rank - 1])
 
 
 @njit(cache=True, error_model="numpy")
