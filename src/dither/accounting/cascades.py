@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import accumulate
 
 from dither.errors import InvalidArgument
 from dither.privacy import Loss
@@ -71,7 +72,8 @@ class Tested(Arrangement):
 class Cascade(Arrangement):
     """Alternatives in order, of which the first that passes answers (DL09 Definition 14).
 
-    All tests are paid for, but only one release: ``sum test_j + max release_j``.
+    An answer of alternative j follows j tests and one release, a refusal all tests: ``max_j (test_1 + ... + test_j +
+    release_j)``.  With equal alternatives that is Theorem 17: all tests and one release.
     """
 
     alternatives: tuple[Tested, ...]
@@ -82,8 +84,8 @@ class Cascade(Arrangement):
 
     @property
     def epsilon(self) -> Fraction:  # type: ignore[override]
-        tests = sum((one.test.epsilon for one in self.alternatives), Fraction(0))
-        return tests + max(one.release.epsilon for one in self.alternatives)
+        tests = accumulate(one.test.epsilon for one in self.alternatives)
+        return max(spent + one.release.epsilon for spent, one in zip(tests, self.alternatives, strict=True))
 
     @property
     def delta(self) -> Fraction:  # type: ignore[override]
