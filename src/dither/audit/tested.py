@@ -82,7 +82,7 @@ def mechanism_law(mechanism: TestedNoise | StableValue, data: Any) -> Mixed:
         return law
     rate = 1.0 / float(mechanism.scale)
     mass = math.tanh(rate / 2.0)
-    reach = math.ceil(60.0 / rate)
+    reach = math.ceil(45.0 / rate)
     for k in range(-reach, reach + 1):
         law.atoms[value + k] += passed * mass * math.exp(-rate * abs(k))
     return law
@@ -162,7 +162,7 @@ def _joint(law: dict[Any, float], bins: StableBins, count: int) -> dict[Any, flo
         return {(*outcome, None): p for outcome, p in law.items()}
     rate, top = float(bins.rate), bins.threshold
     mass = math.tanh(rate / 2.0)
-    last = max(count, top) + math.ceil(25.0 / rate)
+    last = max(count, top) + math.ceil(12.0 / rate)
     shown: dict[int | None, float] = {k: mass * math.exp(-rate * abs(k - count)) for k in range(top, last)}
     shown[last] = math.exp(-rate * (last - count)) / (1.0 + math.exp(-rate))
     shown[None] = 1.0 - bins.chance(count)
