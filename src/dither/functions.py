@@ -382,7 +382,7 @@ def ask(
     """
     if isinstance(query, Regression):
         if calibration != "auto" or noise != "auto":
-            raise NotApplicable("calibration", calibration, "a regression is tuned by its method", "Regression(method=)")
+            raise NotApplicable("calibration", calibration, "a regression has methods instead", "Regression(method=)")
         return query.ask(data, epsilon=epsilon, delta=delta, confidence=confidence)
     if not isinstance(query, Query):
         raise InvalidArgument("query", query, "a query object such as Median(bounds=(0, 1)) is accepted")

@@ -81,7 +81,24 @@ def _sizes(design: Floats, response: Floats, count: int, fit: Floats, into: Floa
 
 @njit(cache=True, error_model="numpy")
 def _middle(sizes: Floats, count: int, rank: int) -> float:
-    return float(np.sort(sizes[:count])[rank - 1])
+    """The entry of a rank (from 1), by Hoare's selection; reorders the entries."""
+    low, high, place = 0, count - 1, rank - 1
+    while low < high:
+        pivot, i, j = sizes[place], low, high
+        while i <= j:
+            while sizes[i] < pivot:
+                i += 1
+            while pivot < sizes[j]:
+                j -= 1
+            if i <= j:
+                sizes[i], sizes[j] = sizes[j], sizes[i]
+                i += 1
+                j -= 1
+        if j < place:
+            low = i
+        if place < i:
+            high = j
+    return float(sizes[place])
 
 
 @njit(cache=True, error_model="numpy")
@@ -112,9 +129,9 @@ def _polish(design: Floats, response: Floats, count: int, fit: Floats, sizes: Fl
     q = design.shape[1]
     rank = min((count + q + 1) // 2, count)
     _sizes(design, response, count, fit, sizes)
-    best, start = _middle(sizes, count, rank), fit.copy()
+    best = _middle(sizes, count, rank)
     matrix, right = np.empty((q, q)), np.empty(q)
-    for stride in (1, 2):
+    for stride in range(1, 3):
         for first in range(count):
             for k in range(q):
                 at = (first + k * stride) % count
@@ -126,9 +143,9 @@ def _polish(design: Floats, response: Floats, count: int, fit: Floats, sizes: Fl
                 here = _middle(sizes, count, rank)
                 if here < best:
                     best = here
-                    start[:] = right
+                    for k in range(q):
+                        fit[k] = right[k]
     scale = 1.4826 * (1.0 + 5.0 / max(count - q, 1)) * best
-    fit[:] = start
     if not scale > 0.0:
         return
     weights, next_fit = np.empty(count), np.empty(q)
@@ -138,7 +155,29 @@ def _polish(design: Floats, response: Floats, count: int, fit: Floats, sizes: Fl
             part = sizes[i] / (TUKEY * scale)
             weights[i] = (1.0 - part * part) ** 2 if part < 1.0 else 0.0
         if _weighted(design, response, weights, count, next_fit):
-            fit[:] = next_fit
+            for k in range(q):
+                fit[k] = next_fit[k]
+
+
+@njit(cache=True, error_model="numpy")
+def _gather(
+    design: Floats, response: Floats, order: NDArray[np.int64], first: int, size: int, part: Floats, goal: Floats
+) -> int:
+    """Copy the finite records of a block, after a one if there is an intercept; returns how many they are."""
+    count, p, q = 0, design.shape[1], part.shape[1]
+    for k in range(first, first + size):
+        row = order[k]
+        finite = math.isfinite(response[row])
+        for j in range(p):
+            finite = finite and math.isfinite(design[row, j])
+        if finite:
+            goal[count] = response[row]
+            if q > p:
+                part[count, 0] = 1.0
+            for j in range(p):
+                part[count, q - p + j] = design[row, j]
+            count += 1
+    return count
 
 
 @njit(cache=True, error_model="numpy")
@@ -155,19 +194,7 @@ def fit_blocks(
     fits, solved = np.zeros((blocks, q)), np.zeros(blocks, dtype=np.bool_)
     part, goal, sizes = np.empty((size, q)), np.empty(size), np.empty(size)
     for block in range(blocks):
-        count = 0
-        for k in range(block * size, (block + 1) * size):
-            row = order[k]
-            finite = math.isfinite(response[row])
-            for j in range(p):
-                finite = finite and math.isfinite(design[row, j])
-            if finite:
-                goal[count] = response[row]
-                if intercept:
-                    part[count, 0] = 1.0
-                for j in range(p):
-                    part[count, q - p + j] = design[row, j]
-                count += 1
+        count = _gather(design, response, order, block * size, size, part, goal)
         if count < q:
             continue
         centres, spreads, fit = np.zeros(q), np.ones(q), np.zeros(q)
@@ -185,6 +212,7 @@ def fit_blocks(
                 fit[0] -= fit[j] * centres[j]
             usable = usable and math.isfinite(fit[0])
         if usable:
-            fits[block] = fit
+            for j in range(q):
+                fits[block, j] = fit[j]
             solved[block] = True
     return fits, solved
