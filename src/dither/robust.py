@@ -206,10 +206,10 @@ def _missing(nulls: Any) -> float:
     """The public number that a missing record counts as."""
     if nulls is None:
         return 0.0
-    number = float(exact(nulls, "nulls"))
-    if abs(number) > LARGEST:
+    number = exact(nulls, "nulls")
+    if abs(number) > Fraction(LARGEST):
         raise InvalidArgument("nulls", nulls, "a number within 2**1000 is accepted")
-    return number
+    return float(number)
 
 
 def _entries(data: Any) -> list[Hashable]:

@@ -409,7 +409,7 @@ def test_plans_need_delta_and_ranks():
         plan_range(10_000, Loss(1.0, 1e-6), (Fraction(1, 4), Fraction(1, 4)), "exact")
     with pytest.raises(InvalidArgument, match="trim"):
         plan_trimmed(10_000, Loss(1.0, 1e-6), 0, "exact")
-    with pytest.raises(InvalidArgument, match="at least"):
+    with pytest.raises(InvalidArgument, match="however many"):
         plan_location(10_000, Loss(1.0, 1e-6), Fraction(1), "exact")
 
 

@@ -46,6 +46,8 @@ COARSE_ROOM = 32
 """The same for stable bins, which must hold that margin on either side."""
 MOST_OCTAVES = 4
 """No proposal is wider than a factor of 16."""
+NEVER = 1 << 60
+"""More records than there are."""
 RANGE_ROOM = 12
 """The same for distances of ranks, in interquartile ranges."""
 LOCATION_ROOM = 3
@@ -234,8 +236,8 @@ def short_octaves(width: Fraction, most: int = MOST_OCTAVES) -> Fraction:
     return min(Fraction(math.ceil(width * parts), parts), Fraction(most))
 
 
-def least_records(possible: Callable[[int], bool], most: int = 1 << 60) -> int:
-    """The least number of records for which a monotone public condition holds."""
+def least_records(possible: Callable[[int], bool], most: int = NEVER) -> int:
+    """The least number of records for which a monotone public condition holds, or ``most``."""
     high = 1
     while not possible(high):
         high *= 2
@@ -250,9 +252,12 @@ def least_records(possible: Callable[[int], bool], most: int = 1 << 60) -> int:
 
 def enough_records(records: int, possible: Callable[[int], bool], epsilon: Fraction, delta: Fraction) -> None:
     """Raise, naming the least number of records, if no data of this size could pass the tests more often than not."""
-    if not possible(records):
-        least = least_records(possible)
-        raise InvalidArgument(
-            "data", f"{records} records",
-            f"epsilon={float(epsilon):g} and delta={float(delta):g} need at least {least} records",
-        )  # fmt: skip
+    if possible(records):
+        return
+    least = least_records(possible)
+    needed = (
+        "however many records there are, single ones decide this answer, so that no test can pass; give bounds"
+        if least == NEVER
+        else f"epsilon={float(epsilon):g} and delta={float(delta):g} need at least {least} records"
+    )
+    raise InvalidArgument("data", f"{records} records", needed)
