@@ -59,6 +59,19 @@ class BlockFits:
         default = np.where(np.arange(len(self.solved)) % 2 == 0, -far, far)
         return np.where(self.solved, self.coefficients[:, index], default)
 
+    def pair_distances(self, index: int) -> Floats:
+        """How far apart one coefficient is within disjoint pairs of blocks; each block in at most one of them.
+
+        A pair with a block that has no answer says zero or infinity, by its public number.
+        """
+        half = len(self.solved) // 2
+        one, other = self.coefficients[:half, index], self.coefficients[half : 2 * half, index]
+        with np.errstate(all="ignore"):
+            apart = np.abs(one - other)
+        default = np.where(np.arange(half) % 2 == 0, 0.0, np.inf)
+        found: Floats = np.where(self.solved[:half] & self.solved[half : 2 * half], apart, default)
+        return found
+
 
 def random_order(records: int, source: Source = system) -> NDArray[np.int64]:
     """A random order of the records, secret and independent of the data."""
@@ -74,11 +87,3 @@ def block_fits(sample: Sample, order: NDArray[np.int64], size: int, *, intercept
     coefficients = sample.features.shape[1] + intercept
     robust = size >= ROBUST_FROM * coefficients
     return BlockFits(*fit_blocks(sample.features, sample.response, used, size, intercept, robust))
-
-
-def pair_distances(values: Floats, order: NDArray[np.int64]) -> Floats:
-    """The distances within disjoint random pairs: each person in one of them.  NaN where one is missing."""
-    half = len(order) // 2
-    with np.errstate(all="ignore"):
-        found: Floats = np.abs(values[order[:half]] - values[order[half : 2 * half]])
-    return found

@@ -23,16 +23,19 @@ from dither.noise.law import Constants
 from dither.noise.rungs import draw_index
 from dither.privacy import Loss
 from dither.procedures.block_fits import BlockFits, Sample, block_fits, random_order
-from dither.procedures.floating import draw_median
 from dither.procedures.ordered import LARGEST, Ordered
 from dither.procedures.plans import paper_loss, paper_scale_step, paper_test, usable
-from dither.procedures.regression import NATS, SCALES, Fit, Model, RegressionPlan, check_block
+from dither.procedures.regression import LEAST_SPREAD, Fit, Model, RegressionPlan, check_block, draw_spread
 from dither.procedures.robust import ScaleStep, enough_records, noisy
 
 MOST_COEFFICIENTS = 2
 """The boundary of a cell is swept exactly in one and two dimensions."""
+MOST_RECORDS = 1 << 22
+"""With more lines cross products of sums would not fit into 64 bits (dither.kernels.arrangement.MOST_LINES)."""
 BLOCK = 4
 """Records per coefficient in the blocks whose spread sets the sides of the cells."""
+SIDE_NATS = Fraction(14)
+"""How rarely a side may come from outside of the bulk of the spreads: about e^-14 for each of 129 octaves."""
 CHOICE_SHARE = Fraction(1, 5)
 """The part of epsilon that chooses among the shifted grids."""
 MOST_SCALE_SHARE = Fraction(2, 5)
@@ -121,16 +124,12 @@ class StableCell(RegressionPlan):
 
     def _side(self, fits: BlockFits, index: int) -> float:
         """The side of the cells for one coefficient, from the private spread of the blocks' fits."""
-        blocks = len(fits.solved)
-        half = blocks // 2
-        column = fits.column(index, math.inf)
-        with np.errstate(all="ignore"):
-            apart = np.abs(column[:half] - column[half : 2 * half])
-        code = draw_median(SCALES.codes(apart), SCALES, self.scale_epsilon)
-        if not code >> SCALES.bits:
+        spread = draw_spread(fits, index, self.scale_epsilon)
+        if spread <= LEAST_SPREAD:
+            # Fits that all agree: any side will do that is not far below the values.
             return 1.0 / math.sqrt(self.model.records)
-        spread = SCALES.value(code) * math.sqrt(self.size)
-        return spread * min(ROOM * (self.test.margin_for() + 1) / self.model.records, 1.0)
+        share = min(ROOM * (self.test.margin_for() + 1) / self.model.records, 1.0)
+        return spread * math.sqrt(self.size) * share
 
 
 @dataclass(frozen=True)
@@ -205,6 +204,10 @@ def plan_robust(
             "method", "robust", f"{model.coefficients} coefficients, and cells are tested in at most two dimensions",
             '"auto" or "shortcut"',
         )  # fmt: skip
+    if model.records > MOST_RECORDS:
+        raise InvalidArgument(
+            "X", f"{model.records} records", f'method="robust" accepts at most {MOST_RECORDS} records'
+        )
     if loss.is_pure:
         raise InvalidArgument("delta", loss.delta, 'method="robust" needs a test, which takes delta > 0')
     if size is not None:
@@ -217,7 +220,7 @@ def plan_robust(
 
     def scale_epsilon(records: int) -> Fraction:
         """Enough for the middle of half as many distances as there are blocks."""
-        return NATS * 8 / max(records // per, 1)
+        return SIDE_NATS * 8 / max(records // per, 1)
 
     def test(records: int) -> MarginTest:
         return MarginTest(epsilon * (1 - CHOICE_SHARE) - q * scale_epsilon(records), loss.exact_delta)

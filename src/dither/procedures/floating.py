@@ -1,7 +1,7 @@
 """Medians of real numbers without bounds: inverse sensitivity on floating grids.
 
 A *floating grid* is even around zero and geometric farther out, like floating-point numbers: whole codes that rise with
-the value, up to 2**40 units either way.  An order statistic of codes is the code of the order statistic, so the
+the value, up to 2**64 units either way.  An order statistic of codes is the code of the order statistic, so the
 inverse-sensitivity mechanism works on codes as on any bounded grid, with no delta and no refusal; what a wide
 range costs is only the logarithm of the number of octaves (docs/proofs/regression.md, section 2).
 """
@@ -22,13 +22,14 @@ from dither.data.grid import Grid
 from dither.kernels.elementary import Floats
 from dither.noise.rungs import draw_index
 from dither.privacy import Loss
-from dither.queries.order import RankedValue
+from dither.queries.order import RankedValue, rank_of
 
-EVEN_BELOW = -6
-"""Below 2**-6 units the grid is even: as many points as in the octave above."""
+HALF = Fraction(1, 2)
+EVEN_BELOW = 3
+"""Below 2**3 units the grid is even: as many points as in the octave above."""
 BAR_BITS = 6
 """The ends of bars are looked for in so many bits of an octave: few candidates make short bars."""
-OCTAVES = 40
+OCTAVES = 64
 """Above one unit the grid goes on for so many octaves."""
 
 
@@ -37,7 +38,7 @@ class FloatingGrid:
     """Codes of real numbers in a public unit, ``bits`` of them for each octave."""
 
     unit: float
-    bits: int = 30
+    bits: int = 48
     lowest: int = EVEN_BELOW
     highest: int = OCTAVES
     signed: bool = True
@@ -79,9 +80,9 @@ class FloatingGrid:
         return math.copysign(number * self.unit, code)
 
 
-def draw_median(codes: np.ndarray, floating: FloatingGrid, epsilon: Fraction) -> int:
-    """A code near the lower median, epsilon-DP for changing one entry."""
-    statistic = RankedValue((len(codes) + 1) // 2, len(codes), floating.grid)
+def draw_quantile(codes: np.ndarray, floating: FloatingGrid, epsilon: Fraction, share: Fraction = HALF) -> int:
+    """A code near a quantile (by default the lower median), epsilon-DP for changing one entry."""
+    statistic = RankedValue(rank_of(share, len(codes)), len(codes), floating.grid)
     column = Column(codes.astype(np.int64), floating.grid)
     answer = ShellDraw.of(statistic, Loss(0.0), epsilon, None).run(column).answer
     if not isinstance(answer, int):

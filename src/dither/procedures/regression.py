@@ -9,7 +9,6 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from dither.accounting.cascades import Arrangement, Levels, Parallel, Priced
 from dither.calibration.mechanism import MOST_EPSILON
@@ -18,8 +17,8 @@ from dither.noise.laplace import Laplace
 from dither.noise.law import Constants
 from dither.noise.thresholds import exceeds
 from dither.privacy import Loss
-from dither.procedures.block_fits import BlockFits, Sample, block_fits, pair_distances, random_order
-from dither.procedures.floating import FloatingGrid, draw_bar, draw_median
+from dither.procedures.block_fits import BlockFits, Sample, block_fits, random_order
+from dither.procedures.floating import FloatingGrid, draw_bar, draw_quantile
 from dither.procedures.ordered import LARGEST, Ordered
 from dither.procedures.plans import LocationPlan, plan_location
 from dither.procedures.robust import enough_records, least_records
@@ -29,12 +28,17 @@ BLOCK = 6
 LEAST_BLOCK = 3
 SCALES = FloatingGrid(1.0, bits=2, lowest=-64, highest=64, signed=False)
 """Where scales are looked for: quarters of octaves."""
+LEAST_SPREAD = 2.0**-40
+SPREAD_SHARE = Fraction(2, 5)
+"""The quantile of distances that is a scale: below the middle, because units that are too small do less harm."""
 NATS = Fraction(16)
 """How rarely a draw may come from outside of the bulk of the data: about e^-16 for each octave of the grid."""
+SCALE_NATS = Fraction(13)
+"""The same for a scale, which is looked for in 129 octaves; an answer that is far off costs accuracy, no more."""
 COUNT_NATS = Fraction(8)
 """e^-8 / 2: how rarely a design that every block can solve is refused."""
-ROOMY = 8
-"""The short-cut makes blocks larger only where so many times the least possible number of them remain."""
+SHORT_BLOCK = 2
+"""Records per coefficient in the short-cut's blocks: its noise falls so fast with their number that more do not pay."""
 VALUE_SHARE = Fraction(1, 3)
 """The part of a coefficient's epsilon that buys the answer when error bars are wanted."""
 SINGULAR = "most blocks of records do not determine the coefficients: columns are constant or collinear in them"
@@ -89,7 +93,7 @@ class RegressionPlan(ABC):
 class BlockMedians(RegressionPlan):
     """The middle of robust fits of random blocks, coefficient by coefficient, by inverse sensitivity.
 
-    Guarantee  epsilon-DP (no delta): each person sits in one block and in one pair.
+    Guarantee  epsilon-DP (no delta): each person sits in one block of either size.
     Theorem    McSherry-Talwar on floating grids; docs/proofs/regression.md, sections 2 and 3.
     Constants  Beyond DL09: larger blocks, robust inside, no propose-test-release, no refusal except for designs that
                most blocks cannot solve.
@@ -98,7 +102,7 @@ class BlockMedians(RegressionPlan):
 
     size: int
     scale_epsilon: Fraction
-    """For the unit of each column, the response included."""
+    """For the spread of each coefficient among small blocks."""
     count_epsilon: Fraction
     """For the number of blocks without an answer."""
     coefficient_epsilon: Fraction
@@ -109,36 +113,40 @@ class BlockMedians(RegressionPlan):
 
     @property
     def arrangement(self) -> Arrangement:
-        scales = Parallel((Priced(self.scale_epsilon),) * (self.model.features + 1))
+        scales = Parallel((Priced(self.scale_epsilon),) * self.model.coefficients)
         fits = Parallel((Priced(self.coefficient_epsilon),) * self.model.coefficients)
         return Levels((scales, Priced(self.count_epsilon), fits))
 
     def run(self, sample: Sample) -> Fit:
-        order = random_order(sample.records)
-        of_features = [self._unit(sample.features[:, j], order) for j in range(self.model.features)]
-        of_response = self._unit(sample.response, order)
-        fits = block_fits(sample, order, self.size, intercept=self.model.intercept)
+        order, intercept = random_order(sample.records), self.model.intercept
+        fits = block_fits(sample, order, self.size, intercept=intercept)
         if too_many_failed(fits, self.count_epsilon):
             return Fit(None, refused_at=SINGULAR)
-        units = [of_response] * self.model.intercept + [of_response / unit for unit in of_features]
+        small = block_fits(sample, order, min(self.size, SHORT_BLOCK * self.model.coefficients), intercept=intercept)
+        units = [draw_spread(small, j, self.scale_epsilon) for j in range(self.model.coefficients)]
         found = [self._coefficient(fits, j, unit) for j, unit in enumerate(units)]
         bars = tuple(bar for _, bar in found if bar is not None)
         return Fit(tuple(value for value, _ in found), bars or None)
-
-    def _unit(self, values: Any, order: Any) -> float:
-        """A private scale of a column: the middle of the distances in pairs, or 1 for a column that is mostly tied."""
-        code = draw_median(SCALES.codes(pair_distances(values, order)), SCALES, self.scale_epsilon)
-        return SCALES.value(code) if code >> SCALES.bits else 1.0
 
     def _coefficient(self, fits: BlockFits, index: int, unit: float) -> tuple[float, tuple[float, float] | None]:
         grid = FloatingGrid(unit)
         codes = grid.codes(fits.column(index, math.inf))
         if self.miss is None:
-            return grid.value(draw_median(codes, grid, self.coefficient_epsilon)), None
+            return grid.value(draw_quantile(codes, grid, self.coefficient_epsilon)), None
         bought = self.coefficient_epsilon * VALUE_SHARE
-        answer = draw_median(codes, grid, bought)
+        answer = draw_quantile(codes, grid, bought)
         low, high = draw_bar(codes, grid, answer, self.coefficient_epsilon - bought, self.miss)
         return grid.value(answer), (grid.value(low), grid.value(high))
+
+
+def draw_spread(fits: BlockFits, index: int, epsilon: Fraction) -> float:
+    """A private scale of one coefficient: what two fifths of its distances in pairs of blocks stay below; epsilon-DP.
+
+    Pairs with a block that has no answer count as far apart and as equal by turns.  Fits that all agree have no
+    spread; the answer is then the least one that is told.
+    """
+    apart = fits.pair_distances(index)
+    return max(SCALES.value(draw_quantile(SCALES.codes(apart), SCALES, epsilon, SPREAD_SHARE)), LEAST_SPREAD)
 
 
 def too_many_failed(fits: BlockFits, epsilon: Fraction) -> bool:
@@ -213,8 +221,9 @@ def _split(
     blocks = records // size
     if blocks < 1 or records < 2:
         return None
-    scale, count = NATS * 8 / records, COUNT_NATS * 2 / blocks
-    each = (epsilon - (model.features + 1) * scale - count) / model.coefficients
+    small = records // min(size, SHORT_BLOCK * model.coefficients)
+    scale, count = SCALE_NATS * 8 / small, COUNT_NATS * 2 / blocks
+    each = (epsilon - model.coefficients * scale - count) / model.coefficients
     bought = each if miss is None else each * VALUE_SHARE
     return (scale, count, each) if bought * blocks / 4 >= NATS else None
 
@@ -230,9 +239,9 @@ def plan_shortcut(
     if size is None:
         size = q
         if constants == "exact":
-            # Many blocks before large ones: a test that hardly passes proposes much noise.
             least = least_records(lambda blocks: median_plan(blocks, each, constants) is not None)
-            size = min(max(model.records // (ROOMY * least), q), BLOCK * q)
+            # At the least number of blocks a test passes only for the best of data: half as many again should be there.
+            size = SHORT_BLOCK * q if 2 * (model.records // (SHORT_BLOCK * q)) >= 3 * least else q
     per = size
     enough_records(
         model.records,
