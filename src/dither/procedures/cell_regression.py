@@ -40,7 +40,7 @@ CHOICE_SHARE = Fraction(1, 5)
 """The part of epsilon that chooses among the shifted grids."""
 MOST_SCALE_SHARE = Fraction(2, 5)
 """The part of epsilon that the scales may take at most."""
-ROOM = 30
+ROOM = 40
 """Sides of cells, in standard errors of one record, for each share of the records that the test needs as margin."""
 FINER = 64
 """The paper's answer is looked up in cells so many times finer than those of the test."""
