@@ -120,6 +120,21 @@ def measured(
     return [row(label, name, errors(result["slopes"], features))]
 
 
+def growth(sizes: list[int], datasets: int, epsilon: float) -> list[dict[str, Any]]:
+    """Error and share of refusals against the number of records, one feature; too few records are an error before."""
+    rows = []
+    for n in sizes:
+        data = [dataset(1, 0.0, n, seed) for seed in range(datasets)]
+        for method in ("auto", "shortcut", "robust"):
+            try:
+                slopes, refused, _ = ours(method, data, 1, epsilon)
+            except dither.InvalidArgument as error:
+                rows.append(row(f"dither {method}", f"{n:,} records", [], reason=error.accepted))
+                continue
+            rows.append(row(f"dither {method}", f"{n:,} records", errors(slopes, 1), refused=refused))
+    return rows
+
+
 def timed(action: Callable[[], Any], repetitions: int = 3) -> float:
     """The least time of a few."""
     times = []
@@ -154,24 +169,28 @@ def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description="Regression beside the peers.")
     parser.add_argument("--quick", action="store_true", help="few datasets and answers")
-    parser.add_argument("--only", choices=["accuracy", "speed"])
+    parser.add_argument("--only", choices=["accuracy", "growth", "speed"])
     parser.add_argument("--epsilon", type=float, default=1.0)
     parser.add_argument("--records", type=int, default=10_000)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     result: dict[str, Any] = {"machine": machine(), "epsilon": options.epsilon, "records": options.records}
-    if options.only != "speed":
-        datasets, repetitions = (5, 2) if options.quick else (20, 5)
+    datasets, repetitions = (5, 2) if options.quick else (20, 5)
+    most = 5 if options.quick else 6
+    wanted = (options.only,) if options.only else ("accuracy", "growth", "speed")
+    if "accuracy" in wanted:
         result["accuracy"] = accuracy(datasets, repetitions, options.epsilon, options.records)
-    if options.only != "accuracy":
-        result["speed"] = speed([1_000, 10_000, 100_000] if options.quick else [1_000, 10_000, 100_000, 1_000_000])
+    if "growth" in wanted:
+        result["growth"] = growth([10**k for k in range(3, most + 1)], datasets, options.epsilon)
+    if "speed" in wanted:
+        result["speed"] = speed([10**k for k in range(3, most + 1)])
     if options.json:
         print(json.dumps(result, indent=2))
         return 0
     console = Console(width=130)
-    if "accuracy" in result:
-        table = Table("input", "who", "error of the slopes", "±", "refused", "seconds", title="Regression")
-        for one in result["accuracy"]:
+    for part in {"accuracy", "growth"} & set(result):
+        table = Table("input", "who", "error of the slopes", "±", "refused", "seconds", title=f"Regression: {part}")
+        for one in result[part]:
             error = f"{one['error']:.4f}" if one["error"] is not None else one.get("reason", "all refused")
             spread = "" if one["standard_error"] is None else f"{one['standard_error']:.4f}"
             seconds = "" if "seconds" not in one else f"{one['seconds']:.2f}"
