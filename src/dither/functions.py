@@ -48,8 +48,9 @@ def median(
     bounds: the public range of the records, known without looking at them; values outside are clamped.  None: no
         bounds are known; answers are then drawn from all magnitudes up to 2**64, or calibration="propose_test".
     epsilon: the whole price, error bar included; smaller is more private and noisier (0.1 to 1 is usual).
-    delta: only for noise="laplace" or "gaussian"; otherwise it is left unspent.
-    calibration: "auto", "inverse", "smooth", "worst_case", or an object such as ``Smooth(beta=0.1)``.
+    delta: only for noise="laplace" or "gaussian" and for tests; otherwise it is left unspent.
+    calibration: "auto", "inverse", "smooth", "worst_case", or an object such as ``Smooth(beta=0.1)``; "propose_test"
+        and "stable" test the data first and may refuse, which is paid for too.
     noise: "auto", "power_law", "cauchy", "student", "laplace", "gaussian", or an object such as ``Cauchy(gamma=4)``.
     confidence: of the error bar; None gives no bar and spends all of epsilon on the answer.
     step: the public grid of records and answers; by default 1 for whole numbers, else 2**-36 of the range.
@@ -359,7 +360,9 @@ def histogram(
     ('a', 'b', 'other')
     """
     if edges is None and categories is None and nulls is None:
-        return undeclared_histogram(data, epsilon=epsilon, delta=delta, confidence=confidence)
+        return undeclared_histogram(
+            data, epsilon=epsilon, delta=delta, calibration=calibration, noise=noise, confidence=confidence
+        )
     query = Histogram(edges=edges, categories=categories, nulls=nulls)
     return answer(query, data, epsilon, delta, calibration, noise, confidence)
 

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from dither.calibration.inverse import Inverse
+from dither.calibration.mechanism import only_noises
 from dither.calibration.propose_test import ProposeTest
-from dither.calibration.stable import REFUSAL, stable_choice
+from dither.calibration.stable import REFUSAL, Stable, stable_choice
 from dither.calibration.stable_bins import StableBins
 from dither.data.column import shape_of
 from dither.errors import InvalidArgument, NotApplicable
@@ -92,7 +93,14 @@ def mode(data: Any, *, epsilon: Any, delta: Any = 0.0, confidence: Any = 0.95, r
 
 
 def undeclared_histogram(
-    data: Any, *, epsilon: Any, delta: Any, confidence: Any = 0.95, rows_per_person: int = 1
+    data: Any,
+    *,
+    epsilon: Any,
+    delta: Any,
+    calibration: Any = "auto",
+    noise: Any = "auto",
+    confidence: Any = 0.95,
+    rows_per_person: int = 1,
 ) -> Release:
     """Counts of categories that nobody has declared; those with few records are not shown.  delta > 0 is needed.
 
@@ -100,6 +108,9 @@ def undeclared_histogram(
     ('bus', 'car')
     """
     loss, level = Loss.asked(epsilon, delta), _level(confidence)
+    if calibration not in ("auto", "stable") and not isinstance(calibration, Stable):
+        raise NotApplicable("calibration", calibration, "not for undeclared categories", "stable")
+    only_noises("stable", named_noise(noise), "laplace")
     bins = StableBins.of(loss, rows_per_person)
     counts = Counter(_entries(data))
     shown = bins.release(counts.keys(), counts.values())

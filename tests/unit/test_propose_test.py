@@ -129,6 +129,15 @@ def test_margins_are_those_of_the_definition():
             assert [ladder.margin(bound, deepest) for deepest in (0, 1, 3)] == [min(truth, d) for d in (0, 1, 3)]
 
 
+def test_owners_can_look_at_margins():
+    """Evenly spaced records: g + 2 of them span more than the bound; bounds at the worst case are refused."""
+    query = dt.Median(bounds=(0, 1000), step=1)
+    assert dt.inspect.margin(query, np.arange(1000), bound=10) == 10
+    for bound in (-1, 1000):
+        with pytest.raises(InvalidArgument, match="bound"):
+            dt.inspect.margin(query, np.arange(1000), bound=bound)
+
+
 def test_margins_of_long_ladders_need_few_rungs():
     """A ladder that exceeds the bound late is not climbed rung by rung."""
     asked = []

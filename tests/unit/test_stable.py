@@ -17,7 +17,7 @@ from dither.calibration.mechanism import Ask
 from dither.calibration.stable import Stable, lead_margin, stable_choice
 from dither.calibration.stable_bins import StableBins
 from dither.data.grid import Grid
-from dither.errors import InvalidArgument
+from dither.errors import InvalidArgument, NotApplicable
 from dither.privacy import Loss
 from dither.queries.order import RankedValue
 
@@ -175,6 +175,10 @@ def test_undeclared_categories_are_found():
     assert all(low <= count <= high for count, (low, high) in zip(release.value, release.interval, strict=True))
     assert release.loss == Loss(1.0, 1e-9)
     assert StableBins(Fraction(1), Fraction(1, 10**6)).release([], []) == []
+    with pytest.raises(NotApplicable, match="calibration"):
+        dt.histogram(data, epsilon=1.0, delta=1e-9, calibration="smooth")
+    with pytest.raises(NotApplicable, match="noise"):
+        dt.histogram(data, epsilon=1.0, delta=1e-9, noise="gaussian")
     for wrong in ({"epsilon": Fraction(0)}, {"delta": Fraction(0)}, {"rows_per_person": 0}):
         with pytest.raises(InvalidArgument, match=next(iter(wrong))):
             StableBins(**{"epsilon": Fraction(1), "delta": Fraction(1, 10), **wrong})

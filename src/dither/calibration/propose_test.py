@@ -66,27 +66,25 @@ class ProposeTest(Calibration):
 
     def _steps(self, statistic: Statistic, test: MarginTest) -> int:
         """The proposal in steps of the answer's grid, from public facts."""
+        goal, example = test.margin_for(), statistic.even_data()
         if self.bound is not None:
             bound = math.ceil(exact(self.bound) / statistic.answers.step)
-            if bound >= statistic.cap:
-                most = float(statistic.cap * statistic.answers.step)
-                raise InvalidArgument(
-                    "bound",
-                    self.bound,
-                    f"a bound below the worst case {most:g} is accepted, which needs no test",
-                )
+        elif example is not None:
+            bound = max(statistic.ladder(example)[goal], 1)
+        else:
+            bound = max(math.isqrt(statistic.cap), 1)
+        if bound < statistic.cap:
             return bound
-        goal, example = test.margin_for(), statistic.even_data()
-        if example is None:
-            return min(max(math.isqrt(statistic.cap), 1), max(statistic.cap - 1, 1))
-        bound = max(statistic.ladder(example)[goal], 1)
-        if bound >= statistic.cap:
+        most = float(statistic.cap * statistic.answers.step)
+        if self.bound is not None or example is None:
             raise InvalidArgument(
-                "data", f"{example.records} records",
-                f"a test at epsilon={float(test.epsilon):g} and delta={float(test.delta):g} needs at least "
-                f"{max(goal, example.records) + 2} records, or a declared ProposeTest(bound=...)",
-            )  # fmt: skip
-        return bound
+                "bound", self.bound, f"a bound below the worst case {most:g} is accepted, which needs no test"
+            )
+        raise InvalidArgument(
+            "data", f"{example.records} records",
+            f"a test at epsilon={float(test.epsilon):g} and delta={float(test.delta):g} needs at least "
+            f"{max(goal, example.records) + 2} records, or a declared ProposeTest(bound=...)",
+        )  # fmt: skip
 
 
 def margin_test(ask: Ask, share: Fraction) -> MarginTest:
