@@ -41,7 +41,7 @@ def test_codes_rise_with_values_and_come_back(unit):
     assert (grid.codes(-values) == -codes).all()
     inside = np.abs(values / unit) < 2.0**64
     back = np.array([grid.value(int(code)) for code in codes])
-    resolution = np.maximum(np.abs(values), unit * 2.0**3) * 2.0**-47
+    resolution = np.maximum(np.abs(values), unit * 2.0**3) * 2.0**-29
     assert (np.abs(back - values) <= resolution)[inside].all()
     assert (np.abs(codes[~inside]) == grid.top).all()
     assert all(int(grid.codes(np.array([grid.value(int(c))]))[0]) == int(c) for c in codes[::97]) or unit != 1.0
@@ -155,6 +155,14 @@ def test_unsolved_blocks_pull_to_both_sides():
     fits = block_fits(Sample(X, y), np.arange(1200), 12, intercept=True)
     column = fits.column(1, math.inf)
     assert (column == math.inf).sum() == (column == -math.inf).sum() == 10
+
+
+def test_fits_that_all_agree_are_found():
+    """Records without noise: every block says the same, and the answer is that, to the grid's step."""
+    x = np.tile(np.arange(10.0), 1000)
+    for confidence in (None, 0.95):
+        release = dt.regression(x, 3 * x + 1, epsilon=1.0, confidence=confidence)
+        assert release.value == pytest.approx((1.0, 3.0), rel=0.01)
 
 
 # --- prices and refusals -----------------------------------------------------------------------------

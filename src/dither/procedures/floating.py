@@ -38,7 +38,7 @@ class FloatingGrid:
     """Codes of real numbers in a public unit, ``bits`` of them for each octave."""
 
     unit: float
-    bits: int = 48
+    bits: int = 30
     lowest: int = EVEN_BELOW
     highest: int = OCTAVES
     signed: bool = True

@@ -39,6 +39,9 @@ COUNT_NATS = Fraction(8)
 """e^-8 / 2: how rarely a design that every block can solve is refused."""
 SHORT_BLOCK = 2
 """Records per coefficient in the short-cut's blocks: its noise falls so fast with their number that more do not pay."""
+GRID_NATS = 10.0
+"""What the octaves of a grid and a rare enough failure take of the exponent; the rest may go into finer steps."""
+LEAST_BITS, MOST_BITS = 8, 40
 VALUE_SHARE = Fraction(1, 3)
 """The part of a coefficient's epsilon that buys the answer when error bars are wanted."""
 SINGULAR = "most blocks of records do not determine the coefficients: columns are constant or collinear in them"
@@ -117,6 +120,13 @@ class BlockMedians(RegressionPlan):
         fits = Parallel((Priced(self.coefficient_epsilon),) * self.model.coefficients)
         return Levels((scales, Priced(self.count_epsilon), fits))
 
+    @property
+    def bits(self) -> int:
+        """How fine the coefficients' grids are: as fine as fits that all agree can still be told from other points."""
+        bought = self.coefficient_epsilon * (1 if self.miss is None else VALUE_SHARE)
+        nats = float(bought * (self.model.records // self.size) / 4)
+        return min(max(math.floor((nats - GRID_NATS) / math.log(2.0)), LEAST_BITS), MOST_BITS)
+
     def run(self, sample: Sample) -> Fit:
         order, intercept = random_order(sample.records), self.model.intercept
         fits = block_fits(sample, order, self.size, intercept=intercept)
@@ -129,7 +139,7 @@ class BlockMedians(RegressionPlan):
         return Fit(tuple(value for value, _ in found), bars or None)
 
     def _coefficient(self, fits: BlockFits, index: int, unit: float) -> tuple[float, tuple[float, float] | None]:
-        grid = FloatingGrid(unit)
+        grid = FloatingGrid(unit, bits=self.bits)
         codes = grid.codes(fits.column(index, math.inf))
         if self.miss is None:
             return grid.value(draw_quantile(codes, grid, self.coefficient_epsilon)), None
