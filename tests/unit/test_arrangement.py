@@ -166,6 +166,22 @@ def test_margins_move_by_one_on_a_whole_universe(universe):
     assert max(max(margins) for _, margins in universe.values()) >= 2
 
 
+def test_the_least_number_of_changes_out_of_a_cell(universe):
+    """By brute force over the universe: never fewer than margin + 1, and for many datasets exactly so many."""
+    kinds, datasets = len(small_universe()), list(universe)
+    counts = np.array([[dataset.count(kind) for kind in range(kinds)] for dataset in datasets])
+    attained = 0
+    for place, dataset in enumerate(datasets):
+        # Datasets are multisets: their distance is what must be replaced.
+        away = np.maximum(counts - counts[place], 0).sum(axis=1)
+        for k, (cell, margin) in enumerate(zip(*universe[dataset], strict=True)):
+            if cell is not None:
+                least = min(away[i] for i, other in enumerate(datasets) if universe[other][0][k] != cell)
+                assert least >= margin + 1
+                attained += margin >= 1 and least == margin + 1
+    assert attained > 20
+
+
 def test_margins_that_start_at_one_are_caught(universe):
     """The raw count of changes, without the 1 taken off, lets neighbours with different cells pass."""
     raw = worst_step(universe, lambda found, k: 0 if found[0][k] is None else found[1][k] + 1)
