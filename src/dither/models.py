@@ -104,6 +104,7 @@ class Regression:
         """Ask it of a frame or a mapping of names to columns, or of a pair (X, y)."""
         if isinstance(data, tuple) and len(data) == 2:
             return self.answer(*data, epsilon=epsilon, delta=delta, confidence=confidence)
+        data = _by_name(data)
         if not isinstance(data, Mapping) and not hasattr(data, "columns"):
             raise InvalidArgument("data", type(data), "a frame, a mapping of names to columns, or (X, y) is accepted")
         names = [str(name) for name in (data if isinstance(data, Mapping) else data.columns)]
@@ -144,6 +145,7 @@ class Regression:
 
 def _columns(X: Any) -> tuple[list[Any], tuple[str, ...]]:
     """The columns of X and their names: public shapes and types only."""
+    X = _by_name(X)
     one = not isinstance(X, Mapping) and not hasattr(X, "columns")
     if one and (getattr(X, "ndim", None) == 1 or (isinstance(X, Sequence) and not _nested(X))):
         columns = [as_array(X, "X")]
@@ -153,6 +155,11 @@ def _columns(X: Any) -> tuple[list[Any], tuple[str, ...]]:
         raise InvalidArgument("X", f"{len(columns)} columns", f"from 1 to {MOST_FEATURES} columns are accepted")
     named = [] if one else list(X if isinstance(X, Mapping) else X.columns)
     return columns, tuple(str(name) for name in named) or tuple(f"x{j + 1}" for j in range(len(columns)))
+
+
+def _by_name(data: Any) -> Any:
+    """An Arrow table as a mapping: its ``columns`` are data, not names."""
+    return {name: data[name] for name in data.column_names} if hasattr(data, "column_names") else data
 
 
 def _nested(X: Sequence[Any]) -> bool:

@@ -8,12 +8,14 @@ import pytest
 
 import dither as dt
 from conftest import trials
+from dither.audit.universe import datasets, output_law, worst_log_ratio
 from dither.calibration.margin_test import MarginTest
+from dither.data.column import Column
 from dither.kernels.blocks import fit_blocks
 from dither.privacy import Loss
 from dither.procedures.block_fits import Sample, block_fits, random_order
 from dither.procedures.cell_regression import PaperCell, StableCell, cells_of, plan_robust
-from dither.procedures.floating import FloatingGrid, draw_bar, draw_quantile, sampling_ranks
+from dither.procedures.floating import FloatingGrid, draw_bar, draw_quantile, quantile_draw, sampling_ranks
 from dither.procedures.regression import Model, plan_blocks, plan_shortcut
 
 
@@ -63,6 +65,20 @@ def test_medians_without_bounds_find_any_magnitude():
         values = centre + rng.normal(size=1000)
         code = draw_quantile(grid.codes(values), grid, Fraction(1))
         assert values.min() - 1e-6 * abs(centre) <= grid.value(code) <= values.max() + 1e-6 * abs(centre)
+
+
+@pytest.mark.parametrize("share", [Fraction(1, 2), Fraction(2, 5)])
+def test_medians_without_bounds_lose_what_they_cost(share):
+    """The exact laws on all sets of four reals, infinite ones included: within epsilon, and not within 0.8 epsilon."""
+    reals, grid, epsilon = [-np.inf, -3.0, 0.0, 0.4, 5.0, np.nan], FloatingGrid(1.0, bits=1, lowest=0, highest=2), 1.0
+    draw = quantile_draw(4, grid, Fraction(1), share)
+
+    def law(places):
+        codes = grid.codes(np.array([reals[place] for place in places]))
+        return output_law(draw, Column(codes, grid.grid))
+
+    worst, *_ = worst_log_ratio(law, range(len(reals)), datasets(range(len(reals)), 4))
+    assert 0.8 * epsilon < worst <= epsilon * (1 + 1e-9)
 
 
 def test_bars_reach_as_many_ranks_as_sampling_needs():
@@ -232,6 +248,29 @@ def test_a_regression_of_arrays_frames_and_mappings():
     assert all(low < value < high for (low, high), value in zip(release.interval, release.value, strict=True))
     assert dt.ask(dt.Regression(), (X, y), epsilon=1.0, confidence=None).interval is None
     assert release.to_dict()["labels"] == ["intercept", "b", "a"]
+
+
+def test_frames_of_other_libraries():
+    """Arrow tables and polars frames name their columns; lists of rows and plain lists do as well."""
+    import polars as pl
+    import pyarrow as pa
+
+    X, y = plane(20_000)
+    columns = {"a": X[:, 0], "b": X[:, 1], "pay": y}
+    for data in (pa.table(columns), pl.DataFrame(columns), columns):
+        release = dt.ask(dt.Regression("pay"), data, epsilon=2.0, confidence=None)
+        assert release.labels == ("intercept", "a", "b")
+        assert release.value == pytest.approx((0.5, 2.0, -1.0), abs=0.1)
+    assert dt.regression(X.tolist(), y.tolist(), epsilon=2.0).labels == ("intercept", "x1", "x2")
+    assert dt.regression(X[:, 0].tolist(), y, epsilon=2.0).labels == ("intercept", "x1")
+    with pytest.raises(dt.InvalidArgument, match="target"):
+        dt.ask(dt.Regression("wage"), columns, epsilon=1.0)
+    with pytest.raises(dt.InvalidArgument, match="features"):
+        dt.ask(dt.Regression("pay", ["a", "pay"]), columns, epsilon=1.0)
+    with pytest.raises(dt.NotApplicable, match="methods"):
+        dt.ask(dt.Regression("pay"), columns, epsilon=1.0, calibration="smooth")
+    with pytest.raises(dt.InvalidArgument, match="frame"):
+        dt.ask(dt.Regression("pay"), X, epsilon=1.0)
 
 
 def test_missing_records_are_left_out():

@@ -80,11 +80,16 @@ class FloatingGrid:
         return math.copysign(number * self.unit, code)
 
 
+def quantile_draw(count: int, floating: FloatingGrid, epsilon: Fraction, share: Fraction = HALF) -> ShellDraw:
+    """The draw of a code near a quantile (by default the lower median), epsilon-DP for changing one of the entries."""
+    statistic = RankedValue(rank_of(share, count), count, floating.grid)
+    return ShellDraw.of(statistic, Loss(0.0), epsilon, None)
+
+
 def draw_quantile(codes: np.ndarray, floating: FloatingGrid, epsilon: Fraction, share: Fraction = HALF) -> int:
-    """A code near a quantile (by default the lower median), epsilon-DP for changing one entry."""
-    statistic = RankedValue(rank_of(share, len(codes)), len(codes), floating.grid)
+    """One such draw."""
     column = Column(codes.astype(np.int64), floating.grid)
-    answer = ShellDraw.of(statistic, Loss(0.0), epsilon, None).run(column).answer
+    answer = quantile_draw(len(codes), floating, epsilon, share).run(column).answer
     if not isinstance(answer, int):
         raise TypeError("a single draw gives a single answer")
     return answer
