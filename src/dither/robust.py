@@ -111,6 +111,10 @@ def undeclared_histogram(
     if calibration not in ("auto", "stable") and not isinstance(calibration, Stable):
         raise NotApplicable("calibration", calibration, "not for undeclared categories", "stable")
     only_noises("stable", named_noise(noise), "laplace")
+    if loss.is_pure:
+        raise InvalidArgument(
+            "delta", loss.delta, "without declared edges or categories delta > 0 is needed, such as 1e-6"
+        )
     bins = StableBins.of(loss, rows_per_person)
     counts = Counter(_entries(data))
     shown = bins.release(counts.keys(), counts.values())
