@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable, Mapping
 from fractions import Fraction
 from typing import Any
@@ -38,6 +39,16 @@ def smooth(query: Query, data: Any, *, beta: Any, algorithm: Algorithm = "exact"
     statistic, records = _resolved(query, data)
     bound: Fraction = statistic.ladder(records, algorithm).smooth(exact(beta, "beta"))
     return float(statistic.answers.step * bound)
+
+
+def margin(query: Query, data: Any, *, bound: Any) -> int:
+    """How many records must change before one more could move the value by more than ``bound`` (in its own units)."""
+    statistic, records = _resolved(query, data)
+    steps = math.floor(exact(bound, "bound") / statistic.answers.step)
+    if not 0 <= steps < statistic.cap:
+        most = float(statistic.cap * statistic.answers.step)
+        raise InvalidArgument("bound", bound, f"a number of at least 0 and below the worst case {most:g} is accepted")
+    return statistic.ladder(records).margin(steps)
 
 
 def _resolved(query: Query, data: Any) -> tuple[Statistic, Any]:

@@ -81,19 +81,21 @@ class Ladder:
             enough = math.ceil(math.log(self.cap / best) / rate) + 1
             start, stop = stop, min(2 * stop, most, max(enough, stop + 1))
 
-    def margin(self, bound: int) -> int:
+    def margin(self, bound: int, deepest: int | None = None) -> int:
         """``min {k : U_k > bound}``: how many records must change before the sensitivity can exceed ``bound``.
 
-        1-Lipschitz between neighbours (axiom 2).  ``bound`` must be below the cap.
+        1-Lipschitz between neighbours (axiom 2), also where it is cut at a public ``deepest``.  ``bound`` must be below
+        the cap.  Rungs rise, so few of them are looked at: O(log margin).
         """
         if not bound < self.cap:
             raise InvalidArgument("bound", bound, f"a bound below the cap {self.cap} is accepted")
-        start, stop = 0, self.first
-        while True:
-            above = np.flatnonzero(self.rungs(start, stop) > bound)
-            if above.size:
-                return start + int(above[0])
-            start, stop = stop, 2 * stop
+        low, high = 0, self.first
+        while not (deepest is not None and low >= deepest) and self[high] <= bound:
+            low, high = high + 1, 2 * high
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self[middle] > bound else (middle + 1, high)
+        return low if deepest is None else min(low, deepest)
 
     def truncated(self, at: int) -> Ladder:
         """The ladder with every rung from index ``at`` on replaced by the cap (NRS11 Claim 3.2)."""

@@ -11,7 +11,9 @@ from dither.calibration.ladder import LadderMechanism
 from dither.calibration.largest_local import LargestLocal
 from dither.calibration.mechanism import Ask, Calibration, Mechanism
 from dither.calibration.noisy_local import NoisyLocal
+from dither.calibration.propose_test import ProposeTest
 from dither.calibration.smooth import Smooth
+from dither.calibration.stable import Stable
 from dither.calibration.worst_case import WorstCase
 from dither.errors import InvalidArgument, NotApplicable
 from dither.noise.gaussian import Gaussian
@@ -21,6 +23,7 @@ from dither.noise.law import Law
 from dither.privacy import Loss
 from dither.queries.levels import Levelled
 from dither.queries.order import RankedValues
+from dither.queries.spread import SquaredSpread
 from dither.queries.statistic import Layered, Statistic, VectorStatistic
 from dither.queries.steady import Steady
 from dither.queries.totals import TrimmedTotal
@@ -34,6 +37,8 @@ CALIBRATIONS: dict[str, type[Calibration]] = {
     "ladder": LadderMechanism,
     "largest_local": LargestLocal,
     "noisy_local": NoisyLocal,
+    "propose_test": ProposeTest,
+    "stable": Stable,
 }
 NOISES: dict[str, type[Law]] = {
     "power_law": PowerLaw,
@@ -60,6 +65,10 @@ def _suited(statistic: Statistic | VectorStatistic) -> list[str]:
         return ["inverse", "worst_case"]
     if isinstance(statistic, VectorStatistic):
         return ["worst_case"]
+    return [*_by_noise(statistic), *_by_test(statistic)]
+
+
+def _by_noise(statistic: Statistic) -> list[str]:
     if isinstance(statistic, TrimmedTotal) and statistic.trimmed == 0:
         # One record can move a sum by its whole range whatever the others are: nothing to fit.
         return ["worst_case", "smooth", "inverse", "ladder"]
@@ -72,6 +81,12 @@ def _suited(statistic: Statistic | VectorStatistic) -> list[str]:
     if statistic.fitted:
         return ["smooth", "ladder", "worst_case"]
     return ["worst_case", "smooth", "ladder"]
+
+
+def _by_test(statistic: Statistic) -> list[str]:
+    """Tests can pass only where rungs may lie below the cap: not for sums and the like."""
+    flat = isinstance(statistic, SquaredSpread) or (isinstance(statistic, TrimmedTotal) and statistic.trimmed == 0)
+    return [] if flat else ["propose_test", "stable"]
 
 
 def named_noise(noise: object, argument: str = "noise") -> Law | None:

@@ -17,7 +17,7 @@ from dither.data.windows import EngineColumns
 from dither.session.plan import plan
 from dither.session.reading import private_data
 
-JOBS = ["clerk", "nurse, head", "o'neil \"x\" \\ %", "λ"]
+JOBS = ["clerk", "nurse, head", 'o\'neil "x" \\ %', "λ"]
 COLUMNS = {
     "pay": dt.Real(-50, 1000, nulls=7),
     "fine": dt.Real(0, 1, step=0.001, nulls="upper"),
@@ -34,7 +34,10 @@ def random_table(seed, rows=600):
     """Numbers beyond their bounds, ties, NaN, infinities, missing values and odd texts."""
     rng = np.random.default_rng(seed)
     gaps = [lambda one: None if rng.random() < 0.05 else one][0]
-    pay = [gaps(float(v)) for v in rng.choice([*rng.lognormal(4, 1.5, rows), np.nan, np.inf, -np.inf, 1e300, 5e-324, -0.0], rows)]
+    pay = [
+        gaps(float(v))
+        for v in rng.choice([*rng.lognormal(4, 1.5, rows), np.nan, np.inf, -np.inf, 1e300, 5e-324, -0.0], rows)
+    ]
     fine = [gaps(float(v)) for v in np.round(rng.uniform(-0.2, 1.2, rows), 4)]
     kept = [gaps(float(v)) for v in rng.uniform(-1, 11, rows)]
     age = [gaps(int(v)) for v in rng.integers(0, 120, rows)]
@@ -146,7 +149,9 @@ def test_brackets_find_the_ranks_of_large_tables(monkeypatch, shape, shares):
     engine = DuckDB(pa.table({"v": values, "g": groups}))
     steps = declared.grid.quantise(values, declared.missing)
     for by in ((), ("g",)):
-        columns = EngineColumns(Selection(engine, schema, by=by), "v", declared.grid, declared.missing, None if by else n)
+        columns = EngineColumns(
+            Selection(engine, schema, by=by), "v", declared.grid, declared.missing, None if by else n
+        )
         columns.shares, columns.width = shares, 40
         for index, data in enumerate(columns.each()):
             truth = Column(steps if not by else steps[groups == index], declared.grid)
@@ -167,7 +172,11 @@ def test_thresholds_replace_rounding():
         for steps in (low + 1, (low + high) // 2, (low + high) // 2 + 1, high):
             at = threshold(grid, steps)
             below = np.nextafter(at, -np.inf)
-            assert grid.quantise(np.array([at, below]), low).tolist()[0] >= steps > grid.quantise(np.array([below]), low)[0]
+            assert (
+                grid.quantise(np.array([at, below]), low).tolist()[0]
+                >= steps
+                > grid.quantise(np.array([below]), low)[0]
+            )
         assert threshold(grid, low) == -np.inf
         assert threshold(grid, high + 1) == np.inf
 

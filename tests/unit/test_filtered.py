@@ -29,7 +29,16 @@ from dither.queries.totals import TrimmedMean
 VALUES = (0, 1, 3, 4)
 GRID = Grid(Fraction(1), 0, 4)
 MOST = 5
-SHARES = [Fraction(0), Fraction(1, 10), Fraction(1, 4), Fraction(1, 3), Fraction(1, 2), Fraction(2, 3), Fraction(9, 10), Fraction(1)]
+SHARES = [
+    Fraction(0),
+    Fraction(1, 10),
+    Fraction(1, 4),
+    Fraction(1, 3),
+    Fraction(1, 2),
+    Fraction(2, 3),
+    Fraction(9, 10),
+    Fraction(1),
+]
 BOTH = [Neighbours.ADD_REMOVE, Neighbours.ADD_REMOVE_CHANGE]
 
 
@@ -56,7 +65,9 @@ def violations(statistic, relation, values=VALUES, rungs=MOST + 2):
     """Where the axioms of a ladder fail."""
     space = universe(values)
     value = {x: statistic.value(column(x, statistic.records_on)) for x in space}
-    climbed = {x: [int(u) for u in statistic.ladder(column(x, statistic.records_on)).rungs(0, rungs + 1)] for x in space}
+    climbed = {
+        x: [int(u) for u in statistic.ladder(column(x, statistic.records_on)).rungs(0, rungs + 1)] for x in space
+    }
     bad = []
     for x in space:
         for y in neighbours(x, relation, values):
@@ -139,7 +150,10 @@ def test_the_chain_of_additions_and_removals_is_what_they_reach(share):
             reached = {y for z in reached for y in neighbours(z, Neighbours.ADD_REMOVE, values, most)} - seen
             seen |= reached
             found = [statistic.value(column(y)) for y in seen]
-            low, high = statistic.chain(column(x)).values(-changes, -changes)[0], statistic.chain(column(x)).values(changes, changes)[0]
+            low, high = (
+                statistic.chain(column(x)).values(-changes, -changes)[0],
+                statistic.chain(column(x)).values(changes, changes)[0],
+            )
             assert (low, high) == (min(found), max(found)), (x, changes)
 
 
@@ -219,7 +233,10 @@ def distance(x, y):
     return max(len(left), len(right))
 
 
-@pytest.mark.parametrize("statistic", [FilteredTotal(4, GRID, Neighbours.ADD_REMOVE_CHANGE), FilteredMean(GRID, Neighbours.ADD_REMOVE_CHANGE)])
+@pytest.mark.parametrize(
+    "statistic",
+    [FilteredTotal(4, GRID, Neighbours.ADD_REMOVE_CHANGE), FilteredMean(GRID, Neighbours.ADD_REMOVE_CHANGE)],
+)
 def test_totals_of_people_are_covered(statistic):
     people = for_people(statistic, 2)
     space = universe((0, 1, 4), 4)
