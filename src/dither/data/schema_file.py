@@ -38,6 +38,7 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
     "category": ("values",),
 }
 _ANY_OPTION = ("type", *dict.fromkeys(option for options in _OPTIONS.values() for option in options))
+_NO_COLUMN = "no column is declared: at least one section such as [columns.total_pay] is needed"
 _BARE = re.compile(r"[A-Za-z0-9_-]+\Z")
 _PLACE = re.compile(r" \(at line (\d+), column (\d+)\)\Z")
 _RATIO = re.compile(r"-?[0-9]{1,99}/[0-9]{1,99}\Z")
@@ -189,9 +190,9 @@ class _Reader:
         self._known((), self.contents, ("dataset", "budget", "columns"), "section")
         dataset = self._table(("dataset",))
         self._known(("dataset",), dataset, _DATASET)
-        columns = {one: self._column(one) for one in self._table(("columns",))}
+        columns = {one: self._column(one) for one in self._table(("columns",), _NO_COLUMN)}
         if not columns:
-            raise self.problem(("columns",), "at least one column is needed, such as [columns.total_pay]")
+            raise self.problem(("columns",), _NO_COLUMN)
         if "source" not in dataset:
             raise self.problem(("dataset",), 'the source is missing: source = "payroll.parquet" is accepted')
         for key in ("name", "source", "table", "engine", "unit"):
@@ -295,10 +296,10 @@ class _Reader:
             found = found[one]
         return found
 
-    def _table(self, path: Path) -> dict[str, Any]:
+    def _table(self, path: Path, missing: str | None = None) -> dict[str, Any]:
         above = self._at(path[:-1])
         if path[-1] not in above:
-            raise self.problem(path, f"the section [{'.'.join(map(str, path))}] is missing")
+            raise self.problem(path, missing or f"the section [{'.'.join(map(str, path))}] is missing")
         found = above[path[-1]]
         if not isinstance(found, dict):
             raise self.problem(path, f"a section [{'.'.join(map(str, path))}] is accepted", value=True)

@@ -21,7 +21,7 @@ from dither.queries.query import Query
 from dither.release import Release, Releases
 from dither.session.plan import Plan, plan
 from dither.session.reading import read_and_answer, restored
-from dither.session.statements import named, plans_of, shares_of
+from dither.session.statements import named, part_of, plans_of, shares_of
 from dither.sql.statement import Statement, parse_sql
 
 
@@ -105,7 +105,7 @@ class Session:
         queries = list(query)
         plans = []
         for one, share in zip(queries, shares_of(weights, len(queries)), strict=True):
-            part = Loss.asked(epsilon, delta).share(share)
+            part = part_of(Loss.asked(epsilon, delta), share)
             plans.append(
                 self.plan(
                     one, epsilon=part.epsilon, delta=part.delta, where=where, by=by, calibration=calibration,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+from dither.accounting.filters import DELTA_UNITS, EPSILON_UNITS
 from dither.data.schema import Schema
 from dither.errors import InvalidArgument
 from dither.privacy import Loss
@@ -28,7 +30,9 @@ def plans_of(statement: Statement, schema: Schema, price: Loss, weights: Any = N
     paying = [weight for item, weight in zip(statement.items, given, strict=True) if item.start not in free]
     shares = iter(shares_of(paying, len(paying)) if paying else [])
     return [
-        free[item.start] if item.start in free else _plan(statement, item, schema, price.share(next(shares)), options)
+        free[item.start]
+        if item.start in free
+        else _plan(statement, item, schema, part_of(price, next(shares)), options)
         for item in statement.items
     ]
 
@@ -59,6 +63,17 @@ def _plan(statement: Statement, item: Item, schema: Schema, price: Loss, options
     except InvalidArgument as error:
         problem = statement.pointing(error, item)
     raise problem
+
+
+def part_of(price: Loss, share: Fraction) -> Loss:
+    """A share of a price in whole units of the ledger, rounded down: the charges never add up to more than the price."""
+    whole = price.share(share)
+    return Loss(_floor(whole.exact_epsilon, EPSILON_UNITS), _floor(whole.exact_delta, DELTA_UNITS))
+
+
+def _floor(number: Fraction, units: int) -> float:
+    rounded = Fraction(math.floor(number * units), units)
+    return rounded.numerator / rounded.denominator
 
 
 def shares_of(weights: Sequence[Any] | None, parts: int) -> list[Fraction]:
