@@ -66,7 +66,7 @@ def _plan(statement: Statement, item: Item, schema: Schema, price: Loss, options
 
 
 def part_of(price: Loss, share: Fraction) -> Loss:
-    """A share of a price in whole units of the ledger, rounded down: the charges never add up to more than the price."""
+    """A share of a price in whole units of the ledger, rounded down: charges never add up to more than the price."""
     whole = price.share(share)
     return Loss(_floor(whole.exact_epsilon, EPSILON_UNITS), _floor(whole.exact_delta, DELTA_UNITS))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,10 +23,11 @@ class _Door(click.Group):
     """Turns errors raised on purpose into one line (or one JSON object) and exit code 2."""
 
     def invoke(self, ctx: click.Context) -> Any:
+        as_json = "--json" in ctx.args
         try:
             return super().invoke(ctx)
         except DitherError as error:
-            if "--json" in sys.argv:
+            if as_json:
                 click.echo(json.dumps({"error": {"code": error.code, "message": str(error)}}))
             else:
                 click.secho(f"error: {error}", fg="red", err=True)
