@@ -347,10 +347,17 @@ def _report(draft: Draft, out: Path, as_json: bool) -> None:
     if left:
         click.echo(f"not declared: {', '.join(left)}.  {WHY}")
     click.echo(f"wrote {out}" + ("" if draft.is_complete else "; fill in what stands there as a comment"))
+    if re.search(r"://[^/@]*:[^/@$]+@", draft.source):
+        click.echo("The address contains a password: write ${NAME} there, and set that variable where dither runs.")
     if draft.is_complete:
         numbers = [name for name, kind in draft.columns.items() if kind.kind in ("real", "integer", "decimal")]
-        asked = f"median({numbers[0]})" if numbers else "count(*)"
+        asked = f"median({_quoted(numbers[0])})" if numbers else "count(*)"
         click.echo(f"Next: dither ask {out} '{asked}' --epsilon 0.1")
+
+
+def _quoted(name: str) -> str:
+    """A column as SQL names it."""
+    return name if name.isidentifier() else '"' + name.replace('"', '""') + '"'
 
 
 def _template(kind: str) -> list[str]:
