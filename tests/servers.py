@@ -17,8 +17,6 @@ _OTHERS = ("postgres", "nobody")
 """Who runs PostgreSQL if the tests run as root, which it refuses."""
 _SETTINGS = {
     "listen_addresses": "127.0.0.1",
-    "fsync": "on",
-    "synchronous_commit": "on",
     "max_connections": "60",
     "shared_buffers": "32MB",
     "log_min_messages": "fatal",

@@ -3,6 +3,7 @@
 import json
 import os
 import threading
+import time
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -257,9 +258,18 @@ def test_names_are_short_printable_texts(ledger):
 def test_bad_arguments_are_named(ledger):
     """Nothing is charged for what can't be understood."""
     ledger.register("pay", Budget(1.0))
-    for question in (None, [], {"x": float("nan")}, {"x": object()}, {"x": {1, 2}}):
+    deep = {}
+    for _ in range(100_000):
+        deep = {"x": deep}
+    for question in (
+        None, [], {"x": float("nan")}, {"x": object()}, {"x": {1, 2}}, {(1,): 2}, {"x": 10**5000}, deep,
+        {"x": "y" * 1_000_001}, {"x": [[]] * 1_000_001},
+    ):  # fmt: skip
         with pytest.raises(InvalidArgument, match="question"):
             ledger.charge("pay", Loss(0.1), question=question)
+    for release in (None, [], {"x": object()}):
+        with pytest.raises(InvalidArgument, match="release"):
+            ledger.store(ledger.charge("pay", Loss(0.0), question={}), release)
     for loss in (0.1, [], [0.1], None):
         with pytest.raises(InvalidArgument, match="loss"):
             ledger.charge("pay", loss, question={})
@@ -300,6 +310,17 @@ def test_an_export_holds_every_entry_and_its_hash(ledger):
     assert ledger.verify().head == lines[-1]["hash"]
     assert ledger.verify(lines[1]["hash"]).ok
     assert not ledger.verify("f" * 64).ok
+
+
+def test_the_history_does_not_tell_how_long_an_answer_took(ledger):
+    """That may depend on the data, so a release carries the time of its charge."""
+    ledger.register("pay", Budget(1.0))
+    paid = ledger.charge("pay", Loss(0.25), question=MEDIAN)
+    time.sleep(0.01)
+    ledger.store(paid, {"value": 1})
+    _, charge, release = ledger.entries("pay")
+    assert release.at == charge.at
+    assert set(release.to_dict()) == set(charge.to_dict())
 
 
 def test_threads_share_a_ledger(ledger):

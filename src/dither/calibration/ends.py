@@ -75,7 +75,7 @@ def distances(farthest: int) -> list[int]:
     reached, grown = [0], 1
     while grown < farthest:
         reached.append(grown)
-        grown = max(grown + 1, math.floor(grown * GROWTH))
+        grown = max(grown + 1, grown * GROWTH.numerator // GROWTH.denominator)
     if farthest > 0:
         reached.append(farthest)
     return reached

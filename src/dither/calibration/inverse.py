@@ -26,7 +26,7 @@ class Inverse(Calibration):
     Theorem    McSherry-Talwar exponential mechanism; costs and ties in docs/proofs/inverse.md.
     Constants  rate = eps/2; for minimum and maximum rate = eps, because one change moves all costs the same way.
                Exact: no widening of tied records, no truncation, no float weights.
-    Cost       (ln(grid points) + 44) / rate ranks on either side of the target.
+    Cost       (ln(grid points) + 28) / rate ranks on either side of the target.
     """
 
     name = "inverse"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import math
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate, pairwise
@@ -61,6 +62,13 @@ class Measure:
         """The weight of all points before this one."""
         segment = min(bisect_right(self.edges, point) - 1, len(self.weights) - 1)
         return self._cumulated[segment] + (point - self.edges[segment]) * self.weights[segment]
+
+    def below_each(self, points: Sequence[int]) -> list[int]:
+        """The weight of all points before each of these."""
+        if len(self.weights) > 1:
+            return [self.below(point) for point in points]
+        first, weight = self.edges[0], self.weights[0]
+        return [(point - first) * weight for point in points]
 
     def at(self, weight: int) -> int:
         """The point that holds this place when all weights are laid end to end."""

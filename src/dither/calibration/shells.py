@@ -37,8 +37,8 @@ class Shells:
         inner, outer, below = max(first - self.offset, 1), last - self.offset, self.measure.below
         sizes = []
         if outer >= inner:
-            above = [below(link + 1) for link in self.chain.values(inner - 1, outer)]
-            under = [below(link) for link in self.chain.values(-outer, 1 - inner)]
+            above = self.measure.below_each([link + 1 for link in self.chain.values(inner - 1, outer)])
+            under = self.measure.below_each(self.chain.values(-outer, 1 - inner))
             sizes = [
                 far - near + low - lower
                 for (near, far), (lower, low) in zip(pairwise(above), reversed(list(pairwise(under))), strict=True)

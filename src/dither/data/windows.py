@@ -26,8 +26,10 @@ FEW_ROWS = 250_000
 FEW_POINTS = 1 << 18
 SAMPLED = 60_000
 """How many sampled records suggest brackets."""
-SAMPLED_EACH = 1_000
+SAMPLED_EACH = 2_000
 """And how many for each group, as far as the table goes."""
+SLACK = 4.0
+"""How many standard deviations of the sample a bracket is wider than the ranks wanted, at first."""
 DEFAULT_WIDTH = 2_048
 _LIMB = 1 << 26
 
@@ -93,6 +95,8 @@ class EngineColumns:
         """How many records a group has."""
         if self._groups is None and self._totals is not None:
             return self.totals(index)[0]
+        if self._groups is None and self.shares:
+            self._prefetch()  # which counts on its way
         return self._counted()[index].records
 
     def _counted(self) -> list[_Group]:
@@ -177,21 +181,19 @@ class EngineColumns:
 
     def _load(self, wanted: dict[int, tuple[int, int]]) -> None:
         """Fetch segments that hold the wanted ranks (cut to what there is) of these groups."""
-        slack = 5.0
-        brackets = {index: self._bracket(index, ranks, slack) for index, ranks in wanted.items()}
-        while True:
-            below = self._count(brackets)
+        brackets: dict[int, tuple[int, int]] = {}
+        below: dict[int, tuple[int, int]] = {}
+        short, slack = dict(wanted), SLACK
+        while short:
+            tried = {index: self._bracket(index, ranks, slack) for index, ranks in short.items()}
+            found = self._count(tried)
             groups = self._counted()
-            short = []
-            for index, (first, last) in wanted.items():
-                held = self._held(index, brackets[index], below[index])
-                if held[0] > max(first, 1) - 1 or held[1] < min(last, groups[index].records):
-                    short.append(index)
-            if not short:
-                break
+            for index, (first, last) in list(short.items()):
+                held = self._held(index, tried[index], found[index])
+                if held[0] < max(first, 1) and held[1] >= min(last, groups[index].records):
+                    brackets[index], below[index] = tried[index], found[index]
+                    del short[index]
             slack *= 6
-            for index in short:
-                brackets[index] = self._bracket(index, wanted[index], slack)
         self._fetch(brackets, below)
 
     def _held(self, index: int, bracket: tuple[int, int], below: tuple[int, int]) -> tuple[int, int]:
@@ -318,7 +320,6 @@ class EngineColumn:
     def ranks(self, first: int, last: int) -> NDArray[np.int64]:
         """The order statistics of ranks first..last (from 1); the bounds stand in below 1 and above n."""
         low, high = self.grid.ends
-        self._all.ranks(self._index, 1, 0) if self._all._complete is None else None
         records = self.records
         before, after = max(0, min(last, 0) - first + 1), max(0, last - max(records, first - 1))
         inside = np.zeros(0, dtype=np.int64)

@@ -47,7 +47,14 @@ class SqliteLedger(Ledger):
     """A ledger in a local file; ``wait`` is how many seconds to wait for another process that writes."""
 
     def __init__(self, path: str | Path, *, wait: float = _WAIT, create: bool = True) -> None:
-        super().__init__(file_database(path, wait=wait, create=create), create=create)
+        self._file = file_database(path, wait=wait, create=create)
+        super().__init__(self._file, create=create)
+
+    def backup(self, copy: str | Path) -> Report:
+        """Write a copy of this moment into a new file, while others go on; returns the check of the copy."""
+        self._file.copy_to(Path(copy))
+        with SqliteLedger(copy, create=False) as made:
+            return made.verify()
 
 
 class PostgresLedger(Ledger):

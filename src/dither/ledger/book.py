@@ -18,7 +18,7 @@ from dither.accounting.filters import DELTA_UNITS, FilterState
 from dither.errors import BudgetExceeded, Contradiction, InvalidArgument, Retired
 from dither.ledger import accounts, chain
 from dither.ledger.accounts import Account
-from dither.ledger.database import Database, Transaction
+from dither.ledger.database import STORING, WRITING, Database, Transaction
 from dither.ledger.records import (
     Charge,
     Entry,
@@ -28,6 +28,7 @@ from dither.ledger.records import (
     canonical,
     loss_of,
     name,
+    plain_json,
     public_json,
     question_key,
 )
@@ -75,7 +76,7 @@ class Ledger:
         with self._database.transaction() as look:
             if self._known(look, dataset, state, fingerprint):
                 return
-        with self._database.transaction(write=True) as work:
+        with self._database.transaction(WRITING) as work:
             if self._known(work, dataset, state, fingerprint):
                 return
             shared = accounts.of_fingerprint(work, fingerprint)
@@ -115,7 +116,7 @@ class Ledger:
         """
         if fingerprint is not None:
             name("fingerprint", fingerprint)
-        with self._database.transaction(write=True) as work:
+        with self._database.transaction(WRITING) as work:
             account = _open_account(work, dataset)
             if fingerprint is not None:
                 if _fingerprint(work, account) == fingerprint:
@@ -144,7 +145,7 @@ class Ledger:
         """
         name("analyst", analyst)
         state = accounts.rules(budget, kind, slack)
-        with self._database.transaction(write=True) as work:
+        with self._database.transaction(WRITING) as work:
             account = _open_account(work, dataset)
             own = accounts.of_analyst(work, account.id, analyst)
             if own is not None and accounts.same_rules(own.state, state):
@@ -166,7 +167,7 @@ class Ledger:
 
     def retire(self, dataset: str) -> None:
         """No more charges on these data, under any of their names; history and stored answers stay."""
-        with self._database.transaction(write=True) as work:
+        with self._database.transaction(WRITING) as work:
             account = accounts.of_dataset(work, name("dataset", dataset))
             if not account.retired:
                 work.run("UPDATE dither_accounts SET retired = 1 WHERE id = ?", account.id)
@@ -193,7 +194,7 @@ class Ledger:
         name("analyst", analyst)
         request = secrets.token_hex(16) if request_id is None else name("request_id", request_id)
         units = [list(filters.charge(one)) for one in losses]
-        with self._database.transaction(write=True) as work:
+        with self._database.transaction(WRITING) as work:
             account = accounts.of_dataset(work, name("dataset", dataset))
             before = chain.charged(work, dataset, analyst, request)
             if before is not None:
@@ -220,17 +221,17 @@ class Ledger:
         """
         if not isinstance(charge, Charge):
             raise InvalidArgument("charge", charge, "a Charge is accepted")
-        if not isinstance(release, dict):
-            raise InvalidArgument("release", dict, "a dictionary of plain JSON values is accepted")
-        with self._database.transaction(write=True) as work:
+        kept = plain_json("release", release)
+        with self._database.transaction(STORING) as work:
             paid = chain.one_entry(work, "number = ? AND kind = 'charge'", charge.number)
             if paid is None or (paid.dataset, paid.request) != (charge.dataset, charge.request_id):
                 raise InvalidArgument("charge", charge.number, "a charge of this ledger is accepted")
             stored = chain.release_of(work, charge.number)
             if stored is None:
+                # With the time of its charge: how long the answer took may depend on the data.
                 entry = chain.append(
-                    work, "release", paid.dataset, {"release": release},
-                    analyst=paid.analyst, request=paid.request, key=paid.key, charge=paid.number,
+                    work, "release", paid.dataset, {"release": json.loads(kept)},
+                    analyst=paid.analyst, request=paid.request, key=paid.key, charge=paid.number, at=paid.at,
                 )  # fmt: skip
                 stored = entry.body["release"]
         return dict(stored)

@@ -35,13 +35,14 @@ def append(
     request: str | None = None,
     key: str | None = None,
     charge: int | None = None,
+    at: str | None = None,
 ) -> Entry:
     """Write the next entry and move the head of the chain to it."""
     head = work.one("SELECT number, hash FROM dither_ledger")
     if head is None:
         raise LedgerDamaged("the ledger has lost the head of its chain; nothing was read, nothing was charged")
     number, previous = int(head[0]) + 1, str(head[1])
-    at = datetime.now(UTC).isoformat(timespec="milliseconds")
+    at = at or datetime.now(UTC).isoformat(timespec="milliseconds")
     text = canonical(body)
     labels = {"dataset": dataset, "analyst": analyst, "request": request, "key": key, "charge": charge}
     mark = chained(number, at, kind, labels, text, previous)

@@ -7,52 +7,83 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, ClassVar, Literal, NoReturn
+from dataclasses import dataclass
+from typing import Any, ClassVar, NoReturn
 
 from dither.errors import DitherError, LedgerDamaged, LedgerUnavailable
 from dither.ledger.records import GENESIS
 from dither.ledger.schema import TABLES, UPGRADES, VERSION
 
-Stage = Literal["open", "work", "commit"]
-_CHARGED: dict[Stage, str] = {
-    "open": "nothing was read, nothing was charged",
-    "work": "nothing was read, nothing was charged",
-    "commit": "whether it was charged is not known: ask again with the same request id, which pays at most once",
-}
+_UNTOUCHED = "nothing was read, nothing was charged"
+
+
+@dataclass(frozen=True, slots=True)
+class Purpose:
+    """What an error says about the state it leaves: before the commit, and at the commit itself."""
+
+    before: str
+    at_commit: str
+    writes: bool = True
+
+
+READING = Purpose(_UNTOUCHED, _UNTOUCHED, writes=False)
+WRITING = Purpose(
+    _UNTOUCHED,
+    "it is not known whether this was written: ask again with the same request id, which pays at most once",
+)
+STORING = Purpose(
+    "the charge stands and the release is not stored: ask again with the same request id, which pays nothing more",
+    "the charge stands, and it is not known whether the release is stored: ask again with the same request id, "
+    "which pays nothing more",
+)
+
+_INHERITED: list[Any] = []
+"""Connections that came over a fork: kept, because closing them here would disturb the parent's."""
 
 
 class Transaction:
     """Runs statements with ``?`` for values; all of them happen or none."""
 
-    def __init__(self, database: Database, connection: Any) -> None:
+    def __init__(self, database: Database, connection: Any, purpose: Purpose) -> None:
         self._database = database
         self._connection = connection
+        self._purpose = purpose
+        self._waiting: list[tuple[str, tuple[object, ...]]] = []
 
     def all(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
         """All rows of a query."""
-        return [tuple(row) for row in self._execute(statement, values).fetchall()]
+        self.send()
+        try:
+            found = self._connection.execute(self._database.spelled(statement), values).fetchall()
+        except self._database.driver_errors() as error:
+            self._database.refuse(error, self._purpose.before)
+        return [tuple(row) for row in found]
 
     def one(self, statement: str, *values: object) -> tuple[Any, ...] | None:
         """The first row of a query, if there is one."""
         rows = self.all(statement, *values)
         return rows[0] if rows else None
 
-    def run(self, statement: str, *values: object) -> int:
-        """The number of rows that a statement touched."""
-        return int(self._execute(statement, values).rowcount)
+    def run(self, statement: str, *values: object) -> None:
+        """A change; it reaches the database before the next query or the commit, whichever comes first."""
+        self._waiting.append((self._database.spelled(statement), values))
 
-    def _execute(self, statement: str, values: tuple[object, ...]) -> Any:
-        try:
-            return self._connection.execute(self._database.spelled(statement), values)
-        except self._database.driver_errors() as error:
-            self._database.refuse(error, "work")
+    def send(self) -> None:
+        """Send the changes that wait, together."""
+        waiting, self._waiting = self._waiting, []
+        if waiting:
+            try:
+                self._database.change(self._connection, waiting)
+            except self._database.driver_errors() as error:
+                self._database.refuse(error, self._purpose.before)
 
 
 class Database(ABC):
     """One connection, used by one thread at a time; opened again after a loss and in a forked process."""
 
-    begin_write: str
     begin_read: str
+    begin_write: str
+    begin_create: str
     types: ClassVar[dict[str, str]]
     extras: tuple[str, ...]
 
@@ -75,27 +106,34 @@ class Database(ABC):
 
     @abstractmethod
     def has_ledger(self, transaction: Transaction) -> bool:
-        """True if the tables are there; raises if something else is in their place."""
+        """True if the tables are there."""
+
+    @abstractmethod
+    def in_transaction(self, connection: Any) -> bool:
+        """True if a transaction is open."""
 
     def spelled(self, statement: str) -> str:
         """A statement in the driver's own spelling of placeholders."""
         return statement
 
-    def lock(self, transaction: Transaction, creating: bool) -> None:  # noqa: B027
-        """Wait until no one else writes (or creates tables); for databases whose BEGIN does not wait itself."""
+    def change(self, connection: Any, statements: list[tuple[str, tuple[object, ...]]]) -> None:
+        """Run statements that return nothing, in order."""
+        for statement, values in statements:
+            connection.execute(statement, values)
 
-    def refuse(self, error: Exception, stage: Stage) -> NoReturn:
-        """Raise the driver's error as one of ours."""
+    def refuse(self, error: Exception, state: str) -> NoReturn:
+        """Raise the driver's error as one of ours, with what it means for what was charged."""
         ours = self.explain(error)
-        raise type(ours)(f"{ours}; {_CHARGED[stage]}") from None
+        raise type(ours)(f"{ours}; {state}") from None
 
     @contextmanager
-    def transaction(self, *, write: bool = False, creating: bool = False) -> Iterator[Transaction]:
+    def transaction(self, purpose: Purpose = READING, *, creating: bool = False) -> Iterator[Transaction]:
         """All or nothing.  A writing transaction sees the newest state, and no one else writes meanwhile."""
         with self._turn:
-            transaction = self._begin(write, creating)
+            transaction = self._begin(purpose, creating)
             try:
                 yield transaction
+                transaction.send()
             except BaseException:
                 self._roll_back()
                 raise
@@ -103,50 +141,54 @@ class Database(ABC):
                 self._connection.execute("COMMIT")
             except self.driver_errors() as error:
                 self._roll_back()
-                self.refuse(error, "commit")
+                self.refuse(error, purpose.at_commit)
+            except BaseException:
+                self._roll_back()
+                raise
 
-    def _begin(self, write: bool, creating: bool) -> Transaction:
+    def _begin(self, purpose: Purpose, creating: bool) -> Transaction:
         reused = self._connection is not None and self._owner == os.getpid()
         if not reused:
-            self._reconnect()
+            self._reconnect(purpose)
         try:
-            return self._started(write, creating)
+            return self._started(purpose, creating)
         except LedgerUnavailable:
             if not reused or not self.lost():
                 raise
         # The server went away since the last transaction.  Nothing has been written yet, so a second try is safe.
-        self._reconnect()
-        return self._started(write, creating)
+        self._reconnect(purpose)
+        return self._started(purpose, creating)
 
-    def _started(self, write: bool, creating: bool) -> Transaction:
-        transaction = Transaction(self, self._connection)
+    def _started(self, purpose: Purpose, creating: bool) -> Transaction:
+        begin = self.begin_create if creating else self.begin_write if purpose.writes else self.begin_read
         try:
-            transaction.run(self.begin_write if write else self.begin_read)
-            if write:
-                self.lock(transaction, creating)
-        except BaseException:
+            self._connection.execute(begin)
+        except self.driver_errors() as error:
             self._roll_back()
-            raise
-        return transaction
+            self.refuse(error, purpose.before)
+        return Transaction(self, self._connection, purpose)
 
     def lost(self) -> bool:
         """True if the connection is gone and a new one may work."""
         return self._connection is None
 
-    def _reconnect(self) -> None:
-        # A connection inherited by fork is left alone: closing it here would disturb the parent's.
+    def _reconnect(self, purpose: Purpose) -> None:
+        if self._connection is not None and self._owner != os.getpid():
+            _INHERITED.append(self._connection)
         self._connection = None
         try:
             self._connection = self.connect()
         except self.driver_errors() as error:
-            self.refuse(error, "open")
+            self.refuse(error, purpose.before)
         self._owner = os.getpid()
 
     def _roll_back(self) -> None:
         if self._connection is None:
             return
         try:
-            self._connection.execute("ROLLBACK")
+            # Databases end a transaction themselves after some errors.
+            if self.in_transaction(self._connection):
+                self._connection.execute("ROLLBACK")
         except self.driver_errors():
             self._discard()
 
@@ -167,10 +209,10 @@ class Database(ABC):
         with self.transaction() as look:
             if self.has_ledger(look) and self._version(look) == VERSION:
                 return
-        with self.transaction(write=True, creating=True) as change:
+        with self.transaction(WRITING, creating=True) as change:
             if not self.has_ledger(change):
                 if not create:
-                    raise LedgerDamaged("there is no ledger in this database; nothing was read, nothing was charged")
+                    raise LedgerDamaged(f"there is no ledger in this database; {_UNTOUCHED}")
                 self._create(change)
             version = self._version(change)
             while version < VERSION:
@@ -187,10 +229,10 @@ class Database(ABC):
     def _version(self, look: Transaction) -> int:
         row = look.one("SELECT version FROM dither_ledger")
         if row is None:
-            raise LedgerDamaged("the ledger has lost its version; nothing was read, nothing was charged")
+            raise LedgerDamaged(f"the ledger has lost its version; {_UNTOUCHED}")
         if row[0] > VERSION:
             raise LedgerDamaged(
                 f"the ledger has version {row[0]}, this program knows versions up to {VERSION}: "
-                "use the newer program; nothing was read, nothing was charged"
+                f"use the newer program; {_UNTOUCHED}"
             )
         return int(row[0])

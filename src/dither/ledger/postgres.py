@@ -14,8 +14,11 @@ _CREATION_LOCK = 4_720_318_560_291_736_507  # any number that other programs are
 class PostgresDatabase(Database):
     """``dsn`` as psycopg takes it; the tables lie in the first schema of its search path."""
 
-    begin_write = "BEGIN ISOLATION LEVEL READ COMMITTED"
     begin_read = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+    # The head of the chain is the row that writers wait for; before there is one, a lock by number.  Whatever is read
+    # after the wait sees all that was committed before it ended.
+    begin_write = "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT number FROM dither_ledger FOR UPDATE"
+    begin_create = f"BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_advisory_xact_lock({_CREATION_LOCK})"
     types: ClassVar[dict[str, str]] = {"BIGINT": "BIGINT", "STRICT": ""}
     extras = POSTGRES_ONLY
 
@@ -44,7 +47,7 @@ class PostgresDatabase(Database):
         )
         try:
             connection.execute("SET synchronous_commit = on")
-            connection.execute(f"SET lock_timeout = {int(1000 * self._wait)}")
+            connection.execute(f"SET lock_timeout = {max(1, int(1000 * self._wait))}")
             synced = connection.execute("SHOW fsync").fetchone()[0]
         except self._driver.Error:
             connection.close()
@@ -60,16 +63,20 @@ class PostgresDatabase(Database):
         """psycopg writes %s for a value."""
         return statement.replace("?", "%s")
 
-    def lock(self, transaction: Transaction, creating: bool) -> None:
-        """The row at the head of the chain, or before there is one a lock by number."""
-        if creating:
-            transaction.all("SELECT pg_advisory_xact_lock(?)", _CREATION_LOCK)
-        else:
-            transaction.all("SELECT number FROM dither_ledger FOR UPDATE")
+    def change(self, connection: Any, statements: list[tuple[str, tuple[object, ...]]]) -> None:
+        """All in one journey to the server, while others wait for the lock."""
+        with connection.pipeline():
+            super().change(connection, statements)
+
+    def in_transaction(self, connection: Any) -> bool:
+        """True if a transaction is open; a broken connection says so too, and is then given up."""
+        return bool(connection.info.transaction_status != self._driver.pq.TransactionStatus.IDLE)
 
     def has_ledger(self, transaction: Transaction) -> bool:
         """True if the tables are there."""
-        return transaction.one("SELECT to_regclass('dither_ledger') IS NOT NULL") == (True,)
+        # Not to_regclass, which may answer from a cache that is older than the wait for the lock.
+        found = "SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'dither_ledger'"
+        return transaction.one(found) is not None
 
     def lost(self) -> bool:
         """True if the connection is gone."""

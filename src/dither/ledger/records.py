@@ -17,6 +17,8 @@ GENESIS = "0" * 64
 """What the first entry names as the hash before it."""
 
 LONGEST_NAME = 200
+LONGEST_TEXT = 1_000_000
+DEEPEST = 50
 
 
 @dataclass(frozen=True)
@@ -104,16 +106,45 @@ def canonical(value: object) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
 
 
+def plain_json(argument: str, value: object) -> str:
+    """The canonical text of a dictionary of JSON values; infinities are kept in Python's spelling."""
+    try:
+        if isinstance(value, dict):
+            return canonical(value)
+    except (TypeError, ValueError, RecursionError):
+        pass
+    raise InvalidArgument(argument, type(value), "a dictionary of plain JSON values is accepted")
+
+
 def public_json(argument: str, value: object) -> str:
-    """The canonical text of a dictionary that is plain JSON."""
-    accepted = "a dictionary of plain JSON values (finite numbers, strings as keys) is accepted"
-    if not isinstance(value, dict):
+    """The canonical text of a dictionary that is plain JSON, of a size and depth that every reader can take."""
+    accepted = (
+        f"a dictionary of plain JSON values (finite numbers, strings as keys), at most {DEEPEST} levels deep and "
+        f"{LONGEST_TEXT:,} characters long, is accepted"
+    )
+    if not isinstance(value, dict) or _too_deep(value):
         raise InvalidArgument(argument, value, accepted)
     try:
-        json.dumps(value, allow_nan=False)
-        return canonical(value)
+        text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
     except (TypeError, ValueError, RecursionError):
         raise InvalidArgument(argument, value, accepted) from None
+    if len(text) > LONGEST_TEXT:
+        raise InvalidArgument(argument, value, accepted)
+    return text
+
+
+def _too_deep(value: object) -> bool:
+    level: list[object] = [value]
+    for _ in range(DEEPEST + 1):
+        level = [
+            inner
+            for one in level
+            if isinstance(one, (dict, list, tuple))
+            for inner in (one.values() if isinstance(one, dict) else one)
+        ]
+        if len(level) > LONGEST_TEXT:
+            return True
+    return bool(level)
 
 
 def chained(number: int, at: str, kind: str, labels: dict[str, Any], body: str, previous: str) -> str:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,8 +22,9 @@ _DAMAGED = ("SQLITE_NOTADB", "SQLITE_CORRUPT", "SQLITE_CONSTRAINT")
 class SqliteDatabase(Database):
     """``path`` is None for a ledger in memory."""
 
-    begin_write = "BEGIN IMMEDIATE"
     begin_read = "BEGIN"
+    begin_write = "BEGIN IMMEDIATE"
+    begin_create = begin_write
     types: ClassVar[dict[str, str]] = {"BIGINT": "INTEGER", "STRICT": "STRICT"}
     extras = SQLITE_ONLY
 
@@ -39,30 +43,69 @@ class SqliteDatabase(Database):
         return (sqlite3.Error,)
 
     def connect(self) -> Any:
-        """WAL with a sync at every commit; waits for other writers up to the limit."""
+        """WAL with syncs at every commit; waits for other writers up to the limit."""
         if self._path is None:
             if self._opened:
-                raise LedgerUnavailable("a ledger in memory belongs to one process; nothing was read or charged")
+                raise LedgerUnavailable("a ledger in memory ends with its process or its close; nothing was charged")
             self._opened = True
             target = ":memory:"
         else:
             target = str(self._path)
         connection = sqlite3.connect(target, timeout=self._wait, isolation_level=None, check_same_thread=False)
         try:
-            connection.execute("PRAGMA journal_mode = WAL").fetchall()
+            self._check_ours(connection)  # before the first PRAGMA that changes a file
+            mode = self._logged(connection)
             connection.execute("PRAGMA synchronous = FULL")
+            # Every commit is carried over into the main file at once.  The log then never holds more than the last
+            # entries, and a log that is torn later takes nothing with it that was acknowledged.
+            connection.execute("PRAGMA wal_autocheckpoint = 1")
             connection.execute("PRAGMA foreign_keys = ON")
-        except sqlite3.Error:
+        except BaseException:
             connection.close()
             raise
+        if mode != "wal" and self._path is not None:
+            connection.close()
+            raise LedgerUnavailable(f"{self._path} lies where SQLite has no write-ahead log; nothing was charged")
         return connection
 
-    def has_ledger(self, transaction: Transaction) -> bool:
-        """True if the tables are there; a file with other tables is not ours to write to."""
-        names = {row[0] for row in transaction.all("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    def _logged(self, connection: sqlite3.Connection) -> str:
+        """Switch to WAL, once in the life of a file; SQLite itself does not wait for others who do the same."""
+        deadline = time.monotonic() + self._wait
+        while True:
+            try:
+                return str(connection.execute("PRAGMA journal_mode = WAL").fetchone()[0])
+            except sqlite3.OperationalError as error:
+                if not error.sqlite_errorname.startswith(_BUSY) or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.005)
+
+    def _check_ours(self, connection: sqlite3.Connection) -> None:
+        names = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         if names and "dither_ledger" not in names:
             raise LedgerDamaged(f"{self._path} is another program's database, not a ledger; nothing was changed")
-        return bool(names)
+
+    def in_transaction(self, connection: Any) -> bool:
+        """True if a transaction is open."""
+        return bool(connection.in_transaction)
+
+    def has_ledger(self, transaction: Transaction) -> bool:
+        """True if the tables are there."""
+        return transaction.one("SELECT 1 FROM sqlite_master WHERE name = 'dither_ledger'") is not None
+
+    def copy_to(self, file: Path) -> None:
+        """Write one snapshot into a new file, while others go on; a file that is there is not touched."""
+        try:
+            os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        except FileExistsError:
+            raise InvalidArgument("copy", str(file), "a file that does not exist yet is accepted") from None
+        except OSError as error:
+            raise LedgerUnavailable(f"{file} cannot be written ({error.strerror}); the ledger is unchanged") from None
+        try:
+            with closing(sqlite3.connect(file)) as target, self.transaction():
+                self._connection.backup(target)
+        except sqlite3.Error as error:
+            file.unlink(missing_ok=True)
+            raise LedgerUnavailable(f"{file} cannot be written ({error}); the ledger is unchanged") from None
 
     def explain(self, error: Exception) -> DitherError:
         """By SQLite's own error name; messages carry the path and SQLite's words, which are public."""
@@ -90,8 +133,18 @@ def file_database(path: object, *, wait: float, create: bool) -> SqliteDatabase:
             if not create:
                 raise InvalidArgument("path", str(path), "an existing ledger is accepted")
             file.touch(mode=0o600)
+            _sync_folder(file.parent)
     except OSError as error:
         raise LedgerUnavailable(
             f"{file} cannot be opened ({error.strerror}); nothing was read, nothing was charged"
         ) from None
     return SqliteDatabase(file, wait)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a new file's name as durable as what will be written into it."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

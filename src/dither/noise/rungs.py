@@ -21,12 +21,14 @@ from dither.noise.entropy import Source, Tape, system, uniform_integer
 from dither.reals import ball, precision
 
 _DIGITS = 192
-_CERTAINTY = 64
-"""The first window leaves at most 2**-64 of the mass outside."""
+_LISTED = 1 << 14
+"""Tables of powers up to this length are kept."""
+_CERTAINTY = 40
+"""The first window leaves at most 2**-40 of the mass outside; the rest is looked at when it is needed."""
 
 
 def window(points: int, rate: Fraction) -> int:
-    """How many rungs decide a draw with certainty 1 - 2**-64: public."""
+    """How many rungs decide a draw with certainty 1 - 2**-40: public."""
     return max(math.ceil((math.log(points) + _CERTAINTY * math.log(2.0)) / float(rate)), 0) + 1
 
 
@@ -56,19 +58,31 @@ def draw_rung(
 def draw_index(costs: Sequence[int], rate: Fraction, source: Source = system) -> int:
     """An index with probability proportional to ``e^{-rate cost}``."""
     least, digits, tape = min(costs), _DIGITS, Tape(128, source)
+    # A table of powers is shared by draws at the same rate; its length is rounded up so that they find it again.
+    listed = 1 << (max(costs) - least).bit_length()
     while True:
-        under, over = [], []
-        with precision(digits + 64):
-            scale = ball(1 << digits)
-            for cost in costs:
-                weight = (-ball(rate * (cost - least))).exp() * scale
-                under.append(max(int(weight.lower().floor().unique_fmpz()) - 1, 0))
-                over.append(int(weight.upper().ceil().unique_fmpz()) + 1)
+        if listed <= _LISTED:
+            small, great = powers(rate, listed, digits)
+            under, over = ([table[cost - least] for cost in costs] for table in (small, great))
+        else:
+            under, over = _weights([cost - least for cost in costs], rate, digits)
         found = located(list(accumulate(under)), list(accumulate(over)), 0, tape)
         if found is not None:
             return found
         digits *= 2
         tape.extend()
+
+
+def _weights(costs: list[int], rate: Fraction, digits: int) -> tuple[list[int], list[int]]:
+    """Whole numbers below and above ``2**digits e^{-rate cost}``, each by itself."""
+    under, over = [], []
+    with precision(digits + 64):
+        scale = ball(1 << digits)
+        for cost in costs:
+            weight = (-ball(rate * cost)).exp() * scale
+            under.append(max(int(weight.lower().floor().unique_fmpz()) - 1, 0))
+            over.append(int(weight.upper().ceil().unique_fmpz()) + 1)
+    return under, over
 
 
 def draw_endless(
@@ -185,7 +199,7 @@ def located(low: list[int], high: list[int], beyond: int, tape: Tape) -> int | N
     return index
 
 
-@functools.lru_cache(maxsize=4)
+@functools.lru_cache(maxsize=16)
 def powers(rate: Fraction, count: int, digits: int) -> tuple[list[int], list[int]]:
     """Whole numbers below and above ``2**digits e^{-rate t}`` for t = 0 .. count - 1."""
     with precision(digits + 64):

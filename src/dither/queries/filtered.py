@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dither.data.grid import Grid
 from dither.ladder import Ladder, Rungs
@@ -83,9 +84,10 @@ class SharedRank(Statistic, Layered):
         share, records = self.share, data.records
 
         def values(first: int, last: int) -> list[int]:
-            places = [reachable_rank(share, records, changes) for changes in range(first, last + 1)]
-            ranked: list[int] = data.ranks(places[0], places[-1]).tolist()
-            return [ranked[place - places[0]] for place in places]
+            places = reachable_ranks(share, records, first, last)
+            ranked = data.ranks(int(places[0]), int(places[-1]))
+            reached: list[int] = ranked[places - places[0]].tolist()
+            return reached
 
         # To put the upper bound at its rank, as many records as there are may have to be outnumbered.
         farthest = self._farthest()
@@ -96,22 +98,27 @@ class SharedRank(Statistic, Layered):
         return int((self.most + 2) / slowest) + 2
 
 
-def reachable_rank(share: Fraction, records: int, changes: int) -> int:
-    """The rank whose value can be brought to rank ``ceil(q n')`` by so many additions and removals.
+def reachable_ranks(share: Fraction, records: int, first: int, last: int) -> NDArray[np.int64]:
+    """For each number of changes from first to last, the rank whose value so many additions and removals can bring to
+    rank ``max(1, ceil(q n))``: the highest for positive numbers, the lowest for negative ones.
 
-    Upwards (changes > 0) the best are additions at the top while q is at least a half, else removals at the bottom;
-    a removal is possible only while there is a record.  Ranks below 1 and above n stand for the bounds.
+    Upwards the best are additions at the top while q is at least a half, else removals at the bottom; a removal is
+    possible only while there is a record.  Ranks below 1 and above n stand for the bounds.
     """
-    if changes == 0:
-        return rank_of(share, records)
-    count = abs(changes)
-    rising = changes > 0
-    # Adding on the far side moves the rank by q (up) or 1 - q (down) per record, removing on the near side by the rest.
-    added = count if (share >= Fraction(1, 2)) == rising else max(count - records, 0)
+    changes = np.arange(first, last + 1)
+    count, rising = np.abs(changes), changes > 0
+    by_adding = rising == (share >= Fraction(1, 2))
+    added = np.where(by_adding, count, np.maximum(count - records, 0))
     removed = count - added
-    if rising:
-        return removed + rank_of(share, records + added - removed)
-    return rank_of(share, records + added - removed) - added
+    rank = _ranks(share, records + added - removed)
+    return np.where(changes == 0, rank, np.where(rising, rank + removed, rank - added))
+
+
+def _ranks(share: Fraction, records: NDArray[np.int64]) -> NDArray[np.int64]:
+    """``max(1, ceil(q n))`` of many n, exactly."""
+    over, under = share.numerator, share.denominator
+    kind: Any = np.int64 if over * (int(records.max()) + 1) < 1 << 62 else object
+    return np.maximum(1, -(-(over * records.astype(kind)) // under)).astype(np.int64)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from dither.errors import DitherError, InvalidArgument
+from dither.surfaces.ledger_commands import ledger
 from dither.surfaces.output import check_picture, number, show
 from dither.surfaces.register import register
 
@@ -38,6 +39,9 @@ class _Door(click.Group):
 @click.version_option(package_name="dither")
 def main() -> None:
     """Private answers to statistical questions, with noise fitted to the data at hand."""
+
+
+main.add_command(ledger)
 
 
 @main.command()

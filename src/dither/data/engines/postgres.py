@@ -122,7 +122,7 @@ class Postgres(Engine):
     def day_number(self, day: exp.Expression) -> exp.Expression:
         # Infinite dates cannot be subtracted: cut to the calendar first.
         first, last = (exp.cast(exp.Literal.string(text), "date") for text in ("0001-01-01", "9999-12-31"))
-        inside = exp.Least(this=exp.Greatest(this=day, expressions=[first]), expressions=[last])
+        inside = _cut(day, first, last)
         known = exp.Sub(this=inside, expression=exp.cast(exp.Literal.string("1970-01-01"), "date"))
         return exp.case().when(exp.Is(this=day.copy(), expression=exp.Null()), exp.Null()).else_(exp.Paren(this=known))
 
@@ -130,7 +130,7 @@ class Postgres(Engine):
         """A numeric beyond the range of doubles would raise an error; NaN is missing."""
         most = exp.cast(exp.Literal.string("1e300"), "numeric")
         tiny = exp.cast(exp.Literal.string("1e-300"), "numeric")
-        inside = exp.Least(this=exp.Greatest(this=raw, expressions=[exp.Neg(this=most)]), expressions=[most.copy()])
+        inside = _cut(raw, exp.Neg(this=most), most.copy())
         return (
             exp.case()
             .when(exp.EQ(this=raw.copy(), expression=exp.cast(exp.Literal.string("NaN"), "numeric")), exp.Null())
@@ -158,3 +158,8 @@ class Postgres(Engine):
 
     def close(self) -> None:
         self._connection.close()
+
+
+def _cut(value: exp.Expression, low: exp.Expression, high: exp.Expression) -> exp.Expression:
+    least = exp.Anonymous(this="GREATEST", expressions=[value, low])
+    return exp.Anonymous(this="LEAST", expressions=[least, high])

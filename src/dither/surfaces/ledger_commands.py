@@ -1,0 +1,157 @@
+"""``dither ledger``: show, verify, export and back up what was registered, spent and answered."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dither.errors import InvalidArgument, NotApplicable
+
+if TYPE_CHECKING:
+    from dither.ledger import Ledger, Registered
+
+_place = click.argument("place", metavar="PATH")
+_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+@click.group()
+def ledger() -> None:
+    """Look into a ledger: PATH is its file, or a postgresql:// address."""
+
+
+@ledger.command()
+@_place
+@click.argument("dataset", required=False)
+@_json
+def show(place: str, dataset: str | None, *, as_json: bool) -> None:
+    """Show all datasets with their budgets, or the history of one DATASET."""
+    with _opened(place) as book:
+        if dataset is None:
+            told = [_told(book, one) for one in book.datasets()]
+            columns = ["dataset", "kind", "budget", "spent", "left", "version", "state", "analysts"]
+        else:
+            told = [entry.to_dict() for entry in book.entries(dataset)]
+            columns = ["number", "at", "kind", "analyst", "request", "price", "hash"]
+    if as_json:
+        click.echo(json.dumps({"datasets": told} if dataset is None else {"dataset": dataset, "entries": told}))
+    else:
+        _table(columns, [_shown(row) for row in told])
+
+
+@ledger.command()
+@_place
+@click.option("--head", default=None, metavar="HASH", help="A hash noted earlier, which must still be in the chain.")
+@_json
+def verify(place: str, head: str | None, *, as_json: bool) -> None:
+    """Work everything out again from the entries; exit code 1 and the first wrong entry if something does not fit."""
+    with _opened(place) as book:
+        report = book.verify(head)
+    if as_json:
+        click.echo(json.dumps(report.to_dict()))
+    elif report.ok:
+        click.echo(f"{report.entries} entries, all in order; head {report.head}")
+    else:
+        click.secho(f"damaged: {report.problem}", fg="red", err=True)
+    if not report.ok:
+        sys.exit(1)
+
+
+@ledger.command()
+@_place
+@click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), help="A file instead of the screen.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document instead of one line per entry.")
+def export(place: str, out: Path | None, *, as_json: bool) -> None:
+    """Write all entries with their hashes, one JSON object per line."""
+    with _opened(place) as book:
+        entries = list(book.export())
+    lines = [json.dumps({"entries": entries})] if as_json else [json.dumps(entry) for entry in entries]
+    try:
+        with click.open_file("-" if out is None else str(out), "w", encoding="utf-8") as file:
+            file.writelines(f"{line}\n" for line in lines)
+    except OSError as error:
+        raise InvalidArgument("out", str(out), f"a file that can be written is accepted ({error.strerror})") from None
+
+
+@ledger.command()
+@_place
+@click.argument("copy", type=click.Path(path_type=Path))
+@_json
+def backup(place: str, copy: Path, *, as_json: bool) -> None:
+    """Copy a ledger's file to COPY while it is in use, and verify the copy."""
+    from dither.ledger import SqliteLedger
+
+    with _opened(place) as book:
+        if not isinstance(book, SqliteLedger):
+            raise NotApplicable("PATH", "postgresql", "PostgreSQL has tools of its own for this", "pg_dump")
+        report = book.backup(copy)
+    if as_json:
+        click.echo(json.dumps({"copy": str(copy), **report.to_dict()}))
+    else:
+        click.echo(f"{copy}: {report.entries} entries; head {report.head}")
+    if not report.ok:
+        click.secho(f"damaged: {report.problem}", fg="red", err=True)
+        sys.exit(1)
+
+
+def _opened(place: str) -> Ledger:
+    from dither.ledger import open_ledger
+
+    return open_ledger(place, create=False)
+
+
+def _told(book: Ledger, one: Registered) -> dict[str, Any]:
+    spent, left = book.spent(one.name), book.left(one.name)
+    return {
+        "dataset": one.name,
+        "kind": one.kind,
+        "budget": {"epsilon": one.budget.epsilon, "delta": one.budget.delta},
+        "spent": {"epsilon": spent.epsilon, "delta": spent.delta},
+        "left": {"epsilon": left.epsilon, "delta": left.delta},
+        "version": one.version,
+        "state": "retired" if one.retired else "open",
+        "account": one.account,
+        "fingerprint": one.fingerprint,
+        "analysts": {
+            who: {
+                "budget": {"epsilon": budget.epsilon, "delta": budget.delta},
+                "spent": {"epsilon": book.spent(one.name, who).epsilon, "delta": book.spent(one.name, who).delta},
+            }
+            for who, budget in one.analysts.items()
+        },
+    }
+
+
+def _shown(row: dict[str, Any]) -> dict[str, str]:
+    """A row as people read it: prices as words, analysts by name, hashes cut."""
+    told = {name: _price(value) if isinstance(value, dict) else str(value) for name, value in row.items()}
+    if "analysts" in row:
+        told["analysts"] = ", ".join(f"{who}: {_price(own['budget'])}" for who, own in row["analysts"].items())
+    if "body" in row:
+        units = row["body"].get("losses", [])
+        told["price"] = f"epsilon {sum(pair[0] for pair in units) / 1e9:g}" if units else ""
+        told["hash"] = f"{row['hash'][:12]}…"
+        told |= {name: row[name] or "" for name in ("analyst", "request")}
+    return told
+
+
+def _price(loss: dict[str, Any]) -> str:
+    if "epsilon" not in loss:
+        return ""
+    return f"{loss['epsilon']:g}" + (f", delta {loss['delta']:g}" if loss["delta"] else "")
+
+
+def _table(columns: list[str], rows: list[dict[str, str]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(column)
+    for row in rows:
+        table.add_row(*(Text(row[column]) for column in columns))
+    Console(width=None if sys.stdout.isatty() else 140).print(table)
