@@ -31,6 +31,8 @@ _COMPARISONS: dict[type[exp.Expression], tuple[str, str]] = {
     exp.EQ: ("=", "="), exp.NEQ: ("<>", "<>"), exp.LT: ("<", ">"), exp.LTE: ("<=", ">="),
     exp.GT: (">", "<"), exp.GTE: (">=", "<="),
 }  # fmt: skip
+_FOREIGN = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError)
+"""What a parser of any text may stumble over."""
 _NODES = {text: node for node, (text, _) in _COMPARISONS.items()}
 
 
@@ -182,20 +184,20 @@ def parsed(text: str, argument: str) -> exp.Expression:
             return trees[0]
         problem = InvalidText(argument, text, "one expression is accepted")
     except SqlglotError as error:
-        details = getattr(error, "errors", None) or [{}]
-        place = _offset(text, details[0].get("line"), details[0].get("col"), details[0].get("highlight") or "")
-        problem = InvalidText(argument, text, "this is not SQL that can be read", *place)
+        problem = InvalidText(argument, text, "this is not SQL that can be read", *_place(text, error))
     except RecursionError:
         problem = InvalidText(argument, text, "nested too deeply")
+    except _FOREIGN:
+        problem = InvalidText(argument, text, "this is not SQL that can be read")
     raise problem
 
 
-def _offset(text: str, line: int | None, column: int | None, highlight: str) -> tuple[int, int]:
-    if line is None or column is None:
-        return 0, len(text)
-    start = sum(len(one) + 1 for one in text.split("\n")[: line - 1])
-    end = min(start + column, len(text))
-    return max(end - max(len(highlight), 1), 0), end
+def _place(text: str, error: SqlglotError) -> tuple[int, int]:
+    """Where the parser stopped, found by the words around the place; the whole text if it does not say."""
+    told = (getattr(error, "errors", None) or [{}])[0]
+    before, at, after = (told.get(key) or "" for key in ("start_context", "highlight", "end_context"))
+    found = text.find(before + at + after) if at else -1
+    return (0, len(text)) if found < 0 else (found + len(before), found + len(before) + len(at))
 
 
 def place_of(node: exp.Expression) -> tuple[int, int]:

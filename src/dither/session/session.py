@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 from dither.data.engines.engine import Engine
@@ -19,10 +18,11 @@ from dither.ledger import Ledger, MemoryLedger
 from dither.ledger.records import loss_of
 from dither.privacy import Budget, Loss
 from dither.queries.query import Query
-from dither.reals import exact
 from dither.release import Release, Releases
 from dither.session.plan import Plan, plan
 from dither.session.reading import read_and_answer, restored
+from dither.session.statements import named, part_of, plans_of, shares_of
+from dither.sql.statement import Statement, parse_sql
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class Session:
         queries = list(query)
         plans = []
         for one, share in zip(queries, shares_of(weights, len(queries)), strict=True):
-            part = Loss.asked(epsilon, delta).share(share)
+            part = part_of(Loss.asked(epsilon, delta), share)
             plans.append(
                 self.plan(
                     one, epsilon=part.epsilon, delta=part.delta, where=where, by=by, calibration=calibration,
@@ -113,6 +113,40 @@ class Session:
                 )
             )  # fmt: skip
         return self.answer(plans, again=again)
+
+    def sql(
+        self,
+        text: str,
+        *,
+        epsilon: Any,
+        delta: Any = 0.0,
+        weights: Any = None,
+        calibration: Any = "auto",
+        noise: Any = "auto",
+        confidence: Any = 0.95,
+        again: bool = False,
+    ) -> Any:
+        """Ask in SQL: ``SELECT median(total_pay) FROM payroll WHERE year = 2014 GROUP BY job``.
+
+        epsilon, delta: the whole price.  All queries of the list share it evenly, except for a count of rows whose
+        number is public: that is free.  Everything is answered, or nothing and nothing is charged.
+        weights: other shares: a list with one for each query, or a mapping of names (``AS name``) to weights.
+
+        Returns one release, or ``Releases`` where several queries or groups are asked for.
+        """
+        options = {"calibration": calibration, "noise": noise, "confidence": confidence}
+        return self.answer_statement(
+            parse_sql(text, self.schema), epsilon=epsilon, delta=delta, weights=weights, again=again, **options
+        )
+
+    def answer_statement(
+        self, statement: Statement, *, epsilon: Any, delta: Any = 0.0, weights: Any = None, again: bool = False,
+        **options: Any,
+    ) -> Any:  # fmt: skip
+        """Answer a statement that was read before; see ``sql``."""
+        plans = plans_of(statement, self.schema, Loss.asked(epsilon, delta), weights, **options)
+        answered = named(statement, plans, self.answer(plans, again=again))
+        return answered if statement.by or len(plans) > 1 else answered[0]
 
     def plan(self, query: Query, **options: Any) -> Plan:
         """What would be computed and charged: public facts only."""
@@ -167,20 +201,6 @@ class Session:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def shares_of(weights: Sequence[Any] | None, parts: int) -> list[Fraction]:
-    """How several questions share a price: evenly, or by weights."""
-    if parts == 0:
-        raise InvalidArgument("query", [], "at least one query is accepted")
-    if weights is None:
-        return [Fraction(1, parts)] * parts
-    exactly = [exact(one, "weights") for one in weights]
-    if len(exactly) != parts or any(one <= 0 for one in exactly):
-        raise InvalidArgument(
-            "weights", list(weights), f"a positive number for each of the {parts} queries is accepted"
-        )
-    return [one / sum(exactly) for one in exactly]
 
 
 def _price(body: dict[str, Any]) -> Loss:
