@@ -90,6 +90,7 @@ def facts(question, options, schema, engine):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_values_ladders_and_smooth_bounds_are_the_same_everywhere(engines_of, seed):
+    """Twenty random tables, half of them with people who own several rows."""
     table = random_table(seed, rows=400)
     engines = engines_of(table)
     unit = {"unit": "person", "rows_per_unit": 2} if seed % 2 else {}
@@ -218,6 +219,7 @@ def test_what_one_person_keeps_depends_on_nobody_else():
 
 
 def test_filters_select_the_same_rows_as_python(engines_of):
+    """Three-valued logic, odd texts and dates, row by row."""
     table = random_table(3, rows=300)
     schema = Schema(table, COLUMNS)
     records = table.to_pylist()
@@ -233,7 +235,9 @@ def test_filters_select_the_same_rows_as_python(engines_of):
         "NOT boss": lambda r: r["boss"] is False,
         "boss IS NOT TRUE": lambda r: r["boss"] is not True,
         "pay IS NULL": lambda r: number(r, "pay") is None,
-        "day = '2020-05-17' OR cents = 12.5": lambda r: r["day"] == datetime.date(2020, 5, 17) or r["cents"] == decimal.Decimal("12.5"),
+        "day = '2020-05-17' OR cents = 12.5": lambda r: (
+            r["day"] == datetime.date(2020, 5, 17) or r["cents"] == decimal.Decimal("12.5")
+        ),
         "age IN (20, 30, 40)": lambda r: r["age"] in (20, 30, 40),
         "fine >= 0.1 AND fine < 0.2": lambda r: number(r, "fine") is not None and 0.1 <= r["fine"] < 0.2,
     }  # fmt: skip

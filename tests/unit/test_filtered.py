@@ -80,11 +80,13 @@ def violations(statistic, relation, values=VALUES, rungs=MOST + 2):
 @pytest.mark.parametrize("relation", BOTH)
 @pytest.mark.parametrize("share", SHARES)
 def test_ladders_of_ranks_obey_the_axioms(share, relation):
+    """All shares, all neighbours of at most five records."""
     assert violations(SharedRank(share, MOST, GRID, relation), relation) == []
 
 
 @pytest.mark.parametrize("relation", BOTH)
 def test_ladders_of_differences_obey_the_axioms(relation):
+    """Quartiles of all small selections."""
     lower, upper = (SharedRank(share, MOST, GRID, relation) for share in (Fraction(1, 4), Fraction(3, 4)))
     assert violations(SharedRankDifference(lower, upper, Grid(Fraction(1), 0, 4), relation), relation) == []
 
@@ -92,6 +94,7 @@ def test_ladders_of_differences_obey_the_axioms(relation):
 @pytest.mark.parametrize("relation", BOTH)
 @pytest.mark.parametrize("grid", [GRID, Grid(Fraction(1), -3, 1), Grid(Fraction(1), 10, 14)])
 def test_ladders_of_means_and_sums_obey_the_axioms(grid, relation):
+    """Bounds around, below and above zero."""
     low, high = grid.ends
     values = (low, low + 1, high)
     assert violations(FilteredMean(grid, relation), relation, values) == []
@@ -119,6 +122,8 @@ def test_a_mean_that_forgets_removals_is_caught():
 
 
 def test_a_sum_with_the_width_as_its_sensitivity_is_caught():
+    """The axiom check can fail: bounds [10, 20] with the width 10."""
+
     class Narrow(FilteredTotal):
         cap = 10
 
@@ -238,6 +243,7 @@ def distance(x, y):
     [FilteredTotal(4, GRID, Neighbours.ADD_REMOVE_CHANGE), FilteredMean(GRID, Neighbours.ADD_REMOVE_CHANGE)],
 )
 def test_totals_of_people_are_covered(statistic):
+    """Two rows of one person at once."""
     people = for_people(statistic, 2)
     space = universe((0, 1, 4), 4)
     value = {x: people.value(column(x)) for x in space}
@@ -263,17 +269,20 @@ PRIVATE = Shape(100, whole=False, nullable=True, private=True, neighbours=Neighb
     ],
 )
 def test_what_is_not_proved_behind_a_filter_refuses(query):
+    """Every statistic without a proof says so."""
     with pytest.raises(NotProved, match="not proved where the number of records is private"):
         query.resolve(PRIVATE)
 
 
 def test_private_shapes_resolve_to_selections():
+    """The relation of the selection reaches the statistic."""
     statistic = Median(bounds=(0, 1)).resolve(PRIVATE)
     assert isinstance(statistic, SharedRank)
     assert statistic.neighbours is Neighbours.ADD_REMOVE_CHANGE
 
 
 def test_histograms_of_groups_and_people():
+    """The sensitivities are attained."""
     edges = Histogram(edges=[0, 1, 2])
     one = edges.resolve(Shape(9, whole=True, nullable=False, private=True, neighbours=Neighbours.ADD_REMOVE))
     many = edges.resolve(

@@ -1,4 +1,4 @@
-"""The types that a schema declares for columns: what values may occur, decided by the owner, never read off the data."""
+"""The types that a schema declares for columns: what values may occur, as the owner knows them, not as the data show."""
 
 from __future__ import annotations
 

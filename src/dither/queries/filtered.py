@@ -113,14 +113,14 @@ def reachable_ranks(share: Fraction, records: int, first: int, last: int) -> NDA
         removed = count - added
         rank = _ranks(share, records + added - removed)
         reached.append(np.where(rising, rank + removed, rank - added))
-    return np.where(rising, np.maximum(*reached), np.minimum(*reached))
+    return np.asarray(np.where(rising, np.maximum(*reached), np.minimum(*reached)), dtype=np.int64)
 
 
 def _ranks(share: Fraction, records: NDArray[np.int64]) -> NDArray[np.int64]:
     """``max(1, ceil(q n))`` of many n, exactly."""
     over, under = share.numerator, share.denominator
     kind: Any = np.int64 if over * (int(records.max()) + 1) < 1 << 62 else object
-    return np.maximum(1, -(-(over * records.astype(kind)) // under)).astype(np.int64)
+    return np.asarray(np.maximum(1, -(-(over * records.astype(kind)) // under)), dtype=np.int64)
 
 
 @dataclass(frozen=True)

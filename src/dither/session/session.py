@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from dither.data.engines.engine import Engine
 from dither.data.engines.opened import engine_for
@@ -196,7 +196,7 @@ class Session:
         self._engine.close()
         self._ledger.close()
 
-    def __enter__(self) -> Session:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
