@@ -27,6 +27,8 @@ class Neighbours(enum.Enum):
     """Graphs on the same vertices that differ in one edge."""
     WEIGHT = "weight"
     """Graphs with the same edges that differ in the weight of one edge."""
+    CHAIN = "chain"
+    """The next or the previous dataset of a public chain of datasets, and no other."""
 
     def __str__(self) -> str:
         return self.value

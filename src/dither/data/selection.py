@@ -96,7 +96,8 @@ class Selection:
         """
         unit = column(str(self.schema.unit))
         chosen = chosen.select(exp.alias_(unit, "u")).where(_known(unit.copy()))
-        value = column(VALUE) if grid is None else self.steps(column(VALUE), grid, 0)
+        # A missing value must not look like any other: rows that tie here must be the same in every respect.
+        value = column(VALUE) if grid is None else self.steps(column(VALUE), grid, grid.ends[0] - 1)
         told = [exp.cast(value, "text"), *(exp.cast(column(f"k{place}"), "text") for place in range(len(self.by)))]
         parts: list[exp.Expression] = [exp.Literal.string(self.secret), exp.cast(column("u"), "text")]
         for part in told:

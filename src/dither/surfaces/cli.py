@@ -53,7 +53,7 @@ main.add_command(register)
 )
 @click.option("--epsilon", required=True, type=str, help="Total price, error bar included.")
 @click.option("--delta", default="0", help="Total delta.", show_default=True)
-@click.option("--calibration", default="auto", help="auto, inverse, smooth or worst_case.", show_default=True)
+@click.option("--calibration", default="auto", help="auto, inverse, smooth, ladder or worst_case.", show_default=True)
 @click.option(
     "--noise", default="auto", help="auto, power_law, cauchy, laplace, gaussian or student.", show_default=True
 )
