@@ -105,6 +105,9 @@ def test_register_ask_and_run_out(folder):
     assert last["budget"]["left"]["epsilon"] == 0
     free = told(folder, "ask", "payroll.toml", "count(*)", "--epsilon", "0.1")
     assert free["releases"][0]["value"] == 2000
+    kept = run(folder, "ledger", "show", "payroll.ledger")
+    assert kept.returncode == 0, kept.stderr
+    assert "payroll" in kept.stdout
 
 
 def test_answers_in_tables_and_pictures(folder):

@@ -42,6 +42,7 @@ def main() -> None:
 
 
 main.add_command(ledger)
+main.add_command(register)
 
 
 @main.command()
@@ -134,9 +135,6 @@ def demo(out: Path, *, as_json: bool) -> None:
     click.echo(f"picture: {told.picture}")
     click.echo(f"Next: .venv/bin/dither ask {out}/payroll.csv 'median(total_pay)' --bounds 0 600000 --epsilon 0.5")
     click.echo("      .venv/bin/dither ask YOUR.csv 'median(COLUMN)' --bounds LOWER UPPER --epsilon 0.5")
-
-
-main.add_command(register)
 
 
 def _query(question: str, options: dict[str, Any]) -> Any:
