@@ -104,6 +104,7 @@ def test_choices_are_exact_or_refused():
     release = dt.mode(np.repeat(["x", "y"], [900, 100]), epsilon=1.0, delta=1e-6)
     assert release.value == "x"
     assert "mode = x" in str(release)
+    assert release.plot().texts[0].get_text() == "x"
     assert dt.mode(["x", "y"] * 50, epsilon=1.0, delta=1e-6).refused
 
 
