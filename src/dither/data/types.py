@@ -1,4 +1,4 @@
-"""The types that a schema declares for columns: what values may occur, as the owner knows them, not as the data show."""
+"""The types that a schema declares for columns: what may occur, as the owner knows it and not as the data show it."""
 
 from __future__ import annotations
 
