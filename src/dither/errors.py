@@ -78,6 +78,22 @@ class BudgetExceeded(DitherError):
         )
 
 
+class NotIsolated(DitherError):
+    """This machine cannot isolate programs; says what is missing.  Nothing was read, nothing was charged."""
+
+    code = "not-isolated"
+    status = 503
+
+    def __init__(self, missing: str) -> None:
+        super().__init__(
+            f"programs are not run here, isolation does not hold: {missing}; nothing was read, nothing was charged"
+        )
+        self.missing = missing
+
+    def __reduce__(self) -> tuple[type[NotIsolated], tuple[str]]:
+        return type(self), (self.missing,)
+
+
 def _shown(value: object) -> str:
     """A short repr; a type stands for data, whose entries may be private."""
     if isinstance(value, type):

@@ -1,0 +1,1 @@
+"""What needs several queries and calibrations at once, built on top of them."""
