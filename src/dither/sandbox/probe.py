@@ -36,7 +36,7 @@ _INSIDE: dict[str, str] = {
     "system call filter": "libc.unshare(0) != 0",
     "no new processes": "fails(os.fork)",
     "no shared memory": "libc.shmget(0, 4096, 0o1600) < 0 and fails(lambda: os.memfd_create('x'))",
-    "memory limit": "fails(lambda: bytearray(limit_bytes))",
+    "memory limit": "fails(lambda: bytearray(2 * limit_bytes))",
     "scratch limit": "fails(fill_scratch)",
     "unprivileged user": "os.getuid() == 65534 and fails(lambda: os.setuid(0))",
 }
