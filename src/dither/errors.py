@@ -94,6 +94,20 @@ class NotIsolated(DitherError):
         return type(self), (self.missing,)
 
 
+class ClusterLost(DitherError):
+    """So many machines died during a release that some blocks could not be run; what was charged stays charged."""
+
+    code = "cluster-lost"
+    status = 503
+
+    def __init__(self, nodes: int) -> None:
+        super().__init__(f"{nodes} nodes of the cluster died during the release and none is left; no answer was made")
+        self.nodes = nodes
+
+    def __reduce__(self) -> tuple[type[ClusterLost], tuple[int]]:
+        return type(self), (self.nodes,)
+
+
 def _shown(value: object) -> str:
     """A short repr; a type stands for data, whose entries may be private."""
     if isinstance(value, type):

@@ -4,6 +4,8 @@ The same text runs as a program in a sandbox and, as a control, as a script in a
 (``python attacks.py SETTINGS NAME``).  It uses the standard library alone.
 """
 
+# ruff: noqa: D103, PTH - the names say what is attempted, and pathlib would hide the call that is
+
 import builtins
 import ctypes
 import errno
@@ -50,7 +52,18 @@ def list_processes():
 
 
 def places():
-    return ["/tmp", "/", "/var/tmp", "/dev/shm", "/dev", "/run", "/sandbox", "/usr/lib", SETTINGS["folder"], os.getcwd()]
+    return [
+        "/tmp",
+        "/",
+        "/var/tmp",
+        "/dev/shm",
+        "/dev",
+        "/run",
+        "/sandbox",
+        "/usr/lib",
+        SETTINGS["folder"],
+        os.getcwd(),
+    ]
 
 
 def leave_a_file():

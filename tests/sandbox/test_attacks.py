@@ -146,6 +146,7 @@ def failed(inside, name):
 
 
 def outside(settings, name):
+    """The same attack in an ordinary process."""
     script = str(Path(__file__).with_name("attacks.py"))
     done = subprocess.run([sys.executable, script, json.dumps(settings), name], capture_output=True, check=True)
     return json.loads(done.stdout)
@@ -177,6 +178,7 @@ def test_nothing_is_left_for_the_next_block(inside, host, leave, find):
 
 
 def remove_what_was_left(host):
+    """The control leaves things on this machine."""
     for place in ("/tmp", "/", "/var/tmp", "/dev/shm", "/dev", "/run", "/usr/lib", host["folder"], str(Path.cwd())):
         Path(place, "dither-was-here").unlink(missing_ok=True)
     for option in ("-M", "-Q", "-S"):
@@ -186,7 +188,7 @@ def remove_what_was_left(host):
 def test_no_global_is_left_for_the_next_block(inside, host):
     """A module's variables are those of the warm parent again; in one process they would be remembered."""
     names: dict = {}
-    exec(SOURCE, names)
+    exec(SOURCE, names)  # noqa: S102 - the control
     names["SETTINGS"].update(host)
     control = Trusted(
         lambda rows: names[("leave_a_global", "find_a_global")[int(rows[0])]](), output=Output(1, bounds=(-1, 2))

@@ -100,7 +100,7 @@ def test_what_is_wrong_with_a_program_is_said_before_any_data():
     ]:
         with pytest.raises(InvalidArgument, match=hint):
             as_program(given)
-    with pytest.raises(InvalidArgument, match="parses.*line 1"):
+    with pytest.raises(InvalidArgument, match=r"parses.*line 1"):
         Function("def f(rows) return 1", "f")
     with pytest.raises(InvalidArgument, match="the name of a function"):
         Function("def f(rows): return 1", "g")
@@ -110,10 +110,12 @@ ARRAY = np.ones(3)
 
 
 def helper_user(rows):
+    """Leans on another function of its module."""
     return doubled_mean(rows)
 
 
 def array_user(rows):
+    """Leans on an array of its module."""
     return rows @ ARRAY
 
 
@@ -182,6 +184,7 @@ def test_outputs_are_checked(length, bounds, default):
 
 
 def script(folder, text):
+    """An executable file that other users may read."""
     path = folder / "program"
     path.write_text(text, encoding="utf-8")
     path.chmod(0o755)
@@ -267,7 +270,9 @@ def test_the_probe_notices_a_missing_layer(monkeypatch, tmp_path, layer, noticed
         monkeypatch.setattr(bubblewrap, "arguments_after", lambda *a, **k: without(after(*a, **k), layer, 1))
     else:
         text = {
-            "FILTER": inside.replace('        _call("prctl", _SET_SECCOMP', "        0 and _call('prctl', _SET_SECCOMP"),
+            "FILTER": inside.replace(
+                '        _call("prctl", _SET_SECCOMP', "        0 and _call('prctl', _SET_SECCOMP"
+            ),
             "CAPABILITIES": inside.replace("        give_up_capabilities()\n", ""),
             "FILES": inside,
         }[layer]
@@ -287,6 +292,7 @@ def test_the_probe_notices_a_missing_layer(monkeypatch, tmp_path, layer, noticed
 
 
 def without(arguments, name, values):
+    """The arguments without an option and its values."""
     place = arguments.index(name)
     return arguments[:place] + arguments[place + 1 + values :]
 
@@ -299,7 +305,7 @@ def test_a_machine_without_isolation_runs_nothing(monkeypatch):
     module.require_isolation.cache_clear()
     monkeypatch.setattr(bubblewrap, "bwrap_path", lambda: None)
     with (
-        pytest.raises(NotIsolated, match="install the package bubblewrap.*nothing was read"),
+        pytest.raises(NotIsolated, match=r"install the package bubblewrap.*nothing was read"),
         Sandbox(doubled_mean, output=Output(1, bounds=(0, 1))),
     ):
         pass

@@ -40,7 +40,9 @@ class Output:
         if not (np.isfinite(bounds).all() and (bounds[:, 0] < bounds[:, 1]).all()):
             raise InvalidArgument("bounds", self.bounds, "finite pairs with lower < upper")
         middle = bounds[:, 0] / 2 + bounds[:, 1] / 2
-        default = middle if self.default is None else _each(self.default, (self.length,), "default", "one number or each")
+        default = (
+            middle if self.default is None else _each(self.default, (self.length,), "default", "one number or each")
+        )
         if not ((bounds[:, 0] <= default) & (default <= bounds[:, 1])).all():
             raise InvalidArgument("default", self.default, "numbers within the bounds")
         object.__setattr__(self, "bounds", tuple((float(low), float(high)) for low, high in bounds))
@@ -99,7 +101,7 @@ class Trusted:
         for place, block in enumerate(blocks):
             try:
                 answer = self._output.accept(self._function(block))
-            except Exception:  # noqa: BLE001, S112 - whether it fails may depend on a person: the default, silently
+            except Exception:  # noqa: BLE001 - whether it fails may depend on a person: the default, silently
                 continue
             if answer is not None:
                 answers[place] = answer

@@ -5,6 +5,7 @@
 'middle'
 """
 
+from dither.sandbox.choose import open_executor
 from dither.sandbox.pool import Sandbox
 from dither.sandbox.probe import Finding, probe, require_isolation
 from dither.sandbox.programs import Executable, Function, as_program
@@ -13,6 +14,7 @@ from dither.sandbox.schedule import Schedule
 __all__ = [
     "Sandbox",
     "Schedule",
+    "open_executor",
     "Function",
     "Executable",
     "as_program",

@@ -80,7 +80,9 @@ class Parent:
             if message == b"STOP":
                 if child:
                     os.kill(child, signal.SIGKILL)
-                    os.waitpid(child, 0)  # returns when the whole pid namespace is dead; the status is nobody's business
+                    os.waitpid(
+                        child, 0
+                    )  # returns when the whole pid namespace is dead; the status is nobody's business
                     child = 0
                 self.control.send(b"STOPPED")
             elif message.startswith(b"PIN"):
@@ -159,6 +161,7 @@ def fresh_namespaces(scratch: int) -> None:
 
 
 def limit_resources(settings: dict[str, Any], address_space: int) -> None:
+    """Hard limits, which nobody without capabilities can raise again."""
     limits = {
         resource.RLIMIT_AS: address_space,
         resource.RLIMIT_CPU: settings["cpu_seconds"],
@@ -173,6 +176,7 @@ def limit_resources(settings: dict[str, Any], address_space: int) -> None:
 
 
 def give_up_capabilities() -> None:
+    """All of them, and the possibility of getting one back."""
     _call("prctl", _AMBIENT, 4, 0, 0, 0)
     for capability in _CAPABILITIES:
         _call("prctl", _CAPBSET_DROP, capability, 0, 0, 0)
@@ -199,6 +203,7 @@ def load_block() -> Any:
 
 
 def defined_function(code: CodeType, name: str) -> Any:
+    """Run the source, which defines the function among other things."""
     names: dict[str, Any] = {"__name__": "__program__"}
     exec(code, names)  # noqa: S102 - running it is the point, and this is the place made for it
     function = names.get(name)
@@ -239,7 +244,7 @@ def run_executable(arguments: list[str]) -> None:
         try:
             os.dup2(DATA, 0)
             os.dup2(TEXT, 1)
-            os.execve(arguments[0], arguments, dict(os.environ))  # noqa: S606 - as above
+            os.execve(arguments[0], arguments, dict(os.environ))
         finally:
             os._exit(127)
     while True:

@@ -69,7 +69,7 @@ def main() -> None:
     """Read the request, prepare, and become bwrap."""
     with os.fdopen(int(sys.argv[1]), "rb") as source:
         request: dict[str, Any] = json.loads(source.read())
-    # In a shortage of memory the sandbox goes first, not the owner's process.  Raising one's own score is always allowed.
+    # In a shortage of memory the sandbox goes first, not the owner's process; anybody may volunteer.
     Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
     binds: list[list[str]] = request["binds"]
     if os.geteuid() == 0:
@@ -79,7 +79,7 @@ def main() -> None:
     command = list(request["before"])
     for path, target in binds:
         command += ["--ro-bind", path, target]
-    os.execve(command[0], [*command, *request["after"]], {})  # noqa: S606 - no shell is wanted
+    os.execve(command[0], [*command, *request["after"]], {})
 
 
 if __name__ == "__main__":

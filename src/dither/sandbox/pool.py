@@ -158,7 +158,7 @@ class Sandbox:
     def _round(
         self, batch: list[tuple[int, Job]], waiting: Iterator[tuple[int, Job]], plan: Schedule, end: float
     ) -> tuple[list[tuple[int, Job]], list[tuple[int, Job]]]:
-        """One slot on every core, its full limit even if the round began late; the next blocks are prepared meanwhile."""
+        """One slot on every core, its full limit even if it begins late; meanwhile the next blocks are prepared."""
         started = time.monotonic()
         used = self._workers[: len(batch)]
         for worker, (_, job) in zip(used, batch, strict=True):

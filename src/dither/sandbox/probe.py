@@ -14,12 +14,12 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from dither.errors import DitherError, InvalidArgument, NotIsolated
 from dither.sandbox import bubblewrap, seccomp
 from dither.sandbox.programs import Function
 from dither.sandbox.worker import Job, Limits, Task, Worker
-
-import numpy as np
 
 _STARTING_SECONDS = 60.0
 _OLDEST_KERNEL = (5, 14)  # from here on RLIMIT_NPROC counts the processes of one user namespace

@@ -146,7 +146,11 @@ def _definition(name: str, around: dict[str, Any]) -> str | None:
         return None
     value = around[name]
     if isinstance(value, ModuleType):
-        return f"import {value.__name__} as {name}" if "." in value.__name__ or value.__name__ != name else f"import {name}"
+        return (
+            f"import {value.__name__} as {name}"
+            if "." in value.__name__ or value.__name__ != name
+            else f"import {name}"
+        )
     if isinstance(value, _LITERALS):
         return f"{name} = {value!r}"
     home, origin = getattr(value, "__module__", None), getattr(value, "__qualname__", None)

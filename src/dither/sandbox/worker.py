@@ -220,7 +220,7 @@ def _settings(task: Task, architecture: str) -> dict[str, Any]:
     }
     if isinstance(task.program, Function):
         code = seccomp.assemble(seccomp.FUNCTION, architecture)
-        kind = {"kind": "function", "source": task.program.source, "name": task.program.name}
+        kind: dict[str, Any] = {"kind": "function", "source": task.program.source, "name": task.program.name}
     else:
         code = seccomp.assemble(seccomp.EXECUTABLE, architecture)
         kind = {"kind": "executable", "arguments": [bubblewrap.PROGRAM, *task.program.arguments]}
