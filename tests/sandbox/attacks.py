@@ -4,7 +4,8 @@ The same text runs as a program in a sandbox and, as a control, as a script in a
 (``python attacks.py SETTINGS NAME``).  It uses the standard library alone.
 """
 
-# ruff: noqa: D103, PTH - the names say what is attempted, and pathlib would hide the call that is
+# The names say what is attempted, and pathlib would hide the call that is made.
+# ruff: noqa: D103, PTH108, PTH109, PTH110, PTH112, PTH116, PTH118, PTH123, PTH208
 
 import builtins
 import ctypes

@@ -1,6 +1,8 @@
 """Programs in sandboxes: answers, defaults for every kind of failure, and errors before any data."""
 
+import os
 import shutil
+import signal
 import sys
 from pathlib import Path
 
@@ -10,7 +12,7 @@ import pytest
 from conftest import needs_package
 from dither.errors import InvalidArgument, NotIsolated
 from dither.procedures.executor import Output, Trusted
-from dither.sandbox import Executable, Function, Sandbox, as_program, bubblewrap, probe
+from dither.sandbox import Executable, Function, Sandbox, as_program, bubblewrap, open_executor, probe
 
 SCALE = 2.0
 
@@ -310,3 +312,36 @@ def test_a_machine_without_isolation_runs_nothing(monkeypatch):
     ):
         pass
     module.require_isolation.cache_clear()
+
+
+def test_a_sandbox_that_dies_is_replaced():
+    """The kernel may take a sandbox when memory is short: its block gets the default, the rest is answered."""
+    with Sandbox(doubled_mean, output=Output(1, bounds=(0, 10), default=0), slot=0.3) as box:
+        victim = box._workers[0].process_id
+        blocks = [np.ones(3)] * (6 * box.cores)
+        died = []
+
+        def kill(done, planned):
+            if done == 1:
+                died.append(os.killpg(victim, signal.SIGKILL))
+
+        answers = box.run(blocks, progress=kill)
+        assert len(died) == 1
+        assert 0 < box.failures <= 1 + len(blocks) // 3
+        assert (answers[:, 0] == 2.0).sum() == len(blocks) - box.failures
+        again = box.run(blocks[: box.cores])
+        assert (again == 2.0).all()
+        with pytest.raises(InvalidArgument, match="one release at a time"):
+            box.run(blocks[:1], progress=lambda done, planned: box.run(blocks[:1]))
+    with pytest.raises(InvalidArgument, match="with statement"):
+        box.run(blocks)
+
+
+def test_executors_have_names():
+    """A name chooses; an unknown one is refused with the list."""
+    with open_executor("sandbox", doubled_mean, output=Output(1, bounds=(0, 10)), slot=0.2, cores=1) as box:
+        assert box.run([np.ones(2)])[0, 0] == 2.0
+    with open_executor("trusted", doubled_mean, output=Output(1, bounds=(0, 10))) as box:
+        assert box.run([np.ones(2)])[0, 0] == 2.0
+    with pytest.raises(InvalidArgument, match="executor='cloud'"):
+        open_executor("cloud", doubled_mean, output=Output(1, bounds=(0, 10)))

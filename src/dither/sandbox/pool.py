@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -77,6 +78,7 @@ class Sandbox:
         )
         self._workers: list[Worker] = []
         self._spare: Worker | None = None
+        self._one_release = threading.Lock()
         self.failures = 0
 
     @property
@@ -131,10 +133,19 @@ class Sandbox:
         begin = time.monotonic() if begun is None else begun
         if not self._workers:
             raise InvalidArgument("sandbox", "closed", "use it in a with statement")
+        if not self._one_release.acquire(blocking=False):
+            raise InvalidArgument("sandbox", "busy", "one release at a time; open another sandbox")
+        try:
+            return self._release(blocks, begin, progress)
+        finally:
+            self._one_release.release()
+
+    def _release(self, blocks: Sequence[Any], begin: float, progress: Callable[[int, int], None] | None) -> Answers:
         plan = self.schedule(len(blocks))
         end = begin + plan.seconds
         answers = self._output.defaults(len(blocks))
         failed = len(blocks)
+        self._replace_dead(end)
         with contextlib.ExitStack() as opened:
             waiting = self._jobs(blocks, opened)
             batch = list(itertools.islice(waiting, self.cores))
