@@ -136,7 +136,10 @@ class Cluster:
         ray = _ray()
         if not ray.is_initialized():
             local = {} if self._address else {"include_dashboard": False}
-            ray.init(address=self._address, log_to_driver=False, **local)
+            try:
+                ray.init(address=self._address, log_to_driver=False, **local)
+            except (ConnectionError, ValueError):
+                raise InvalidArgument("executor", self._address, "the address of a Ray cluster that answers") from None
             self._connected = True
         try:
             affinity = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy

@@ -130,13 +130,20 @@ class Sandbox:
         ``progress`` hears of finished and planned rounds; both are public.  ``failures`` then holds how many blocks
         got the default: that is the owner's to see, never the analyst's.
         """
-        begin = time.monotonic() if begun is None else begun
         if not self._workers:
             raise InvalidArgument("sandbox", "closed", "use it in a with statement")
+        for block in blocks:
+            if not memory.is_sendable(block):
+                raise InvalidArgument("blocks", type(block), "arrays of numbers, texts or dates, or Arrow tables")
         if not self._one_release.acquire(blocking=False):
             raise InvalidArgument("sandbox", "busy", "one release at a time; open another sandbox")
         try:
-            return self._release(blocks, begin, progress)
+            self._replace_dead(time.monotonic() + _STARTING_SECONDS)
+            return self._release(blocks, time.monotonic() if begun is None else begun, progress)
+        except BaseException:  # an interrupt: what is under way must not reach into the next release
+            for worker in self._workers:
+                worker.close(at_once=True)
+            raise
         finally:
             self._one_release.release()
 
@@ -145,7 +152,6 @@ class Sandbox:
         end = begin + plan.seconds
         answers = self._output.defaults(len(blocks))
         failed = len(blocks)
-        self._replace_dead(end)
         with contextlib.ExitStack() as opened:
             waiting = self._jobs(blocks, opened)
             batch = list(itertools.islice(waiting, self.cores))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import dis
 import inspect
 import os
 import textwrap
@@ -66,8 +67,10 @@ class Function:
             raise InvalidArgument("program", name, "a function whose source can be found; or give the text") from None
         if not source.lstrip().startswith(("def ", "@")):
             raise InvalidArgument("program", name, "a function written with def")
-        above = [_definition(one, function.__globals__) for one in sorted(_global_names(code))]
-        return cls("\n".join([*filter(None, above), source]), name)
+        mentioned = _global_names(code) | _names_around(source)
+        above = [_definition(one, function.__globals__) for one in sorted(mentioned - {name})]
+        # Annotations are for readers; without this line they would be evaluated inside.
+        return cls("\n".join(["from __future__ import annotations", *filter(None, above), source]), name)
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str], name: str) -> Function:
@@ -132,12 +135,24 @@ def _defined_names(tree: ast.Module) -> set[str]:
 
 
 def _global_names(code: CodeType) -> set[str]:
-    """Names that the function or one inside it loads from the module; attribute names are in co_names too."""
-    names = set(code.co_names)
+    """Names that the function or one inside it loads from the module."""
+    names = {one.argval for one in dis.get_instructions(code) if one.opname in {"LOAD_GLOBAL", "LOAD_NAME"}}
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             names |= _global_names(constant)
     return names
+
+
+def _names_around(source: str) -> set[str]:
+    """Names in decorators and default values, which are evaluated where the function is defined."""
+    try:
+        (head,) = ast.parse(source).body
+    except (SyntaxError, ValueError):
+        return set()
+    if not isinstance(head, ast.FunctionDef):
+        return set()
+    evaluated = [*head.decorator_list, *head.args.defaults, *(one for one in head.args.kw_defaults if one is not None)]
+    return {one.id for node in evaluated for one in ast.walk(node) if isinstance(one, ast.Name)}
 
 
 def _definition(name: str, around: dict[str, Any]) -> str | None:
@@ -151,6 +166,8 @@ def _definition(name: str, around: dict[str, Any]) -> str | None:
             if "." in value.__name__ or value.__name__ != name
             else f"import {name}"
         )
+    if isinstance(value, float):
+        return f"{name} = float({str(value)!r})"  # also for infinities
     if isinstance(value, _LITERALS):
         return f"{name} = {value!r}"
     home, origin = getattr(value, "__module__", None), getattr(value, "__qualname__", None)

@@ -248,4 +248,5 @@ def _numbers(text: bytes | None, expected: int) -> Sequence[float] | None:
 
 
 def _text(raw: bytes) -> str:
-    return raw.decode("utf-8", "replace").strip()[:500] or "no message"
+    """The last line, which in a traceback is the one that says what happened."""
+    return raw.decode("utf-8", "replace").strip().rpartition("\n")[2][:500] or "no message"
