@@ -15,6 +15,8 @@ import pytest
 from dither.procedures.executor import Output, Trusted
 from dither.sandbox import Function, Sandbox
 
+pytestmark = pytest.mark.xdist_group("attacks")  # they share one release
+
 SOURCE = Path(__file__).with_name("attacks.py").read_text(encoding="utf-8")
 
 SINGLE = [
@@ -126,7 +128,7 @@ def inside(host):
         f"    return found if isinstance(found, list) else [found] * {len(CALLS)}\n"
     )
     output = Output(len(CALLS), bounds=(-1, 2), default=-1)
-    with Sandbox(Function(source, "program"), output=output, slot=0.4, memory_mib=128, scratch_mib=16) as box:
+    with Sandbox(Function(source, "program"), output=output, slot=0.8, memory_mib=64, scratch_mib=16) as box:
         order = [*SINGLE, *WITHOUT_CONTROL, "system_calls"]
         order += ["trace"] * (-len(order) % box.cores)
         for leave in LEAVING:

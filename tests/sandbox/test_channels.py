@@ -11,71 +11,78 @@ from dither.sandbox import Function, Sandbox
 
 TARGET = 4242.0
 OUTPUT = Output(1, bounds=(0, 10), default=3)
-BLOCKS = 6
+BLOCKS = 4
 
-TELL = """
-import sys, time, os, signal
-def program(rows):
-    if (rows == {target}).any():
-        {deed}
-    return 1.0
-"""
 DEEDS = {
-    "sleep": "time.sleep(0.25)",
+    "sleep": "time.sleep(0.15)",
     "sleep beyond the limit": "time.sleep(5)",
-    "spin": "[None for _ in iter(lambda end=time.perf_counter() + 0.2: time.perf_counter() < end, False)]",
+    "spin": "spin(0.15)",
+    "spin beyond the limit": "spin(5)",
     "crash": "os.kill(os.getpid(), signal.SIGSEGV) or os.abort()",
     "hoard": "return float(sum(bytearray(300 << 20)[::4096]))",
     "answer": "return 2.0",
 }
+SOURCE = f"""
+import os, signal, time
+
+def spin(seconds):
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        pass
+
+def program(rows):
+    if (rows == {TARGET}).any():
+        return deeds[int(rows[0])]()
+    return 1.0
+
+""" + "\n".join(f"def deed{number}():\n    {deed}\n    return 1.0" for number, deed in enumerate(DEEDS.values()))
+SOURCE += f"\ndeeds = [{', '.join(f'deed{number}' for number in range(len(DEEDS)))}]\n"
 
 
-def blocks(present):
+def blocks(deed, present):
     """One person is the target, or is not; the rest are the same."""
-    made = [np.full(50, float(place)) for place in range(BLOCKS)]
+    made = [np.full(50, float(list(DEEDS).index(deed))) for _ in range(BLOCKS)]
     if present:
-        made[2][17] = TARGET
+        made[1][17] = TARGET
     return made
 
 
-def timed(executor, present):
+def timed(executor, deed, present):
     """Seconds and answers of one release."""
     begin = time.perf_counter()
-    answers = executor.run(blocks(present))
-    return time.perf_counter() - begin, answers
+    answers = executor.run(blocks(deed, present))
+    return time.perf_counter() - begin, answers[:, 0]
 
 
 def test_the_time_of_a_release_does_not_depend_on_the_target(trials):
-    """Medians of the release time with and without the target differ by less than 10 ms, whatever the program does.
+    """The shortest release with and without the target differ by less than 10 ms, whatever the program does.
 
-    Power: the same deeds move the control, which has no schedule, by 0.2 s and more.  A false alarm needs the machine
-    to delay half of the runs of one kind, and not of the other, by 10 ms after a sleep.
+    And only the target's own block may answer otherwise.  Power: the same deeds move the control, which has no
+    schedule, by 0.1 s and more.  A false alarm needs the machine to delay every run of one kind by 10 ms after a sleep,
+    or a block that takes 10 ms by 0.2 s.
     """
-    runs = trials(3, 25)
-    for name, deed in DEEDS.items():
-        program = Function(TELL.format(target=TARGET, deed=deed), "program")
-        with Sandbox(program, output=OUTPUT, slot=0.12) as box:
-            planned = box.schedule(BLOCKS).seconds
-            times = {True: [], False: []}
-            for turn in range(2 * runs):
-                present = turn % 2 == 0
-                taken, answers = timed(box, present)
+    runs = trials(2, 25)
+    with Sandbox(Function(SOURCE, "program"), output=OUTPUT, slot=0.3) as box:
+        planned = box.schedule(BLOCKS).seconds
+        for deed in DEEDS:
+            times: dict[bool, list[float]] = {True: [], False: []}
+            for present in [True, False] * runs:
+                taken, answers = timed(box, deed, present)
                 times[present].append(taken)
-                others = np.delete(answers[:, 0], 2)
-                assert (others == 1.0).all(), name
-                assert answers[2, 0] in ({1.0, 2.0, 3.0} if present else {1.0}), name
-        with_target, without = np.median(times[True]), np.median(times[False])
-        assert abs(with_target - without) < 0.01, name
-        assert min(times[True] + times[False]) >= planned, name
+                assert (np.delete(answers, 1) == 1.0).all(), deed
+                assert answers[1] in ({0.0, 1.0, 2.0, 3.0} if present else {1.0}), deed
+            assert abs(min(times[True]) - min(times[False])) < 0.01, deed
+            assert min(times[True] + times[False]) >= planned, deed
 
 
 def test_the_same_deeds_show_in_the_time_without_a_schedule():
     """The control: run in one process, a sleeping or spinning program tells by its time."""
-    for name in ("sleep", "spin"):
-        names: dict = {}
-        exec(TELL.format(target=TARGET, deed=DEEDS[name]), names)  # noqa: S102 - the control
-        control = Trusted(names["program"], output=OUTPUT)
-        assert timed(control, present=True)[0] - timed(control, present=False)[0] > 0.15, name
+    names: dict = {}
+    exec(SOURCE, names)  # noqa: S102 - the control
+    control = Trusted(names["program"], output=OUTPUT)
+    for deed in ("sleep", "spin"):
+        assert timed(control, deed, present=True)[0] - timed(control, deed, present=False)[0] > 0.1, deed
+    assert timed(control, "answer", present=True)[1].tolist() == [1.0, 2.0, 1.0, 1.0]
 
 
 SCRIPT = """

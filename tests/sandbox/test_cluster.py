@@ -13,6 +13,8 @@ from dither.procedures.executor import Output
 from dither.sandbox import Function
 from dither.sandbox.cluster import Cluster, ClusterSchedule
 
+pytestmark = pytest.mark.xdist_group("cluster")  # they share one cluster
+
 OUTPUT = Output(1, bounds=(0, 1000), default=500)
 PROGRAM = "def program(rows):\n    return rows.sum()"
 WHERE = "import os\ndef program(rows):\n    return float(os.getpid() == 1 and 'ray' not in __import__('sys').modules)"
