@@ -43,7 +43,7 @@ lint: setup ## ruff, mypy and the import contracts
 	$(BIN)/lint-imports --no-logo
 
 pytest: lint
-	$(BIN)/pytest -n $(WORKERS) --dist loadgroup
+	$(BIN)/pytest -n $(WORKERS)
 
 bench: setup ## side by side with other libraries, each in an environment of its own
 	$(BIN)/python benchmarks/quantiles.py

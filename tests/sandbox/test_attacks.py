@@ -15,8 +15,6 @@ import pytest
 from dither.procedures.executor import Output, Trusted
 from dither.sandbox import Function, Sandbox
 
-pytestmark = pytest.mark.xdist_group("attacks")  # they share one release
-
 SOURCE = Path(__file__).with_name("attacks.py").read_text(encoding="utf-8")
 
 SINGLE = [

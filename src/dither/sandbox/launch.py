@@ -12,6 +12,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import stat
 import sys
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from typing import Any
 _NEW_MOUNT = 0x00020000
 _BIND = 4096
 _PRIVATE_TREE = (1 << 18) | 16384
-_STAGE = "/mnt"  # covered in this process's own mount namespace only
+_STAGES = ("/mnt", "/srv", "/tmp")  # the first that exists is covered, in this process's own mount namespace only
 NOBODY = 65534
 UNUSED_IDS = 0x70000000
 
@@ -38,11 +39,12 @@ def stage(sources: list[str]) -> list[str]:
         raise OSError(ctypes.get_errno(), "unshare: root without CAP_SYS_ADMIN")
     _mount(None, "/", None, _PRIVATE_TREE, None)
     handles = [os.open(source, os.O_PATH) for source in sources]
-    _mount(b"tmpfs", _STAGE, b"tmpfs", 0, b"mode=755,size=1m")
+    base = next(one for one in _STAGES if Path(one).is_dir())
+    _mount(b"tmpfs", base, b"tmpfs", 0, b"mode=755,size=1m")
     staged = []
-    for place, (source, handle) in enumerate(zip(sources, handles, strict=True)):
-        target = Path(_STAGE, str(place))
-        if Path(source).is_dir():
+    for place, handle in enumerate(handles):
+        target = Path(base, str(place))
+        if stat.S_ISDIR(os.fstat(handle).st_mode):  # by handle: the source itself may be covered now
             target.mkdir()
         else:
             target.touch()
