@@ -41,7 +41,7 @@ class Function:
         try:
             tree = ast.parse(self.source)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            where = f", line {error.lineno}" if isinstance(error, SyntaxError) else ""
+            where = f", line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
             reason = error.msg if isinstance(error, SyntaxError) else type(error).__name__
             raise InvalidArgument("program", self.name, f"source that parses ({reason}{where})") from None
         if self.name not in _defined_names(tree):
