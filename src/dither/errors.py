@@ -157,6 +157,36 @@ class LedgerDamaged(DitherError):
     status = 500
 
 
+class NotIsolated(DitherError):
+    """This machine cannot isolate programs; says what is missing.  Nothing was read, nothing was charged."""
+
+    code = "not-isolated"
+    status = 503
+
+    def __init__(self, missing: str) -> None:
+        super().__init__(
+            f"programs are not run here, isolation does not hold: {missing}; nothing was read, nothing was charged"
+        )
+        self.missing = missing
+
+    def __reduce__(self) -> tuple[type[NotIsolated], tuple[str]]:
+        return type(self), (self.missing,)
+
+
+class ClusterLost(DitherError):
+    """So many machines died during a release that some blocks could not be run; what was charged stays charged."""
+
+    code = "cluster-lost"
+    status = 503
+
+    def __init__(self, nodes: int) -> None:
+        super().__init__(f"{nodes} nodes of the cluster died during the release and none is left; no answer was made")
+        self.nodes = nodes
+
+    def __reduce__(self) -> tuple[type[ClusterLost], tuple[int]]:
+        return type(self), (self.nodes,)
+
+
 def _shown(value: object) -> str:
     """A short repr; a type stands for data, whose entries may be private."""
     if isinstance(value, type):
