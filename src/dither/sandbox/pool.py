@@ -36,7 +36,7 @@ class Sandbox:
 
     Guarantee  Whether, when and how a program fails on one block changes the answer of that block alone; the time
                until ``run`` returns is ``schedule(blocks).seconds`` whatever the data are.
-    Cost       ceil(blocks / cores) * slot seconds and a margin of a tenth; 3 to 8 ms a block for isolation.
+    Cost       ceil(blocks / cores) * slot seconds and a margin of a tenth; 15 ms of processor a block with scikit-learn.
     """
 
     def __init__(
