@@ -15,7 +15,8 @@ SHORTEST_SLOT = 0.02
 
 RUNNING_SHARE = 0.75
 """Part of a slot in which a program may run.  The rest is for the kernel to take its memory back: that takes time in
-proportion to what was written, and writing a page for the first time costs at least five times what freeing it does (measured)."""
+proportion to what was written, and writing a page for the first time was measured to cost five times what freeing it
+does, or more."""
 
 LEAST_RESERVE = 0.012
 """Ending a process that was forked from one with large libraries takes 5 to 11 ms even if it wrote nothing."""
