@@ -45,7 +45,11 @@ def open(
     if isinstance(source, Schema):
         return Session(source, ledger=_ledger(ledger))
     if isinstance(source, (str, Path)) and str(source).endswith(".toml"):
-        given = {"columns": columns, "budget": budget, "rows": rows, "unit": unit, "name": name, "table": table}
+        given = {
+            "columns": columns, "budget": budget, "rows": rows, "unit": unit, "name": name, "table": table,
+            "engine": engine, "slack": slack, "filter": None if filter == "basic" else filter,
+            "rows_per_unit": None if rows_per_unit == 1 else rows_per_unit,
+        }  # fmt: skip
         for argument, value in given.items():
             if value is not None:
                 raise InvalidArgument(argument, value, "it is declared in the schema file")

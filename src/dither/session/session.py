@@ -20,7 +20,7 @@ from dither.privacy import Budget, Loss
 from dither.queries.query import Query
 from dither.release import Release, Releases
 from dither.session.plan import Plan, plan
-from dither.session.reading import read_and_answer, restored
+from dither.session.reading import read_and_answer, records_for_owner, restored
 from dither.session.statements import named, part_of, plans_of, shares_of
 from dither.sql.statement import Statement, parse_sql
 
@@ -145,7 +145,7 @@ class Session:
     ) -> Any:  # fmt: skip
         """Answer a statement that was read before; see ``sql``."""
         plans = plans_of(statement, self.schema, Loss.asked(epsilon, delta), weights, **options)
-        answered = named(statement, plans, self.answer(plans, again=again))
+        answered = Releases(named(statement, self.answers(plans, again=again)), _price_of(plans))
         return answered if statement.by or len(plans) > 1 else answered[0]
 
     def plan(self, query: Query, **options: Any) -> Plan:
@@ -154,23 +154,31 @@ class Session:
 
     def answer(self, plans: Sequence[Plan], *, again: bool = False) -> Releases:
         """Charge all plans at once, then read: answers for all of them or a charge for none."""
-        free = {index: _public_count(one) for index, one in enumerate(plans) if one.costs_nothing}
-        paid = [one for index, one in enumerate(plans) if index not in free]
+        return Releases((one for each in self.answers(plans, again=again) for one in each), _price_of(plans))
+
+    def answers(self, plans: Sequence[Plan], *, again: bool = False) -> list[list[Release]]:
+        """The same, with the releases of each plan in a list of their own."""
+        paid = [one for one in plans if not one.costs_nothing]
         question = {"questions": [one.asked for one in paid]}
         told = None if again or not paid else self._ledger.answer_to(self.schema.name, question)
         if told is None and paid:
             told = self._bought(paid, question)
-        answers = iter(told["releases"] if told else [])
-        releases: list[Release] = []
-        for index, one in enumerate(plans):
-            releases += [free[index]] if index in free else [restored(one, next(answers)) for _ in range(one.groups)]
-        return Releases(releases, sum((one.loss for one in paid), Loss(0.0)))
+        bought = iter(told["answers"] if told else [])
+        return [
+            [_public_count(one)] if one.costs_nothing else [restored(one, release) for release in next(bought)]
+            for one in plans
+        ]
 
     def _bought(self, plans: list[Plan], question: dict[str, Any]) -> dict[str, Any]:
         self._engine.ready()
         charge = self._ledger.charge(self.schema.name, [one.loss for one in plans], question=question)
-        releases = [release for one in plans for release in read_and_answer(one, self._engine)]
-        return self._ledger.store(charge, {"releases": [release.to_dict() for release in releases]})
+        answers = [read_and_answer(one, self._engine) for one in plans]
+        return self._ledger.store(charge, {"answers": [[one.to_dict() for one in each] for each in answers]})
+
+    def inspected(self, query: Query) -> tuple[Any, Any]:
+        """NOT private: the statistic and its records, for ``dither.inspect``; charges nothing."""
+        made = self.plan(query, epsilon=1.0, confidence=None)
+        return made.statistic, records_for_owner(made, self._engine)
 
     # --- the account ---------------------------------------------------------------------------------------
 
@@ -201,6 +209,10 @@ class Session:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _price_of(plans: Sequence[Plan]) -> Loss:
+    return sum((one.loss for one in plans if not one.costs_nothing), Loss(0.0))
 
 
 def _price(body: dict[str, Any]) -> Loss:
