@@ -78,7 +78,8 @@ def main() -> None:
             ratios = [private / exact for exact, private in rounds]
             exact, private = (statistics.median(one[place] for one in rounds) for place in (0, 1))
             print(
-                f"{name:8} epsilon {options.epsilon:g}, {options.rows:,} rows: exact {exact:.2f} s, private {private:.2f} s, "
+                f"{name:8} epsilon {options.epsilon:g}, {options.rows:,} rows: "
+                f"exact {exact:.2f} s, private {private:.2f} s, "
                 f"ratio median {statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
             )
         words = [sys.executable, "-c", _MEMORY, str(path), str(options.rows), str(options.groups), str(options.epsilon)]
