@@ -133,9 +133,8 @@ def demo(out: Path, *, as_json: bool) -> None:
     show(told.releases, told.labels)
     click.echo(f"budget: {told.budget}; spent {told.spent}; left {told.left}")
     click.echo(f"picture: {told.picture}")
-    click.echo(
-        f"Next: .venv/bin/dither ask {out}/payroll.toml 'SELECT avg(age) FROM payroll GROUP BY job' --epsilon 0.1"
-    )
+    question = "SELECT median(age) FROM payroll GROUP BY job"
+    click.echo(f"Next: .venv/bin/dither ask {out}/payroll.toml '{question}' --epsilon 0.1")
     click.echo(f"      .venv/bin/dither ledger show {out}/payroll.ledger")
     click.echo("      .venv/bin/dither ask YOUR.csv 'median(COLUMN)' --bounds LOWER UPPER --epsilon 0.5")
     click.echo("      .venv/bin/dither register YOUR.csv -o your.toml")
