@@ -87,6 +87,8 @@ class Session:
         noise: Any = "auto",
         confidence: Any = 0.95,
         weights: Sequence[Any] | None = None,
+        prior: Any = None,
+        rows: Any = None,
         again: bool = False,
     ) -> Any:
         """Ask one query, or several at once: all of them are answered, or none and nothing is charged.
@@ -95,10 +97,12 @@ class Session:
         where: a filter such as ``"year = 2014 AND job IN ('clerk', 'nurse')"``.
         by: a column with declared values, or a list of them: one answer for each group, empty ones too.
         weights: how several queries share the price; evenly by default.
+        prior, rows: what is publicly known, as for ``quote``; "auto" then takes the calibration with the least quoted
+            error instead of the one that suits most data.
         again: a question that was answered is answered again from the ledger, free; True pays for a new answer.
         """
+        options = {"calibration": calibration, "noise": noise, "confidence": confidence, "prior": prior, "rows": rows}
         if isinstance(query, Query):
-            options = {"calibration": calibration, "noise": noise, "confidence": confidence}
             plans = [self.plan(query, epsilon=epsilon, delta=delta, where=where, by=by, **options)]
             answered = self.answer(plans, again=again)
             return answered if by is not None else answered[0]
@@ -106,16 +110,30 @@ class Session:
         plans = []
         for one, share in zip(queries, shares_of(weights, len(queries)), strict=True):
             part = Loss.asked(epsilon, delta).share(share)
-            plans.append(
-                self.plan(
-                    one, epsilon=part.epsilon, delta=part.delta, where=where, by=by, calibration=calibration,
-                    noise=noise, confidence=confidence,
-                )
-            )  # fmt: skip
+            plans.append(self.plan(one, epsilon=part.epsilon, delta=part.delta, where=where, by=by, **options))
         return self.answer(plans, again=again)
 
-    def plan(self, query: Query, **options: Any) -> Plan:
+    def quote(self, query: Any, **options: Any) -> Any:
+        """Price, calibration and error of a question, before it is asked: reads nothing, charges nothing.
+
+        The options of ``ask``, and public knowledge: ``prior`` and ``rows``; see ``dither.quote``.
+        """
+        from dither.session.quoting import quote  # noqa: PLC0415  (built on this module)
+
+        return quote(query, self.schema, **options)
+
+    def least_epsilon(self, query: Any, *, target_error: Any, **options: Any) -> Any:
+        """The quote with the least epsilon whose error reaches a target; see ``dither.least_epsilon``."""
+        from dither.session.quoting import least_epsilon  # noqa: PLC0415  (built on this module)
+
+        return least_epsilon(query, self.schema, target_error=target_error, **options)
+
+    def plan(self, query: Query, *, prior: Any = None, rows: Any = None, **options: Any) -> Plan:
         """What would be computed and charged: public facts only."""
+        if prior is not None and options.get("calibration", "auto") == "auto":
+            from dither.session.quoting import chosen_calibration  # noqa: PLC0415  (built on this module)
+
+            options["calibration"] = chosen_calibration(query, self.schema, prior=prior, rows=rows, **options)
         return plan(query, self.schema, **options)
 
     def answer(self, plans: Sequence[Plan], *, again: bool = False) -> Releases:

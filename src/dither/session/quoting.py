@@ -1,0 +1,237 @@
+"""Quotes for a schema: public facts only, no source is opened, nothing is read or charged."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dither.calibration.mechanism import MOST_EPSILON
+from dither.data.schema import Schema
+from dither.data.types import Measured
+from dither.errors import InvalidArgument, NotApplicable, NotProved
+from dither.planner import applicable, named_noise
+from dither.privacy import Loss, fraction_of_unit
+from dither.queries.query import Query
+from dither.queries.tables import Histogram
+from dither.quotes.everybody import needs_rows
+from dither.quotes.priors import Prior, prior_of
+from dither.quotes.quote import EXACT, Quote, Quotes, for_all_data, under_prior
+from dither.reals import exact
+from dither.session.plan import Plan, plan
+from dither.session.session import shares_of
+
+LEVEL = 0.95
+"""Of the quoted bound, where no error bar is wanted."""
+LEAST_EPSILON = 1e-4
+PRECISION = 1.01
+"""The least epsilon is found to about one percent."""
+
+
+def quote(
+    query: Query | Sequence[Query],
+    schema: Schema,
+    *,
+    epsilon: Any,
+    delta: Any = 0.0,
+    where: Any = None,
+    by: Any = None,
+    prior: Any = None,
+    rows: Any = None,
+    calibration: Any = "auto",
+    noise: Any = "auto",
+    confidence: Any = 0.95,
+    weights: Sequence[Any] | None = None,
+) -> Any:
+    """Price, calibration and error of one query (a ``Quote``) or of several that share a price (``Quotes``).
+
+    prior: what is publicly known about the values (``Lognormal``, ``Normal``, ``Uniform``, ``Exponential``, ``PublicSample``),
+        for all columns, or a mapping of columns to priors.  Without one the error is an upper bound for all data.
+    rows: how many records you assume in the selection, or in each group, where that number is private.  Where the
+        table's number of rows is public and nothing is filtered, all groups are taken to be alike.
+    calibration: "auto" compares all that apply under a prior and takes the best; without one it is the public rule.
+
+    >>> import dither as dt
+    >>> schema = dt.Schema("pay.csv", {"pay": dt.Real(0, 600_000)}, rows=100_000)
+    >>> dt.quote(dt.Median("pay"), schema, epsilon=0.5).kind
+    'upper bound'
+    >>> told = dt.quote(dt.Median("pay"), schema, epsilon=0.5, prior=dt.Lognormal(median=70_000, sigma=0.8))
+    >>> 10 < told.expected_error < 30
+    True
+    """
+    options = {
+        "where": where, "by": by, "prior": prior, "rows": rows, "calibration": calibration, "noise": noise,
+        "confidence": confidence,
+    }  # fmt: skip
+    if isinstance(query, Query):
+        return _quoted(query, schema, epsilon=epsilon, delta=delta, **options)
+    queries = list(query)
+    parts = [Loss.asked(epsilon, delta).share(share) for share in shares_of(weights, len(queries))]
+    return Quotes(
+        _quoted(one, schema, epsilon=part.epsilon, delta=part.delta, **options)
+        for one, part in zip(queries, parts, strict=True)
+    )
+
+
+def least_epsilon(
+    query: Query, schema: Schema, *, target_error: Any, of: str = "expected_error", **options: Any
+) -> Quote:
+    """The quote with the least epsilon (to about one percent) whose error is at most ``target_error``.
+
+    of: "expected_error", or "bound" for the error that is not exceeded with the stated confidence.  The other options are
+    those of ``quote``.
+    """
+    target = exact(target_error, "target_error")
+    if target <= 0:
+        raise InvalidArgument("target_error", target_error, "a positive number is accepted")
+    if of not in ("expected_error", "bound"):
+        raise InvalidArgument("of", of, '"expected_error" or "bound" is accepted')
+    if not isinstance(query, Query):
+        raise InvalidArgument("query", query, "one query object such as Median('total_pay') is accepted")
+
+    def quoted(epsilon: float) -> Quote:
+        return _quoted(query, schema, epsilon=epsilon, **options)
+
+    def reached(one: Quote) -> bool:
+        return (one.worst_expected if of == "expected_error" else one.worst_bound) <= target
+
+    found = _searched(quoted, reached)
+    if found is None:
+        best = quoted(MOST_EPSILON)
+        least = best.worst_expected if of == "expected_error" else best.worst_bound
+        raise InvalidArgument(
+            "target_error", target_error,
+            f"at least {least:.4g} is accepted: {best.meaning}" + ("" if best.prior else "; a prior gives an estimate"),
+        )  # fmt: skip
+    return found
+
+
+def _searched(quoted: Callable[[float], Quote], reached: Callable[[Quote], bool]) -> Quote | None:
+    """Outwards from 1 in factors of 4, then halving; small epsilons take long and are tried only when needed."""
+    high = low = 1.0
+    best = quoted(high)
+    while not reached(best):
+        if high >= MOST_EPSILON:
+            return None
+        low, high = high, min(4.0 * high, float(MOST_EPSILON))
+        best = quoted(high)
+    while low == high or reached(tried := quoted(low)):
+        if low < high:
+            high, best = low, tried
+        if high <= LEAST_EPSILON:
+            return best
+        low = max(high / 4.0, LEAST_EPSILON)
+    while high > PRECISION * low:
+        middle = float(f"{math.sqrt(low * high):.3g}")
+        if not low < middle < high:
+            break
+        tried = quoted(middle)
+        if reached(tried):
+            high, best = middle, tried
+        else:
+            low = middle
+    return best
+
+
+def chosen_calibration(query: Query, schema: Schema, **options: Any) -> Any:
+    """The calibration that "auto" means under a prior: the one with the least quoted error."""
+    chosen = _quoted(query, schema, **options)
+    return next(iter(chosen.alternatives), "auto")
+
+
+def _quoted(
+    query: Query, schema: Schema, *, prior: Any = None, rows: Any = None, calibration: Any = "auto",
+    confidence: Any = 0.95, **options: Any,
+) -> Quote:  # fmt: skip
+    planned = plan(query, schema, calibration=calibration, confidence=confidence, **options)
+    column_prior = prior_of(prior, planned.query.column)
+    if column_prior is None or not _speaks_of(planned) or planned.costs_nothing:
+        _checked_rows(planned, rows)
+        return _for_all_data(planned, rows)
+    counted, assumed = _records(planned, rows)
+    if calibration != "auto":
+        return _under_prior(planned, column_prior, counted, assumed)
+    law = named_noise(options.get("noise", "auto"))
+    names = [one for one in applicable(planned.statistic) if law is None or one not in ("inverse", "ladder")]
+    compared: dict[str, Quote] = {}
+    for name in names:
+        try:
+            again = plan(query, schema, calibration=name, confidence=confidence, **options)
+            compared[name] = _under_prior(again, column_prior, counted, assumed)
+        except (NotApplicable, NotProved, InvalidArgument):
+            # It does not serve this price or noise; the default, at least, does.
+            if name == planned.calibration:
+                raise
+    ordered = sorted(compared.items(), key=lambda item: item[1].worst_expected)
+    best = ordered[0][1]
+    best.alternatives.update({name: one.expected_error for name, one in ordered})
+    return best
+
+
+def _speaks_of(planned: Plan) -> bool:
+    """Whether a prior on values says anything about this question."""
+    declared = planned.declared
+    return isinstance(declared, Measured) and declared.kind != "boolean" and not isinstance(planned.query, Histogram)
+
+
+def _under_prior(planned: Plan, prior: Prior, rows: int, assumed: tuple[str, ...]) -> Quote:
+    records_on = getattr(planned.statistic, "grid", planned.grid)
+    figures = under_prior(planned.mechanism, prior, records_on, rows, _level(planned))
+    return _quote(planned, figures, prior=repr(prior), rows=rows, assumptions=assumed)
+
+
+def _for_all_data(planned: Plan, rows: int | None) -> Quote:
+    if planned.costs_nothing:
+        return Quote(planned.label, Loss(0.0), 0.0, 0.0, _level(planned), "public", "none", EXACT)
+    used = rows if needs_rows(planned.statistic) else None
+    figures = for_all_data(planned.mechanism, _level(planned), used)
+    assumed = () if used is None else (f"assuming at least {used:,} records{_where(planned)}",)
+    return _quote(planned, figures, rows=used if used is not None else planned.expected_rows, assumptions=assumed)
+
+
+def _quote(planned: Plan, figures: Any, **facts: Any) -> Quote:
+    return Quote(
+        query=planned.label,
+        loss=planned.loss,
+        expected_error=figures.expected,
+        bound=figures.bound,
+        confidence=_level(planned),
+        calibration=planned.calibration,
+        noise=planned.mechanism.noise_name,
+        kind=figures.kind,
+        groups=planned.groups,
+        labels=getattr(planned.statistic, "labels", None),
+        **facts,
+    )
+
+
+def _level(planned: Plan) -> float:
+    return LEVEL if planned.confidence is None else float(fraction_of_unit("confidence", planned.confidence))
+
+
+def _records(planned: Plan, rows: Any) -> tuple[int, tuple[str, ...]]:
+    """The number of records that a quote under a prior is for, and what is assumed about it."""
+    _checked_rows(planned, rows)
+    if planned.expected_rows is not None:
+        return planned.expected_rows, ()
+    if rows is not None:
+        return rows, (f"assuming {rows:,} records{_where(planned)}",)
+    if planned.predicate is None and isinstance(planned.schema.rows, int):
+        each = max(planned.schema.rows // planned.groups, 1)
+        return each, (f"assuming {each:,} records{_where(planned)}: all rows, shared evenly",)
+    raise InvalidArgument(
+        "rows", None, "the number of records is private here; with a prior the number that you assume is accepted"
+    )
+
+
+def _checked_rows(planned: Plan, rows: Any) -> None:
+    if rows is None:
+        return
+    if not isinstance(rows, int) or isinstance(rows, bool) or not 1 <= rows <= planned.schema.most_rows:
+        raise InvalidArgument("rows", rows, f"a whole number from 1 to {planned.schema.most_rows} is accepted")
+    if planned.expected_rows not in (None, rows):
+        raise InvalidArgument("rows", rows, f"the number of rows is public and {planned.expected_rows} is accepted")
+
+
+def _where(planned: Plan) -> str:
+    return " in each group" if planned.by else " in the selection"
