@@ -89,7 +89,8 @@ class ImaginedColumn:
         inside = np.clip(shares, 2.0**-60, 1.0 - 2.0**-53)
         low, high = self.grid.ends
         steps = np.rint(self._prior.quantile(inside) / float(self.grid.step))
-        return np.clip(np.nan_to_num(steps, posinf=high, neginf=low), low, high).astype(np.int64)
+        placed: NDArray[np.int64] = np.clip(np.nan_to_num(steps, posinf=high, neginf=low), low, high).astype(np.int64)
+        return placed
 
 
 def uniforms(name: str, count: int) -> Floats:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import datetime
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -112,7 +112,7 @@ class PublicSample(Prior):
     kind: ClassVar[str] = "public sample"
 
     def __init__(self, values: Any) -> None:
-        days = isinstance(values, (list, tuple)) and bool(values) and isinstance(values[0], datetime.date)
+        days = isinstance(values, (list, tuple)) and bool(values) and isinstance(values[0], date)
         array = as_array([day_number(one, "values") for one in values] if days else values, "values")
         real = np.asarray(np.ma.filled(array.astype(np.float64), np.nan))
         if not np.isfinite(real).all() or len(real) < 2:
@@ -184,7 +184,7 @@ def prior_of(given: Any, column: str | None) -> Prior | None:
 
 
 def _real(argument: str, value: Any) -> float:
-    if isinstance(value, datetime.date):
+    if isinstance(value, date):
         return float(day_number(value, argument))
     return float(exact(value, argument))
 

@@ -34,9 +34,9 @@ ENOUGH_GAPS = 400
 class Quote:
     """What a question costs and how far its answer will be from the statistic of the clamped records on the grid.
 
-    ``expected_error`` and ``bound`` (which the error stays within with probability ``confidence``) are tuples where several
-    numbers are released.  ``kind`` is "estimate" (under ``prior``), "upper bound" (for all data) or "exact" (for all data).
-    Dates count in days.
+    ``expected_error`` and ``bound`` (which the error stays within with probability ``confidence``) are tuples where
+    several numbers are released.  ``kind`` is "estimate" (under ``prior``), "upper bound" (for all data) or "exact"
+    (for all data).  Dates count in days.
     """
 
     query: str

@@ -1,9 +1,9 @@
 """Errors of quantiles that are drawn jointly: marginals of a walk over rank positions.
 
-The joint draw weighs a tuple of answers by ``e^{-rate score}`` with score ``|d_1| + |d_2 - d_1| + .. + |d_m|``, where d_j is
-by how many ranks answer j misses its place (docs/proofs/quotes.md).  Forward and backward sums over windows of ranks
-give the law of each answer; that answers may not overtake each other is left out, which matters only where quantiles
-lie within a few ranks of each other.
+The joint draw weighs a tuple of answers by ``e^{-rate score}`` with score ``|d_1| + |d_2 - d_1| + .. + |d_m|``, where
+d_j is by how many ranks answer j misses its place (docs/proofs/quotes.md).  Forward and backward sums over windows of
+ranks give the law of each answer; that answers may not overtake each other is left out, which matters only where
+quantiles lie within a few ranks of each other.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def walked(data: Any, ranks: list[int], rate: Fraction) -> list[tuple[Floats, Fl
 
 
 def _scaled(sums: Floats) -> Floats:
-    return sums / sums.max()
+    return np.asarray(sums / sums.max())
 
 
 def _smeared(values: Floats, rate: float) -> Floats:

@@ -45,8 +45,9 @@ def quote(
 ) -> Any:
     """Price, calibration and error of one query (a ``Quote``) or of several that share a price (``Quotes``).
 
-    prior: what is publicly known about the values (``Lognormal``, ``Normal``, ``Uniform``, ``Exponential``, ``PublicSample``),
-        for all columns, or a mapping of columns to priors.  Without one the error is an upper bound for all data.
+    prior: what is publicly known about the values (``Lognormal``, ``Normal``, ``Uniform``, ``Exponential``,
+        ``PublicSample``), for all columns, or a mapping of columns to priors.  Without one the error is an upper bound
+        for all data.
     rows: how many records you assume in the selection, or in each group, where that number is private.  Where the
         table's number of rows is public and nothing is filtered, all groups are taken to be alike.
     calibration: "auto" compares all that apply under a prior and takes the best; without one it is the public rule.
@@ -78,8 +79,8 @@ def least_epsilon(
 ) -> Quote:
     """The quote with the least epsilon (to about one percent) whose error is at most ``target_error``.
 
-    of: "expected_error", or "bound" for the error that is not exceeded with the stated confidence.  The other options are
-    those of ``quote``.
+    of: "expected_error", or "bound" for the error that is not exceeded with the stated confidence.  The other options
+    are those of ``quote``.
     """
     target = exact(target_error, "target_error")
     if target <= 0:
