@@ -5,7 +5,7 @@ WORKERS ?= 2
 
 VENV   := .venv
 BIN    := $(VENV)/bin
-EXTRAS := dev,accounting,models,postgres,spark
+EXTRAS := dev,accounting,models,postgres,ray,spark
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-cache-dir
 SETUP  := $(VENV)/.setup-done
 

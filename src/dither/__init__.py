@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from dither.calibration.inverse import Inverse as Inverse
     from dither.calibration.ladder import LadderMechanism as LadderMechanism
     from dither.calibration.largest_local import LargestLocal as LargestLocal
+    from dither.calibration.noisy_local import NoisyLocal as NoisyLocal
+    from dither.calibration.propose_test import ProposeTest as ProposeTest
     from dither.calibration.smooth import Smooth as Smooth
+    from dither.calibration.stable import Stable as Stable
     from dither.calibration.worst_case import WorstCase as WorstCase
     from dither.data.graph import Graph as Graph
     from dither.data.schema import Schema as Schema
@@ -54,6 +57,8 @@ if TYPE_CHECKING:
     from dither.graph_functions import kstars as kstars
     from dither.graph_functions import ktriangles as ktriangles
     from dither.graph_functions import triangles as triangles
+    from dither.models import Regression as Regression
+    from dither.models import regression as regression
     from dither.noise.gaussian import Gaussian as Gaussian
     from dither.noise.heavy_tails import Cauchy as Cauchy
     from dither.noise.heavy_tails import PowerLaw as PowerLaw
@@ -98,6 +103,8 @@ if TYPE_CHECKING:
     from dither.quotes.quote import Quotes as Quotes
     from dither.release import Release as Release
     from dither.release import Releases as Releases
+    from dither.robust import mode as mode
+    from dither.robust import scale as scale
     from dither.session.opening import open as open
     from dither.session.quoting import least_epsilon as least_epsilon
     from dither.session.quoting import quote as quote
@@ -141,8 +148,11 @@ _HOMES = {
     "calibration.inverse": ("Inverse",),
     "calibration.ladder": ("LadderMechanism",),
     "calibration.largest_local": ("LargestLocal",),
+    "calibration.noisy_local": ("NoisyLocal",),
     "queries.levels": ("LevelFunction", "Levels", "Margin"),
     "queries.smallest": ("ChainSum", "SmallestSum"),
+    "calibration.propose_test": ("ProposeTest",),
+    "calibration.stable": ("Stable",),
     "noise.heavy_tails": ("Cauchy", "PowerLaw", "Student"),
     "noise.laplace": ("Laplace",),
     "noise.gaussian": ("Gaussian",),
@@ -156,6 +166,8 @@ _HOMES = {
     "quotes.quote": ("Quote", "Quotes"),
     "privacy": ("Budget", "Loss", "Neighbours"),
     "release": ("Release", "Releases"),
+    "robust": ("mode", "scale"),
+    "models": ("Regression", "regression"),
     "errors": (
         "BudgetExceeded",
         "DitherError",

@@ -9,6 +9,9 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import ClassVar
 
+WIDEST = 160
+"""How much of a line an error shows."""
+
 
 class DitherError(Exception):
     """Base of all errors raised on purpose; ``code`` is stable and safe to match on."""
@@ -41,9 +44,12 @@ class InvalidText(InvalidArgument):
     def __init__(self, argument: str, text: str, reason: str, start: int = 0, end: int | None = None) -> None:
         last = max(start + 1, len(text) if end is None else end)
         line_start = text.rfind("\n", 0, start) + 1
-        line = text[line_start:].split("\n", 1)[0]
+        whole = text[line_start:].split("\n", 1)[0]
         column = start - line_start
-        marks = " " * column + "^" * max(1, min(last, line_start + len(line)) - start)
+        # A window of a long line; what cannot be printed must not steer a terminal.
+        cut = max(0, column - WIDEST // 2) if len(whole) > WIDEST else 0
+        line = "".join(one if one.isprintable() else "\ufffd" for one in whole[cut : cut + WIDEST])
+        marks = " " * (column - cut) + "^" * max(1, min(last - line_start - cut, len(line)) - (column - cut))
         place = f"line {text.count(chr(10), 0, start) + 1}, column {column + 1}"
         super().__init__(argument, text, reason)
         self.args = (f"{argument}, {place}: {reason}\n  {line}\n  {marks}\nnothing was read, nothing was charged",)
@@ -149,6 +155,36 @@ class LedgerDamaged(DitherError):
 
     code = "ledger-damaged"
     status = 500
+
+
+class NotIsolated(DitherError):
+    """This machine cannot isolate programs; says what is missing.  Nothing was read, nothing was charged."""
+
+    code = "not-isolated"
+    status = 503
+
+    def __init__(self, missing: str) -> None:
+        super().__init__(
+            f"programs are not run here, isolation does not hold: {missing}; nothing was read, nothing was charged"
+        )
+        self.missing = missing
+
+    def __reduce__(self) -> tuple[type[NotIsolated], tuple[str]]:
+        return type(self), (self.missing,)
+
+
+class ClusterLost(DitherError):
+    """So many machines died during a release that some blocks could not be run; what was charged stays charged."""
+
+    code = "cluster-lost"
+    status = 503
+
+    def __init__(self, nodes: int) -> None:
+        super().__init__(f"{nodes} nodes of the cluster died during the release and none is left; no answer was made")
+        self.nodes = nodes
+
+    def __reduce__(self) -> tuple[type[ClusterLost], tuple[int]]:
+        return type(self), (self.nodes,)
 
 
 def _shown(value: object) -> str:

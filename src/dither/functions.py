@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
 from dither.calibration.mechanism import Mechanism
 from dither.data.column import Column
 from dither.data.grid import Grid
-from dither.errors import InvalidArgument
+from dither.errors import InvalidArgument, NotApplicable
+from dither.models import Regression
 from dither.planner import prepare
+from dither.privacy import fraction_of_unit
 from dither.queries.order import Maximum, Median, Minimum, Quantile, Quantiles
 from dither.queries.query import Query
 from dither.queries.spread import IQR, Variance
@@ -23,6 +26,9 @@ from dither.queries.tables import Covariance, Histogram, MeanVector
 from dither.queries.totals import Count, Mean, Sum, TrimmedMean
 from dither.reals import exact
 from dither.release import Release
+from dither.robust import share_pair, undeclared_histogram, without_bounds
+
+HALF = Fraction(1, 2)
 
 
 def median(
@@ -39,10 +45,12 @@ def median(
 ) -> Release:
     """The lower median of one bounded column; neighbours change one record.
 
-    bounds: the public range of the records, known without looking at them; values outside are clamped.
+    bounds: the public range of the records, known without looking at them; values outside are clamped.  None: no
+        bounds are known; answers are then drawn from all magnitudes up to 2**64, or calibration="propose_test".
     epsilon: the whole price, error bar included; smaller is more private and noisier (0.1 to 1 is usual).
-    delta: only for noise="laplace" or "gaussian"; otherwise it is left unspent.
-    calibration: "auto", "inverse", "smooth", "worst_case", or an object such as ``Smooth(beta=0.1)``.
+    delta: only for noise="laplace" or "gaussian" and for tests; otherwise it is left unspent.
+    calibration: "auto", "inverse", "smooth", "ladder", "worst_case", or an object such as ``Smooth(beta=0.1)``;
+        "propose_test" and "stable" test the data first and may refuse, which is paid for too.
     noise: "auto", "power_law", "cauchy", "student", "laplace", "gaussian", or an object such as ``Cauchy(gamma=4)``.
     confidence: of the error bar; None gives no bar and spends all of epsilon on the answer.
     step: the public grid of records and answers; by default 1 for whole numbers, else 2**-36 of the range.
@@ -54,6 +62,10 @@ def median(
     >>> 65_000 < release.value < 75_000
     True
     """
+    if bounds is None:
+        return without_bounds(
+            "quantile", data, epsilon, delta, calibration, noise, confidence, step=step, nulls=nulls, shares=HALF
+        )
     query = Median(bounds=bounds, step=step, nulls=nulls)
     return answer(query, data, epsilon, delta, calibration, noise, confidence)
 
@@ -76,6 +88,11 @@ def quantile(
     >>> 85 <= quantile(list(range(101)), q=0.9, bounds=(0, 100), epsilon=5.0, step=1).value <= 95
     True
     """
+    if bounds is None:
+        share = fraction_of_unit("q", q, closed=True)
+        return without_bounds(
+            "quantile", data, epsilon, delta, calibration, noise, confidence, step=step, nulls=nulls, shares=share
+        )
     query = Quantile(q=q, bounds=bounds, step=step, nulls=nulls)
     return answer(query, data, epsilon, delta, calibration, noise, confidence)
 
@@ -168,6 +185,11 @@ def trimmed_mean(
     >>> 490 < trimmed_mean(np.arange(1_000), trim=0.2, bounds=(0, 100_000), epsilon=5.0).value < 510
     True
     """
+    if bounds is None:
+        share = exact(trim, "trim")
+        return without_bounds(
+            "trimmed mean", data, epsilon, delta, calibration, noise, confidence, step=step, nulls=nulls, shares=share
+        )
     query = TrimmedMean(trim=trim, bounds=bounds, step=step, nulls=nulls)
     return answer(query, data, epsilon, delta, calibration, noise, confidence)
 
@@ -192,6 +214,11 @@ def iqr(
     >>> 450 < iqr(np.arange(1_000), bounds=(0, 100_000), epsilon=5.0).value < 550
     True
     """
+    if bounds is None:
+        shares = share_pair(low, high)
+        return without_bounds(
+            "range", data, epsilon, delta, calibration, noise, confidence, step=step, nulls=nulls, shares=shares
+        )
     query = IQR(low=low, high=high, bounds=bounds, step=step, nulls=nulls)
     return answer(query, data, epsilon, delta, calibration, noise, confidence)
 
@@ -323,6 +350,8 @@ def histogram(
 ) -> Release:
     """How many records fall between declared ``edges``, or into declared ``categories`` (any other counts as "other").
 
+    With neither, categories are found in the data; those of few people are not shown, and delta > 0 is needed.
+
     Bins are closed on the left, the last one on both sides; records beyond the edges count in the outer bins.  Counts
     are not rounded up to zero: a noisy count may be negative.
 
@@ -330,12 +359,16 @@ def histogram(
     >>> release.labels
     ('a', 'b', 'other')
     """
+    if edges is None and categories is None and nulls is None:
+        return undeclared_histogram(
+            data, epsilon=epsilon, delta=delta, calibration=calibration, noise=noise, confidence=confidence
+        )
     query = Histogram(edges=edges, categories=categories, nulls=nulls)
     return answer(query, data, epsilon, delta, calibration, noise, confidence)
 
 
 def ask(
-    query: Query,
+    query: Query | Regression,
     data: Any,
     *,
     epsilon: Any,
@@ -350,6 +383,10 @@ def ask(
     >>> 0 <= ask(Median("age", bounds=(0, 120)), {"age": [30, 40, 50]}, epsilon=1.0).value <= 120
     True
     """
+    if isinstance(query, Regression):
+        if calibration != "auto" or noise != "auto":
+            raise NotApplicable("calibration", calibration, "a regression has methods instead", "Regression(method=)")
+        return query.ask(data, epsilon=epsilon, delta=delta, confidence=confidence)
     if not isinstance(query, Query):
         raise InvalidArgument("query", query, "a query object such as Median(bounds=(0, 1)) is accepted")
     if query.column is not None and (isinstance(data, Mapping) or hasattr(data, "columns")):
@@ -406,7 +443,7 @@ def _released(
     if isinstance(grids, Grid):
         value = None if value is None else grids.value(value)
         bar = None if bar is None else (grids.value(bar[0]), grids.value(bar[1]))
-    elif all(grid.step == 1 for grid in {id(grid): grid for grid in grids}.values()):
+    elif value is None or all(grid.step == 1 for grid in {id(grid): grid for grid in grids}.values()):
         pass  # whole steps are the numbers themselves
     else:
         value = tuple(grid.value(one) for grid, one in zip(grids, value, strict=True))
@@ -422,4 +459,5 @@ def _released(
         noise=mechanism.noise_name,
         missing=missing,
         labels=getattr(mechanism.statistic, "labels", None),
+        reason=getattr(mechanism, "refusal", None) if outcome.refused else None,
     )

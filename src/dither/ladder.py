@@ -38,11 +38,17 @@ _INFLATION = 1.0 + 2.0**-36
 class Ladder:
     """Rungs given by a function of a range of indices, up to a public cap."""
 
-    def __init__(self, rungs: Callable[[int, int], Rungs], cap: int, *, top: int | None = None) -> None:
-        """``rungs(start, stop)`` gives U_start .. U_{stop-1}; from index ``top`` on all rungs are the cap."""
+    def __init__(
+        self, rungs: Callable[[int, int], Rungs], cap: int, *, top: int | None = None, first: int = 32
+    ) -> None:
+        """``rungs(start, stop)`` gives U_start .. U_{stop-1}; from index ``top`` on all rungs are the cap.
+
+        ``first``: how many rungs to look at before asking whether more matter; few where rungs are dear.
+        """
         self._rungs = rungs
         self.cap = cap
         self.top = top
+        self.first = first
 
     def __repr__(self) -> str:
         return "Ladder(<private>)"
@@ -65,33 +71,37 @@ class Ladder:
         """
         rate = usable_rate(beta)
         most = math.ceil(DEEPEST / rate) + 1 if self.top is None else min(math.ceil(DEEPEST / rate), self.top) + 1
-        best, start, stop = least_bound(self.cap), 0, min(32, most)
+        best, start, stop = least_bound(self.cap), 0, min(self.first, most)
         while True:
             weights = decay(rate, stop + 1)
             best = max(best, float(np.max(self.rungs(start, stop).astype(np.float64) * weights[start:stop])))
             if stop >= most or reaches(best, self.cap, float(weights[stop])):
                 return rounded_up(best)
-            start, stop = stop, min(2 * stop, most)
+            # No rung matters from where cap e^{-beta k} falls below what was found: a little further is far enough.
+            enough = math.ceil(math.log(self.cap / best) / rate) + 1
+            start, stop = stop, min(2 * stop, most, max(enough, stop + 1))
 
-    def margin(self, bound: int) -> int:
+    def margin(self, bound: int, deepest: int | None = None) -> int:
         """``min {k : U_k > bound}``: how many records must change before the sensitivity can exceed ``bound``.
 
-        1-Lipschitz between neighbours (axiom 2).  ``bound`` must be below the cap.
+        1-Lipschitz between neighbours (axiom 2), also where it is cut at a public ``deepest``.  ``bound`` must be below
+        the cap.  Rungs rise, so few of them are looked at: O(log margin).
         """
         if not bound < self.cap:
             raise InvalidArgument("bound", bound, f"a bound below the cap {self.cap} is accepted")
-        start, stop = 0, 32
-        while True:
-            above = np.flatnonzero(self.rungs(start, stop) > bound)
-            if above.size:
-                return start + int(above[0])
-            start, stop = stop, 2 * stop
+        low, high = 0, self.first
+        while not (deepest is not None and low >= deepest) and self[high] <= bound:
+            low, high = high + 1, 2 * high
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self[middle] > bound else (middle + 1, high)
+        return low if deepest is None else min(low, deepest)
 
     def truncated(self, at: int) -> Ladder:
         """The ladder with every rung from index ``at`` on replaced by the cap (NRS11 Claim 3.2)."""
         if at < 0:
             raise InvalidArgument("at", at, "a rung of at least 0 is accepted")
-        return Ladder(self.rungs, self.cap, top=at if self.top is None else min(at, self.top))
+        return Ladder(self.rungs, self.cap, top=at if self.top is None else min(at, self.top), first=self.first)
 
     def stepped(self, size: int, diameter: int | None = None) -> Ladder:
         """The ladder for neighbours that differ in up to ``size`` records: ``V_k = sum_{i<s} U_{sk+i}``.

@@ -10,7 +10,10 @@ from dither.calibration.inverse import Inverse
 from dither.calibration.ladder import LadderMechanism
 from dither.calibration.largest_local import LargestLocal
 from dither.calibration.mechanism import Ask, Calibration, Mechanism
+from dither.calibration.noisy_local import NoisyLocal
+from dither.calibration.propose_test import ProposeTest
 from dither.calibration.smooth import Smooth
+from dither.calibration.stable import Stable
 from dither.calibration.worst_case import WorstCase
 from dither.errors import InvalidArgument, NotApplicable
 from dither.noise.gaussian import Gaussian
@@ -20,9 +23,10 @@ from dither.noise.law import Law
 from dither.privacy import Loss
 from dither.queries.levels import Levelled
 from dither.queries.order import RankedValues
+from dither.queries.spread import SquaredSpread
 from dither.queries.statistic import Layered, Statistic, VectorStatistic
+from dither.queries.steady import Steady
 from dither.queries.totals import TrimmedTotal
-from dither.queries.trees import SpanningForestCost
 from dither.reals import exact
 
 CALIBRATIONS: dict[str, type[Calibration]] = {
@@ -31,6 +35,9 @@ CALIBRATIONS: dict[str, type[Calibration]] = {
     "inverse": Inverse,
     "ladder": LadderMechanism,
     "largest_local": LargestLocal,
+    "noisy_local": NoisyLocal,
+    "propose_test": ProposeTest,
+    "stable": Stable,
 }
 NOISES: dict[str, type[Law]] = {
     "power_law": PowerLaw,
@@ -40,14 +47,12 @@ NOISES: dict[str, type[Law]] = {
     "student": Student,
 }
 
-WELL_CONNECTED = 8
-"""From this connectivity on, spanning trees have half the error or less at epsilon = 1 if their weights are kind."""
-
 
 def applicable(statistic: Statistic | VectorStatistic) -> list[str]:
     """The calibrations that serve this statistic, the default first."""
-    own = ["largest_local"] if isinstance(statistic, Levelled) else []
-    return _suited(statistic) + own
+    levels = ["largest_local"] if isinstance(statistic, Levelled) else []
+    steady = ["noisy_local"] if isinstance(statistic, Steady) else []
+    return _suited(statistic) + levels + steady
 
 
 def _suited(statistic: Statistic | VectorStatistic) -> list[str]:
@@ -56,17 +61,24 @@ def _suited(statistic: Statistic | VectorStatistic) -> list[str]:
         return ["inverse", "worst_case"]
     if isinstance(statistic, VectorStatistic):
         return ["worst_case"]
+    return [*_by_noise(statistic), *_by_test(statistic)]
+
+
+def _by_noise(statistic: Statistic) -> list[str]:
     if isinstance(statistic, TrimmedTotal) and statistic.trimmed == 0:
         # One record can move a sum by its whole range whatever the others are: nothing to fit.
         return ["worst_case", "smooth", "inverse", "ladder"]
-    if isinstance(statistic, SpanningForestCost):
-        # The ladder reaches the cap after so many changes: too soon for a smooth bound to be far below it.
-        return ["smooth", "worst_case"] if statistic.connectivity >= WELL_CONNECTED else ["worst_case", "smooth"]
     if isinstance(statistic, Layered):
         return ["inverse", "smooth", "ladder", "worst_case"]
     if statistic.fitted:
         return ["smooth", "ladder", "worst_case"]
     return ["worst_case", "smooth", "ladder"]
+
+
+def _by_test(statistic: Statistic) -> list[str]:
+    """Tests can pass only where rungs may lie below the cap: not for sums and the like."""
+    flat = isinstance(statistic, SquaredSpread) or (isinstance(statistic, TrimmedTotal) and statistic.trimmed == 0)
+    return [] if flat else ["propose_test", "stable"]
 
 
 def named_noise(noise: object, argument: str = "noise") -> Law | None:

@@ -13,8 +13,10 @@ ACCENT = "#3b6fb6"
 def plot_release(release: Release, ax: Any = None) -> Any:
     """One answer as a dot with its error bar, several below each other, a histogram as bars."""
     given, ax = ax, _axes(ax, height=1.9)
-    if release.value is None:
-        ax.text(0.5, 0.5, "refused", ha="center", va="center", transform=ax.transAxes)
+    if release.value is None or isinstance(release.value, str):
+        ax.text(0.5, 0.5, release.value or "refused", ha="center", va="center", transform=ax.transAxes)
+        ax.set_title(f"{release.query}   (price: {release.loss})", fontsize=11, loc="left")
+        ax.set_axis_off()
         return ax
     if release.query.startswith("histogram"):
         ax = _axes(given, height=4.0)

@@ -27,6 +27,8 @@ class Neighbours(enum.Enum):
     """Graphs on the same vertices that differ in one edge."""
     WEIGHT = "weight"
     """Graphs with the same edges that differ in the weight of one edge."""
+    CHAIN = "chain"
+    """The next or the previous dataset of a public chain of datasets, and no other."""
 
     def __str__(self) -> str:
         return self.value
@@ -87,6 +89,10 @@ class Loss:
     def __radd__(self, other: object) -> Loss:
         """So that ``sum`` of losses works: its start is the number 0."""
         return self if other == 0 else NotImplemented
+
+    def pure(self) -> Loss:
+        """The same epsilon without delta."""
+        return Loss(self.epsilon)
 
     def share(self, part: Fraction) -> Loss:
         """The given part of epsilon and of delta, rounded down: shares never add up to more than the whole."""

@@ -25,6 +25,9 @@ Ball: TypeAlias = Any  # flint ships no type stubs for arb
 Real: TypeAlias = int | Fraction | Callable[[], Ball]
 """An exact rational, or a computable real: called, it returns a ball at the precision in force."""
 
+MOST_DIGITS = 5_000
+"""A decimal number with more digits before or after its point than this is refused."""
+
 # flint keeps one precision for the whole process, so whoever sets it must own it until done.
 _precision_lock = threading.RLock()
 
@@ -57,6 +60,8 @@ def exact(value: object, argument: str = "value") -> Fraction:
         return Fraction(int(value.numerator), int(value.denominator))
     try:
         if isinstance(value, Decimal):
+            if value.is_finite() and abs(value.adjusted()) > MOST_DIGITS:
+                raise OverflowError  # a few typed characters must not become a number that fills the memory
             return Fraction(value)
         number = float(value)  # type: ignore[arg-type]
         if not math.isfinite(number):
@@ -65,6 +70,26 @@ def exact(value: object, argument: str = "value") -> Fraction:
         return Fraction(str(value) if type(value).__module__ == "numpy" else repr(number))
     except (TypeError, ValueError, OverflowError):
         raise InvalidArgument(argument, value, "a finite number is accepted") from None
+
+
+def plain(number: Fraction) -> int | Decimal | Fraction:
+    """The simplest exact form of a rational: a whole number, a decimal, or the fraction itself.
+
+    >>> plain(Fraction(6, 2)), plain(Fraction(-1, 8)), plain(Fraction(1, 3))
+    (3, Decimal('-0.125'), Fraction(1, 3))
+    """
+    if number.denominator == 1:
+        return number.numerator
+    rest, twos, fives = number.denominator, 0, 0
+    while rest % 2 == 0:
+        rest, twos = rest // 2, twos + 1
+    while rest % 5 == 0:
+        rest, fives = rest // 5, fives + 1
+    if rest != 1:
+        return number
+    places = max(twos, fives)
+    digits = abs(number.numerator) * 10**places // number.denominator
+    return Decimal((int(number < 0), tuple(map(int, str(digits))), -places))
 
 
 @functools.lru_cache(maxsize=4096)

@@ -35,6 +35,8 @@ class Release:
     """Names of the values where there are several: ``value`` and ``interval`` are then tuples."""
     group: dict[str, Any] | None = None
     """The keys of the group that was asked about; ``loss`` is then the price of all groups together."""
+    reason: str | None = None
+    """Why there is no answer, in public terms: which test did not pass."""
 
     @property
     def refused(self) -> bool:
@@ -57,6 +59,7 @@ class Release:
             "missing": _listed(self.missing),
             "labels": _listed(self.labels),
             **({} if self.group is None else {"group": {key: _told(one) for key, one in self.group.items()}}),
+            "reason": self.reason,
         }
 
     @classmethod
@@ -74,6 +77,7 @@ class Release:
             noise=told["noise"],
             missing=_tupled(told["missing"]),
             labels=_tupled(told["labels"]),
+            reason=told.get("reason"),
             group=None if group is None else dict(group),
         )
 
@@ -86,7 +90,7 @@ class Release:
 
     def __str__(self) -> str:
         if self.value is None:
-            return f"{self.title}: refused ({self.loss})"
+            return f"{self.title}: refused ({self.loss}, paid){'' if self.reason is None else f'; {self.reason}'}"
         return f"{self.title} = {self._answer()}{self._bar()} ({self.loss})"
 
     def _answer(self) -> str:
@@ -123,7 +127,10 @@ class Release:
                 for label, value, bar in self.rows()
             )
             return f"<div><b>{html.escape(self.query)}</b><table>{body}</table>{price}</div>"
-        value = "refused" if self.value is None else self._answer()
+        if self.value is None:
+            why = "" if self.reason is None else f"<br><small>{html.escape(self.reason)}</small>"
+            return f"<div><b>{html.escape(self.query)}</b>: <b>refused</b>{why}{price}</div>"
+        value = self._answer()
         return f"<div><b>{html.escape(self.query)}</b> = <b>{value}</b>{html.escape(self._bar())}{price}</div>"
 
     def plot(self, ax: Any = None) -> Any:
@@ -218,8 +225,8 @@ def shown_all(numbers: Any) -> str:
 
 
 def shown(number: Any) -> str:
-    """A number with as many digits as people read; dates and names as they are."""
-    if not isinstance(number, (int, float)):
+    """A number with as many digits as people read; dates and categories as they are."""
+    if isinstance(number, bool) or not isinstance(number, (int, float)):
         return str(number)
     if isinstance(number, int):
         return f"{number:,}"

@@ -31,11 +31,11 @@ def mst_cost(
     epsilon: the whole price, error bar included; smaller is more private and noisier (0.1 to 1 is usual).
     delta: only for noise="laplace" or "gaussian"; otherwise it is left unspent.
     calibration: "auto" fits noise to the weights ("smooth") if the edges leave something to gain: if at least 8 of
-        them must go before a piece falls apart; else "worst_case".
+        them must go before a piece falls apart; else "worst_case".  "ladder" is offered too.
     noise: "auto", "power_law", "cauchy", "student", "laplace", "gaussian", or an object such as ``Cauchy(gamma=4)``.
     confidence: of the error bar; None gives no bar and spends all of epsilon on the answer.
-    progress: called now and then with the share of the rungs that is done; for the owner, since it depends on the
-        weights how many are needed.
+    progress: called with the share done of the rungs asked for, which starts again if more turn out to matter; for
+        the owner, since that depends on the weights.
 
     >>> from itertools import combinations
     >>> from dither.data.graph import Graph

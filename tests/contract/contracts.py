@@ -13,6 +13,7 @@ import pytest
 import oracle
 from conftest import trials
 from dither.audit.divergence import over_box
+from dither.audit.tested import divergence, mechanism_law
 from dither.audit.universe import (
     as_column,
     datasets,
@@ -24,7 +25,9 @@ from dither.audit.universe import (
 )
 from dither.calibration.ladder import LadderDraw
 from dither.calibration.mechanism import Ask
+from dither.calibration.propose_test import TestedNoise
 from dither.calibration.shells import ShellDraw
+from dither.calibration.stable import StableValue
 from dither.data.grid import Grid
 from dither.errors import DitherError, NotApplicable, NotProved
 from dither.privacy import Loss
@@ -176,6 +179,10 @@ class CalibrationContract:
         if isinstance(mechanism, (ShellDraw, LadderDraw)):
             worst, *_ = worst_log_ratio(lambda x: output_law(mechanism, as_column(x, grid)), values, universe)
             return worst <= loss.epsilon * (1 + 1e-12)
+        if isinstance(mechanism, (TestedNoise, StableValue)):
+            laws = {x: mechanism_law(mechanism, as_column(x, grid)) for x in universe}
+            found = max(divergence(laws[x], laws[y], loss.epsilon) for x in universe for y in neighbours(x, values))
+            return found <= loss.delta * (1 + 1e-9)
         mechanism = replace(mechanism, point=replace(mechanism.point, loss=loss))
         # The largest ratios sit at spread-out datasets; the order of ``datasets`` puts them last.
         return all(

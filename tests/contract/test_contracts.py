@@ -5,7 +5,9 @@ from fractions import Fraction
 from contract.contracts import CalibrationContract, NoiseContract, QueryContract
 from dither.calibration.inverse import Inverse
 from dither.calibration.ladder import LadderMechanism
+from dither.calibration.propose_test import ProposeTest
 from dither.calibration.smooth import Smooth
+from dither.calibration.stable import Stable
 from dither.calibration.worst_case import WorstCase
 from dither.data.column import Shape
 from dither.data.grid import Grid
@@ -130,3 +132,11 @@ class TestWorstCase(CalibrationContract):
     calibrations = [(WorstCase(), law, Loss(0.5)) for law in [*PURE, Laplace()]] + [
         (WorstCase(), Gaussian(), Loss(0.5, 1e-5))
     ]
+
+
+class TestProposeTest(CalibrationContract):
+    calibrations = [(ProposeTest(bound=bound), None, Loss(4.0, 0.01)) for bound in (1, 3)]
+
+
+class TestStable(CalibrationContract):
+    calibrations = [(Stable(), None, Loss(3.0, 0.01))]

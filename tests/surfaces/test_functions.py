@@ -109,7 +109,7 @@ def test_missing_values_follow_the_public_policy():
         ({"delta": 1}, "delta"),
         ({"delta": -1e-9}, "delta"),
         ({"delta": math.nan}, "delta"),
-        ({"bounds": None}, "bounds"),
+        ({"bounds": None, "calibration": "smooth"}, "bounds"),
         ({"bounds": (1, 0)}, "bounds"),
         ({"bounds": (0, math.inf)}, "bounds"),
         ({"calibration": "best"}, "calibration"),
@@ -158,7 +158,7 @@ def test_releases_show_no_private_numbers():
     release = dt.median(PAY, bounds=BOUNDS, epsilon=1.0, calibration="smooth")
     assert set(release.to_dict()) == {
         "query", "value", "refused", "interval", "confidence", "epsilon", "delta", "neighbours", "calibration",
-        "noise", "missing", "labels",
+        "noise", "missing", "labels", "reason",
     }  # fmt: skip
     assert repr(dt.inspect.value(dt.Median(bounds=BOUNDS), PAY))[:9] not in repr(release)
 

@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from dither.calibration.ladder_bar import LadderBar
 from dither.calibration.mechanism import Ask
 from dither.data.column import Shape
 from dither.data.grid import Grid
-from dither.errors import NotApplicable
+from dither.errors import InvalidArgument, NotApplicable
 from dither.ladder import Ladder
 from dither.noise.rungs import draw_endless, geometric
 from dither.privacy import Loss
@@ -183,6 +184,31 @@ def test_the_quantiles_are_a_ladder_on_a_whole_universe():
         assert violations == []
         # The check can fail: single quantiles, without the fall, differ between neighbours.
         assert any(climbed[x][0] > climbed[y][0] for x in universe for y in neighbours(x, values))
+
+
+def test_what_a_bar_tells_moves_by_what_was_paid_for():
+    """|ln Q(x) - ln Q(y)| <= beta for all neighbours; a bound smoothed at three times the rate moves faster."""
+    # The ladder of a dataset k changes away from trouble: nothing, and then everything.
+    cap = 10**6
+    one = LadderBar(Fraction(2, 3), Fraction(1, 20), Fraction(2, 3), 10**9)
+    distances = range(60)
+    ladders = [Ladder(lambda a, b, k=k: np.where(np.arange(a, b) < k, 1, cap), cap, top=k) for k in distances]
+
+    def fastest(times):
+        told = [math.log(one.quantiles(ladder).smooth(one.beta * times)) for ladder in ladders]
+        return max(abs(here - there) for here, there in pairwise(told))
+
+    assert fastest(1) <= float(one.beta)
+    assert fastest(3) > float(one.beta)
+
+
+def test_prices_too_small_for_a_bar_are_refused_before_anything_is_read():
+    """Below 3.2e-8 no smooth bound is computed; without a bar any price will do."""
+    statistic = RankedValue(2, RECORDS, GRID)
+    with pytest.raises(InvalidArgument, match="epsilon"):
+        LadderMechanism().prepare(Ask(statistic, Loss(1e-8), None, Fraction(1, 2)))
+    answer = LadderMechanism().prepare(Ask(statistic, Loss(1e-8))).run(as_column((0, 1, 2, 3), GRID)).answer
+    assert answer in VALUES
 
 
 def test_bars_cover(trials):

@@ -1,8 +1,8 @@
 """Quotes: the error that was promised is the error that is measured, and without a prior never less."""
 
-import datetime
 import itertools
 import math
+from datetime import date
 from fractions import Fraction
 
 import numpy as np
@@ -281,7 +281,7 @@ def test_groups_share_the_rows_and_the_quote_says_so():
 def test_a_prior_lets_auto_compare():
     """The best calibration comes first, and asking with the prior uses it."""
     told = dt.quote(dt.Median("pay"), SCHEMA, epsilon=1.0, prior=PRIOR)
-    assert list(told.alternatives)[0] == told.calibration
+    assert next(iter(told.alternatives)) == told.calibration
     assert set(told.alternatives) == {"inverse", "smooth", "ladder", "worst_case"}
     assert list(told.alternatives.values()) == sorted(told.alternatives.values())
     session = dt.open({"pay": [100.0] * 50}, columns={"pay": dt.Real(0, 600)}, rows=50, budget=dt.Budget(2.0))
@@ -311,6 +311,38 @@ def test_a_batch_shares_its_price():
     assert len(told.to_dict()["quotes"]) == 2
 
 
+def test_sql_is_quoted():
+    """The queries of a statement share the price as their answers will; a public count is free."""
+    told = dt.quote("SELECT count(*), median(pay), avg(pay) FROM data", SCHEMA, epsilon=1.0, prior=PRIOR)
+    assert [one.loss.epsilon for one in told] == [0.0, 0.5, 0.5]
+    grouped = dt.quote(
+        "SELECT median(pay) FROM data WHERE full_time = true GROUP BY year", SCHEMA, epsilon=1.0, prior=PRIOR, rows=700
+    )
+    assert (grouped[0].groups, grouped[0].rows) == (4, 700)
+    with pytest.raises(dt.InvalidArgument, match="SQL says it itself"):
+        dt.quote("SELECT median(pay) FROM data", SCHEMA, epsilon=1.0, by="year")
+
+
+def test_mechanisms_that_may_refuse_are_quoted_for_when_they_answer():
+    """Propose, test, release: noise of a public scale, never chosen by "auto"."""
+    told = dt.quote(dt.Median("pay"), SCHEMA, epsilon=1.0, delta=1e-6, calibration="propose_test")
+    assert told.expected_error < 60_000
+    assert "may refuse" in told.assumptions[0]
+    under = dt.quote(dt.Median("pay"), SCHEMA, epsilon=1.0, delta=1e-6, prior=PRIOR, calibration="propose_test")
+    assert under.expected_error == pytest.approx(told.expected_error, rel=1e-2)
+
+
+def test_groups_that_have_to_be_found_need_a_number_of_rows():
+    """Nobody knows how many there are."""
+    schema = dt.Schema("nowhere.csv", {"pay": dt.Real(0, 600_000), "job": dt.Category()}, rows=ROWS)
+    asked = {"epsilon": 1.0, "delta": 1e-6, "by": "job", "prior": PRIOR}
+    with pytest.raises(dt.InvalidArgument, match="rows"):
+        dt.quote(dt.Median("pay"), schema, **asked)
+    told = dt.quote(dt.Median("pay"), schema, rows=500, **asked)
+    assert told.groups is None
+    assert "in each group" in repr(told)
+
+
 def test_quotes_are_told_in_words_and_in_plain_values():
     """The word for what the error is stands in both."""
     told = dt.quote(dt.Median("pay"), SCHEMA, epsilon=0.5)
@@ -324,7 +356,7 @@ def test_quotes_are_told_in_words_and_in_plain_values():
 
 def test_dates_are_quoted_in_days():
     """Twenty years of hirings."""
-    prior = dt.Uniform(datetime.date(2000, 1, 1), datetime.date(2020, 12, 31))
+    prior = dt.Uniform(date(2000, 1, 1), date(2020, 12, 31))
     told = dt.quote(dt.Median("hired"), SCHEMA, epsilon=1.0, prior=prior)
     assert 1 < told.expected_error < 100
 
@@ -349,7 +381,7 @@ def test_the_least_epsilon_of_a_mean_needs_no_prior():
 
 def test_targets_out_of_reach_are_refused():
     """Without a prior a median has no error below half the range that holds for all data."""
-    with pytest.raises(dt.InvalidArgument, match="upper bound for all data.*prior"):
+    with pytest.raises(dt.InvalidArgument, match=r"upper bound for all data.*prior"):
         dt.least_epsilon(dt.Median("pay"), SCHEMA, target_error=500)
     with pytest.raises(dt.InvalidArgument, match="at least"):
         dt.least_epsilon(dt.Mean("pay"), SCHEMA, target_error=1e-12)

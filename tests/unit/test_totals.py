@@ -32,6 +32,8 @@ def chained(records):
     for m in range((records - 1) // 2 + 1):
         query = dt.TrimmedMean(trim=Fraction(m, records), bounds=(0, 3))
         yield query.resolve(shape), lambda x, m=m: sum(sorted(x)[m : len(x) - m])
+    for k in range(1, records + 1):
+        yield dt.SmallestSum(k=k, bounds=(0, 3)).resolve(shape), lambda x, k=k: sum(sorted(x)[:k])
     if records > 1:
         query = dt.IQR(low=0, high=1, bounds=(0, 3))
         yield query.resolve(shape), lambda x: max(x) - min(x)

@@ -12,6 +12,7 @@ import numpy as np
 from dither.audit.attacks import Histogram, LikelihoodRatio
 from dither.audit.blackbox import FAILURE, Attack, Finding, Sampler, audit
 from dither.audit.universe import end_law, output_law
+from dither.calibration.ladder import LadderDraw
 from dither.calibration.mechanism import Mechanism, Outcome
 from dither.calibration.shells import ShellDraw
 from dither.calibration.smooth import SmoothNoise
@@ -110,10 +111,12 @@ def examine(
 def answer_law(mechanism: Mechanism, data: Any) -> dict[Answer, float] | None:
     """The exact law of the answers, error bar included, on a small grid; None where it is not known in closed form.
 
-    Known for draws from shells with and without bars, and for added noise without bars.
+    Known for draws from shells with and without bars, and for draws from rungs and added noise without bars.
     """
     if isinstance(mechanism, ShellDraw):
         return _shell_law(mechanism, data)
+    if isinstance(mechanism, LadderDraw):
+        return None if mechanism.bar else {(answer,): p for answer, p in output_law(mechanism, data).items()}
     if isinstance(mechanism, Scaled) and mechanism.confidence is None:
         tail = integer_tail if mechanism.point.law.name == "laplace" else rounded_tail
         return _noise_law(tail, mechanism.point.law, mechanism.statistic, data, float(mechanism.scale))

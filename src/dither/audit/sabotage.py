@@ -11,7 +11,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from dither.calibration.ladder import LadderDraw
 from dither.calibration.mechanism import Mechanism, Outcome
+from dither.calibration.noisy_local import NoisyLocalNoise
 from dither.calibration.shells import ShellDraw
 from dither.calibration.smooth import SmoothNoise
 from dither.calibration.worst_case import Scaled
@@ -27,9 +29,11 @@ def noise_too_small(mechanism: Mechanism, *, factor: object = 0.8) -> Mechanism:
     smaller = exact(factor, "factor")
     if isinstance(mechanism, (Scaled, SmoothNoise)):
         return replace(mechanism, point=replace(mechanism.point, alpha=mechanism.point.alpha / smaller))
-    if isinstance(mechanism, ShellDraw):
+    if isinstance(mechanism, (ShellDraw, LadderDraw)):
         return replace(mechanism, rate=mechanism.rate / smaller)
-    raise _unsuited("noise_too_small", mechanism, "Scaled, SmoothNoise or ShellDraw")
+    if isinstance(mechanism, NoisyLocalNoise):
+        return replace(mechanism, answer_epsilon=mechanism.answer_epsilon / smaller)
+    raise _unsuited("noise_too_small", mechanism, "Scaled, SmoothNoise, ShellDraw, LadderDraw or NoisyLocalNoise")
 
 
 def local_sensitivity_used_raw(mechanism: Mechanism) -> Mechanism:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from dither.calibration.ladder_bar import LadderBar
+from dither.calibration.ladder_bar import SPREAD, LadderBar
 from dither.calibration.mechanism import Ask, Calibration, Mechanism, Outcome, only_noises
 from dither.calibration.worst_case import around
-from dither.errors import NotApplicable
-from dither.ladder import Ladder
+from dither.errors import InvalidArgument, NotApplicable
+from dither.ladder import LEAST_BETA, Ladder
 from dither.noise.rungs import draw_endless
 from dither.privacy import Loss
 from dither.queries.statistic import Statistic
@@ -28,13 +28,14 @@ class LadderMechanism(Calibration):
                (U_0 + .. + U_{t-2}, U_0 + .. + U_{t-1}], have weight e^{-eps t / 2} each, for all t without end; what
                falls outside the public range is moved to its end.
     Guarantee  eps-DP for the query's neighbours.
-    Theorem    Zhang et al. 2015, Theorem 4.2, for any whole-number statistic with a ladder;
+    Theorem    Zhang et al. 2015, for any whole-number statistic with a ladder;
                docs/proofs/ladder_mechanism.md.
     Constants  As in the paper.  The draw is exact: no float weights, no cut tail.
     Cost       ``(ln(cap (1 + 2/eps)) + 44) 2/eps`` rungs of the ladder, fewer if it reaches its cap before.
 
     >>> import dither as dt
-    >>> 400 <= dt.median(range(1000), bounds=(0, 1000), step=1, epsilon=2.0, calibration="ladder").value <= 600
+    >>> release = dt.median(range(1000), bounds=(0, 1000), step=1, epsilon=2.0, calibration="ladder")
+    >>> release.interval[0] <= release.value <= release.interval[1]
     True
     """
 
@@ -51,6 +52,10 @@ class LadderMechanism(Calibration):
                 raise NotApplicable("confidence", float(ask.confidence), "these answers have no bounds", "None")
             rate = epsilon * (1 - BAR_SHARE) / 2
             bar = LadderBar(epsilon * BAR_SHARE, 1 - ask.confidence, rate, grid.high - grid.low)
+            if bar.beta < LEAST_BETA:
+                least = float(LEAST_BETA / (BAR_SHARE * SPREAD))
+                accepted = f"with an error bar at least {least:.2g} is accepted"
+                raise InvalidArgument("epsilon", ask.loss.epsilon, accepted)
         else:
             rate = epsilon / 2
         return LadderDraw(ask.statistic, Loss(ask.loss.epsilon), rate, bar)

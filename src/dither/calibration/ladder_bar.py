@@ -74,7 +74,7 @@ class LadderBar:
 
         def rungs(start: int, stop: int) -> Rungs:
             far = _far(ladder, float(self.rate), -first + fall * stop)
-            targets = first - fall * np.arange(start, stop)
+            targets = first - fall * np.arange(start, stop, dtype=np.float64)
             return error_quantiles(ladder, self.rate, far, targets, self.span)
 
         return Ladder(rungs, self.span, top=deepest)

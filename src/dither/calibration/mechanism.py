@@ -62,7 +62,7 @@ class Mechanism(ABC):
 
     @property
     def reach(self) -> int:
-        """How many ranks on either side of a quantile it will probably look at: public, and only decides how to read."""
+        """How many ranks on either side of a quantile it will probably look at: public; it only decides how to read."""
         return 2048
 
     @abstractmethod

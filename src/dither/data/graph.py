@@ -205,7 +205,7 @@ class Graph:
     @functools.cached_property
     def frontier(self) -> Frontier:
         """The common neighbourhoods that matter; private unless weights are given."""
-        return common_frontier(self._starts, self._ends)
+        return common_frontier(self.ranked)
 
     @property
     def size(self) -> int:

@@ -19,7 +19,7 @@ from dither.data.schema import Schema
 from dither.data.types import Boolean, Category, ColumnType, Measured
 from dither.errors import InvalidArgument, InvalidText
 
-Cleaned = Callable[[str], exp.Expression]
+Cleaned = Callable[[str], exp.Expr]
 """The expression of a column in the source: a number, a day number, 0 or 1, a text; NULL if missing."""
 
 ACCEPTED = (
@@ -27,10 +27,12 @@ ACCEPTED = (
 )
 LONGEST = 20_000
 DEEPEST = 100
-_COMPARISONS: dict[type[exp.Expression], tuple[str, str]] = {
+_COMPARISONS: dict[type[exp.Expr], tuple[str, str]] = {
     exp.EQ: ("=", "="), exp.NEQ: ("<>", "<>"), exp.LT: ("<", ">"), exp.LTE: ("<=", ">="),
     exp.GT: (">", "<"), exp.GTE: (">=", "<="),
 }  # fmt: skip
+_FOREIGN = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError)
+"""What a parser of any text may stumble over."""
 _NODES = {text: node for node, (text, _) in _COMPARISONS.items()}
 
 
@@ -38,7 +40,7 @@ class Predicate(ABC):
     """A condition on one record; public."""
 
     @abstractmethod
-    def expression(self, cleaned: Cleaned) -> exp.Expression:
+    def expression(self, cleaned: Cleaned) -> exp.Expr:
         """The condition in terms of the source's columns."""
 
     @abstractmethod
@@ -57,7 +59,7 @@ class Compare(Predicate):
     operator: str
     value: Any
 
-    def expression(self, cleaned: Cleaned) -> exp.Expression:
+    def expression(self, cleaned: Cleaned) -> exp.Expr:
         return _NODES[self.operator](this=cleaned(self.column), expression=literal(self.value))
 
     def columns(self) -> Iterator[str]:
@@ -74,7 +76,7 @@ class OneOf(Predicate):
     column: str
     values: tuple[Any, ...]
 
-    def expression(self, cleaned: Cleaned) -> exp.Expression:
+    def expression(self, cleaned: Cleaned) -> exp.Expr:
         return exp.In(this=cleaned(self.column), expressions=[literal(value) for value in self.values])
 
     def columns(self) -> Iterator[str]:
@@ -90,7 +92,7 @@ class Missing(Predicate):
 
     column: str
 
-    def expression(self, cleaned: Cleaned) -> exp.Expression:
+    def expression(self, cleaned: Cleaned) -> exp.Expr:
         return exp.Is(this=cleaned(self.column), expression=exp.Null())
 
     def columns(self) -> Iterator[str]:
@@ -106,7 +108,7 @@ class Not(Predicate):
 
     part: Predicate
 
-    def expression(self, cleaned: Cleaned) -> exp.Expression:
+    def expression(self, cleaned: Cleaned) -> exp.Expr:
         return exp.Not(this=exp.Paren(this=self.part.expression(cleaned)))
 
     def columns(self) -> Iterator[str]:
@@ -120,9 +122,9 @@ class Not(Predicate):
 class _Joined(Predicate):
     parts: tuple[Predicate, ...]
     word: ClassVar[str]
-    node: ClassVar[Callable[..., exp.Expression]]
+    node: ClassVar[Callable[..., exp.Expr]]
 
-    def expression(self, cleaned: Cleaned) -> exp.Expression:
+    def expression(self, cleaned: Cleaned) -> exp.Expr:
         return type(self).node(*(exp.Paren(this=part.expression(cleaned)) for part in self.parts))
 
     def columns(self) -> Iterator[str]:
@@ -147,12 +149,12 @@ class Either(_Joined):
     node = staticmethod(exp.or_)
 
 
-def literal(value: Any) -> exp.Expression:
+def literal(value: Any) -> exp.Expr:
     """A constant of the source: a text, a whole number, or a double."""
     if isinstance(value, str):
         return exp.Literal.string(value)
     if isinstance(value, int):
-        number: exp.Expression = exp.Literal.number(str(abs(value)))
+        number: exp.Expr = exp.Literal.number(str(abs(value)))
     else:
         number = exp.cast(exp.Literal.string(repr(abs(float(value)))), "double")
     return exp.Neg(this=number) if value < 0 else number
@@ -173,7 +175,7 @@ def parse_filter(text: object, schema: Schema, argument: str = "where") -> Predi
     return FilterReader(schema, text, argument).read(tree)
 
 
-def parsed(text: str, argument: str) -> exp.Expression:
+def parsed(text: str, argument: str) -> exp.Expr:
     """The syntax tree of one expression or statement."""
     problem: InvalidText | None = None
     try:
@@ -182,23 +184,23 @@ def parsed(text: str, argument: str) -> exp.Expression:
             return trees[0]
         problem = InvalidText(argument, text, "one expression is accepted")
     except SqlglotError as error:
-        details = getattr(error, "errors", None) or [{}]
-        place = _offset(text, details[0].get("line"), details[0].get("col"), details[0].get("highlight") or "")
-        problem = InvalidText(argument, text, "this is not SQL that can be read", *place)
+        problem = InvalidText(argument, text, "this is not SQL that can be read", *_place(text, error))
     except RecursionError:
         problem = InvalidText(argument, text, "nested too deeply")
+    except _FOREIGN:
+        problem = InvalidText(argument, text, "this is not SQL that can be read")
     raise problem
 
 
-def _offset(text: str, line: int | None, column: int | None, highlight: str) -> tuple[int, int]:
-    if line is None or column is None:
-        return 0, len(text)
-    start = sum(len(one) + 1 for one in text.split("\n")[: line - 1])
-    end = min(start + column, len(text))
-    return max(end - max(len(highlight), 1), 0), end
+def _place(text: str, error: SqlglotError) -> tuple[int, int]:
+    """Where the parser stopped, found by the words around the place; the whole text if it does not say."""
+    told = (getattr(error, "errors", None) or [{}])[0]
+    before, at, after = (told.get(key) or "" for key in ("start_context", "highlight", "end_context"))
+    found = text.find(before + at + after) if at else -1
+    return (0, len(text)) if found < 0 else (found + len(before), found + len(before) + len(at))
 
 
-def place_of(node: exp.Expression) -> tuple[int, int]:
+def place_of(node: exp.Expr) -> tuple[int, int]:
     """Where a node stands in its text: from its first to its last token that the parser remembers."""
     spots = [(one.meta["start"], one.meta["end"] + 1) for one in node.walk() if "start" in one.meta]
     return (min(start for start, _ in spots), max(end for _, end in spots)) if spots else (0, 1)
@@ -210,11 +212,11 @@ class FilterReader:
     def __init__(self, schema: Schema, text: str, argument: str) -> None:
         self.schema, self.text, self.argument = schema, text, argument
 
-    def problem(self, node: exp.Expression, reason: str) -> InvalidText:
+    def problem(self, node: exp.Expr, reason: str) -> InvalidText:
         """An error that points at a node."""
         return InvalidText(self.argument, self.text, reason, *place_of(node))
 
-    def read(self, node: exp.Expression, depth: int = 0) -> Predicate:
+    def read(self, node: exp.Expr, depth: int = 0) -> Predicate:
         """The predicate of one node."""
         if depth > DEEPEST:
             raise self.problem(node, f"at most {DEEPEST} levels of conditions are accepted")
@@ -241,7 +243,7 @@ class FilterReader:
                 return Compare(name, "=", 1)
         raise self.problem(node, ACCEPTED)
 
-    def _comparison(self, node: exp.Expression) -> Predicate:
+    def _comparison(self, node: exp.Expr) -> Predicate:
         written, mirrored = _COMPARISONS[type(node)]
         left, right = node.this, node.expression
         if not isinstance(left, exp.Column) and isinstance(right, exp.Column):
@@ -265,7 +267,7 @@ class FilterReader:
             return Both((Not(Missing(name)), same))
         raise self.problem(node, ACCEPTED)
 
-    def _column(self, node: exp.Expression) -> tuple[str, ColumnType]:
+    def _column(self, node: exp.Expr) -> tuple[str, ColumnType]:
         if not isinstance(node, exp.Column) or node.args.get("table") or not isinstance(node.this, exp.Identifier):
             raise self.problem(node, ACCEPTED)
         name = resolved_name(node.this, self.schema)
@@ -273,7 +275,7 @@ class FilterReader:
             raise self.problem(node, f"unknown column; declared are {', '.join(self.schema.columns)}")
         return name, self.schema.columns[name]
 
-    def _value(self, node: exp.Expression, name: str, kind: ColumnType, operator: str) -> Any:
+    def _value(self, node: exp.Expr, name: str, kind: ColumnType, operator: str) -> Any:
         given = constant(node)
         if given is None:
             raise self.problem(node, ACCEPTED)
@@ -309,7 +311,7 @@ def resolved_name(identifier: exp.Identifier, schema: Schema) -> str | None:
     return alike[0] if len(alike) == 1 and not identifier.quoted else None
 
 
-def constant(node: exp.Expression) -> Any:
+def constant(node: exp.Expr) -> Any:
     """The value of a literal (numbers as Decimal texts make them), or None."""
     from decimal import Decimal  # noqa: PLC0415
 

@@ -9,6 +9,7 @@ from typing import Any
 from dither.data.types import Boolean, Category, ColumnType, Measured
 from dither.errors import InvalidArgument
 from dither.privacy import Budget, Neighbours
+from dither.reals import exact, plain
 
 PRIVATE = "private"
 MOST_ROWS = 1 << 40
@@ -23,7 +24,8 @@ class Schema:
     ``rows_per_unit`` how many rows of one person are used; without it every row is a person.
     """
 
-    source: Any
+    source: Any = field(repr=False)
+    """A path, an address or a frame; kept out of what is printed."""
     columns: Mapping[str, ColumnType]
     name: str = "data"
     rows: int | str = PRIVATE
@@ -56,6 +58,8 @@ class Schema:
             raise InvalidArgument("rows_per_unit", per_unit, "a unit column must be named for more than one row each")
         if not isinstance(self.name, str) or not self.name:
             raise InvalidArgument("name", self.name, "a name is accepted")
+        if self.slack is not None:
+            object.__setattr__(self, "slack", plain(exact(self.slack, "slack")))
 
     @property
     def most_rows(self) -> int:

@@ -56,7 +56,7 @@ class Selection:
         """True if every row of the table is selected: then its number is that of the table."""
         return self.predicate is None and not self.by and self.schema.unit is None
 
-    def cleaned(self, name: str) -> exp.Expression:
+    def cleaned(self, name: str) -> exp.Expr:
         """A declared column as a number, a day number, 0 or 1, or a text; NULL if missing."""
         declared, kind = self.schema.column(name), self.engine.kinds()[name]
         if isinstance(declared, Category):
@@ -67,7 +67,7 @@ class Selection:
             return self.engine.day(name, kind)
         return self.engine.number(name, kind)
 
-    def _key(self, name: str) -> exp.Expression:
+    def _key(self, name: str) -> exp.Expr:
         """A column to group by: whole numbers stay whole, which engines join fastest."""
         if self.schema.column(name).kind == "integer" and self.engine.kinds()[name] == "whole":
             return exp.cast(column(name), "bigint")
@@ -96,9 +96,10 @@ class Selection:
         """
         unit = column(str(self.schema.unit))
         chosen = chosen.select(exp.alias_(unit, "u")).where(_known(unit.copy()))
-        value = column(VALUE) if grid is None else self.steps(column(VALUE), grid, 0)
+        # A missing value must not look like any other: rows that tie here must be the same in every respect.
+        value = column(VALUE) if grid is None else self.steps(column(VALUE), grid, grid.ends[0] - 1)
         told = [exp.cast(value, "text"), *(exp.cast(column(f"k{place}"), "text") for place in range(len(self.by)))]
-        parts: list[exp.Expression] = [exp.Literal.string(self.secret), exp.cast(column("u"), "text")]
+        parts: list[exp.Expr] = [exp.Literal.string(self.secret), exp.cast(column("u"), "text")]
         for part in told:
             parts += [exp.Literal.string("|"), exp.Coalesce(this=part, expressions=[exp.Literal.string("")])]
         digest = exp.MD5(this=functools.reduce(lambda one, two: exp.DPipe(this=one, expression=two), parts))
@@ -122,8 +123,8 @@ class Selection:
             if brackets is None:
                 return exp.Select().from_(records)
             low, high = brackets[0]
-            ends = exp.select(exp.alias_(double_literal(low), LOW), exp.alias_(double_literal(high), HIGH), "t.*")
-            return exp.Select().from_(ends.from_(records).subquery("t"))
+            with_ends = exp.select(exp.alias_(double_literal(low), LOW), exp.alias_(double_literal(high), HIGH), "t.*")
+            return exp.Select().from_(with_ends.from_(records).subquery("t"))
         listed = []
         for index, key in enumerate(self.groups):
             if brackets is not None and index not in brackets:
@@ -141,7 +142,7 @@ class Selection:
         )
         return exp.Select().from_(records).join(exp.Values(expressions=listed, alias=alias), on=same)
 
-    def steps(self, value: exp.Expression, grid: Grid, missing: int) -> exp.Expression:
+    def steps(self, value: exp.Expr, grid: Grid, missing: int) -> exp.Expr:
         """A number rounded to the grid and clamped, as ``Grid.quantise`` does it, operation by operation."""
         low, high = grid.ends
         size = grid.step.numerator / grid.step.denominator
@@ -154,18 +155,18 @@ class Selection:
         return exp.case().when(exp.Is(this=value.copy(), expression=exp.Null()), literal(missing)).else_(whole)
 
 
-def _known(value: exp.Expression) -> exp.Expression:
+def _known(value: exp.Expr) -> exp.Expr:
     return exp.Not(this=exp.Is(this=value, expression=exp.Null()))
 
 
-def _between(value: exp.Expression, low: float, high: float) -> exp.Expression:
+def _between(value: exp.Expr, low: float, high: float) -> exp.Expr:
     # All three engines ignore NULL here, and no record is NULL where this is used; the writer's own care for NULL
     # would repeat the argument many times over.
     least = exp.Anonymous(this="GREATEST", expressions=[value, double_literal(low)])
     return exp.Anonymous(this="LEAST", expressions=[least, double_literal(high)])
 
 
-def count_if(condition: exp.Expression) -> exp.Expression:
+def count_if(condition: exp.Expr) -> exp.Expr:
     """How many records satisfy a condition."""
     return exp.Count(this=exp.case().when(condition, literal(1)))
 
@@ -190,7 +191,7 @@ def threshold(grid: Grid, steps: int) -> float:
     return guess
 
 
-def all_groups(query: exp.Select, selection: Selection, *columns: exp.Expression) -> exp.Select:
+def all_groups(query: exp.Select, selection: Selection, *columns: exp.Expr) -> exp.Select:
     """Aggregates of every group: the group's index comes first (0 where nothing is grouped)."""
     if not selection.by:
         return query.select(exp.alias_(literal(0), GROUP), *columns)
@@ -198,6 +199,6 @@ def all_groups(query: exp.Select, selection: Selection, *columns: exp.Expression
     return query.select(exp.alias_(place, GROUP), *columns).group_by(place.copy())
 
 
-def counted() -> exp.Expression:
+def counted() -> exp.Expr:
     """``COUNT(*)``."""
     return _COUNT.copy()

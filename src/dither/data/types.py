@@ -1,8 +1,9 @@
-"""The types that a schema declares for columns: what values may occur, decided by the owner, never read off the data."""
+"""The types that a schema declares for columns: what may occur, as the owner knows it and not as the data show it."""
 
 from __future__ import annotations
 
 import datetime
+import decimal
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from typing import Any, ClassVar
 from dither.data.column import missing_steps
 from dither.data.grid import Grid
 from dither.errors import InvalidArgument
+from dither.reals import exact, plain
 
 EPOCH = datetime.date(1970, 1, 1)
 MOST_KEYS = 100_000
@@ -64,8 +66,6 @@ class Measured(ColumnType):
 
     def steps(self, value: Any, argument: str) -> Fraction:
         """A value that a filter compares with, in units of the raw column."""
-        from dither.reals import exact  # noqa: PLC0415
-
         return exact(value, argument)
 
 
@@ -86,6 +86,11 @@ class Real(Measured):
 
     def __post_init__(self) -> None:
         _ = self.missing
+        # However a number was written, equal declarations are equal.
+        for name in ("lower", "upper", "step", "nulls"):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, str):
+                object.__setattr__(self, name, plain(exact(value, name)))
 
     @property
     def grid(self) -> Grid:
@@ -116,7 +121,7 @@ class Integer(Real):
 class Decimal(Real):
     """Decimal numbers with a declared step, by default two places."""
 
-    step: Any = field(default="0.01", kw_only=True)
+    step: Any = field(default=decimal.Decimal("0.01"), kw_only=True)
     kind: ClassVar[str] = "decimal"
 
 
@@ -133,6 +138,8 @@ class Date(Measured):
     def __post_init__(self) -> None:
         if isinstance(self.nulls, (str, datetime.date)) and self.nulls not in ("lower", "upper", DROP):
             object.__setattr__(self, "nulls", day_number(self.nulls, "nulls"))
+        object.__setattr__(self, "first", _as_date(self.first, "first"))
+        object.__setattr__(self, "last", _as_date(self.last, "last"))
         _ = self.missing
 
     @property
@@ -153,7 +160,7 @@ class Date(Measured):
 
     def to_dict(self) -> dict[str, Any]:
         nulls = self.nulls if self.nulls is None or isinstance(self.nulls, str) else self.shown(self.nulls)
-        return self._options(bounds=[_as_date(self.first, "first"), _as_date(self.last, "last")], nulls=nulls)
+        return self._options(bounds=[self.first, self.last], nulls=nulls)
 
 
 @dataclass(frozen=True)
@@ -232,6 +239,8 @@ def _as_date(value: Any, argument: str) -> datetime.date:
     if isinstance(value, datetime.date):
         return value
     try:
+        if isinstance(value, int) and not isinstance(value, bool):
+            return EPOCH + datetime.timedelta(days=value)
         return datetime.date.fromisoformat(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidArgument(argument, str(value), "a date such as 2024-01-31 is accepted") from None

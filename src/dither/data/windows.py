@@ -7,6 +7,7 @@ the sample decides how long reading takes and nothing else.
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass, field
 from typing import Any
@@ -122,11 +123,7 @@ class EngineColumns:
             empty = [0, 0]
             each = (found.get(index, empty) for index in range(len(self.selection.groups)))
             self._groups = [_Group(numbers[0], numbers[0] - numbers[1]) for numbers in each]
-            if self.expected is not None and self._groups[0].records != self.expected:
-                raise SourceFailed(
-                    f"the source does not have the {self.expected} rows that its schema declares; "
-                    "what was charged stays charged"
-                )
+            self._verify(self._groups[0].records)
         return {index: tuple(found.get(index, [0, 0, 0, 0])[2:]) for index in brackets}  # type: ignore[misc]
 
     # --- ranks ------------------------------------------------------------------------------------------
@@ -162,7 +159,7 @@ class EngineColumns:
             around = (max(share * size, 1.0) for size in sizes)
             self._load({i: (int(at) - self.width, math.ceil(at) + self.width) for i, at in enumerate(around)})
 
-    def _steps(self) -> exp.Expression:
+    def _steps(self) -> exp.Expr:
         return self.selection.steps(column(VALUE), self.grid, self.missing)
 
     def _load_everything(self) -> None:
@@ -174,10 +171,7 @@ class EngineColumns:
             ends = np.cumsum(counts[inside][order])
             segment = Segment(0, values[inside][order], ends)
             self._groups.append(_Group(segment.last, 0, [segment]))
-        if self.expected is not None and self._groups[0].records != self.expected:
-            raise SourceFailed(
-                f"the source does not have the {self.expected} rows that its schema declares; what was charged stays charged"
-            )
+        self._verify(self._groups[0].records)
 
     def _load(self, wanted: dict[int, tuple[int, int]]) -> None:
         """Fetch segments that hold the wanted ranks (cut to what there is) of these groups."""
@@ -241,34 +235,34 @@ class EngineColumns:
     def totals(self, index: int) -> tuple[int, int, int]:
         """The number of records, and the sums of their steps and squared steps above the grid's lower end: exact."""
         if self._totals is None:
-            low = self.grid.ends[0]
-            shifted = exp.Paren(this=exp.Sub(this=self._steps(), expression=literal(low)))
-            upper = exp.cast(
-                exp.Floor(
-                    this=exp.Div(this=exp.cast(shifted, "double"), expression=double_literal(float(_LIMB)), typed=True)
-                ),
-                "bigint",
-            )
-            # Limbs of 26 bits: products have at most 54, and sums of 2**40 of them fit into 128-bit integers.
-            inner = self._from().select(exp.alias_(upper, "h"), exp.alias_(shifted.copy(), "s"))
-            inner = inner.select(exp.alias_(exp.column("i", table="g") if self.selection.by else literal(0), "i"))
-            lower = exp.Paren(
-                this=exp.Sub(this=column("s"), expression=exp.Mul(this=column("h"), expression=literal(_LIMB)))
-            )
-            limbs = exp.select("i", "h", exp.alias_(lower, "l")).from_(inner.subquery("limbs"))
-            sums = [_exact_sum(one) for one in ("h", "l")]
-            sums += [_exact_sum(one, two) for one, two in (("h", "h"), ("h", "l"), ("l", "l"))]
-            query = exp.select("i", counted(), *sums).from_(limbs.subquery("parts")).group_by("i")
-            self._totals = {}
-            for row in self.selection.engine.rows(query):
-                place, n, h, l, hh, hl, ll = (int(number or 0) for number in row)
-                self._totals[place] = n, h * _LIMB + l, (hh * _LIMB + 2 * hl) * _LIMB + ll
-            if self.expected is not None and self._totals.get(0, (0,))[0] != self.expected:
-                raise SourceFailed(
-                    f"the source does not have the {self.expected} rows that its schema declares; "
-                    "what was charged stays charged"
-                )
+            self._totals = {int(row[0]): _moments(*row[1:]) for row in self.selection.engine.rows(self._limb_sums())}
+            if self._totals:
+                self._verify(self._totals[0][0] if not self.selection.by else None)
         return self._totals.get(index, (0, 0, 0))
+
+    def _limb_sums(self) -> exp.Select:
+        """Exact sums of steps and squares: limbs of 26 bits have products of 54, and 2**40 of those fit 128 bits."""
+        shifted = exp.Paren(this=exp.Sub(this=self._steps(), expression=literal(self.grid.ends[0])))
+        share = exp.Div(this=exp.cast(shifted, "double"), expression=double_literal(float(_LIMB)), typed=True)
+        group = exp.column("i", table="g") if self.selection.by else literal(0)
+        inner = self._from().select(
+            exp.alias_(exp.cast(exp.Floor(this=share), "bigint"), "high"),
+            exp.alias_(shifted.copy(), "s"),
+            exp.alias_(group, "i"),
+        )
+        rest = exp.Sub(this=column("s"), expression=exp.Mul(this=column("high"), expression=literal(_LIMB)))
+        limbs = exp.select("i", "high", exp.alias_(exp.Paren(this=rest), "low")).from_(inner.subquery("limbs"))
+        names = (("high",), ("low",), ("high", "high"), ("high", "low"), ("low", "low"))
+        sums = [_exact_sum(*one) for one in names]
+        return exp.select("i", counted(), *sums).from_(limbs.subquery("parts")).group_by("i")
+
+    def _verify(self, records: int | None) -> None:
+        """The public number of rows must be what the source has."""
+        if self.expected is not None and records is not None and records != self.expected:
+            raise SourceFailed(
+                f"the source does not have the {self.expected} rows that its schema declares; "
+                "what was charged stays charged"
+            )
 
     def between(self, index: int, first: int, last: int) -> int:
         """The exact sum of the steps at ranks first..last."""
@@ -346,7 +340,7 @@ class EngineColumn:
         return self.ranks(1, self.records)
 
 
-def all_groups_plain(query: exp.Select, selection: Selection, steps: exp.Expression) -> exp.Select:
+def all_groups_plain(query: exp.Select, selection: Selection, steps: exp.Expr) -> exp.Select:
     """The group and the steps of every record."""
     place = exp.column("i", table="g") if selection.by else literal(0)
     return query.select(exp.alias_(place, "i"), exp.alias_(steps, "s"))
@@ -378,19 +372,19 @@ def _with_copies(
     return np.insert(values, place, value), np.insert(counts, place, copies)
 
 
-def _exact_sum(*names: str) -> exp.Expression:
-    wide = [exp.cast(column(name), "decimal(38, 0)") for name in names[:1]] + [
-        exp.cast(column(name), "bigint") for name in names[1:]
-    ]
-    product = (
-        wide[0]
-        if len(wide) == 1
-        else exp.cast(exp.Mul(this=exp.cast(column(names[0]), "bigint"), expression=wide[1]), "decimal(38, 0)")
-    )
-    return exp.Sum(this=product)
+def _moments(number: Any, *sums: Any) -> tuple[int, int, int]:
+    """The number of records, their sum and the sum of their squares, from sums of limbs."""
+    high, low, both_high, mixed, both_low = (int(one or 0) for one in sums)
+    return int(number), high * _LIMB + low, (both_high * _LIMB + 2 * mixed) * _LIMB + both_low
 
 
-def _bin_of(value: exp.Expression, inner: list[float], first: int) -> exp.Expression:
+def _exact_sum(*names: str) -> exp.Expr:
+    factors: list[exp.Expr] = [exp.cast(column(name), "bigint") for name in names]
+    product = functools.reduce(lambda one, two: exp.Mul(this=one, expression=two), factors)
+    return exp.Sum(this=exp.cast(product, "decimal(38, 0)"))
+
+
+def _bin_of(value: exp.Expr, inner: list[float], first: int) -> exp.Expr:
     """The index of the bin of a number, by a tree of comparisons: the engine's work grows with its depth."""
     if not inner:
         return literal(first)
@@ -401,6 +395,19 @@ def _bin_of(value: exp.Expression, inner: list[float], first: int) -> exp.Expres
         .when(left, _bin_of(value, inner[:middle], first))
         .else_(_bin_of(value, inner[middle + 1 :], first + middle + 1))
     )
+
+
+def counts_by_key(selection: Selection, name: str | None, grid: Grid | None) -> dict[tuple[Any, ...], int]:
+    """How many records each key that occurs has: private.  Records without a key are in no group."""
+    keys = [column(f"k{place}") for place in range(len(selection.by))]
+    known = exp.and_(*(exp.Not(this=exp.Is(this=key.copy(), expression=exp.Null())) for key in keys))
+    source = selection.records(name, grid).subquery("t")
+    query = exp.select(*keys, counted()).from_(source).where(known).group_by(*(key.copy() for key in keys))
+    return {tuple(_plain_key(part) for part in row[:-1]): int(row[-1]) for row in selection.engine.rows(query)}
+
+
+def _plain_key(part: Any) -> Any:
+    return part if isinstance(part, str) else int(part)
 
 
 @dataclass(frozen=True)
@@ -439,9 +446,9 @@ def binned_categories(selection: Selection, name: str, categories: tuple[str, ..
 def _binned(
     selection: Selection,
     name: str,
-    place: exp.Expression,
+    place: exp.Expr,
     bins: int,
-    joined: tuple[exp.Expression, exp.Expression] | None = None,
+    joined: tuple[exp.Expr, exp.Expr] | None = None,
 ) -> list[BinnedRecords]:
     source = selection.grouped(name, None)
     if joined is not None:

@@ -16,6 +16,11 @@ from numpy.typing import NDArray
 Whole: TypeAlias = NDArray[Any]
 """An array of whole numbers."""
 
+FEW = 64
+"""Smaller graphs are searched again and again rather than edge by edge."""
+WORK = 500
+"""How many times the edges of a graph may be looked at before edge by edge is given up for another search."""
+
 
 class Multigraph(NamedTuple):
     """Vertices 0 .. vertices - 1, and edges without loops and parallels: ends and multiplicities."""
@@ -157,36 +162,54 @@ def degrees(count: int, a: Whole, b: Whole, times: Whole) -> Whole:
 
 
 @njit(cache=True, nogil=True)
+def append(head: Whole, tail: Whole, after: Whole, before: Whole, which: int, vertex: int) -> None:
+    """Put a vertex at the end of one of several linked lists."""
+    last = tail[which]
+    before[vertex], after[vertex], tail[which] = last, -1, vertex
+    if last >= 0:
+        after[last] = vertex
+    else:
+        head[which] = vertex
+
+
+@njit(cache=True, nogil=True)
+def remove(head: Whole, tail: Whole, after: Whole, before: Whole, which: int, vertex: int) -> None:
+    """Take a vertex out of its linked list."""
+    left, right = before[vertex], after[vertex]
+    if left >= 0:
+        after[left] = right
+    else:
+        head[which] = right
+    if right >= 0:
+        before[right] = left
+    else:
+        tail[which] = left
+
+
+@njit(cache=True, nogil=True)
 def search_classes(count: int, a: Whole, b: Whole, times: Whole, order: int) -> tuple[int, Whole]:
     """Classes of vertices that one capped maximum adjacency order shows to be ``order``-connected (Lemma 5).
 
     Vertices are scanned by falling number of edges to those already scanned, counted up to ``order``; the ends of an
     edge that brings that number to ``order`` are joined.  If every vertex has ``order`` edges, at least one pair is.
-    Linear in the edges: the queue is ``order + 1`` linked lists.
+    Linear in the edges: the queue is ``order + 1`` linked lists.  First come, first served, from a vertex of least
+    degree: on grids that joins several times more than the latest first would.
     """
     first, arcs = incidence(count, a, b)
-    parent = np.arange(count, dtype=np.int32)
+    parent = np.arange(count).astype(np.int32)
     reached = np.zeros(count, dtype=np.int64)
-    head = np.full(order + 1, -1, dtype=np.int32)
-    after, before = np.full(count, -1, dtype=np.int32), np.full(count, -1, dtype=np.int32)
-    start = np.argmax(degrees(count, a, b, times)) if len(a) else 0
-    for step in range(count):
-        # The busiest vertex goes to the head of the first list.
-        v = start if step == count - 1 else (step if step < start else step + 1)
-        after[v] = head[0]
-        if head[0] >= 0:
-            before[head[0]] = v
-        before[v] = -1
-        head[0] = v
     scanned = np.zeros(count, dtype=np.bool_)
+    head, tail = np.full(order + 1, -1, dtype=np.int32), np.full(order + 1, -1, dtype=np.int32)
+    after, before = np.full(count, -1, dtype=np.int32), np.full(count, -1, dtype=np.int32)
+    start = int(np.argmin(degrees(count, a, b, times)))
+    for step in range(count):
+        append(head, tail, after, before, 0, (start + step) % count)
     top = 0
     for _ in range(count):
         while head[top] < 0:
             top -= 1
         x = head[top]
-        head[top] = after[x]
-        if head[top] >= 0:
-            before[head[top]] = -1
+        remove(head, tail, after, before, top, x)
         scanned[x] = True
         for i in range(first[x], first[x + 1]):
             e = arcs[i] // 2
@@ -199,16 +222,8 @@ def search_classes(count: int, a: Whole, b: Whole, times: Whole, order: int) -> 
             if new == order:
                 parent[root(parent, x)] = root(parent, y)
             if new != old:
-                if before[y] >= 0:
-                    after[before[y]] = after[y]
-                else:
-                    head[old] = after[y]
-                if after[y] >= 0:
-                    before[after[y]] = before[y]
-                after[y], before[y] = head[new], -1
-                if head[new] >= 0:
-                    before[head[new]] = y
-                head[new] = y
+                remove(head, tail, after, before, old, y)
+                append(head, tail, after, before, new, y)
                 top = max(top, new)
     return numbered(parent)
 
@@ -315,6 +330,69 @@ def crossing_weights(classes: int, labels: Whole, a: Whole, b: Whole, weights: W
     return out
 
 
+@njit(cache=True, nogil=True)
+def near_classes(count: int, a: Whole, b: Whole, times: Whole, order: int, work: int) -> tuple[int, Whole]:
+    """Classes of vertices joined by edges between whose ends flows show ``order`` paths, until ``work`` arcs are seen.
+
+    In graphs like grids such paths are short: a flow looks at a few vertices around its edge, where a search of the
+    whole graph would join little.
+    """
+    first, arcs = incidence(count, a, b)
+    degree = degrees(count, a, b, times)
+    spare = np.repeat(times, 2)
+    parent = np.arange(count).astype(np.int32)
+    come, stamp = np.full(count, -1, dtype=np.int64), np.zeros(count, dtype=np.int64)
+    queue = np.empty(count, dtype=np.int64)
+    touched = np.empty(len(spare), dtype=np.int64)
+    clock = 0
+    for edge in range(len(a)):
+        if work <= 0:
+            break
+        if root(parent, a[edge]) == root(parent, b[edge]) or min(degree[a[edge]], degree[b[edge]]) < order:
+            continue
+        # From the end with fewer edges: if they are the cut, that is seen at once.
+        source, sink = (a[edge], b[edge]) if degree[a[edge]] <= degree[b[edge]] else (b[edge], a[edge])
+        flow, changed = 0, 0
+        while flow < order:
+            clock += 1
+            stamp[source] = clock
+            queue[0] = source
+            done, size = 0, 1
+            while done < size and stamp[sink] != clock:
+                x = queue[done]
+                done += 1
+                work -= first[x + 1] - first[x]
+                for i in range(first[x], first[x + 1]):
+                    arc = arcs[i]
+                    y = a[arc // 2] + b[arc // 2] - x
+                    if stamp[y] != clock and spare[arc] > 0:
+                        stamp[y], come[y] = clock, arc
+                        queue[size] = y
+                        size += 1
+            if stamp[sink] != clock or (work <= 0 and flow < order - 1):
+                break
+            # One unit at a time is enough for orders that occur, and keeps the list of touched arcs short.
+            y = sink
+            while y != source:
+                arc = come[y]
+                spare[arc] -= 1
+                spare[arc ^ 1] += 1
+                if changed < len(touched):
+                    touched[changed] = arc
+                changed += 1
+                y = a[arc // 2] + b[arc // 2] - y
+            flow += 1
+        if flow >= order:
+            parent[root(parent, a[edge])] = root(parent, b[edge])
+        if changed <= len(touched):
+            for i in range(changed):
+                spare[touched[i]] += 1
+                spare[touched[i] ^ 1] -= 1
+        else:
+            spare[:] = np.repeat(times, 2)
+    return numbered(parent)
+
+
 def compact(vertices: Whole) -> Whole:
     """Vertices as the one type that kernels are compiled for."""
     return np.ascontiguousarray(vertices, dtype=np.int32)
@@ -346,12 +424,19 @@ def simple(count: int, a: Whole, b: Whole, times: Whole) -> Multigraph:
 
 
 def connected_classes(graph: Multigraph, order: int) -> tuple[int, Whole]:
-    """Classes of ``order``-connected vertices: all there are for orders 1 and 2, else what one search shows."""
+    """Classes of ``order``-connected vertices: all there are for orders 1 and 2, else some.
+
+    At least one pair is joined if every vertex has ``order`` edges.
+    """
     if order == 1:
         return classes_joined(graph.vertices, graph.a, graph.b)
     if order == 2:
         return bridgeless_classes(graph.vertices, graph.a, graph.b, graph.times)
-    return search_classes(graph.vertices, graph.a, graph.b, graph.times, order)
+    classes, labels = search_classes(*graph, order)
+    if classes < 0.9 * graph.vertices or graph.vertices < FEW:
+        return classes, labels
+    near, nearby = near_classes(*graph, order, WORK * len(graph.a))
+    return (near, nearby) if near < classes else (classes, labels)
 
 
 def edge_connectivity(count: int, a: Whole, b: Whole) -> int:

@@ -6,7 +6,7 @@ Graphs are compressed rows (``kernels.adjacency``).  Nothing here knows about pr
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
@@ -27,204 +27,45 @@ ALONE = 64
 """So many rows are searched by one core before the others join: the first rows prune all the rest."""
 
 
-def workers() -> int:
-    """The number of cores that this process may use."""
-    return max(1, min(len(os.sched_getaffinity(0)), 8)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+MOST_COUNT = (1 << 31) - 2
+SMALL = 1 << 16
+"""Entries of a graph that is done by one core before another could start."""
 
 
+def workers(entries: int) -> int:
+    """The number of cores to use for a graph with so many entries in its rows: at most 8 of those that are free."""
+    if entries < SMALL:
+        return 1
+    return max(1, min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, 8))
+
+
+def spread(run: Callable[[Any], Any], over: Sequence[Any], cores: int) -> Iterator[Any]:
+    """Results of ``run`` in order; compiled kernels do not hold the interpreter's lock, so threads serve."""
+    if cores == 1 or len(over) == 1:
+        yield from map(run, over)
+    else:
+        with ThreadPoolExecutor(cores) as pool:
+            yield from pool.map(run, over)
+
+
+@njit(cache=True, nogil=True)
 def by_falling_degree(starts: Starts) -> Short:
     """The vertices, largest degree first; equal ones in rising order."""
-    return np.argsort(-np.diff(starts), kind="stable").astype(np.int32)
-
-
-# --- common neighbourhoods ------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Frontier:
-    """The pairs of vertices that no other pair beats in both numbers.
-
-    ``common``: how many neighbours the pair shares (a); ``half``: how many vertices are joined to exactly one of the
-    two (b).  Rising in ``common``, falling in ``half``.
-    """
-
-    common: Whole
-    half: Whole
-
-    @property
-    def most_common(self) -> int:
-        """The largest common neighbourhood of any two vertices."""
-        return int(self.common[-1])
-
-
-def common_frontier(starts: Starts, ends: Ends) -> Frontier:
-    """The exact Pareto frontier of (a_ij, b_ij) over all pairs of vertices, adjacent or not.  Needs two vertices.
-
-    Rows are visited by falling degree.  ``a_ij <= min(d_i, d_j)`` and ``b_ij <= d_i + d_j - 2 a_ij``, so what is known
-    of the frontier soon rules out all partners below some degree, and then all rows (docs/proofs/graphs.md).
-    """
     n = len(starts) - 1
-    order = by_falling_degree(starts)
-    rank = np.empty(n, dtype=np.int32)
-    rank[order] = np.arange(n, dtype=np.int32)
-    best = np.full(int(starts[order[0] + 1] - starts[order[0]]) + 2, -1, dtype=np.int64)
-    costs = np.concatenate([[0], np.cumsum(np.diff(starts)[order])])
-    partners, first, size = n, 0, ALONE
-    with ThreadPoolExecutor(workers()) as pool:
-        while first < min(partners, n) - 1:
-            parts = _cut(first, min(first + size, n), 1 if first == 0 else workers())
-            known = [best] + [best.copy() for _ in parts[1:]]
-            reached = pool.map(
-                lambda part, mine, partners=partners: _search_rows(
-                    starts, ends, order, rank, costs, part[0], part[1], partners, mine
-                ),
-                parts,
-                known,
-            )
-            partners = max(reached)
-            for other in known[1:]:
-                np.maximum(best, other, out=best)
-            first, size = parts[-1][1], min(2 * size, 1 << 15)
-            report(min(1.0, first / partners))
-    steps = np.flatnonzero(best[:-1] > best[1:])
-    return Frontier(steps.astype(np.int64), best[steps])
-
-
-def _cut(first: int, last: int, parts: int) -> list[tuple[int, int]]:
-    edges = [int(edge) for edge in np.linspace(first, last, parts + 1)]
-    return [(a, b) for a, b in pairwise(edges) if b > a]
-
-
-@njit(cache=True, nogil=True)
-def _search_rows(
-    starts: Starts,
-    ends: Ends,
-    order: Short,
-    rank: Short,
-    costs: Whole,
-    first: int,
-    last: int,
-    partners: int,
-    best: Whole,
-) -> int:
-    """Search the pairs (i, j), i from first to last - 1, j after i, in the order of falling degrees.
-
-    ``best[a]`` is the largest b found with at least a common neighbours, -1 if there is none; updated.  Returns how
-    many vertices (in order) are still worth having as partners.
-    """
-    n = len(order)
-    count = np.zeros(n, dtype=np.int32)
-    stamp = np.zeros(n, dtype=np.int32)
-    touched = np.empty(n, dtype=np.int32)
-    ruled = np.full(len(best), -1, dtype=np.int64)
-    stale = True
-    for i in range(first, last):
-        if stale:
-            _rule_out(best, ruled)
-        u = order[i]
-        degree = starts[u + 1] - starts[u]
-        while partners > i + 1:
-            least = costs[partners] - costs[partners - 1]
-            if degree + least > ruled[least]:
-                break
-            partners -= 1
-        if partners <= i + 1:
-            break
-        walk = 0
-        for at in range(starts[u], starts[u + 1]):
-            w = ends[at]
-            stamp[w] = i + 1
-            walk += starts[w + 1] - starts[w]
-        # Either walk to all vertices two steps away, or look at the rows of all partners.
-        if 2 * walk <= costs[partners] - costs[i + 1]:
-            stale = _walk_row(starts, ends, order, rank, i, partners, stamp, count, touched, best)
-        else:
-            stale = _scan_row(starts, ends, order, i, partners, stamp, best)
-    return partners
-
-
-@njit(cache=True, nogil=True)
-def _walk_row(
-    starts: Starts,
-    ends: Ends,
-    order: Short,
-    rank: Short,
-    i: int,
-    partners: int,
-    stamp: Short,
-    count: Short,
-    touched: Short,
-    best: Whole,
-) -> bool:
-    """All pairs of row i with something in common by paths of two steps, the others by falling degree."""
-    u = order[i]
-    degree = starts[u + 1] - starts[u]
-    free, news = 0, False
-    for at in range(starts[u], starts[u + 1]):
-        w = ends[at]
-        for to in range(starts[w], starts[w + 1]):
-            v = ends[to]
-            if count[v] == 0:
-                touched[free] = v
-                free += 1
-            count[v] += 1
-    for j in range(i + 1, partners):
-        v = order[j]
-        both = degree + starts[v + 1] - starts[v]
-        if both <= best[0]:
-            break
-        if count[v] == 0:
-            news |= _seen(best, 0, both - (2 if stamp[v] == i + 1 else 0))
-    for slot in range(free):
-        v = touched[slot]
-        common = count[v]
-        count[v] = 0
-        half = degree + starts[v + 1] - starts[v] - 2 * common
-        if best[common] < half and i < rank[v]:
-            news |= _seen(best, common, half - (2 if stamp[v] == i + 1 else 0))
-    return news
-
-
-@njit(cache=True, nogil=True)
-def _scan_row(starts: Starts, ends: Ends, order: Short, i: int, partners: int, stamp: Short, best: Whole) -> bool:
-    """All pairs of row i with its partners, by looking for stamped vertices in their rows."""
-    u = order[i]
-    degree = starts[u + 1] - starts[u]
-    news = False
-    for j in range(i + 1, partners):
-        v = order[j]
-        common = 0
-        for at in range(starts[v], starts[v + 1]):
-            common += stamp[ends[at]] == i + 1
-        half = degree + starts[v + 1] - starts[v] - 2 * common
-        news |= _seen(best, common, half - (2 if stamp[v] == i + 1 else 0))
-    return news
-
-
-@njit(cache=True, nogil=True)
-def _seen(best: Whole, common: int, half: int) -> bool:
-    """Enter a pair; True if it was not dominated."""
-    if best[common] >= half:
-        return False
-    while common >= 0 and best[common] < half:
-        best[common] = half
-        common -= 1
-    return True
-
-
-@njit(cache=True, nogil=True)
-def _rule_out(best: Whole, ruled: Whole) -> None:
-    """``ruled[d]``: a pair whose smaller degree is d is dominated, whatever it shares, if its degrees sum up to this.
-
-    Such a pair has a <= d common neighbours and b <= sum - 2 a: dominated for every a if sum <= best[a] + 2 a for all.
-    """
-    least = best[0]
-    for common in range(len(best)):
-        least = min(least, best[common] + 2 * common) if best[common] >= 0 else -1
-        ruled[common] = least
-
-
-# --- triangles ------------------------------------------------------------------------------------------
+    largest = 0
+    for v in range(n):
+        largest = max(largest, starts[v + 1] - starts[v])
+    place = np.zeros(largest + 2, dtype=np.int64)
+    for v in range(n):
+        place[largest - (starts[v + 1] - starts[v]) + 1] += 1
+    for fall in range(largest + 1):
+        place[fall + 1] += place[fall]
+    order = np.empty(n, dtype=np.int32)
+    for v in range(n):
+        fall = largest - (starts[v + 1] - starts[v])
+        order[place[fall]] = v
+        place[fall] += 1
+    return order
 
 
 @dataclass(frozen=True)
@@ -271,6 +112,207 @@ def _renamed(starts: Starts, ends: Ends, order: Short) -> tuple[Starts, Ends, Wh
     return fresh, named, split
 
 
+# --- common neighbourhoods ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Frontier:
+    """The pairs of vertices that no other pair beats in both numbers.
+
+    ``common``: how many neighbours the pair shares (a); ``half``: how many vertices are joined to exactly one of the
+    two (b).  Rising in ``common``, falling in ``half``.
+    """
+
+    common: Whole
+    half: Whole
+
+    @property
+    def most_common(self) -> int:
+        """The largest common neighbourhood of any two vertices."""
+        return int(self.common[-1])
+
+
+def common_frontier(graph: Ranked) -> Frontier:
+    """The exact Pareto frontier of (a_ij, b_ij) over all pairs of vertices, adjacent or not.  Needs two vertices.
+
+    Rows are visited by falling degree.  ``a_ij <= min(d_i, d_j)`` and ``b_ij <= d_i + d_j - 2 a_ij``: what is known of
+    the frontier soon rules out all partners below some degree, then all rows, and in every row all pairs that share
+    fewer than some number t of neighbours.  Those that share t still share two if the t - 2 largest neighbours are left
+    out, which spares most of the walk (docs/proofs/graphs.md, section 2).
+    """
+    starts, n = graph.starts, graph.vertices
+    best = np.full(int(starts[1]) + 2, -1, dtype=np.int64)
+    partners, first, size, cores = n, 0, ALONE, workers(len(graph.ends))
+    while first < min(partners, n) - 1:
+        parts = _cut(first, min(first + size, n), 1 if first == 0 else cores)
+        known = [best] + [best.copy() for _ in parts[1:]]
+
+        def run(lane: int, parts: Any = parts, known: Any = known, partners: int = partners) -> int:
+            begin, end = parts[lane]
+            left: int = _search_rows(starts, graph.ends, begin, end, partners, known[lane])
+            return left
+
+        partners = max(spread(run, range(len(parts)), cores))
+        for other in known[1:]:
+            np.maximum(best, other, out=best)
+        first, size = parts[-1][1], min(2 * size, 1 << 16)
+        report(min(1.0, first / partners))
+    steps = np.flatnonzero(best[:-1] > best[1:])
+    return Frontier(steps.astype(np.int64), best[steps])
+
+
+def _cut(first: int, last: int, parts: int) -> list[tuple[int, int]]:
+    edges = [int(edge) for edge in np.linspace(first, last, parts + 1)]
+    return [(a, b) for a, b in pairwise(edges) if b > a]
+
+
+@njit(cache=True, nogil=True)
+def _search_rows(starts: Starts, ends: Ends, first: int, last: int, partners: int, best: Whole) -> int:
+    """Search the pairs i < j with i from first to last - 1.
+
+    ``best[a]`` is the largest b found with at least a common neighbours, -1 if there is none; updated.  Returns how
+    many vertices are still worth having as partners.
+    """
+    n = len(starts) - 1
+    count = np.zeros(n, dtype=np.int32)
+    candidates = np.empty(n, dtype=np.int32)
+    ruled = np.full(len(best), -1, dtype=np.int64)
+    stale, base = True, 0
+    for i in range(first, min(last, n - 1)):
+        if stale:
+            _rule_out(best, ruled)
+        degree = starts[i + 1] - starts[i]
+        while partners > i + 1:
+            least = starts[partners] - starts[partners - 1]
+            if degree + least > ruled[least]:
+                break
+            partners -= 1
+        if partners <= i + 1:
+            break
+        if base > MOST_COUNT - degree:
+            count[:] = 0
+            base = 0
+        sharing = _least_open(best, degree + starts[i + 2] - starts[i + 1])
+        skipped = max(0, sharing - 2)
+        found = _walk(starts, ends, i, partners, skipped, max(1, sharing - skipped), count, base, candidates)
+        stale = False
+        if sharing == 0:
+            stale = _strangers(starts, ends, i, partners, count, base, best)
+        for slot in range(found):
+            j = candidates[slot]
+            common = count[j] - base + _shared(starts, ends, i, j, skipped)
+            half = degree + starts[j + 1] - starts[j] - 2 * common
+            if best[common] < half:
+                stale |= _seen(best, common, half - (2 if _joined(starts, ends, i, j) else 0))
+        base += degree
+    return partners
+
+
+@njit(cache=True, nogil=True)
+def _least_open(best: Whole, both: int) -> int:
+    """The least number of common neighbours with which a pair, its degrees summing up to ``both``, may be new."""
+    common = 0
+    while common < len(best) - 1 and best[common] >= both - 2 * common:
+        common += 1
+    return common
+
+
+@njit(cache=True, nogil=True)
+def _walk(
+    starts: Starts,
+    ends: Ends,
+    i: int,
+    partners: int,
+    skipped: int,
+    needed: int,
+    count: Short,
+    base: int,
+    candidates: Short,
+) -> int:
+    """Count in ``count[j] - base`` what i shares with j, i < j < partners, beyond its first ``skipped`` neighbours.
+
+    Lists those j that share at least ``needed``.
+    """
+    found, few = 0, partners < len(starts) // 2
+    for at in range(starts[i] + skipped, starts[i + 1]):
+        w = ends[at]
+        place = starts[w + 1] - 1
+        if few:
+            # Partners are near the beginning of the row, else near its end; i itself is in it.
+            place = starts[w] + np.searchsorted(ends[starts[w] : place + 1], partners) - 1
+        while ends[place] > i:
+            j = ends[place]
+            place -= 1
+            shared = max(count[j], base) + 1
+            count[j] = shared
+            if shared == base + needed:
+                candidates[found] = j
+                found += 1
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _strangers(starts: Starts, ends: Ends, i: int, partners: int, count: Short, base: int, best: Whole) -> bool:
+    """Pairs of row i with nothing in common."""
+    news = False
+    for j in range(i + 1, partners):
+        both = starts[i + 1] - starts[i] + starts[j + 1] - starts[j]
+        if both <= best[0]:
+            break
+        if count[j] <= base:
+            news |= _seen(best, 0, both - (2 if _joined(starts, ends, i, j) else 0))
+    return news
+
+
+@njit(cache=True, nogil=True)
+def _shared(starts: Starts, ends: Ends, i: int, j: int, first: int) -> int:
+    """How many of the first neighbours of i are neighbours of j."""
+    here, there, common = starts[i], starts[j], 0
+    while here < starts[i] + first and there < starts[j + 1]:
+        if ends[here] == ends[there]:
+            common += 1
+            here += 1
+            there += 1
+        elif ends[here] < ends[there]:
+            here += 1
+        else:
+            there += 1
+    return common
+
+
+@njit(cache=True, nogil=True)
+def _joined(starts: Starts, ends: Ends, i: int, j: int) -> bool:
+    row = ends[starts[i] : starts[i + 1]]
+    place = np.searchsorted(row, j)
+    return bool(place < len(row) and row[place] == j)
+
+
+@njit(cache=True, nogil=True)
+def _seen(best: Whole, common: int, half: int) -> bool:
+    """Enter a pair; True if it was not dominated."""
+    if best[common] >= half:
+        return False
+    while common >= 0 and best[common] < half:
+        best[common] = half
+        common -= 1
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _rule_out(best: Whole, ruled: Whole) -> None:
+    """``ruled[d]``: a pair whose smaller degree is d is dominated, whatever it shares, if its degrees sum up to this.
+
+    Such a pair has a <= d common neighbours and b <= sum - 2 a: dominated for every a if sum <= best[a] + 2 a for all.
+    """
+    least = best[0]
+    for common in range(len(best)):
+        least = min(least, best[common] + 2 * common) if best[common] >= 0 else -1
+        ruled[common] = least
+
+
+# --- triangles ------------------------------------------------------------------------------------------
+
+
 def triangle_count(graph: Ranked) -> int:
     """The number of triangles."""
     found = 0
@@ -281,7 +323,7 @@ def triangle_count(graph: Ranked) -> int:
 
 def edge_supports(graph: Ranked) -> Short:
     """For every entry of ``graph.ends``, in how many triangles its edge lies."""
-    partial = [np.zeros(len(graph.ends), dtype=np.int32) for _ in range(workers())]
+    partial = [np.zeros(len(graph.ends), dtype=np.int32) for _ in range(workers(len(graph.ends)))]
     for _ in in_parallel(graph, _count_supports, partial):
         pass
     total = partial[0]
@@ -294,12 +336,13 @@ def edge_supports(graph: Ranked) -> Short:
 def in_parallel(graph: Ranked, kernel: Callable[..., Any], buffers: list[Any] | None = None) -> Iterator[Any]:
     """Run ``kernel(starts, ends, split, first, last[, buffer])`` over blocks of vertices of about equal size."""
     n = graph.vertices
-    blocks = max(8 * workers(), 1)
+    cores = workers(len(graph.ends))
+    blocks = 8 * cores if cores > 1 else 1
     shares = np.linspace(0, graph.starts[-1], blocks + 1)
     cuts = np.unique(np.concatenate([[0], np.searchsorted(graph.starts, shares), [n]]).clip(0, n))
     spans = [(int(a), int(b)) for a, b in pairwise(cuts)]
     free: SimpleQueue[tuple[Any, ...]] = SimpleQueue()
-    for lane in range(workers()):
+    for lane in range(cores):
         free.put(() if buffers is None else (buffers[lane],))
 
     def run(span: tuple[int, int]) -> Any:
@@ -309,10 +352,9 @@ def in_parallel(graph: Ranked, kernel: Callable[..., Any], buffers: list[Any] | 
         finally:
             free.put(own)
 
-    with ThreadPoolExecutor(workers()) as pool:
-        for done, found in enumerate(pool.map(run, spans)):
-            report((done + 1) / len(spans))
-            yield found
+    for done, found in enumerate(spread(run, spans, cores)):
+        report((done + 1) / len(spans))
+        yield found
 
 
 @njit(cache=True, nogil=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,7 +15,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from dither.kernels.adjacency import Ends, Starts
-from dither.kernels.graph import Ranked, Short, Whole, in_parallel, workers
+from dither.kernels.graph import Ranked, Short, Whole, in_parallel, spread, workers
 from dither.kernels.progress import report
 
 Real: TypeAlias = NDArray[np.float64]
@@ -35,17 +34,16 @@ def rows_by_potential(potential: Real) -> Short:
     return np.argsort(-potential, kind="stable").astype(np.int32)
 
 
-def search(order: Short, run: Callable[[int, int], None], open_at: Callable[[int], bool]) -> None:
-    """Run blocks of rows, growing ones on all cores, until no row is open any more."""
+def search(order: Short, run: Callable[[int, Short], None], open_at: Callable[[int], bool], cores: int) -> None:
+    """Run blocks of rows, growing ones dealt out to all cores, until no row is open any more."""
     first, size = 0, 8
-    with ThreadPoolExecutor(workers()) as pool:
-        while first < len(order) and open_at(first):
-            last = min(first + size, len(order))
-            middle = (first + last) // 2 if first and workers() > 1 else last
-            spans = [span for span in ((first, middle), (middle, last)) if span[0] < span[1]]
-            list(pool.map(lambda span: run(*span), spans))
-            first, size = last, min(2 * size, 1 << 13)
-            report(first / len(order))
+    while first < len(order) and open_at(first):
+        rows = order[first : first + size]
+        lanes = range(cores if first else 1)
+        parts = [(lane, rows[lane :: len(lanes)]) for lane in lanes]
+        list(spread(lambda part: run(*part), parts, cores))
+        first, size = first + len(rows), min(2 * size, 1 << 13)
+        report(first / len(order))
 
 
 # --- k-triangles ----------------------------------------------------------------------------------------
@@ -75,14 +73,12 @@ def k_triangle_change(graph: Ranked, supports: Short, k: int, most_common: int) 
     above = [float((one >> shift) + (1 if shift else 0)) for one in part]
     potential = _potential(graph.starts, supports, np.array(above), most_common)
     order = rows_by_potential(potential)
-    best = np.zeros((workers(), limbs), dtype=np.int64)
+    cores = workers(len(graph.ends))
+    best = np.zeros((cores, limbs), dtype=np.int64)
     tables = _limbs(whole, limbs), _limbs(part, limbs)
-    free = list(range(workers()))
 
-    def run(first: int, last: int) -> None:
-        lane = free.pop()
-        _pair_sums(graph.starts, graph.ends, supports, *tables, order[first:last], best[lane])
-        free.append(lane)
+    def run(lane: int, rows: Short) -> None:
+        _pair_sums(graph.starts, graph.ends, supports, *tables, np.ascontiguousarray(rows), best[lane])
 
     def found() -> int:
         return max(sum(int(limb) << (LIMB * place) for place, limb in enumerate(row)) for row in best)
@@ -91,7 +87,7 @@ def k_triangle_change(graph: Ranked, supports: Short, k: int, most_common: int) 
         rest = float((whole[-1] >> shift) + 1) + 2.0 * float(potential[order[first]])
         return rest * _ROUNDING > float(found() >> shift)
 
-    search(order, run, open_at)
+    search(order, run, open_at, cores)
     return found()
 
 
@@ -288,18 +284,14 @@ def clique_change(graph: Ranked, supports: Short, k: int, most_common: int) -> i
     )
     potential = _potential(graph.starts, supports, worth, most_common)
     order = rows_by_potential(potential)
-    best = np.zeros(workers(), dtype=np.int64)
-    free = list(range(workers()))
+    cores = workers(len(graph.ends))
+    best = np.zeros(cores, dtype=np.int64)
+    rest = graph.starts, graph.ends, graph.split, supports, worth
 
-    def run(first: int, last: int) -> None:
-        lane = free.pop()
-        rows = order[first:last]
-        best[lane] = _clique_pairs(
-            graph.starts, graph.ends, graph.split, supports, worth, rows, k - 2, most_common, int(best.max())
-        )
-        free.append(lane)
+    def run(lane: int, rows: Short) -> None:
+        best[lane] = _clique_pairs(*rest, np.ascontiguousarray(rows), k - 2, most_common, int(best.max()))
 
-    search(order, run, lambda first: bool(potential[order[first]] * _ROUNDING > best.max()))
+    search(order, run, lambda first: bool(potential[order[first]] * _ROUNDING > best.max()), cores)
     return int(best.max())
 
 

@@ -8,6 +8,10 @@ exceeds it (docs/proofs/trees.md, sections 3 and 4).  No number here depends on 
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 
 from dither.kernels.cuts import (
@@ -24,6 +28,9 @@ from dither.kernels.cuts import (
     simple,
 )
 from dither.kernels.progress import report
+
+ALONE = 1_000_000
+"""With fewer edges times rungs, starting a second core takes longer than it saves."""
 
 
 class Thresholds:
@@ -58,10 +65,20 @@ class Thresholds:
         """``max(max_S w_{k+1}(S), max_S w_{k+2}(S) - w_1(S))`` for k = start .. stop - 1."""
         if stop + 1 > self.forests:
             self._pack(stop + 1)
-        while len(self._rungs) < stop:
-            self._rungs.append(self._rung(len(self._rungs)))
-            report(len(self._rungs) / stop)
+        wanted = range(len(self._rungs), stop)
+        if len(wanted) * len(self._a) < ALONE:
+            self._append(map(self._rung, wanted), stop)
+        else:
+            # Rungs are independent of each other but for the thresholds, which are so too.
+            with ThreadPoolExecutor(min(os.cpu_count() or 1, 8)) as pool:
+                list(pool.map(self.least_threshold, range(wanted.start + 1, stop + 2)))
+                self._append(pool.map(self._rung, wanted), stop)
         return np.array(self._rungs[start:stop], dtype=np.int64)
+
+    def _append(self, found: Iterable[int], stop: int) -> None:
+        for rung in found:
+            self._rungs.append(rung)
+            report(len(self._rungs) / stop)
 
     def _rung(self, k: int) -> int:
         least = self.least_threshold(k + 1)

@@ -27,6 +27,8 @@ from dither.privacy import Loss
 from dither.reals import Ball, ball, exact, precision
 
 _Exponent: TypeAlias = tuple[str, Any]
+STEEPEST = 64.0
+"""The largest p that is tried where beta is given: from here on a power law is a Laplace law to the eye."""
 
 
 class HeavyTail(Law):
@@ -245,7 +247,7 @@ class PowerLaw(HeavyTail):
             return alpha * chosen / law.typical
 
         # The tail must be flat enough for beta: d (p - 1) beta <= epsilon.
-        steepest = 12.0 if not beta else min(12.0, 1.0 + loss.epsilon / (dimension * float(beta)))
+        steepest = 12.0 if not beta else min(STEEPEST, 1.0 + loss.epsilon / (dimension * float(beta)))
         if beta is not None and steepest <= 2.0 + 1 / 256:
             return []
         if beta == 0:

@@ -102,23 +102,25 @@ def reachable_ranks(share: Fraction, records: int, first: int, last: int) -> NDA
     """For each number of changes from first to last, the rank whose value so many additions and removals can bring to
     rank ``max(1, ceil(q n))``: the highest for positive numbers, the lowest for negative ones.
 
-    Upwards the best are additions at the top while q is at least a half, else removals at the bottom; a removal is
-    possible only while there is a record.  Ranks below 1 and above n stand for the bounds.
+    Upwards one adds at the top or removes at the bottom, downwards the other way round; the rank is linear in how many
+    of the changes are additions, up to rounding, so one of the two extremes is best.  A removal is possible only while
+    there is a record.  Ranks below 1 and above n stand for the bounds.
     """
     changes = np.arange(first, last + 1)
     count, rising = np.abs(changes), changes > 0
-    by_adding = rising == (share >= Fraction(1, 2))
-    added = np.where(by_adding, count, np.maximum(count - records, 0))
-    removed = count - added
-    rank = _ranks(share, records + added - removed)
-    return np.where(changes == 0, rank, np.where(rising, rank + removed, rank - added))
+    reached = []
+    for added in (count, np.maximum(count - records, 0)):
+        removed = count - added
+        rank = _ranks(share, records + added - removed)
+        reached.append(np.where(rising, rank + removed, rank - added))
+    return np.asarray(np.where(rising, np.maximum(*reached), np.minimum(*reached)), dtype=np.int64)
 
 
 def _ranks(share: Fraction, records: NDArray[np.int64]) -> NDArray[np.int64]:
     """``max(1, ceil(q n))`` of many n, exactly."""
     over, under = share.numerator, share.denominator
     kind: Any = np.int64 if over * (int(records.max()) + 1) < 1 << 62 else object
-    return np.maximum(1, -(-(over * records.astype(kind)) // under)).astype(np.int64)
+    return np.asarray(np.maximum(1, -(-(over * records.astype(kind)) // under)), dtype=np.int64)
 
 
 @dataclass(frozen=True)

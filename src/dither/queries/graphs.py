@@ -19,6 +19,8 @@ from dither.kernels.graph import Ranked, bounded_degree, degree_pairs, triangle_
 from dither.kernels.subgraphs import clique_change, clique_count, k_triangle_change, k_triangle_count
 from dither.ladder import Ladder, Rungs
 from dither.privacy import Neighbours
+from dither.queries.gauges import ByCommonNeighbours, ByDegree
+from dither.queries.levels import LevelFunction, Levelled, Levels
 from dither.queries.query import Query
 from dither.queries.statistic import Algorithm, Statistic
 
@@ -32,7 +34,7 @@ class GraphCount(Statistic):
     neighbours = Neighbours.EDGE
     vertices: int
     fitted: ClassVar[bool] = True
-    smoothness: ClassVar[Fraction | None] = Fraction(1, 10)
+    smoothness: ClassVar[Fraction | None] = Fraction(1, 14)
 
     @property
     @abstractmethod
@@ -45,7 +47,7 @@ class GraphCount(Statistic):
 
 
 @dataclass(frozen=True)
-class EdgeCount(GraphCount):
+class EdgeCount(GraphCount, Levelled):
     """The number of edges: one edge changes it by one, whatever the graph."""
 
     vertices: int
@@ -63,9 +65,12 @@ class EdgeCount(GraphCount):
     def ladder(self, data: Graph, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
         return flat(1)
 
+    def level_function(self) -> LevelFunction:
+        return LevelFunction(Levels([1]), lambda _: 1)
+
 
 @dataclass(frozen=True)
-class TriangleCount(GraphCount):
+class TriangleCount(GraphCount, ByCommonNeighbours):
     """The number of triangles.
 
     Guarantee  The exact ladder: A^(s) = max over pairs of min(a + floor((s + min(s, b)) / 2), n - 2).
@@ -86,6 +91,15 @@ class TriangleCount(GraphCount):
     def value(self, data: Graph) -> int:
         return triangle_count(data.ranked)
 
+    def level(self, common: int) -> int:
+        return common
+
+    def local(self, data: Graph) -> int:
+        return data.frontier.most_common
+
+    def drift(self, gauge: int) -> int:  # noqa: ARG002
+        return 1
+
     def ladder(self, data: Graph, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
         common, half = data.frontier.common[:, None], data.frontier.half[:, None]
 
@@ -99,7 +113,7 @@ class TriangleCount(GraphCount):
 
 
 @dataclass(frozen=True)
-class StarCount(GraphCount):
+class StarCount(GraphCount, ByDegree):
     """The number of k-stars: ``sum over vertices of C(degree, k)``.
 
     Guarantee  The exact ladder, from the pairs of degrees that no other pair beats (at most three).
@@ -122,6 +136,16 @@ class StarCount(GraphCount):
         degrees = np.bincount(np.diff(data.starts))
         return sum(int(many) * math.comb(degree, self.k) for degree, many in enumerate(degrees) if many)
 
+    def level(self, degree: int) -> int:
+        return min(2 * math.comb(degree, self.k - 1), self.cap)
+
+    def local(self, data: Graph) -> int:
+        return self.ladder(data)[0]
+
+    def drift(self, gauge: int) -> int:
+        # One end of a pair gains or loses an edge; before that it had at most n - 3 others.
+        return math.comb(max(min(gauge, self.vertices - 3), 0), self.k - 2) if self.k >= 2 else 0
+
     def ladder(self, data: Graph, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
         full, k = self.vertices - 2, self.k
         pairs = degree_pairs(data.starts, data.ends)
@@ -137,7 +161,7 @@ class StarCount(GraphCount):
 
 
 @dataclass(frozen=True)
-class KTriangleCount(GraphCount):
+class KTriangleCount(GraphCount, ByCommonNeighbours):
     """The number of k-triangles: ``sum over edges of C(triangles on the edge, k)``.
 
     Guarantee  A ladder, not the exact one (which is NP-hard): the smaller of two bounds, rung by rung.
@@ -162,7 +186,6 @@ class KTriangleCount(GraphCount):
         return k_triangle_count(data.supports, self.k)
 
     def level(self, common: int) -> int:
-        """The most that one edge changes the count where no two vertices share more than ``common`` neighbours."""
         shared = min(common, self.vertices - 2)
         return min(math.comb(shared, self.k) + 2 * shared * math.comb(shared, self.k - 1), self.cap)
 
@@ -172,6 +195,12 @@ class KTriangleCount(GraphCount):
         inside = math.comb(a, k - 2) if k >= 2 else 0
         # An edge between two common neighbours of a pair lifts four supports at once.
         return max(3 * math.comb(a, k - 1) + a * inside, 4 * inside if a >= 2 else 0)
+
+    def drift(self, gauge: int) -> int:
+        return self.growth(gauge)
+
+    def local(self, data: Graph) -> int:
+        return self.change(data)
 
     def change(self, data: Graph) -> int:
         """The local sensitivity: private."""
@@ -190,7 +219,7 @@ class KTriangleCount(GraphCount):
 
 
 @dataclass(frozen=True)
-class CliqueCount(GraphCount):
+class CliqueCount(GraphCount, ByCommonNeighbours):
     """The number of cliques of k >= 4 vertices.
 
     Guarantee  A ladder: U_s = min(LS + C(a + s, k-2) - C(a, k-2), C(n-2, k-2)), a the largest common neighbourhood.
@@ -212,9 +241,18 @@ class CliqueCount(GraphCount):
     def value(self, data: Graph) -> int:
         return clique_count(data.ranked, self.k)
 
+    def level(self, common: int) -> int:
+        return math.comb(common, self.k - 2)
+
+    def local(self, data: Graph) -> int:
+        return clique_change(data.ranked, data.supports, self.k, data.frontier.most_common)
+
+    def drift(self, gauge: int) -> int:
+        return math.comb(gauge, self.k - 3)
+
     def ladder(self, data: Graph, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
         common, inside = data.frontier.most_common, self.k - 2
-        base = clique_change(data.ranked, data.supports, self.k, common) - math.comb(common, inside)
+        base = self.local(data) - math.comb(common, inside)
         return listed(lambda s: min(base + math.comb(common + s, inside), self.cap), self.cap, top=self.vertices - 2)
 
 

@@ -1,9 +1,9 @@
 """Level functions: a public scale of sensitivities that private data stand on (COQ17 sec. 3.2, restated).
 
 A level function puts every dataset on one of r levels.  Public are the sensitivities ``L_1 <= ... <= L_r`` and a
-symmetric relation that holds every pair of levels that two neighbours can have; private is the level of the data at hand,
-whose local sensitivity must not exceed that of its level.  The largest sensitivity that can be reached in at most j
-steps of the relation is rung j of a ladder (docs/proofs/largest_local.md).
+symmetric relation that holds every pair of levels that two neighbours can have; private is the level of the data at
+hand, whose local sensitivity must not exceed that of its level.  The largest sensitivity that can be reached in at most
+j steps of the relation is rung j of a ladder (docs/proofs/largest_local.md).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,8 @@ from dither.privacy import Neighbours
 from dither.queries.statistic import Algorithm, Statistic
 from dither.reals import exact
 
+MOST_MEMORY = 128
+"""So many remembered bounds may be chained without their rounding errors adding up to what is allowed for."""
 _RATES = 4
 """Smooth bounds are remembered for so many rates."""
 
@@ -45,13 +48,15 @@ class Levels:
         memory: int = 64,
     ) -> None:
         listed = [int(one) for one in sensitivities]
-        if not listed or min(listed) < 0 or any(a > b for a, b in zip(listed, listed[1:], strict=False)):
+        if not listed or min(listed) < 0 or any(a > b for a, b in pairwise(listed)):
             raise InvalidArgument(
                 "sensitivities", len(listed), "non-negative whole numbers in rising order are accepted"
             )
         for argument, number in (("width", width), ("memory", memory)):
             if not isinstance(number, int) or isinstance(number, bool) or number < 1:
                 raise InvalidArgument(argument, number, "a whole number of at least 1 is accepted")
+        if memory > MOST_MEMORY:
+            raise InvalidArgument("memory", memory, f"at most {MOST_MEMORY} places are accepted")
         self.sensitivities: Rungs = np.array(listed, dtype=np.int64 if listed[-1] < 1 << 62 else object)
         self.width = width
         self.memory = memory
@@ -100,29 +105,39 @@ class Levels:
 
         return rungs
 
+    @property
+    def stride(self) -> int:
+        """From one remembered place to the next: a multiple of the width."""
+        return self.width * max(-(-self.count // (self.memory * self.width)), 1)
+
     def remembered(self, rate: float) -> dict[int, float]:
         """Smooth bounds at ``memory`` public places, evenly spaced, from the top down (COQ17 sec. 4.1).
 
         Computed whole when a rate is first used, so that what is remembered tells nothing about who asked.
         """
         if rate not in self._remembered:
-            stride = self.width * max(-(-self.count // (self.memory * self.width)), 1)
             found = {self.count: float(self.cap)}
-            for first in range(self.count - self.width + 1, 0, -stride):
+            above = self.count
+            for first in range(self.count - self.width + 1, 0, -self.stride):
                 # Whoever climbs in steps of the width meets one of so many levels in a row.
-                for level in range(first + self.width - 1, first - 1, -1):
-                    found.setdefault(level, self.climbed(level, rate, found))
+                for level in range(first, min(first + self.width, self.count)):
+                    found[level] = self._climbed(level, above, rate, found)
+                above = first
             self._remembered = {rate: found, **dict(list(self._remembered.items())[: _RATES - 1])}
         return self._remembered[rate]
 
-    def climbed(self, level: int, rate: float, known: dict[int, float]) -> float:
-        """``max_j e^{-rate j} L_{level + j width}``, in floats, up to the first level whose bound is known.
+    def bound(self, level: int, rate: float) -> float:
+        """``max_j e^{-rate j} L_{level + j width}``, in floats: at most one climb between remembered places."""
+        first = self.count - self.width + 1
+        place = first - (first - level) // self.stride * self.stride if level <= first else self.count
+        return self._climbed(level, place, rate, self.remembered(rate))
+
+    def _climbed(self, level: int, place: int, rate: float, known: dict[int, float]) -> float:
+        """The bound of a level from those of the ``width`` levels from a higher place on.
 
         Beyond ``e^{-128}`` nothing exceeds the floor of all smooth bounds.
         """
-        deepest, steps = math.ceil(DEEPEST / rate), 0
-        while steps < deepest and min(level + steps * self.width, self.count) not in known:
-            steps += 1
+        steps = min(-((level - place) // self.width), math.ceil(DEEPEST / rate))
         weights = decay(rate, steps + 1)
         above = known.get(min(level + steps * self.width, self.count), 0.0) * float(weights[steps])
         own = self.sensitivities[level - 1 : level - 1 + steps * self.width : self.width].astype(np.float64)
@@ -138,11 +153,11 @@ class _Climb(Ladder):
 
     def _straight(self, start: int, stop: int) -> Rungs:
         steps = self._level + self._levels.width * np.arange(start, stop)
-        return self._levels.sensitivities[np.minimum(steps, self._levels.count) - 1]
+        return np.asarray(self._levels.sensitivities[np.minimum(steps, self._levels.count) - 1])
 
     def smooth(self, beta: Fraction) -> Fraction:
         rate = usable_rate(beta)
-        best = self._levels.climbed(self._level, rate, self._levels.remembered(rate))
+        best = self._levels.bound(self._level, rate)
         return rounded_up(max(best, least_bound(self.cap)))
 
 
@@ -169,8 +184,8 @@ class LevelFunction:
 class Margin:
     """Levels of any statistic with a ladder: how many changes its sensitivity stays within a public bound.
 
-    The number of changes before some rung exceeds the bound is 1-Lipschitz; a dataset where it is k stands k levels below
-    the top, and all but the top have the bound as their sensitivity.  ``depth``: so many changes are looked at.
+    The number of changes before some rung exceeds the bound is 1-Lipschitz; a dataset where it is k stands k levels
+    below the top, and all but the top have the bound as their sensitivity.  ``depth``: so many changes are looked at.
     """
 
     bound: Any

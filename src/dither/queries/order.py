@@ -65,6 +65,9 @@ class RankedValue(Statistic, Layered):
             return Ladder(lambda start, stop: self._symmetric_rungs(data, start, stop), self.cap, top=top)
         return OrderLadder(self, data, sublinear=algorithm == "sublinear")
 
+    def even_data(self) -> Column:
+        return evenly_spread(self.records, self.answers)
+
     def _symmetric_rungs(self, data: Column, start: int, stop: int) -> Rungs:
         """NRS11 Claim 3.5: U_k = x_(r+k+1) - x_(r-k-1), within a factor 2 of the exact rungs."""
         above = data.ranks(self.rank + start + 1, self.rank + stop)
@@ -77,6 +80,13 @@ class RankedValue(Statistic, Layered):
             return ranked
 
         return Chain(values, -self.rank, self.records - self.rank + 1)
+
+
+def evenly_spread(records: int, grid: Grid) -> Column:
+    """Public: so many records at equal distances, no two of the gaps between them and the bounds differing much."""
+    low, high = grid.ends
+    places = [low + (high - low) * (2 * i + 1) // (2 * records) for i in range(records)]
+    return Column(np.array(places, dtype=np.int64), grid, ordered=True)
 
 
 class OrderLadder(Ladder):

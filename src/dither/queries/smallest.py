@@ -109,7 +109,8 @@ class ChainTotal(Statistic, Levelled):
     """0, then the sums of the first 1, 2, ... values: public."""
     levels: Levels
     answers: Grid
-    neighbours = Neighbours.ADD_REMOVE
+    neighbours = Neighbours.CHAIN
+    fitted = True
 
     @property
     def cap(self) -> int:  # type: ignore[override]
@@ -141,8 +142,8 @@ class ChainSum(Query):
     values: Any
     step: Any = field(default=None, kw_only=True)
     kind: ClassVar[str] = "sum along a chain"
-    column: ClassVar[None] = None
-    nulls: ClassVar[None] = None
+    column = None
+    nulls = None
 
     def __post_init__(self) -> None:
         listed = as_array(self.values, "values")

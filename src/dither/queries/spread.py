@@ -15,7 +15,7 @@ from dither.errors import InvalidArgument
 from dither.ladder import Ladder, Rungs
 from dither.privacy import Neighbours, fraction_of_unit
 from dither.queries.filtered import SharedRank, SharedRankDifference
-from dither.queries.order import RankedValue, rank_of
+from dither.queries.order import RankedValue, evenly_spread, rank_of
 from dither.queries.query import ColumnQuery, not_proved
 from dither.queries.statistic import Algorithm, Chain, Layered, Statistic
 
@@ -58,6 +58,9 @@ class RankDifference(Statistic, Layered):
             return np.asarray(np.minimum(below.rungs(start, stop) + above.rungs(start, stop), self.cap))
 
         return Ladder(rungs, self.cap, top=self.lower.records)
+
+    def even_data(self) -> Column:
+        return evenly_spread(self.lower.records, self.records_on)
 
     def chain(self, data: Column) -> Chain:
         p, q, n = self.lower.rank, self.upper.rank, self.lower.records

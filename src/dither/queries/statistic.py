@@ -44,6 +44,10 @@ class Statistic(ABC):
     def ladder(self, data: Any, algorithm: Algorithm = "exact") -> Ladder:
         """The ladder: private."""
 
+    def even_data(self) -> Any:
+        """Public data to read a default proposal off, such as records spread evenly; None if there are none."""
+        return None
+
 
 class VectorStatistic(ABC):
     """Several numbers at once, each on its own public grid, with their joint sensitivity."""

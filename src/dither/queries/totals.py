@@ -17,6 +17,7 @@ from dither.errors import InvalidArgument
 from dither.ladder import Ladder, Rungs
 from dither.privacy import Neighbours
 from dither.queries.filtered import FilteredMean, FilteredTotal
+from dither.queries.order import evenly_spread
 from dither.queries.query import ColumnQuery, not_proved
 from dither.queries.statistic import Algorithm, Chain, Layered, Statistic
 from dither.reals import exact
@@ -62,6 +63,9 @@ class TrimmedTotal(Statistic, Layered):
 
         # By then every window of k + 1 steps reaches beyond one end on either side.
         return Ladder(rungs, self.cap, top=2 * (n - m) + 1)
+
+    def even_data(self) -> Column:
+        return evenly_spread(self.records, self.column)
 
     def chain(self, data: Column) -> Chain:
         n, m = self.records, self.trimmed
@@ -147,8 +151,12 @@ class TrimmedMean(_Total):
     def label(self) -> str:
         return f"{float(exact(self.trim)):g} {super().label}"
 
-    def _trimmed(self, records: int) -> int:
+    def trimmed_of(self, records: int) -> int:
+        """How many of so many records are cut on each side."""
         return math.floor(exact(self.trim) * records)
+
+    def _trimmed(self, records: int) -> int:
+        return self.trimmed_of(records)
 
     def _selected(self, shape: Shape, grid: Grid) -> Statistic:  # noqa: ARG002
         raise not_proved(self.kind)

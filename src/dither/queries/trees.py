@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,10 +14,17 @@ from dither.data.grid import Grid
 from dither.errors import InvalidArgument
 from dither.kernels.cuts import edge_connectivity, glued
 from dither.kernels.thresholds import Thresholds
-from dither.ladder import Ladder, Rungs
+from dither.ladder import Ladder
 from dither.privacy import Neighbours
+from dither.queries.graphs import GraphCount, GraphQuery, flat
 from dither.queries.query import Query
 from dither.queries.statistic import Algorithm, Statistic
+
+_WEIGHTED = "a graph with weights such as dither.Graph(edges, n=100, weights=w, cap=1) is accepted"
+
+
+WELL_CONNECTED = 8
+"""From this connectivity on, spanning trees have half the error or less at epsilon = 1 if their weights are kind."""
 
 
 class BridgeWarning(UserWarning):
@@ -56,6 +62,11 @@ class SpanningForestCost(Statistic):
         return self.weights
 
     @property
+    def fitted(self) -> bool:  # type: ignore[override]
+        # The ladder reaches the cap after so many changes: too soon for a smooth bound to be far below it.
+        return self.connectivity >= WELL_CONNECTED
+
+    @property
     def answers(self) -> Grid:  # type: ignore[override]
         return Grid(self.weights.step, 0, self.cap * self.rank)
 
@@ -67,7 +78,7 @@ class SpanningForestCost(Statistic):
         return self._thresholds(data).cost()
 
     def ladder(self, data: Graph, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
-        return Ladder(self._thresholds(data).rungs, self.cap, top=self.connectivity)
+        return Ladder(self._thresholds(data).rungs, self.cap, top=self.connectivity, first=4)
 
     def _thresholds(self, data: Graph) -> Thresholds:
         vertices, a, b = glued(data.vertices, *data.edges.T)
@@ -87,9 +98,9 @@ class MSTCost(Query):
 
     cap: Any = None
     step: Any = field(default=None, kw_only=True)
-    column: str | None = field(default=None, kw_only=True)
-    nulls: Any = field(default=None, init=False, repr=False)
     kind: ClassVar[str] = "spanning tree cost"
+    column = None
+    nulls = None
 
     def __post_init__(self) -> None:
         if self.cap is not None:
@@ -98,7 +109,7 @@ class MSTCost(Query):
     def shape(self, data: object) -> WeightedShape:
         """The public facts: everything but the weights.  Warns if a bridge makes smooth noise pointless."""
         if not isinstance(data, Graph) or not data.weighted:
-            raise InvalidArgument("graph", type(data), "a Graph with weights is accepted")
+            raise InvalidArgument("data", type(data), _WEIGHTED)
         grid = data.weight_grid(self.cap, self.step)
         vertices, a, b = glued(data.vertices, *data.edges.T)
         connectivity = edge_connectivity(vertices, a, b)
@@ -116,7 +127,7 @@ class MSTCost(Query):
 
     def resolve(self, shape: Shape) -> SpanningForestCost:
         if not isinstance(shape, WeightedShape):
-            raise InvalidArgument("graph", type(shape), "a Graph with weights is accepted")
+            raise InvalidArgument("shape", type(shape), "the public facts of a graph with weights are accepted")
         return SpanningForestCost(shape.rank, shape.connectivity, shape.weights)
 
     def read(self, data: object, shape: Shape) -> Any:  # noqa: ARG002
@@ -139,52 +150,36 @@ def _bridge(graph: Graph, grid: Grid) -> str:
 
 
 @dataclass(frozen=True)
-class EdgeConnectivity(Statistic):
+class EdgeConnectivity(GraphCount):
     """The least number of edges whose removal disconnects the graph; 0 if it is not connected.
 
     Guarantee  One edge changes every cut, so also the smallest, by at most 1: the cap is the ladder (DMNS06 sec. 3.2).
+    Theorem    docs/proofs/trees.md, section 5.
     Cost       Linear in the edges, a few times over.
     """
 
     vertices: int
+    fitted = False
+    smoothness = None
     cap = 1
-    neighbours = Neighbours.EDGE
 
     @property
-    def answers(self) -> Grid:  # type: ignore[override]
-        return Grid(Fraction(1), 0, self.vertices - 1)
+    def most(self) -> int:
+        return self.vertices - 1
 
     def value(self, data: Graph) -> int:
         return edge_connectivity(data.vertices, *data.edges.T)
 
     def ladder(self, data: Graph, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
-        def rungs(start: int, stop: int) -> Rungs:
-            return np.ones(stop - start, dtype=np.int64)
-
-        return Ladder(rungs, self.cap, top=0)
+        return flat(1)
 
 
 @dataclass(frozen=True)
-class MinCut(Query):
+class MinCut(GraphQuery):
     """How many edges must go before the graph falls apart: its smallest cut.  Neighbours differ in one edge."""
 
-    column: str | None = field(default=None, kw_only=True)
-    nulls: Any = field(default=None, init=False, repr=False)
     kind: ClassVar[str] = "minimum cut"
 
-    def shape(self, data: object) -> GraphShape:
-        """The public facts: the vertices."""
-        if not isinstance(data, Graph) or data.weighted:
-            raise InvalidArgument("graph", type(data), "a Graph without weights is accepted")
-        return data.shape
-
-    def resolve(self, shape: Shape) -> EdgeConnectivity:
-        if shape.records < 2:
-            raise InvalidArgument("n", shape.records, "at least two vertices are accepted")
-        return EdgeConnectivity(shape.records)
-
-    def read(self, data: object, shape: Shape) -> Any:  # noqa: ARG002
-        return data
-
-    def missing(self, shape: Shape) -> int | float | None:  # noqa: ARG002
-        return None
+    def _counted(self, vertices: int) -> EdgeConnectivity:
+        self._at_least(vertices, 2)
+        return EdgeConnectivity(vertices)

@@ -13,10 +13,12 @@ from typing import Any
 from dither.calibration.ladder import LadderDraw
 from dither.calibration.measure import Measure
 from dither.calibration.mechanism import Mechanism
+from dither.calibration.propose_test import TestedNoise
 from dither.calibration.shells import ShellDraw
 from dither.calibration.smooth import SmoothNoise
 from dither.calibration.worst_case import Scaled, ScaledVector, public_half_width
 from dither.errors import NotApplicable
+from dither.noise.laplace import Laplace
 from dither.noise.law import Law
 from dither.queries.filtered import FilteredMean, OfPeople
 from dither.queries.statistic import Statistic
@@ -43,10 +45,10 @@ def bounds_for_all_data(mechanism: Mechanism, confidence: float, rows: int | Non
         # Nothing better is proved for numbers that are drawn together.
         return [(span, span) for span in _bounded(_spans(grids))]
     span = _spans((grids,))[0]
-    if isinstance(mechanism, Scaled):
-        whole = mechanism.point.law.name == "laplace"
-        half_width = float(public_half_width(mechanism.point.law, mechanism.scale, exact(confidence)))
-        return [(_noise(mechanism.point.law, float(mechanism.scale), span, whole=whole), min(half_width, span))]
+    if isinstance(mechanism, (Scaled, TestedNoise)):
+        law = mechanism.point.law if isinstance(mechanism, Scaled) else Laplace()
+        half_width = float(public_half_width(law, mechanism.scale, exact(confidence)))
+        return [(_noise(law, float(mechanism.scale), span, whole=law.name == "laplace"), min(half_width, span))]
     if isinstance(mechanism, SmoothNoise):
         scale = _most_smooth(mechanism, rows)
         half_width = scale * mechanism.point.law.quantile(1.0 - confidence) + 1.0

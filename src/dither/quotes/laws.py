@@ -16,6 +16,7 @@ import numpy as np
 
 from dither.calibration.ladder import LadderDraw
 from dither.calibration.mechanism import Mechanism
+from dither.calibration.propose_test import TestedNoise
 from dither.calibration.several import SeveralDraws
 from dither.calibration.shells import ShellDraw, Shells
 from dither.calibration.smooth import SmoothNoise
@@ -24,6 +25,7 @@ from dither.data.grid import Grid
 from dither.errors import NotApplicable
 from dither.kernels.elementary import Floats
 from dither.ladder import Ladder
+from dither.noise.laplace import Laplace
 from dither.noise.law import Law
 from dither.noise.rungs import window
 from dither.quotes.walks import walked
@@ -149,6 +151,9 @@ def error_laws(mechanism: Mechanism, data: Any) -> list[ErrorLaw]:
         whole = mechanism.point.law.name == "laplace"
         around = rooms(mechanism.statistic.answers, mechanism.statistic.value(data))
         return [Added(mechanism.point.law, float(mechanism.scale), around, whole)]
+    if isinstance(mechanism, TestedNoise):
+        around = rooms(mechanism.statistic.answers, mechanism.statistic.value(data))
+        return [Added(Laplace(), float(mechanism.scale), around, whole=True)]
     if isinstance(mechanism, SmoothNoise):
         bound = mechanism.statistic.ladder(data, mechanism.algorithm).smooth(mechanism.point.beta)
         around = rooms(mechanism.statistic.answers, mechanism.statistic.value(data))

@@ -51,7 +51,8 @@ class Quote:
     rows: int | None = None
     """The number of records in each selection that the figures are for."""
     assumptions: tuple[str, ...] = ()
-    groups: int = 1
+    groups: int | None = 1
+    """How many answers there will be; None where the groups have to be found."""
     labels: tuple[str, ...] | None = None
     alternatives: dict[str, Any] = field(default_factory=dict)
     """The expected errors of the calibrations that were compared, the best first."""
@@ -93,7 +94,9 @@ class Quote:
         }
 
     def __str__(self) -> str:
-        many = f" in each of {self.groups} groups" if self.groups > 1 else ""
+        many = (
+            " in each group" if self.groups is None else f" in each of {self.groups} groups" if self.groups > 1 else ""
+        )
         error, bound = (_shown(_each(one)) for one in (self.expected_error, self.bound))
         assumed = "".join(f"; {one}" for one in self.assumptions)
         return (

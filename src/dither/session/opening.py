@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from dither.data.engines.opened import engine_for
 from dither.data.schema import PRIVATE, Schema
 from dither.data.types import ColumnType
 from dither.errors import InvalidArgument
@@ -44,14 +45,21 @@ def open(
     if isinstance(source, Schema):
         return Session(source, ledger=_ledger(ledger))
     if isinstance(source, (str, Path)) and str(source).endswith(".toml"):
-        given = {"columns": columns, "budget": budget, "rows": rows, "unit": unit, "name": name, "table": table}
+        given = {
+            "columns": columns, "budget": budget, "rows": rows, "unit": unit, "name": name, "table": table,
+            "engine": engine, "slack": slack, "filter": None if filter == "basic" else filter,
+            "rows_per_unit": None if rows_per_unit == 1 else rows_per_unit,
+        }  # fmt: skip
         for argument, value in given.items():
             if value is not None:
                 raise InvalidArgument(argument, value, "it is declared in the schema file")
-        from dither.data.schema_file import load_schema  # noqa: PLC0415
+        from dither.data.schema_file import load_schema, pointing_at  # noqa: PLC0415
 
         schema = load_schema(source)
-        return Session(schema, ledger=_ledger(ledger if ledger is not None else Path(source).with_suffix(".ledger")))
+        with pointing_at(source):
+            opened = engine_for(schema)
+            kept = _ledger(ledger if ledger is not None else Path(source).with_suffix(".ledger"))
+            return Session(schema, ledger=kept, engine=opened)
     if columns is None:
         raise InvalidArgument("columns", None, 'declared columns such as {"total_pay": Real(0, 600_000)} are accepted')
     if isinstance(source, Mapping):

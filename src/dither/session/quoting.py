@@ -19,17 +19,20 @@ from dither.quotes.priors import Prior, prior_of
 from dither.quotes.quote import EXACT, Quote, Quotes, for_all_data, under_prior
 from dither.reals import exact
 from dither.session.plan import Plan, plan
-from dither.session.session import shares_of
+from dither.session.statements import part_of, plans_of, shares_of
+from dither.sql.statement import Statement, parse_sql
 
 LEVEL = 0.95
 """Of the quoted bound, where no error bar is wanted."""
+COMPARED = ("inverse", "smooth", "ladder", "worst_case")
+"""What "auto" may choose under a prior: whatever never refuses an answer."""
 LEAST_EPSILON = 1e-4
 PRECISION = 1.01
 """The least epsilon is found to about one percent."""
 
 
 def quote(
-    query: Query | Sequence[Query],
+    query: Query | Sequence[Query] | str,
     schema: Schema,
     *,
     epsilon: Any,
@@ -43,7 +46,7 @@ def quote(
     confidence: Any = 0.95,
     weights: Sequence[Any] | None = None,
 ) -> Any:
-    """Price, calibration and error of one query (a ``Quote``) or of several that share a price (``Quotes``).
+    """Price, calibration and error of one query (a ``Quote``), or of a list or SQL that share a price (``Quotes``).
 
     prior: what is publicly known about the values (``Lognormal``, ``Normal``, ``Uniform``, ``Exponential``,
         ``PublicSample``), for all columns, or a mapping of columns to priors.  Without one the error is an upper bound
@@ -66,12 +69,32 @@ def quote(
     }  # fmt: skip
     if isinstance(query, Query):
         return _quoted(query, schema, epsilon=epsilon, delta=delta, **options)
+    if isinstance(query, str):
+        if where is not None or by is not None:
+            raise InvalidArgument("where" if by is None else "by", where if by is None else by, "SQL says it itself")
+        return quote_statement(parse_sql(query, schema), schema, Loss.asked(epsilon, delta), weights, **options)
     queries = list(query)
-    parts = [Loss.asked(epsilon, delta).share(share) for share in shares_of(weights, len(queries))]
+    parts = [part_of(Loss.asked(epsilon, delta), share) for share in shares_of(weights, len(queries))]
     return Quotes(
         _quoted(one, schema, epsilon=part.epsilon, delta=part.delta, **options)
         for one, part in zip(queries, parts, strict=True)
     )
+
+
+def quote_statement(
+    statement: Statement, schema: Schema, price: Loss, weights: Any = None, *, prior: Any = None, rows: Any = None,
+    calibration: Any = "auto", noise: Any = "auto", confidence: Any = 0.95, **_: Any,
+) -> Quotes:  # fmt: skip
+    """Quotes for the queries of a statement that was read before; they share the price as its answers do."""
+    options = {"calibration": calibration, "noise": noise, "confidence": confidence}
+    plans = plans_of(statement, schema, price, weights, **options)
+    return Quotes(
+        _quoted(
+            item.query, schema, epsilon=planned.asked["epsilon"], delta=planned.asked["delta"], where=statement.where,
+            by=list(statement.by) or None, prior=prior, rows=rows, **options,
+        )
+        for item, planned in zip(statement.items, plans, strict=True)
+    )  # fmt: skip
 
 
 def least_epsilon(
@@ -153,7 +176,8 @@ def _quoted(
     if calibration != "auto":
         return _under_prior(planned, column_prior, counted, assumed)
     law = named_noise(options.get("noise", "auto"))
-    names = [one for one in applicable(planned.statistic) if law is None or one not in ("inverse", "ladder")]
+    served = COMPARED if law is None else ("smooth", "worst_case")
+    names = [one for one in applicable(planned.statistic) if one in served]
     compared: dict[str, Quote] = {}
     for name in names:
         try:
@@ -190,7 +214,9 @@ def _for_all_data(planned: Plan, rows: int | None) -> Quote:
     return _quote(planned, figures, rows=used if used is not None else planned.expected_rows, assumptions=assumed)
 
 
-def _quote(planned: Plan, figures: Any, **facts: Any) -> Quote:
+def _quote(planned: Plan, figures: Any, *, assumptions: tuple[str, ...] = (), **facts: Any) -> Quote:
+    if planned.calibration not in COMPARED:
+        assumptions = (*assumptions, "if it answers: a test may refuse")
     return Quote(
         query=planned.label,
         loss=planned.loss,
@@ -200,8 +226,9 @@ def _quote(planned: Plan, figures: Any, **facts: Any) -> Quote:
         calibration=planned.calibration,
         noise=planned.mechanism.noise_name,
         kind=figures.kind,
-        groups=planned.groups,
+        groups=_groups(planned),
         labels=getattr(planned.statistic, "labels", None),
+        assumptions=assumptions,
         **facts,
     )
 
@@ -217,12 +244,20 @@ def _records(planned: Plan, rows: Any) -> tuple[int, tuple[str, ...]]:
         return planned.expected_rows, ()
     if rows is not None:
         return rows, (f"assuming {rows:,} records{_where(planned)}",)
-    if planned.predicate is None and isinstance(planned.schema.rows, int):
-        each = max(planned.schema.rows // planned.groups, 1)
+    groups = _groups(planned)
+    if planned.predicate is None and isinstance(planned.schema.rows, int) and groups is not None:
+        each = max(planned.schema.rows // groups, 1)
         return each, (f"assuming {each:,} records{_where(planned)}: all rows, shared evenly",)
     raise InvalidArgument(
         "rows", None, "the number of records is private here; with a prior the number that you assume is accepted"
     )
+
+
+def _groups(planned: Plan) -> int | None:
+    """How many groups are declared; None where they have to be found."""
+    if planned.finder is not None:
+        return None
+    return math.prod(len(planned.schema.columns[name].keys(name)) for name in planned.by)
 
 
 def _checked_rows(planned: Plan, rows: Any) -> None:

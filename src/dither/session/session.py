@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any
+from typing import Any, Self
 
 from dither.data.engines.engine import Engine
 from dither.data.engines.opened import engine_for
@@ -19,10 +18,11 @@ from dither.ledger import Ledger, MemoryLedger
 from dither.ledger.records import loss_of
 from dither.privacy import Budget, Loss
 from dither.queries.query import Query
-from dither.reals import exact
 from dither.release import Release, Releases
 from dither.session.plan import Plan, plan
-from dither.session.reading import read_and_answer, restored
+from dither.session.reading import read_and_answer, records_for_owner, restored
+from dither.session.statements import named, part_of, plans_of, shares_of
+from dither.sql.statement import Statement, parse_sql
 
 
 @dataclass(frozen=True)
@@ -109,9 +109,43 @@ class Session:
         queries = list(query)
         plans = []
         for one, share in zip(queries, shares_of(weights, len(queries)), strict=True):
-            part = Loss.asked(epsilon, delta).share(share)
+            part = part_of(Loss.asked(epsilon, delta), share)
             plans.append(self.plan(one, epsilon=part.epsilon, delta=part.delta, where=where, by=by, **options))
         return self.answer(plans, again=again)
+
+    def sql(
+        self,
+        text: str,
+        *,
+        epsilon: Any,
+        delta: Any = 0.0,
+        weights: Any = None,
+        calibration: Any = "auto",
+        noise: Any = "auto",
+        confidence: Any = 0.95,
+        again: bool = False,
+    ) -> Any:
+        """Ask in SQL: ``SELECT median(total_pay) FROM payroll WHERE year = 2014 GROUP BY job``.
+
+        epsilon, delta: the whole price.  All queries of the list share it evenly, except for a count of rows whose
+        number is public: that is free.  Everything is answered, or nothing and nothing is charged.
+        weights: other shares: a list with one for each query, or a mapping of names (``AS name``) to weights.
+
+        Returns one release, or ``Releases`` where several queries or groups are asked for.
+        """
+        options = {"calibration": calibration, "noise": noise, "confidence": confidence}
+        return self.answer_statement(
+            parse_sql(text, self.schema), epsilon=epsilon, delta=delta, weights=weights, again=again, **options
+        )
+
+    def answer_statement(
+        self, statement: Statement, *, epsilon: Any, delta: Any = 0.0, weights: Any = None, again: bool = False,
+        **options: Any,
+    ) -> Any:  # fmt: skip
+        """Answer a statement that was read before; see ``sql``."""
+        plans = plans_of(statement, self.schema, Loss.asked(epsilon, delta), weights, **options)
+        answered = Releases(named(statement, self.answers(plans, again=again)), _price_of(plans))
+        return answered if statement.by or len(plans) > 1 else answered[0]
 
     def quote(self, query: Any, **options: Any) -> Any:
         """Price, calibration and error of a question, before it is asked: reads nothing, charges nothing.
@@ -138,23 +172,31 @@ class Session:
 
     def answer(self, plans: Sequence[Plan], *, again: bool = False) -> Releases:
         """Charge all plans at once, then read: answers for all of them or a charge for none."""
-        free = {index: _public_count(one) for index, one in enumerate(plans) if one.costs_nothing}
-        paid = [one for index, one in enumerate(plans) if index not in free]
+        return Releases((one for each in self.answers(plans, again=again) for one in each), _price_of(plans))
+
+    def answers(self, plans: Sequence[Plan], *, again: bool = False) -> list[list[Release]]:
+        """The same, with the releases of each plan in a list of their own."""
+        paid = [one for one in plans if not one.costs_nothing]
         question = {"questions": [one.asked for one in paid]}
         told = None if again or not paid else self._ledger.answer_to(self.schema.name, question)
         if told is None and paid:
             told = self._bought(paid, question)
-        answers = iter(told["releases"] if told else [])
-        releases: list[Release] = []
-        for index, one in enumerate(plans):
-            releases += [free[index]] if index in free else [restored(one, next(answers)) for _ in range(one.groups)]
-        return Releases(releases, sum((one.loss for one in paid), Loss(0.0)))
+        bought = iter(told["answers"] if told else [])
+        return [
+            [_public_count(one)] if one.costs_nothing else [restored(one, release) for release in next(bought)]
+            for one in plans
+        ]
 
     def _bought(self, plans: list[Plan], question: dict[str, Any]) -> dict[str, Any]:
         self._engine.ready()
         charge = self._ledger.charge(self.schema.name, [one.loss for one in plans], question=question)
-        releases = [release for one in plans for release in read_and_answer(one, self._engine)]
-        return self._ledger.store(charge, {"releases": [release.to_dict() for release in releases]})
+        answers = [read_and_answer(one, self._engine) for one in plans]
+        return self._ledger.store(charge, {"answers": [[one.to_dict() for one in each] for each in answers]})
+
+    def inspected(self, query: Query) -> tuple[Any, Any]:
+        """NOT private: the statistic and its records, for ``dither.inspect``; charges nothing."""
+        made = self.plan(query, epsilon=1.0, confidence=None)
+        return made.statistic, records_for_owner(made, self._engine)
 
     # --- the account ---------------------------------------------------------------------------------------
 
@@ -180,25 +222,15 @@ class Session:
         self._engine.close()
         self._ledger.close()
 
-    def __enter__(self) -> Session:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
 
-def shares_of(weights: Sequence[Any] | None, parts: int) -> list[Fraction]:
-    """How several questions share a price: evenly, or by weights."""
-    if parts == 0:
-        raise InvalidArgument("query", [], "at least one query is accepted")
-    if weights is None:
-        return [Fraction(1, parts)] * parts
-    exactly = [exact(one, "weights") for one in weights]
-    if len(exactly) != parts or any(one <= 0 for one in exactly):
-        raise InvalidArgument(
-            "weights", list(weights), f"a positive number for each of the {parts} queries is accepted"
-        )
-    return [one / sum(exactly) for one in exactly]
+def _price_of(plans: Sequence[Plan]) -> Loss:
+    return sum((one.loss for one in plans if not one.costs_nothing), Loss(0.0))
 
 
 def _price(body: dict[str, Any]) -> Loss:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,8 @@ import click
 
 from dither.errors import DitherError, InvalidArgument
 from dither.surfaces.ledger_commands import ledger
+from dither.surfaces.output import check_picture, number, show
+from dither.surfaces.register import register
 
 _QUESTION = re.compile(
     r"^\s*(?P<name>[a-z_]+)\s*\(\s*(?P<column>\"[^\"]+\"|[^,()\"]+?)\s*(?P<rest>(?:,[^,()]+)*)\)\s*$"
@@ -23,10 +24,11 @@ class _Door(click.Group):
     """Turns errors raised on purpose into one line (or one JSON object) and exit code 2."""
 
     def invoke(self, ctx: click.Context) -> Any:
+        as_json = "--json" in ctx.args
         try:
             return super().invoke(ctx)
         except DitherError as error:
-            if "--json" in sys.argv:
+            if as_json:
                 click.echo(json.dumps({"error": {"code": error.code, "message": str(error)}}))
             else:
                 click.secho(f"error: {error}", fg="red", err=True)
@@ -40,6 +42,7 @@ def main() -> None:
 
 
 main.add_command(ledger)
+main.add_command(register)
 
 
 @main.command()
@@ -50,7 +53,7 @@ main.add_command(ledger)
 )
 @click.option("--epsilon", required=True, type=str, help="Total price, error bar included.")
 @click.option("--delta", default="0", help="Total delta.", show_default=True)
-@click.option("--calibration", default="auto", help="auto, inverse, smooth or worst_case.", show_default=True)
+@click.option("--calibration", default="auto", help="auto, inverse, smooth, ladder or worst_case.", show_default=True)
 @click.option(
     "--noise", default="auto", help="auto, power_law, cauchy, laplace, gaussian or student.", show_default=True
 )
@@ -59,34 +62,51 @@ main.add_command(ledger)
 )
 @click.option("--step", default=None, help="Public grid step of the column, e.g. 0.01; 1 gives whole answers.")
 @click.option("--nulls", default=None, help='What missing values count as: "lower", "upper" or a number.')
+@click.option("--where", default=None, help="With a schema: which rows, e.g. \"year = 2014 AND job = 'nurse'\".")
+@click.option("--by", multiple=True, metavar="COLUMN", help="With a schema: one answer for each declared value.")
+@click.option("--weights", default=None, help="With a schema: shares of several queries, e.g. 2,1 or name=2.")
+@click.option("--ledger", default=None, help="With a schema: where charges are kept; by default beside the schema.")
+@click.option("--again", is_flag=True, help="With a schema: pay for a new answer to a question answered before.")
 @click.option("--plot", type=click.Path(path_type=Path), help="Save a picture of the answer.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def ask(file: Path, question: str, *, plot: Path | None, as_json: bool, **options: Any) -> None:
-    """Ask QUESTION of one column of a CSV or Parquet FILE.
+    """Ask QUESTION of one column of a CSV or Parquet FILE, or of a registered dataset (a schema FILE, .toml).
 
     QUESTION is one of median(c), quantile(c, 0.9), quantiles(c, 0.25, 0.5, 0.75), minimum(c), maximum(c), mean(c),
     sum(c), count(c), variance(c), trimmed_mean(c, 0.1), iqr(c), histogram(c, 0, 50, 100), where c is a column (in
     double quotes if its name has commas or brackets).  In a CSV true and false count as 1 and 0, and whatever is not a
     number as missing; the first line names the columns.  Categories and several columns: see the Python functions.
 
+    Of a schema (see dither register) QUESTION is SQL, or the list of a SELECT; its budget pays for the answers.
+
     \b
     dither ask pay.parquet 'median(total_pay)' --bounds 0 600000 --epsilon 0.5
+    dither ask payroll.toml 'median(total_pay)' --where 'year = 2014' --by job --epsilon 0.5
+    dither ask payroll.toml 'SELECT job, avg(total_pay), count(*) FROM payroll GROUP BY job' --epsilon 0.5
     """
+    if file.suffix.lower() == ".toml":
+        from dither.surfaces.tables import ask_dataset
+
+        ask_dataset(file, question, plot=plot, as_json=as_json, **options)
+        return
+    for name in ("where", "by", "weights", "ledger", "again"):
+        if options[name]:
+            raise InvalidArgument(name, options[name], "only with a schema file; dither register drafts one")
     from dither.data.files import read_file_column
     from dither.functions import answer
     from dither.privacy import Loss
 
     # Everything that is public is checked before the file is opened; what is paid for must not be lost.
     if plot is not None:
-        _check_picture(plot)
+        check_picture(plot)
     query = _query(question, options)
-    confidence = None if options["confidence"].lower() == "none" else _number("confidence", options["confidence"])
-    Loss.asked(_number("epsilon", options["epsilon"]), _number("delta", options["delta"]))
+    confidence = None if options["confidence"].lower() == "none" else number("confidence", options["confidence"])
+    Loss.asked(number("epsilon", options["epsilon"]), number("delta", options["delta"]))
     release = answer(
         query,
         read_file_column(file, query.column or ""),
-        _number("epsilon", options["epsilon"]),
-        _number("delta", options["delta"]),
+        number("epsilon", options["epsilon"]),
+        number("delta", options["delta"]),
         options["calibration"],
         options["noise"],
         confidence,
@@ -94,7 +114,7 @@ def ask(file: Path, question: str, *, plot: Path | None, as_json: bool, **option
     if as_json:
         click.echo(json.dumps(release.to_dict()))
     else:
-        _show([release])
+        show([release])
     if plot is not None:
         release.plot().figure.savefig(plot)
 
@@ -110,18 +130,11 @@ def demo(out: Path, *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(told.to_dict()))
         return
-    _show(told.releases, told.labels)
+    show(told.releases, told.labels)
     click.echo(f"budget: {told.budget}; spent {told.spent}; left {told.left}")
     click.echo(f"picture: {told.picture}")
     click.echo(f"Next: .venv/bin/dither ask {out}/payroll.csv 'median(total_pay)' --bounds 0 600000 --epsilon 0.5")
     click.echo("      .venv/bin/dither ask YOUR.csv 'median(COLUMN)' --bounds LOWER UPPER --epsilon 0.5")
-
-
-def _check_picture(path: Path) -> None:
-    if path.suffix.lower() not in (".png", ".svg", ".pdf") or not path.absolute().parent.is_dir():
-        raise InvalidArgument(
-            "plot", str(path), "a path ending in .png, .svg or .pdf in an existing folder is accepted"
-        )
 
 
 def _query(question: str, options: dict[str, Any]) -> Any:
@@ -141,17 +154,17 @@ def _query(question: str, options: dict[str, Any]) -> Any:
         raise InvalidArgument("question", question, accepted)
     name, column = match["name"], match["column"].strip().strip('"')
     try:
-        numbers = [_number("question", text.strip()) for text in match["rest"].split(",")[1:]]
+        numbers = [number("question", text.strip()) for text in match["rest"].split(",")[1:]]
     except InvalidArgument:
         raise InvalidArgument("question", question, accepted) from None
-    nulls = options["nulls"] if options["nulls"] in (None, "lower", "upper") else _number("nulls", options["nulls"])
+    nulls = options["nulls"] if options["nulls"] in (None, "lower", "upper") else number("nulls", options["nulls"])
     if name == "count" and not numbers:
         return dt.Count(column, nulls=nulls)
     if name == "histogram" and len(numbers) > 1:
         return dt.Histogram(column, edges=numbers, nulls=nulls)
     fields = {
-        "bounds": None if options["bounds"] is None else tuple(_number("bounds", end) for end in options["bounds"]),
-        "step": None if options["step"] is None else _number("step", options["step"]),
+        "bounds": None if options["bounds"] is None else tuple(number("bounds", end) for end in options["bounds"]),
+        "step": None if options["step"] is None else number("step", options["step"]),
         "nulls": nulls,
     }
     if name in plain and not numbers:
@@ -163,50 +176,3 @@ def _query(question: str, options: dict[str, Any]) -> Any:
     if name == "trimmed_mean" and len(numbers) <= 1:
         return dt.TrimmedMean(column, **fields, **({"trim": numbers[0]} if numbers else {}))
     raise InvalidArgument("question", question, accepted)
-
-
-def _number(argument: str, text: str) -> Any:
-    """A decimal that a person typed, exactly."""
-    from decimal import Decimal, InvalidOperation
-
-    try:
-        number = Decimal(text)
-    except InvalidOperation:
-        raise InvalidArgument(argument, text, "a number is accepted") from None
-    if not number.is_finite():
-        raise InvalidArgument(argument, text, "a finite number is accepted")
-    return number
-
-
-def _show(releases: list[Any], labels: list[str] | None = None) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    from dither.release import shown, shown_all
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading, justify in (
-        ("question", "left"),
-        ("answer", "right"),
-        ("error bar", "left"),
-        ("price", "left"),
-        ("calibration", "left"),
-    ):
-        table.add_column(heading, justify=justify)  # type: ignore[arg-type]
-    for label, release in zip(labels or [r.query for r in releases], releases, strict=True):
-        rows = release.rows()
-        if len(rows) > 1:
-            table.add_row(label, "", "", str(release.loss), release.calibration)
-        for name, value, bar in rows:
-            shown_bar = "-" if bar is None else f"{shown(bar[0])} .. {shown(bar[1])} ({release.confidence:.0%})"
-            answer = "refused" if value is None else shown(value)
-            if len(rows) > 1:
-                table.add_row(f"  {name}", answer, shown_bar, "", "")
-            else:
-                table.add_row(label, answer, shown_bar, str(release.loss), release.calibration)
-    console = Console(width=None if sys.stdout.isatty() else 110)
-    console.print(table)
-    missing = [r.missing for r in releases if r.missing is not None]
-    if missing:
-        note = ", ".join(sorted({shown_all(one) for one in missing}))
-        console.print(f"[dim]missing values (in a CSV also what is not a number) count as {note}[/dim]")

@@ -29,7 +29,7 @@ class Engine(ABC):
     """A table that stays where it is."""
 
     dialect: ClassVar[str]
-    casts_text: ClassVar[bool]
+    casts_text: bool
     """Whether texts that are no numbers can be read as missing instead of raising an error."""
 
     @abstractmethod
@@ -37,7 +37,7 @@ class Engine(ABC):
         """The kind of every column, from the source's public description."""
 
     @abstractmethod
-    def table(self, fraction: float | None = None) -> exp.Expression:
+    def table(self, fraction: float | None = None) -> exp.Expr:
         """What stands behind FROM: all rows, or each with the given probability."""
 
     @abstractmethod
@@ -53,11 +53,11 @@ class Engine(ABC):
         """The columns of a result of whole numbers without NULL."""
 
     @abstractmethod
-    def half_even(self, number: exp.Expression) -> exp.Expression:
+    def half_even(self, number: exp.Expr) -> exp.Expr:
         """A double rounded to the nearest whole number, ties to even."""
 
     @abstractmethod
-    def day_number(self, day: exp.Expression) -> exp.Expression:
+    def day_number(self, day: exp.Expr) -> exp.Expr:
         """The days from 1970-01-01 to a DATE."""
 
     @abstractmethod
@@ -76,13 +76,13 @@ class Engine(ABC):
     def close(self) -> None:  # noqa: B027  (most engines have nothing to close)
         """Let go of connections."""
 
-    def sql(self, query: exp.Expression) -> str:
+    def sql(self, query: exp.Expr) -> str:
         """A query in the engine's own words."""
         return query.sql(dialect=self.dialect)
 
     # --- columns as numbers, days and texts -----------------------------------------------------------
 
-    def number(self, name: str, kind: str) -> exp.Expression:
+    def number(self, name: str, kind: str) -> exp.Expr:
         """A column as a double; NULL if missing or NaN."""
         raw = column(name)
         if kind == "text":
@@ -99,11 +99,11 @@ class Engine(ABC):
         # NaN is above infinity in all three engines, and unequal to itself in none of them.
         return exp.case().when(exp.LTE(this=raw.copy(), expression=double_literal(np.inf)), raw).else_(exp.Null())
 
-    def from_decimal(self, raw: exp.Expression) -> exp.Expression:
+    def from_decimal(self, raw: exp.Expr) -> exp.Expr:
         """A decimal as a double."""
         return exp.cast(raw, "double")
 
-    def day(self, name: str, kind: str) -> exp.Expression:
+    def day(self, name: str, kind: str) -> exp.Expr:
         """A column of dates as day numbers; NULL if missing."""
         raw = column(name)
         if kind == "text":
@@ -111,11 +111,13 @@ class Engine(ABC):
             return self.day_number(exp.TryCast(this=exp.Trim(this=raw), to=exp.DataType.build("date")))
         return self.day_number(exp.cast(raw, "date"))
 
-    def truth(self, name: str, kind: str) -> exp.Expression:
+    def truth(self, name: str, kind: str) -> exp.Expr:
         """A column of truth values as 0 or 1; NULL if missing."""
         raw = column(name)
         if kind == "boolean":
             return exp.cast(raw, "int")
+        yes: exp.Expr
+        no: exp.Expr
         if kind == "whole":
             yes, no = exp.NEQ(this=raw, expression=literal(0)), exp.EQ(this=raw.copy(), expression=literal(0))
         else:
@@ -123,7 +125,7 @@ class Engine(ABC):
             yes, no = (exp.In(this=word.copy(), expressions=[literal(w) for w in words]) for words in (_TRUE, _FALSE))
         return exp.case().when(yes, literal(1)).when(no, literal(0)).else_(exp.Null())
 
-    def text(self, name: str, kind: str) -> exp.Expression:
+    def text(self, name: str, kind: str) -> exp.Expr:
         """A column as text; NULL if missing."""
         if kind == "boolean":
             word = exp.case().when(column(name), exp.Literal.string("true")).else_(exp.Literal.string("false"))
@@ -137,12 +139,12 @@ class Engine(ABC):
             )
 
 
-def column(name: str) -> exp.Expression:
+def column(name: str) -> exp.Expr:
     """A column of the source, quoted."""
     return exp.column(name, quoted=True)
 
 
-def double_literal(value: float) -> exp.Expression:
+def double_literal(value: float) -> exp.Expr:
     """A double, exactly; infinities too."""
     if np.isinf(value):
         return exp.cast(exp.Literal.string("Infinity" if value > 0 else "-Infinity"), "double")

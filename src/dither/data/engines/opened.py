@@ -9,6 +9,7 @@ from typing import Any
 
 from dither.data.engines.engine import Engine
 from dither.data.schema import Schema
+from dither.data.types import Boolean
 from dither.errors import InvalidArgument
 
 ENGINES = ("duckdb", "postgres", "spark")
@@ -81,3 +82,8 @@ def check(schema: Schema, engine: Engine) -> None:
         raise InvalidArgument(
             "unit", schema.unit, f"a column that tells people apart is accepted, not {kinds[schema.unit]}"
         )
+
+
+def engine_of(source: Any, *, table: str | None = None, engine: str | None = None, folder: str | None = None) -> Engine:
+    """The engine of a source whose columns are not declared yet: for owners who draft a schema."""
+    return _engine(Schema(source, {"undeclared": Boolean()}, table=table, engine=engine, folder=folder))

@@ -28,7 +28,7 @@ class Postgres(Engine):
     """One table or view of a PostgreSQL database."""
 
     dialect: ClassVar[str] = "postgres"
-    casts_text: ClassVar[bool] = False
+    casts_text = False
 
     def __init__(self, address: str, table: str | None) -> None:
         if not table:
@@ -75,7 +75,7 @@ class Postgres(Engine):
     def kinds(self) -> dict[str, str]:
         return self._kinds
 
-    def table(self, fraction: float | None = None) -> exp.Expression:
+    def table(self, fraction: float | None = None) -> exp.Expr:
         name = exp.Table(
             this=exp.to_identifier(self._table_name, quoted=True),
             db=exp.to_identifier(self._schema_name, quoted=True) if self._schema_name else None,
@@ -87,13 +87,13 @@ class Postgres(Engine):
         return exp.select("*").from_(name).where(chosen).subquery("source")
 
     def estimated_rows(self) -> int:
-        name = '"' + self._table_name.replace('"', '""') + '"'
-        full = f'"{self._schema_name}".{name}' if self._schema_name else name
-        known = self.rows(
-            exp.select("reltuples")
-            .from_("pg_class")
-            .where(f"oid = to_regclass({literal(full).sql('postgres')})::oid", dialect="postgres")
+        names = [one for one in (self._schema_name, self._table_name) if one]
+        quoted = ".".join('"' + one.replace('"', '""') + '"' for one in names)
+        place = exp.cast(
+            exp.Anonymous(this="to_regclass", expressions=[literal(quoted)]), exp.DataType.build("oid", udt=True)
         )
+        wanted = exp.EQ(this=exp.column("oid"), expression=place)
+        known = self.rows(exp.select("reltuples").from_("pg_class").where(wanted))
         if known and known[0][0] >= 0:
             return int(known[0][0])
         return int(self.rows(exp.select(exp.Count(this=exp.Star())).from_(self.table()))[0][0])
@@ -106,33 +106,37 @@ class Postgres(Engine):
     def arrays(self, query: exp.Select) -> list[NDArray[np.int64]]:
         width = len(query.selects)
         parts: list[list[NDArray[np.int64]]] = [[np.zeros(0, dtype=np.int64)] for _ in range(width)]
-        with failures(self._called, self._psycopg.Error), self._connection.transaction():
-            # A named cursor streams: the rows never stand in memory as Python objects all at once.
-            with self._connection.cursor(name="window", binary=True) as cursor:
-                cursor.execute(self.sql(query))
-                while batch := cursor.fetchmany(_BATCH):
-                    for part, values in zip(parts, zip(*batch, strict=True), strict=True):
-                        part.append(np.array(values, dtype=np.int64))
+        # A named cursor streams: the rows never stand in memory as Python objects all at once.
+        with (
+            failures(self._called, self._psycopg.Error),
+            self._connection.transaction(),
+            self._connection.cursor(name="window", binary=True) as cursor,
+        ):
+            cursor.execute(self.sql(query))
+            while batch := cursor.fetchmany(_BATCH):
+                for part, values in zip(parts, zip(*batch, strict=True), strict=True):
+                    part.append(np.array(values, dtype=np.int64))
         return [np.concatenate(part) for part in parts]
 
-    def half_even(self, number: exp.Expression) -> exp.Expression:
+    def half_even(self, number: exp.Expr) -> exp.Expr:
         # round(double precision) is C's rint: ties to even.
         return exp.Anonymous(this="round", expressions=[number])
 
-    def day_number(self, day: exp.Expression) -> exp.Expression:
+    def day_number(self, day: exp.Expr) -> exp.Expr:
         # Infinite dates cannot be subtracted: cut to the calendar first.
         first, last = (exp.cast(exp.Literal.string(text), "date") for text in ("0001-01-01", "9999-12-31"))
         inside = _cut(day, first, last)
         known = exp.Sub(this=inside, expression=exp.cast(exp.Literal.string("1970-01-01"), "date"))
         return exp.case().when(exp.Is(this=day.copy(), expression=exp.Null()), exp.Null()).else_(exp.Paren(this=known))
 
-    def from_decimal(self, raw: exp.Expression) -> exp.Expression:
+    def from_decimal(self, raw: exp.Expr) -> exp.Expr:
         """A numeric beyond the range of doubles would raise an error; NaN is missing."""
         most = exp.cast(exp.Literal.string("1e300"), "numeric")
         tiny = exp.cast(exp.Literal.string("1e-300"), "numeric")
         inside = _cut(raw, exp.Neg(this=most), most.copy())
         return (
             exp.case()
+            .when(exp.Is(this=raw.copy(), expression=exp.Null()), exp.Null())  # GREATEST ignores NULL
             .when(exp.EQ(this=raw.copy(), expression=exp.cast(exp.Literal.string("NaN"), "numeric")), exp.Null())
             .when(exp.LT(this=exp.Abs(this=raw.copy()), expression=tiny), double_literal(0.0))
             .else_(exp.cast(inside, "double"))
@@ -160,6 +164,6 @@ class Postgres(Engine):
         self._connection.close()
 
 
-def _cut(value: exp.Expression, low: exp.Expression, high: exp.Expression) -> exp.Expression:
+def _cut(value: exp.Expr, low: exp.Expr, high: exp.Expr) -> exp.Expr:
     least = exp.Anonymous(this="GREATEST", expressions=[value, low])
     return exp.Anonymous(this="LEAST", expressions=[least, high])

@@ -25,7 +25,7 @@ class Spark(Engine):
     """One DataFrame."""
 
     dialect: ClassVar[str] = "spark"
-    casts_text: ClassVar[bool] = True
+    casts_text = False
 
     def __init__(self, source: Any, table: str | None = None) -> None:
         try:
@@ -54,7 +54,7 @@ class Spark(Engine):
         where, _, path = source.removeprefix("spark+").partition("!")
         builder = SparkSession.builder.appName("dither")
         session = (builder.master(where) if where.startswith(("local", "spark:")) else builder).getOrCreate()
-        return session.read.parquet(path) if path else session.table(table)
+        return session.read.parquet(path) if path else session.table(str(table))
 
     @property
     def _called(self) -> str:
@@ -63,7 +63,7 @@ class Spark(Engine):
     def kinds(self) -> dict[str, str]:
         return self._kinds
 
-    def table(self, fraction: float | None = None) -> exp.Expression:
+    def table(self, fraction: float | None = None) -> exp.Expr:
         name = exp.to_table(self._view)
         if fraction is None:
             return name
@@ -75,8 +75,7 @@ class Spark(Engine):
 
     def rows(self, query: exp.Select) -> list[tuple[Any, ...]]:
         with failures(self._called, *self._errors):
-            fetched = [tuple(row) for row in self._session.sql(self.sql(query)).collect()]
-        return fetched
+            return [tuple(row) for row in self._session.sql(self.sql(query)).collect()]
 
     def arrays(self, query: exp.Select) -> list[NDArray[np.int64]]:
         with failures(self._called, *self._errors):
@@ -88,10 +87,10 @@ class Spark(Engine):
             rows = frame.collect()
         return [np.array([row[place] for row in rows], dtype=np.int64) for place in range(len(names))]
 
-    def half_even(self, number: exp.Expression) -> exp.Expression:
+    def half_even(self, number: exp.Expr) -> exp.Expr:
         return exp.Anonymous(this="rint", expressions=[number])
 
-    def day_number(self, day: exp.Expression) -> exp.Expression:
+    def day_number(self, day: exp.Expr) -> exp.Expr:
         epoch = exp.cast(exp.Literal.string("1970-01-01"), "date")
         return exp.Anonymous(this="datediff", expressions=[day, epoch])
 

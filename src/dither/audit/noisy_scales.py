@@ -1,0 +1,70 @@
+"""The exact privacy of noise whose scale was released first: noisy local sensitivities on small universes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from dither.calibration.noisy_local import NoisyLocalNoise, raised_by
+
+
+def noisy_local_delta(mechanism: NoisyLocalNoise, here: Any, there: Any, epsilon: float) -> float:
+    """``sup_A P_x(A) - e^eps P_y(A)`` over everything released: the gauge, the local sensitivity and the answer."""
+    steady: Any = mechanism.statistic
+    gauges = [gauge_law(mechanism, steady.gauge(data)) for data in (here, there)]
+    values = [mechanism.statistic.value(data) for data in (here, there)]
+    total = 0.0
+    for gauge, chance in gauges[0].items():
+        drift = steady.drift(gauge)
+        locals_ = [local_law(mechanism, steady.local(data), drift) for data in (here, there)]
+        for local, more in locals_[0].items():
+            joint = chance * more
+            other = gauges[1].get(gauge, 0.0) * locals_[1].get(local, 0.0)
+            scale = local / float(mechanism.answer_epsilon)
+            total += _excess(joint, other * math.exp(epsilon), values[0] - values[1], scale)
+    return total
+
+
+def gauge_law(mechanism: NoisyLocalNoise, true: int) -> dict[int, float]:
+    """The probabilities of all raised gauges."""
+    most: int = mechanism.statistic.most_gauge  # type: ignore[attr-defined]
+    if mechanism.gauge_epsilon is None:
+        return {most: 1.0}
+    raised = true + raised_by(1 / mechanism.gauge_epsilon, mechanism.shortfall)
+    return clamped_law(raised, 1.0 / float(mechanism.gauge_epsilon), 0, most)
+
+
+def local_law(mechanism: NoisyLocalNoise, true: int, drift: int) -> dict[int, float]:
+    """The probabilities of all raised local sensitivities."""
+    cap = max(mechanism.statistic.cap, 1)
+    if not drift:
+        return {min(max(true, 1), cap): 1.0}
+    raised = true + raised_by(drift / mechanism.local_epsilon, mechanism.shortfall)
+    return clamped_law(raised, drift / float(mechanism.local_epsilon), 1, cap)
+
+
+def clamped_law(centre: int, scale: float, low: int, high: int) -> dict[int, float]:
+    """Integer Laplace noise around a centre, moved to the ends of a range."""
+    ratio = math.exp(-1.0 / scale)
+
+    def at_most(z: int) -> float:
+        if z < centre:
+            return ratio ** (centre - z) / (1 + ratio)
+        return 1.0 - ratio ** (z - centre + 1) / (1 + ratio)
+
+    law = {z: at_most(z) - at_most(z - 1) for z in range(low + 1, high)}
+    if low == high:
+        return {low: 1.0}
+    return {low: at_most(low), **law, high: 1.0 - at_most(high - 1)}
+
+
+def _excess(weight: float, other: float, shift: int, scale: float) -> float:
+    """``sum_z (weight P(K = z) - other P(K = z + shift))^+`` for integer Laplace noise K."""
+    reach = math.ceil(45 * scale) + abs(shift)
+    z = np.arange(-reach, reach + 1)
+    norm = -math.expm1(-1.0 / scale) / (1.0 + math.exp(-1.0 / scale))
+    here = weight * norm * np.exp(-np.abs(z) / scale)
+    there = other * norm * np.exp(-np.abs(z + shift) / scale)
+    return float(np.maximum(here - there, 0.0).sum())

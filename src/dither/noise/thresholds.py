@@ -1,0 +1,27 @@
+"""Exact comparisons: whether a number plus noise exceeds a threshold, as if computed with infinitely many digits."""
+
+from __future__ import annotations
+
+from dither.noise.entropy import Source, Tape, system
+from dither.noise.exact import GUARD_BITS, INITIAL_BITS
+from dither.noise.law import Law
+from dither.reals import Real, ball, precision
+
+
+def exceeds(law: Law, location: Real, scale: Real, threshold: Real, *, source: Source = system) -> bool:
+    """Whether ``location + scale * Z > threshold`` for a fresh Z; equality has probability zero."""
+    return settle_exceeds(law, location, scale, threshold, Tape(INITIAL_BITS, source))
+
+
+def settle_exceeds(law: Law, location: Real, scale: Real, threshold: Real, tape: Tape) -> bool:
+    """Read the tape until it decides the comparison."""
+    while True:
+        with precision(tape.bits + GUARD_BITS):
+            variate = law.variate(tape)
+            if variate is not None:
+                excess = ball(location) + ball(scale) * variate - ball(threshold)
+                if excess > 0:
+                    return True
+                if excess < 0:
+                    return False
+        tape.extend()

@@ -1,0 +1,1 @@
+"""Private algorithms made of several queries and calibrations."""

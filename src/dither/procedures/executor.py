@@ -1,0 +1,116 @@
+"""Who runs a program on blocks: the contract that procedures see, and the executor for the owner's own functions.
+
+A procedure receives an executor and never asks which: a sandbox on this machine, sandboxes on many, or ``Trusted``.
+Whatever happens to a block, its answer is ``outputs`` numbers within public bounds; a block that is late, crashes or
+answers with something else counts as the public default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.errors import InvalidArgument
+
+Answers = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """The public shape of an answer: how many numbers, within which bounds, and what a failed block counts as.
+
+    ``bounds`` is one pair for all numbers or a pair for each; ``default`` is the middle of the bounds unless given.
+
+    >>> Output(2, bounds=(0, 10)).default
+    (5.0, 5.0)
+    """
+
+    length: int
+    bounds: Any = field(kw_only=True)
+    default: Any = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.length, bool) or not isinstance(self.length, int) or not 1 <= self.length <= 1_000_000:
+            raise InvalidArgument("output", self.length, "how many numbers the program returns, 1 to 1,000,000")
+        bounds = _each(self.bounds, (self.length, 2), "bounds", "a pair (lower, upper), or one pair for each number")
+        if not (np.isfinite(bounds).all() and (bounds[:, 0] < bounds[:, 1]).all()):
+            raise InvalidArgument("bounds", self.bounds, "finite pairs with lower < upper")
+        middle = bounds[:, 0] / 2 + bounds[:, 1] / 2
+        default = (
+            middle if self.default is None else _each(self.default, (self.length,), "default", "one number or each")
+        )
+        if not ((bounds[:, 0] <= default) & (default <= bounds[:, 1])).all():
+            raise InvalidArgument("default", self.default, "numbers within the bounds")
+        object.__setattr__(self, "bounds", tuple((float(low), float(high)) for low, high in bounds))
+        object.__setattr__(self, "default", tuple(float(one) for one in default))
+
+    def accept(self, answer: object) -> Answers | None:
+        """The answer within its bounds, or None where it is none: a wrong length, a NaN, not numbers at all."""
+        try:
+            numbers = np.asarray(answer, dtype=np.float64).ravel()
+        except (TypeError, ValueError, OverflowError):
+            return None
+        if numbers.size != self.length or np.isnan(numbers).any():
+            return None
+        bounds = np.asarray(self.bounds)
+        within: Answers = np.clip(numbers, bounds[:, 0], bounds[:, 1])
+        return within
+
+    def defaults(self, blocks: int) -> Answers:
+        """A table of defaults, one row a block."""
+        return np.tile(np.asarray(self.default, dtype=np.float64), (blocks, 1))
+
+
+class Executor(Protocol):
+    """Runs one program; made before any data are read, and used on one release after another."""
+
+    @property
+    def output(self) -> Output:
+        """The public shape of an answer."""
+
+    def run(self, blocks: Sequence[Any]) -> Answers:
+        """One row of numbers for every block, in order; never raises for a reason that lies in the data."""
+
+
+class Trusted:
+    """Runs the owner's own function in this very process: no isolation, no time limit, no fixed schedule.
+
+    Only for functions that the owner wrote or has read.  An analyst's program belongs into a sandbox: here it could
+    read everything, remember one block while it answers the next, and let the time it takes depend on a person.
+
+    >>> Trusted(lambda rows: rows.mean(), output=Output(1, bounds=(0, 1))).run([np.array([0.25, 0.75])])
+    array([[0.5]])
+    """
+
+    def __init__(self, function: Callable[[Any], Any], *, output: Output) -> None:
+        if not callable(function):
+            raise InvalidArgument("program", function, "a function of one block")
+        self._function = function
+        self._output = output
+
+    @property
+    def output(self) -> Output:
+        return self._output
+
+    def run(self, blocks: Sequence[Any]) -> Answers:
+        answers = self._output.defaults(len(blocks))
+        for place, block in enumerate(blocks):
+            try:
+                answer = self._output.accept(self._function(block))
+            except Exception:  # noqa: BLE001 - whether it fails may depend on a person: the default, silently
+                continue
+            if answer is not None:
+                answers[place] = answer
+        return answers
+
+
+def _each(given: Any, shape: tuple[int, ...], argument: str, accepted: str) -> NDArray[np.float64]:
+    try:
+        spread: NDArray[np.float64] = np.broadcast_to(np.asarray(given, dtype=np.float64), shape)
+    except (TypeError, ValueError):
+        raise InvalidArgument(argument, given, accepted) from None
+    return spread

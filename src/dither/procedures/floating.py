@@ -1,0 +1,129 @@
+"""Medians of real numbers without bounds: inverse sensitivity on floating grids.
+
+A *floating grid* is even around zero and geometric farther out, like floating-point numbers: whole codes that rise with
+the value, up to 2**64 units either way.  An order statistic of codes is the code of the order statistic, so the
+inverse-sensitivity mechanism works on codes as on any bounded grid, with no delta and no refusal; what a wide
+range costs is only the logarithm of the number of octaves (docs/proofs/regression.md, section 2).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from statistics import NormalDist
+
+import numpy as np
+
+from dither.calibration.ends import Ends
+from dither.calibration.shells import ShellDraw
+from dither.data.column import Column
+from dither.data.grid import Grid
+from dither.kernels.elementary import Floats
+from dither.noise.rungs import draw_index
+from dither.privacy import Loss
+from dither.queries.order import RankedValue, rank_of
+
+HALF = Fraction(1, 2)
+EVEN_BELOW = 3
+"""Below 2**3 units the grid is even: as many points as in the octave above."""
+BAR_BITS = 6
+"""The ends of bars are looked for in so many bits of an octave: few candidates make short bars."""
+OCTAVES = 64
+"""Above one unit the grid goes on for so many octaves."""
+
+
+@dataclass(frozen=True)
+class FloatingGrid:
+    """Codes of real numbers in a public unit, ``bits`` of them for each octave."""
+
+    unit: float
+    bits: int = 30
+    lowest: int = EVEN_BELOW
+    highest: int = OCTAVES
+    signed: bool = True
+
+    @property
+    def top(self) -> int:
+        """The largest code."""
+        return (self.highest - self.lowest + 1) << self.bits
+
+    @property
+    def grid(self) -> Grid:
+        """The codes as a grid: public."""
+        return Grid(Fraction(1), -self.top if self.signed else 0, self.top)
+
+    @property
+    def octaves(self) -> float:
+        """How many octaves' worth of points the grid has."""
+        return self.top / (1 << self.bits) * (2 if self.signed else 1)
+
+    def codes(self, values: Floats) -> np.ndarray:
+        """The code of each value, rounded towards zero; NaN counts as zero.  Exact: bits of floats, no logarithms."""
+        with np.errstate(all="ignore"):
+            sizes = np.nan_to_num(np.abs(values) / self.unit, nan=0.0, posinf=np.finfo(float).max)
+        # Below 2**lowest the spacing of the octave above; from there on the leading bits of the float.
+        even = np.floor(np.minimum(sizes, 2.0**self.lowest) * 2.0 ** (self.bits - self.lowest)).astype(np.int64)
+        base = ((self.lowest + 1023) << self.bits) - (1 << self.bits)
+        floating = (sizes.view(np.int64) >> (52 - self.bits)) - base
+        found = np.minimum(np.where(sizes < 2.0**self.lowest, even, floating), self.top)
+        return np.where(np.signbit(values), -found, found) if self.signed else found
+
+    def value(self, code: int) -> float:
+        """The number nearest to zero with this code."""
+        size, whole = abs(code), 1 << self.bits
+        if size < whole:
+            number = math.ldexp(size, self.lowest - self.bits)
+        else:
+            octave, part = divmod(size, whole)
+            number = math.ldexp(whole + part, self.lowest + octave - 1 - self.bits)
+        return math.copysign(number * self.unit, code)
+
+
+def quantile_draw(count: int, floating: FloatingGrid, epsilon: Fraction, share: Fraction = HALF) -> ShellDraw:
+    """The draw of a code near a quantile (by default the lower median), epsilon-DP for changing one of the entries."""
+    statistic = RankedValue(rank_of(share, count), count, floating.grid)
+    return ShellDraw.of(statistic, Loss(0.0), epsilon, None)
+
+
+def draw_quantile(codes: np.ndarray, floating: FloatingGrid, epsilon: Fraction, share: Fraction = HALF) -> int:
+    """One such draw."""
+    column = Column(codes.astype(np.int64), floating.grid)
+    answer = quantile_draw(len(codes), floating, epsilon, share).run(column).answer
+    if not isinstance(answer, int):
+        raise TypeError("a single draw gives a single answer")
+    return answer
+
+
+def draw_bar(
+    codes: np.ndarray, floating: FloatingGrid, answer: int, epsilon: Fraction, miss: Fraction
+) -> tuple[int, int]:
+    """Codes around the median *of the law* of independent entries, except with probability ``miss``.
+
+    Half of the allowance is for sampling (a number of entries below the true median is binomial), the rest for the two
+    private ends; the ends cost epsilon together.
+    """
+    count, rank = len(codes), (len(codes) + 1) // 2
+    spare = sampling_ranks(count, miss / 2)
+    # Towards zero for either sign, like the codes themselves.
+    shorter, coarse = floating.bits - BAR_BITS, replace(floating, bits=BAR_BITS)
+    column = Column(np.sign(codes) * (np.abs(codes) >> shorter), coarse.grid)
+    middle = (1 if answer > 0 else -1) * (abs(answer) >> shorter)
+    ends, found = Ends(epsilon / 2, miss / 4), []
+    for upper in (False, True):
+        aimed = min(max(rank + spare if upper else rank - spare, 1), count)
+        statistic = RankedValue(aimed, count, coarse.grid)
+        places, costs = ends.candidates(statistic, column, middle, upper=upper)
+        end = places[draw_index(costs, ends.epsilon / 2)]
+        # Outward by one coarse step, because codes were cut towards zero.
+        end = min(max(end + 1 if upper else end - 1, -coarse.top), coarse.top)
+        found.append(end << shorter)
+    return found[0], found[1]
+
+
+def sampling_ranks(count: int, miss: Fraction) -> int:
+    """How many ranks from the middle an interval must reach to hold the median of the law (Hoeffding or normal)."""
+    # The normal quantile with a continuity correction and a tenth to spare; never more than Hoeffding's bound needs.
+    normal = 1.1 * NormalDist().inv_cdf(1.0 - float(miss) / 2.0) * math.sqrt(count) / 2.0 + 1.0
+    hoeffding = math.sqrt(count * math.log(2.0 / float(miss)) / 2.0) + 1.0
+    return math.ceil(min(normal, hoeffding))

@@ -1,0 +1,390 @@
+"""Whole algorithms without bounds: scale, quantiles, interquantile range and trimmed mean, with their prices.
+
+A plan is made from public facts, charged, and then run once on private data.  Two sets of constants: ``"exact"``
+splits the user's own (epsilon, delta) by fixed public shares; ``"paper"`` is DL09 as printed, with bins, cascades,
+thresholds ln^2 n and the delta that follows from them.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, TypeVar
+
+from dither.accounting.cascades import Arrangement, Levels, Priced
+from dither.calibration.margin_test import MarginTest
+from dither.calibration.mechanism import MOST_EPSILON
+from dither.errors import InvalidArgument
+from dither.noise.law import Constants
+from dither.privacy import Loss
+from dither.procedures.ordered import Ordered, RankRange, reach_margin
+from dither.procedures.robust import (
+    COARSE_ROOM,
+    LOCATION_ROOM,
+    LOG_PARTS,
+    RANGE_ROOM,
+    SCALE_ROOM,
+    CoarseScale,
+    Found,
+    LocationStep,
+    Manner,
+    ScaleStep,
+    enough_records,
+    noisy,
+    proposal,
+    short_octaves,
+)
+from dither.queries.order import rank_of
+from dither.reals import ball, precision, upper_float
+
+COARSE = Fraction(1, 6)
+"""The part of epsilon that each of the two tests for a coarse scale gets."""
+FINE = Fraction(1, 3)
+"""The part of the test that follows, and of the release."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a plan released, and where it refused if it did."""
+
+    found: Found
+    refused_at: str | None = None
+
+
+@dataclass(frozen=True)
+class Plan(ABC):
+    """An algorithm ready to run; all fields are public."""
+
+    manner: ClassVar[str] = "propose_test"
+    noise: ClassVar[str] = "laplace"
+    loss: Loss
+
+    @property
+    @abstractmethod
+    def arrangement(self) -> Arrangement:
+        """What it is made of, and costs: never more than ``loss``."""
+
+    @abstractmethod
+    def run(self, data: Ordered, miss: Fraction | None = None) -> Answer:
+        """Read the private records and answer; ``miss``: how often the interval may fail to cover."""
+
+
+@dataclass(frozen=True)
+class ScalePlan(Plan):
+    """The distance of two ranks with noise on the logarithmic scale: DL09's algorithm S."""
+
+    step: ScaleStep
+
+    @property
+    def arrangement(self) -> Arrangement:
+        return self.step.arrangement
+
+    def run(self, data: Ordered, miss: Fraction | None = None) -> Answer:
+        found = self.step.run(data, miss)
+        return Answer(found, SCALE_REFUSED if found.refused else None)
+
+
+@dataclass(frozen=True)
+class LocationPlan(Plan):
+    """The record of one rank: a scale, then noise of a part of it.  DL09's algorithm M."""
+
+    scale: CoarseScale | ScaleStep
+    rank: int
+    share: Fraction
+    """The part of the scale that is proposed."""
+    test: MarginTest
+    release: Fraction
+    margins: Manner
+
+    def step(self, width: float) -> LocationStep:
+        """The second level, once the scale is known."""
+        return LocationStep(self.test, self.release, self.margins, self.rank, width)
+
+    @property
+    def arrangement(self) -> Arrangement:
+        return Levels((self.scale.arrangement, self.step(0.0).arrangement))
+
+    def run(self, data: Ordered, miss: Fraction | None = None) -> Answer:
+        scale = coarse(self.scale, data)
+        if scale is None:
+            return Answer(Found(None), SCALE_REFUSED)
+        found = self.step(float(scale * self.share)).run(data, miss)
+        return Answer(found, LOCATION_REFUSED if found.refused else None)
+
+
+@dataclass(frozen=True)
+class RangePlan(Plan):
+    """The distance of two ranks with additive noise: a coarse scale first, then the refinement."""
+
+    scale: CoarseScale
+    share: Fraction
+    test: MarginTest
+    release: Fraction
+
+    @property
+    def arrangement(self) -> Arrangement:
+        tested = Priced(self.test.epsilon, self.test.delta)
+        return Levels((self.scale.arrangement, tested, Priced(self.release)))
+
+    def run(self, data: Ordered, miss: Fraction | None = None) -> Answer:
+        scale = self.scale.run(data)
+        if scale is None:
+            return Answer(Found(None), SCALE_REFUSED)
+        width = scale * self.share
+        distances = RankRange(data, self.scale.lower, self.scale.upper)
+        if not self.test.passes(reach_margin(distances, lambda least, most: most - least <= width)):
+            return Answer(Found(None), LOCATION_REFUSED)
+        return Answer(positive(noisy(distances.value, width / self.release, miss)))
+
+
+@dataclass(frozen=True)
+class PairPlan(Plan):
+    """The distance of two ranks from two locations on one scale: DL09's refined interquartile range."""
+
+    lower: LocationPlan
+    upper: LocationPlan
+
+    @property
+    def arrangement(self) -> Arrangement:
+        ends = (self.lower.step(0.0).arrangement, self.upper.step(0.0).arrangement)
+        return Levels((self.lower.scale.arrangement, *ends))
+
+    def run(self, data: Ordered, miss: Fraction | None = None) -> Answer:
+        scale = coarse(self.lower.scale, data)
+        if scale is None:
+            return Answer(Found(None), SCALE_REFUSED)
+        # Each end misses at most half as often as the distance may.
+        half = None if miss is None else miss / 2
+        ends = [plan.step(float(scale * plan.share)).run(data, half) for plan in (self.lower, self.upper)]
+        low, high = ends
+        if low.value is None or high.value is None:
+            return Answer(Found(None), LOCATION_REFUSED)
+        value = high.value - low.value
+        if low.low is None or low.high is None or high.low is None or high.high is None:
+            return Answer(positive(Found(value)))
+        return Answer(positive(Found(value, high.low - low.high, high.high - low.low)))
+
+
+@dataclass(frozen=True)
+class TrimmedPlan(Plan):
+    """The mean of the ranks m + 1 .. n - m, with noise of a scale that is not below ``x_(n-m+1) - x_(m)``."""
+
+    scale: CoarseScale | ScaleStep
+    trimmed: int
+    kept: int
+    factor: Fraction
+    """What the scale is multiplied by: 1 for an upper edge, n^kappa in the paper."""
+    release: Fraction
+    extra_delta: Fraction
+
+    @property
+    def arrangement(self) -> Arrangement:
+        return Levels((self.scale.arrangement, Priced(self.release, self.extra_delta)))
+
+    def run(self, data: Ordered, miss: Fraction | None = None) -> Answer:
+        scale = coarse(self.scale, data)
+        if scale is None:
+            return Answer(Found(None), SCALE_REFUSED)
+        mean = data.total(self.trimmed + 1, data.records - self.trimmed) / self.kept
+        return Answer(noisy(mean, scale * self.factor / (self.kept * self.release), miss))
+
+
+AnyPlan = TypeVar("AnyPlan", bound=Plan)
+SCALE_REFUSED = "the scale of the records may depend on few of them: the test of the scale did not pass"
+LOCATION_REFUSED = "the records around the answer are too sparse for the proposed noise: its test did not pass"
+
+
+def positive(found: Found) -> Found:
+    """A distance is not negative."""
+    return Found(*(None if one is None else max(one, Fraction(0)) for one in (found.value, found.low, found.high)))
+
+
+def coarse(scale: CoarseScale | ScaleStep, data: Ordered) -> Fraction | None:
+    """The scale that later levels use: private, paid and released."""
+    return scale.run(data) if isinstance(scale, CoarseScale) else scale.run(data).value
+
+
+# --- plans from public facts -------------------------------------------------------------------------
+
+
+def plan_scale(records: int, loss: Loss, shares: tuple[Fraction, Fraction], constants: Constants) -> ScalePlan:
+    """DL09's algorithm S for two quantiles: half of epsilon for the test, half for the release."""
+    epsilon = usable(loss)
+    if constants == "paper":
+        spent = paper_loss(records, loss, epsilon / 3, 2)
+        step = paper_scale_step(records, epsilon / 3, shares)
+        return within(ScalePlan(spent, step), spent)
+    test = MarginTest(epsilon / 2, loss.exact_delta)
+    lower, upper = distinct_ranks(records, shares)
+    roomy(records, loss, test, lambda n: outer_ranks(n, shares) - 1)
+    width = short_octaves(proposal(test, records, SCALE_ROOM))
+    return within(ScalePlan(loss, ScaleStep(test, epsilon / 2, "reach", lower, upper, width)), loss)
+
+
+def plan_location(records: int, loss: Loss, share: Fraction, constants: Constants = "exact") -> LocationPlan:
+    """DL09's algorithm M for any quantile."""
+    epsilon, rank = usable(loss), rank_of(share, records)
+    quartiles = (Fraction(1, 4), Fraction(3, 4))
+    if constants == "paper":
+        spent = paper_loss(records, loss, epsilon / 6, 4)
+        test = paper_test(records, epsilon / 6)
+        step = paper_scale_step(records, epsilon / 6, quartiles)
+        roomy(records, loss, test, lambda n: rank_room(n, share))
+        return within(LocationPlan(spent, step, rank, paper_share(records), test, epsilon / 6, "bins"), spent)
+    delta = loss.exact_delta / 3
+    test = MarginTest(epsilon * FINE, delta)
+    scale = coarse_scale(records, loss, MarginTest(epsilon * COARSE, delta), quartiles)
+    roomy(records, loss, test, lambda n: rank_room(n, share))
+    tail = Fraction(min(rank, records - rank + 1), records)
+    part = min(proposal(test, records, LOCATION_ROOM / tail), Fraction(1))
+    return within(LocationPlan(loss, scale, rank, part, test, epsilon * FINE, "reach"), loss)
+
+
+def plan_range(
+    records: int, loss: Loss, shares: tuple[Fraction, Fraction], constants: Constants
+) -> RangePlan | PairPlan:
+    """The refined interquantile range."""
+    epsilon = usable(loss)
+    if constants == "paper":
+        lower, upper = distinct_ranks(records, shares)
+        spent, each = paper_loss(records, loss, epsilon / 9, 6), epsilon / 9
+        test, scale = paper_test(records, each), paper_scale_step(records, each, shares)
+        ends = (LocationPlan(spent, scale, r, paper_share(records), test, each, "bins") for r in (lower, upper))
+        return within(PairPlan(spent, *ends), spent)
+    delta = loss.exact_delta / 3
+    test = MarginTest(epsilon * FINE, delta)
+    scale_step = coarse_scale(records, loss, MarginTest(epsilon * COARSE, delta), shares)
+    part = min(proposal(test, records, RANGE_ROOM), Fraction(1))
+    return within(RangePlan(loss, scale_step, part, test, epsilon * FINE), loss)
+
+
+def plan_trimmed(records: int, loss: Loss, trimmed: int, constants: Constants) -> TrimmedPlan:
+    """The trimmed mean, ``trimmed`` records cut on each side."""
+    epsilon, kept = usable(loss), records - 2 * trimmed
+    if trimmed < 1:
+        raise InvalidArgument("trim", trimmed, f"a share that cuts at least one of the {records} records is accepted")
+    if constants == "paper":
+        each, kappa = epsilon / 4, Fraction(1, 2)
+        spent = paper_loss(records, loss, each, 2, lambda n: paper_shortfall(n, each, kappa))
+        extra = paper_shortfall(records, each, kappa)
+        step = ScaleStep(paper_test(records, each), each, "bins", trimmed, records - trimmed + 1, paper_width(records))
+        with precision(96):
+            growth = Fraction(upper_float((ball(records).log() * ball(kappa)).exp()))
+        return within(TrimmedPlan(spent, step, trimmed, kept, growth, each, extra), spent)
+    test = MarginTest(epsilon / 4, loss.exact_delta / 2)
+    part = Fraction(trimmed, records)
+    roomy(records, loss, test, lambda n: math.floor(part * n) - 1)
+    width = coarse_width(test, records)
+    scale = CoarseScale(test, trimmed, records - trimmed + 1, width)
+    return within(TrimmedPlan(loss, scale, trimmed, kept, Fraction(1), epsilon / 2, Fraction(0)), loss)
+
+
+def coarse_scale(records: int, loss: Loss, test: MarginTest, shares: tuple[Fraction, Fraction]) -> CoarseScale:
+    """A coarse scale from two quantiles."""
+    lower, upper = distinct_ranks(records, shares)
+    roomy(records, loss, test, lambda n: outer_ranks(n, shares) - 1)
+    return CoarseScale(test, lower, upper, coarse_width(test, records))
+
+
+def coarse_width(test: MarginTest, records: int) -> Fraction:
+    """Bins of an octave where there are enough records, and wider ones else."""
+    return max(short_octaves(COARSE_ROOM * Fraction(test.margin_for() + 1, records)), Fraction(1))
+
+
+def usable(loss: Loss) -> Fraction:
+    """The epsilon to calibrate for; a test needs delta."""
+    if loss.is_pure:
+        raise InvalidArgument(
+            "delta",
+            loss.delta,
+            "without bounds=(lower, upper) a test needs delta > 0, such as 1e-6",
+        )
+    return min(loss.exact_epsilon, Fraction(int(MOST_EPSILON)))
+
+
+def within(plan: AnyPlan, loss: Loss) -> AnyPlan:
+    """The plan, if its parts cost no more than its loss."""
+    if not plan.arrangement.fits(loss):
+        raise RuntimeError("the parts of a plan cost more than the whole")
+    return plan
+
+
+def distinct_ranks(records: int, shares: tuple[Fraction, Fraction]) -> tuple[int, int]:
+    """The ranks of two quantiles, which must differ."""
+    lower, upper = (rank_of(share, records) for share in shares)
+    if lower >= upper:
+        raise InvalidArgument(
+            "low", float(shares[0]), f"shares that fall on different ranks of the {records} records are accepted"
+        )
+    return lower, upper
+
+
+def outer_ranks(records: int, shares: tuple[Fraction, Fraction]) -> int:
+    """How many records lie beyond the nearer of two quantiles, itself included."""
+    return min(rank_of(shares[0], records), records - rank_of(shares[1], records) + 1)
+
+
+def rank_room(records: int, share: Fraction) -> int:
+    """The largest margin that a rank can have."""
+    rank = rank_of(share, records)
+    return min(rank - 1, records - rank)
+
+
+def roomy(records: int, loss: Loss, test: MarginTest, room: Callable[[int], int]) -> None:
+    """Refuse, naming the least number of records, if no data could pass more often than not."""
+    enough_records(records, lambda n: room(n) >= test.least_margin, loss.exact_epsilon, loss.exact_delta)
+
+
+# --- the paper's constants ---------------------------------------------------------------------------
+
+
+def paper_delta(records: int, epsilon: Fraction) -> Fraction:
+    """``n^{-epsilon ln n} / 2``, rounded up: what thresholds of ln^2 n above a margin of 0 amount to."""
+    with precision(192):
+        logarithm = ball(records).log()
+        return Fraction(upper_float((-ball(epsilon) * logarithm * logarithm).exp() / 2))
+
+
+def paper_test(records: int, epsilon: Fraction) -> MarginTest:
+    """The paper's test."""
+    return MarginTest(epsilon, paper_delta(records, epsilon))
+
+
+def paper_width(records: int) -> Fraction:
+    """``log2(1 + 1/ln n)`` octaves, to 1/64: a power of it is then compared in whole numbers."""
+    return Fraction(max(round(LOG_PARTS * math.log2(1.0 + 1.0 / math.log(records))), 1), LOG_PARTS)
+
+
+def paper_share(records: int) -> Fraction:
+    """``n^{-1/3}``, the part of the scale that bins of the line are wide."""
+    return Fraction(records ** (-1.0 / 3.0))
+
+
+def paper_scale_step(records: int, epsilon: Fraction, shares: tuple[Fraction, Fraction]) -> ScaleStep:
+    """Algorithm S as printed."""
+    lower, upper = distinct_ranks(records, shares)
+    test = paper_test(records, epsilon)
+    roomy(records, Loss(float(epsilon)), test, lambda n: outer_ranks(n, shares) - 1)
+    return ScaleStep(test, epsilon, "bins", lower, upper, paper_width(records))
+
+
+def paper_shortfall(records: int, epsilon: Fraction, kappa: Fraction) -> Fraction:
+    """How often the released scale times n^kappa falls short of the true one: DL09 leaves this delta out."""
+    with precision(192):
+        octaves = ball(kappa) * ball(records).log() / ball(2).log()
+        return Fraction(upper_float((-ball(epsilon) * octaves / ball(paper_width(records))).exp() / 2))
+
+
+def paper_loss(
+    records: int, loss: Loss, each: Fraction, tests: int, extra: Callable[[int], Fraction] = lambda _: Fraction(0)
+) -> Loss:
+    """The loss of the paper's constants: its own delta, which must not exceed the asked one."""
+
+    def delta(n: int) -> Fraction:
+        return tests * paper_delta(n, each) + extra(n)
+
+    enough_records(records, lambda n: n >= 3 and delta(n) <= loss.exact_delta, loss.exact_epsilon, loss.exact_delta)
+    return Loss(loss.epsilon, delta(records))  # type: ignore[arg-type]

@@ -1,0 +1,286 @@
+"""Linear regression without bounds: block medians, DL09's short-cut and DL09's robust regression.
+
+A plan is made from public facts, charged, and then run once on private data.  Proofs: docs/proofs/regression.md.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dither.accounting.cascades import Arrangement, Levels, Parallel, Priced
+from dither.calibration.mechanism import MOST_EPSILON
+from dither.errors import InvalidArgument
+from dither.noise.laplace import Laplace
+from dither.noise.law import Constants
+from dither.noise.thresholds import exceeds
+from dither.privacy import Loss
+from dither.procedures.block_fits import BlockFits, Sample, block_fits, random_order
+from dither.procedures.floating import FloatingGrid, draw_bar, draw_quantile
+from dither.procedures.ordered import LARGEST, Ordered
+from dither.procedures.plans import LocationPlan, plan_location
+from dither.procedures.robust import enough_records, least_records
+
+BLOCK = 6
+"""Records per coefficient in a block, where there are enough of them."""
+LEAST_BLOCK = 3
+SCALES = FloatingGrid(1.0, bits=2, lowest=-64, highest=64, signed=False)
+"""Where scales are looked for: quarters of octaves."""
+LEAST_SPREAD = 2.0**-40
+SPREAD_SHARE = Fraction(2, 5)
+"""The quantile of distances that is a scale: below the middle, because units that are too small do less harm."""
+NATS = Fraction(16)
+"""How rarely a draw may come from outside of the bulk of the data: about e^-16 for each octave of the grid."""
+SCALE_NATS = Fraction(13)
+"""The same for a scale, which is looked for in 129 octaves; an answer that is far off costs accuracy, no more."""
+COUNT_NATS = Fraction(8)
+"""e^-8 / 2: how rarely a design that every block can solve is refused."""
+SHORT_BLOCK = 2
+"""Records per coefficient in the short-cut's blocks: its noise falls so fast with their number that more do not pay."""
+GRID_NATS = 10.0
+"""What the octaves of a grid and a rare enough failure take of the exponent; the rest may go into finer steps."""
+LEAST_BITS, MOST_BITS = 8, 40
+VALUE_SHARE = Fraction(1, 3)
+"""The part of a coefficient's epsilon that buys the answer when error bars are wanted."""
+SINGULAR = "most blocks of records do not determine the coefficients: columns are constant or collinear in them"
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What a plan released: coefficients and intervals, or where it refused."""
+
+    values: tuple[float, ...] | None
+    intervals: tuple[tuple[float, float], ...] | None = None
+    refused_at: str | None = None
+
+
+@dataclass(frozen=True)
+class Model:
+    """The public facts of a regression."""
+
+    records: int
+    features: int
+    intercept: bool = True
+
+    @property
+    def coefficients(self) -> int:
+        """The number of coefficients, the intercept included."""
+        return self.features + self.intercept
+
+
+@dataclass(frozen=True)
+class RegressionPlan(ABC):
+    """A regression ready to run; all fields are public."""
+
+    model: Model
+    loss: Loss
+    miss: Fraction | None
+    """How often an interval may fail to cover; None for no intervals."""
+
+    name = ""
+    noise = ""
+
+    @property
+    @abstractmethod
+    def arrangement(self) -> Arrangement:
+        """What it is made of, and costs: never more than ``loss``."""
+
+    @abstractmethod
+    def run(self, sample: Sample) -> Fit:
+        """Read the private records and answer."""
+
+
+@dataclass(frozen=True)
+class BlockMedians(RegressionPlan):
+    """The middle of robust fits of random blocks, coefficient by coefficient, by inverse sensitivity.
+
+    Guarantee  epsilon-DP (no delta): each person sits in one block of either size.
+    Theorem    McSherry-Talwar on floating grids; docs/proofs/regression.md, sections 2 and 3.
+    Constants  Beyond DL09: larger blocks, robust inside, no propose-test-release, no refusal except for designs that
+               most blocks cannot solve.
+    Cost       O(n) fits and a sort.
+    """
+
+    size: int
+    scale_epsilon: Fraction
+    """For the spread of each coefficient among small blocks."""
+    count_epsilon: Fraction
+    """For the number of blocks without an answer."""
+    coefficient_epsilon: Fraction
+    """For each coefficient, its bar included."""
+
+    name = "block_medians"
+    noise = "exponential"
+
+    @property
+    def arrangement(self) -> Arrangement:
+        scales = Parallel((Priced(self.scale_epsilon),) * self.model.coefficients)
+        fits = Parallel((Priced(self.coefficient_epsilon),) * self.model.coefficients)
+        return Levels((scales, Priced(self.count_epsilon), fits))
+
+    @property
+    def bits(self) -> int:
+        """How fine the coefficients' grids are: as fine as fits that all agree can still be told from other points."""
+        bought = self.coefficient_epsilon * (1 if self.miss is None else VALUE_SHARE)
+        nats = float(bought * (self.model.records // self.size) / 4)
+        return min(max(math.floor((nats - GRID_NATS) / math.log(2.0)), LEAST_BITS), MOST_BITS)
+
+    def run(self, sample: Sample) -> Fit:
+        order, intercept = random_order(sample.records), self.model.intercept
+        fits = block_fits(sample, order, self.size, intercept=intercept)
+        if too_many_failed(fits, self.count_epsilon):
+            return Fit(None, refused_at=SINGULAR)
+        small = block_fits(sample, order, min(self.size, SHORT_BLOCK * self.model.coefficients), intercept=intercept)
+        units = [draw_spread(small, j, self.scale_epsilon) for j in range(self.model.coefficients)]
+        found = [self._coefficient(fits, j, unit) for j, unit in enumerate(units)]
+        bars = tuple(bar for _, bar in found if bar is not None)
+        return Fit(tuple(value for value, _ in found), bars or None)
+
+    def _coefficient(self, fits: BlockFits, index: int, unit: float) -> tuple[float, tuple[float, float] | None]:
+        grid = FloatingGrid(unit, bits=self.bits)
+        codes = grid.codes(fits.column(index, math.inf))
+        if self.miss is None:
+            return grid.value(draw_quantile(codes, grid, self.coefficient_epsilon)), None
+        bought = self.coefficient_epsilon * VALUE_SHARE
+        answer = draw_quantile(codes, grid, bought)
+        low, high = draw_bar(codes, grid, answer, self.coefficient_epsilon - bought, self.miss)
+        return grid.value(answer), (grid.value(low), grid.value(high))
+
+
+def draw_spread(fits: BlockFits, index: int, epsilon: Fraction) -> float:
+    """A private scale of one coefficient: what two fifths of its distances in pairs of blocks stay below; epsilon-DP.
+
+    Pairs with a block that has no answer count as far apart and as equal by turns.  Fits that all agree have no
+    spread; the answer is then the least one that is told.
+    """
+    apart = fits.pair_distances(index)
+    return max(SCALES.value(draw_quantile(SCALES.codes(apart), SCALES, epsilon, SPREAD_SHARE)), LEAST_SPREAD)
+
+
+def too_many_failed(fits: BlockFits, epsilon: Fraction) -> bool:
+    """Whether most blocks have no answer, by a noisy count."""
+    failed = int((~fits.solved).sum())
+    return exceeds(Laplace(), failed, 1 / epsilon, Fraction(len(fits.solved), 2))
+
+
+@dataclass(frozen=True)
+class ShortCut(RegressionPlan):
+    """DL09's short-cut regression R_S: blocks, solved one by one, and algorithm M for each coefficient.
+
+    Guarantee  (epsilon, delta)-DP: a level-2 parallel composition (DL09 Corollary 20, Example 21).
+    Theorem    DL09 section 4.1; docs/proofs/regression.md, section 5.
+    Constants  "paper": blocks of as many records as coefficients, cascades, ln^2 n; "exact": larger robust blocks and
+               the margins of docs/proofs/robust_scale.md.
+    Cost       O(n) fits and p sorts.
+    """
+
+    size: int
+    medians: tuple[LocationPlan, ...]
+
+    name = "shortcut"
+    noise = "laplace"
+
+    @property
+    def arrangement(self) -> Arrangement:
+        return Parallel(tuple(plan.arrangement for plan in self.medians))
+
+    def run(self, sample: Sample) -> Fit:
+        fits = block_fits(sample, random_order(sample.records), self.size, intercept=self.model.intercept)
+        values, bars = [], []
+        for index, plan in enumerate(self.medians):
+            column = fits.column(index, LARGEST).clip(-LARGEST, LARGEST) + 0.0
+            answer = plan.run(Ordered(column), self.miss)
+            found = answer.found
+            # An answer out there is the default of blocks that could not be solved: a fact about a released number.
+            if found.value is None or abs(found.value) > Fraction(LARGEST) / (1 << 100):
+                return Fit(None, refused_at=answer.refused_at or SINGULAR)
+            values.append(float(found.value))
+            if found.low is not None and found.high is not None:
+                bars.append((float(found.low), float(found.high)))
+        return Fit(tuple(values), tuple(bars) or None)
+
+
+# --- plans from public facts -------------------------------------------------------------------------
+
+
+def plan_blocks(model: Model, loss: Loss, miss: Fraction | None, size: int | None = None) -> BlockMedians:
+    """Block medians: the price is epsilon alone, split so that no part fails before the others."""
+    epsilon = min(loss.exact_epsilon, Fraction(int(MOST_EPSILON)))
+    if size is not None:
+        check_block(size, model)
+
+    def possible(records: int) -> bool:
+        least = size or LEAST_BLOCK * model.coefficients
+        return _split(model, records, least, epsilon, miss) is not None
+
+    enough_records(model.records, possible, loss.exact_epsilon, Fraction(0))
+    best = size or BLOCK * model.coefficients
+    split = _split(model, model.records, best, epsilon, miss)
+    while split is None:
+        best -= 1
+        split = _split(model, model.records, best, epsilon, miss)
+    return BlockMedians(model, Loss(loss.epsilon), miss, best, *split)
+
+
+def _split(
+    model: Model, records: int, size: int, epsilon: Fraction, miss: Fraction | None
+) -> tuple[Fraction, Fraction, Fraction] | None:
+    """Epsilon for each scale, for the count and for each coefficient; None if that is not enough for so few records."""
+    blocks = records // size
+    if blocks < 1 or records < 2:
+        return None
+    small = records // min(size, SHORT_BLOCK * model.coefficients)
+    scale, count = SCALE_NATS * 8 / small, COUNT_NATS * 2 / blocks
+    each = (epsilon - model.coefficients * scale - count) / model.coefficients
+    bought = each if miss is None else each * VALUE_SHARE
+    return (scale, count, each) if bought * blocks / 4 >= NATS else None
+
+
+def plan_shortcut(
+    model: Model, loss: Loss, miss: Fraction | None, size: int | None = None, constants: Constants = "exact"
+) -> ShortCut:
+    """R_S in the user's (epsilon, delta) or with the paper's constants."""
+    q = model.coefficients
+    if size is not None:
+        check_block(size, model)
+    each = loss.share(Fraction(1, q))
+    if size is None:
+        size = q
+        if constants == "exact":
+            least = least_records(lambda blocks: median_plan(blocks, each, constants) is not None)
+            # At the least number of blocks a test passes only for the best of data: half as many again should be there.
+            size = SHORT_BLOCK * q if 2 * (model.records // (SHORT_BLOCK * q)) >= 3 * least else q
+    per = size
+    enough_records(
+        model.records,
+        lambda n: median_plan(n // per, each, constants) is not None,
+        loss.exact_epsilon,
+        loss.exact_delta,
+    )
+    plan = plan_location(model.records // size, each, Fraction(1, 2), constants)
+    # The paper's constants spend their own delta, which does not exceed the asked one.
+    spent = loss if constants == "exact" else Loss(loss.epsilon, plan.loss.exact_delta * q)  # type: ignore[arg-type]
+    return ShortCut(model, spent, miss, size, (plan,) * q)
+
+
+def median_plan(blocks: int, loss: Loss, constants: Constants) -> LocationPlan | None:
+    """Algorithm M for so many blocks; None if there are too few of them."""
+    if blocks < 3:
+        return None
+    try:
+        return plan_location(blocks, loss, Fraction(1, 2), constants)
+    except InvalidArgument as error:
+        if error.argument != "data":
+            raise
+        return None
+
+
+def check_block(size: int, model: Model) -> None:
+    """A block must be able to determine the coefficients."""
+    if not isinstance(size, int) or isinstance(size, bool) or size < model.coefficients:
+        raise InvalidArgument(
+            "block_size", size,
+            f"a whole number of at least {model.coefficients}, the number of coefficients, is accepted",
+        )  # fmt: skip

@@ -1,0 +1,126 @@
+"""Quantiles and their distances without bounds and without a test: inverse sensitivity on a public floating grid.
+
+The grid is geometric away from zero, so it reaches 2**64 either way at the price of a few hundred octaves: what the
+range costs is the logarithm of that.  Pure differential privacy, no refusals.  docs/proofs/robust_scale.md, section 7.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dither.accounting.cascades import Arrangement, Priced
+from dither.calibration.ends import Ends
+from dither.calibration.inverse import VALUE_SHARE
+from dither.calibration.mechanism import MOST_EPSILON
+from dither.calibration.shells import ShellDraw
+from dither.data.column import Column
+from dither.ladder import Ladder, Rungs
+from dither.privacy import Loss, Neighbours
+from dither.procedures.floating import FloatingGrid
+from dither.procedures.ordered import Ordered, RankRange
+from dither.procedures.plans import Answer, Plan, distinct_ranks, within
+from dither.procedures.robust import Found
+from dither.queries.order import RankedValue, rank_of
+from dither.queries.statistic import Algorithm, Chain, Layered, Statistic
+
+REALS = FloatingGrid(1.0, bits=30, lowest=-64, highest=64)
+"""Where answers live: 30 bits of mantissa from 2**-64 to 2**64, evenly spaced around zero."""
+
+
+SIZES = replace(REALS, signed=False)
+"""Where distances live."""
+
+
+@dataclass(frozen=True)
+class CodedRange(Statistic, Layered):
+    """The code of the distance ``x_(q) - x_(p)`` of two ranks, with its exact chain.
+
+    A code rises with the rounded distance, and rounding rises with the distance, so what i changes reach is the code of
+    what they reach; interlacing is kept (docs/proofs/robust_scale.md, section 7).
+    """
+
+    lower: int
+    upper: int
+    records: int
+    neighbours = Neighbours.CHANGE_ONE
+    one_sided = False
+    answers = SIZES.grid
+
+    @property
+    def cap(self) -> int:  # type: ignore[override]
+        return SIZES.top
+
+    def value(self, data: Ordered) -> int:
+        return self._links(data, 0, 0)[0]
+
+    def ladder(self, data: Ordered, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
+        def rungs(start: int, stop: int) -> Rungs:
+            up, down = self._links(data, start + 1, stop), self._links(data, -stop, -start - 1)
+            return np.asarray(np.array(up) - np.array(down[::-1]))
+
+        return Ladder(rungs, self.cap, top=self.records)
+
+    def chain(self, data: Ordered) -> Chain:
+        p, q, n = self.lower, self.upper, self.records
+        return Chain(lambda first, last: self._links(data, first, last), p - q, min(p, n - q + 1))
+
+    def _links(self, data: Ordered, first: int, last: int) -> list[int]:
+        distances = RankRange(data, self.lower, self.upper)
+        reached = [distances.rounded_most(k) if k >= 0 else distances.rounded_least(-k) for k in range(first, last + 1)]
+        codes: list[int] = SIZES.codes(np.array(reached)).tolist()
+        return codes
+
+
+@dataclass(frozen=True)
+class DrawnPlan(Plan):
+    """One draw of the code of a statistic, and two for the ends of its bar."""
+
+    statistic: RankedValue | CodedRange
+    epsilon: Fraction
+    """What buys the answer."""
+    bar: Fraction | None
+    """What buys each end of the bar."""
+    manner = "inverse"
+    noise = "exponential"
+
+    @property
+    def arrangement(self) -> Arrangement:
+        return Priced(self.epsilon + 2 * (self.bar or 0))
+
+    def run(self, data: Ordered, miss: Fraction | None = None) -> Answer:
+        ends = None if miss is None or self.bar is None else Ends(self.bar, miss)
+        records: Any = data
+        if isinstance(self.statistic, RankedValue):
+            records = Column(REALS.codes(data.ranks(1, data.records)), REALS.grid, ordered=True)
+        drawn: Any = ShellDraw.of(self.statistic, self.loss, self.epsilon, ends).run(records)
+        value = Fraction(REALS.value(drawn.answer))
+        if drawn.interval is None:
+            return Answer(Found(value))
+        # A code stands for all reals up to the next one away from zero.
+        low, high = drawn.interval
+        outer = (REALS.value(low - 1 if low <= 0 else low), REALS.value(high + 1 if high >= 0 else high))
+        if isinstance(self.statistic, CodedRange):
+            outer = (max(outer[0], 0.0), outer[1])
+        return Answer(Found(value, Fraction(outer[0]), Fraction(outer[1])))
+
+
+def plan_drawn_quantile(records: int, loss: Loss, share: Fraction, *, bar: bool) -> DrawnPlan:
+    """Any quantile; all of epsilon for the answer, or half of it where a bar is wanted.  delta is left unspent."""
+    return _plan(RankedValue(rank_of(share, records), records, REALS.grid), loss, bar=bar)
+
+
+def plan_drawn_range(records: int, loss: Loss, shares: tuple[Fraction, Fraction], *, bar: bool) -> DrawnPlan:
+    """The distance of any two quantiles, likewise."""
+    lower, upper = distinct_ranks(records, shares)
+    return _plan(CodedRange(lower, upper, records), loss, bar=bar)
+
+
+def _plan(statistic: RankedValue | CodedRange, loss: Loss, *, bar: bool) -> DrawnPlan:
+    epsilon = min(loss.exact_epsilon, Fraction(int(MOST_EPSILON)))
+    part = epsilon * VALUE_SHARE if bar else epsilon
+    spent = Loss(loss.epsilon)
+    return within(DrawnPlan(spent, statistic, part, (epsilon - part) / 2 if bar else None), spent)

@@ -1,0 +1,306 @@
+"""The warm parent: the only file of dither that exists inside a sandbox.
+
+It imports the analyst's libraries once, never looks at data and never runs the analyst's code.  For every block it
+forks one child into fresh pid, mount and ipc namespaces; the child mounts a scratch folder of its own, gives up every
+capability, takes the strict system call filter, and only then opens the block and runs the program.  Killing the child
+kills everything the program started, and with it the scratch folder and all of its memory.
+
+Run as a script by ``bwrap``; it uses nothing but the standard library and numpy, and there is no /proc.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import importlib
+import json
+import mmap
+import os
+import resource
+import signal
+import socket
+import struct
+import sys
+import time
+from types import CodeType
+from typing import Any
+
+_NEW_MOUNT, _NEW_IPC, _NEW_PID = 0x00020000, 0x08000000, 0x20000000
+_NOSUID, _NODEV, _NOEXEC, _REMOUNT, _BIND = 2, 4, 8, 32, 4096
+_PRIVATE_TREE = (1 << 18) | 16384
+_SET_SECCOMP, _SET_PARENT_DEATH, _CAPBSET_DROP, _AMBIENT = 22, 1, 24, 47
+_CAPABILITIES = (8, 21)  # SETPCAP and SYS_ADMIN, all that the parent was given
+_PIDFD_OPEN = 434  # the same number everywhere
+
+DATA, ANSWER, TEXT = 3, 4, 5
+FINISHED = struct.pack("<d", 1.0)
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class _FilterProgram(ctypes.Structure):
+    _fields_ = (("length", ctypes.c_ushort), ("code", ctypes.c_char_p))
+
+
+def _call(name: str, *arguments: Any) -> int:
+    """A libc function that must succeed; a child that cannot isolate itself must not go on."""
+    outcome: int = getattr(_libc, name)(*arguments)
+    if outcome < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{name}: {os.strerror(number)}")
+    return outcome
+
+
+class Parent:
+    """One sandbox: answers GO and STOP on its control socket until the other end is closed."""
+
+    def __init__(self, control: socket.socket, settings: dict[str, Any]) -> None:
+        self.control = control
+        self.settings = settings
+        self.own_pid_namespace = _call("syscall", _PIDFD_OPEN, os.getpid(), 0)
+        sys.path[1:1] = settings["paths"]
+        for name in settings["preload"]:
+            importlib.import_module(name)
+        warm_up()
+        self.code: CodeType | None = None
+        if settings["kind"] == "function":
+            self.code = compile(settings["source"], "<program>", "exec", dont_inherit=True)
+        code = bytes.fromhex(settings["filter"])
+        self.filter = _FilterProgram(len(code) // 8, code)
+        self.address_space = address_space_in_use() + settings["memory"]
+        gc.collect()
+        gc.freeze()
+
+    def serve(self) -> None:
+        child = 0
+        while True:
+            message, descriptors, _, _ = socket.recv_fds(self.control, 16, 3)
+            if not message:
+                return
+            if message == b"STOP":
+                if child:
+                    os.kill(child, signal.SIGKILL)
+                    os.waitpid(
+                        child, 0
+                    )  # returns when the whole pid namespace is dead; the status is nobody's business
+                    child = 0
+                self.control.send(b"STOPPED")
+            elif message.startswith(b"PIN"):
+                os.sched_setaffinity(0, {int(message[3:])})
+            elif message == b"CHECK":
+                self._wait(self._fork(descriptors, checking=True))
+                self.control.send(b"CHECKED")
+            else:
+                child = self._fork(descriptors, checking=False)
+
+    def _wait(self, child: int) -> None:
+        """Until the child is done with its public example, or has taken far too long."""
+        deadline = time.monotonic() + self.settings["checking_seconds"]
+        while time.monotonic() < deadline:
+            if os.waitpid(child, os.WNOHANG)[0]:
+                return
+            time.sleep(0.002)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+    def _fork(self, descriptors: list[int], *, checking: bool) -> int:
+        _call("unshare", _NEW_PID)
+        child = os.fork()
+        if child == 0:
+            try:
+                self._live(descriptors, checking=checking)
+            finally:
+                os._exit(0)
+        _call("setns", self.own_pid_namespace, _NEW_PID)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        return child
+
+    def _live(self, descriptors: list[int], *, checking: bool) -> None:
+        settings = self.settings
+        _call("prctl", _SET_PARENT_DEATH, signal.SIGKILL, 0, 0, 0)
+        place_descriptors(descriptors)
+        if not checking and settings["kind"] == "function":
+            os.close(TEXT)
+        fresh_namespaces(settings["scratch"])
+        limit_resources(settings, self.address_space)
+        give_up_capabilities()
+        _call("prctl", _SET_SECCOMP, 2, ctypes.byref(self.filter), 0, 0)
+        if self.code is None:
+            run_executable(settings["arguments"])
+        elif checking:
+            check_function(self.code, settings)
+        else:
+            run_function(self.code, settings)
+
+
+def warm_up() -> None:
+    """What scikit-learn finds out at its first fit (30 ms, once a process) is found out here, on made-up rows."""
+    clusters: Any = sys.modules.get("sklearn.cluster")
+    if clusters is not None:
+        numpy = importlib.import_module("numpy")
+        clusters.KMeans(2, n_init=1, random_state=0).fit(numpy.arange(8.0).reshape(4, 2))
+
+
+def place_descriptors(descriptors: list[int]) -> None:
+    """The block's descriptors become 3, 4, 5 and every other one is closed, the control socket included."""
+    high = [os.dup2(one, 100 + place, inheritable=False) for place, one in enumerate(descriptors)]
+    os.closerange(3, 100)
+    for place, one in enumerate(high):
+        os.dup2(one, DATA + place, inheritable=False)
+    os.closerange(DATA + len(high), 200)
+
+
+def fresh_namespaces(scratch: int) -> None:
+    """A mount tree and System V IPC of the child's own, with the only writable folder there is."""
+    _call("unshare", _NEW_MOUNT | _NEW_IPC)
+    _call("mount", None, b"/", None, ctypes.c_ulong(_PRIVATE_TREE), None)
+    options = f"size={scratch},nr_inodes=4096,mode=700".encode()
+    _call("mount", b"tmpfs", b"/tmp", b"tmpfs", ctypes.c_ulong(_NOSUID | _NODEV | _NOEXEC), options)
+    os.chdir("/tmp")
+
+
+def limit_resources(settings: dict[str, Any], address_space: int) -> None:
+    """Hard limits, which nobody without capabilities can raise again."""
+    limits = {
+        resource.RLIMIT_AS: address_space,
+        resource.RLIMIT_CPU: settings["cpu_seconds"],
+        resource.RLIMIT_NPROC: settings["processes"],
+        resource.RLIMIT_FSIZE: settings["scratch"],
+        resource.RLIMIT_NOFILE: 64,
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_MEMLOCK: 0,
+    }
+    for kind, limit in limits.items():
+        resource.setrlimit(kind, (limit, limit))
+
+
+def give_up_capabilities() -> None:
+    """All of them, and the possibility of getting one back."""
+    _call("prctl", _AMBIENT, 4, 0, 0, 0)
+    for capability in _CAPABILITIES:
+        _call("prctl", _CAPBSET_DROP, capability, 0, 0, 0)
+    _call("capset", struct.pack("<Ii", 0x20080522, 0), bytes(24))
+
+
+def load_block() -> Any:
+    """The block as a private, writable view of the sealed memory; changes stay in this process."""
+    view = mmap.mmap(DATA, 0, access=mmap.ACCESS_COPY)
+    (length,) = struct.unpack_from("<I", view)
+    header = json.loads(view[4 : 4 + length])
+    start = header["start"]
+    if header["kind"] == "arrow":
+        pyarrow = importlib.import_module("pyarrow")
+        return pyarrow.ipc.open_stream(pyarrow.py_buffer(memoryview(view)[start : start + header["bytes"]])).read_all()
+    numpy = importlib.import_module("numpy")
+    dtype = numpy.dtype(header["dtype"])
+    count = 1
+    for side in header["shape"]:
+        count *= side
+    if count == 0:
+        return numpy.zeros(header["shape"], dtype)
+    return numpy.frombuffer(view, dtype, count, start).reshape(header["shape"])
+
+
+def defined_function(code: CodeType, name: str) -> Any:
+    """Run the source, which defines the function among other things."""
+    names: dict[str, Any] = {"__name__": "__program__"}
+    exec(code, names)  # noqa: S102 - running it is the point, and this is the place made for it
+    function = names.get(name)
+    if not callable(function):
+        raise TypeError(f"the source defines no function {name!r}")
+    return function
+
+
+def run_function(code: CodeType, settings: dict[str, Any]) -> None:
+    """Nothing but a complete answer of the right length sets the flag; whatever else happens is the default."""
+    numpy = importlib.import_module("numpy")
+    answer = numpy.asarray(defined_function(code, settings["name"])(load_block()), dtype=numpy.float64).ravel()
+    if answer.size == settings["outputs"]:
+        os.pwrite(ANSWER, answer.tobytes(), len(FINISHED))
+        os.pwrite(ANSWER, FINISHED, 0)
+
+
+def check_function(code: CodeType, settings: dict[str, Any]) -> None:
+    """The same on public example data, with the error told; never used on a block of people."""
+    numpy = importlib.import_module("numpy")
+    try:
+        function = defined_function(code, settings["name"])
+        block = load_block()
+        if settings["has_example"]:
+            answer = numpy.asarray(function(block), dtype=numpy.float64).ravel()
+            if answer.size != settings["outputs"]:
+                raise ValueError(f"returned {answer.size} numbers instead of {settings['outputs']}")
+            os.pwrite(ANSWER, answer.tobytes(), len(FINISHED))
+        os.pwrite(ANSWER, FINISHED, 0)
+    except BaseException as error:  # noqa: BLE001 - SystemExit and MemoryError are findings too
+        os.pwrite(TEXT, f"{type(error).__name__}: {error}".encode("utf-8", "replace")[:2000], 0)
+
+
+def run_executable(arguments: list[str]) -> None:
+    """The program's stdout is a file of fixed size; the flag is set here, where the program cannot reach."""
+    child = os.fork()
+    if child == 0:
+        try:
+            os.dup2(DATA, 0)
+            os.dup2(TEXT, 1)
+            os.execve(arguments[0], arguments, dict(os.environ))
+        finally:
+            os._exit(127)
+    while True:
+        ended, status = os.wait()
+        if ended == child:
+            break
+    os.pwrite(ANSWER, FINISHED if status == 0 else struct.pack("<d", -1.0), 0)
+
+
+def address_space_in_use() -> int:
+    """Bytes of address space of this process, found by asking which limit still lets one more page in.
+
+    >>> 1 << 20 < address_space_in_use() < 1 << 46
+    True
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    page = mmap.PAGESIZE
+    low, high = 0, 1 << 46
+    probe = _libc.mmap
+    probe.restype = ctypes.c_void_p
+    probe.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+    release = _libc.munmap
+    release.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+    failed = ctypes.c_void_p(-1).value
+    try:
+        while high - low > page:
+            middle = (low + high) // 2 // page * page
+            resource.setrlimit(resource.RLIMIT_AS, (middle, hard))
+            address = probe(None, page, 0, 0x22, -1, 0)
+            if address == failed:
+                low = middle
+            else:
+                release(address, page)
+                high = middle
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+    return high
+
+
+def main() -> None:
+    """``inside.py CONTROL SETTINGS``: the numbers of two inherited descriptors."""
+    control = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET, 0, fileno=int(sys.argv[1]))
+    with os.fdopen(int(sys.argv[2]), "rb") as source:
+        settings = json.loads(source.read())
+    try:
+        parent = Parent(control, settings)
+    except Exception as error:  # noqa: BLE001 - no data yet: the owner is told whatever it is
+        control.send(b"FAILED" + f"{type(error).__name__}: {error}".encode("utf-8", "replace")[:2000])
+        return
+    nowhere = os.open("/dev/null", os.O_RDWR)
+    for standard in (0, 1, 2):  # until here stderr told the owner why a start failed; programs must not reach it
+        os.dup2(nowhere, standard)
+    os.close(nowhere)
+    control.send(b"READY")
+    parent.serve()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,179 @@
+"""The two kinds of program: a Python function given as source text, and any executable.
+
+A function travels as source, never as a pickle: nothing of the owner's process goes along but what the text says.
+Parsing needs no data, so what does not parse, has the wrong name or leans on surrounding variables is refused here.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import dis
+import inspect
+import os
+import textwrap
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Any, Literal
+
+from dither.errors import InvalidArgument
+
+_MOST_CHARACTERS = 1_000_000
+_LITERALS = (bool, int, float, complex, str, bytes, type(None))
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A Python function of one block: the source that defines it and its name.
+
+    >>> Function("def centre(rows):\\n    return rows.mean(axis=0)", "centre").name
+    'centre'
+    """
+
+    source: str
+    name: str
+
+    def __post_init__(self) -> None:
+        if len(self.source) > _MOST_CHARACTERS:
+            raise InvalidArgument("program", f"{len(self.source)} characters", f"at most {_MOST_CHARACTERS:,}")
+        try:
+            tree = ast.parse(self.source)
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            where = f", line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
+            reason = error.msg if isinstance(error, SyntaxError) else type(error).__name__
+            raise InvalidArgument("program", self.name, f"source that parses ({reason}{where})") from None
+        if self.name not in _defined_names(tree):
+            raise InvalidArgument("program", self.name, "the name of a function that the source defines")
+
+    @classmethod
+    def of(cls, function: Callable[[Any], Any]) -> Function:
+        """The source of a function that was written with ``def``.
+
+        Modules, what was imported from modules, and literals that it mentions by a global name are written out above
+        it; any other global variable, and every variable of an enclosing function, is refused.
+        """
+        name = getattr(function, "__name__", "")
+        code = getattr(function, "__code__", None)
+        if not isinstance(code, CodeType) or not name.isidentifier():
+            raise InvalidArgument("program", function, "a function written with def, a source file, or an Executable")
+        if code.co_freevars:
+            names = ", ".join(code.co_freevars)
+            raise InvalidArgument("program", name, f"a function that does not use {names} of an enclosing function")
+        try:
+            source = textwrap.dedent(inspect.getsource(function))
+        except (OSError, TypeError):
+            raise InvalidArgument("program", name, "a function whose source can be found; or give the text") from None
+        if not source.lstrip().startswith(("def ", "@")):
+            raise InvalidArgument("program", name, "a function written with def")
+        mentioned = _global_names(code) | _names_around(source)
+        above = [_definition(one, function.__globals__) for one in sorted(mentioned - {name})]
+        # Annotations are for readers; without this line they would be evaluated inside.
+        return cls("\n".join(["from __future__ import annotations", *filter(None, above), source]), name)
+
+    @classmethod
+    def from_file(cls, path: str | os.PathLike[str], name: str) -> Function:
+        """The function ``name`` of a source file."""
+        try:
+            source = Path(path).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            raise InvalidArgument("program", str(path), "a readable source file in UTF-8") from None
+        return cls(source, name)
+
+
+@dataclass(frozen=True, slots=True)
+class Executable:
+    """A program that reads a block on stdin and writes its numbers to stdout, separated by spaces, commas or lines.
+
+    ``format="csv"`` sends a line of ``columns`` (if given) and a line for each row, ``"arrow"`` an Arrow stream.
+    An exit status other than 0 counts as a failure.  It sees ``/usr`` and what the sandbox is told to make ``visible``.
+    """
+
+    path: str | os.PathLike[str]
+    arguments: Sequence[str] = ()
+    format: Literal["csv", "arrow"] = field(default="csv", kw_only=True)
+    columns: Sequence[str] | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        path = Path(self.path)
+        if not path.is_file() or not os.access(path, os.X_OK):
+            raise InvalidArgument("program", str(path), "a file that may be executed")
+        if self.format not in {"csv", "arrow"}:
+            raise InvalidArgument("format", self.format, "'csv' or 'arrow'")
+        if not all(isinstance(one, str) and "\0" not in one for one in self.arguments):
+            raise InvalidArgument("arguments", list(self.arguments), "texts without NUL")
+
+
+Program = Function | Executable
+
+
+def as_program(given: object) -> Program:
+    """A program from what an analyst may give: a Program, a function, or a path ``file.py:function``."""
+    if isinstance(given, (Function, Executable)):
+        return given
+    if isinstance(given, str):
+        path, colon, name = given.rpartition(":")
+        if colon and path.endswith(".py"):
+            return Function.from_file(path, name)
+        raise InvalidArgument("program", given, "'file.py:function', a function, a Function or an Executable")
+    if callable(given):
+        return Function.of(given)
+    raise InvalidArgument("program", given, "a function, 'file.py:function', a Function or an Executable")
+
+
+def _defined_names(tree: ast.Module) -> set[str]:
+    names: set[str] = set()
+    for node in tree.body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            names.add(node.name)
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            names |= {(alias.asname or alias.name) for alias in node.names}
+        else:
+            names |= {one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+    return names
+
+
+def _global_names(code: CodeType) -> set[str]:
+    """Names that the function or one inside it loads from the module."""
+    names = {one.argval for one in dis.get_instructions(code) if one.opname in {"LOAD_GLOBAL", "LOAD_NAME"}}
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            names |= _global_names(constant)
+    return names
+
+
+def _names_around(source: str) -> set[str]:
+    """Names in decorators and default values, which are evaluated where the function is defined."""
+    try:
+        (head,) = ast.parse(source).body
+    except (SyntaxError, ValueError):
+        return set()
+    if not isinstance(head, ast.FunctionDef):
+        return set()
+    evaluated = [*head.decorator_list, *head.args.defaults, *(one for one in head.args.kw_defaults if one is not None)]
+    return {one.id for node in evaluated for one in ast.walk(node) if isinstance(one, ast.Name)}
+
+
+def _definition(name: str, around: dict[str, Any]) -> str | None:
+    """A line that defines a global name anew, None if the name is no global of the function's module."""
+    if name not in around or hasattr(builtins, name):
+        return None
+    value = around[name]
+    if isinstance(value, ModuleType):
+        return (
+            f"import {value.__name__} as {name}"
+            if "." in value.__name__ or value.__name__ != name
+            else f"import {name}"
+        )
+    if isinstance(value, float):
+        return f"{name} = float({str(value)!r})"  # also for infinities
+    if isinstance(value, _LITERALS):
+        return f"{name} = {value!r}"
+    home, origin = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
+    if isinstance(home, str) and isinstance(origin, str) and home not in {around.get("__name__"), "__main__"}:
+        if origin.isidentifier():
+            return f"from {home} import {origin} as {name}"
+    elif callable(value) and isinstance(getattr(value, "__code__", None), CodeType):
+        raise InvalidArgument("program", name, "one function; define its helpers inside it, or give a source file")
+    raise InvalidArgument("program", name, "no global variable other than modules, imports and literals")

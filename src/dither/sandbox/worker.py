@@ -1,0 +1,252 @@
+"""One sandbox, seen from outside: a ``bwrap`` process and the socket on which its warm parent takes orders."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dither.errors import InvalidArgument, NotIsolated
+from dither.sandbox import bubblewrap, memory, seccomp
+from dither.sandbox.programs import Executable, Function, Program
+
+_FLAG_BYTES = 8
+_COMPLAINT_BYTES = 4096
+_ENDING_SECONDS = 5.0
+CHECKING_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one block may use; public."""
+
+    memory: int
+    scratch: int
+    processes: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Everything a sandbox is told before it exists."""
+
+    program: Program
+    outputs: int
+    preload: tuple[str, ...]
+    limits: Limits
+    visible: tuple[Path, ...] = ()
+    has_example: bool = False
+
+
+class Job:
+    """One block on its way: sealed data, room for an answer, room for text.  Close it after use."""
+
+    def __init__(self, task: Task, block: Any) -> None:
+        self._task = task
+        self.descriptors = [
+            memory.sealed(_encoded(task.program, block)),
+            memory.fixed_size(_FLAG_BYTES * (1 + task.outputs)),
+            memory.fixed_size(memory.text_size(task.outputs)),
+        ]
+
+    def answer(self) -> Sequence[float] | None:
+        """The numbers, or None if the program did not finish with the right number of them.  Not yet bounded."""
+        raw = os.pread(self.descriptors[1], _FLAG_BYTES * (1 + self._task.outputs), 0)
+        numbers = np.frombuffer(raw, np.float64)
+        if numbers[0] != 1.0:
+            return None
+        if isinstance(self._task.program, Executable):
+            return _numbers(self.text(), self._task.outputs)
+        return [float(one) for one in numbers[1:]]
+
+    def text(self) -> bytes | None:
+        """What an executable wrote, or the complaint of a check; None if it filled all the room there was."""
+        size = memory.text_size(self._task.outputs)
+        raw = os.pread(self.descriptors[2], size, 0)
+        return None if raw[-1:] != b"\0" else raw.rstrip(b"\0")
+
+    def close(self) -> None:
+        """Free its memory; may be called again."""
+        while self.descriptors:
+            os.close(self.descriptors.pop())
+
+
+class Worker:
+    """A running sandbox.  ``start`` and ``stop`` bracket a block; between them it is on its own."""
+
+    def __init__(self, task: Task) -> None:
+        self._control, inner = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with contextlib.ExitStack() as opened:
+            opened.callback(inner.close)
+            self._process = _launch(task, inner.fileno(), opened)
+        self.alive = True
+        self._ready = False
+
+    @property
+    def process_id(self) -> int:
+        """The outermost process of the sandbox, as this machine counts."""
+        return self._process.pid
+
+    def wait_ready(self, deadline: float) -> None:
+        """Wait until the libraries are loaded; raises what went wrong, which can be no matter of data."""
+        if self._ready:
+            return
+        message = self._receive(deadline)
+        if message == b"READY":
+            self._ready = True
+            return
+        complaint = self._process.stderr.read(_COMPLAINT_BYTES) if self._process.stderr and message == b"" else b""
+        self.close()
+        if message is None:
+            raise NotIsolated("a sandbox did not get ready in time")
+        if message.startswith(b"FAILED"):
+            raise InvalidArgument("program", _text(message[6:]), "a program and modules that can be loaded")
+        raise NotIsolated(f"bwrap ended ({_text(complaint)})")
+
+    def pin(self, core: int) -> None:
+        """From now on run on this core alone; programs cannot undo it."""
+        self._send(b"PIN%d" % core, [])
+
+    def check(self, job: Job) -> None:
+        """Run the public example to its end."""
+        self._send(b"CHECK", job.descriptors)
+        if self._receive(time.monotonic() + 2 * CHECKING_SECONDS) != b"CHECKED":
+            self.close(at_once=True)
+
+    def start(self, job: Job) -> None:
+        self._send(b"GO", job.descriptors)
+
+    def ask_to_stop(self) -> None:
+        self._send(b"STOP", [])
+
+    def stopped(self, deadline: float) -> bool:
+        """Whether the block is gone, with all it started; a worker that cannot say so in time is destroyed."""
+        if self.alive and self._receive(deadline) == b"STOPPED":
+            return True
+        self.close(at_once=True)
+        return False
+
+    def close(self, *, at_once: bool = False) -> None:
+        """End the sandbox and everything in it."""
+        if not self.alive:
+            return
+        self.alive = False
+        self._control.close()  # the parent inside ends when its socket does
+        try:
+            self._process.wait(0 if at_once else _ENDING_SECONDS)
+        except subprocess.TimeoutExpired:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+        if self._process.stderr:
+            self._process.stderr.close()
+
+    def _send(self, message: bytes, descriptors: Sequence[int]) -> None:
+        if not self.alive:
+            return
+        try:
+            socket.send_fds(self._control, [message], list(descriptors))
+        except OSError:
+            self.close(at_once=True)
+
+    def _receive(self, deadline: float) -> bytes | None:
+        """The next message, empty if the other end is gone, None if there was none in time."""
+        self._control.settimeout(max(0.001, deadline - time.monotonic()))
+        try:
+            return self._control.recv(_COMPLAINT_BYTES)
+        except TimeoutError:
+            return None
+        except OSError:
+            return b""
+
+
+def _launch(task: Task, control: int, opened: contextlib.ExitStack) -> subprocess.Popen[bytes]:
+    path = bubblewrap.bwrap_path()
+    if path is None:
+        raise NotIsolated("bwrap is not installed (package bubblewrap)")
+    architecture = seccomp.machine_architecture()
+    executable = Path(task.program.path) if isinstance(task.program, Executable) else None
+    shown = bubblewrap.view(executable=executable, visible=task.visible)
+
+    def inherited(content: bytes) -> int:
+        descriptor = memory.sealed(content)
+        opened.callback(os.close, descriptor)
+        return descriptor
+
+    settings = inherited(json.dumps(_settings(task, architecture)).encode())
+    parent_filter = inherited(seccomp.assemble(seccomp.PARENT, architecture))
+    request = {
+        "binds": shown.binds,
+        "before": bubblewrap.arguments_before(path),
+        "after": bubblewrap.arguments_after(shown, filter_descriptor=parent_filter, inherited=(control, settings)),
+    }
+    wanted = inherited(json.dumps(request).encode())
+    launcher = str(Path(__file__).with_name("launch.py"))
+    return subprocess.Popen(
+        [sys.executable, "-I", "-S", launcher, str(wanted)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        pass_fds=(control, settings, parent_filter, wanted),
+        env={},
+        cwd="/",
+        start_new_session=True,
+    )
+
+
+def _settings(task: Task, architecture: str) -> dict[str, Any]:
+    limits = task.limits
+    common = {
+        "paths": bubblewrap.package_paths(),
+        "preload": list(task.preload),
+        "outputs": task.outputs,
+        "memory": limits.memory,
+        "scratch": limits.scratch,
+        "processes": limits.processes,
+        "cpu_seconds": int(limits.seconds) + 2,
+        "checking_seconds": CHECKING_SECONDS,
+        "has_example": task.has_example,
+    }
+    if isinstance(task.program, Function):
+        code = seccomp.assemble(seccomp.FUNCTION, architecture)
+        kind: dict[str, Any] = {"kind": "function", "source": task.program.source, "name": task.program.name}
+    else:
+        code = seccomp.assemble(seccomp.EXECUTABLE, architecture)
+        kind = {"kind": "executable", "arguments": [bubblewrap.PROGRAM, *task.program.arguments]}
+    return {**common, **kind, "filter": code.hex()}
+
+
+def _encoded(program: Program, block: Any) -> bytes:
+    if isinstance(program, Function):
+        return memory.encode(block)
+    if program.format == "arrow":
+        return memory.encode_arrow(block, program.columns)
+    return memory.encode_csv(block, program.columns)
+
+
+def _numbers(text: bytes | None, expected: int) -> Sequence[float] | None:
+    if text is None:
+        return None
+    words = text.replace(b",", b" ").split()
+    if len(words) != expected:
+        return None
+    try:
+        return [float(word) for word in words]
+    except ValueError:
+        return None
+
+
+def _text(raw: bytes) -> str:
+    """The last line, which in a traceback is the one that says what happened."""
+    return raw.decode("utf-8", "replace").strip().rpartition("\n")[2][:500] or "no message"

@@ -1,0 +1,1 @@
+"""SQL: a text becomes queries, a filter and groups.  Nothing of the text ever reaches an engine."""

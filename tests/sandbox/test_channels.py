@@ -1,0 +1,127 @@
+"""Time, standard streams and exit codes say nothing about who is in the data."""
+
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+from dither.procedures.executor import Output, Trusted
+from dither.sandbox import Function, Sandbox
+
+TARGET = 4242.0
+OUTPUT = Output(1, bounds=(0, 10), default=3)
+BLOCKS = 4
+
+DEEDS = {
+    "sleep": "time.sleep(0.15)",
+    "sleep beyond the limit": "time.sleep(5)",
+    "spin": "spin(0.15)",
+    "spin beyond the limit": "spin(5)",
+    "crash": "os.kill(os.getpid(), signal.SIGSEGV) or os.abort()",
+    "hoard": "return float(sum(bytearray(300 << 20)[::4096]))",
+    "answer": "return 2.0",
+}
+SOURCE = f"""
+import os, signal, time
+
+def spin(seconds):
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        pass
+
+def program(rows):
+    if (rows == {TARGET}).any():
+        return deeds[int(rows[0])]()
+    return 1.0
+
+""" + "\n".join(f"def deed{number}():\n    {deed}\n    return 1.0" for number, deed in enumerate(DEEDS.values()))
+SOURCE += f"\ndeeds = [{', '.join(f'deed{number}' for number in range(len(DEEDS)))}]\n"
+
+
+def blocks(deed, present):
+    """One person is the target, or is not; the rest are the same."""
+    made = [np.full(50, float(list(DEEDS).index(deed))) for _ in range(BLOCKS)]
+    if present:
+        made[1][17] = TARGET
+    return made
+
+
+def timed(executor, deed, present):
+    """Seconds and answers of one release."""
+    begin = time.perf_counter()
+    answers = executor.run(blocks(deed, present))
+    return time.perf_counter() - begin, answers[:, 0]
+
+
+def test_the_time_of_a_release_does_not_depend_on_the_target(trials):
+    """The shortest release with and without the target differ by less than 10 ms, whatever the program does.
+
+    And only the target's own block may answer otherwise.  Power: the same deeds move the control, which has no
+    schedule, by 0.1 s and more.  A false alarm needs the machine to delay every run of one kind by 10 ms after a sleep,
+    or a block that takes 10 ms by 0.2 s.
+    """
+    runs = trials(2, 25)
+    with Sandbox(Function(SOURCE, "program"), output=OUTPUT, slot=0.3) as box:
+        planned = box.schedule(BLOCKS).seconds
+        for deed in DEEDS:
+            times: dict[bool, list[float]] = {True: [], False: []}
+            for present in [True, False] * runs:
+                taken, answers = timed(box, deed, present)
+                times[present].append(taken)
+                assert (np.delete(answers, 1) == 1.0).all(), deed
+                assert answers[1] in ({0.0, 1.0, 2.0, 3.0} if present else {1.0}), deed
+            assert abs(min(times[True]) - min(times[False])) < 0.01, deed
+            assert min(times[True] + times[False]) >= planned, deed
+
+
+def test_the_same_deeds_show_in_the_time_without_a_schedule():
+    """The control: run in one process, a sleeping or spinning program tells by its time."""
+    names: dict = {}
+    exec(SOURCE, names)  # noqa: S102 - the control
+    control = Trusted(names["program"], output=OUTPUT)
+    for deed in ("sleep", "spin"):
+        assert timed(control, deed, present=True)[0] - timed(control, deed, present=False)[0] > 0.1, deed
+    assert timed(control, "answer", present=True)[1].tolist() == [1.0, 2.0, 1.0, 1.0]
+
+
+SCRIPT = """
+import sys
+import numpy as np
+from dither.procedures.executor import Output
+from dither.sandbox import Function, Sandbox
+source = '''
+import os, sys
+def program(rows):
+    if (rows == {target}).any():
+        for descriptor in range(64):
+            if descriptor not in (3, 4):
+                try:
+                    os.write(descriptor, b"the target is here")
+                except OSError:
+                    pass
+        print("the target is here", flush=True)
+        print("the target is here", file=sys.stderr, flush=True)
+        os._exit(77)
+    return 1.0
+'''
+if "{where}" == "outside":
+    names = dict()
+    exec(source, names)
+    names["program"](np.array([{value}]))
+with Sandbox(Function(source, "program"), output=Output(1, bounds=(0, 1), default=1), slot=0.2, cores=1) as box:
+    print(box.run([np.array([{value}])])[0, 0])
+"""
+
+
+def test_streams_and_exit_code_say_nothing():
+    """With the default in place of the answer, the owner's process prints and returns the same for both."""
+
+    def told(where, value):
+        text = SCRIPT.format(target=TARGET, value=value, where=where)
+        done = subprocess.run([sys.executable, "-c", text], capture_output=True, check=False)
+        return done.returncode, done.stdout, done.stderr
+
+    assert told("inside", TARGET) == told("inside", 0.0) == (0, b"1.0\n", b"")
+    assert told("outside", TARGET)[0] == 77
+    assert b"target" in told("outside", TARGET)[1]

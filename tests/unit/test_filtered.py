@@ -1,0 +1,296 @@
+"""Statistics of selections: values, ladders, chains and sensitivities against enumeration over all small datasets."""
+
+from fractions import Fraction
+from itertools import combinations_with_replacement, product
+
+import numpy as np
+import pytest
+
+from dither.audit.universe import output_law
+from dither.calibration.inverse import Inverse
+from dither.calibration.mechanism import Ask
+from dither.data.column import Column, Shape
+from dither.data.grid import Grid
+from dither.errors import NotProved
+from dither.privacy import Loss, Neighbours
+from dither.queries.filtered import (
+    FilteredMean,
+    FilteredTotal,
+    SharedRank,
+    SharedRankDifference,
+    for_people,
+    reachable_ranks,
+)
+from dither.queries.order import Median, OrderStatistic, Quantiles, rank_of
+from dither.queries.spread import Variance
+from dither.queries.tables import Covariance, Histogram, MeanVector
+from dither.queries.totals import TrimmedMean
+
+VALUES = (0, 1, 3, 4)
+GRID = Grid(Fraction(1), 0, 4)
+MOST = 5
+SHARES = [
+    Fraction(0),
+    Fraction(1, 10),
+    Fraction(1, 4),
+    Fraction(1, 3),
+    Fraction(1, 2),
+    Fraction(2, 3),
+    Fraction(9, 10),
+    Fraction(1),
+]
+BOTH = [Neighbours.ADD_REMOVE, Neighbours.ADD_REMOVE_CHANGE]
+
+
+def column(records, grid=GRID):
+    """A dataset as private data."""
+    return Column(np.array(records, dtype=np.int64), grid)
+
+
+def universe(values=VALUES, most=MOST):
+    """Every multiset of at most so many records."""
+    return [x for size in range(most + 1) for x in combinations_with_replacement(values, size)]
+
+
+def neighbours(x, relation, values=VALUES, most=MOST):
+    """Every dataset one step away."""
+    found = {tuple(sorted((*x, v))) for v in values if len(x) < most}
+    found |= {tuple(sorted(x[:i] + x[i + 1 :])) for i in range(len(x))}
+    if relation is Neighbours.ADD_REMOVE_CHANGE:
+        found |= {tuple(sorted((*x[:i], v, *x[i + 1 :]))) for i in range(len(x)) for v in values}
+    return found - {x}
+
+
+def violations(statistic, relation, values=VALUES, rungs=MOST + 2):
+    """Where the axioms of a ladder fail."""
+    space = universe(values)
+    value = {x: statistic.value(column(x, statistic.records_on)) for x in space}
+    climbed = {
+        x: [int(u) for u in statistic.ladder(column(x, statistic.records_on)).rungs(0, rungs + 1)] for x in space
+    }
+    bad = []
+    for x in space:
+        for y in neighbours(x, relation, values):
+            if abs(value[x] - value[y]) > climbed[x][0]:
+                bad.append((x, y, "covers"))
+            bad += [(x, y, k) for k in range(rungs) if climbed[x][k] > climbed[y][k + 1]]
+    return bad
+
+
+@pytest.mark.parametrize("relation", BOTH)
+@pytest.mark.parametrize("share", SHARES)
+def test_ladders_of_ranks_obey_the_axioms(share, relation):
+    """All shares, all neighbours of at most five records."""
+    assert violations(SharedRank(share, MOST, GRID, relation), relation) == []
+
+
+@pytest.mark.parametrize("relation", BOTH)
+def test_ladders_of_differences_obey_the_axioms(relation):
+    """Quartiles of all small selections."""
+    lower, upper = (SharedRank(share, MOST, GRID, relation) for share in (Fraction(1, 4), Fraction(3, 4)))
+    assert violations(SharedRankDifference(lower, upper, Grid(Fraction(1), 0, 4), relation), relation) == []
+
+
+@pytest.mark.parametrize("relation", BOTH)
+@pytest.mark.parametrize("grid", [GRID, Grid(Fraction(1), -3, 1), Grid(Fraction(1), 10, 14)])
+def test_ladders_of_means_and_sums_obey_the_axioms(grid, relation):
+    """Bounds around, below and above zero."""
+    low, high = grid.ends
+    values = (low, low + 1, high)
+    assert violations(FilteredMean(grid, relation), relation, values) == []
+    assert violations(FilteredTotal(MOST, grid, relation), relation, values) == []
+
+
+def test_the_sensitivity_of_a_filtered_sum_is_attained():
+    """Bounds [10, 20] give 20, not 10; with both signs and replacement the whole width."""
+    assert FilteredTotal(9, Grid(Fraction(1), 10, 20), Neighbours.ADD_REMOVE_CHANGE).cap == 20
+    assert FilteredTotal(9, Grid(Fraction(1), -5, 20), Neighbours.ADD_REMOVE_CHANGE).cap == 25
+    assert FilteredTotal(9, Grid(Fraction(1), -5, 20), Neighbours.ADD_REMOVE).cap == 20
+
+
+def test_a_mean_that_forgets_removals_is_caught():
+    """The axiom check can fail: rungs of n + k records instead of n - k are no ladder."""
+
+    class Forgetful(FilteredMean):
+        def ladder(self, data, algorithm="exact"):
+            from dither.ladder import Ladder
+
+            cap = self.cap
+            return Ladder(lambda a, b: np.array([-(-cap // max(1, data.records + k)) for k in range(a, b)]), cap)
+
+    assert violations(Forgetful(GRID, Neighbours.ADD_REMOVE), Neighbours.ADD_REMOVE)
+
+
+def test_a_sum_with_the_width_as_its_sensitivity_is_caught():
+    """The axiom check can fail: bounds [10, 20] with the width 10."""
+
+    class Narrow(FilteredTotal):
+        cap = 10
+
+    grid = Grid(Fraction(1), 10, 20)
+    assert violations(Narrow(MOST, grid, Neighbours.ADD_REMOVE), Neighbours.ADD_REMOVE, (10, 20))
+
+
+@pytest.mark.parametrize("relation", BOTH)
+@pytest.mark.parametrize("share", SHARES)
+def test_chains_interlace(share, relation):
+    """``R_{i-1}(y) <= R_i(x) <= R_{i+1}(y)`` for all neighbours: all that the inverse mechanism needs."""
+    statistic = SharedRank(share, MOST, GRID, relation)
+    links = {x: statistic.chain(column(x)).values(-14, 14) for x in universe()}
+    for x in universe():
+        assert list(links[x]) == sorted(links[x])
+        assert links[x][14] == statistic.value(column(x))
+        for y in neighbours(x, relation):
+            assert all(links[y][i - 1] <= links[x][i] <= links[y][i + 1] for i in range(1, 28))
+
+
+@pytest.mark.parametrize("share", [share for share in SHARES if 0 < share < 1])
+def test_the_chain_of_additions_and_removals_is_what_they_reach(share):
+    """By brute force: the extremes of the value after at most i additions and removals."""
+    values, most = (0, 2, 4), 9
+    statistic = SharedRank(share, most, GRID, Neighbours.ADD_REMOVE)
+    for x in universe(values, 3):
+        reached, seen = {x}, {x}
+        for changes in range(1, 6):
+            reached = {y for z in reached for y in neighbours(z, Neighbours.ADD_REMOVE, values, most)} - seen
+            seen |= reached
+            found = [statistic.value(column(y)) for y in seen]
+            low, high = (
+                statistic.chain(column(x)).values(-changes, -changes)[0],
+                statistic.chain(column(x)).values(changes, changes)[0],
+            )
+            assert (low, high) == (min(found), max(found)), (x, changes)
+
+
+def test_reachable_ranks_of_large_selections():
+    """A median moves by one rank for every two additions or removals."""
+    ranks = reachable_ranks(Fraction(1, 2), 10**12, -4, 4)
+    assert (ranks - rank_of(Fraction(1, 2), 10**12)).tolist() == [-2, -2, -1, -1, 0, 1, 1, 2, 2] or (
+        np.abs(np.diff(ranks)).max() <= 1
+    )
+    huge = reachable_ranks(Fraction(10**17 + 1, 3 * 10**17), 2**40, 0, 3)
+    assert huge[0] == rank_of(Fraction(10**17 + 1, 3 * 10**17), 2**40)
+
+
+def law(mechanism, x):
+    """The exact answer probabilities of a draw from shells."""
+    return output_law(mechanism, column(x))
+
+
+@pytest.mark.parametrize("relation", BOTH)
+@pytest.mark.parametrize("share", [Fraction(0), Fraction(1, 4), Fraction(1, 2), Fraction(1)])
+@pytest.mark.parametrize("epsilon", [0.3, 1.5])
+def test_draws_keep_their_epsilon_on_the_whole_universe(share, relation, epsilon):
+    """Log ratios of the exact laws of all neighbours are at most epsilon, and for some pair nearly so."""
+    mechanism = Inverse().prepare(Ask(SharedRank(share, MOST, GRID, relation), Loss(epsilon)))
+    laws = {x: law(mechanism, x) for x in universe()}
+    worst = max(
+        abs(np.log(laws[x][z] / laws[y][z]))
+        for x in universe()
+        for y in neighbours(x, relation)
+        for z in laws[x]
+        if laws[x][z] or laws[y][z]
+    )
+    assert 0.3 * epsilon < worst <= epsilon * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("rows", [2, 3])
+@pytest.mark.parametrize("share", [Fraction(0), Fraction(1, 2), Fraction(1)])
+def test_all_rows_of_one_person_are_covered(share, rows):
+    """Adding, removing or replacing up to ``rows`` records at once: ladder, chain and the exact law."""
+    most = 4
+    statistic = for_people(SharedRank(share, most, GRID, Neighbours.ADD_REMOVE_CHANGE), rows)
+    space = universe((0, 2, 4), most)
+    value = {x: statistic.value(column(x)) for x in space}
+    climbed = {x: [int(u) for u in statistic.ladder(column(x)).rungs(0, 5)] for x in space}
+    mechanism = Inverse().prepare(Ask(statistic, Loss(1.0)))
+    laws = {x: law(mechanism, x) for x in space}
+    for x, y in product(space, space):
+        if distance(x, y) <= rows:
+            assert abs(value[x] - value[y]) <= climbed[x][0]
+            assert all(climbed[x][k] <= climbed[y][k + 1] for k in range(4))
+            assert max(abs(np.log(laws[x][z] / laws[y][z])) for z in laws[x]) <= 1.0 + 1e-9
+
+
+def test_a_person_with_more_rows_than_declared_is_not_covered():
+    """The test above can fail: two rows break a guarantee for one."""
+    grid, epsilon = Grid(Fraction(1), 0, 400), 0.2
+    statistic = SharedRank(Fraction(1, 2), 6, grid, Neighbours.ADD_REMOVE_CHANGE)
+    space = [(0,) * a + (200,) * b + (400,) * c for a in range(6) for b in range(6 - a) for c in range(6 - a - b)]
+    mechanism = Inverse().prepare(Ask(statistic, Loss(epsilon)))
+    laws = {x: output_law(mechanism, column(x, grid)) for x in space}
+
+    def worst(rows):
+        pairs = ((x, y) for x, y in product(space, space) if distance(x, y) <= rows)
+        return max(max(abs(np.log(laws[x][z] / laws[y][z])) for z in laws[x]) for x, y in pairs)
+
+    assert worst(1) <= epsilon
+    assert worst(2) > 1.2 * epsilon
+
+
+def distance(x, y):
+    """How many records must be added, removed or replaced: the larger of the two differences of multisets."""
+    left, right = list(x), list(y)
+    for value in x:
+        if value in right:
+            right.remove(value)
+            left.remove(value)
+    return max(len(left), len(right))
+
+
+@pytest.mark.parametrize(
+    "statistic",
+    [FilteredTotal(4, GRID, Neighbours.ADD_REMOVE_CHANGE), FilteredMean(GRID, Neighbours.ADD_REMOVE_CHANGE)],
+)
+def test_totals_of_people_are_covered(statistic):
+    """Two rows of one person at once."""
+    people = for_people(statistic, 2)
+    space = universe((0, 1, 4), 4)
+    value = {x: people.value(column(x)) for x in space}
+    climbed = {x: [int(u) for u in people.ladder(column(x)).rungs(0, 5)] for x in space}
+    for x, y in product(space, space):
+        if distance(x, y) <= 2:
+            assert abs(value[x] - value[y]) <= min(climbed[x][0], people.cap)
+            assert all(climbed[x][k] <= climbed[y][k + 1] for k in range(4))
+
+
+PRIVATE = Shape(100, whole=False, nullable=True, private=True, neighbours=Neighbours.ADD_REMOVE_CHANGE)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        TrimmedMean(bounds=(0, 1)),
+        Variance(bounds=(0, 1)),
+        OrderStatistic(bounds=(0, 1), rank=3),
+        Quantiles(bounds=(0, 1), q=[0.2, 0.4]),
+        MeanVector(bounds=(0, 1)),
+        Covariance(bounds=(0, 1)),
+    ],
+)
+def test_what_is_not_proved_behind_a_filter_refuses(query):
+    """Every statistic without a proof says so."""
+    with pytest.raises(NotProved, match="not proved where the number of records is private"):
+        query.resolve(PRIVATE)
+
+
+def test_private_shapes_resolve_to_selections():
+    """The relation of the selection reaches the statistic."""
+    statistic = Median(bounds=(0, 1)).resolve(PRIVATE)
+    assert isinstance(statistic, SharedRank)
+    assert statistic.neighbours is Neighbours.ADD_REMOVE_CHANGE
+
+
+def test_histograms_of_groups_and_people():
+    """The sensitivities are attained."""
+    edges = Histogram(edges=[0, 1, 2])
+    one = edges.resolve(Shape(9, whole=True, nullable=False, private=True, neighbours=Neighbours.ADD_REMOVE))
+    many = edges.resolve(
+        Shape(9, whole=True, nullable=False, private=True, neighbours=Neighbours.ADD_REMOVE_CHANGE, rows_per_person=3)
+    )
+    assert (one.l1, one.l2_squared) == (1, 1)
+    assert (many.l1, many.l2_squared) == (6, 18)
+    # Three rows of one person leave one bin and enter another.
+    before, after = np.array([3, 0]), np.array([0, 3])
+    assert int(np.abs(before - after).sum()) == many.l1
+    assert int(((before - after) ** 2).sum()) == many.l2_squared

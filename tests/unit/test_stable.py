@@ -1,0 +1,185 @@
+"""Stable values, choices and histograms of undeclared categories: exact laws and brute force."""
+
+import math
+from collections import Counter
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+
+import dither as dt
+from dither.audit.tested import bins_divergence, divergence, mechanism_law
+from dither.audit.universe import as_column, datasets, neighbours
+from dither.calibration.margin_test import MarginTest
+from dither.calibration.mechanism import Ask
+from dither.calibration.stable import Stable, lead_margin, stable_choice
+from dither.calibration.stable_bins import StableBins
+from dither.data.grid import Grid
+from dither.errors import InvalidArgument, NotApplicable
+from dither.privacy import Loss
+from dither.queries.order import RankedValue
+
+GRID = Grid(Fraction(1), 0, 2)
+LOSS = Loss(1.0, 0.02)
+
+
+def worst(mechanism, loss):
+    """The largest exact divergence over neighbouring datasets of six records over three values."""
+    laws = {x: mechanism_law(mechanism, as_column(x, GRID)) for x in datasets(range(3), 6)}
+    return max(divergence(laws[x], laws[y], loss.epsilon) for x in laws for y in neighbours(x, range(3)))
+
+
+def test_stable_values_are_private_on_a_whole_universe_and_sharp():
+    """Within (epsilon, delta) on all neighbours; 20% less epsilon or 30% less delta would not hold."""
+    mechanism = Stable().prepare(Ask(RankedValue(3, 6, GRID), LOSS))
+    assert worst(mechanism, LOSS) <= LOSS.delta * (1 + 1e-9)
+    dearer = replace(mechanism, test=MarginTest(mechanism.test.epsilon, mechanism.test.delta * Fraction(13, 10)))
+    assert worst(dearer, LOSS) > LOSS.delta * 1.2
+    assert worst(mechanism, Loss(0.8, 0.02)) > LOSS.delta
+
+
+def test_a_stable_answer_is_exact():
+    """Grades of many people: the median does not move with few of them and is told as it is; its bar is itself."""
+    grades = np.repeat([1, 2, 3, 4, 5], [50, 100, 400, 100, 50])
+    release = dt.median(grades, bounds=(1, 5), epsilon=1.0, delta=1e-6, calibration="stable")
+    assert (release.value, release.interval) == (3, (3, 3))
+    spread = dt.median(np.arange(700), bounds=(0, 700), epsilon=1.0, delta=1e-6, calibration="stable")
+    assert spread.refused
+    assert spread.loss == release.loss == Loss(1.0, 1e-6)
+    assert "test did not pass" in spread.to_dict()["reason"]
+
+
+def test_stable_needs_delta():
+    """The error names it."""
+    with pytest.raises(InvalidArgument, match="delta"):
+        dt.median([1.0] * 99, bounds=(0, 2), epsilon=1.0, calibration="stable")
+    with pytest.raises(InvalidArgument, match="delta"):
+        dt.mode(["a"] * 99, epsilon=1.0)
+    with pytest.raises(InvalidArgument, match="delta"):
+        dt.histogram(["a"] * 99, epsilon=1.0)
+
+
+def winner(x):
+    """The most common letter, ties by the alphabet."""
+    counts = Counter(x)
+    return min(counts, key=lambda letter: (-counts[letter], letter))
+
+
+def test_leads_never_exceed_the_changes_that_overtake():
+    """For all columns of up to six letters: at least margin + 1 changes are needed for another winner."""
+    for n in (1, 3, 5):
+        universe = list(product("abc", repeat=n))
+        for x in universe:
+            needed = min(
+                (sum(a != b for a, b in zip(x, y, strict=True)) for y in universe if winner(y) != winner(x)), default=9
+            )
+            assert lead_margin(Counter(x), 1) <= needed - 1
+
+
+def test_leads_are_lipschitz_whatever_a_person_owns():
+    """Margins of neighbours differ by at most 1 when a person owns s rows, and a margin of 1 keeps the winner."""
+    rng = np.random.default_rng(5)
+    for s in (1, 2, 5):
+        for _ in range(400):
+            rows = rng.choice(list("abcd"), 40, p=[0.4, 0.35, 0.2, 0.05]).tolist()
+            moved = [*rng.choice(list("abe"), s).tolist(), *rows[s:]]
+            here, there = (lead_margin(Counter(one), s) for one in (rows, moved))
+            assert abs(here - there) <= 1
+            assert winner(rows) == winner(moved) or max(here, there) == 0
+
+
+def test_choices_are_exact_or_refused():
+    """A clear winner is told, a close race is refused; models are compared by scores of any sensitivity."""
+    assert stable_choice({"tree": 870, "line": 610}, Loss(1.0, 1e-6)) == "tree"
+    assert stable_choice({"tree": 500, "line": 500}, Loss(1.0, 1e-6)) is None
+    assert (
+        stable_choice({"tree": Fraction(9, 10), "line": Fraction(1, 2)}, Loss(1.0, 1e-6), sensitivity=Fraction(1, 9))
+        is None
+    )
+    assert stable_choice({}, Loss(1.0, 1e-6)) is None
+    with pytest.raises(InvalidArgument, match="sensitivity"):
+        stable_choice({"a": 1}, Loss(1.0, 1e-6), sensitivity=0)
+    release = dt.mode(np.repeat(["x", "y"], [900, 100]), epsilon=1.0, delta=1e-6)
+    assert release.value == "x"
+    assert "mode = x" in str(release)
+    assert release.plot().texts[0].get_text() == "x"
+    assert dt.mode(["x", "y"] * 50, epsilon=1.0, delta=1e-6).refused
+
+
+def histograms(rows):
+    """Every way to hold so many rows in three bins."""
+    return [dict(zip("abc", split, strict=True)) for split in product(range(rows + 1), repeat=3) if sum(split) == rows]
+
+
+def moved(counts, s):
+    """All histograms after one person has replaced up to s rows."""
+    return [
+        there for there in histograms(sum(counts.values())) if 2 * s >= sum(abs(there[k] - counts[k]) for k in "abc")
+    ]
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "s"), [(1.5, 0.01, 1), (3.0, 0.02, 2), (4.0, 0.05, 3)])
+def test_stable_histograms_are_private_and_sharp(epsilon, delta, s):
+    """Exact joint laws of all histograms of a few rows; a threshold that is one lower exceeds delta (for s = 1)."""
+    bins = StableBins(Fraction(str(epsilon)), Fraction(str(delta)), s)
+
+    def most(one):
+        return max(bins_divergence(one, x, y, epsilon) for x in histograms(s + 1) for y in moved(x, s))
+
+    assert most(bins) <= delta * (1 + 1e-6)
+
+    class Lower(StableBins):
+        threshold = bins.threshold - 1 - (s > 1)
+
+    assert most(Lower(bins.epsilon, bins.delta, s)) > delta
+
+
+def test_noise_30_percent_smaller_is_caught():
+    """Rates 30% too large exceed the loss on counts near the threshold."""
+    bins = StableBins(Fraction(1), Fraction(1, 1000))
+
+    class Loud(StableBins):
+        rate = bins.rate * Fraction(10, 7)
+        threshold = bins.threshold
+
+    t = bins.threshold
+    assert bins_divergence(bins, {"a": t, "b": t + 1}, {"a": t + 1, "b": t}, 1.0) <= 1e-3
+    assert bins_divergence(Loud(bins.epsilon, bins.delta), {"a": t, "b": t + 1}, {"a": t + 1, "b": t}, 1.0) > 1e-3
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-6), (0.1, 1e-9), (5.0, 1e-3)])
+def test_thresholds_are_exact(epsilon, delta):
+    """A person alone in a bin is shown with probability at most delta, and one step lower with more."""
+    bins = StableBins.of(Loss(epsilon, delta))
+    assert bins.chance(1) <= delta * (1 + 1e-9)
+    assert bins.chance(2) > delta
+    # The literature's real-valued threshold, for comparison.
+    assert abs(bins.threshold - (1 + 2 / epsilon * math.log(1 / (2 * delta)))) <= 1.5
+
+
+@pytest.mark.parametrize("s", [1, 2, 5, 40])
+def test_a_person_with_many_rows_is_hidden_however_they_are_placed(s):
+    """All in one bin, or one in each of many: the chance that any of them shows is at most delta."""
+    bins = StableBins(Fraction(1), Fraction(1, 10**6), s)
+    for parts in ([s], [1] * s, [s // 2, s - s // 2], [1, s - 1]):
+        assert sum(bins.chance(c) for c in parts if c) <= 1e-6 * (1 + 1e-9)
+
+
+def test_undeclared_categories_are_found():
+    """Large ones are told with their counts, rare ones are not; empty bins are never needed."""
+    data = ["bus"] * 4000 + ["car"] * 2000 + ["bike"] * 300 + [f"rocket {i}" for i in range(50)]
+    release = dt.histogram(data, epsilon=1.0, delta=1e-9)
+    assert release.labels == ("bus", "car", "bike")
+    assert abs(release.value[0] - 4000) < 60
+    assert all(low <= count <= high for count, (low, high) in zip(release.value, release.interval, strict=True))
+    assert release.loss == Loss(1.0, 1e-9)
+    assert StableBins(Fraction(1), Fraction(1, 10**6)).release([], []) == []
+    with pytest.raises(NotApplicable, match="calibration"):
+        dt.histogram(data, epsilon=1.0, delta=1e-9, calibration="smooth")
+    with pytest.raises(NotApplicable, match="noise"):
+        dt.histogram(data, epsilon=1.0, delta=1e-9, noise="gaussian")
+    for wrong in ({"epsilon": Fraction(0)}, {"delta": Fraction(0)}, {"rows_per_person": 0}):
+        with pytest.raises(InvalidArgument, match=next(iter(wrong))):
+            StableBins(**{"epsilon": Fraction(1), "delta": Fraction(1, 10), **wrong})
