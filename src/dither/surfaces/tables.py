@@ -37,7 +37,7 @@ def ask_dataset(file: Path, question: str, *, plot: Path | None, as_json: bool, 
         "again": options["again"],
     }
     with dt.open(file, ledger=options["ledger"]) as session:
-        answered = session.answer_statement(_statement(question, session.schema, options), **asked)
+        answered = session.answer_statement(statement_of(question, session.schema, options), **asked)
         account = session.budget
     releases = Releases([answered], answered.loss) if isinstance(answered, Release) else answered
     if as_json:
@@ -53,7 +53,8 @@ def ask_dataset(file: Path, question: str, *, plot: Path | None, as_json: bool, 
         releases.plot().figure.savefig(plot)
 
 
-def _statement(question: str, schema: Any, options: dict[str, Any]) -> Any:
+def statement_of(question: str, schema: Any, options: dict[str, Any]) -> Any:
+    """SQL, or the list of a SELECT with --where and --by."""
     from dither.data.predicates import parse_filter
     from dither.sql.statement import parse_items, parse_sql, with_filter
 
