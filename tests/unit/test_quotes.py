@@ -79,23 +79,23 @@ def measured(query, schema, make, draws, **options):
     ids=lambda one: getattr(one, "kind", None),
 )
 def test_quoted_errors_are_within_a_factor_two_of_measured_ones(query, schema, options, source):
-    """Errors are about exponential, independent: the mean of 150 is below half of its expectation with probability
-    e^{-150 (ln 2 - 1/2)}, and 1e-8 even if quotes are 15% high; bounds of 95% hold less than 120 errors of 150 with
-    probability below 1e-10."""
+    """Errors are about exponential, independent: the mean of 100 is below half of its expectation with probability
+    e^{-100 (ln 2 - 1/2)}, and 3e-6 even if quotes are 15% high; bounds of 95% hold less than 80 errors of 100 with
+    probability below 1e-7."""
     prior, make = SOURCES[source]
     told = dt.quote(query, schema, prior=prior, rows=ROWS, **options)
-    errors = measured(query, schema, make, trials(150, 1500), **{**options, "calibration": told.calibration})
+    errors = measured(query, schema, make, trials(100, 1000), **{**options, "calibration": told.calibration})
     assert told.kind == "estimate"
     assert errors.mean() / 2 < told.expected_error < 2 * errors.mean()
-    assert np.mean(errors <= told.bound) > 0.8
+    assert np.mean(errors <= told.bound) >= 0.8
     assert told.bound < 6 * errors.mean()
 
 
 def test_each_of_several_quantiles_is_quoted():
     """Joint draws: all three quoted errors within a factor 2 (80 draws, false alarms below 1e-5)."""
     query = dt.Quantiles("pay", q=[0.25, 0.5, 0.75])
-    told = dt.quote(query, SCHEMA, epsilon=1.0, prior=PRIOR)
-    found = measured(query, SCHEMA, SOURCES["lognormal"][1], trials(80, 800), epsilon=1.0).mean(axis=0)
+    told = dt.quote(query, SCHEMA, epsilon=4.0, prior=PRIOR)
+    found = measured(query, SCHEMA, SOURCES["lognormal"][1], trials(80, 800), epsilon=4.0).mean(axis=0)
     assert told.labels == ("0.25", "0.5", "0.75")
     assert all(one / 2 < quoted < 2 * one for one, quoted in zip(found, told.expected_error, strict=True))
 
@@ -246,6 +246,12 @@ def test_imagined_samples_are_samples():
         assert column.ranks(-2, 1)[:3].tolist() == [0, 0, 0]
         assert column.ranks(records, records + 2)[1:].tolist() == [grid.ends[1]] * 2
     assert 0.0 < uniforms("x", 10_000).min() < uniforms("x", 10_000).max() < 1.0
+
+
+def test_the_largest_tables_are_imagined_as_quickly():
+    """A trillion rows: only a window of them is made."""
+    told = dt.quote(dt.Median("pay"), PRIVATE, epsilon=1.0, prior=PRIOR, rows=1 << 40, calibration="inverse")
+    assert told.expected_error < 0.001
 
 
 def test_gaps_of_imagined_samples_are_exponential():
@@ -405,6 +411,7 @@ def test_targets_out_of_reach_are_refused():
         (lambda: parse_prior("cauchy:1:2"), "prior"),
         (lambda: parse_prior("normal:a:b"), "prior"),
         (lambda: dt.quote(dt.Median("pay"), SCHEMA, epsilon=1, prior="lognormal"), "prior"),
+        (lambda: dt.quote(dt.Median("pay"), SCHEMA, epsilon=1, prior={"salary": PRIOR}), "prior"),
         (lambda: dt.quote(dt.Median("pay"), PRIVATE, epsilon=1, prior=PRIOR), "rows"),
         (lambda: dt.quote(dt.Median("pay"), SCHEMA, epsilon=1, prior=PRIOR, where="year = 2014"), "rows"),
         (lambda: dt.quote(dt.Median("pay"), SCHEMA, epsilon=1, prior=PRIOR, rows=ROWS + 1), "rows"),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import math
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
@@ -79,11 +80,11 @@ def needs_rows(statistic: Any) -> bool:
 def _most_smooth(mechanism: SmoothNoise, rows: int | None) -> float:
     """The greatest scale of the noise: the cap, or the smooth bound where it depends on the number of records only."""
     statistic = mechanism.statistic
-    if rows is None or not needs_rows(statistic):
-        return float(statistic.cap / mechanism.point.alpha)
-    return float(statistic.ladder(_OnlyCounted(rows), mechanism.algorithm).smooth(mechanism.point.beta)) / float(
-        mechanism.point.alpha
-    )
+    bound = Fraction(statistic.cap)
+    if rows is not None and needs_rows(statistic):
+        bound = statistic.ladder(_OnlyCounted(rows), mechanism.algorithm).smooth(mechanism.point.beta)
+    # Smooth bounds are computed a little above their true value, the cap included.
+    return float(bound / mechanism.point.alpha) * (1.0 + 1e-9)
 
 
 def _noise(law: Law, scale: float, span: float, *, whole: bool = False) -> float:

@@ -22,24 +22,21 @@ NODES = 1 << 14
 class ImaginedColumn:
     """A sorted sample of ``records`` values of a prior on a public grid.
 
-    The order statistics of n uniform numbers are partial sums of n + 1 exponential ones, over their total.  Sums of
-    whole blocks are drawn first (as normal numbers, where there are many), exponentials inside a block when somebody
-    looks at it.  The same number gives the same sample: a quote can be had again.
+    The order statistics of n uniform numbers are partial sums of n + 1 exponential ones, over their total.  They
+    are made block by block when somebody looks at them; where there are many blocks, each is scaled to its expected
+    sum, which moves ranks by a part 1 / sqrt(n) and leaves the gaps between them as they are.  The same number gives
+    the same sample: a quote can be had again.
     """
 
     def __init__(self, prior: Prior, grid: Grid, records: int, number: int = 0) -> None:
         self.grid, self.records = grid, records
         self._prior, self._number = prior, number
         self._blocks: dict[int, NDArray[np.int64]] = {}
-        sizes = np.full(-(-(records + 1) // BLOCK), float(BLOCK))
-        sizes[-1] = records + 1 - BLOCK * (len(sizes) - 1)
-        if len(sizes) <= FEW_BLOCKS:
-            sums = np.array([self._steps(index).sum() for index in range(len(sizes))])
-        else:
-            from scipy.special import ndtri  # noqa: PLC0415  (scipy is slow to load)
-
-            sums = np.maximum(sizes + np.sqrt(sizes) * ndtri(uniforms(f"{number} sums", len(sizes))), sizes / 2.0)
-        self._ends = np.concatenate([[0.0], np.cumsum(sums)])
+        self._ends: Floats | None = None
+        blocks = -(-(records + 1) // BLOCK)
+        if blocks <= FEW_BLOCKS:
+            sums = np.cumsum([self._steps(index).sum() for index in range(blocks)])
+            self._ends = np.concatenate([[0.0], sums / sums[-1]])
 
     def ranks(self, first: int, last: int) -> NDArray[np.int64]:
         """The order statistics of ranks first..last (from 1); the bounds stand in below 1 and above n."""
@@ -81,9 +78,16 @@ class ImaginedColumn:
     def _block(self, index: int) -> NDArray[np.int64]:
         if index not in self._blocks:
             steps = self._steps(index)
-            inner = np.cumsum(steps) * ((self._ends[index + 1] - self._ends[index]) / steps.sum())
-            self._blocks[index] = self._on_grid((self._ends[index] + inner) / self._ends[-1])
+            start, end = self._span(index, len(steps))
+            self._blocks[index] = self._on_grid(start + (end - start) * (np.cumsum(steps) / steps.sum()))
         return self._blocks[index]
+
+    def _span(self, index: int, size: int) -> tuple[float, float]:
+        """The shares of the records before and behind a block."""
+        if self._ends is not None:
+            return float(self._ends[index]), float(self._ends[index + 1])
+        whole = self.records + 1
+        return index * BLOCK / whole, (index * BLOCK + size) / whole
 
     def _on_grid(self, shares: Floats) -> NDArray[np.int64]:
         inside = np.clip(shares, 2.0**-60, 1.0 - 2.0**-53)

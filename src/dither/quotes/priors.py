@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -173,13 +173,16 @@ def read_sample(path: Path) -> PublicSample:
     return PublicSample(np.array(found))
 
 
-def prior_of(given: Any, column: str | None) -> Prior | None:
+def prior_of(given: Any, column: str | None, columns: Collection[str]) -> Prior | None:
     """The prior for a column: as given, or its entry in a mapping of columns."""
     if given is None or isinstance(given, Prior):
         return given
     accepted = "Lognormal, Normal, Uniform, Exponential, PublicSample, or a mapping of columns to them is accepted"
     if not isinstance(given, dict) or not all(isinstance(one, Prior) for one in given.values()):
         raise InvalidArgument("prior", given, accepted)
+    for name in given:
+        if name not in columns:
+            raise InvalidArgument("prior", name, f"a declared column is accepted: {', '.join(columns)}")
     return given.get(column)
 
 

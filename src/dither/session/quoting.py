@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -168,7 +169,7 @@ def _quoted(
     confidence: Any = 0.95, **options: Any,
 ) -> Quote:  # fmt: skip
     planned = plan(query, schema, calibration=calibration, confidence=confidence, **options)
-    column_prior = prior_of(prior, planned.query.column)
+    column_prior = prior_of(prior, planned.query.column, schema.columns)
     if column_prior is None or not _speaks_of(planned) or planned.costs_nothing:
         _checked_rows(planned, rows)
         return _for_all_data(planned, rows)
@@ -188,9 +189,7 @@ def _quoted(
             if name == planned.calibration:
                 raise
     ordered = sorted(compared.items(), key=lambda item: item[1].worst_expected)
-    best = ordered[0][1]
-    best.alternatives.update({name: one.expected_error for name, one in ordered})
-    return best
+    return dataclasses.replace(ordered[0][1], alternatives={name: one.expected_error for name, one in ordered})
 
 
 def _speaks_of(planned: Plan) -> bool:
