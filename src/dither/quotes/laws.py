@@ -31,6 +31,7 @@ from dither.noise.rungs import window
 from dither.quotes.walks import walked
 
 _NODES = 2000
+_MOST_RUNGS = 1024
 
 
 class ErrorLaw(ABC):
@@ -213,7 +214,7 @@ def _of_ladder(mechanism: LadderDraw, data: Any) -> ErrorLaw:
 
 def _ladder_cells(ladder: Ladder, rate: Fraction) -> Cells:
     reach = window(2 * ladder.cap * (1 + math.ceil(1 / rate)) + 1, rate)
-    widths = ladder.rungs(0, reach).astype(np.float64)
+    widths = _widths(ladder, reach)
     ends = np.concatenate([[0.0], np.cumsum(widths)])
     kept = widths > 0.0
     mass = 2.0 * widths * np.exp(-float(rate) * np.arange(1, reach + 1))
@@ -222,6 +223,15 @@ def _ladder_cells(ladder: Ladder, rate: Fraction) -> Cells:
         np.concatenate([[0.0], ends[1:][kept]]),
         np.concatenate([[1.0], mass[kept]]),
     )
+
+
+def _widths(ladder: Ladder, count: int) -> Floats:
+    """The first rungs; of very many, some are looked at and those between interpolated, because rungs only rise."""
+    if count <= _MOST_RUNGS:
+        return ladder.rungs(0, count).astype(np.float64)
+    places = np.unique(np.geomspace(1, count, _MOST_RUNGS // 4).astype(np.int64) - 1)
+    found = [float(ladder[int(place)]) for place in places]
+    return np.interp(np.arange(count), places, found)
 
 
 def _of_several(mechanism: SeveralDraws, data: Any) -> list[ErrorLaw]:

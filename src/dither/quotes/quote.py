@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import html
 import math
 from collections.abc import Iterable
@@ -9,8 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dither.calibration.mechanism import Mechanism
+from dither.calibration.propose_test import TestedNoise
 from dither.calibration.shells import ShellDraw
-from dither.calibration.worst_case import ScaledVector
+from dither.calibration.smooth import SmoothNoise
+from dither.calibration.worst_case import Scaled, ScaledVector
 from dither.data.grid import Grid
 from dither.privacy import Loss
 from dither.queries.statistic import Statistic
@@ -20,9 +23,11 @@ from dither.quotes.laws import ErrorLaw, Mixture, error_laws
 from dither.quotes.priors import Prior
 
 ESTIMATE, UPPER_BOUND, EXACT = "estimate", "upper bound", "exact"
+ATTAINED = "attained"
 MEANINGS = {
     ESTIMATE: "an estimate, if the records are as the prior says",
     UPPER_BOUND: "an upper bound for all data; the error is usually far smaller",
+    ATTAINED: "an upper bound for all data, met where no answer is cut to its range",
     EXACT: "exact, for all data",
 }
 FEWEST_SAMPLES, MOST_SAMPLES = 4, 64
@@ -47,6 +52,8 @@ class Quote:
     calibration: str
     noise: str
     kind: str
+    attained: bool = False
+    """Of an upper bound: whether it is the error itself unless answers are cut to their range."""
     prior: str | None = None
     rows: int | None = None
     """The number of records in each selection that the figures are for."""
@@ -60,7 +67,7 @@ class Quote:
     @property
     def meaning(self) -> str:
         """In words, what the error is."""
-        return MEANINGS[self.kind]
+        return MEANINGS[ATTAINED if self.attained else self.kind]
 
     @property
     def worst_expected(self) -> float:
@@ -82,6 +89,7 @@ class Quote:
             "bound": _listed(self.bound),
             "confidence": self.confidence,
             "kind": self.kind,
+            "attained": self.attained,
             "meaning": self.meaning,
             "calibration": self.calibration,
             "noise": self.noise,
@@ -134,6 +142,7 @@ class Figures:
     expected: Any
     bound: Any
     kind: str
+    attained: bool = False
 
 
 def for_all_data(mechanism: Mechanism, confidence: float, rows: int | None = None) -> Figures:
@@ -142,7 +151,11 @@ def for_all_data(mechanism: Mechanism, confidence: float, rows: int | None = Non
     grids = _grids(mechanism)
     # Only noise that is never cut to a range has the same error for all data.
     endless = isinstance(mechanism, ScaledVector) and all(grid.low is None and grid.high is None for grid in grids)
-    return _figures(mechanism, pairs, EXACT if endless else UPPER_BOUND)
+    if endless:
+        return _figures(mechanism, pairs, EXACT)
+    known = isinstance(mechanism, SmoothNoise) and rows is not None
+    public = known or isinstance(mechanism, (Scaled, ScaledVector, TestedNoise))
+    return dataclasses.replace(_figures(mechanism, pairs, UPPER_BOUND), attained=public)
 
 
 def under_prior(mechanism: Mechanism, prior: Prior, records_on: Grid, rows: int, confidence: float) -> Figures:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -114,48 +115,48 @@ def least_epsilon(
     if not isinstance(query, Query):
         raise InvalidArgument("query", query, "one query object such as Median('total_pay') is accepted")
 
-    def quoted(epsilon: float) -> Quote:
-        return _quoted(query, schema, epsilon=epsilon, **options)
+    def quoted(epsilon: float, **instead: Any) -> Quote:
+        return _quoted(query, schema, epsilon=epsilon, **{**options, **instead})
 
-    def reached(one: Quote) -> bool:
-        return (one.worst_expected if of == "expected_error" else one.worst_bound) <= target
+    def error(one: Quote) -> float:
+        return one.worst_expected if of == "expected_error" else one.worst_bound
 
-    found = _searched(quoted, reached)
-    if found is None:
-        best = quoted(MOST_EPSILON)
-        least = best.worst_expected if of == "expected_error" else best.worst_bound
+    # Comparing calibrations takes long: it is done where the search starts and at what it found.
+    here, reached, tried = quoted(1.0), [], set[str]()
+    while here.calibration not in tried:
+        tried.add(here.calibration)
+        fixed = {"calibration": here.calibration} if here.alternatives else {}
+        least = _searched(lambda epsilon, fixed=fixed: error(quoted(epsilon, **fixed)) <= target)  # type: ignore[misc]
+        if least is not None:
+            reached.append((least, fixed))
+        here = quoted(MOST_EPSILON if least is None else least)
+    if not reached:
         raise InvalidArgument(
             "target_error", target_error,
-            f"at least {least:.4g} is accepted: {best.meaning}" + ("" if best.prior else "; a prior gives an estimate"),
+            f"at least {error(here):.4g} is accepted: {here.meaning}"
+            + ("" if here.prior else "; a prior gives an estimate"),
         )  # fmt: skip
-    return found
+    least, fixed = min(reached, key=operator.itemgetter(0))
+    return dataclasses.replace(quoted(least, **fixed), alternatives=quoted(least).alternatives)
 
 
-def _searched(quoted: Callable[[float], Quote], reached: Callable[[Quote], bool]) -> Quote | None:
-    """Outwards from 1 in factors of 4, then halving; small epsilons take long and are tried only when needed."""
+def _searched(reached: Callable[[float], bool]) -> float | None:
+    """The least epsilon: from 1 outwards in factors of 4, then halving; small ones take long and are tried last."""
     high = low = 1.0
-    best = quoted(high)
-    while not reached(best):
+    while not reached(high):
         if high >= MOST_EPSILON:
             return None
         low, high = high, min(4.0 * high, float(MOST_EPSILON))
-        best = quoted(high)
-    while low == high or reached(tried := quoted(low)):
-        if low < high:
-            high, best = low, tried
-        if high <= LEAST_EPSILON:
-            return best
-        low = max(high / 4.0, LEAST_EPSILON)
+    while low == high or reached(low):
+        if low <= LEAST_EPSILON:
+            return low
+        low, high = max(low / 4.0, LEAST_EPSILON), low
     while high > PRECISION * low:
         middle = float(f"{math.sqrt(low * high):.3g}")
         if not low < middle < high:
             break
-        tried = quoted(middle)
-        if reached(tried):
-            high, best = middle, tried
-        else:
-            low = middle
-    return best
+        low, high = (low, middle) if reached(middle) else (middle, high)
+    return high
 
 
 def chosen_calibration(query: Query, schema: Schema, **options: Any) -> Any:
@@ -225,6 +226,7 @@ def _quote(planned: Plan, figures: Any, *, assumptions: tuple[str, ...] = (), **
         calibration=planned.calibration,
         noise=planned.mechanism.noise_name,
         kind=figures.kind,
+        attained=figures.attained,
         groups=_groups(planned),
         labels=getattr(planned.statistic, "labels", None),
         assumptions=assumptions,
