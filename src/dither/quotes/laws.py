@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dither.calibration.ladder import LadderDraw
 from dither.calibration.mechanism import Mechanism
@@ -28,10 +29,12 @@ from dither.ladder import Ladder
 from dither.noise.laplace import Laplace
 from dither.noise.law import Law
 from dither.noise.rungs import window
+from dither.queries.statistic import Chain
 from dither.quotes.walks import walked
 
 _NODES = 2000
 _MOST_RUNGS = 1024
+_MOST_LINKS = 2048
 
 
 class ErrorLaw(ABC):
@@ -185,14 +188,13 @@ def _of_vector(mechanism: ScaledVector, data: Any) -> list[ErrorLaw]:
 def _of_shells(shells: Shells, rate: Fraction) -> Cells:
     """Cells of the grid in which all points have one cost and one weight in the measure."""
     reach = min(window(shells.measure.total, rate), shells.rungs)
-    links = np.array(shells.chain.values(-reach, reach), dtype=np.int64)
-    centre = links[reach]
-    up, down = links[reach:], links[reach::-1]
+    up, down = (_links(shells.chain, reach, sign) for sign in (1, -1))
+    centre = up[0]
     edges, weights = (
         np.array(shells.measure.edges, dtype=np.int64),
         np.array([float(w) for w in shells.measure.weights]),
     )
-    inner = edges[(edges > links[0]) & (edges <= links[-1])]
+    inner = edges[(edges > down[-1]) & (edges <= up[-1])]
     starts = np.unique(np.concatenate([down, [centre], up + 1, inner]))
     first, last = starts[:-1], starts[1:] - 1
     # The first link at or beyond a cell, on its own side of the centre.
@@ -203,6 +205,17 @@ def _of_shells(shells: Shells, rate: Fraction) -> Cells:
     above = first >= centre
     near, far = np.where(above, first - centre, centre - last), np.where(above, last - centre, centre - first)
     return Cells(near.astype(np.float64), far.astype(np.float64), np.exp(log_mass - log_mass.max()))
+
+
+def _links(chain: Chain, reach: int, sign: int) -> NDArray[np.int64]:
+    """The chain from the value outwards; of very many links, the far ones are interpolated between some."""
+    if reach <= _MOST_LINKS:
+        found = chain.values(0, reach) if sign > 0 else chain.values(-reach, 0)[::-1]
+        return np.array(found, dtype=np.int64)
+    near = np.arange(_MOST_LINKS // 8)
+    places = np.unique(np.concatenate([near, np.geomspace(len(near), reach, 256).astype(np.int64), [reach]]))
+    some = [chain.values(sign * int(place), sign * int(place))[0] for place in places]
+    return np.rint(np.interp(np.arange(reach + 1), places, np.array(some, dtype=np.float64))).astype(np.int64)
 
 
 def _of_ladder(mechanism: LadderDraw, data: Any) -> ErrorLaw:

@@ -248,7 +248,8 @@ def _records(planned: Plan, rows: Any) -> tuple[int, tuple[str, ...]]:
     groups = _groups(planned)
     if planned.predicate is None and isinstance(planned.schema.rows, int) and groups is not None:
         each = max(planned.schema.rows // groups, 1)
-        return each, (f"assuming {each:,} records{_where(planned)}: all rows, shared evenly",)
+        whence = "all rows, shared evenly" if planned.by else "all rows"
+        return each, (f"assuming {each:,} records{_where(planned)}: {whence}",)
     raise InvalidArgument(
         "rows", None, "the number of records is private here; with a prior the number that you assume is accepted"
     )
