@@ -13,6 +13,7 @@ import click
 from dither.errors import DitherError, InvalidArgument
 from dither.surfaces.ledger_commands import ledger
 from dither.surfaces.output import check_picture, number, show
+from dither.surfaces.quote_commands import quote
 from dither.surfaces.register import register
 
 _QUESTION = re.compile(
@@ -43,6 +44,7 @@ def main() -> None:
 
 main.add_command(ledger)
 main.add_command(register)
+main.add_command(quote)
 
 
 @main.command()
