@@ -40,7 +40,7 @@ def ask_dataset(file: Path, question: str, *, plot: Path | None, as_json: bool, 
         if hasattr(session.schema, "vertices"):
             answered = _of_graph(session, question, asked, options)
         else:
-            answered = session.answerstatement_of(statement_of(question, session.schema, options), **asked)
+            answered = session.answer_statement(statement_of(question, session.schema, options), **asked)
         account = session.budget
     releases = Releases([answered], answered.loss) if isinstance(answered, Release) else answered
     if as_json:
