@@ -314,6 +314,16 @@ def test_max_degree_is_checked(wrong):
         dt.Triangles(max_degree=wrong)
 
 
+@pytest.mark.parametrize("query", [dt.Edges, dt.Triangles])
+@pytest.mark.parametrize("degree", [1 << 31, 1 << 63, 10**30])
+def test_a_degree_beyond_machine_words_binds_nobody(query, degree):
+    """Public hypotheses of any size are answered, not refused in the midst of a run."""
+    complete = dt.Graph([(i, j) for i in range(6) for j in range(i)], n=6)
+    wide, none = (query(max_degree=one).resolve(complete.shape) for one in (degree, 5))
+    assert (wide.value(complete), wide.cap) == (none.value(complete), none.cap)
+    assert dt.ask(query(max_degree=degree), complete, epsilon=1.0).value >= 0
+
+
 def test_only_graphs_with_private_edges_are_counted():
     """Arrays are refused, and so are graphs whose edges are public."""
     with pytest.raises(InvalidArgument, match="Graph"):
