@@ -18,7 +18,7 @@ from dither.reals import exact
 
 
 def value(query: Query, data: Any) -> int | float:
-    """The true value on the query's grid."""
+    """The true value on the query's grid.  ``data``: an array, a graph, or an owner's session on any engine."""
     statistic, records = _resolved(query, data)
     return statistic.answers.value(statistic.value(records))
 
@@ -54,6 +54,11 @@ def margin(query: Query, data: Any, *, bound: Any) -> int:
 def _resolved(query: Query, data: Any) -> tuple[Statistic, Any]:
     if not isinstance(query, Query):
         raise InvalidArgument("query", query, "a query object such as Median(bounds=(0, 1)) is accepted")
+    if hasattr(data, "inspected"):
+        found = data.inspected(query)
+        if not isinstance(found[0], Statistic):
+            raise InvalidArgument("query", query.kind, "a query for a single number is accepted")
+        return found[0], found[1]
     shape = query.shape(data)
     statistic = query.resolve(shape)
     if not isinstance(statistic, Statistic):

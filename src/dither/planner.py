@@ -27,7 +27,6 @@ from dither.queries.spread import SquaredSpread
 from dither.queries.statistic import Layered, Statistic, VectorStatistic
 from dither.queries.steady import Steady
 from dither.queries.totals import TrimmedTotal
-from dither.queries.trees import SpanningForestCost
 from dither.reals import exact
 
 CALIBRATIONS: dict[str, type[Calibration]] = {
@@ -47,9 +46,6 @@ NOISES: dict[str, type[Law]] = {
     "gaussian": Gaussian,
     "student": Student,
 }
-
-WELL_CONNECTED = 8
-"""From this connectivity on, spanning trees have half the error or less at epsilon = 1 if their weights are kind."""
 
 
 def applicable(statistic: Statistic | VectorStatistic) -> list[str]:
@@ -72,10 +68,6 @@ def _by_noise(statistic: Statistic) -> list[str]:
     if isinstance(statistic, TrimmedTotal) and statistic.trimmed == 0:
         # One record can move a sum by its whole range whatever the others are: nothing to fit.
         return ["worst_case", "smooth", "inverse", "ladder"]
-    if isinstance(statistic, SpanningForestCost):
-        # The ladder reaches the cap after so many changes: too soon for a smooth bound to be far below it.
-        usual = ["smooth", "worst_case"] if statistic.connectivity >= WELL_CONNECTED else ["worst_case", "smooth"]
-        return [*usual, "ladder"]
     if isinstance(statistic, Layered):
         return ["inverse", "smooth", "ladder", "worst_case"]
     if statistic.fitted:

@@ -90,6 +90,10 @@ class Loss:
         """So that ``sum`` of losses works: its start is the number 0."""
         return self if other == 0 else NotImplemented
 
+    def pure(self) -> Loss:
+        """The same epsilon without delta."""
+        return Loss(self.epsilon)
+
     def share(self, part: Fraction) -> Loss:
         """The given part of epsilon and of delta, rounded down: shares never add up to more than the whole."""
         return Loss(_part_down(self.exact_epsilon * part), _part_down(self.exact_delta * part))

@@ -226,7 +226,7 @@ def shown_all(numbers: Any) -> str:
 
 def shown(number: Any) -> str:
     """A number with as many digits as people read; dates and categories as they are."""
-    if not isinstance(number, (int, float)):
+    if isinstance(number, bool) or not isinstance(number, (int, float)):
         return str(number)
     if isinstance(number, int):
         return f"{number:,}"

@@ -108,6 +108,24 @@ def test_values_ladders_and_smooth_bounds_are_the_same_everywhere(engines_of, se
         engine.close()
 
 
+def test_owners_inspect_sessions_on_every_engine(engines_of):
+    """dt.inspect takes a session; values, ladders and smooth bounds are those of the other engines."""
+    table = random_table(42, rows=300)
+    shown = []
+    for engine in engines_of(table).values():
+        session = dt.Session(Schema(table, COLUMNS, rows=300, budget=dt.Budget(1.0)), engine=engine)
+        shown += [
+            (
+                dt.inspect.value(query, session),
+                dt.inspect.ladder(query, session, rungs=5),
+                dt.inspect.smooth(query, session, beta=0.1),
+            )
+            for query in (dt.Median("pay"), dt.Sum("cents"), dt.Maximum("age"))
+        ]
+        assert session.budget.spent == dt.Loss(0.0)
+    assert shown[:3] == shown[3:6] == shown[6:]
+
+
 def test_engines_agree_with_arrays():
     """The same statistic on a plain array, read and rounded by numpy."""
     table = random_table(99, rows=2000)

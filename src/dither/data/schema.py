@@ -24,7 +24,8 @@ class Schema:
     ``rows_per_unit`` how many rows of one person are used; without it every row is a person.
     """
 
-    source: Any
+    source: Any = field(repr=False)
+    """A path, an address or a frame; kept out of what is printed."""
     columns: Mapping[str, ColumnType]
     name: str = "data"
     rows: int | str = PRIVATE

@@ -397,6 +397,19 @@ def _bin_of(value: exp.Expr, inner: list[float], first: int) -> exp.Expr:
     )
 
 
+def counts_by_key(selection: Selection, name: str | None, grid: Grid | None) -> dict[tuple[Any, ...], int]:
+    """How many records each key that occurs has: private.  Records without a key are in no group."""
+    keys = [column(f"k{place}") for place in range(len(selection.by))]
+    known = exp.and_(*(exp.Not(this=exp.Is(this=key.copy(), expression=exp.Null())) for key in keys))
+    source = selection.records(name, grid).subquery("t")
+    query = exp.select(*keys, counted()).from_(source).where(known).group_by(*(key.copy() for key in keys))
+    return {tuple(_plain_key(part) for part in row[:-1]): int(row[-1]) for row in selection.engine.rows(query)}
+
+
+def _plain_key(part: Any) -> Any:
+    return part if isinstance(part, str) else int(part)
+
+
 @dataclass(frozen=True)
 class BinnedRecords:
     """Private: how many records of one group fall into each bin."""

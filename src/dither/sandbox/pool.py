@@ -34,9 +34,11 @@ class Sandbox:
     ``example`` is a block of made-up, public rows: the program is tried on it before any data are read, and its errors
     are told.  On real blocks nothing is told: a failure of any kind is the default of ``output``.
 
-    Guarantee  Whether, when and how a program fails on one block changes the answer of that block alone; the time
-               until ``run`` returns is ``schedule(blocks).seconds`` whatever the data are.
-    Cost       ceil(blocks / cores) * slot seconds and a margin of a tenth; 3 to 8 ms a block for isolation.
+    Guarantee  The time until ``run`` returns is ``schedule(blocks).seconds`` whatever the data are.  Whether, when and
+               how a program fails on one block changes the answer of that block alone, as long as the margin lasts:
+               docs/sandbox.md says which slots a busy machine can keep, and which channels remain.
+    Cost       ceil(blocks / cores) * slot seconds and a margin of a tenth; 15 ms of processor time a block with
+               scikit-learn loaded.
     """
 
     def __init__(

@@ -6,13 +6,13 @@ import dataclasses
 import datetime
 import hashlib
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from dither.calibration.mechanism import Mechanism
+from dither.calibration.stable_bins import StableBins
 from dither.data.column import Shape, missing_steps
 from dither.data.grid import Grid
 from dither.data.predicates import Predicate, parse_filter
@@ -28,10 +28,12 @@ from dither.queries.spread import IQR
 from dither.queries.statistic import Statistic, VectorStatistic
 from dither.queries.tables import Histogram
 from dither.queries.totals import Count, Mean, TrimmedMean
-from dither.reals import exact
+from dither.reals import exact, float_up
 
 MOST_TOGETHER = 10_000_000
 """Several quantiles are drawn together from all records: tables above this size refuse."""
+KEYS_SHARE = Fraction(1, 4)
+"""The part of epsilon that finds groups nobody declared; all of delta goes with it."""
 _DATED = (OrderStatistic, Quantiles, Mean, TrimmedMean)
 """Questions whose answers are dates where the records are."""
 
@@ -54,6 +56,8 @@ class Plan:
     confidence: float | None
     asked: dict[str, Any]
     """The question in plain JSON values: what the ledger keeps."""
+    finder: StableBins | None = None
+    """Finds the groups where the values of a column to group by are not declared; paid from the same price."""
 
     @property
     def grid(self) -> Grid:
@@ -91,11 +95,6 @@ class Plan:
         """True if the answer is the public number of rows."""
         return self.declared is None and self.expected_rows is not None
 
-    @property
-    def groups(self) -> int:
-        """How many releases it makes."""
-        return math.prod(len(self.schema.columns[name].keys(name)) for name in self.by)
-
     def shown(self, number: Any) -> Any:
         """A released number as users of the column's type expect it."""
         return self.declared.shown(round(number)) if self.is_dated and isinstance(self.declared, Date) else number
@@ -128,16 +127,20 @@ def plan(
         )
     if isinstance(statistic, Statistic) and not keys:
         statistic = for_people(statistic, shape.rows_per_person)
+    finder, rest = _finder(keys, schema, asked)
     # Whoever changes groups leaves one and enters another: two steps for each of a person's rows.
     steps = 2 * shape.rows_per_person if keys else 1
-    each = asked.per_step(steps)
+    each = rest.per_step(steps)
     name, mechanism = prepare(
         statistic, epsilon=each.epsilon, delta=each.delta, calibration=calibration, noise=noise, confidence=confidence
     )
     level = None if confidence is None else float(exact(confidence, "confidence"))
+    loss = mechanism.loss.for_group(steps)
+    if finder is not None:
+        loss = loss + Loss(float_up(finder.epsilon), float_up(finder.delta))
     return Plan(
-        schema, bound, declared, statistic, mechanism, name, mechanism.loss.for_group(steps), predicate, keys, level,
-        _question(bound, schema, asked, predicate, keys, calibration, noise, level),
+        schema, bound, declared, statistic, mechanism, name, loss, predicate, keys, level,
+        _question(bound, schema, asked, predicate, keys, calibration, noise, level), finder,
     )  # fmt: skip
 
 
@@ -149,8 +152,28 @@ def group_columns(by: object, schema: Schema) -> tuple[str, ...]:
     if not isinstance(names, Sequence) or not names or len(set(names)) != len(names):
         raise InvalidArgument("by", by, "the name of a column, or a list of different names, is accepted")
     for name in names:
-        schema.column(name, "by").keys(str(name))
+        if not undeclared(schema.column(name, "by")):
+            schema.column(name, "by").keys(str(name))
     return tuple(str(name) for name in names)
+
+
+def undeclared(kind: ColumnType) -> bool:
+    """True for a category whose values are private."""
+    return isinstance(kind, Category) and kind.values is None
+
+
+def _finder(by: tuple[str, ...], schema: Schema, asked: Loss) -> tuple[StableBins | None, Loss]:
+    """What finds undeclared groups, and what is left of the price for the answers."""
+    hidden = [name for name in by if undeclared(schema.columns[name])]
+    if not hidden:
+        return None, asked
+    if not asked.delta:
+        raise InvalidArgument(
+            "by", hidden[0], "its categories are not declared: declare them, or ask with a delta to have them found"
+        )
+    found = asked.share(KEYS_SHARE).exact_epsilon
+    finder = StableBins(found, asked.exact_delta, schema.rows_per_unit)
+    return finder, asked.share(1 - KEYS_SHARE).pure()
 
 
 def bind(query: Query, schema: Schema) -> tuple[Query, ColumnType | None]:
@@ -220,7 +243,7 @@ def _question(
 ) -> dict[str, Any]:  # fmt: skip
     """The question in plain JSON values, the same for the same question however it was written."""
     fields = {
-        field.name: _plain(getattr(query, field.name))
+        field.name: plain(getattr(query, field.name))
         for field in dataclasses.fields(query)  # type: ignore[arg-type]
         if getattr(query, field.name) is not None
     }
@@ -244,13 +267,14 @@ def _digest(schema: Schema, used: set[Any]) -> str:
     return hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """A parameter of a question in plain JSON values."""
     if isinstance(value, (str, bool, int)) or value is None:
         return value
     if isinstance(value, (datetime.date,)):
         return value.isoformat()
     if isinstance(value, (list, tuple)):
-        return [_plain(one) for one in value]
+        return [plain(one) for one in value]
     if hasattr(value, "tolist"):
-        return _plain(value.tolist())
+        return plain(value.tolist())
     return str(exact(value))

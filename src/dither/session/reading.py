@@ -11,22 +11,40 @@ from typing import Any
 from dither.calibration.mechanism import Outcome
 from dither.data.engines.engine import Engine
 from dither.data.grid import Grid
-from dither.data.selection import Selection
+from dither.data.selection import MOST_GROUPS, Selection
 from dither.data.types import Category, ColumnType, Date
-from dither.data.windows import EngineColumns, binned_categories, binned_numbers
+from dither.data.windows import EngineColumns, binned_categories, binned_numbers, counts_by_key
 from dither.queries.tables import Histogram
 from dither.release import Release
-from dither.session.plan import Plan
+from dither.session.plan import Plan, undeclared
 
 
-def read_and_answer(plan: Plan, engine: Engine, keys: tuple[tuple[Any, ...], ...] | None = None) -> list[Release]:
+def read_and_answer(plan: Plan, engine: Engine) -> list[Release]:
     """Run a plan that was paid for: one release for each group (one in all where nothing is grouped)."""
-    selection = Selection(engine, plan.schema, plan.predicate, plan.by, keys, secrets.token_hex(16))
+    secret = secrets.token_hex(16)
     with engine.snapshot():
+        selection = Selection(engine, plan.schema, plan.predicate, plan.by, None, secret)
+        if plan.finder is not None:
+            selection = dataclasses.replace(selection, keys=found_keys(plan, selection))
         return [
             _release(plan, plan.mechanism.run(data), key)
             for key, data in zip(selection.groups, private_data(plan, selection), strict=True)
         ]
+
+
+def found_keys(plan: Plan, selection: Selection) -> tuple[tuple[Any, ...], ...]:
+    """The keys with enough people, by a thresholded histogram: paid for, and no longer private."""
+    if plan.finder is None:
+        return selection.groups
+    declared = {
+        place: set(kind.keys(name))
+        for place, name in enumerate(plan.by)
+        if not undeclared(kind := plan.schema.columns[name])
+    }
+    counted = counts_by_key(selection, plan.query.column, plan.grid if plan.declared is not None else None)
+    known = {key: count for key, count in counted.items() if all(key[at] in values for at, values in declared.items())}
+    shown = plan.finder.release(known.keys(), known.values())
+    return tuple(sorted((key for key, _ in shown), key=str))[:MOST_GROUPS]
 
 
 def private_data(plan: Plan, selection: Selection) -> Sequence[Any]:
@@ -41,6 +59,11 @@ def private_data(plan: Plan, selection: Selection) -> Sequence[Any]:
     return columns.each()
 
 
+def records_for_owner(plan: Plan, engine: Engine) -> Any:
+    """NOT private: the records of an ungrouped question, with the same rows of each person every time."""
+    return private_data(plan, Selection(engine, plan.schema, plan.predicate))[0]
+
+
 def _release(plan: Plan, outcome: Outcome, key: tuple[Any, ...]) -> Release:
     grids = plan.mechanism.statistic.answers
     value: Any = outcome.answer
@@ -49,7 +72,7 @@ def _release(plan: Plan, outcome: Outcome, key: tuple[Any, ...]) -> Release:
         value = None if value is None else plan.shown(grids.value(value))
         bar = None if bar is None else tuple(plan.shown(grids.value(end)) for end in bar)
     else:
-        value = tuple(plan.shown(grid.value(one)) for grid, one in zip(grids, value, strict=True))
+        value = value and tuple(plan.shown(grid.value(one)) for grid, one in zip(grids, value, strict=True))
         bar = bar and tuple(
             tuple(plan.shown(grid.value(end)) for end in ends) for grid, ends in zip(grids, bar, strict=True)
         )
@@ -64,6 +87,7 @@ def _release(plan: Plan, outcome: Outcome, key: tuple[Any, ...]) -> Release:
         noise=plan.mechanism.noise_name,
         missing=None if plan.declared is None or isinstance(plan.declared, Category) else _missing(plan),
         labels=getattr(plan.mechanism.statistic, "labels", None),
+        reason=getattr(plan.mechanism, "refusal", None) if outcome.refused else None,
         group={name: shown_key(plan.schema.columns[name], one) for name, one in zip(plan.by, key, strict=True)} or None,
     )
 
@@ -88,7 +112,8 @@ def restored(plan: Plan, told: dict[str, Any]) -> Release:
     release = Release.from_dict(told)
     group = release.group and {
         name: datetime.date.fromisoformat(one) if plan.schema.columns[name].kind == "date" else one
-        for name, one in release.group.items()
+        for name in plan.by
+        for one in (release.group[name],)
     }
     if not plan.is_dated:
         return dataclasses.replace(release, group=group)

@@ -13,7 +13,7 @@ from dither.data.schema import Schema
 from dither.errors import InvalidArgument
 from dither.privacy import Loss
 from dither.reals import exact
-from dither.release import Releases
+from dither.release import Release
 from dither.session.plan import Plan, plan
 from dither.sql.statement import Item, Statement, weights_of
 
@@ -44,16 +44,13 @@ def _free(statement: Statement, item: Item, schema: Schema, price: Loss, options
     return made if made.costs_nothing else None
 
 
-def named(statement: Statement, plans: Sequence[Plan], releases: Releases) -> Releases:
-    """The releases, each with the name that its query was given."""
-    aliases = [item.alias for item, one in zip(statement.items, plans, strict=True) for _ in range(one.groups)]
-    return Releases(
-        (
-            release if alias is None else dataclasses.replace(release, query=f"{alias} ({release.query})")
-            for alias, release in zip(aliases, releases, strict=True)
-        ),
-        releases.loss,
-    )
+def named(statement: Statement, answers: Sequence[Sequence[Release]]) -> list[Release]:
+    """The releases of all queries in a row, each with the name that its query was given."""
+    return [
+        release if item.alias is None else dataclasses.replace(release, query=f"{item.alias} ({release.query})")
+        for item, each in zip(statement.items, answers, strict=True)
+        for release in each
+    ]
 
 
 def _plan(statement: Statement, item: Item, schema: Schema, price: Loss, options: dict[str, Any]) -> Plan:

@@ -59,7 +59,11 @@ class DuckDB(Engine):
     """One table, embedded in this process."""
 
     dialect: ClassVar[str] = "duckdb"
-    casts_text: ClassVar[bool] = True
+
+    @property
+    def casts_text(self) -> bool:  # type: ignore[override]
+        # A CSV has nothing but texts; elsewhere a text is what its owner meant.
+        return self._file is not None and inner_suffix(self._file) in _DELIMITERS
 
     def __init__(self, source: Any, table: str | None = None, *, threads: int | None = None) -> None:
         import duckdb  # noqa: PLC0415  (slow to load)

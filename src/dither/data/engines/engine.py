@@ -29,7 +29,7 @@ class Engine(ABC):
     """A table that stays where it is."""
 
     dialect: ClassVar[str]
-    casts_text: ClassVar[bool]
+    casts_text: bool
     """Whether texts that are no numbers can be read as missing instead of raising an error."""
 
     @abstractmethod

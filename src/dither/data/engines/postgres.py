@@ -28,7 +28,7 @@ class Postgres(Engine):
     """One table or view of a PostgreSQL database."""
 
     dialect: ClassVar[str] = "postgres"
-    casts_text: ClassVar[bool] = False
+    casts_text = False
 
     def __init__(self, address: str, table: str | None) -> None:
         if not table:

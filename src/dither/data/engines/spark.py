@@ -25,7 +25,7 @@ class Spark(Engine):
     """One DataFrame."""
 
     dialect: ClassVar[str] = "spark"
-    casts_text: ClassVar[bool] = True
+    casts_text = False
 
     def __init__(self, source: Any, table: str | None = None) -> None:
         try:
