@@ -52,6 +52,7 @@ class EdgeCount(GraphCount, Levelled):
 
     vertices: int
     fitted = False
+    flat = True
     smoothness = None
     cap = 1
 
@@ -268,6 +269,7 @@ class BoundedTriangleCount(GraphCount):
     vertices: int
     degree: int
     fitted = False
+    flat = True
     smoothness = None
 
     @property
@@ -295,6 +297,7 @@ class BoundedEdgeCount(GraphCount):
     vertices: int
     degree: int
     fitted = False
+    flat = True
     smoothness = None
     cap = 1
 
