@@ -72,6 +72,9 @@ def test_private_weights(folder):
         (("vertices = 30", "vertices = 30\ncap = 4"), 6, "weight column"),
         (("vertices = 30", 'vertices = 30\nweight = "w"'), 4, "upper bound"),
         (('source = "edges.csv"\n', ""), 1, "source is missing"),
+        (('ends = ["a", "b"]', 'ends = ["a", "a"]'), 6, "different columns"),
+        (("vertices = 30", "vertices = 5000000000"), 5, "2147483647"),
+        (("vertices = 30", "vertices = 30\nstep = 1"), 6, "weight column"),
     ],
 )
 def test_errors_point_at_the_line(folder, change, line, word):
@@ -90,6 +93,23 @@ def test_a_file_that_is_gone_costs_nothing(folder):
         session.ask(dt.Triangles(), epsilon=1.0)
     with pytest.raises(dt.SourceFailed):
         dt.open(folder / "friends.toml", ledger=":memory:")
+    assert session.budget.spent == dt.Loss(0.0)
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [(('["a", "b"]', '["a", "z"]'), "column='z'"), (("edges.csv", "edges.txt"), "file ending")],
+)
+def test_what_cannot_be_read_is_never_charged(folder, change, word):
+    """A wrong name is found when the session opens, and later before the charge: the error says so, and it is true."""
+    (folder / "edges.txt").write_text("a,b\n0,1\n")
+    (folder / "wrong.toml").write_text(FRIENDS.replace(*change))
+    with pytest.raises(dt.InvalidArgument, match=word):
+        dt.open(folder / "wrong.toml", ledger=":memory:")
+    session = dt.open(folder / "friends.toml", ledger=":memory:")
+    (folder / "edges.csv").write_text("one,two\n0,1\n")
+    with pytest.raises(dt.InvalidArgument, match="nothing was charged"):
+        session.ask(dt.Triangles(), epsilon=1.0)
     assert session.budget.spent == dt.Loss(0.0)
 
 

@@ -14,13 +14,12 @@ from numpy.typing import NDArray
 
 from dither.data.column import Shape, as_array
 from dither.data.files import read_file_column
+from dither.data.graph_schema import MOST_VERTICES
 from dither.data.grid import Grid
 from dither.errors import InvalidArgument, InvalidData
 from dither.kernels.adjacency import Ends, Starts, compressed, edge_list
 from dither.kernels.graph import Frontier, Ranked, Short, common_frontier, edge_supports
 from dither.privacy import Neighbours
-
-MOST_VERTICES = (1 << 31) - 1
 
 
 @dataclass(frozen=True)
