@@ -50,6 +50,19 @@ def test_private_edges(folder):
         assert [spend.question["questions"][0]["query"]["kind"] for spend in again.history] == ["Triangles"]
 
 
+def test_other_columns_are_another_question(folder):
+    """Whoever declares other ends of the edges is not told the answer about the old ones."""
+    lines = (folder / "edges.csv").read_text().splitlines()
+    (folder / "edges.csv").write_text("\n".join(f"{line},{'c' if line == lines[0] else 0}" for line in lines))
+    with dt.open(folder / "friends.toml") as session:
+        session.ask(dt.Edges(), epsilon=4.0)
+    (folder / "friends.toml").write_text(FRIENDS.replace('["a", "b"]', '["a", "c"]'))
+    with dt.open(folder / "friends.toml") as session:
+        # 435 edges before, 29 now.
+        assert session.ask(dt.Edges(), epsilon=4.0).value < 200
+        assert session.budget.spent == dt.Loss(8.0)
+
+
 def test_private_weights(folder):
     """Edges are public, weights are charged for."""
     with dt.open(folder / "roads.toml", ledger=":memory:") as session:

@@ -84,11 +84,11 @@ class GraphSession(PaidSession):
         options = {"epsilon": epsilon, "delta": delta, "calibration": calibration, "noise": noise}
         name, mechanism = prepare(statistic, confidence=confidence, **options)
         level = None if confidence is None else float(exact(confidence, "confidence"))
-        asked = Loss.asked(epsilon, delta)
+        asked, schema = Loss.asked(epsilon, delta), self.schema
         fields = {field.name: plain(getattr(query, field.name)) for field in dataclasses.fields(query)}
         told = {
             "query": {"kind": type(query).__name__, **{key: one for key, one in fields.items() if one is not None}},
-            "graph": [self.schema.vertices, self.schema.weight, plain(self.schema.cap), plain(self.schema.step)],
+            "graph": [schema.vertices, *schema.ends, schema.weight, plain(schema.cap), plain(schema.step)],
             "epsilon": asked.epsilon,
             "delta": asked.delta,
             "calibration": calibration if isinstance(calibration, str) else repr(calibration),
