@@ -1,6 +1,7 @@
 """Kernels of graph counts against obvious code, the growth of k-triangles, bounded degrees, releases and bad input."""
 
 import math
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -342,3 +343,18 @@ def test_progress_is_reported():
         kernels.triangle_count(built(combinations(range(9), 2), 9).ranked)
     assert seen == sorted(seen)
     assert seen[-1] == 1.0
+
+
+@pytest.mark.parametrize(
+    "asked", [dt.triangles, partial(dt.ktriangles, k=2), partial(dt.kcliques, k=4)], ids=["triangles", "k", "cliques"]
+)
+def test_long_questions_tell_how_far_they_are(asked):
+    """The owner's callback hears shares of the work, and nobody hears them afterwards."""
+    seen = []
+    graph = built(combinations(range(9), 2), 9)
+    asked(graph, epsilon=1.0, progress=seen.append)
+    assert seen
+    assert all(0.0 <= share <= 1.0 for share in seen)
+    heard = len(seen)
+    asked(built(combinations(range(9), 2), 9), epsilon=1.0)
+    assert len(seen) == heard
