@@ -1,5 +1,6 @@
 """Graphs in schema files: sessions, accounts and errors as for tables."""
 
+import gzip
 import json
 from itertools import combinations
 
@@ -124,6 +125,17 @@ def test_what_cannot_be_read_is_never_charged(folder, change, word):
     with pytest.raises(dt.InvalidArgument, match="nothing was charged"):
         session.ask(dt.Triangles(), epsilon=1.0)
     assert session.budget.spent == dt.Loss(0.0)
+
+
+def test_a_file_that_breaks_off_stays_charged_and_says_so(folder):
+    """Its first line is fine, the rest cannot be unpacked: found after the charge."""
+    whole = gzip.compress(b"a,b\n" + b"".join(b"%d,%d\n" % (i * i % 30, i % 29) for i in range(50_000)))
+    (folder / "edges.csv.gz").write_bytes(whole[: len(whole) // 2])
+    (folder / "friends.toml").write_text(FRIENDS.replace("edges.csv", "edges.csv.gz"))
+    session = dt.open(folder / "friends.toml", ledger=":memory:")
+    with pytest.raises(dt.SourceFailed, match="stays charged"):
+        session.ask(dt.Triangles(), epsilon=1.0)
+    assert session.budget.spent == dt.Loss(1.0)
 
 
 def test_graphs_at_the_shell(folder):
