@@ -57,6 +57,8 @@ class Session(PaidSession):
         noise: Any = "auto",
         confidence: Any = 0.95,
         weights: Sequence[Any] | None = None,
+        prior: Any = None,
+        rows: Any = None,
         again: bool = False,
     ) -> Any:
         """Ask one query, or several at once: all of them are answered, or none and nothing is charged.
@@ -65,10 +67,12 @@ class Session(PaidSession):
         where: a filter such as ``"year = 2014 AND job IN ('clerk', 'nurse')"``.
         by: a column with declared values, or a list of them: one answer for each group, empty ones too.
         weights: how several queries share the price; evenly by default.
+        prior, rows: what is publicly known, as for ``quote``; "auto" then takes the calibration with the least quoted
+            error instead of the one that suits most data.
         again: a question that was answered is answered again from the ledger, free; True pays for a new answer.
         """
+        options = {"calibration": calibration, "noise": noise, "confidence": confidence, "prior": prior, "rows": rows}
         if isinstance(query, Query):
-            options = {"calibration": calibration, "noise": noise, "confidence": confidence}
             plans = [self.plan(query, epsilon=epsilon, delta=delta, where=where, by=by, **options)]
             answered = self.answer(plans, again=again)
             return answered if by is not None else answered[0]
@@ -76,12 +80,7 @@ class Session(PaidSession):
         plans = []
         for one, share in zip(queries, shares_of(weights, len(queries)), strict=True):
             part = part_of(Loss.asked(epsilon, delta), share)
-            plans.append(
-                self.plan(
-                    one, epsilon=part.epsilon, delta=part.delta, where=where, by=by, calibration=calibration,
-                    noise=noise, confidence=confidence,
-                )
-            )  # fmt: skip
+            plans.append(self.plan(one, epsilon=part.epsilon, delta=part.delta, where=where, by=by, **options))
         return self.answer(plans, again=again)
 
     def sql(
@@ -118,8 +117,27 @@ class Session(PaidSession):
         answered = Releases(named(statement, self.answers(plans, again=again)), price_of(plans))
         return answered if statement.by or len(plans) > 1 else answered[0]
 
-    def plan(self, query: Query, **options: Any) -> Plan:
+    def quote(self, query: Any, **options: Any) -> Any:
+        """Price, calibration and error of a question, before it is asked: reads nothing, charges nothing.
+
+        The options of ``ask``, and public knowledge: ``prior`` and ``rows``; see ``dither.quote``.
+        """
+        from dither.session.quoting import quote  # noqa: PLC0415  (built on this module)
+
+        return quote(query, self.schema, **options)
+
+    def least_epsilon(self, query: Any, *, target_error: Any, **options: Any) -> Any:
+        """The quote with the least epsilon whose error reaches a target; see ``dither.least_epsilon``."""
+        from dither.session.quoting import least_epsilon  # noqa: PLC0415  (built on this module)
+
+        return least_epsilon(query, self.schema, target_error=target_error, **options)
+
+    def plan(self, query: Query, *, prior: Any = None, rows: Any = None, **options: Any) -> Plan:
         """What would be computed and charged: public facts only."""
+        if prior is not None and options.get("calibration", "auto") == "auto":
+            from dither.session.quoting import chosen_calibration  # noqa: PLC0415  (built on this module)
+
+            options["calibration"] = chosen_calibration(query, self.schema, prior=prior, rows=rows, **options)
         return plan(query, self.schema, **options)
 
     def _ready(self) -> None:
