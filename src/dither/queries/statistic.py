@@ -25,6 +25,8 @@ class Statistic(ABC):
     """The global sensitivity, in grid steps: public."""
     fitted: ClassVar[bool] = False
     """Whether noise fitted to the data at hand is the public choice where there is nothing better."""
+    flat: ClassVar[bool] = False
+    """True if every rung is the cap on all data: no test of the data can ever pass."""
     smoothness: ClassVar[Fraction | None] = None
     """The public rule for beta, as a share of epsilon, where the ladder starts far above its growth.
 
