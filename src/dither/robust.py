@@ -7,9 +7,8 @@ at least, is decided from public facts before anything is read.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -36,6 +35,8 @@ AUTO = {
     "trimmed mean": ("propose_test",),
 }
 """The calibrations that serve each statistic without bounds, the default first (docs/decisions.md)."""
+Category: TypeAlias = tuple[type, str]
+"""The type of a record and how it prints."""
 QUARTILES = (Fraction(1, 4), Fraction(3, 4))
 
 
@@ -85,9 +86,11 @@ def mode(data: Any, *, epsilon: Any, delta: Any = 0.0, confidence: Any = 0.95, r
     if not isinstance(rows_per_person, int) or rows_per_person < 1:
         raise InvalidArgument("rows_per_person", rows_per_person, "a whole number of at least 1 is accepted")
     level = _level(confidence)
-    winner = stable_choice(Counter(_entries(data)), loss, sensitivity=rows_per_person)
+    told = _entries(data)
+    winner = stable_choice(Counter(told.keys), loss, sensitivity=rows_per_person)
     return Release(
-        value=winner, interval=None, confidence=level, loss=loss, neighbours=Neighbours.CHANGE_ONE, query="mode",
+        value=None if winner is None else told.values[winner],
+        interval=None, confidence=level, loss=loss, neighbours=Neighbours.CHANGE_ONE, query="mode",
         calibration="stable", noise="none", reason=REFUSAL if winner is None else None,
     )  # fmt: skip
 
@@ -116,14 +119,15 @@ def undeclared_histogram(
             "delta", loss.delta, "without declared edges or categories delta > 0 is needed, such as 1e-6"
         )
     bins = StableBins.of(loss, rows_per_person)
-    counts = Counter(_entries(data))
+    told = _entries(data)
+    counts = Counter(told.keys)
     shown = bins.release(counts.keys(), counts.values())
     reach = None if level is None else bins.half_width(1 - exact(confidence))
     return Release(
         value=tuple(count for _, count in shown),
         interval=None if reach is None else tuple((count - reach, count + reach) for _, count in shown),
         confidence=level, loss=loss, neighbours=Neighbours.CHANGE_ONE, query="histogram", calibration="stable",
-        noise="laplace", labels=tuple(str(key) for key, _ in shown),
+        noise="laplace", labels=tuple(str(told.values[key]) for key, _ in shown),
     )  # fmt: skip
 
 
@@ -227,13 +231,46 @@ def _missing(nulls: Any) -> float:
     return float(number)
 
 
-def _entries(data: Any) -> list[Hashable]:
-    """The records of a column of any kind; missing numbers are one category."""
+class _Entries(NamedTuple):
+    """Private: the category of each record, and what is told of each category."""
+
+    keys: list[Category]
+    values: dict[Category, Any]
+
+
+def _entries(data: Any) -> _Entries:
+    """The records of a column of any kind; missing numbers are one category.
+
+    Which category a record falls into, and what is told of it, depend on that record alone.  Equality would not do: 1,
+    1.0 and True are equal, and so are 0.0 and -0.0, but the first of them in the data would be the one told.
+    """
     if isinstance(data, (str, bytes)) or not hasattr(data, "__len__") or len(data) == 0:
         raise InvalidArgument("data", type(data), "a list or array of at least one record is accepted")
     values = data.tolist() if isinstance(data, np.ndarray) else list(data)
-    return ["missing" if value is None or value != value else _hashable(value) for value in values]
+    told = [_told(value) for value in values]
+    keys = [(type(value), value if type(value) is str else repr(value)) for value in told]
+    return _Entries(keys, dict(zip(keys, told, strict=True)))
 
 
-def _hashable(value: Any) -> Hashable:
-    return value if isinstance(value, Hashable) else repr(value)
+def _told(value: Any) -> Any:
+    """What is told of a record if its category is: a text where it is no plain value."""
+    if _is_missing(value):
+        return "missing"
+    if type(value) is float:
+        return value + 0.0  # -0.0 is 0.0
+    try:
+        hash(value)
+    except TypeError:
+        return repr(value)
+    return value
+
+
+def _is_missing(value: Any) -> bool:
+    """None, not a number, or what other libraries have for either."""
+    if value is None:
+        return True
+    try:
+        unlike = value != value
+    except Exception:  # noqa: BLE001  (what does not even compare with itself; one record must not raise an error)
+        return True
+    return unlike is value or (isinstance(unlike, (bool, np.bool_)) and bool(unlike))

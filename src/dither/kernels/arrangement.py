@@ -346,13 +346,13 @@ def _around_on_a_line(lines: Lines) -> tuple[int, int] | None:
 def cell_around(box: tuple[tuple[int, int], ...] | None, shift: tuple[int, ...]) -> tuple[int, ...] | None:
     """The lower corner (in half cells) of the cell of a shifted grid that holds the box; None if none does.
 
-    Only cells that lie within the reach as a whole: in a cell that straddles it a neighbour's minimisers could be out of
-    reach, and a large margin would be next to none.
+    Only cells that lie within the reach as a whole: in a cell that straddles it a neighbour's minimisers could be out
+    of reach, and a large margin would be next to none.
     """
     if box is None:
         return None
     corner = tuple(low - (low - moved) % 2 for (low, _), moved in zip(box, shift, strict=True))
-    fits = all(-REACH <= at and high <= at + 2 <= REACH for at, (_, high) in zip(corner, box, strict=True))
+    fits = all(at >= -REACH and high <= at + 2 <= REACH for at, (_, high) in zip(corner, box, strict=True))
     return corner if fits else None
 
 
