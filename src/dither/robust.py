@@ -6,6 +6,7 @@ at least, is decided from public facts before anything is read.
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from fractions import Fraction
 from typing import Any, NamedTuple, TypeAlias
@@ -152,9 +153,9 @@ def without_bounds(
     plan = _plan(kind, shape.records, loss, shares, _manner(kind, calibration, noise), level is not None)
     answer = plan.run(read_unbounded(data, missing), None if level is None else 1 - exact(confidence))
     found = answer.found
-    bar = None if found.low is None or found.high is None else (float(found.low), float(found.high))
+    bar = None if found.low is None or found.high is None else (_float(found.low), _float(found.high))
     return Release(
-        value=None if found.value is None else float(found.value),
+        value=None if found.value is None else _float(found.value),
         interval=None if level is None else bar,
         confidence=level,
         loss=plan.loss,
@@ -198,7 +199,7 @@ def _plan(kind: str, records: int, loss: Loss, shares: Any, manner: Inverse | Pr
     if kind == "range":
         return plan_range(records, loss, shares, manner.constants)
     trimmed = TrimmedMean(trim=shares, bounds=(0, 1)).trimmed_of(records)
-    return plan_trimmed(records, loss, trimmed, manner.constants)
+    return plan_trimmed(records, loss, trimmed, manner.constants, exact(shares))
 
 
 def _label(kind: str, shares: Any) -> str:
@@ -215,6 +216,12 @@ def share_pair(low: Any, high: Any) -> tuple[Fraction, Fraction]:
     if not ends[0] < ends[1]:
         raise InvalidArgument("low", low, f"a share below high={high} is accepted")
     return ends
+
+
+def _float(number: Fraction) -> float:
+    """A released number; one beyond all floats is the largest of them, and no error."""
+    most = Fraction(sys.float_info.max)
+    return float(min(max(number, -most), most))
 
 
 def _level(confidence: Any) -> float | None:
