@@ -108,6 +108,8 @@ def undeclared_histogram(
 ) -> Release:
     """Counts of categories that nobody has declared; those with few records are not shown.  delta > 0 is needed.
 
+    Error bars cover the counts of those that are shown: one just above the threshold may have been small.
+
     >>> undeclared_histogram(["bus"] * 700 + ["car"] * 300 + ["rocket"], epsilon=1.0, delta=1e-6).labels
     ('bus', 'car')
     """
@@ -123,10 +125,10 @@ def undeclared_histogram(
     told = _entries(data)
     counts = Counter(told.keys)
     shown = bins.release(counts.keys(), counts.values())
-    reach = None if level is None else bins.half_width(1 - exact(confidence))
+    miss = None if level is None else 1 - exact(confidence)
     return Release(
         value=tuple(count for _, count in shown),
-        interval=None if reach is None else tuple((count - reach, count + reach) for _, count in shown),
+        interval=None if miss is None else tuple(bins.bar(count, miss) for _, count in shown),
         confidence=level, loss=loss, neighbours=Neighbours.CHANGE_ONE, query="histogram", calibration="stable",
         noise="laplace", labels=tuple(str(told.values[key]) for key, _ in shown),
     )  # fmt: skip

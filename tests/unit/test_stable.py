@@ -22,6 +22,7 @@ from dither.data.grid import Grid
 from dither.errors import InvalidArgument, NotApplicable
 from dither.privacy import Loss
 from dither.queries.order import RankedValue
+from dither.reals import exact
 
 GRID = Grid(Fraction(1), 0, 2)
 LOSS = Loss(1.0, 0.02)
@@ -224,3 +225,22 @@ def test_missing_whole_numbers_of_a_frame():
     data = pd.Series([1] * 900 + [None] * 50, dtype="Int64")
     assert dt.mode(data, epsilon=2.0, delta=1e-6).value == 1
     assert dt.histogram(data, epsilon=2.0, delta=1e-6).labels == ("1", "missing")
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "miss"), [(1.0, 1e-6, 0.05), (4.0, 1e-3, 0.1), (0.3, 0.1, 0.3)])
+def test_bars_cover_the_bins_that_are_shown(epsilon, delta, miss):
+    """Exactly, for every count: a bin is shown because its noise is large, and that must not spoil its bar."""
+    bins = StableBins.of(Loss(epsilon, delta))
+    rate, threshold = float(bins.rate), bins.threshold
+    far = math.ceil(45 / rate)
+    worst_miss = 0.0
+    for count in range(1, threshold + far // 2):
+        shown = missed = 0.0
+        for noisy in range(threshold, max(threshold, count) + far):
+            chance = math.exp(-rate * (abs(noisy - count) - max(threshold - count, 0)))
+            low, high = bins.bar(noisy, exact(miss))
+            shown += chance
+            missed += chance * (not low <= count <= high)
+        worst_miss = max(worst_miss, missed / shown)
+    assert worst_miss <= miss * (1 + 1e-9)
+    assert worst_miss >= miss * math.exp(-rate) * (1 - 1e-9)
