@@ -14,9 +14,10 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from dither.calibration.inverse import Inverse
+from dither.calibration.margin_test import MarginTest
 from dither.calibration.mechanism import only_noises
 from dither.calibration.propose_test import ProposeTest
-from dither.calibration.stable import REFUSAL, Stable, stable_choice
+from dither.calibration.stable import REFUSAL, Stable, lead_margin, stable_choice
 from dither.calibration.stable_bins import StableBins
 from dither.data.column import shape_of
 from dither.errors import InvalidArgument, NotApplicable
@@ -24,6 +25,7 @@ from dither.planner import named_noise
 from dither.privacy import Loss, Neighbours, fraction_of_unit
 from dither.procedures.ordered import LARGEST, read_unbounded
 from dither.procedures.plans import Plan, plan_location, plan_range, plan_scale, plan_trimmed
+from dither.procedures.robust import enough_records
 from dither.procedures.unbounded_quantiles import plan_drawn_quantile, plan_drawn_range
 from dither.queries.totals import TrimmedMean
 from dither.reals import exact
@@ -88,6 +90,13 @@ def mode(data: Any, *, epsilon: Any, delta: Any = 0.0, confidence: Any = 0.95, r
         raise InvalidArgument("rows_per_person", rows_per_person, "a whole number of at least 1 is accepted")
     level = _level(confidence)
     told = _entries(data)
+    test = MarginTest(loss.exact_epsilon, min(loss.exact_delta, Fraction(49, 100)))
+
+    def possible(records: int) -> bool:
+        """Whether so many records that all agree would pass."""
+        return lead_margin({"all": records}, rows_per_person) >= test.least_margin
+
+    enough_records(len(told.keys), possible, loss.exact_epsilon, loss.exact_delta)
     winner = stable_choice(Counter(told.keys), loss, sensitivity=rows_per_person)
     return Release(
         value=None if winner is None else told.values[winner],
@@ -123,6 +132,7 @@ def undeclared_histogram(
         )
     bins = StableBins.of(loss, rows_per_person)
     told = _entries(data)
+    enough_records(len(told.keys), lambda n: n >= bins.threshold, loss.exact_epsilon, loss.exact_delta)
     counts = Counter(told.keys)
     shown = bins.release(counts.keys(), counts.values())
     miss = None if level is None else 1 - exact(confidence)

@@ -244,3 +244,14 @@ def test_bars_cover_the_bins_that_are_shown(epsilon, delta, miss):
         worst_miss = max(worst_miss, missed / shown)
     assert worst_miss <= miss * (1 + 1e-9)
     assert worst_miss >= miss * math.exp(-rate) * (1 - 1e-9)
+
+
+def test_too_few_records_for_any_answer_are_an_error():
+    """However much they agree: the least number is named, and is enough."""
+    for ask in (dt.mode, dt.histogram):
+        with pytest.raises(InvalidArgument, match="need at least") as caught:
+            ask(["a"] * 5, epsilon=1.0, delta=1e-6)
+        least = int(str(caught.value).split("at least ")[1].split()[0])
+        ask(["a"] * least, epsilon=1.0, delta=1e-6)
+        with pytest.raises(InvalidArgument, match=f"at least {least} records"):
+            ask(["a"] * (least - 1), epsilon=1.0, delta=1e-6)
