@@ -82,8 +82,8 @@ class ProposeTest(Calibration):
             )
         raise InvalidArgument(
             "data", f"{example.records} records",
-            f"a test at epsilon={float(test.epsilon):g} and delta={float(test.delta):g} needs at least "
-            f"{max(goal, example.records) + 2} records, or a declared ProposeTest(bound=...)",
+            f"a test at epsilon={float(test.epsilon):g} and delta={float(test.delta):g} needs more records for this "
+            "statistic, or a declared ProposeTest(bound=...)",
         )  # fmt: skip
 
 
