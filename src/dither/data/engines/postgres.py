@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from dither.data.engines.engine import Engine, double_literal, failures
+from dither.data.engines.engine import Engine, double_literal, guarded
 from dither.data.predicates import literal
 from dither.errors import InvalidArgument, SourceFailed
 
@@ -28,6 +28,7 @@ class Postgres(Engine):
     """One table or view of a PostgreSQL database."""
 
     dialect: ClassVar[str] = "postgres"
+    bytewise: ClassVar[str | None] = "C"
     casts_text = False
 
     def __init__(self, address: str, table: str | None) -> None:
@@ -99,19 +100,16 @@ class Postgres(Engine):
         return int(self.rows(exp.select(exp.Count(this=exp.Star())).from_(self.table()))[0][0])
 
     def rows(self, query: exp.Select) -> list[tuple[Any, ...]]:
-        with failures(self._called, self._psycopg.Error):
-            fetched: list[tuple[Any, ...]] = self._connection.execute(self.sql(query), prepare=False).fetchall()
-        return fetched
+        return guarded(self._called, lambda: self._connection.execute(self.sql(query), prepare=False).fetchall())
 
     def arrays(self, query: exp.Select) -> list[NDArray[np.int64]]:
+        return guarded(self._called, lambda: self._streamed(query))
+
+    def _streamed(self, query: exp.Select) -> list[NDArray[np.int64]]:
         width = len(query.selects)
         parts: list[list[NDArray[np.int64]]] = [[np.zeros(0, dtype=np.int64)] for _ in range(width)]
         # A named cursor streams: the rows never stand in memory as Python objects all at once.
-        with (
-            failures(self._called, self._psycopg.Error),
-            self._connection.transaction(),
-            self._connection.cursor(name="window", binary=True) as cursor,
-        ):
+        with self._connection.transaction(), self._connection.cursor(name="window", binary=True) as cursor:
             cursor.execute(self.sql(query))
             while batch := cursor.fetchmany(_BATCH):
                 for part, values in zip(parts, zip(*batch, strict=True), strict=True):
@@ -156,9 +154,19 @@ class Postgres(Engine):
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[None]:
-        with failures(self._called, self._psycopg.Error), self._connection.transaction():
-            self._connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        transaction = self._connection.transaction()
+        guarded(self._called, lambda: self._begun(transaction))
+        try:
             yield
+        except BaseException as error:
+            with contextlib.suppress(self._psycopg.Error):
+                transaction.__exit__(type(error), error, error.__traceback__)
+            raise
+        guarded(self._called, lambda: transaction.__exit__(None, None, None))
+
+    def _begun(self, transaction: Any) -> None:
+        transaction.__enter__()
+        self._connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
 
     def close(self) -> None:
         self._connection.close()
