@@ -173,3 +173,16 @@ def test_any_failure_of_an_engine_is_told_without_its_words(monkeypatch):
     with pytest.raises(dt.SourceFailed) as caught:
         opened.ask(dt.Median("p"), epsilon=1.0)
     assert caught.value.__context__ is None
+
+
+def test_objects_of_pandas_are_texts_whatever_they_are():
+    """A type guessed from some of the records would fail on others, after the charge."""
+    for odd in (1, "alice", None, 2.5, (1, 2)):
+        records = [1] * 5000
+        records[7] = odd
+        frame = pd.DataFrame({"p": pd.Series(records, dtype=object)})
+        with pytest.raises(dt.InvalidArgument, match="stores text"):
+            dt.open(frame, columns={"p": dt.Integer(0, 5)}, budget=BUDGET)
+        opened = dt.open(frame, columns={"p": dt.Category(["1"])}, budget=BUDGET)
+        found = opened.ask(dt.Histogram("p"), epsilon=SURE, confidence=None).value
+        assert list(found) == ([5000, 0] if odd == 1 else [4999, 1])

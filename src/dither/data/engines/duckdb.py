@@ -85,6 +85,8 @@ class DuckDB(Engine):
         if threads is not None:
             self._connection.execute(f"SET threads = {int(threads)}")
         self._connection.execute("SET enable_progress_bar = false")
+        # A pandas column of objects is text, whatever they are: a type guessed from some records fails on others.
+        self._connection.execute("SET pandas_analyze_sample = 0")
         self._table = self._database_table(table) if in_file else self._view(source)
         self._kinds = self._described()
 

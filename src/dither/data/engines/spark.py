@@ -89,6 +89,10 @@ class Spark(Engine):
 
         return guarded(self._called, fetched)
 
+    def sql(self, query: exp.Expr) -> str:
+        # Spark would replace ${name} by a setting, inside texts too.
+        return super().sql(query).replace("${", "\\u0024{")
+
     def half_even(self, number: exp.Expr) -> exp.Expr:
         return exp.Anonymous(this="rint", expressions=[number])
 
