@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from dither.calibration.stable import Stable as Stable
     from dither.calibration.worst_case import WorstCase as WorstCase
     from dither.data.graph import Graph as Graph
+    from dither.data.graph_schema import GraphSchema as GraphSchema
     from dither.data.schema import Schema as Schema
     from dither.data.types import Boolean as Boolean
     from dither.data.types import Category as Category
@@ -94,11 +95,21 @@ if TYPE_CHECKING:
     from dither.queries.totals import TrimmedMean as TrimmedMean
     from dither.queries.trees import MinCut as MinCut
     from dither.queries.trees import MSTCost as MSTCost
+    from dither.quotes.priors import Exponential as Exponential
+    from dither.quotes.priors import Lognormal as Lognormal
+    from dither.quotes.priors import Normal as Normal
+    from dither.quotes.priors import PublicSample as PublicSample
+    from dither.quotes.priors import Uniform as Uniform
+    from dither.quotes.quote import Quote as Quote
+    from dither.quotes.quote import Quotes as Quotes
     from dither.release import Release as Release
     from dither.release import Releases as Releases
     from dither.robust import mode as mode
     from dither.robust import scale as scale
+    from dither.session.graphs import GraphSession as GraphSession
     from dither.session.opening import open as open
+    from dither.session.quoting import least_epsilon as least_epsilon
+    from dither.session.quoting import quote as quote
     from dither.session.session import Session as Session
     from dither.toolbox.randomized_response import randomized_response as randomized_response
     from dither.tree_functions import min_cut as min_cut
@@ -150,8 +161,13 @@ _HOMES = {
     "toolbox.randomized_response": ("randomized_response",),
     "data.types": ("Boolean", "Category", "Date", "Decimal", "Integer", "Real"),
     "data.schema": ("Schema",),
+    "data.graph_schema": ("GraphSchema",),
+    "session.graphs": ("GraphSession",),
     "session.opening": ("open",),
     "session.session": ("Session",),
+    "session.quoting": ("least_epsilon", "quote"),
+    "quotes.priors": ("Exponential", "Lognormal", "Normal", "PublicSample", "Uniform"),
+    "quotes.quote": ("Quote", "Quotes"),
     "privacy": ("Budget", "Loss", "Neighbours"),
     "release": ("Release", "Releases"),
     "robust": ("mode", "scale"),

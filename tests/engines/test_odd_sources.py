@@ -64,9 +64,8 @@ def test_postgres_values_at_the_ends_of_types_raise_no_error(postgres):
         ],
     )
     days = dt.Date("2000-01-01", "2020-01-01")
-    columns = {
-        "d": dt.Real(0, 10), "n": dt.Real(0, 10), "f": dt.Real(-1e-3, 1e-3), "b": dt.Integer(0, 3), "day": days, "at": days
-    }  # fmt: skip
+    columns = {"d": dt.Real(0, 10), "n": dt.Real(0, 10), "f": dt.Real(-1e-3, 1e-3), "b": dt.Integer(0, 3)}
+    columns |= {"day": days, "at": days}
     opened = session(engine, columns, rows=6)
     for name in columns:
         assert opened.ask(dt.Median(name), epsilon=1.0).value is not None
@@ -160,9 +159,14 @@ def test_spark_dates_and_numbers_at_the_ends_of_types(spark):
     from dither.data.engines.spark import Spark
 
     frame = spark.createDataFrame(
-        [(float("nan"), datetime.date(1, 1, 1)), (float("inf"), datetime.date(9999, 12, 31)), (None, None), (-1e308, None)],
+        [
+            (float("nan"), datetime.date(1, 1, 1)),
+            (float("inf"), datetime.date(9999, 12, 31)),
+            (None, None),
+            (-1e308, None),
+        ],
         "d double, day date",
-    )  # fmt: skip
+    )
     columns = {"d": dt.Real(0, 10), "day": dt.Date("2000-01-01", "2020-01-01")}
     opened = session(Spark(frame), columns, rows=4)
     for name in columns:

@@ -172,8 +172,6 @@ def parse_filter(text: object, schema: Schema, argument: str = "where") -> Predi
         raise InvalidArgument(argument, text, "a text such as year = 2014 is accepted")
     if len(text) > LONGEST:
         raise InvalidArgument(argument, len(text), f"a text of at most {LONGEST} characters is accepted")
-    if not storable(text):
-        raise InvalidText(argument, text, "a text in Unicode without the character NUL is accepted")
     tree = parsed(text, argument)
     return FilterReader(schema, text, argument).read(tree)
 
@@ -286,6 +284,8 @@ class FilterReader:
             raise self.problem(node, ACCEPTED)
         if isinstance(kind, Category):
             text = str(given) if not isinstance(given, bool) else str(given).lower()
+            if not storable(text):
+                raise self.problem(node, "a text in Unicode without the character NUL is accepted")
             if operator not in ("=", "<>"):
                 raise self.problem(node, f"{name} is a category: =, <> and IN are accepted")
             if kind.values is not None and text not in kind.values:

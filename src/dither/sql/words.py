@@ -10,7 +10,6 @@ from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import SqlglotError
 
 from dither.data.predicates import LONGEST
-from dither.data.types import storable
 from dither.errors import InvalidArgument, InvalidText
 
 DEEPEST = 40
@@ -52,8 +51,6 @@ class Words:
             raise InvalidArgument(argument, text, "a text such as SELECT median(total_pay) FROM payroll is accepted")
         if len(text) > LONGEST:
             raise InvalidArgument(argument, len(text), f"a text of at most {LONGEST:,} characters is accepted")
-        if not storable(text):
-            raise InvalidText(argument, text, "a text in Unicode without the character NUL is accepted")
         self.text, self.argument = text, argument
         self._words = self._split()
         self._at = 0

@@ -37,7 +37,10 @@ def ask_dataset(file: Path, question: str, *, plot: Path | None, as_json: bool, 
         "again": options["again"],
     }
     with dt.open(file, ledger=options["ledger"]) as session:
-        answered = session.answer_statement(_statement(question, session.schema, options), **asked)
+        if hasattr(session.schema, "vertices"):
+            answered = _of_graph(session, question, asked, options)
+        else:
+            answered = session.answerstatement_of(statement_of(question, session.schema, options), **asked)
         account = session.budget
     releases = Releases([answered], answered.loss) if isinstance(answered, Release) else answered
     if as_json:
@@ -53,7 +56,17 @@ def ask_dataset(file: Path, question: str, *, plot: Path | None, as_json: bool, 
         releases.plot().figure.savefig(plot)
 
 
-def _statement(question: str, schema: Any, options: dict[str, Any]) -> Any:
+def _of_graph(session: Any, question: str, asked: dict[str, Any], options: dict[str, Any]) -> Any:
+    from dither.surfaces.graph_questions import graph_query
+
+    for name in ("where", "by", "weights"):
+        if options[name]:
+            raise InvalidArgument(name, str(options[name]), "a graph is asked as a whole")
+    return session.ask(graph_query(question), **{key: one for key, one in asked.items() if key != "weights"})
+
+
+def statement_of(question: str, schema: Any, options: dict[str, Any]) -> Any:
+    """SQL, or the list of a SELECT with --where and --by."""
     from dither.data.predicates import parse_filter
     from dither.sql.statement import parse_items, parse_sql, with_filter
 
