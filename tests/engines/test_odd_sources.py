@@ -5,6 +5,7 @@ import datetime
 import psycopg
 import pyarrow as pa
 import pytest
+from sqlglot import parse_one
 
 import dither as dt
 from conftest import needs_package
@@ -131,8 +132,6 @@ def test_names_of_our_own_queries_are_free_for_columns(engines_of):
 
 def test_errors_of_engines_carry_no_context(engines_of, postgres):
     """A division that fails on a record would quote it in every traceback."""
-    from sqlglot import parse_one
-
     table = pa.table({"name": pa.array(["alice", "bob"])})
     for label, engine in engines_of(table).items():
         query = parse_one("SELECT CAST(name AS INT) FROM t", dialect=engine.dialect)
@@ -172,3 +171,24 @@ def test_spark_dates_and_numbers_at_the_ends_of_types(spark):
     for name in columns:
         assert opened.ask(dt.Median(name), epsilon=1.0).value is not None
     assert opened.ask(dt.Count(), where="d >= 5", **SURE).value == 1
+
+
+def test_one_postgres_table_is_one_source_however_it_is_named(postgres):
+    """With or without its schema; a table of the same name in another schema is another one."""
+    plain = odd_in_postgres(
+        postgres,
+        [
+            "CREATE SCHEMA IF NOT EXISTS elsewhere",
+            "DROP TABLE IF EXISTS elsewhere.odd",
+            "CREATE TABLE elsewhere.odd (other text)",
+            "CREATE TABLE odd (p integer)",
+        ],
+    )
+    place = plain.rows(parse_one("SELECT current_schema()"))[0][0]
+    assert Postgres(postgres, f"{place}.odd").fingerprint() == plain.fingerprint()
+    assert plain.kinds() == {"p": "whole"}
+    there = Postgres(postgres, "elsewhere.odd")
+    assert there.kinds() == {"other": "text"}
+    assert there.fingerprint() != plain.fingerprint()
+    with pytest.raises(dt.InvalidArgument, match="table that exists"):
+        Postgres(postgres, "odd; DROP TABLE odd")
