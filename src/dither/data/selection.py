@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -47,11 +48,7 @@ class Selection:
         """The keys of all groups, in order; one empty key where nothing is grouped."""
         if self.keys is not None:
             return self.keys
-        declared = [self.schema.column(name, "by").keys(name) for name in self.by]
-        total = int(np.prod([len(values) for values in declared], dtype=object)) if declared else 1
-        if total > MOST_GROUPS:
-            raise InvalidArgument("by", list(self.by), f"at most {MOST_GROUPS} groups are accepted, these are {total}")
-        return tuple(itertools.product(*declared))
+        return tuple(itertools.product(*(self.schema.column(name, "by").keys(name) for name in self.by)))
 
     @property
     def is_whole_table(self) -> bool:
@@ -72,7 +69,8 @@ class Selection:
     def _key(self, name: str) -> exp.Expr:
         """A column to group by: whole numbers stay whole, which engines join fastest."""
         if self.schema.column(name).kind == "integer" and self.engine.kinds()[name] == "whole":
-            return exp.cast(column(name), "bigint")
+            # What does not fit is no declared key, and must not make an engine raise an error.
+            return exp.TryCast(this=column(name), to=exp.DataType.build("bigint"))
         return self.cleaned(name)
 
     def records(self, name: str | None, grid: Grid | None, fraction: float | None = None) -> exp.Select:
@@ -96,7 +94,8 @@ class Selection:
         What is hashed are a person's own rounded values, so what is kept of one person depends on nobody else, and
         it is the same in every pass over the data and in every engine.
         """
-        unit = column(str(self.schema.unit))
+        name = str(self.schema.unit)
+        unit = self.engine.text(name, "text") if self.engine.kinds()[name] == "text" else column(name)
         chosen = chosen.select(exp.alias_(unit, "u")).where(_known(unit.copy()))
         # A missing value must not look like any other: rows that tie here must be the same in every respect.
         value = column(VALUE) if grid is None else self.steps(column(VALUE), grid, grid.ends[0] - 1)
@@ -156,6 +155,14 @@ class Selection:
         settled = exp.case().when(tiny, double_literal(0.0)).else_(rounded)
         whole = exp.cast(_between(settled, float(low), float(high)), "bigint")
         return exp.case().when(exp.Is(this=value.copy(), expression=exp.Null()), literal(missing)).else_(whole)
+
+
+def at_most_groups(by: list[str], schema: Schema) -> None:
+    """Refuse, from public facts, more groups than one question may have."""
+    kinds = [(name, schema.column(name, "by")) for name in by]
+    declared = [len(kind.keys(name)) for name, kind in kinds if not isinstance(kind, Category) or kind.values]
+    if (total := math.prod(declared)) > MOST_GROUPS:
+        raise InvalidArgument("by", by, f"at most {MOST_GROUPS} groups are accepted, these are {total}")
 
 
 def _known(value: exp.Expr) -> exp.Expr:

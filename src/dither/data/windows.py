@@ -183,6 +183,8 @@ class EngineColumns:
         brackets: dict[int, tuple[int, int]] = {}
         below: dict[int, tuple[int, int]] = {}
         short, slack = dict(wanted), SLACK
+        low, high = self.grid.ends
+        whole = (low, high + 1)
         while short:
             tried = {index: self._bracket(index, ranks, slack) for index, ranks in short.items()}
             found = self._count(tried)
@@ -192,6 +194,8 @@ class EngineColumns:
                 if held[0] < max(first, 1) and held[1] >= min(last, groups[index].records):
                     brackets[index], below[index] = tried[index], found[index]
                     del short[index]
+                elif tried[index] == whole:
+                    raise SourceFailed("the source changed while it was being read; what was charged stays charged")
             slack *= 6
         self._fetch(brackets, below)
 
