@@ -11,7 +11,7 @@ from dither.calibration.ladder import LadderMechanism
 from dither.calibration.largest_local import LargestLocal
 from dither.calibration.mechanism import Ask, Calibration, Mechanism
 from dither.calibration.noisy_local import NoisyLocal
-from dither.calibration.propose_test import ProposeTest
+from dither.calibration.propose_test import ProposeTest, check_room
 from dither.calibration.smooth import Smooth
 from dither.calibration.stable import Stable
 from dither.calibration.worst_case import WorstCase
@@ -108,7 +108,9 @@ def prepare(
     level = None if confidence is None else exact(confidence, "confidence")
     ask = Ask(statistic, loss, law, level)
     chosen = _calibration(calibration, statistic, law)
-    return chosen.name, chosen.prepare(ask)
+    mechanism = chosen.prepare(ask)
+    check_room(mechanism)
+    return chosen.name, mechanism
 
 
 def _calibration(calibration: object, statistic: Statistic | VectorStatistic, law: Law | None) -> Calibration:

@@ -16,12 +16,16 @@ from dither.audit.tested import bins_divergence, divergence, mechanism_law
 from dither.audit.universe import as_column, datasets, neighbours
 from dither.calibration.margin_test import MarginTest
 from dither.calibration.mechanism import Ask
+from dither.calibration.propose_test import ProposeTest
 from dither.calibration.stable import Stable, lead_margin, stable_choice
 from dither.calibration.stable_bins import StableBins
+from dither.data.column import Shape
 from dither.data.grid import Grid
 from dither.errors import InvalidArgument, NotApplicable
 from dither.privacy import Loss
-from dither.queries.order import RankedValue
+from dither.queries.order import Median, RankedValue
+from dither.queries.spread import IQR
+from dither.queries.totals import TrimmedMean
 from dither.reals import exact
 
 GRID = Grid(Fraction(1), 0, 2)
@@ -255,3 +259,27 @@ def test_too_few_records_for_any_answer_are_an_error():
         ask(["a"] * least, epsilon=1.0, delta=1e-6)
         with pytest.raises(InvalidArgument, match=f"at least {least} records"):
             ask(["a"] * (least - 1), epsilon=1.0, delta=1e-6)
+
+
+@pytest.mark.parametrize(
+    "query", [Median(bounds=(0, 9), step=1), TrimmedMean(bounds=(0, 9), step=1, trim=0.1), IQR(bounds=(0, 9), step=1)]
+)
+def test_the_largest_margin_is_attained_and_never_exceeded(query):
+    """Over all datasets of six records: the public bound on margins is one of them."""
+    records = 6 if query.kind != "trimmed mean" else 10
+    statistic = query.resolve(Shape(records, whole=True, nullable=False))
+    values = (0, 4, 9)
+    margins = [statistic.ladder(as_column(x, statistic.records_on)).margin(0) for x in datasets(values, records)]
+    assert max(margins) <= statistic.most_margin
+    assert max(margins) == statistic.most_margin or query.kind == "interquantile range"
+
+
+@pytest.mark.parametrize("calibration", ["stable", ProposeTest(bound=1)])
+def test_too_few_records_for_a_test_are_an_error_that_names_enough(calibration):
+    """Ten records cannot pass at delta 1e-6; the number named can, and one less cannot."""
+    with pytest.raises(InvalidArgument, match="records are enough") as caught:
+        dt.median([4] * 10, bounds=(0, 9), step=1, epsilon=1.0, delta=1e-6, calibration=calibration)
+    least = int(str(caught.value).split("at least ")[1].split()[0])
+    dt.median([4] * least, bounds=(0, 9), step=1, epsilon=1.0, delta=1e-6, calibration=calibration)
+    with pytest.raises(InvalidArgument, match="records"):
+        dt.median([4] * (least - 1), bounds=(0, 9), step=1, epsilon=1.0, delta=1e-6, calibration=calibration)

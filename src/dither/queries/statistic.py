@@ -46,6 +46,11 @@ class Statistic(ABC):
     def ladder(self, data: Any, algorithm: Algorithm = "exact") -> Ladder:
         """The ladder: private."""
 
+    @property
+    def most_margin(self) -> int | None:
+        """A public bound on how many changes any data can be away from a rung above zero; None if none is known."""
+        return None
+
     def even_data(self) -> Any:
         """Public data to read a default proposal off, such as records spread evenly; None if there are none."""
         return None
