@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from dither.calibration.stable import Stable as Stable
     from dither.calibration.worst_case import WorstCase as WorstCase
     from dither.data.graph import Graph as Graph
+    from dither.data.graph_schema import GraphSchema as GraphSchema
     from dither.data.schema import Schema as Schema
     from dither.data.types import Boolean as Boolean
     from dither.data.types import Category as Category
@@ -105,6 +106,7 @@ if TYPE_CHECKING:
     from dither.release import Releases as Releases
     from dither.robust import mode as mode
     from dither.robust import scale as scale
+    from dither.session.graphs import GraphSession as GraphSession
     from dither.session.opening import open as open
     from dither.session.quoting import least_epsilon as least_epsilon
     from dither.session.quoting import quote as quote
@@ -159,6 +161,8 @@ _HOMES = {
     "toolbox.randomized_response": ("randomized_response",),
     "data.types": ("Boolean", "Category", "Date", "Decimal", "Integer", "Real"),
     "data.schema": ("Schema",),
+    "data.graph_schema": ("GraphSchema",),
+    "session.graphs": ("GraphSession",),
     "session.opening": ("open",),
     "session.session": ("Session",),
     "session.quoting": ("least_epsilon", "quote"),

@@ -18,6 +18,7 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from dither.data.engines.opened import ENGINES
+from dither.data.graph_schema import GraphSchema
 from dither.data.schema import PRIVATE, Schema
 from dither.data.toml_places import Path, Places
 from dither.data.types import TYPES, ColumnType
@@ -29,6 +30,7 @@ LONGEST = 8_000_000
 FILTERS = ("basic", "advanced")
 _DATASET = ("name", "source", "table", "engine", "rows", "unit", "rows_per_unit")
 _BUDGET = ("epsilon", "delta", "filter", "slack")
+_GRAPH = ("vertices", "ends", "weight", "cap", "step")
 _OPTIONS: dict[str, tuple[str, ...]] = {
     "real": ("bounds", "step", "nulls"),
     "integer": ("bounds", "step", "nulls"),
@@ -44,20 +46,21 @@ _PLACE = re.compile(r" \(at line (\d+), column (\d+)\)\Z")
 _RATIO = re.compile(r"-?[0-9]{1,99}/[0-9]{1,99}\Z")
 
 
-def load_schema(path: Any) -> Schema:
+def load_schema(path: Any) -> Schema | GraphSchema:
     """The schema that a file describes, or an error that points at the line."""
     file = FilePath(path)
     return read_schema(_text(file), file.name, name=file.stem, folder=str(file.absolute().parent))
 
 
-def read_schema(text: str, called: str, *, name: str = "data", folder: str | None = None) -> Schema:
+def read_schema(text: str, called: str, *, name: str = "data", folder: str | None = None) -> Schema | GraphSchema:
     """The schema that a text describes; ``called`` is how errors name the text.
 
     >>> text = '[dataset]\\nsource = "pay.csv"\\n[columns.pay]\\ntype = "real"\\nbounds = [0, 600000]'
     >>> read_schema(text, "pay.toml").columns["pay"]
     Real(lower=0, upper=600000, step=None, nulls=None)
     """
-    return _Reader(text, called).schema(name, folder)
+    reader = _Reader(text, called)
+    return reader.graph(name, folder) if "graph" in reader.contents else reader.schema(name, folder)
 
 
 def dump_schema(schema: Schema) -> str:
@@ -203,6 +206,33 @@ class _Reader:
         filled = {key: dataset[key] for key in _DATASET if key in dataset}
         with self._pointing({key: ("dataset", key) for key in _DATASET}):
             return Schema(columns=columns, folder=folder, **{"name": name, "rows": PRIVATE, **filled, **self._budget()})
+
+    def graph(self, name: str, folder: str | None) -> GraphSchema:
+        """Everything that a file with a [graph] section says."""
+        if isinstance(self.contents.get("columns"), dict) and self.contents["columns"]:
+            first = next(iter(self.contents["columns"]))
+            raise self.problem(("columns", first), "a graph has no columns: its section [graph] names what is read")
+        self._known((), self.contents, ("dataset", "budget", "graph"), "section of a graph")
+        dataset, told = self._table(("dataset",)), self._table(("graph",))
+        self._known(("dataset",), dataset, ("name", "source"))
+        self._known(("graph",), told, _GRAPH)
+        if "source" not in dataset:
+            raise self.problem(("dataset",), 'the source is missing: source = "edges.csv" is accepted')
+        if "vertices" not in told:
+            raise self.problem(("graph",), "vertices is missing: their public number")
+        for path in (("dataset", "name"), ("dataset", "source"), ("graph", "weight")):
+            self._check(path, str, "a text in quotes is accepted")
+        self._check(("graph", "vertices"), int, "a whole number of at least 1 is accepted")
+        given: dict[str, Any] = {key: self._number(("graph", key)) for key in ("cap", "step") if key in told}
+        if "ends" in told:
+            self._check(("graph", "ends"), list, 'two names such as ["source", "target"] are accepted')
+            given["ends"] = tuple(told["ends"])
+        places: dict[str, Path] = {key: ("graph", key) if key in told else ("graph",) for key in _GRAPH}
+        with self._pointing(places):
+            return GraphSchema(
+                dataset["source"], told["vertices"], dataset.get("name", name), weight=told.get("weight"),
+                folder=folder, **given, **self._budget(),
+            )  # fmt: skip
 
     def _budget(self) -> dict[str, Any]:
         if "budget" not in self.contents:

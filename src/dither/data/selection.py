@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import functools
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sqlglot import exp
 
 from dither.data.engines.engine import Engine, column, double_literal
@@ -125,22 +127,23 @@ class Selection:
             low, high = brackets[0]
             with_ends = exp.select(exp.alias_(double_literal(low), LOW), exp.alias_(double_literal(high), HIGH), "t.*")
             return exp.Select().from_(with_ends.from_(records).subquery("t"))
-        listed = []
-        for index, key in enumerate(self.groups):
-            if brackets is not None and index not in brackets:
-                continue
-            ends = [] if brackets is None else [double_literal(end) for end in brackets[index]]
-            keys = [literal(value) for value in key]
-            listed.append(exp.Tuple(expressions=[literal(index), *keys, *ends]))
         names = [GROUP, *(f"g{place}" for place in range(len(self.by))), *([] if brackets is None else [LOW, HIGH])]
-        alias = exp.TableAlias(this=exp.to_identifier("g"), columns=[exp.to_identifier(one) for one in names])
+        listed = self.engine.values(
+            (
+                (index, *key, *(() if brackets is None else brackets[index]))
+                for index, key in enumerate(self.groups)
+                if brackets is None or index in brackets
+            ),
+            "g",
+            names,
+        )
         same = exp.and_(
             *(
                 exp.EQ(this=exp.column(f"k{place}", table="t"), expression=exp.column(f"g{place}", table="g"))
                 for place in range(len(self.by))
             )
         )
-        return exp.Select().from_(records).join(exp.Values(expressions=listed, alias=alias), on=same)
+        return exp.Select().from_(records).join(listed, on=same)
 
     def steps(self, value: exp.Expr, grid: Grid, missing: int) -> exp.Expr:
         """A number rounded to the grid and clamped, as ``Grid.quantise`` does it, operation by operation."""
@@ -173,22 +176,25 @@ def count_if(condition: exp.Expr) -> exp.Expr:
 
 def threshold(grid: Grid, steps: int) -> float:
     """The least double that rounds to at least so many steps: comparing with it replaces rounding every record."""
+    return float(thresholds(grid, [steps])[0])
+
+
+def thresholds(grid: Grid, steps: Sequence[int]) -> NDArray[np.float64]:
+    """The same for many numbers of steps at once."""
     low, high = grid.ends
-    if steps <= low:
-        return -np.inf
-    if steps > high:
-        return np.inf
+    wanted = np.array(steps, dtype=np.int64)
     size = grid.step.numerator / grid.step.denominator
-    guess = (steps - 0.5) * size
+    found: NDArray[np.float64] = np.asarray((wanted - 0.5) * size, dtype=np.float64)
 
-    def reached(number: float) -> bool:
-        return int(grid.quantise(np.array([number]), low)[0]) >= steps
+    def reached(numbers: NDArray[np.float64]) -> NDArray[np.bool_]:
+        return np.asarray(grid.quantise(numbers, low) >= wanted)
 
-    while reached(guess):
-        guess = float(np.nextafter(guess, -np.inf))
-    while not reached(guess):
-        guess = float(np.nextafter(guess, np.inf))
-    return guess
+    inside = (low < wanted) & (wanted <= high)
+    while np.any(too_far := inside & reached(found)):
+        found = np.asarray(np.where(too_far, np.nextafter(found, -np.inf), found), dtype=np.float64)
+    while np.any(short := inside & ~reached(found)):
+        found = np.asarray(np.where(short, np.nextafter(found, np.inf), found), dtype=np.float64)
+    return np.where(wanted <= low, -np.inf, np.where(wanted > high, np.inf, found))
 
 
 def all_groups(query: exp.Select, selection: Selection, *columns: exp.Expr) -> exp.Select:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dither.data.engines.opened import engine_for
+from dither.data.graph_schema import GraphSchema
 from dither.data.schema import PRIVATE, Schema
 from dither.data.types import ColumnType
 from dither.errors import InvalidArgument
@@ -31,8 +32,8 @@ def open(
     filter: str = "basic",
     slack: Any = None,
     ledger: Any = None,
-) -> Session:
-    """Open a dataset for questions.
+) -> Any:
+    """Open a dataset for questions: a ``Session``, or a ``GraphSession`` where the schema declares a graph.
 
     source: a schema file (``payroll.toml``), or a CSV, Parquet or DuckDB file, a frame of pandas, Polars or Arrow, a
         mapping of names to arrays, a ``postgresql://`` address with ``table``, or a Spark DataFrame.
@@ -42,6 +43,8 @@ def open(
     ledger: a path or ``postgresql://`` address where charges are kept; ":memory:" forgets them with the session.  By
         default a schema file has its ledger beside it, anything else none on disk.
     """
+    if isinstance(source, GraphSchema):
+        return _opened_graph(source, ledger)
     if isinstance(source, Schema):
         return Session(source, ledger=_ledger(ledger))
     if isinstance(source, (str, Path)) and str(source).endswith(".toml"):
@@ -57,6 +60,8 @@ def open(
 
         schema = load_schema(source)
         with pointing_at(source):
+            if isinstance(schema, GraphSchema):
+                return _opened_graph(schema, ledger if ledger is not None else Path(source).with_suffix(".ledger"))
             opened = engine_for(schema)
             kept = _ledger(ledger if ledger is not None else Path(source).with_suffix(".ledger"))
             return Session(schema, ledger=kept, engine=opened)
@@ -69,6 +74,13 @@ def open(
         table=table, engine=engine, unit=unit, rows_per_unit=rows_per_unit, budget=budget, filter=filter, slack=slack,
     )  # fmt: skip
     return Session(schema, ledger=_ledger(ledger))
+
+
+def _opened_graph(schema: GraphSchema, ledger: Any) -> Any:
+    from dither.session.graphs import GraphSession  # noqa: PLC0415  (graph kernels are slow to load)
+
+    schema.ready()
+    return GraphSession(schema, ledger=_ledger(ledger))
 
 
 def _named(source: Any) -> str:

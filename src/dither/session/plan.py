@@ -243,7 +243,7 @@ def _question(
 ) -> dict[str, Any]:  # fmt: skip
     """The question in plain JSON values, the same for the same question however it was written."""
     fields = {
-        field.name: _plain(getattr(query, field.name))
+        field.name: plain(getattr(query, field.name))
         for field in dataclasses.fields(query)  # type: ignore[arg-type]
         if getattr(query, field.name) is not None
     }
@@ -267,13 +267,14 @@ def _digest(schema: Schema, used: set[Any]) -> str:
     return hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """A parameter of a question in plain JSON values."""
     if isinstance(value, (str, bool, int)) or value is None:
         return value
     if isinstance(value, (datetime.date,)):
         return value.isoformat()
     if isinstance(value, (list, tuple)):
-        return [_plain(one) for one in value]
+        return [plain(one) for one in value]
     if hasattr(value, "tolist"):
-        return _plain(value.tolist())
+        return plain(value.tolist())
     return str(exact(value))

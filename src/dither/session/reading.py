@@ -72,7 +72,7 @@ def _release(plan: Plan, outcome: Outcome, key: tuple[Any, ...]) -> Release:
         value = None if value is None else plan.shown(grids.value(value))
         bar = None if bar is None else tuple(plan.shown(grids.value(end)) for end in bar)
     else:
-        value = tuple(plan.shown(grid.value(one)) for grid, one in zip(grids, value, strict=True))
+        value = value and tuple(plan.shown(grid.value(one)) for grid, one in zip(grids, value, strict=True))
         bar = bar and tuple(
             tuple(plan.shown(grid.value(end)) for end in ends) for grid, ends in zip(grids, bar, strict=True)
         )
@@ -87,6 +87,7 @@ def _release(plan: Plan, outcome: Outcome, key: tuple[Any, ...]) -> Release:
         noise=plan.mechanism.noise_name,
         missing=None if plan.declared is None or isinstance(plan.declared, Category) else _missing(plan),
         labels=getattr(plan.mechanism.statistic, "labels", None),
+        reason=getattr(plan.mechanism, "refusal", None) if outcome.refused else None,
         group={name: shown_key(plan.schema.columns[name], one) for name, one in zip(plan.by, key, strict=True)} or None,
     )
 

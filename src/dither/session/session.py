@@ -7,47 +7,23 @@ What fails before the charge costs nothing; what fails after it stays charged.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 from dither.data.engines.engine import Engine
 from dither.data.engines.opened import engine_for
 from dither.data.schema import Schema
-from dither.errors import InvalidArgument
-from dither.ledger import Ledger, MemoryLedger
-from dither.ledger.records import loss_of
-from dither.privacy import Budget, Loss
+from dither.ledger import Ledger
+from dither.privacy import Loss
 from dither.queries.query import Query
 from dither.release import Release, Releases
+from dither.session.account import PaidSession, price_of
 from dither.session.plan import Plan, plan
 from dither.session.reading import read_and_answer, records_for_owner, restored
 from dither.session.statements import named, part_of, plans_of, shares_of
 from dither.sql.statement import Statement, parse_sql
 
 
-@dataclass(frozen=True)
-class Account:
-    """What a dataset may spend, what was spent and what is left."""
-
-    total: Budget
-    spent: Loss
-    left: Loss
-
-    def __str__(self) -> str:
-        return f"budget {self.total}; spent {self.spent}; left {self.left}"
-
-
-@dataclass(frozen=True)
-class Spend:
-    """One charge of the history: what was asked, what it cost, and what was answered."""
-
-    number: int
-    question: dict[str, Any]
-    loss: Loss
-    release: dict[str, Any] | None
-
-
-class Session:
+class Session(PaidSession):
     """Ask a dataset; every answer is charged to its budget before the data are read.
 
     >>> import dither as dt
@@ -60,15 +36,9 @@ class Session:
     """
 
     def __init__(self, schema: Schema, *, ledger: Ledger | None = None, engine: Engine | None = None) -> None:
-        if schema.budget is None:
-            raise InvalidArgument("budget", None, "what the dataset may spend in all, such as Budget(1.0), is accepted")
         self.schema = schema
         self._engine = engine or engine_for(schema)
-        self._ledger = ledger or MemoryLedger()
-        source = self._engine.fingerprint()
-        self._ledger.register(
-            schema.name, schema.budget, kind=schema.filter, slack=schema.slack, fingerprint=source or None
-        )
+        super().__init__(schema, ledger, self._engine.fingerprint())
 
     def __repr__(self) -> str:
         return f"<Session {self.schema.name}: {', '.join(self.schema.columns)}; {self.budget}>"
@@ -144,7 +114,7 @@ class Session:
     ) -> Any:  # fmt: skip
         """Answer a statement that was read before; see ``sql``."""
         plans = plans_of(statement, self.schema, Loss.asked(epsilon, delta), weights, **options)
-        answered = Releases(named(statement, self.answers(plans, again=again)), _price_of(plans))
+        answered = Releases(named(statement, self.answers(plans, again=again)), price_of(plans))
         return answered if statement.by or len(plans) > 1 else answered[0]
 
     def quote(self, query: Any, **options: Any) -> Any:
@@ -170,71 +140,27 @@ class Session:
             options["calibration"] = chosen_calibration(query, self.schema, prior=prior, rows=rows, **options)
         return plan(query, self.schema, **options)
 
-    def answer(self, plans: Sequence[Plan], *, again: bool = False) -> Releases:
-        """Charge all plans at once, then read: answers for all of them or a charge for none."""
-        return Releases((one for each in self.answers(plans, again=again) for one in each), _price_of(plans))
-
-    def answers(self, plans: Sequence[Plan], *, again: bool = False) -> list[list[Release]]:
-        """The same, with the releases of each plan in a list of their own."""
-        paid = [one for one in plans if not one.costs_nothing]
-        question = {"questions": [one.asked for one in paid]}
-        told = None if again or not paid else self._ledger.answer_to(self.schema.name, question)
-        if told is None and paid:
-            told = self._bought(paid, question)
-        bought = iter(told["answers"] if told else [])
-        return [
-            [_public_count(one)] if one.costs_nothing else [restored(one, release) for release in next(bought)]
-            for one in plans
-        ]
-
-    def _bought(self, plans: list[Plan], question: dict[str, Any]) -> dict[str, Any]:
+    def _ready(self) -> None:
         self._engine.ready()
-        charge = self._ledger.charge(self.schema.name, [one.loss for one in plans], question=question)
-        answers = [read_and_answer(one, self._engine) for one in plans]
-        return self._ledger.store(charge, {"answers": [[one.to_dict() for one in each] for each in answers]})
+
+    def _read(self, planned: Plan) -> list[Release]:
+        return read_and_answer(planned, self._engine)
+
+    def _told(self, planned: Plan, told: dict[str, Any]) -> Release:
+        return restored(planned, told)
+
+    def _public(self, planned: Plan) -> Release:
+        return _public_count(planned)
+
+    def close(self) -> None:
+        """Let go of connections; everything that was charged is already durable."""
+        self._engine.close()
+        super().close()
 
     def inspected(self, query: Query) -> tuple[Any, Any]:
         """NOT private: the statistic and its records, for ``dither.inspect``; charges nothing."""
         made = self.plan(query, epsilon=1.0, confidence=None)
         return made.statistic, records_for_owner(made, self._engine)
-
-    # --- the account ---------------------------------------------------------------------------------------
-
-    @property
-    def budget(self) -> Account:
-        """What may be spent in all, what was spent, what is left."""
-        name = self.schema.name
-        return Account(self._ledger.dataset(name).budget, self._ledger.spent(name), self._ledger.left(name))
-
-    @property
-    def history(self) -> list[Spend]:
-        """Every charge, oldest first, with its answer."""
-        entries = self._ledger.entries(self.schema.name)
-        answers = {entry.charge: entry.body["release"] for entry in entries if entry.kind == "release"}
-        return [
-            Spend(entry.number, entry.body["question"], _price(entry.body), answers.get(entry.number))
-            for entry in entries
-            if entry.kind == "charge"
-        ]
-
-    def close(self) -> None:
-        """Let go of connections; everything that was charged is already durable."""
-        self._engine.close()
-        self._ledger.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
-def _price_of(plans: Sequence[Plan]) -> Loss:
-    return sum((one.loss for one in plans if not one.costs_nothing), Loss(0.0))
-
-
-def _price(body: dict[str, Any]) -> Loss:
-    return sum((loss_of(*units) for units in body["losses"]), Loss(0.0))
 
 
 def _public_count(one: Plan) -> Release:

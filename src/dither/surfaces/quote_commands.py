@@ -46,6 +46,7 @@ def quote(file: Path, question: str, *, as_json: bool, **options: Any) -> None:
     dither quote payroll.toml 'median(total_pay)' --epsilon 0.5 --prior lognormal:70000:0.8
     dither quote payroll.toml 'median(total_pay)' --by year --target-error 500 --prior lognormal:70000:0.8
     """
+    from dither.data.schema import Schema
     from dither.data.schema_file import load_schema
     from dither.privacy import Loss
     from dither.quotes.quote import Quotes
@@ -62,6 +63,8 @@ def quote(file: Path, question: str, *, as_json: bool, **options: Any) -> None:
     if (options["epsilon"] is None) == (options["target_error"] is None):
         raise InvalidArgument("epsilon", options["epsilon"], "either --epsilon or --target-error is accepted")
     schema = load_schema(file)
+    if not isinstance(schema, Schema):
+        raise InvalidArgument("file", str(file), "the schema of a table is accepted: errors of graphs are not quoted")
     statement = statement_of(question, schema, options)
     delta = number("delta", options["delta"])
     if options["epsilon"] is not None:

@@ -124,7 +124,8 @@ def register(
     if draft.is_complete:
         from dither.data.schema_file import read_schema
 
-        check(read_schema(text, out.name, folder=str(out.absolute().parent)), opened)
+        drafted: Any = read_schema(text, out.name, folder=str(out.absolute().parent))
+        check(drafted, opened)
     opened.close()
     _write(out, text, force)
     _report(draft, out, as_json)

@@ -37,7 +37,10 @@ def ask_dataset(file: Path, question: str, *, plot: Path | None, as_json: bool, 
         "again": options["again"],
     }
     with dt.open(file, ledger=options["ledger"]) as session:
-        answered = session.answer_statement(statement_of(question, session.schema, options), **asked)
+        if hasattr(session.schema, "vertices"):
+            answered = _of_graph(session, question, asked, options)
+        else:
+            answered = session.answer_statement(statement_of(question, session.schema, options), **asked)
         account = session.budget
     releases = Releases([answered], answered.loss) if isinstance(answered, Release) else answered
     if as_json:
@@ -51,6 +54,15 @@ def ask_dataset(file: Path, question: str, *, plot: Path | None, as_json: bool, 
         click.echo(str(account))
     if plot is not None:
         releases.plot().figure.savefig(plot)
+
+
+def _of_graph(session: Any, question: str, asked: dict[str, Any], options: dict[str, Any]) -> Any:
+    from dither.surfaces.graph_questions import graph_query
+
+    for name in ("where", "by", "weights"):
+        if options[name]:
+            raise InvalidArgument(name, str(options[name]), "a graph is asked as a whole")
+    return session.ask(graph_query(question), **{key: one for key, one in asked.items() if key != "weights"})
 
 
 def statement_of(question: str, schema: Any, options: dict[str, Any]) -> Any:

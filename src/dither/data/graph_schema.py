@@ -1,0 +1,65 @@
+"""The schema of a graph: where its edge list is, how many vertices it has, and what the budget is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dither.errors import InvalidArgument, SourceFailed
+from dither.privacy import Budget, Neighbours
+
+
+@dataclass(frozen=True)
+class GraphSchema:
+    """An edge list in a CSV, TSV or Parquet file with a public number of vertices 0 .. ``vertices`` - 1.
+
+    Without ``weight`` every edge is a person's and private; with it the edges are public and the weights, between 0 and
+    ``cap``, are private.
+    """
+
+    source: str
+    vertices: int
+    name: str = "graph"
+    ends: tuple[str, str] = ("source", "target")
+    weight: str | None = None
+    cap: Any = None
+    step: Any = None
+    budget: Budget | None = None
+    filter: str = "basic"
+    slack: Any = None
+    folder: str | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.vertices, int) or isinstance(self.vertices, bool) or self.vertices < 1:
+            raise InvalidArgument("vertices", self.vertices, "the public number of vertices is accepted")
+        if len(self.ends) != 2 or not all(isinstance(end, str) and end for end in self.ends):
+            raise InvalidArgument("ends", list(self.ends), "the names of the two columns with the ends is accepted")
+        if self.weight is None and self.cap is not None:
+            raise InvalidArgument("cap", self.cap, "only a graph with a weight column has a cap")
+        if self.weight is not None and self.cap is None:
+            raise InvalidArgument("cap", None, "the public upper bound of the weights is needed")
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """Which graphs every release compares."""
+        return Neighbours.EDGE if self.weight is None else Neighbours.WEIGHT
+
+    @property
+    def file(self) -> Path:
+        """Where the edges are."""
+        return Path(self.source) if self.folder is None else Path(self.folder) / self.source
+
+    def ready(self) -> None:
+        """Fail if the file is not there."""
+        if not self.file.is_file():
+            raise SourceFailed(f"the file {self.file.name} is not there; nothing was charged")
+
+    def read(self) -> Any:
+        """The graph: private."""
+        from dither.data.graph import Graph  # noqa: PLC0415  (compiled kernels are slow to load)
+
+        one, two = self.ends
+        return Graph.from_file(
+            self.file, n=self.vertices, source=one, target=two, weight=self.weight, cap=self.cap, step=self.step
+        )

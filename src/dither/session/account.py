@@ -1,0 +1,160 @@
+"""What every session shares: one dataset's account in a ledger, and the order charge, read, store, answer."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, Self
+
+from dither.errors import InvalidArgument
+from dither.ledger import Ledger, MemoryLedger
+from dither.ledger.records import loss_of
+from dither.privacy import Budget, Loss
+from dither.release import Release, Releases
+
+
+@dataclass(frozen=True)
+class Account:
+    """What a dataset may spend, what was spent and what is left."""
+
+    total: Budget
+    spent: Loss
+    left: Loss
+
+    def __str__(self) -> str:
+        return f"budget {self.total}; spent {self.spent}; left {self.left}"
+
+
+@dataclass(frozen=True)
+class Spend:
+    """One charge of the history: what was asked, what it cost, and what was answered."""
+
+    number: int
+    question: dict[str, Any]
+    loss: Loss
+    release: dict[str, Any] | None
+
+
+class Planned(Protocol):
+    """A question that was planned from public facts."""
+
+    @property
+    def loss(self) -> Loss:
+        """The whole price."""
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """The question in plain JSON values."""
+
+    @property
+    def costs_nothing(self) -> bool:
+        """True if the answer is public."""
+
+
+class Declared(Protocol):
+    """What the account needs of a schema."""
+
+    @property
+    def name(self) -> str:
+        """The dataset's name."""
+
+    @property
+    def budget(self) -> Budget | None:
+        """What may be spent in all."""
+
+    @property
+    def filter(self) -> str:
+        """The rule that guards it."""
+
+    @property
+    def slack(self) -> Any:
+        """What the rule keeps of delta."""
+
+
+class PaidSession(ABC):
+    """A dataset with an account: every answer is charged before anything is read."""
+
+    def __init__(self, schema: Declared, ledger: Ledger | None, fingerprint: str | None) -> None:
+        if schema.budget is None:
+            raise InvalidArgument("budget", None, "what the dataset may spend in all, such as Budget(1.0), is accepted")
+        self._name = schema.name
+        self._ledger = ledger or MemoryLedger()
+        self._ledger.register(
+            schema.name, schema.budget, kind=schema.filter, slack=schema.slack, fingerprint=fingerprint or None
+        )
+
+    @abstractmethod
+    def _ready(self) -> None:
+        """Fail, before anything is charged, if the source is not there."""
+
+    @abstractmethod
+    def _read(self, planned: Any) -> list[Release]:
+        """Read and answer a question that was paid for."""
+
+    @abstractmethod
+    def _told(self, planned: Any, told: dict[str, Any]) -> Release:
+        """A release as the ledger keeps it."""
+
+    @abstractmethod
+    def _public(self, planned: Any) -> Release:
+        """The answer of a question that costs nothing."""
+
+    def answer(self, plans: Sequence[Planned], *, again: bool = False) -> Releases:
+        """Charge all plans at once, then read: answers for all of them or a charge for none."""
+        return Releases((one for each in self.answers(plans, again=again) for one in each), price_of(plans))
+
+    def answers(self, plans: Sequence[Planned], *, again: bool = False) -> list[list[Release]]:
+        """The same, with the releases of each plan in a list of their own."""
+        paid = [one for one in plans if not one.costs_nothing]
+        question = {"questions": [one.asked for one in paid]}
+        told = None if again or not paid else self._ledger.answer_to(self._name, question)
+        if told is None and paid:
+            told = self._bought(paid, question)
+        bought = iter(told["answers"] if told else [])
+        return [
+            [self._public(one)] if one.costs_nothing else [self._told(one, release) for release in next(bought)]
+            for one in plans
+        ]
+
+    def _bought(self, plans: Sequence[Planned], question: dict[str, Any]) -> dict[str, Any]:
+        self._ready()
+        charge = self._ledger.charge(self._name, [one.loss for one in plans], question=question)
+        answers = [self._read(one) for one in plans]
+        return self._ledger.store(charge, {"answers": [[one.to_dict() for one in each] for each in answers]})
+
+    @property
+    def budget(self) -> Account:
+        """What may be spent in all, what was spent, what is left."""
+        name = self._name
+        return Account(self._ledger.dataset(name).budget, self._ledger.spent(name), self._ledger.left(name))
+
+    @property
+    def history(self) -> list[Spend]:
+        """Every charge, oldest first, with its answer."""
+        entries = self._ledger.entries(self._name)
+        answers = {entry.charge: entry.body["release"] for entry in entries if entry.kind == "release"}
+        return [
+            Spend(entry.number, entry.body["question"], _price(entry.body), answers.get(entry.number))
+            for entry in entries
+            if entry.kind == "charge"
+        ]
+
+    def close(self) -> None:
+        """Let go of connections; everything that was charged is already durable."""
+        self._ledger.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def price_of(plans: Sequence[Planned]) -> Loss:
+    """What several questions cost together."""
+    return sum((one.loss for one in plans if not one.costs_nothing), Loss(0.0))
+
+
+def _price(body: dict[str, Any]) -> Loss:
+    return sum((loss_of(*units) for units in body["losses"]), Loss(0.0))

@@ -1,0 +1,140 @@
+"""A session over a registered graph: the same account and the same order of events as for tables."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+from dither.calibration.mechanism import Mechanism
+from dither.data.graph import Graph, GraphShape
+from dither.data.graph_schema import GraphSchema
+from dither.errors import InvalidArgument
+from dither.ledger import Ledger
+from dither.planner import prepare
+from dither.privacy import Loss
+from dither.queries.graphs import GraphQuery
+from dither.queries.query import Query
+from dither.queries.trees import MSTCost
+from dither.reals import exact
+from dither.release import Release
+from dither.session.account import PaidSession
+from dither.session.plan import plain
+
+
+@dataclass(frozen=True)
+class GraphPlan:
+    """A question about a graph, planned from public facts."""
+
+    query: Query
+    mechanism: Mechanism
+    calibration: str
+    loss: Loss
+    confidence: float | None
+    asked: dict[str, Any]
+    costs_nothing = False
+
+
+class GraphSession(PaidSession):
+    """Ask a graph; every answer is charged to its budget before the private edges, or weights, are read.
+
+    Where weights are private the edges are public, and are read when the session opens.
+    """
+
+    def __init__(self, schema: GraphSchema, *, ledger: Ledger | None = None) -> None:
+        self.schema = schema
+        schema.ready()
+        super().__init__(schema, ledger, f"file:{schema.file.resolve()}")
+        self._graph: Graph | None = schema.read() if schema.weight is not None else None
+
+    def __repr__(self) -> str:
+        return f"<GraphSession {self.schema.name}: {self.schema.vertices} vertices; {self.budget}>"
+
+    def ask(
+        self,
+        query: Query,
+        *,
+        epsilon: Any,
+        delta: Any = 0.0,
+        calibration: Any = "auto",
+        noise: Any = "auto",
+        confidence: Any = 0.95,
+        again: bool = False,
+    ) -> Release:
+        """Ask a query such as ``Triangles()`` or ``MSTCost()``; options as for tables."""
+        planned = self.plan(
+            query, epsilon=epsilon, delta=delta, calibration=calibration, noise=noise, confidence=confidence
+        )
+        return self.answer([planned], again=again)[0]
+
+    def plan(
+        self,
+        query: Query,
+        *,
+        epsilon: Any,
+        delta: Any = 0.0,
+        calibration: Any = "auto",
+        noise: Any = "auto",
+        confidence: Any = 0.95,
+    ) -> GraphPlan:
+        """What would be computed and charged: public facts only."""
+        if not isinstance(query, (GraphQuery, MSTCost)):
+            raise InvalidArgument("query", query, "a question about a graph such as Triangles() is accepted")
+        statistic = query.resolve(self._shape(query))
+        options = {"epsilon": epsilon, "delta": delta, "calibration": calibration, "noise": noise}
+        name, mechanism = prepare(statistic, confidence=confidence, **options)
+        level = None if confidence is None else float(exact(confidence, "confidence"))
+        asked = Loss.asked(epsilon, delta)
+        fields = {field.name: plain(getattr(query, field.name)) for field in dataclasses.fields(query)}
+        told = {
+            "query": {"kind": type(query).__name__, **{key: one for key, one in fields.items() if one is not None}},
+            "graph": [self.schema.vertices, self.schema.weight, plain(self.schema.cap), plain(self.schema.step)],
+            "epsilon": asked.epsilon,
+            "delta": asked.delta,
+            "calibration": calibration if isinstance(calibration, str) else repr(calibration),
+            "noise": noise if isinstance(noise, str) else repr(noise),
+            "confidence": level,
+        }
+        return GraphPlan(query, mechanism, name, mechanism.loss, level, told)
+
+    def _shape(self, query: Query) -> Any:
+        if self._graph is not None:
+            return query.shape(self._graph)
+        if isinstance(query, MSTCost):
+            raise InvalidArgument("query", query.kind, "the schema of a graph with weights declares weight and cap")
+        return GraphShape(self.schema.vertices, whole=True, nullable=False)
+
+    def inspected(self, query: Query) -> tuple[Any, Any]:
+        """NOT private: the statistic and the graph, for ``dither.inspect``; charges nothing."""
+        return self.plan(query, epsilon=1.0, confidence=None).mechanism.statistic, self._read_graph(query)
+
+    def _read_graph(self, query: Query) -> Any:
+        graph = self._graph if self._graph is not None else self.schema.read()
+        return query.read(graph, query.shape(graph))
+
+    def _ready(self) -> None:
+        self.schema.ready()
+
+    def _read(self, planned: GraphPlan) -> list[Release]:
+        outcome = planned.mechanism.run(self._read_graph(planned.query))
+        grid: Any = planned.mechanism.statistic.answers
+        value, bar = outcome.answer, outcome.interval
+        return [
+            Release(
+                value=None if value is None else grid.value(value),
+                interval=None if bar is None else tuple(grid.value(end) for end in bar),
+                confidence=planned.confidence,
+                loss=planned.loss,
+                neighbours=self.schema.neighbours,
+                query=planned.query.label,
+                calibration=planned.calibration,
+                noise=planned.mechanism.noise_name,
+                reason=getattr(planned.mechanism, "refusal", None) if outcome.refused else None,
+            )
+        ]
+
+    def _told(self, planned: GraphPlan, told: dict[str, Any]) -> Release:  # noqa: ARG002
+        return Release.from_dict(told)
+
+    def _public(self, planned: GraphPlan) -> Release:
+        raise InvalidArgument("query", planned.query.kind, "no question about a graph is free")
