@@ -64,7 +64,7 @@ def quote(file: Path, question: str, *, as_json: bool, **options: Any) -> None:
         raise InvalidArgument("epsilon", options["epsilon"], "either --epsilon or --target-error is accepted")
     schema = load_schema(file)
     if not isinstance(schema, Schema):
-        raise InvalidArgument("schema", str(file), "the schema of a table is accepted; errors of graphs depend on them")
+        raise InvalidArgument("file", str(file), "the schema of a table is accepted: errors of graphs are not quoted")
     statement = statement_of(question, schema, options)
     delta = number("delta", options["delta"])
     if options["epsilon"] is not None:
