@@ -67,6 +67,8 @@ if TYPE_CHECKING:
     from dither.privacy import Budget as Budget
     from dither.privacy import Loss as Loss
     from dither.privacy import Neighbours as Neighbours
+    from dither.programs import Program as Program
+    from dither.programs import sample_and_aggregate as sample_and_aggregate
     from dither.queries.graphs import Edges as Edges
     from dither.queries.graphs import KCliques as KCliques
     from dither.queries.graphs import KStars as KStars
@@ -156,6 +158,7 @@ _HOMES = {
     "release": ("Release", "Releases"),
     "robust": ("mode", "scale"),
     "models": ("Regression", "regression"),
+    "programs": ("Program", "sample_and_aggregate"),
     "errors": (
         "BudgetExceeded",
         "DitherError",

@@ -1,0 +1,102 @@
+"""Sample and aggregate (NRS11 section 4): any program, run on blocks of people, released through a private aggregate.
+
+Everything that can be refused is refused by ``plan``, from public facts; ``run`` draws, runs and aggregates.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from dither.errors import InvalidArgument
+from dither.privacy import Loss
+from dither.procedures.aggregate import Aggregate, Aggregated, Aggregation, Aggregator, Median
+from dither.procedures.executor import Answers, Output
+from dither.procedures.partition import Overlapping, Partition, Sampling, checked_blocks, overlap
+
+AGGREGATORS: dict[str, Aggregator] = {
+    "median": Median(),
+    "smooth_median": Median("smooth"),
+}
+SAMPLINGS: dict[str, type[Sampling]] = {"partition": Partition, "overlapping": Overlapping}
+LEAST_PEOPLE = 8
+"""The block count that is chosen for you leaves at least so many people in a block."""
+MOST_CHOSEN = 5_000
+
+
+@dataclass(frozen=True)
+class SampleAggregatePlan:
+    """Everything public about a release: how blocks are drawn, how answers are aggregated, and the price."""
+
+    sampling: Sampling
+    aggregator: str
+    aggregate: Aggregate
+    output: Output
+
+    @property
+    def loss(self) -> Loss:
+        """All that it costs."""
+        return self.aggregate.loss
+
+    def run(self, answers: Answers) -> Aggregated:
+        """Aggregate the answers of all blocks."""
+        if answers.shape != (self.sampling.blocks, self.output.length):
+            raise RuntimeError("an executor must answer for every block")
+        return self.aggregate.run(answers)
+
+
+def plan(
+    people: int,
+    output: Output,
+    loss: Loss,
+    *,
+    blocks: Any = None,
+    metric: Any = None,
+    aggregator: Any = "auto",
+    sampling: str = "partition",
+    confidence: Fraction | None = None,
+) -> SampleAggregatePlan:
+    """The plan of a release; refuses here or never.
+
+    people: the public number of people (or of rows where everybody has one).
+    blocks: None takes the aggregator's public rule.
+    aggregator: "auto", a name in AGGREGATORS, or an Aggregator.
+    """
+    if sampling not in SAMPLINGS:
+        raise InvalidArgument("sampling", sampling, f"{', '.join(map(repr, SAMPLINGS))} is accepted")
+    task = Aggregation(1, 1, output, loss, confidence, metric)
+    name, chosen = _aggregator(aggregator, task)
+    count = _chosen_blocks(people, chosen, task, sampling) if blocks is None else checked_blocks(blocks, people)
+    drawn = SAMPLINGS[sampling](people, count)  # type: ignore[call-arg]
+    task = dataclasses.replace(task, blocks=count, touched=drawn.touched)
+    return SampleAggregatePlan(drawn, name, chosen.prepare(task), output)
+
+
+def _aggregator(given: Any, task: Aggregation) -> tuple[str, Aggregator]:
+    if isinstance(given, Aggregator):
+        return given.name, given
+    name = automatic(task) if given == "auto" else given
+    if not isinstance(name, str) or name not in AGGREGATORS:
+        raise InvalidArgument("aggregator", given, f"{', '.join(map(repr, ('auto', *AGGREGATORS)))} is accepted")
+    return name, AGGREGATORS[name]
+
+
+def automatic(task: Aggregation) -> str:  # noqa: ARG001
+    """What "auto" means: a public rule."""
+    return "median"
+
+
+def _chosen_blocks(people: int, chosen: Aggregator, task: Aggregation, sampling: str) -> int:
+    """As many as the aggregator wants, at least the square root of n; never so many that blocks are tiny."""
+    if people < 1:
+        raise InvalidArgument("rows", people, "at least one row is accepted")
+    count = 1
+    for _ in range(8):
+        # Overlapping samples touch more blocks, which takes more blocks.
+        touched = overlap(people, count) if sampling == "overlapping" else 1
+        wanted = chosen.blocks_wanted(dataclasses.replace(task, touched=touched))
+        count = min(max(wanted, math.isqrt(people)), MOST_CHOSEN, max(people // LEAST_PEOPLE, 1))
+    return count

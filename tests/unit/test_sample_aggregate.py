@@ -1,0 +1,120 @@
+"""Sample and aggregate: partitions, medians of blocks, what is refused, and that nothing is told by errors."""
+
+import numpy as np
+import pytest
+from dither.errors import InvalidArgument, InvalidData
+from dither.procedures.partition import Overlapping, Partition, overlap, random_assignment
+
+import dither as dt
+
+PAY = np.linspace(20_000, 120_000, 5_000)
+
+
+def ask(rows=PAY, program=np.mean, **options):
+    return dt.sample_and_aggregate(
+        rows, program, **{"bounds": (0, 600_000), "epsilon": 2.0, "executor": "trusted", **options}
+    )
+
+
+def test_a_mean_over_blocks_is_near_the_mean():
+    """The program runs on every block and the median of its answers is released with a bar about it."""
+    release = ask()
+    assert 60_000 < release.value < 80_000
+    assert release.interval[0] <= release.value <= release.interval[1]
+    assert release.loss == dt.Loss(2.0)
+
+
+def test_a_partition_holds_everybody_once_and_is_fresh():
+    """Every index once, sizes within one of each other, another order every time."""
+    first, second = Partition(103, 10).draw(), Partition(103, 10).draw()
+    assert sorted(np.concatenate(first)) == list(range(103))
+    assert {len(block) for block in first} == {10, 11}
+    assert any((one != two).any() for one, two in zip(first, second, strict=True))
+
+
+@pytest.mark.parametrize(("people", "blocks"), [(50, 7), (1_000, 100), (30, 30), (9, 1)])
+def test_overlapping_samples_keep_their_promise(people, blocks):
+    """Different people within a block, nobody in more blocks than promised, the size of n/m rounded up."""
+    drawn = Overlapping(people, blocks).draw()
+    assert len(drawn) == blocks
+    assert all(len(set(block.tolist())) == len(block) == -(-people // blocks) for block in drawn)
+    assert np.bincount(np.concatenate(drawn), minlength=people).max() <= overlap(people, blocks)
+
+
+def test_assignments_use_every_block():
+    """Independent uniform blocks: 4,000 units leave none of 8 empty (false alarm below 1e-200)."""
+    assert set(random_assignment(4_000, 8).tolist()) == set(range(8))
+
+
+def test_a_failing_block_counts_as_the_default():
+    """An exception, a wrong shape and NaN are all the public default; nothing is raised."""
+
+    def fails(rows):
+        raise ValueError(rows)
+
+    for program in (fails, lambda rows: rows, lambda rows: float("nan"), lambda rows: "text"):
+        release = ask(program=program, default=1_000, epsilon=50.0, confidence=None)
+        assert abs(release.value - 1_000) < 1
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        PAY,
+        PAY.tolist(),
+        np.column_stack([PAY, PAY]),
+        {"pay": PAY, "job": ["clerk"] * len(PAY)},
+    ],
+)
+def test_rows_of_every_kind(rows):
+    """Arrays and lists arrive as arrays, columns with names as Arrow tables."""
+
+    def program(block):
+        return block["pay"].to_numpy().mean() if hasattr(block, "column_names") else np.mean(block)
+
+    assert 50_000 < ask(rows, program).value < 90_000
+
+
+def test_frames_arrive_as_arrow():
+    """pandas and Polars alike."""
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    for frame in (pandas.DataFrame({"pay": PAY}), polars.DataFrame({"pay": PAY})):
+        assert 50_000 < ask(frame, lambda block: block["pay"].to_numpy().mean()).value < 90_000
+
+
+def test_vectors_by_their_medians():
+    """Each number by itself, for a share of the price."""
+    release = ask(program=lambda rows: [rows.mean(), rows.max()], output=2, epsilon=8.0)
+    assert len(release.value) == 2
+    assert release.value[0] < release.value[1]
+    assert all(low <= value <= high for value, (low, high) in zip(release.value, release.interval, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "named"),
+    [
+        ({"bounds": None}, InvalidArgument, "bounds"),
+        ({"bounds": (1, 0)}, InvalidArgument, "bounds"),
+        ({"bounds": (0, float("inf"))}, InvalidArgument, "bounds"),
+        ({"output": 0}, InvalidArgument, "output"),
+        ({"output": 2.0}, InvalidArgument, "output"),
+        ({"default": 10**9}, InvalidArgument, "default"),
+        ({"blocks": 5_001}, InvalidArgument, "blocks"),
+        ({"blocks": 0}, InvalidArgument, "blocks"),
+        ({"blocks": 2.5}, InvalidArgument, "blocks"),
+        ({"aggregator": "mode"}, InvalidArgument, "aggregator"),
+        ({"sampling": "all"}, InvalidArgument, "sampling"),
+        ({"executor": "thread"}, InvalidArgument, "executor"),
+        ({"program": 3}, InvalidArgument, "program"),
+        ({"epsilon": 0}, InvalidArgument, "epsilon"),
+        ({"confidence": 2}, InvalidArgument, "confidence"),
+        ({"rows": []}, InvalidArgument, "rows"),
+        ({"rows": "text"}, InvalidArgument, "rows"),
+        ({"rows": [[1, 2], [3]]}, InvalidData, "rows"),
+        ({"rows": [object()]}, InvalidData, "rows"),
+    ],
+)
+def test_bad_input_is_named(options, error, named):
+    """An error names the argument; none of these needs more than public facts."""
+    with pytest.raises(error, match=named):
+        ask(**options)
