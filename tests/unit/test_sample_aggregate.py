@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from dither.errors import InvalidArgument, InvalidData
-from dither.procedures.partition import Overlapping, Partition, overlap, random_assignment
 
 import dither as dt
+from dither.errors import InvalidArgument, InvalidData
+from dither.procedures.partition import Overlapping, Partition, overlap, random_assignment
 
 PAY = np.linspace(20_000, 120_000, 5_000)
 

@@ -7,6 +7,7 @@ programs or people.  It must hold against *any* such table: the program may have
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -21,6 +22,7 @@ from dither.privacy import Loss
 from dither.procedures.executor import Answers, Output
 from dither.queries.filtered import for_people
 from dither.queries.order import RankedValue, rank_of
+from dither.queries.statistic import Statistic
 
 HALF = Fraction(1, 2)
 
@@ -88,36 +90,46 @@ class Aggregator(ABC):
 
 
 @dataclass(frozen=True)
-class Median(Aggregator):
-    """The median of each number by itself, drawn or with noise like that of any other column.
+class EachNumber(Aggregator):
+    """A robust statistic of each number by itself, released like that of any other column.
 
-    Guarantee  eps-DP ("inverse", "smooth" with a pure law): a person changes up to s records of each column, and the
-               columns share the price.
-    Theorem    docs/proofs/order.md with step size s (NRS11 Example 2); basic composition over the numbers.
+    Guarantee  eps-DP: a person changes up to s records of each column, and the columns share the price.
+    Theorem    The statistic's own proof with step size s (NRS11 Example 2); basic composition over the numbers.
     """
 
-    calibration: str = "inverse"
-    name = "median"
+    name: str  # type: ignore[misc]
+    statistic: Callable[[int, int, Grid], Statistic]
+    """From the number of blocks, how many of them one person can change, and the grid of the answers."""
+    calibration: str
+    ranks: int
+    """How many ranks noise of epsilon = 1 may stray: decides the number of blocks."""
 
     def prepare(self, task: Aggregation) -> Aggregate:
         part = task.loss.share(Fraction(1, task.length))
         mechanisms = []
         for grid in task.grids:
-            ranked = for_people(RankedValue(rank_of(HALF, task.blocks), task.blocks, grid), task.touched)
+            made = self.statistic(task.blocks, task.touched, grid)
             mechanisms.append(
-                prepare(
-                    ranked, epsilon=part.epsilon, delta=0.0, calibration=self.calibration, confidence=task.confidence
-                )[1]
+                prepare(made, epsilon=part.epsilon, calibration=self.calibration, confidence=task.confidence)[1]
             )
-        return Medians(Loss(task.loss.epsilon), f"median ({self.calibration})", tuple(mechanisms), task.grids)
+        manner = f"{self.name} ({self.calibration})"
+        return Numbers(Loss(task.loss.epsilon), manner, tuple(mechanisms), task.grids)
 
     def blocks_wanted(self, task: Aggregation) -> int:
-        # The draw strays by about 2/eps ranks for each e-fold between the spread of the answers and their bounds.
-        return int(80 * task.touched * task.length / task.loss.exact_epsilon) + 1
+        return int(self.ranks * task.touched * task.length / task.loss.exact_epsilon) + 1
+
+
+def median_of(blocks: int, touched: int, grid: Grid) -> Statistic:
+    """The lower median of the blocks' answers."""
+    return for_people(RankedValue(rank_of(HALF, blocks), blocks, grid), touched)
+
+
+MEDIAN = EachNumber("median", median_of, "inverse", 80)
+SMOOTH_MEDIAN = EachNumber("smooth_median", median_of, "smooth", 80)
 
 
 @dataclass(frozen=True)
-class Medians(Aggregate):
+class Numbers(Aggregate):
     """One mechanism for each number."""
 
     loss: Loss
@@ -135,9 +147,10 @@ class Medians(Aggregate):
             outcome = mechanism.run(quantised(column, grid))
             value: Any = outcome.answer
             bar: Any = outcome.interval
-            values.append(float(grid.value(value)))
+            shown: Any = mechanism.statistic.answers
+            values.append(float(shown.value(value)))
             if bar is not None:
-                bars.append((float(grid.value(bar[0])), float(grid.value(bar[1]))))
+                bars.append((float(shown.value(bar[0])), float(shown.value(bar[1]))))
         return Aggregated(tuple(values), tuple(bars) or None)
 
 

@@ -13,13 +13,15 @@ from typing import Any
 
 from dither.errors import InvalidArgument
 from dither.privacy import Loss
-from dither.procedures.aggregate import Aggregate, Aggregated, Aggregation, Aggregator, Median
+from dither.procedures.aggregate import MEDIAN, SMOOTH_MEDIAN, Aggregate, Aggregated, Aggregation, Aggregator
+from dither.procedures.centre import Centre
 from dither.procedures.executor import Answers, Output
 from dither.procedures.partition import Overlapping, Partition, Sampling, checked_blocks, overlap
 
 AGGREGATORS: dict[str, Aggregator] = {
-    "median": Median(),
-    "smooth_median": Median("smooth"),
+    "median": MEDIAN,
+    "smooth_median": SMOOTH_MEDIAN,
+    "centre": Centre(),
 }
 SAMPLINGS: dict[str, type[Sampling]] = {"partition": Partition, "overlapping": Overlapping}
 LEAST_PEOPLE = 8
