@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from dither.calibration.smooth import Smooth as Smooth
     from dither.calibration.stable import Stable as Stable
     from dither.calibration.worst_case import WorstCase as WorstCase
+    from dither.clusters import GaussianMixture as GaussianMixture
+    from dither.clusters import KMeans as KMeans
+    from dither.clusters import gaussian_mixture as gaussian_mixture
+    from dither.clusters import kmeans as kmeans
     from dither.data.graph import Graph as Graph
     from dither.data.schema import Schema as Schema
     from dither.data.types import Boolean as Boolean
@@ -158,6 +162,7 @@ _HOMES = {
     "release": ("Release", "Releases"),
     "robust": ("mode", "scale"),
     "models": ("Regression", "regression"),
+    "clusters": ("GaussianMixture", "KMeans", "gaussian_mixture", "kmeans"),
     "programs": ("Program", "sample_and_aggregate"),
     "errors": (
         "BudgetExceeded",
