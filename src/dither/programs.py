@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from dither.errors import InvalidArgument, NotIsolated
 from dither.privacy import Loss, Neighbours, fraction_of_unit
 from dither.procedures.aggregate import Aggregated
-from dither.procedures.executor import Output
+from dither.procedures.executor import Answers, Executor, Output
 from dither.procedures.rows import Rows
 from dither.procedures.sample_aggregate import SampleAggregatePlan, plan
 from dither.release import Release
@@ -102,7 +103,7 @@ class Program:
         """The public shape of an answer."""
         return Output(self.output, bounds=self.bounds, default=self.default)
 
-    def plan(self, people: int, loss: Loss, confidence: Fraction | None) -> SampleAggregatePlan:
+    def plan(self, people: int | None, loss: Loss, confidence: Fraction | None) -> SampleAggregatePlan:
         """How blocks are drawn and answers aggregated, from public facts alone."""
         return plan(
             people, self.shape, loss, blocks=self.blocks, metric=self.metric, aggregator=self.aggregator,
@@ -123,8 +124,9 @@ class Program:
         level = None if confidence is None else fraction_of_unit("confidence", confidence)
         made = self.plan(data.people, loss, level)
         with opened(self) as executor:
-            blocks = [data.block(members) for members in made.sampling.draw()]
-            answers = executor.run(blocks)
+            begun = time.monotonic()
+            blocks = [data.block(members) for members in made.sampling.draw(data.people)]
+            answers = run_blocks(executor, blocks, begun)
         return released(self, made, made.run(answers), Neighbours.CHANGE_ONE, level)
 
 
@@ -145,8 +147,22 @@ class opened:  # noqa: N801
         return self._context.__exit__(*exception)
 
 
+def run_blocks(executor: Executor, blocks: Sequence[Any], begun: float) -> Answers:
+    """The answers of all blocks; where the schedule has time for drawing them it begins with that."""
+    scheduled: Any = executor
+    if hasattr(executor, "schedule") and scheduled.schedule(len(blocks)).lead > 0:
+        answers: Answers = scheduled.run(blocks, begun=begun)
+        return answers
+    return executor.run(blocks)
+
+
 def released(
-    query: Program, made: SampleAggregatePlan, found: Aggregated, neighbours: Neighbours, level: Fraction | None
+    query: Program,
+    made: SampleAggregatePlan,
+    found: Aggregated,
+    neighbours: Neighbours,
+    level: Fraction | None,
+    label: str | None = None,
 ) -> Release:
     """The release of what was aggregated."""
     one = query.output == 1
@@ -160,7 +176,7 @@ def released(
         confidence=None if level is None else float(level),
         loss=made.loss,
         neighbours=neighbours,
-        query=query.label,
+        query=label or query.label,
         calibration=made.aggregate.calibration,
         noise=made.aggregate.noise,
     )

@@ -84,7 +84,7 @@ def test_bound_and_smoothness_on_random_neighbours(metric, length, touched):
 
 
 def test_the_papers_bound_is_exceeded_and_ours_attained():
-    """NRS11 section 4.4.2 claims a move of at most 2 r_1(t0+s); here it is 3 r_1.  Ours is 2 rho(t0+s), and is sharp."""
+    """NRS11 section 4.4.2 claims a move of at most 2 r_1(t0+s); here it is 3 r_1.  Ours, 2 rho(t0+s), is sharp."""
     here = np.array([[0, 0, 0], [0, 0, 2], [0, 1, 1], [0, 0, 1], [1, 0, 1], [0, 2, 0]])
     there = here.copy()
     there[3] = [0, 2, 0]
@@ -234,7 +234,7 @@ def test_unknown_metrics_are_named(given):
 )
 def test_point_sets_must_fit(output, metric):
     """A whole number of points, with the same bounds for each."""
-    with pytest.raises(InvalidArgument, match="output|bounds"):
+    with pytest.raises(InvalidArgument, match=r"output|bounds"):
         plan(1_000, output, Loss(1.0), aggregator="centre", metric=metric)
 
 
@@ -315,7 +315,7 @@ def test_the_middle_of_the_shortest_majority():
 
 @pytest.mark.parametrize("touched", [1, 2])
 def test_the_median_of_blocks_is_private_on_a_whole_universe(touched):
-    """The exact output law for every pair of tables of four answers that differ in s: within epsilon, and not within 70%."""
+    """The exact output law for every pair of tables that differ in s answers: within epsilon, and not within 70%."""
     grid, epsilon = Grid(Fraction(1), 0, 5), 1.0
     _, mechanism = prepare(median_of(4, touched, grid), epsilon=epsilon, calibration="inverse")
     laws = {x: output_law(mechanism, as_column(x, grid)) for x in datasets(range(6), 4)}

@@ -5,12 +5,13 @@ import pytest
 
 import dither as dt
 from dither.errors import InvalidArgument, InvalidData
-from dither.procedures.partition import Overlapping, Partition, overlap, random_assignment
+from dither.procedures.partition import Independent, Overlapping, Partition, overlap
 
 PAY = np.linspace(20_000, 120_000, 5_000)
 
 
 def ask(rows=PAY, program=np.mean, **options):
+    """Of rows of pay, in this process."""
     return dt.sample_and_aggregate(
         rows, program, **{"bounds": (0, 600_000), "epsilon": 2.0, "executor": "trusted", **options}
     )
@@ -26,7 +27,7 @@ def test_a_mean_over_blocks_is_near_the_mean():
 
 def test_a_partition_holds_everybody_once_and_is_fresh():
     """Every index once, sizes within one of each other, another order every time."""
-    first, second = Partition(103, 10).draw(), Partition(103, 10).draw()
+    first, second = Partition(10).draw(103), Partition(10).draw(103)
     assert sorted(np.concatenate(first)) == list(range(103))
     assert {len(block) for block in first} == {10, 11}
     assert any((one != two).any() for one, two in zip(first, second, strict=True))
@@ -35,15 +36,20 @@ def test_a_partition_holds_everybody_once_and_is_fresh():
 @pytest.mark.parametrize(("people", "blocks"), [(50, 7), (1_000, 100), (30, 30), (9, 1)])
 def test_overlapping_samples_keep_their_promise(people, blocks):
     """Different people within a block, nobody in more blocks than promised, the size of n/m rounded up."""
-    drawn = Overlapping(people, blocks).draw()
+    drawn = Overlapping(blocks, people).draw(people)
     assert len(drawn) == blocks
     assert all(len(set(block.tolist())) == len(block) == -(-people // blocks) for block in drawn)
     assert np.bincount(np.concatenate(drawn), minlength=people).max() <= overlap(people, blocks)
 
 
-def test_assignments_use_every_block():
-    """Independent uniform blocks: 4,000 units leave none of 8 empty (false alarm below 1e-200)."""
-    assert set(random_assignment(4_000, 8).tolist()) == set(range(8))
+def test_independent_blocks_keep_everybodys_rows_together():
+    """Every row once, all rows of one person in one block, and 4,000 people leave none of 8 empty (1e-200)."""
+    owner = np.repeat(np.arange(4_000), 2)
+    drawn = Independent(8).draw_groups(owner, 4_000)
+    assert sorted(np.concatenate(drawn)) == list(range(8_000))
+    assert all(len(block) for block in drawn)
+    held = [set(owner[block].tolist()) for block in drawn]
+    assert sum(len(one) for one in held) == 4_000
 
 
 def test_a_failing_block_counts_as_the_default():

@@ -24,9 +24,8 @@ MOST_BLOCKS = 1_000_000
 
 
 class Sampling(ABC):
-    """A way to draw blocks of a public number of people."""
+    """A way to draw blocks."""
 
-    people: int
     blocks: int
 
     @property
@@ -35,32 +34,53 @@ class Sampling(ABC):
         """The most blocks that one person can be in: public."""
 
     @abstractmethod
-    def draw(self, source: Source = system) -> list[Members]:
-        """Fresh blocks."""
+    def draw(self, people: int, source: Source = system) -> list[Members]:
+        """Fresh blocks of people 0 .. people - 1, each in random order."""
 
 
 @dataclass(frozen=True)
 class Partition(Sampling):
     """Everybody in exactly one block, chosen at random; sizes differ by at most one.
 
-    >>> sorted(int(one) for block in Partition(5, 2).draw() for one in block)
+    >>> sorted(int(one) for block in Partition(2).draw(5) for one in block)
     [0, 1, 2, 3, 4]
     """
 
-    people: int
     blocks: int
-
-    def __post_init__(self) -> None:
-        checked_blocks(self.blocks, self.people)
 
     @property
     def touched(self) -> int:
         return 1
 
-    def draw(self, source: Source = system) -> list[Members]:
-        # Sorting by random words is a uniform permutation; ties (2**-64) only make two places less random.
-        order = np.argsort(random_words(self.people, source), kind="stable")
+    def draw(self, people: int, source: Source = system) -> list[Members]:
+        order = random_order(people, source)
         return [order[place :: self.blocks] for place in range(self.blocks)]
+
+
+@dataclass(frozen=True)
+class Independent(Sampling):
+    """Everybody in one block, drawn independently: for selections whose number of people is private.
+
+    The blocks of all others then do not depend on who else is there, nor on how many.
+    """
+
+    blocks: int
+
+    @property
+    def touched(self) -> int:
+        return 1
+
+    def draw(self, people: int, source: Source = system) -> list[Members]:
+        return self.draw_groups(np.arange(people), people, source)
+
+    def draw_groups(self, group: Members, groups: int, source: Source = system) -> list[Members]:
+        """The same for people with several rows: ``group[i]`` is whose row i is.  Rows are in random order."""
+        order = random_order(len(group), source)
+        high = random_words(groups, source) >> np.uint64(32)
+        block = ((high * np.uint64(self.blocks)) >> np.uint64(32)).astype(np.int64)[group[order]]
+        together = np.argsort(block, kind="stable")
+        ends = np.searchsorted(block[together], np.arange(self.blocks + 1))
+        return [order[together[ends[place] : ends[place + 1]]] for place in range(self.blocks)]
 
 
 @dataclass(frozen=True)
@@ -72,11 +92,8 @@ class Overlapping(Sampling):
                than one half.
     """
 
-    people: int
     blocks: int
-
-    def __post_init__(self) -> None:
-        checked_blocks(self.blocks, self.people)
+    people: int
 
     @property
     def size(self) -> int:
@@ -87,7 +104,9 @@ class Overlapping(Sampling):
     def touched(self) -> int:
         return overlap(self.people, self.blocks)
 
-    def draw(self, source: Source = system) -> list[Members]:
+    def draw(self, people: int, source: Source = system) -> list[Members]:
+        if people != self.people:
+            raise ValueError("the number of people is part of the promise")
         while True:
             drawn = [_sample(self.people, self.size, source) for _ in range(self.blocks)]
             if np.bincount(np.concatenate(drawn), minlength=self.people).max() <= self.touched:
@@ -121,16 +140,15 @@ def _sample(people: int, size: int, source: Source) -> Members:
             return drawn[first[:size]]
 
 
-def checked_blocks(blocks: Any, people: int) -> int:
-    """A number of blocks that so many people can fill."""
-    if isinstance(blocks, bool) or not isinstance(blocks, (int, np.integer)) or blocks < 1:
-        raise InvalidArgument("blocks", blocks, "a whole number of at least 1 is accepted")
-    if blocks > min(people, MOST_BLOCKS):
+def random_order(count: int, source: Source = system) -> Members:
+    """A uniform permutation: sorting by random words; ties (2**-64 a pair) only make two places less random."""
+    return np.argsort(random_words(count, source), kind="stable")
+
+
+def checked_blocks(blocks: Any, people: int | None) -> int:
+    """A number of blocks that so many people can fill; None: how many there are is private."""
+    if isinstance(blocks, bool) or not isinstance(blocks, (int, np.integer)) or not 1 <= blocks <= MOST_BLOCKS:
+        raise InvalidArgument("blocks", blocks, f"a whole number from 1 to {MOST_BLOCKS:,} is accepted")
+    if people is not None and blocks > people:
         raise InvalidArgument("blocks", int(blocks), f"at most one for each of the {people} people is accepted")
     return int(blocks)
-
-
-def random_assignment(count: int, blocks: int, source: Source = system) -> Members:
-    """A block for each of ``count`` units, independently and uniformly: for selections whose size is private."""
-    high = random_words(count, source) >> np.uint64(32)
-    return ((high * np.uint64(blocks)) >> np.uint64(32)).astype(np.int64)

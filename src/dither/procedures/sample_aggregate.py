@@ -16,14 +16,14 @@ from dither.privacy import Loss
 from dither.procedures.aggregate import MEDIAN, SMOOTH_MEDIAN, Aggregate, Aggregated, Aggregation, Aggregator
 from dither.procedures.centre import Centre
 from dither.procedures.executor import Answers, Output
-from dither.procedures.partition import Overlapping, Partition, Sampling, checked_blocks, overlap
+from dither.procedures.partition import Independent, Overlapping, Partition, Sampling, checked_blocks, overlap
 
 AGGREGATORS: dict[str, Aggregator] = {
     "median": MEDIAN,
     "smooth_median": SMOOTH_MEDIAN,
     "centre": Centre(),
 }
-SAMPLINGS: dict[str, type[Sampling]] = {"partition": Partition, "overlapping": Overlapping}
+SAMPLINGS = ("partition", "overlapping")
 LEAST_PEOPLE = 8
 """The block count that is chosen for you leaves at least so many people in a block."""
 MOST_CHOSEN = 5_000
@@ -51,7 +51,7 @@ class SampleAggregatePlan:
 
 
 def plan(
-    people: int,
+    people: int | None,
     output: Output,
     loss: Loss,
     *,
@@ -63,7 +63,7 @@ def plan(
 ) -> SampleAggregatePlan:
     """The plan of a release; refuses here or never.
 
-    people: the public number of people (or of rows where everybody has one).
+    people: the public number of people (of rows where everybody has one); None: it is private.
     blocks: None takes the aggregator's public rule.
     aggregator: "auto", a name in AGGREGATORS, or an Aggregator.
     """
@@ -71,8 +71,8 @@ def plan(
         raise InvalidArgument("sampling", sampling, f"{', '.join(map(repr, SAMPLINGS))} is accepted")
     task = Aggregation(1, 1, output, loss, confidence, metric)
     name, chosen = _aggregator(aggregator, task)
-    count = _chosen_blocks(people, chosen, task, sampling) if blocks is None else checked_blocks(blocks, people)
-    drawn = SAMPLINGS[sampling](people, count)  # type: ignore[call-arg]
+    count = checked_blocks(_chosen_blocks(people, chosen, task, sampling) if blocks is None else blocks, people)
+    drawn = _sampling(sampling, count, people)
     task = dataclasses.replace(task, blocks=count, touched=drawn.touched)
     return SampleAggregatePlan(drawn, name, chosen.prepare(task), output)
 
@@ -91,10 +91,18 @@ def automatic(task: Aggregation) -> str:  # noqa: ARG001
     return "median"
 
 
-def _chosen_blocks(people: int, chosen: Aggregator, task: Aggregation, sampling: str) -> int:
+def _sampling(name: str, blocks: int, people: int | None) -> Sampling:
+    if name == "partition":
+        return Independent(blocks) if people is None else Partition(blocks)
+    if people is None:
+        raise InvalidArgument("sampling", name, '"partition" is accepted where the number of people is private')
+    return Overlapping(blocks, people)
+
+
+def _chosen_blocks(people: int | None, chosen: Aggregator, task: Aggregation, sampling: str) -> int:
     """As many as the aggregator wants, at least the square root of n; never so many that blocks are tiny."""
-    if people < 1:
-        raise InvalidArgument("rows", people, "at least one row is accepted")
+    if people is None:
+        return min(chosen.blocks_wanted(task), MOST_CHOSEN)
     count = 1
     for _ in range(8):
         # Overlapping samples touch more blocks, which takes more blocks.

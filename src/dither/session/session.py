@@ -6,6 +6,7 @@ What fails before the charge costs nothing; what fails after it stays charged.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -17,9 +18,11 @@ from dither.errors import InvalidArgument
 from dither.ledger import Ledger, MemoryLedger
 from dither.ledger.records import loss_of
 from dither.privacy import Budget, Loss
+from dither.programs import Program, opened
 from dither.queries.query import Query
 from dither.release import Release, Releases
 from dither.session.plan import Plan, plan
+from dither.session.programs import ProgramPlan, answer_program, plan_program
 from dither.session.reading import read_and_answer, restored
 from dither.session.statements import named, part_of, plans_of, shares_of
 from dither.sql.statement import Statement, parse_sql
@@ -77,7 +80,7 @@ class Session:
 
     def ask(
         self,
-        query: Query | Sequence[Query],
+        query: Query | Program | Sequence[Query | Program],
         *,
         epsilon: Any,
         delta: Any = 0.0,
@@ -97,13 +100,13 @@ class Session:
         weights: how several queries share the price; evenly by default.
         again: a question that was answered is answered again from the ledger, free; True pays for a new answer.
         """
-        if isinstance(query, Query):
+        if isinstance(query, (Query, Program)):
             options = {"calibration": calibration, "noise": noise, "confidence": confidence}
-            plans = [self.plan(query, epsilon=epsilon, delta=delta, where=where, by=by, **options)]
-            answered = self.answer(plans, again=again)
+            single = [self.plan(query, epsilon=epsilon, delta=delta, where=where, by=by, **options)]
+            answered = self.answer(single, again=again)
             return answered if by is not None else answered[0]
         queries = list(query)
-        plans = []
+        plans: list[Plan | ProgramPlan] = []
         for one, share in zip(queries, shares_of(weights, len(queries)), strict=True):
             part = part_of(Loss.asked(epsilon, delta), share)
             plans.append(
@@ -148,11 +151,13 @@ class Session:
         answered = named(statement, plans, self.answer(plans, again=again))
         return answered if statement.by or len(plans) > 1 else answered[0]
 
-    def plan(self, query: Query, **options: Any) -> Plan:
+    def plan(self, query: Query | Program, **options: Any) -> Plan | ProgramPlan:
         """What would be computed and charged: public facts only."""
+        if isinstance(query, Program):
+            return plan_program(query, self.schema, **options)
         return plan(query, self.schema, **options)
 
-    def answer(self, plans: Sequence[Plan], *, again: bool = False) -> Releases:
+    def answer(self, plans: Sequence[Plan | ProgramPlan], *, again: bool = False) -> Releases:
         """Charge all plans at once, then read: answers for all of them or a charge for none."""
         free = {index: _public_count(one) for index, one in enumerate(plans) if one.costs_nothing}
         paid = [one for index, one in enumerate(plans) if index not in free]
@@ -166,10 +171,20 @@ class Session:
             releases += [free[index]] if index in free else [restored(one, next(answers)) for _ in range(one.groups)]
         return Releases(releases, sum((one.loss for one in paid), Loss(0.0)))
 
-    def _bought(self, plans: list[Plan], question: dict[str, Any]) -> dict[str, Any]:
-        self._engine.ready()
-        charge = self._ledger.charge(self.schema.name, [one.loss for one in plans], question=question)
-        releases = [release for one in plans for release in read_and_answer(one, self._engine)]
+    def _bought(self, plans: list[Plan | ProgramPlan], question: dict[str, Any]) -> dict[str, Any]:
+        with contextlib.ExitStack() as running:
+            # What is wrong with a program or with isolation is said before anything is charged.
+            executors: list[Any] = [
+                running.enter_context(opened(one.query)) if isinstance(one, ProgramPlan) else None for one in plans
+            ]
+            self._engine.ready()
+            charge = self._ledger.charge(self.schema.name, [one.loss for one in plans], question=question)
+            releases: list[Release] = []
+            for one, executor in zip(plans, executors, strict=True):
+                if isinstance(one, ProgramPlan):
+                    releases.append(answer_program(one, self._engine, executor))
+                else:
+                    releases += read_and_answer(one, self._engine)
         return self._ledger.store(charge, {"releases": [release.to_dict() for release in releases]})
 
     # --- the account ---------------------------------------------------------------------------------------
@@ -207,7 +222,7 @@ def _price(body: dict[str, Any]) -> Loss:
     return sum((loss_of(*units) for units in body["losses"]), Loss(0.0))
 
 
-def _public_count(one: Plan) -> Release:
+def _public_count(one: Plan | ProgramPlan) -> Release:
     """The number of rows of a table that declares it: public, and free."""
     rows = one.schema.most_rows
     return Release(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import gzip
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from dither.data.engines.engine import Engine, failures, whole_result
+from dither.data.engines.engine import Engine, arrow, arrow_schema, failures, whole_result
 from dither.data.predicates import literal
 from dither.errors import InvalidArgument, InvalidData, SourceFailed
 
@@ -39,6 +39,7 @@ _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _PARQUET = (".parquet", ".pq")
 _DATABASES = (".duckdb", ".db")
 _SPLITTERS = {".csv": "comma_fields", ".tsv": "tab_fields"}
+_BATCH = 1 << 16
 _NEVER = "\x01"
 """The delimiter that makes a whole line one field."""
 _MACROS = (
@@ -145,6 +146,15 @@ class DuckDB(Engine):
         with failures(self._called, self._errors):
             fetched = self._connection.execute(self.sql(query)).fetchnumpy()
         return [whole_result(values) for values in fetched.values()]
+
+    def stream(self, query: exp.Select, kinds: Sequence[str]) -> Iterator[Any]:
+        schema = arrow_schema([one.alias_or_name for one in query.selects], kinds)
+        with failures(self._called, self._errors, arrow().ArrowException):
+            result = self._connection.sql(self.sql(query))
+            # Newer versions have another name for it.
+            reader = getattr(result, "to_arrow_reader", None) or result.fetch_arrow_reader
+            for batch in reader(_BATCH):
+                yield batch.cast(schema)
 
     def half_even(self, number: exp.Expr) -> exp.Expr:
         return exp.Anonymous(this="round_even", expressions=[number, literal(0)])

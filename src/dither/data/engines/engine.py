@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -51,6 +51,10 @@ class Engine(ABC):
     @abstractmethod
     def arrays(self, query: exp.Select) -> list[NDArray[np.int64]]:
         """The columns of a result of whole numbers without NULL."""
+
+    @abstractmethod
+    def stream(self, query: exp.Select, kinds: Sequence[str]) -> Iterator[Any]:
+        """The result of a query as Arrow record batches; each column is "whole" (int64) or "text"."""
 
     @abstractmethod
     def half_even(self, number: exp.Expr) -> exp.Expr:
@@ -156,6 +160,22 @@ def whole_result(values: Any) -> NDArray[np.int64]:
     if isinstance(values, np.ma.MaskedArray):
         values = values.filled(0)
     return np.asarray(values, dtype=np.int64)
+
+
+def arrow() -> Any:
+    """The Arrow package, or an error that says what is missing."""
+    try:
+        import pyarrow as pa  # noqa: PLC0415  (an optional part)
+    except ImportError:
+        raise InvalidArgument("pyarrow", "not installed", "install pyarrow: blocks of rows are Arrow tables") from None
+    return pa
+
+
+def arrow_schema(names: Sequence[str], kinds: Sequence[str]) -> Any:
+    """The schema of a streamed result."""
+    pa = arrow()
+    types = {"whole": pa.int64(), "text": pa.string()}
+    return pa.schema([(name, types[kind]) for name, kind in zip(names, kinds, strict=True)])
 
 
 @contextlib.contextmanager

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from dither.data.engines.engine import Engine, failures, whole_result
+from dither.data.engines.engine import Engine, arrow, arrow_schema, failures, whole_result
 from dither.data.predicates import literal
 from dither.errors import InvalidArgument, SourceFailed
 
@@ -19,6 +21,8 @@ _KINDS = (
     | {"string": "text", "varchar": "text", "char": "text"}
     | {"date": "date", "timestamp": "date", "timestamp_ntz": "date"}
 )
+
+_BATCH = 1 << 16
 
 
 class Spark(Engine):
@@ -86,6 +90,18 @@ class Spark(Engine):
                 return [whole_result(arrow.column(place).to_numpy()) for place in range(len(names))]
             rows = frame.collect()
         return [np.array([row[place] for row in rows], dtype=np.int64) for place in range(len(names))]
+
+    def stream(self, query: exp.Select, kinds: Sequence[str]) -> Iterator[Any]:
+        pa, schema = arrow(), arrow_schema([one.alias_or_name for one in query.selects], kinds)
+        with failures(self._called, *self._errors, pa.ArrowException):
+            frame = self._session.sql(self.sql(query))
+            if hasattr(frame, "toArrow"):
+                yield from frame.toArrow().cast(schema).to_batches()
+                return
+            rows = frame.toLocalIterator()
+            while batch := list(itertools.islice(rows, _BATCH)):
+                columns = [pa.array([row[place] for row in batch], kind) for place, kind in enumerate(schema.types)]
+                yield pa.record_batch(columns, schema=schema)
 
     def half_even(self, number: exp.Expr) -> exp.Expr:
         return exp.Anonymous(this="rint", expressions=[number])
