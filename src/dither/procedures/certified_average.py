@@ -37,11 +37,9 @@ APART = 18
 """Points of one set must be more than sqrt(18) radii apart: then sets of the core can be matched in one way only."""
 AGREEING = Fraction(9, 10)
 """The share of blocks that must have as many friends for the test to pass 999 times in 1000."""
-AIM = Fraction(3, 4)
-"""The share that fixes the radius, before it grows."""
-GROWN = 1
-"""The radius in use is so many half octaves above the one that is drawn."""
-RADIUS_SHARE, TEST_SHARE = Fraction(1, 8), Fraction(3, 8)
+AIM = Fraction(1, 2)
+"""The share that fixes the radius, before it grows: radii that are too small and too large are equally unlikely."""
+RADIUS_SHARE, TEST_SHARE = Fraction(1, 6), Fraction(1, 3)
 """Parts of epsilon; the rest is the noise's.  Test and noise have half of delta each."""
 MOST_BLOCKS = 5000
 MOST_COORDINATES = 4096
@@ -61,7 +59,7 @@ class CertifiedAverage:
     """Release the mean of the blocks that agree, or refuse.
 
     Guarantee  (radius_epsilon + test.epsilon + e, test.delta + d)-DP for changes of up to ``overlap`` answers, where
-               (e, d) is the loss of Gaussian noise that is shifted by ``mu`` standard deviations.  A refusal is paid for.
+               (e, d) is the loss of Gaussian noise that is shifted by ``mu`` standard deviations.
     Theorem    docs/proofs/certified_average.md, sections 2 to 4.
     Constants  The mean moves by at most ``2 r spread``, ``spread = s (1 + (m - h) / ramp) / h``; 2 r / m would be the
                least possible.
@@ -133,13 +131,18 @@ class CertifiedAverage:
 
     def _radius(self, costs: Whole, apart: Whole, size: int, source: Source) -> int:
         """Twice the binary logarithm of a radius at which most blocks are friends, by inverse sensitivity."""
-        aim, found = math.ceil(AIM * self.blocks), []
-        before = 0
+        aim, grown, before = math.ceil(AIM * self.blocks), growth(size), 0
+        found = []
         for exponent in range(2 * BITS + 2 + size.bit_length()):
-            index = h_index(friend_counts(costs, apart, exponent, exponent + GROWN))
+            index = h_index(friend_counts(costs, apart, exponent, exponent + grown))
             found.append(max(aim - index, before - aim + 1, 0))
             before = max(before, index)
-        return draw_index(found, self.radius_epsilon / (2 * self.overlap), source) + GROWN
+        return draw_index(found, self.radius_epsilon / (2 * self.overlap), source) + grown
+
+
+def growth(size: int) -> int:
+    """Half octaves from a radius at which half agree to one at which nearly all do; fewer in many dimensions."""
+    return 4 if size == 1 else 3 if size < 4 else 2
 
 
 def friend_counts(costs: Whole, apart: Whole, exponent: int, separated: int) -> Whole:

@@ -161,7 +161,7 @@ class ClusterPlan:
         return Components(centres, None, wider)
 
     def _plain(self, points: Floats) -> tuple[Components, str]:
-        """Centres of a noisy histogram, where its cells hold enough people to be told from noise, else spread evenly."""
+        """Centres of a noisy histogram, where its cells hold enough people to be told from noise, else spread."""
         mu, low, high = root_share(self.mu, START_SHARE), np.array(self.space.low), np.array(self.space.high)
         spread = float(ROOT_TWO / mu)
         wanted = min(self.records / (CELL_COUNT * spread), MOST_CELLS)
