@@ -15,7 +15,7 @@ from dither.procedures.executor import Answers, Executor, Output
 from dither.procedures.rows import Rows
 from dither.procedures.sample_aggregate import SampleAggregatePlan, plan
 from dither.release import Release
-from dither.sandbox import open_executor
+from dither.sandbox import Executable, open_executor
 
 
 def sample_and_aggregate(
@@ -110,10 +110,16 @@ class Program:
             sampling=self.sampling, confidence=confidence,
         )  # fmt: skip
 
-    def open(self) -> Any:
-        """The executor, to be used in a ``with`` statement; what is wrong with the program is said here."""
+    def open(self, *, tables: bool = False) -> Any:
+        """The executor, to be used in a ``with`` statement; what is wrong with the program is said here.
+
+        tables: blocks will be Arrow tables, so functions in sandboxes find that package loaded.
+        """
+        settings = dict(self.settings)
+        if tables and self.executor != "trusted" and not isinstance(self.program, Executable):
+            settings["preload"] = tuple(dict.fromkeys((*settings.get("preload", ()), "pyarrow")))
         try:
-            return open_executor(self.executor, self.program, output=self.shape, **self.settings)
+            return open_executor(self.executor, self.program, output=self.shape, **settings)
         except TypeError:
             raise InvalidArgument("settings", sorted(self.settings), "settings of the executor are accepted") from None
 
@@ -123,7 +129,7 @@ class Program:
         loss = Loss.asked(epsilon, delta)
         level = None if confidence is None else fraction_of_unit("confidence", confidence)
         made = self.plan(data.people, loss, level)
-        with opened(self) as executor:
+        with opened(self, tables=data.is_table) as executor:
             begun = time.monotonic()
             blocks = [data.block(members) for members in made.sampling.draw(data.people)]
             answers = run_blocks(executor, blocks, begun)
@@ -133,8 +139,8 @@ class Program:
 class opened:  # noqa: N801
     """The executor of a program while it is in use; where isolation fails it says what else there is."""
 
-    def __init__(self, query: Program) -> None:
-        self._context = query.open()
+    def __init__(self, query: Program, *, tables: bool) -> None:
+        self._context = query.open(tables=tables)
 
     def __enter__(self) -> Any:
         try:

@@ -101,8 +101,8 @@ class EachNumber(Aggregator):
     statistic: Callable[[int, int, Grid], Statistic]
     """From the number of blocks, how many of them one person can change, and the grid of the answers."""
     calibration: str
-    ranks: int
-    """How many ranks noise of epsilon = 1 may stray: decides the number of blocks."""
+    ranks: tuple[int, int]
+    """How many blocks epsilon = 1 takes for an answer that noise does not spoil: without an error bar, and with one."""
 
     def prepare(self, task: Aggregation) -> Aggregate:
         part = task.loss.share(Fraction(1, task.length))
@@ -116,7 +116,8 @@ class EachNumber(Aggregator):
         return Numbers(Loss(task.loss.epsilon), manner, tuple(mechanisms), task.grids)
 
     def blocks_wanted(self, task: Aggregation) -> int:
-        return int(self.ranks * task.touched * task.length / task.loss.exact_epsilon) + 1
+        each = self.ranks[task.confidence is not None]
+        return int(each * task.touched * task.length / task.loss.exact_epsilon) + 1
 
 
 def median_of(blocks: int, touched: int, grid: Grid) -> Statistic:
@@ -124,8 +125,8 @@ def median_of(blocks: int, touched: int, grid: Grid) -> Statistic:
     return for_people(RankedValue(rank_of(HALF, blocks), blocks, grid), touched)
 
 
-MEDIAN = EachNumber("median", median_of, "inverse", 80)
-SMOOTH_MEDIAN = EachNumber("smooth_median", median_of, "smooth", 80)
+MEDIAN = EachNumber("median", median_of, "inverse", (80, 200))
+SMOOTH_MEDIAN = EachNumber("smooth_median", median_of, "smooth", (80, 200))
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ SLACK = Fraction(1, 1 << 34)
 """Part of the smoothness that pays for computing in floats."""
 _INFLATION = 1.0 + 2.0**-36
 _DEEPEST = 128.0
-MIDDLE = EachNumber("centre", ShortestMiddle, "smooth", 80)
+MIDDLE = EachNumber("centre", ShortestMiddle, "smooth", (80, 80))
 """The unconstrained centre of each number."""
 
 

@@ -32,9 +32,14 @@ class Rows:
     def __repr__(self) -> str:
         return "Rows(<private>)"
 
+    @property
+    def is_table(self) -> bool:
+        """True if blocks are Arrow tables; public."""
+        return hasattr(self._rows, "column_names")
+
     def block(self, members: Members) -> Any:
         """The rows of one block."""
-        return self._rows.take(members) if hasattr(self._rows, "column_names") else self._rows[members]
+        return self._rows.take(members) if self.is_table else self._rows[members]
 
 
 def _as_block(rows: Any) -> Any:

@@ -175,7 +175,8 @@ class Session:
         with contextlib.ExitStack() as running:
             # What is wrong with a program or with isolation is said before anything is charged.
             executors: list[Any] = [
-                running.enter_context(opened(one.query)) if isinstance(one, ProgramPlan) else None for one in plans
+                running.enter_context(opened(one.query, tables=True)) if isinstance(one, ProgramPlan) else None
+                for one in plans
             ]
             self._engine.ready()
             charge = self._ledger.charge(self.schema.name, [one.loss for one in plans], question=question)
