@@ -114,7 +114,10 @@ class CertifiedAverage:
         ``answers``: whole numbers below 2**25 in size, one set of k points in l dimensions for each block.
         """
         costs, apart = matched_costs(answers), separations(answers)
-        exponent = self._radius(costs, apart, answers[0].size, source)
+        drawn = draw_index(
+            self.radius_costs(costs, apart, answers[0].size), self.radius_epsilon / (2 * self.overlap), source
+        )
+        exponent = drawn + growth(answers[0].size)
         friends = friend_counts(costs, apart, exponent, exponent)
         margin = max(h_index(friends) - self.certified, 0) // self.overlap
         if not self.test.passes(margin, source=source):
@@ -129,15 +132,15 @@ class CertifiedAverage:
         # Sorted, because which point of a set is called the first depends on the data.
         return Certified(tuple(sorted(tuple(noisy(entry) for entry in point) for point in total)), scale)
 
-    def _radius(self, costs: Whole, apart: Whole, size: int, source: Source) -> int:
-        """Twice the binary logarithm of a radius at which most blocks are friends, by inverse sensitivity."""
+    def radius_costs(self, costs: Whole, apart: Whole, size: int) -> list[int]:
+        """How many blocks must change for each radius ``2**(j/2)`` to be the least at which half agree: private."""
         aim, grown, before = math.ceil(AIM * self.blocks), growth(size), 0
         found = []
         for exponent in range(2 * BITS + 2 + size.bit_length()):
             index = h_index(friend_counts(costs, apart, exponent, exponent + grown))
             found.append(max(aim - index, before - aim + 1, 0))
             before = max(before, index)
-        return draw_index(found, self.radius_epsilon / (2 * self.overlap), source) + grown
+        return found
 
 
 def growth(size: int) -> int:
