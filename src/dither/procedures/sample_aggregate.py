@@ -14,19 +14,26 @@ from typing import Any
 from dither.errors import InvalidArgument
 from dither.privacy import Loss
 from dither.procedures.aggregate import MEDIAN, SMOOTH_MEDIAN, Aggregate, Aggregated, Aggregation, Aggregator
+from dither.procedures.agreement import Average, fewest_blocks
 from dither.procedures.centre import Centre
 from dither.procedures.executor import Answers, Output
+from dither.procedures.metrics import METRICS, Matching, as_metric
 from dither.procedures.partition import Independent, Overlapping, Partition, Sampling, checked_blocks, overlap
 
 AGGREGATORS: dict[str, Aggregator] = {
     "median": MEDIAN,
     "smooth_median": SMOOTH_MEDIAN,
     "centre": Centre(),
+    "average": Average(),
 }
 SAMPLINGS = ("partition", "overlapping")
 LEAST_PEOPLE = 8
 """The block count that is chosen for you leaves at least so many people in a block."""
 MOST_CHOSEN = 5_000
+MEDIAN_NATS = 56
+"""Medians are drawn where each number has ``epsilon m / 4`` of at least 14: measured, below that they go astray."""
+ROOM = Fraction(5, 4)
+"""Blocks for an average, in the least number that can be certified."""
 
 
 @dataclass(frozen=True)
@@ -70,25 +77,42 @@ def plan(
     if sampling not in SAMPLINGS:
         raise InvalidArgument("sampling", sampling, f"{', '.join(map(repr, SAMPLINGS))} is accepted")
     task = Aggregation(1, 1, output, loss, confidence, metric)
-    name, chosen = _aggregator(aggregator, task)
+    name, chosen = _aggregator(aggregator, task, _most_blocks(people, blocks) if sampling == "partition" else 0)
     count = checked_blocks(_chosen_blocks(people, chosen, task, sampling) if blocks is None else blocks, people)
     drawn = _sampling(sampling, count, people)
     task = dataclasses.replace(task, blocks=count, touched=drawn.touched)
     return SampleAggregatePlan(drawn, name, chosen.prepare(task), output)
 
 
-def _aggregator(given: Any, task: Aggregation) -> tuple[str, Aggregator]:
+def _aggregator(given: Any, task: Aggregation, blocks: int) -> tuple[str, Aggregator]:
     if isinstance(given, Aggregator):
         return given.name, given
-    name = automatic(task) if given == "auto" else given
+    name = automatic(task, blocks) if given == "auto" else given
     if not isinstance(name, str) or name not in AGGREGATORS:
         raise InvalidArgument("aggregator", given, f"{', '.join(map(repr, ('auto', *AGGREGATORS)))} is accepted")
     return name, AGGREGATORS[name]
 
 
-def automatic(task: Aggregation) -> str:  # noqa: ARG001
-    """What "auto" means: a public rule."""
-    return "median"
+def automatic(task: Aggregation, blocks: int) -> str:
+    """What "auto" means, if there are up to so many blocks that do not overlap: a public rule.
+
+    Medians of each number, where their share of epsilon tells the middle of so many blocks from all the rest; where it
+    does not, and for metrics, a certified average if it can be had, and else the centre.
+    """
+    metric = as_metric(task.metric)
+    if metric is None and task.loss.exact_epsilon * blocks >= MEDIAN_NATS * task.length:
+        return "median"
+    averaged = metric is None or metric is METRICS["l2"] or isinstance(metric, Matching)
+    if averaged and not task.loss.is_pure and blocks >= ROOM * fewest_blocks(task.loss):
+        return "average"
+    return "median" if metric is None else "centre"
+
+
+def _most_blocks(people: int | None, blocks: Any) -> int:
+    """How many blocks there may be; what is no number is refused later."""
+    if isinstance(blocks, int):
+        return blocks
+    return MOST_CHOSEN if people is None else min(max(people // LEAST_PEOPLE, 1), MOST_CHOSEN)
 
 
 def _sampling(name: str, blocks: int, people: int | None) -> Sampling:
