@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from dither.privacy import Budget as Budget
     from dither.privacy import Loss as Loss
     from dither.privacy import Neighbours as Neighbours
+    from dither.procedures.metrics import Matching as Matching
     from dither.programs import Program as Program
     from dither.programs import sample_and_aggregate as sample_and_aggregate
     from dither.queries.graphs import Edges as Edges
@@ -164,6 +165,7 @@ _HOMES = {
     "models": ("Regression", "regression"),
     "clusters": ("GaussianMixture", "KMeans", "gaussian_mixture", "kmeans"),
     "programs": ("Program", "sample_and_aggregate"),
+    "procedures.metrics": ("Matching",),
     "errors": (
         "BudgetExceeded",
         "DitherError",

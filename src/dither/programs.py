@@ -46,7 +46,7 @@ def sample_and_aggregate(
         clamped.  default: what a block counts as that fails, is late or answers with something else.
     blocks: how many; by default a public rule.  Few blocks are large and answer well; many make the noise small.
     aggregator: "auto", "median", "smooth_median", "centre" (the centre of attention), ...
-    metric: for the centre: "l1", "l2", ``dither.procedures.metrics.Matching(points)``, or a function of two answers.
+    metric: for the centre: "l1", "l2", ``dither.Matching(points)``, or a function of two answers.
     sampling: "partition", or "overlapping" for NRS11's independent samples.
     executor: "sandbox" isolates the program; "ray://host:port" on many machines.  "trusted" runs it in this process:
         only for functions that the owner of the data wrote or has read.
@@ -185,4 +185,5 @@ def released(
         query=label or query.label,
         calibration=made.aggregate.calibration,
         noise=made.aggregate.noise,
+        reason=getattr(made.aggregate, "refusal", None) if value is None else None,
     )

@@ -122,6 +122,20 @@ def test_averaging_over_more_than_a_majority_is_not_smooth():
     assert rho[1][1] == 0
 
 
+def test_smoothness_is_worse_than_beta_alone():
+    """The factor 1 + s/a is real: a search finds pairs whose bounds differ by clearly more than e^beta."""
+    rng = np.random.default_rng(0)
+    worst = 0.0
+    for _ in range(1_500):
+        blocks, top = int(rng.integers(6, 14)), int(rng.integers(1, 9))
+        here = answers(rng, blocks, 2, top)
+        there = changed(rng, here, 1, top)
+        bounds = [measured(L1(), points, top, 1)[2] for points in (here, there)]
+        averaged = (blocks + 1) // 2 + 1
+        worst = max(worst, (abs(math.log(bounds[0] / bounds[1])) - BETA) / math.log1p(1 / averaged))
+    assert 0.4 < worst <= 1.0
+
+
 def test_matching_distance_against_brute_force():
     """All permutations for up to five points."""
     rng = np.random.default_rng(3)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -31,7 +30,7 @@ class ShortestMiddle(Statistic):
     touched: int
     column: Grid
     neighbours = Neighbours.CHANGE_ONE
-    fitted: ClassVar[bool] = True
+    fitted = True
 
     @property
     def records_on(self) -> Grid:
