@@ -7,7 +7,6 @@ import pytest
 
 import dither as dt
 from dither.errors import InvalidArgument, NotApplicable
-from dither.kernels.clusters import matched_costs, separations
 from dither.privacy import Loss
 from dither.procedures.aggregate import Aggregation
 from dither.procedures.agreement import Average, fewest_blocks
@@ -66,21 +65,12 @@ def test_bars_cover_the_mean():
 
 
 def test_two_camps_are_refused_or_drowned():
-    """Half of the blocks here, half there: no answer that tells one camp from the other."""
-    table = np.repeat([[0.1, 0.1], [0.9, 0.9]], 250, axis=0)
+    """Half of the blocks here, half there: a refusal, or noise of the order of the distance between the camps."""
     made = Average().prepare(Aggregation(500, 1, Output(2, bounds=(0, 1)), LOSS))
-    costs = made.average.radius_costs(*two_camps(), 2)
-    # Only radii at which all blocks are friends are cheap; the noise is then that of the whole range.
-    cheap = [exponent for exponent, cost in enumerate(costs) if cost < 50]
-    assert min(cheap) >= 46
-    told = made.run(table)
-    assert told.values is None or len(told.values) == 2
-
-
-def two_camps():
-    """Their distances, in steps, and separations."""
     steps = np.repeat([[[1 << 20, 1 << 20]], [[1 << 23, 1 << 23]]], 250, axis=0)
-    return matched_costs(steps), separations(steps)
+    for _ in range(20):
+        found = made.average.run(steps)
+        assert found is None or found.deviation > 1 << 20
 
 
 def test_what_auto_means():
