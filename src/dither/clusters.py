@@ -15,13 +15,15 @@ from dither.data.column import columns_of
 from dither.data.grid import Grid
 from dither.errors import InvalidArgument
 from dither.kernels.elementary import Floats
-from dither.privacy import Loss, Neighbours
+from dither.privacy import Loss, Neighbours, fraction_of_unit
 from dither.procedures.clusters import MOST_DIMENSIONS, ClusterPlan, Space, plan_clusters
 from dither.procedures.private_pass import Components
 from dither.release import Release
 
 
-def kmeans(points: Any, *, k: Any, bounds: Any, blocks: Any = None, epsilon: Any, delta: Any) -> Release:
+def kmeans(
+    points: Any, *, k: Any, bounds: Any, blocks: Any = None, epsilon: Any, delta: Any, confidence: Any = 0.95
+) -> Release:
     """The centres of k clusters; neighbours change one point.
 
     Random blocks of points are clustered one by one.  Where most blocks agree, an average of their centres is certified
@@ -33,6 +35,8 @@ def kmeans(points: Any, *, k: Any, bounds: Any, blocks: Any = None, epsilon: Any
     bounds: a pair (lower, upper) for all coordinates, or one pair for each; points outside are moved to the boundary.
     blocks: how many blocks, by default from a public rule; 0 goes without them.
     epsilon, delta: the whole price; delta > 0 is needed.
+    confidence: of the error bars, which cost nothing.  A bar is a lower and an upper corner; it covers each coordinate
+        of the last pass without its noise: the mean of the points nearest to the centre before.  None gives no bars.
 
     The value is a tuple of k centres, sorted by their first coordinate; ``calibration`` says how they were begun.
 
@@ -43,15 +47,17 @@ def kmeans(points: Any, *, k: Any, bounds: Any, blocks: Any = None, epsilon: Any
     >>> bool(np.abs(np.array(release.value) - corners).max() < 0.1)
     True
     """
-    return KMeans(k=k, bounds=bounds, blocks=blocks).ask(points, epsilon=epsilon, delta=delta)
+    return KMeans(k=k, bounds=bounds, blocks=blocks).ask(points, epsilon=epsilon, delta=delta, confidence=confidence)
 
 
-def gaussian_mixture(points: Any, *, k: Any, bounds: Any, blocks: Any = None, epsilon: Any, delta: Any) -> Release:
+def gaussian_mixture(
+    points: Any, *, k: Any, bounds: Any, blocks: Any = None, epsilon: Any, delta: Any, confidence: Any = 0.95
+) -> Release:
     """Centres, shares and standard deviations of k spherical Gaussians; neighbours change one point.
 
     As ``kmeans``, with expectation-maximisation in place of Lloyd's algorithm.  The value is a tuple of k components,
     sorted by their first coordinate; each is a tuple of the centre's coordinates, its share of the points and the
-    standard deviation of each coordinate.
+    standard deviation of each coordinate.  Bars are for the centres.
 
     >>> import numpy as np
     >>> corners = np.array([[0.2, 0.2], [0.8, 0.8]])
@@ -60,7 +66,8 @@ def gaussian_mixture(points: Any, *, k: Any, bounds: Any, blocks: Any = None, ep
     >>> [round(share, 1) for *centre, share, deviation in release.value]
     [0.5, 0.5]
     """
-    return GaussianMixture(k=k, bounds=bounds, blocks=blocks).ask(points, epsilon=epsilon, delta=delta)
+    question = GaussianMixture(k=k, bounds=bounds, blocks=blocks)
+    return question.ask(points, epsilon=epsilon, delta=delta, confidence=confidence)
 
 
 @dataclass(frozen=True)
@@ -85,23 +92,27 @@ class KMeans:
         """How a release names the question."""
         return self.kind if self.columns is None else f"{self.kind} of {', '.join(self.columns)}"
 
-    def plan(self, records: int, dimensions: int, loss: Loss) -> ClusterPlan:
+    def plan(self, records: int, dimensions: int, loss: Loss, miss: float | None = None) -> ClusterPlan:
         """The algorithm and its price, from public facts alone."""
         space = Space(*zip(*_pairs(self.bounds, dimensions), strict=True))
-        return plan_clusters(records, space, int(self.k), loss, soft=self.soft, blocks=self.blocks)
+        return plan_clusters(records, space, int(self.k), loss, soft=self.soft, blocks=self.blocks, miss=miss)
 
-    def ask(self, data: Any, *, epsilon: Any, delta: Any = 0.0) -> Release:
+    def ask(self, data: Any, *, epsilon: Any, delta: Any = 0.0, confidence: Any = 0.95) -> Release:
         """Ask it of an array, a frame or a mapping of names to columns."""
         points = _points(data, self.columns)
         loss = Loss.asked(epsilon, delta)
-        plan = self.plan(len(points), points.shape[1], loss)
+        miss = None if confidence is None else float(1 - fraction_of_unit("confidence", confidence))
+        plan = self.plan(len(points), points.shape[1], loss, miss)
         if not plan.arrangement.fits(loss):
             raise RuntimeError("the parts of a plan cost more than the whole")
         found = plan.run(points)
+        rows = self._rows(found.components)
+        order = sorted(range(len(rows)), key=rows.__getitem__)
+        bars = found.components.bars
         return Release(
-            value=self._value(found.components),
-            interval=None,
-            confidence=None,
+            value=tuple(rows[place] for place in order),
+            interval=None if bars is None else tuple((_row(bars[0][place]), _row(bars[1][place])) for place in order),
+            confidence=None if confidence is None else float(confidence),
             loss=loss,
             neighbours=Neighbours.CHANGE_ONE,
             query=self.label,
@@ -110,8 +121,8 @@ class KMeans:
             labels=tuple(f"{self.part} {c + 1}" for c in range(int(self.k))),
         )
 
-    def _value(self, components: Components) -> tuple[tuple[float, ...], ...]:
-        return tuple(sorted(tuple(map(float, centre)) for centre in components.centres))
+    def _rows(self, components: Components) -> list[tuple[float, ...]]:
+        return [_row(centre) for centre in components.centres]
 
 
 @dataclass(frozen=True)
@@ -122,11 +133,14 @@ class GaussianMixture(KMeans):
     soft: ClassVar[bool] = True
     part: ClassVar[str] = "component"
 
-    def _value(self, components: Components) -> tuple[tuple[float, ...], ...]:
+    def _rows(self, components: Components) -> list[tuple[float, ...]]:
         if components.shares is None or components.deviations is None:
             raise RuntimeError("a pass tells shares and deviations")
-        numbers = np.column_stack([components.centres, components.shares, components.deviations])
-        return tuple(sorted(tuple(map(float, row)) for row in numbers))
+        return [_row(one) for one in np.column_stack([components.centres, components.shares, components.deviations])]
+
+
+def _row(numbers: Floats) -> tuple[float, ...]:
+    return tuple(float(number) for number in numbers)
 
 
 def _points(data: Any, names: Sequence[str] | None) -> Floats:

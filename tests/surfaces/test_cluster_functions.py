@@ -24,6 +24,15 @@ def test_a_release_of_centres():
     assert "kmeans" in repr(release)
     assert dt.Release.from_dict(release.to_dict()) == release
     assert release._repr_html_().startswith("<div>")
+    for centre, (low, high) in zip(release.value, release.interval, strict=True):
+        assert all(a <= x <= b for a, x, b in zip(low, centre, high, strict=True))
+    assert dt.kmeans(POINTS, k=2, bounds=(0, 1), confidence=None, **PRICE).interval is None
+
+
+def test_plots():
+    """Centres on a plane and on a line."""
+    assert dt.kmeans(POINTS, k=2, bounds=(0, 1), **PRICE).plot() is not None
+    assert dt.kmeans(POINTS[:, :1], k=2, bounds=(0, 1), **PRICE).plot() is not None
 
 
 def test_a_release_of_components():
@@ -64,6 +73,7 @@ def test_frames_mappings_and_named_columns():
         ("blocks", {"blocks": "many"}),
         ("delta", {"delta": 0.0}),
         ("epsilon", {"epsilon": 0}),
+        ("confidence", {"confidence": 1.5}),
         ("points", {"points": np.zeros((10, 300))}),
     ],
 )

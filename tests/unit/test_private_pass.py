@@ -124,3 +124,21 @@ def test_all_noise_together_is_one_gaussian_mechanism():
         parts.append(root_share(plan.mu, clusters.START_SHARE))
         assert sum(part**2 for part in parts) <= plan.mu**2
         assert sum(part**2 for part in parts) >= plan.mu**2 * Fraction(999, 1000)
+
+
+def test_bars_cover_the_pass_without_noise():
+    """80% bars of 2 * 400 coordinates: 240 misses have a probability below 1e-9; bars half as long have many more."""
+    rng = np.random.default_rng(4)
+    points = np.vstack([rng.normal(-2, 1, (1500, 1)), rng.normal(3, 1, (500, 1))])
+    now = Components(np.array([[-1.5], [2.0]]))
+    step = PrivatePass(Fraction(1, 10), 4.0, soft=False, miss=0.2)
+    counts, offsets, _ = step.sums(points, now)
+    truth = now.centres[:, 0] + 4.0 * np.array([row[0] / count for row, count in zip(offsets, counts, strict=True)])
+    missed, short = 0, 0
+    for _ in range(400):
+        low, high = step.run(points, now).bars
+        middle, half = (low + high)[:, 0] / 2, (high - low)[:, 0] / 2
+        missed += int((np.abs(truth - middle) > half).sum())
+        short += int((np.abs(truth - middle) > half / 2).sum())
+    assert missed < 240
+    assert short > 40

@@ -117,6 +117,8 @@ class ClusterPlan:
     noise_loss: Loss
     mu: Fraction
     """What all Gaussian noise together may be shifted, in standard deviations."""
+    miss: float | None = None
+    """How often an error bar may fail to cover; None for no bars, which cost nothing."""
 
     @property
     def arrangement(self) -> Arrangement:
@@ -185,9 +187,10 @@ class ClusterPlan:
         reach = min(REACH_TIMES * grid.value(code + 1), self.space.diagonal)
         now = start
         for share in passes:
-            step = PrivatePass(root_share(self.mu, (1 - START_SHARE) * share), reach, self.soft)
+            step = PrivatePass(root_share(self.mu, (1 - START_SHARE) * share), reach, self.soft, self.miss)
             moved = step.run(points, now)
-            now = Components(self._inside(moved.centres), moved.shares, moved.deviations)
+            bars = None if moved.bars is None else (self._inside(moved.bars[0]), self._inside(moved.bars[1]))
+            now = Components(self._inside(moved.centres), moved.shares, moved.deviations, bars)
         return now
 
     def _inside(self, centres: Floats) -> Floats:
@@ -196,7 +199,14 @@ class ClusterPlan:
 
 
 def plan_clusters(
-    records: int, space: Space, centres: int, loss: Loss, *, soft: bool, blocks: int | None = None
+    records: int,
+    space: Space,
+    centres: int,
+    loss: Loss,
+    *,
+    soft: bool,
+    blocks: int | None = None,
+    miss: float | None = None,
 ) -> ClusterPlan:
     """The algorithm and its price from public facts; ``blocks``: how many are wanted, 0 for no certificate."""
     if loss.is_pure:
@@ -217,7 +227,7 @@ def plan_clusters(
     average = None
     if chosen is not None:
         average = CertifiedAverage(chosen, test, epsilon * RADIUS_SHARE, root_share(mu, START_SHARE))
-    return ClusterPlan(records, space, centres, loss, soft, average, epsilon * REACH_SHARE, noise, mu)
+    return ClusterPlan(records, space, centres, loss, soft, average, epsilon * REACH_SHARE, noise, mu, miss)
 
 
 def _blocks(records: int, centres: int, test: MarginTest, wanted: int | None) -> int | None:

@@ -38,6 +38,8 @@ class Components:
     centres: Floats
     shares: Floats | None = None
     deviations: Floats | None = None
+    bars: tuple[Floats, Floats] | None = None
+    """Lower and upper ends for the coordinates of each centre."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,8 @@ class PrivatePass:
     """Offsets are cut to this length: public."""
     soft: bool
     """Whether points are shared between components by their likelihood, and spreads are told."""
+    miss: float | None = None
+    """How often a bar may fail to cover; None for no bars."""
 
     @property
     def stretches(self) -> tuple[Fraction, Fraction, Fraction]:
@@ -76,19 +80,46 @@ class PrivatePass:
 
         held = np.array([noisy(count, per_count) for count in counts])
         moved = np.array([[noisy(entry, per_offset) for entry in row] for row in offsets])
-        enough = held > FEW * float(per_count)
+        squared = np.array([noisy(square, per_square) for square in squares]) if self.soft else None
+        return self.read(now, held, moved, squared)
+
+    def read(self, now: Components, held: Floats, moved: Floats, squared: Floats | None) -> Components:
+        """What noisy sums say about the components: public from here on."""
+        enough = held > FEW * float(self.stretches[0] / self.mu)
         mass = np.where(enough, held, 1.0)
         means = np.where(enough[:, None], moved / mass[:, None], 0.0)
         # A mean of cut offsets is no longer than the reach; noise may say otherwise.
         means *= np.minimum(1.0, 1.0 / np.maximum(np.sqrt((means**2).sum(axis=1)), 1e-300))[:, None]
         centres = now.centres + self.reach * means
-        if not self.soft:
-            return Components(centres)
-        squared = np.array([noisy(square, per_square) for square in squares]) / mass - (means**2).sum(axis=1)
-        deviations = self.reach * np.sqrt(np.clip(squared / now.centres.shape[1], LEAST_SPREAD**2, 1.0))
+        if squared is None:
+            return Components(centres, bars=self._centre_bars(now, held, moved))
+        variances = squared / mass - (means**2).sum(axis=1)
+        deviations = self.reach * np.sqrt(np.clip(variances / now.centres.shape[1], LEAST_SPREAD**2, 1.0))
         before = np.full(len(held), self.reach / 2.0) if now.deviations is None else now.deviations
         present = np.maximum(held, 1.0)
-        return Components(centres, present / present.sum(), np.where(enough, deviations, before))
+        return Components(
+            centres, present / present.sum(), np.where(enough, deviations, before), self._centre_bars(now, held, moved)
+        )
+
+    def _centre_bars(self, now: Components, held: Floats, moved: Floats) -> tuple[Floats, Floats] | None:
+        """Ends that hold each coordinate of the centres without noise, each with probability 1 - miss; infinite if few.
+
+        With c and s the true count and offset, the noisy mean is off by ``(N_s - (s/c) N_c) / held``, and either noise
+        stays within z deviations except with probability miss/2; then also ``|s|/c <= (|moved| + z_s) / (held - z_c)``.
+        """
+        if self.miss is None:
+            return None
+        beyond = Gaussian().quantile(self.miss / 2.0)
+        reach_count, reach_offset = (beyond * float(stretch / self.mu) for stretch in self.stretches[:2])
+        # Entries are rounded to whole numbers: far below any noise.
+        slack = 2.0**-16
+        some = np.maximum(held, 1.0)[:, None]
+        least = np.maximum(held - reach_count, 1e-9)[:, None]
+        longest = np.minimum((np.abs(moved) + reach_offset) / least, 1.0)
+        width = self.reach * ((reach_offset + longest * reach_count) / some + slack)
+        width = np.where(held[:, None] > reach_count + 1.0, width, math.inf)
+        middle = now.centres + self.reach * moved / some
+        return middle - width, middle + width
 
     def sums(self, points: Floats, now: Components) -> tuple[list[int], list[list[int]], list[int]]:
         """The private sums over all people: counts, offsets and squares for each centre."""
