@@ -5,7 +5,8 @@ import pytest
 
 import dither as dt
 from dither.errors import InvalidArgument, NotIsolated
-from dither.sandbox import Function, pool
+from dither.procedures.executor import Output
+from dither.sandbox import Function, Sandbox, pool
 
 ROWS = np.linspace(0.0, 1.0, 400)
 EXAMPLE = np.array([0.25, 0.5])
@@ -26,7 +27,7 @@ def ask(program=average, **options):
             "epsilon": 8.0,
             "blocks": 20,
             "confidence": None,
-            **({} if options.get("executor") == "trusted" else {"slot": 0.1}),
+            **({} if "executor" in options else {"slot": 0.1}),
             **options,
         },
     )
@@ -35,6 +36,14 @@ def ask(program=average, **options):
 def test_programs_run_isolated_by_default():
     """A function travels as text and is answered from sandboxes."""
     assert 0.2 < ask().value < 0.8
+
+
+def test_an_open_sandbox_serves_several_releases():
+    """Made for one program and one shape of answers; another shape is refused."""
+    with Sandbox(average, output=Output(1, bounds=(0, 1)), slot=0.1) as box:
+        assert all(0.2 < ask(executor=box).value < 0.8 for _ in range(2))
+        with pytest.raises(InvalidArgument, match="executor"):
+            ask(executor=box, bounds=(0, 2))
 
 
 def test_a_session_runs_programs_isolated_too():

@@ -122,6 +122,20 @@ def test_averaging_over_more_than_a_majority_is_not_smooth():
     assert rho[1][1] == 0
 
 
+def test_the_bound_in_use_is_attained():
+    """The code itself: in some order of the blocks the centre moves by all of S, so a smaller S would be caught."""
+    rng = np.random.default_rng(1)
+    here = np.array([[2, 2], [2, 1], [2, 2], [1, 2], [2, 2], [1, 2], [0, 1], [2, 2]])
+    there = here.copy()
+    there[2] = [1, 1]
+    most = 0.0
+    for _ in range(200):
+        order = rng.permutation(8)
+        (_, one, bound), (_, other, _) = (measured(L1(), z[order], 2, 1, beta=5.0) for z in (here, there))
+        most = max(most, np.abs(here[order][one] - there[order][other]).sum() / bound)
+    assert 0.999 < most <= 1.0
+
+
 def test_smoothness_is_worse_than_beta_alone():
     """The factor 1 + s/a is real: a search finds pairs whose bounds differ by clearly more than e^beta."""
     rng = np.random.default_rng(0)

@@ -33,6 +33,8 @@ from dither.reals import ball
 
 MOST_BLOCKS = 5_000
 """All pairs of blocks are compared."""
+ENOUGH = 24
+"""The smoothness that is asked for, in s/m."""
 SLACK = Fraction(1, 1 << 34)
 """Part of the smoothness that pays for computing in floats."""
 _INFLATION = 1.0 + 2.0**-36
@@ -69,7 +71,8 @@ class Centre(Aggregator):
         if task.blocks > MOST_BLOCKS:
             raise InvalidArgument("blocks", task.blocks, f"at most {MOST_BLOCKS} are accepted for the centre")
         loss, bar = _parts(task)
-        point, norm_factor = _chosen_point(self.noise, loss, metric.norm, task.length)
+        spread = Fraction(task.touched, task.blocks)
+        point, norm_factor = _chosen_point(self.noise, loss, metric.norm, task.length, spread)
         majority = (task.blocks + task.touched) // 2 + 1
         averaged = min(majority, task.blocks)
         with_average = Fraction(math.nextafter(math.log1p(task.touched / averaged), 1.0)) + SLACK
@@ -89,9 +92,8 @@ class Centre(Aggregator):
         metric = self._metric(task)
         if self._is_middle(task, metric):
             return MIDDLE.blocks_wanted(task)
-        point, _ = _chosen_point(self.noise, _parts(task)[0], metric.norm, task.length)
-        # From there on balls that hold all blocks weigh e^-10 and less.
-        return max(_least_blocks(float(point.beta), task.touched), int(20 * task.touched / point.beta) + 1)
+        point, _ = _chosen_point(self.noise, _parts(task)[0], metric.norm, task.length, Fraction(1))
+        return int(ENOUGH * task.touched / point.beta) + 1
 
     def _metric(self, task: Aggregation) -> Metric:
         given = as_metric(task.metric)
@@ -112,17 +114,28 @@ def _parts(task: Aggregation) -> tuple[Loss, Loss | None]:
 
 
 @functools.lru_cache(maxsize=256)
-def _chosen_point(noise: Law | None, loss: Loss, norm: str, length: int) -> tuple[Point, Fraction]:
-    """The law with the least noise on growing balls, and what a unit of the norm is in the law's own: public."""
+def _chosen_point(noise: Law | None, loss: Loss, norm: str, length: int, spread: Fraction) -> tuple[Point, Fraction]:
+    """The law with the least noise, and what a unit of the norm is in the law's own: a public rule.
+
+    ``spread`` is s/m.  Beyond the majority there are about m / 2s terms in S; the last of them, the diameter, should
+    weigh no more than e^-12.  More smoothness than that takes is not asked for: less of it makes alpha larger.
+    """
     laws = [noise] if noise is not None else [PowerLaw(), *([] if loss.is_pure else [Gaussian()])]
     choices = []
     for law in laws:
-        point = law.point(Loss(loss.epsilon) if law.pure else loss, dimension=length)
+        usable = Loss(loss.epsilon) if law.pure else loss
+        point = law.point(usable, dimension=length)
+        if point.beta > ENOUGH * spread:
+            point = law.point(usable, beta=ENOUGH * spread, dimension=length)
         # |v|_2 <= |v|_1 <= sqrt(d) |v|_2.
         stretched = law.norm == "l1" and norm == "l2" and length > 1
         factor = Fraction(math.nextafter(math.sqrt(length), math.inf)) if stretched else Fraction(1)
-        choices.append((point, factor))
-    return min(choices, key=lambda choice: choice[0].error_factor * float(choice[1]))
+        lacking = max(0.0, float(ENOUGH - point.beta / spread) / 2)
+        choices.append(
+            (point.law.typical / float(point.alpha) * float(factor) * math.exp(min(lacking, 600.0)), point, factor)
+        )
+    _, point, factor = min(choices, key=lambda choice: choice[0])
+    return point, factor
 
 
 def _least_blocks(smoothness: float, touched: int) -> int:
