@@ -16,6 +16,7 @@ from dither.procedures.certified_average import (
     AGREEING,
     CertifiedAverage,
     friend_counts,
+    growth,
     h_index,
     least_blocks,
     plan_average,
@@ -273,3 +274,46 @@ def test_what_is_refused_beforehand():
     least = least_blocks(TEST)
     assert CertifiedAverage(least, TEST, Fraction(1, 10), Fraction(1, 10)).ramp >= 1
     assert AGREEING < 1
+
+
+def log_chances(plan, table, stretch=1):
+    """The exact law of radius and refusal, as logarithms of chances; ``stretch`` spoils the margins."""
+    costs, apart = matched_costs(table), separations(table)
+    by_radius = np.array(plan.radius_costs(costs, apart, table[0].size))
+    weights = np.exp(-float(plan.radius_epsilon) / (2 * plan.overlap) * (by_radius - by_radius.min()))
+    law = []
+    for exponent, weight in enumerate(weights / weights.sum()):
+        used = exponent + growth(table[0].size)
+        margin = max(h_index(friend_counts(costs, apart, used, used)) - plan.certified, 0) // plan.overlap
+        passed = plan.test.chance(stretch * margin)
+        law += [(weight * passed, weight * (1 - passed))]
+    return np.log(np.maximum(law, 1e-300))
+
+
+def greatest_loss(stretch):
+    """Over chains of neighbouring tables in which one camp after another leaves."""
+    plan = plan_average(90, Loss(6.0, 1e-2))
+    worst = 0.0
+    for outside in ((1 << 22,), (1 << 13, 1 << 20, 1 << 23)):
+        table = np.zeros((90, 1, 1), dtype=np.int64)
+        before = log_chances(plan, table, stretch)
+        for place in range(48):
+            table[place] = outside[place % len(outside)]
+            after = log_chances(plan, table, stretch)
+            # Passing with a margin of zero is what delta pays for.
+            kept = np.minimum(before, after) > np.log(1e-2)
+            worst = max(worst, float(np.abs(before - after)[kept].max()))
+            before = after
+    return worst, float(plan.radius_epsilon + plan.test.epsilon)
+
+
+def test_radius_and_refusal_cost_what_they_should():
+    """The exact chances of every radius and of passing, between neighbours on long chains."""
+    worst, price = greatest_loss(1)
+    assert 0.6 * price < worst <= price * (1 + 1e-9)
+
+
+def test_margins_that_move_too_fast_are_caught():
+    """Margins that move by two: the same chains cost more than was paid."""
+    worst, price = greatest_loss(2)
+    assert worst > 1.2 * price
