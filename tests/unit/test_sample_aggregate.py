@@ -6,6 +6,7 @@ import pytest
 import dither as dt
 from dither.errors import InvalidArgument, InvalidData
 from dither.procedures.partition import Independent, Overlapping, Partition, overlap
+from dither.procedures.rows import Rows
 
 PAY = np.linspace(20_000, 120_000, 5_000)
 
@@ -124,3 +125,50 @@ def test_bad_input_is_named(options, error, named):
     """An error names the argument; none of these needs more than public facts."""
     with pytest.raises(error, match=named):
         ask(**options)
+
+
+def looks_of(rows, program):
+    """What a program says about each of 30 blocks, as answers of the blocks themselves."""
+    data = Rows(rows)
+    return [program(data.block(members)) for members in Partition(30).draw(data.people)]
+
+
+@pytest.mark.parametrize("as_rows", [list, lambda x: {"a": x}, lambda x: np.array(x, dtype=object)])
+def test_one_fraction_among_whole_numbers_changes_no_other_block(as_rows):
+    """Types are the same with and without it, or a program could ask every block about one person."""
+
+    def kind(block):
+        return str(block.schema.types) if hasattr(block, "schema") else block.dtype.str
+
+    whole, almost = [1] * 300, [1] * 299 + [1.5]
+    assert set(looks_of(as_rows(whole), kind)) == set(looks_of(as_rows(almost), kind))
+
+
+def test_one_long_text_changes_no_other_block():
+    """Texts of arrays are as wide as those of their block."""
+    rows = ["ab"] * 299 + ["a long name"]
+    for given in (rows, np.array(rows)):
+        widths = looks_of(given, lambda block: block.dtype.str)
+        assert sorted(set(widths)) == ["<U11", "<U2"]
+        assert widths.count("<U11") == 1
+
+
+def test_one_rare_category_is_in_no_other_block():
+    """Categories of frames are decoded: their list would show everybody's."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"job": pandas.Categorical(["clerk"] * 299 + ["astronaut"])})
+    told = looks_of(frame, lambda block: "astronaut" in str(block.schema) + str(block["job"].chunks))
+    assert told.count(True) == 1
+    assert looks_of(frame, lambda block: block.schema.metadata)[0] is None
+
+
+def test_columns_of_texts_and_dates():
+    """Lists by what all of their entries are; missing ones stay missing."""
+    import datetime
+
+    day = datetime.date(2020, 1, 1)
+    rows = {"name": ["a", None, "b"], "day": [day, None, day], "pay": [1, None, 2.5]}
+    block = Rows(rows).block(np.arange(3))
+    assert block.to_pydict() == {**rows, "pay": [1.0, None, 2.5]}
+    with pytest.raises(InvalidData):
+        Rows({"mixed": ["a", 1]})

@@ -47,7 +47,7 @@ def opened(source=None, **options):
 
 def mean_pay(block):
     """What is asked."""
-    return block["pay"].to_numpy().mean()
+    return block["pay"].to_numpy().sum() / max(len(block), 1)
 
 
 def program(function=mean_pay, **options):

@@ -27,6 +27,7 @@ from dither.privacy import Loss, fraction_of_unit
 from dither.procedures.executor import Executor
 from dither.procedures.metrics import Matching
 from dither.procedures.partition import Independent, Members
+from dither.procedures.rows import table_block
 from dither.procedures.sample_aggregate import SampleAggregatePlan
 from dither.programs import Program, released, run_blocks
 from dither.release import Release
@@ -118,6 +119,7 @@ def _told(query: Program) -> dict[str, Any]:
     aggregator = query.aggregator if isinstance(query.aggregator, str) else secrets.token_hex(8)
     shape = query.shape
     return {
+        "name": query.label,
         "program": _program_digest(query.program),
         "output": shape.length,
         "bounds": [list(pair) for pair in shape.bounds],
@@ -165,7 +167,7 @@ def drawn_blocks(plan: ProgramPlan, engine: Engine) -> list[Any]:
     shown = pa.table(
         {name: _shown(pa, table.column(place), plan.schema.columns[name]) for place, name in enumerate(plan.columns)}
     )
-    return [shown.take(members) for members in _members(plan, table)]
+    return [table_block(shown, members) for members in _members(plan, table)]
 
 
 def _members(plan: ProgramPlan, table: Any) -> list[Members]:
@@ -175,8 +177,9 @@ def _members(plan: ProgramPlan, table: Any) -> list[Members]:
         return sampling.draw(table.num_rows)
     if not isinstance(sampling, Independent):
         raise RuntimeError("people with several rows are drawn independently")
-    people = table.column("h").combine_chunks().dictionary_encode()
-    return sampling.draw_groups(np.asarray(people.indices), len(people.dictionary))
+    encoded = table.column("h").dictionary_encode().unify_dictionaries()
+    person = np.concatenate([np.zeros(0, dtype=np.int64), *(np.asarray(chunk.indices) for chunk in encoded.chunks)])
+    return sampling.draw_groups(person.astype(np.int64), int(person.max(initial=-1)) + 1)
 
 
 def _shown(pa: Any, values: Any, declared: ColumnType) -> Any:
