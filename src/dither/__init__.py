@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from dither.calibration.smooth import Smooth as Smooth
     from dither.calibration.stable import Stable as Stable
     from dither.calibration.worst_case import WorstCase as WorstCase
+    from dither.clusters import GaussianMixture as GaussianMixture
+    from dither.clusters import KMeans as KMeans
+    from dither.clusters import gaussian_mixture as gaussian_mixture
+    from dither.clusters import kmeans as kmeans
     from dither.data.graph import Graph as Graph
     from dither.data.graph_schema import GraphSchema as GraphSchema
     from dither.data.schema import Schema as Schema
@@ -68,6 +72,9 @@ if TYPE_CHECKING:
     from dither.privacy import Budget as Budget
     from dither.privacy import Loss as Loss
     from dither.privacy import Neighbours as Neighbours
+    from dither.procedures.metrics import Matching as Matching
+    from dither.programs import Program as Program
+    from dither.programs import sample_and_aggregate as sample_and_aggregate
     from dither.queries.graphs import Edges as Edges
     from dither.queries.graphs import KCliques as KCliques
     from dither.queries.graphs import KStars as KStars
@@ -172,6 +179,9 @@ _HOMES = {
     "release": ("Release", "Releases"),
     "robust": ("mode", "scale"),
     "models": ("Regression", "regression"),
+    "clusters": ("GaussianMixture", "KMeans", "gaussian_mixture", "kmeans"),
+    "programs": ("Program", "sample_and_aggregate"),
+    "procedures.metrics": ("Matching",),
     "errors": (
         "BudgetExceeded",
         "DitherError",

@@ -20,6 +20,7 @@ from dither.models import Regression
 from dither.planner import prepare
 from dither.privacy import fraction_of_unit
 from dither.procedures.robust import least_records
+from dither.programs import Program
 from dither.queries.order import Maximum, Median, Minimum, Quantile, Quantiles
 from dither.queries.query import Query
 from dither.queries.spread import IQR, Variance
@@ -372,7 +373,7 @@ def histogram(
 
 
 def ask(
-    query: Query | Regression,
+    query: Query | Regression | Program,
     data: Any,
     *,
     epsilon: Any,
@@ -387,9 +388,10 @@ def ask(
     >>> 0 <= ask(Median("age", bounds=(0, 120)), {"age": [30, 40, 50]}, epsilon=1.0).value <= 120
     True
     """
-    if isinstance(query, Regression):
+    if isinstance(query, (Regression, Program)):
         if calibration != "auto" or noise != "auto":
-            raise NotApplicable("calibration", calibration, "a regression has methods instead", "Regression(method=)")
+            kind = "a regression has methods" if isinstance(query, Regression) else "a program has aggregators"
+            raise NotApplicable("calibration", calibration, f"{kind} instead", "an option of the query")
         return query.ask(data, epsilon=epsilon, delta=delta, confidence=confidence)
     if not isinstance(query, Query):
         raise InvalidArgument("query", query, "a query object such as Median(bounds=(0, 1)) is accepted")

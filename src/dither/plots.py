@@ -22,6 +22,10 @@ def plot_release(release: Release, ax: Any = None) -> Any:
         ax = _axes(given, height=4.0)
         draw_histogram(ax, release)
         ax.set_title(f"{release.query}   (price: {release.loss})", fontsize=11, loc="left")
+    elif isinstance(release.value, tuple) and isinstance(release.value[0], tuple):
+        ax = _axes(given, height=5.0)
+        draw_points(ax, release)
+        ax.set_title(f"{release.query}   (price: {release.loss})", fontsize=11, loc="left")
     elif isinstance(release.value, tuple):
         rows = release.rows()
         ax = _axes(given, height=1.2 + 0.4 * len(rows))
@@ -58,6 +62,22 @@ def draw_rows(ax: Any, values: list[Any], bars: list[Any], labels: list[str]) ->
         ax.spines[side].set_visible(False)
     ax.tick_params(axis="y", length=0)
     ax.grid(axis="x", alpha=0.25)
+
+
+def draw_points(ax: Any, release: Release) -> None:
+    """Points by their first two numbers, each with its error bars as a cross."""
+    for label, point, bar in release.rows():
+        x, y = point[0], point[1] if len(point) > 1 else 0.0
+        if bar is not None:
+            ax.plot([bar[0][0], bar[1][0]], [y, y], color=ACCENT, lw=3, alpha=0.35)
+            if len(bar[0]) > 1:
+                ax.plot([x, x], [bar[0][1], bar[1][1]], color=ACCENT, lw=3, alpha=0.35)
+        ax.plot([x], [y], "o", color=ACCENT, ms=6)
+        ax.annotate(label, (x, y), xytext=(6, 6), textcoords="offset points", fontsize=9)
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+    ax.margins(0.15)
+    ax.grid(alpha=0.25)
 
 
 def draw_histogram(ax: Any, release: Release) -> None:

@@ -225,7 +225,9 @@ def shown_all(numbers: Any) -> str:
 
 
 def shown(number: Any) -> str:
-    """A number with as many digits as people read; dates and categories as they are."""
+    """A number with as many digits as people read, a point as several; dates and categories as they are."""
+    if isinstance(number, tuple):
+        return f"({', '.join(shown(one) for one in number)})"
     if isinstance(number, bool) or not isinstance(number, (int, float)):
         return str(number)
     if isinstance(number, int):

@@ -2,6 +2,8 @@
 
 from fractions import Fraction
 
+import pytest
+
 from contract.contracts import CalibrationContract, NoiseContract, QueryContract
 from dither.calibration.inverse import Inverse
 from dither.calibration.ladder import LadderMechanism
@@ -15,6 +17,7 @@ from dither.noise.gaussian import Gaussian
 from dither.noise.heavy_tails import Cauchy, PowerLaw, Student
 from dither.noise.laplace import Laplace
 from dither.privacy import Loss
+from dither.queries.middle import ShortestMiddle
 from dither.queries.order import RankedValue
 from dither.queries.smallest import SmallestSum
 from dither.queries.spread import IQR
@@ -96,6 +99,29 @@ class TestRankDifferences(QueryContract):
             yield IQR(low=0, high=1, bounds=(0, 3)).resolve(shape), lambda x: max(x) - min(x)
             middle = IQR(low=Fraction(1, records), high=Fraction(2, records), bounds=(0, 3))
             yield middle.resolve(shape), lambda x: sorted(x)[1] - min(x)
+
+
+class TestShortestMiddles(QueryContract):
+    values = range(4)
+    exact = False
+
+    def statistics(self, records):
+        grid = Grid(Fraction(1), 0, 3)
+        if records > 1:
+            statistic = ShortestMiddle(records, 1, grid)
+            held = min(statistic.majority, records)
+            yield statistic, lambda x, held=held: middle(sorted(x), held)
+
+    @pytest.mark.parametrize("records", [4])
+    def test_the_axiom_check_can_fail(self, records):
+        """Of three records the bound is the whole range; from four on it is attained."""
+        super().test_the_axiom_check_can_fail(records)
+
+
+def middle(x, held):
+    """Twice the middle of the first shortest run of so many records."""
+    length, first = min((x[i + held - 1] - x[i], i) for i in range(len(x) - held + 1))
+    return 2 * x[first] + length
 
 
 class TestInverse(CalibrationContract):

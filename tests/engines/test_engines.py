@@ -15,6 +15,7 @@ from dither.data.schema import Schema
 from dither.data.selection import Selection, threshold
 from dither.data.windows import EngineColumns
 from dither.session.plan import plan
+from dither.session.programs import drawn_blocks, plan_program
 from dither.session.reading import private_data
 
 JOBS = ["clerk", "nurse, head", 'o\'neil "x" \\ %', "λ"]
@@ -264,3 +265,24 @@ def test_filters_select_the_same_rows_as_python(engines_of):
             selection = Selection(engine, schema, parse_filter(text, schema))
             found = EngineColumns(selection, None, dt.Boolean().grid, 1, None).each()[0].records
             assert found == sum(bool(truth(one)) for one in records), (engine.dialect, text)
+
+
+@pytest.mark.parametrize("options", [{}, {"unit": "person", "rows_per_unit": 2}])
+def test_blocks_of_programs_hold_the_same_rows_everywhere(engines_of, options):
+    """The rows that programs see: all of them in some block, rounded alike, people together; a fresh draw each time."""
+    table = random_table(5)
+    schema = Schema(table, {**COLUMNS, "person": dt.Integer(0, 1000)}, budget=dt.Budget(1.0), **options)
+    query = dt.Program(len, bounds=(0, 1), blocks=7, executor="trusted")
+    plan = plan_program(query, schema, epsilon=1.0, where="age >= 30 OR boss")
+    held = {}
+    for name, engine in engines_of(table).items():
+        blocks = drawn_blocks(plan, engine)
+        owners = [set(block["person"].to_pylist()) for block in blocks]
+        assert len(blocks) == 7
+        if options:
+            assert sum(len(one) for one in owners) == len(set.union(*owners))
+        rows = pa.concat_tables(blocks).to_pylist()
+        held[name] = sorted(map(repr, rows)) if not options else sorted({repr(row["person"]) for row in rows})
+        per_person = np.unique([row["person"] for row in rows], return_counts=True)[1]
+        assert not options or per_person.max() <= 2
+    assert held["duckdb"] == held["postgres"] == held["spark"]

@@ -21,7 +21,7 @@ from dither.data.engines.engine import Engine, column, double_literal
 from dither.data.grid import Grid
 from dither.data.predicates import Predicate, literal
 from dither.data.schema import Schema
-from dither.data.types import Boolean, Category, Date
+from dither.data.types import Boolean, Category, Date, Measured
 from dither.errors import InvalidArgument
 
 MOST_GROUPS = 20_000
@@ -94,22 +94,63 @@ class Selection:
         What is hashed are a person's own rounded values, so what is kept of one person depends on nobody else, and
         it is the same in every pass over the data and in every engine.
         """
-        name = str(self.schema.unit)
-        unit = self.engine.text(name, "text") if self.engine.kinds()[name] == "text" else column(name)
-        chosen = chosen.select(exp.alias_(unit, "u")).where(_known(unit.copy()))
+        chosen = self._with_unit(chosen)
         # A missing value must not look like any other: rows that tie here must be the same in every respect.
         value = column(VALUE) if grid is None else self.steps(column(VALUE), grid, grid.ends[0] - 1)
         told = [exp.cast(value, "text"), *(exp.cast(column(f"k{place}"), "text") for place in range(len(self.by)))]
-        parts: list[exp.Expr] = [exp.Literal.string(self.secret), exp.cast(column("u"), "text")]
+        return self._fewest(chosen, told, [VALUE, *(f"k{one}" for one in range(len(self.by)))])
+
+    def _with_unit(self, chosen: exp.Select) -> exp.Select:
+        """The person of every row as u; rows of nobody are left out."""
+        name = str(self.schema.unit)
+        unit = self.engine.text(name, "text") if self.engine.kinds()[name] == "text" else column(name)
+        return chosen.select(exp.alias_(unit, "u")).where(_known(unit.copy()))
+
+    def _fewest(self, chosen: exp.Select, told: Sequence[exp.Expr], names: list[str]) -> exp.Select:
+        """Of each person u the declared number of rows, by a hash of what is told of them."""
+        parts: list[exp.Expr] = [exp.cast(column("u"), "text")]
         for part in told:
             parts += [exp.Literal.string("|"), exp.Coalesce(this=part, expressions=[exp.Literal.string("")])]
-        digest = exp.MD5(this=functools.reduce(lambda one, two: exp.DPipe(this=one, expression=two), parts))
-        order = exp.Order(expressions=[digest, *(exp.Ordered(this=part.copy(), nulls_first=False) for part in told)])
+        order = exp.Order(
+            expressions=[self.keyed_hash(*parts), *(exp.Ordered(this=part.copy(), nulls_first=False) for part in told)]
+        )
         place = exp.Window(this=exp.RowNumber(), partition_by=[column("u")], order=order)
-        names = [VALUE, *(f"k{one}" for one in range(len(self.by)))]
         ranked = exp.select(*(column(one) for one in names), exp.alias_(place, "r")).from_(chosen.subquery("chosen"))
         within = exp.LTE(this=column("r"), expression=literal(self.schema.rows_per_unit))
         return exp.select(*(column(one) for one in names)).from_(ranked.subquery("ranked")).where(within)
+
+    def keyed_hash(self, *parts: exp.Expr) -> exp.Expr:
+        """A hash of texts under the secret of this release."""
+        texts = [exp.Literal.string(self.secret), *parts]
+        return exp.MD5(this=functools.reduce(lambda one, two: exp.DPipe(this=one, expression=two), texts))
+
+    def tuples(self, names: Sequence[str]) -> tuple[exp.Select, list[str]]:
+        """Several columns of every selected record, c0, c1, ... and their kinds; with a unit, also a hash of it as h.
+
+        Columns of numbers and dates are rounded to their grid, missing values being what the schema says; a record is
+        left out where a column that drops missing values has none.  Texts may be missing.
+        """
+        chosen = exp.Select().from_(self.engine.table())
+        if self.predicate is not None:
+            chosen = chosen.where(self.predicate.expression(self.cleaned))
+        kinds = []
+        for place, name in enumerate(names):
+            declared, value = self.schema.column(name, "columns"), self.cleaned(name)
+            if declared.drops_nulls:
+                chosen = chosen.where(_known(value.copy()))
+            measured = isinstance(declared, Measured)
+            if isinstance(declared, Measured):
+                value = self.steps(exp.cast(value, "double"), declared.grid, declared.missing)
+            chosen = chosen.select(exp.alias_(value, f"c{place}"))
+            kinds.append("whole" if measured else "text")
+        if self.schema.unit is None:
+            return chosen, kinds
+        listed = [f"c{place}" for place in range(len(names))]
+        told = [exp.cast(column(one), "text") for one in listed]
+        kept = self._fewest(self._with_unit(chosen), told, [*listed, "u"])
+        person = self.keyed_hash(exp.Literal.string("|person|"), exp.cast(column("u"), "text"))
+        hashed = exp.select(*(column(one) for one in listed), exp.alias_(person, "h")).from_(kept.subquery("kept"))
+        return hashed, [*kinds, "text"]
 
     def grouped(
         self,

@@ -135,7 +135,10 @@ class Parent:
 
 
 def warm_up() -> None:
-    """What scikit-learn finds out at its first fit (30 ms, once a process) is found out here, on made-up rows."""
+    """What packages find out or import when first used, once a process, happens here, on made-up rows."""
+    arrow: Any = sys.modules.get("pyarrow")
+    if arrow is not None:
+        arrow.chunked_array([[1.0]]).to_numpy()  # looks for pandas: half a second
     clusters: Any = sys.modules.get("sklearn.cluster")
     if clusters is not None:
         numpy = importlib.import_module("numpy")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
@@ -88,8 +89,13 @@ class PaidSession(ABC):
     def _ready(self) -> None:
         """Fail, before anything is charged, if the source is not there."""
 
+    @contextlib.contextmanager
+    def _helpers(self, plans: Sequence[Any]) -> Iterator[list[Any]]:
+        """What each question needs beside the data, such as a sandbox: made before the charge, gone after it."""
+        yield [None] * len(plans)
+
     @abstractmethod
-    def _read(self, planned: Any) -> list[Release]:
+    def _read(self, planned: Any, helper: Any) -> list[Release]:
         """Read and answer a question that was paid for."""
 
     @abstractmethod
@@ -118,9 +124,10 @@ class PaidSession(ABC):
         ]
 
     def _bought(self, plans: Sequence[Planned], question: dict[str, Any]) -> dict[str, Any]:
-        self._ready()
-        charge = self._ledger.charge(self._name, [one.loss for one in plans], question=question)
-        answers = [self._read(one) for one in plans]
+        with self._helpers(plans) as helpers:
+            self._ready()
+            charge = self._ledger.charge(self._name, [one.loss for one in plans], question=question)
+            answers = [self._read(one, helper) for one, helper in zip(plans, helpers, strict=True)]
         return self._ledger.store(charge, {"answers": [[one.to_dict() for one in each] for each in answers]})
 
     @property

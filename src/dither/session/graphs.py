@@ -126,7 +126,7 @@ class GraphSession(PaidSession):
     def _ready(self) -> None:
         self.schema.ready()
 
-    def _read(self, planned: GraphPlan) -> list[Release]:
+    def _read(self, planned: GraphPlan, helper: Any) -> list[Release]:  # noqa: ARG002
         outcome = planned.mechanism.run(self._read_graph(planned.query))
         grid: Any = planned.mechanism.statistic.answers
         value, bar = outcome.answer, outcome.interval

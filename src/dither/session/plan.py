@@ -267,11 +267,11 @@ def _question(
         "calibration": calibration if isinstance(calibration, str) else repr(calibration),
         "noise": noise if isinstance(noise, str) else repr(noise),
         "confidence": confidence,
-        "schema": _digest(schema, {*by, *(predicate.columns() if predicate else ()), query.column}),
+        "schema": schema_digest(schema, {*by, *(predicate.columns() if predicate else ()), query.column}),
     }
 
 
-def _digest(schema: Schema, used: set[Any]) -> str:
+def schema_digest(schema: Schema, used: set[Any]) -> str:
     """What the schema says about the columns in use: another schema makes it another question."""
     columns = {name: kind.to_dict() for name, kind in schema.columns.items() if name in used}
     told = [columns, schema.rows, schema.unit, schema.rows_per_unit]

@@ -107,7 +107,7 @@ def shown_key(declared: ColumnType, key: Any) -> Any:
     return declared.shown(key) if isinstance(declared, Date) else key
 
 
-def restored(plan: Plan, told: dict[str, Any]) -> Release:
+def restored(plan: Any, told: dict[str, Any]) -> Release:
     """A release as the ledger keeps it, dates as dates again."""
     release = Release.from_dict(told)
     group = release.group and {

@@ -6,7 +6,8 @@ What fails before the charge costs nothing; what fails after it stays charged.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from dither.data.engines.engine import Engine
@@ -14,10 +15,12 @@ from dither.data.engines.opened import engine_for
 from dither.data.schema import Schema
 from dither.ledger import Ledger
 from dither.privacy import Loss
+from dither.programs import Program, opened
 from dither.queries.query import Query
 from dither.release import Release, Releases
 from dither.session.account import PaidSession, price_of
 from dither.session.plan import Plan, plan
+from dither.session.programs import ProgramPlan, answer_program, plan_program
 from dither.session.reading import read_and_answer, records_for_owner, restored
 from dither.session.statements import named, part_of, plans_of, shares_of
 from dither.sql.statement import Statement, parse_sql
@@ -47,7 +50,7 @@ class Session(PaidSession):
 
     def ask(
         self,
-        query: Query | Sequence[Query],
+        query: Query | Program | Sequence[Query | Program],
         *,
         epsilon: Any,
         delta: Any = 0.0,
@@ -72,7 +75,7 @@ class Session(PaidSession):
         again: a question that was answered is answered again from the ledger, free; True pays for a new answer.
         """
         options = {"calibration": calibration, "noise": noise, "confidence": confidence, "prior": prior, "rows": rows}
-        if isinstance(query, Query):
+        if isinstance(query, (Query, Program)):
             plans = [self.plan(query, epsilon=epsilon, delta=delta, where=where, by=by, **options)]
             answered = self.answer(plans, again=again)
             return answered if by is not None else answered[0]
@@ -132,21 +135,34 @@ class Session(PaidSession):
 
         return least_epsilon(query, self.schema, target_error=target_error, **options)
 
-    def plan(self, query: Query, *, prior: Any = None, rows: Any = None, **options: Any) -> Plan:
+    def plan(self, query: Query | Program, *, prior: Any = None, rows: Any = None, **options: Any) -> Any:
         """What would be computed and charged: public facts only."""
+        if isinstance(query, Program):
+            return plan_program(query, self.schema, **options)
         if prior is not None and options.get("calibration", "auto") == "auto":
             from dither.session.quoting import chosen_calibration  # noqa: PLC0415  (built on this module)
 
             options["calibration"] = chosen_calibration(query, self.schema, prior=prior, rows=rows, **options)
         return plan(query, self.schema, **options)
 
+    @contextlib.contextmanager
+    def _helpers(self, plans: Sequence[Any]) -> Iterator[list[Any]]:
+        with contextlib.ExitStack() as running:
+            # What is wrong with a program or with isolation is said before anything is charged.
+            yield [
+                running.enter_context(opened(one.query, tables=True)) if isinstance(one, ProgramPlan) else None
+                for one in plans
+            ]
+
     def _ready(self) -> None:
         self._engine.ready()
 
-    def _read(self, planned: Plan) -> list[Release]:
+    def _read(self, planned: Plan | ProgramPlan, helper: Any) -> list[Release]:
+        if isinstance(planned, ProgramPlan):
+            return [answer_program(planned, self._engine, helper)]
         return read_and_answer(planned, self._engine)
 
-    def _told(self, planned: Plan, told: dict[str, Any]) -> Release:
+    def _told(self, planned: Plan | ProgramPlan, told: dict[str, Any]) -> Release:
         return restored(planned, told)
 
     def _public(self, planned: Plan) -> Release:
@@ -163,7 +179,7 @@ class Session(PaidSession):
         return made.statistic, records_for_owner(made, self._engine)
 
 
-def _public_count(one: Plan) -> Release:
+def _public_count(one: Plan | ProgramPlan) -> Release:
     """The number of rows of a table that declares it: public, and free."""
     rows = one.schema.most_rows
     return Release(

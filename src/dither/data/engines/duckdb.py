@@ -6,7 +6,7 @@ import contextlib
 import csv
 import gzip
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from dither.data.engines.engine import Engine, guarded, whole_result
+from dither.data.engines.engine import Engine, arrow_schema, guarded, streamed, whole_result
 from dither.data.predicates import literal
 from dither.errors import InvalidArgument, InvalidData, SourceFailed
 
@@ -40,6 +40,7 @@ _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _PARQUET = (".parquet", ".pq")
 _DATABASES = (".duckdb", ".db")
 _SPLITTERS = {".csv": "comma_fields", ".tsv": "tab_fields"}
+_BATCH = 1 << 16
 _NEVER = "\x01"
 """The delimiter that makes a whole line one field."""
 _MACROS = (
@@ -158,6 +159,18 @@ class DuckDB(Engine):
             return [whole_result(values) for values in columns.values()]
 
         return guarded(self._called, fetched)
+
+    def stream(self, query: exp.Select, kinds: Sequence[str]) -> Iterator[Any]:
+        schema = arrow_schema([one.alias_or_name for one in query.selects], kinds)
+
+        def batches() -> Iterator[Any]:
+            result = self._connection.sql(self.sql(query))
+            # Newer versions have another name for it.
+            reader = getattr(result, "to_arrow_reader", None) or result.fetch_arrow_reader
+            for batch in reader(_BATCH):
+                yield batch.cast(schema)
+
+        return streamed(self._called, batches)
 
     def half_even(self, number: exp.Expr) -> exp.Expr:
         return exp.Anonymous(this="round_even", expressions=[number, literal(0)])

@@ -57,6 +57,10 @@ class Engine(ABC):
         """The columns of a result of whole numbers without NULL."""
 
     @abstractmethod
+    def stream(self, query: exp.Select, kinds: Sequence[str]) -> Iterator[Any]:
+        """The result of a query as Arrow record batches; each column is "whole" (int64) or "text"."""
+
+    @abstractmethod
     def half_even(self, number: exp.Expr) -> exp.Expr:
         """A double rounded to the nearest whole number, ties to even."""
 
@@ -192,3 +196,29 @@ def guarded(what: str, work: Callable[[], Result], *errors: type[Exception]) -> 
     with contextlib.suppress(*(errors or (Exception,))):
         return work()
     raise SourceFailed(f"{what} could not be read; what was charged for this question stays charged")
+
+
+def arrow() -> Any:
+    """The Arrow package, or an error that says what is missing."""
+    try:
+        import pyarrow as pa  # noqa: PLC0415  (an optional part)
+    except ImportError:
+        raise InvalidArgument("pyarrow", "not installed", "install pyarrow: blocks of rows are Arrow tables") from None
+    return pa
+
+
+def arrow_schema(names: Sequence[str], kinds: Sequence[str]) -> Any:
+    """The schema of a streamed result."""
+    pa = arrow()
+    types = {"whole": pa.int64(), "text": pa.string()}
+    return pa.schema([(name, types[kind]) for name, kind in zip(names, kinds, strict=True)])
+
+
+def streamed(what: str, work: Callable[[], Iterator[Result]]) -> Iterator[Result]:
+    """The same for work that comes in pieces."""
+    pieces = guarded(what, lambda: iter(work()))
+    while True:
+        piece = guarded(what, lambda: next(pieces, None))
+        if piece is None:
+            return
+        yield piece

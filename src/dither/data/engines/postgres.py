@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from dither.data.engines.engine import Engine, double_literal, guarded
+from dither.data.engines.engine import Engine, arrow, arrow_schema, double_literal, guarded, streamed
 from dither.data.predicates import literal
 from dither.errors import InvalidArgument, SourceFailed
 
@@ -125,6 +125,23 @@ class Postgres(Engine):
                 for part, values in zip(parts, zip(*batch, strict=True), strict=True):
                     part.append(np.array(values, dtype=np.int64))
         return [np.concatenate(part) for part in parts]
+
+    def stream(self, query: exp.Select, kinds: Sequence[str]) -> Iterator[Any]:
+        pa, schema = arrow(), arrow_schema([one.alias_or_name for one in query.selects], kinds)
+
+        def batches() -> Iterator[Any]:
+            with (
+                self._connection.transaction(),
+                self._connection.cursor(name="stream", binary=True) as cursor,
+            ):
+                cursor.execute(self.sql(query))
+                while batch := cursor.fetchmany(_BATCH):
+                    columns = [
+                        pa.array(part, kind) for part, kind in zip(zip(*batch, strict=True), schema.types, strict=True)
+                    ]
+                    yield pa.record_batch(columns, schema=schema)
+
+        return streamed(self._called, batches)
 
     def half_even(self, number: exp.Expr) -> exp.Expr:
         # round(double precision) is C's rint: ties to even.

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from dither.data.engines.engine import Engine, guarded, whole_result
+from dither.data.engines.engine import Engine, arrow, arrow_schema, guarded, streamed, whole_result
 from dither.data.predicates import literal
 from dither.errors import InvalidArgument, SourceFailed
 
@@ -19,6 +21,8 @@ _KINDS = (
     | {"string": "text", "varchar": "text", "char": "text"}
     | {"date": "date", "timestamp": "date", "timestamp_ntz": "date"}
 )
+
+_BATCH = 1 << 16
 
 
 class Spark(Engine):
@@ -92,6 +96,21 @@ class Spark(Engine):
     def sql(self, query: exp.Expr) -> str:
         # Spark would replace ${name} by a setting, inside texts too.
         return super().sql(query).replace("${", "\\u0024{")
+
+    def stream(self, query: exp.Select, kinds: Sequence[str]) -> Iterator[Any]:
+        pa, schema = arrow(), arrow_schema([one.alias_or_name for one in query.selects], kinds)
+
+        def batches() -> Iterator[Any]:
+            frame = self._session.sql(self.sql(query))
+            if hasattr(frame, "toArrow"):
+                yield from frame.toArrow().cast(schema).to_batches()
+                return
+            rows = frame.toLocalIterator()
+            while batch := list(itertools.islice(rows, _BATCH)):
+                columns = [pa.array([row[place] for row in batch], kind) for place, kind in enumerate(schema.types)]
+                yield pa.record_batch(columns, schema=schema)
+
+        return streamed(self._called, batches)
 
     def half_even(self, number: exp.Expr) -> exp.Expr:
         return exp.Anonymous(this="rint", expressions=[number])

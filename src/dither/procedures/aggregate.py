@@ -1,0 +1,160 @@
+"""Aggregators: from the answers of all blocks to one private answer.  What is public is settled by ``prepare``.
+
+An aggregator sees a table of ``blocks`` rows, of which one person can change at most ``touched``; it knows nothing of
+programs or people.  It must hold against *any* such table: the program may have been written to betray one person.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dither.calibration.mechanism import Mechanism
+from dither.data.column import Column
+from dither.data.grid import Grid
+from dither.planner import prepare
+from dither.privacy import Loss
+from dither.procedures.executor import Answers, Output
+from dither.queries.filtered import for_people
+from dither.queries.order import RankedValue, rank_of
+from dither.queries.statistic import Statistic
+
+HALF = Fraction(1, 2)
+
+
+@dataclass(frozen=True)
+class Aggregation:
+    """The public facts of a release: what the blocks answer, how many there are, and the price."""
+
+    blocks: int
+    touched: int
+    """The most blocks that one person is in."""
+    output: Output
+    loss: Loss
+    confidence: Fraction | None = None
+    """None: no error bar."""
+    metric: Any = None
+    """A metric (dither.procedures.metrics) where the aggregator uses one; None: its own choice."""
+
+    @property
+    def length(self) -> int:
+        """How many numbers a block answers."""
+        return self.output.length
+
+    @property
+    def grids(self) -> tuple[Grid, ...]:
+        """The public grid of each number; answers are rounded to it before anything else."""
+        return tuple(Grid.between(bounds) for bounds in self.output.bounds)
+
+
+@dataclass(frozen=True)
+class Aggregated:
+    """What leaves an aggregate: private no longer."""
+
+    values: tuple[float, ...] | None
+    """None: refused, by a test that is part of the mechanism; that is a result, and it is paid for."""
+    intervals: tuple[tuple[float, float], ...] | None = None
+    """For each number, a bar that covers the aggregate without noise."""
+
+
+class Aggregate(ABC):
+    """A private algorithm over tables of answers, ready to run."""
+
+    loss: Loss
+    """All that it costs."""
+    calibration: str
+    noise: str
+
+    @abstractmethod
+    def run(self, answers: Answers) -> Aggregated:
+        """Aggregate the table (blocks x length) of answers within their bounds.  Raises nothing that depends on it."""
+
+
+class Aggregator(ABC):
+    """A manner of aggregating."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def prepare(self, task: Aggregation) -> Aggregate:
+        """The algorithm for a task, from public facts alone; refuses here or never."""
+
+    @abstractmethod
+    def blocks_wanted(self, task: Aggregation) -> int:
+        """How many blocks it takes for noise to be no matter: a public rule (``task.blocks`` is not looked at)."""
+
+
+@dataclass(frozen=True)
+class EachNumber(Aggregator):
+    """A robust statistic of each number by itself, released like that of any other column.
+
+    Guarantee  eps-DP: a person changes up to s records of each column, and the columns share the price.
+    Theorem    The statistic's own proof with step size s (NRS11 Example 2); basic composition over the numbers.
+    """
+
+    name: str  # type: ignore[misc]
+    statistic: Callable[[int, int, Grid], Statistic]
+    """From the number of blocks, how many of them one person can change, and the grid of the answers."""
+    calibration: str
+    ranks: tuple[int, int]
+    """How many blocks epsilon = 1 takes for an answer that noise does not spoil: without an error bar, and with one."""
+
+    def prepare(self, task: Aggregation) -> Aggregate:
+        part = task.loss.share(Fraction(1, task.length))
+        mechanisms = []
+        for grid in task.grids:
+            made = self.statistic(task.blocks, task.touched, grid)
+            mechanisms.append(
+                prepare(made, epsilon=part.epsilon, calibration=self.calibration, confidence=task.confidence)[1]
+            )
+        manner = f"{self.name} ({self.calibration})"
+        return Numbers(Loss(task.loss.epsilon), manner, tuple(mechanisms), task.grids)
+
+    def blocks_wanted(self, task: Aggregation) -> int:
+        each = self.ranks[task.confidence is not None]
+        return int(each * task.touched * task.length / task.loss.exact_epsilon) + 1
+
+
+def median_of(blocks: int, touched: int, grid: Grid) -> Statistic:
+    """The lower median of the blocks' answers."""
+    return for_people(RankedValue(rank_of(HALF, blocks), blocks, grid), touched)
+
+
+MEDIAN = EachNumber("median", median_of, "inverse", (80, 200))
+SMOOTH_MEDIAN = EachNumber("smooth_median", median_of, "smooth", (80, 200))
+
+
+@dataclass(frozen=True)
+class Numbers(Aggregate):
+    """One mechanism for each number."""
+
+    loss: Loss
+    calibration: str
+    mechanisms: tuple[Mechanism, ...]
+    grids: tuple[Grid, ...]
+
+    @property
+    def noise(self) -> str:  # type: ignore[override]
+        return self.mechanisms[0].noise_name
+
+    def run(self, answers: Answers) -> Aggregated:
+        values, bars = [], []
+        for column, mechanism, grid in zip(answers.T, self.mechanisms, self.grids, strict=True):
+            outcome = mechanism.run(quantised(column, grid))
+            value: Any = outcome.answer
+            bar: Any = outcome.interval
+            shown: Any = mechanism.statistic.answers
+            values.append(float(shown.value(value)))
+            if bar is not None:
+                bars.append((float(shown.value(bar[0])), float(shown.value(bar[1]))))
+        return Aggregated(tuple(values), tuple(bars) or None)
+
+
+def quantised(numbers: Any, grid: Grid) -> Column:
+    """One number of every block, on its grid."""
+    return Column(grid.quantise(np.ascontiguousarray(numbers, dtype=np.float64), grid.ends[0]), grid)

@@ -1,0 +1,240 @@
+"""The centre of attention (NRS11 section 4.4): the block whose answer is nearest to most others, plus fitted noise.
+
+It depends on pairwise distances only, so it serves every metric.  Proof, with the constants that differ from the
+paper's: docs/proofs/aggregate.md, sections 3 and 4.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dither.calibration.smooth import BAR_SHARE, LOG_GRID, bar_factor
+from dither.calibration.worst_case import headroom
+from dither.data.grid import Grid
+from dither.errors import InvalidArgument
+from dither.kernels.elementary import exp
+from dither.noise.exact import rounded_draw
+from dither.noise.gaussian import Gaussian
+from dither.noise.heavy_tails import PowerLaw
+from dither.noise.laplace import Laplace
+from dither.noise.law import Law, Point
+from dither.privacy import Loss
+from dither.procedures.aggregate import Aggregate, Aggregated, Aggregation, Aggregator, EachNumber
+from dither.procedures.executor import Answers
+from dither.procedures.metrics import METRICS, Metric, as_metric, common_grids
+from dither.queries.middle import ShortestMiddle
+from dither.reals import ball
+
+MOST_BLOCKS = 5_000
+"""All pairs of blocks are compared."""
+ENOUGH = 24
+"""The smoothness that is asked for, in s/m."""
+SLACK = Fraction(1, 1 << 34)
+"""Part of the smoothness that pays for computing in floats."""
+_INFLATION = 1.0 + 2.0**-36
+_DEEPEST = 128.0
+MIDDLE = EachNumber("centre", ShortestMiddle, "smooth", (80, 80))
+"""The unconstrained centre of each number."""
+
+
+@dataclass(frozen=True)
+class Centre(Aggregator):
+    """The answer with the least ball around it that holds a majority, with noise of the order of such balls.
+
+    Guarantee  eps-DP (power law) or (eps, delta)-DP (Gaussian): with s blocks changed the centre moves by at most S,
+               and S changes by at most a factor e^b.
+    Theorem    NRS11 Theorem 4.9, corrected.
+    Constants  ``t0 = floor((m+s)/2) + 1``, ``a = t0``, ``S = 2 max_k rho(t0 + (k+1)s) e^{-beta k}`` and
+               ``b = beta + ln(1 + s/a)``.  The paper bounds the move by ``2 r_1(t0+s)``, which is false for a centre
+               that must be a data point; ``2 rho(t0+s)`` is true for a >= 2s.
+    Cost       m^2 distances and m^2 log m time.
+
+    A single number takes the unconstrained centre, the middle of the shortest interval that holds t0 answers, which
+    loses nothing to ``1 + s/a``; ``constrained=True`` takes the paper's there too.
+    """
+
+    constrained: bool = False
+    noise: Law | None = None
+    """None: the power law or (with delta > 0) the Gaussian law, whichever is smaller at its proved point."""
+    name = "centre"
+
+    def prepare(self, task: Aggregation) -> Aggregate:
+        metric = self._metric(task)
+        if self._is_middle(task, metric):
+            return MIDDLE.prepare(task)
+        if task.blocks > MOST_BLOCKS:
+            raise InvalidArgument("blocks", task.blocks, f"at most {MOST_BLOCKS} are accepted for the centre")
+        loss, bar = _parts(task)
+        spread = Fraction(task.touched, task.blocks)
+        point, norm_factor = _chosen_point(self.noise, loss, metric.norm, task.length, spread)
+        majority = (task.blocks + task.touched) // 2 + 1
+        averaged = min(majority, task.blocks)
+        with_average = Fraction(math.nextafter(math.log1p(task.touched / averaged), 1.0)) + SLACK
+        if averaged < 2 * task.touched or not point.beta > 2 * with_average:
+            raise InvalidArgument(
+                "blocks", task.blocks,
+                f"at least {_least_blocks(float(point.beta), task.touched)} are accepted for the centre at this price",
+            )  # fmt: skip
+        grids = common_grids(task.output, metric.bits(task.length))
+        spent = Loss(task.loss.epsilon, 0.0 if point.law.pure else task.loss.delta)
+        return CentreOfAttention(
+            spent, metric, grids, point, point.beta - with_average, norm_factor, task.blocks, task.touched, bar,
+            task.confidence,
+        )  # fmt: skip
+
+    def blocks_wanted(self, task: Aggregation) -> int:
+        metric = self._metric(task)
+        if self._is_middle(task, metric):
+            return MIDDLE.blocks_wanted(task)
+        point, _ = _chosen_point(self.noise, _parts(task)[0], metric.norm, task.length, Fraction(1))
+        return int(ENOUGH * task.touched / point.beta) + 1
+
+    def _metric(self, task: Aggregation) -> Metric:
+        given = as_metric(task.metric)
+        metric = given or METRICS["l1" if task.loss.is_pure else "l2"]
+        metric.check(task.output)
+        return metric
+
+    def _is_middle(self, task: Aggregation, metric: Metric) -> bool:
+        return task.length == 1 and not self.constrained and metric.name in METRICS
+
+
+def _parts(task: Aggregation) -> tuple[Loss, Loss | None]:
+    """What the answer and what its error bar may cost."""
+    loss = Loss(min(task.loss.epsilon, 100.0), task.loss.delta)
+    if task.confidence is None:
+        return loss, None
+    return Loss(loss.share(1 - BAR_SHARE).epsilon, loss.delta), Loss(loss.share(BAR_SHARE).epsilon)
+
+
+@functools.lru_cache(maxsize=256)
+def _chosen_point(noise: Law | None, loss: Loss, norm: str, length: int, spread: Fraction) -> tuple[Point, Fraction]:
+    """The law with the least noise, and what a unit of the norm is in the law's own: a public rule.
+
+    ``spread`` is s/m.  Beyond the majority there are about m / 2s terms in S; the last of them, the diameter, should
+    weigh no more than e^-12.  More smoothness than that takes is not asked for: less of it makes alpha larger.
+    """
+    laws = [noise] if noise is not None else [PowerLaw(), *([] if loss.is_pure else [Gaussian()])]
+    choices = []
+    for law in laws:
+        usable = Loss(loss.epsilon) if law.pure else loss
+        point = law.point(usable, dimension=length)
+        if point.beta > ENOUGH * spread:
+            point = law.point(usable, beta=ENOUGH * spread, dimension=length)
+        # |v|_2 <= |v|_1 <= sqrt(d) |v|_2.
+        stretched = law.norm == "l1" and norm == "l2" and length > 1
+        factor = Fraction(math.nextafter(math.sqrt(length), math.inf)) if stretched else Fraction(1)
+        lacking = max(0.0, float(ENOUGH - point.beta / spread) / 2)
+        choices.append(
+            (point.law.typical / float(point.alpha) * float(factor) * math.exp(min(lacking, 600.0)), point, factor)
+        )
+    _, point, factor = min(choices, key=lambda choice: choice[0])
+    return point, factor
+
+
+def _least_blocks(smoothness: float, touched: int) -> int:
+    """So many that averaging over half of them takes at most half of the smoothness."""
+    averaged = max(2 * touched, math.ceil(touched / math.expm1(smoothness / 2 - 2 * float(SLACK))))
+    return 2 * averaged
+
+
+@dataclass(frozen=True)
+class CentreOfAttention(Aggregate):
+    """g(z) + (S / alpha) Z."""
+
+    loss: Loss
+    metric: Metric
+    grids: tuple[Grid, ...]
+    point: Point
+    beta: Fraction
+    norm_factor: Fraction
+    blocks: int
+    touched: int
+    bar_loss: Loss | None
+    confidence: Fraction | None
+    calibration = "centre"
+
+    @property
+    def noise(self) -> str:  # type: ignore[override]
+        return str(self.point.law)
+
+    def run(self, answers: Answers) -> Aggregated:
+        place, bound = self.located(answers)
+        steps = self._steps(answers)[place]
+        scale = Fraction(bound) * self.norm_factor / self.point.alpha
+        most = headroom(Fraction(self._diameter) * 3 * self.norm_factor / self.point.alpha)
+        noisy = [rounded_draw(self.point.law, int(one), scale, headroom=most) for one in steps]
+        width = None if self.bar_loss is None else self._half_width(bound)
+        return self._shown(noisy, width)
+
+    def located(self, answers: Answers) -> tuple[int, float]:
+        """Which block is the centre, and S in steps of the metric: both private."""
+        radii = np.sort(self.metric.distances(self._steps(answers), self.grids), axis=1)
+        return centre_and_bound(radii, self._diameter, self.touched, float(self.beta))
+
+    def _steps(self, answers: Answers) -> Any:
+        """Answers in steps above the lower bounds."""
+        columns = [
+            grid.quantise(np.ascontiguousarray(column), grid.ends[0]) - grid.ends[0]
+            for column, grid in zip(answers.T, self.grids, strict=True)
+        ]
+        return np.column_stack(columns)
+
+    @functools.cached_property
+    def _diameter(self) -> float:
+        return self.metric.diameter(np.array([grid.points - 1 for grid in self.grids]))
+
+    def _half_width(self, bound: float) -> int:
+        """From ``ln S + Lap(b / eps')``, as in docs/proofs/error-bars.md; b is the whole smoothness of S."""
+        if self.bar_loss is None or self.confidence is None:
+            raise RuntimeError("no bar was asked for")
+        spread = self.point.beta / self.bar_loss.exact_epsilon
+        exactly = Fraction(bound)
+        logarithm = (
+            rounded_draw(Laplace(), lambda: ball(exactly).log() * LOG_GRID, spread * LOG_GRID, headroom=64) / LOG_GRID
+        )
+        reach = bar_factor(self.point.law, float(spread), float(1 - self.confidence))
+        unit = float(self.norm_factor / self.point.alpha)
+        widest = self._diameter * unit * 1e6
+        return math.ceil(min(math.exp(min(logarithm, 700.0)) * unit * reach * (1 + 1e-6), widest)) + 1
+
+    def _shown(self, noisy: list[int], width: int | None) -> Aggregated:
+        """Numbers within their bounds; points of a set in order (noise is the same for each: their order tells)."""
+        each = len(noisy) // self.metric.points
+        points = sorted(tuple(noisy[start : start + each]) for start in range(0, len(noisy), each))
+        flat = [one for point in points for one in point]
+
+        def value(steps: int, grid: Grid) -> float:
+            return float(grid.value(grid.clamp(steps + grid.ends[0])))
+
+        values = tuple(value(one, grid) for one, grid in zip(flat, self.grids, strict=True))
+        if width is None:
+            return Aggregated(values)
+        bars = tuple(
+            (value(one - width, grid), value(one + width, grid)) for one, grid in zip(flat, self.grids, strict=True)
+        )
+        return Aggregated(values, bars)
+
+
+def centre_and_bound(radii: Answers, diameter: float, touched: int, beta: float) -> tuple[int, float]:
+    """From the sorted distances of every block to all (itself first): the centre's place and the bound S.
+
+    ``radii[c, t-1]`` is the t-radius of c.  Floats: see docs/proofs/aggregate.md, section 4.
+    """
+    blocks = len(radii)
+    majority = (blocks + touched) // 2 + 1
+    averaged = min(majority, blocks)
+    place = int(np.argmin(radii[:, min(majority, blocks) - 1]))
+    looked = list(range(majority + touched, blocks + 1, touched))
+    weights = exp(-np.minimum(beta * np.arange(len(looked) + 1, dtype=np.float64), _DEEPEST))
+    best = diameter * float(weights[-1])  # radii beyond the last block are the diameter
+    if looked:
+        nearest = np.partition(radii[:, np.array(looked) - 1], averaged - 1, axis=0)[:averaged]
+        best = max(best, float(np.max(nearest.mean(axis=0) * weights[:-1])))
+    return place, 2.0 * best * _INFLATION

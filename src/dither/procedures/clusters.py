@@ -1,0 +1,266 @@
+"""k-means and mixtures of spherical Gaussians: blocks find the centres, private passes over all points polish them.
+
+Random blocks of people are clustered one by one; where most of them agree, a certified average of their centres is
+released.  Where they do not, or where there are too few people for a certificate (a public fact), a noisy histogram
+takes its place.  Either way some private passes follow.  All Gaussian noise of a release is one Gaussian mechanism,
+shared out by squares.  Proofs: docs/proofs/certified_average.md.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from dither.accounting.cascades import Arrangement, Levels, Priced
+from dither.calibration.margin_test import MarginTest
+from dither.calibration.mechanism import MOST_EPSILON, point_of
+from dither.errors import InvalidArgument
+from dither.kernels.clusters import clustered_blocks, kmeans
+from dither.kernels.elementary import Floats
+from dither.noise.exact import rounded_draw
+from dither.noise.gaussian import Gaussian
+from dither.privacy import Loss
+from dither.procedures.block_fits import random_order
+from dither.procedures.certified_average import BITS, MOST_COORDINATES, CertifiedAverage, least_blocks
+from dither.procedures.floating import FloatingGrid, draw_quantile
+from dither.procedures.private_pass import Components, PrivatePass, distances
+from dither.reals import round_down
+
+RADIUS_SHARE, TEST_SHARE, REACH_SHARE = Fraction(1, 10), Fraction(3, 10), Fraction(1, 20)
+"""Parts of epsilon for the radius and the test of the certificate, and for the reach of the passes."""
+TEST_DELTA = Fraction(1, 2)
+START_SHARE = Fraction(3, 10)
+"""The part of the Gaussian noise's precision (by squares) that the first centres have."""
+CERTIFIED_PASSES = (Fraction(2, 7), Fraction(5, 7))
+"""How two passes after a certificate share the rest; the last one is what is released."""
+HISTOGRAM_PASSES = (Fraction(1, 5), Fraction(1, 5), Fraction(3, 5))
+PLAIN_PASSES = (Fraction(1, 8),) * 6 + (Fraction(1, 4),)
+"""The same after a histogram, and from public centres, which have to travel."""
+CERTIFIED, HISTOGRAM, SPREAD = "certified average", "noisy histogram", "public centres"
+PASSES = {CERTIFIED: CERTIFIED_PASSES, HISTOGRAM: HISTOGRAM_PASSES, SPREAD: PLAIN_PASSES}
+POINTS_PER_CENTRE, LEAST_POINTS_PER_CENTRE = 10, 5
+"""Points in a block for each centre: as a rule, and at least."""
+MOST_POINTS_PER_CENTRE = 100
+"""The other points of a block only take part in the passes."""
+ENOUGH_BLOCKS = 1000
+"""More blocks would leave the average better than the passes need it."""
+REACH_QUANTILE, REACH_TIMES = Fraction(9, 10), 1.5
+"""Offsets are cut at one and a half times the distance that nine in ten points have from their centre."""
+CELL_COUNT = 5
+"""People in a cell of the histogram, if they were spread evenly, in standard deviations of the noise."""
+MOST_CELLS = 20_000
+LEAST_DEVIATION = 2.0**-12
+"""The least standard deviation of a component, in widths of the widest bounds."""
+ROOT_TWO = Fraction(14_143, 10_000)
+MOST_CENTRES, MOST_DIMENSIONS = 100, 200
+
+
+@dataclass(frozen=True)
+class Space:
+    """Public: where the points lie."""
+
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+    @property
+    def dimensions(self) -> int:
+        """How many coordinates a point has."""
+        return len(self.low)
+
+    @property
+    def width(self) -> float:
+        """The widest of the bounds."""
+        return max(high - low for low, high in zip(self.low, self.high, strict=True))
+
+    @property
+    def diagonal(self) -> float:
+        """No two points are farther apart."""
+        return math.sqrt(sum((high - low) ** 2 for low, high in zip(self.low, self.high, strict=True)))
+
+    def within(self, points: Floats) -> Floats:
+        """Points cut to the bounds, coordinate by coordinate; what is missing counts as the middle."""
+        low, high = np.array(self.low), np.array(self.high)
+        present = np.where(np.isnan(points), (low + high) / 2, points)
+        cut: Floats = np.clip(present, low, high)
+        return cut
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was released, and from where the passes began."""
+
+    components: Components
+    start: str
+
+
+@dataclass(frozen=True)
+class ClusterPlan:
+    """A clustering ready to run; all fields are public.
+
+    Guarantee  (epsilon, delta)-DP, neighbours change one record; never refuses.
+    Theorem    docs/proofs/certified_average.md, sections 5 to 7.
+    Constants  mu^2 of all Gaussian noise adds up to that of one (epsilon, delta)-DP Gaussian mechanism.
+    Cost       O(n k l) and, with a certificate, O(m^2 k^2 l) for m blocks.
+    """
+
+    records: int
+    space: Space
+    centres: int
+    loss: Loss
+    soft: bool
+    average: CertifiedAverage | None
+    """None if there are too few records for a certificate."""
+    reach_epsilon: Fraction
+    noise_loss: Loss
+    mu: Fraction
+    """What all Gaussian noise together may be shifted, in standard deviations."""
+    miss: float | None = None
+    """How often an error bar may fail to cover; None for no bars, which cost nothing."""
+
+    @property
+    def arrangement(self) -> Arrangement:
+        """What it is made of, and costs."""
+        noise = Priced(self.noise_loss.exact_epsilon, self.noise_loss.exact_delta)
+        parts = [Priced(self.reach_epsilon), noise]
+        if self.average is not None:
+            test = self.average.test
+            parts += [Priced(self.average.radius_epsilon), Priced(test.epsilon, test.delta)]
+        return Levels(tuple(parts))
+
+    def run(self, data: Floats) -> Found:
+        """Read the private points and answer."""
+        points = self.space.within(data)
+        start = None if self.average is None else self._certified(points)
+        name = CERTIFIED
+        if start is None:
+            start, name = self._plain(points)
+        return Found(self._polished(points, start, PASSES[name]), name)
+
+    def _certified(self, points: Floats) -> Components | None:
+        """The certified average of the blocks' centres."""
+        if self.average is None:
+            return None
+        low, unit, width = np.array(self.space.low), self.space.width / (1 << BITS), self.space.dimensions
+        least = self.space.width * LEAST_DEVIATION if self.soft else 0.0
+        blocks = self.average.blocks
+        used = blocks * min(self.records // blocks, MOST_POINTS_PER_CENTRE * self.centres)
+        answers = clustered_blocks(points, random_order(self.records)[:used], blocks, self.centres, least)
+        answers[:, :, :width] -= low
+        # Centres of points within the bounds are within them; only rounding could say otherwise.
+        steps = np.clip(np.rint(answers / unit), 0, 1 << BITS).astype(np.int64)
+        found = self.average.run(steps)
+        if found is None:
+            return None
+        numbers = np.array([[float(entry) for entry in point] for point in found.points]) * unit
+        centres = self._inside(numbers[:, :width] + low)
+        if not self.soft:
+            return Components(centres)
+        # Seen from a noisy centre a component is wider, and a narrow one would lose its points to the others.
+        wider = np.hypot(np.clip(numbers[:, width], 0.0, self.space.diagonal), float(found.deviation) * unit + least)
+        return Components(centres, None, wider)
+
+    def _plain(self, points: Floats) -> tuple[Components, str]:
+        """Centres of a noisy histogram, where its cells hold enough people to be told from noise, else spread."""
+        mu, low, high = root_share(self.mu, START_SHARE), np.array(self.space.low), np.array(self.space.high)
+        spread = float(ROOT_TWO / mu)
+        wanted = min(self.records / (CELL_COUNT * spread), MOST_CELLS)
+        shape = (int(max(wanted, 1.0) ** (1.0 / self.space.dimensions)),) * self.space.dimensions
+        if math.prod(shape) >= 2 * self.centres:
+            share = (points - low) / (high - low)
+            cell = np.clip((share * shape[0]).astype(np.int64), 0, shape[0] - 1)
+            counts = np.bincount(np.ravel_multi_index(tuple(cell.T), shape), minlength=math.prod(shape))
+            noisy = np.array([rounded_draw(Gaussian(), int(count), ROOT_TWO / mu) for count in counts], dtype=float)
+            kept = np.flatnonzero(noisy > 2 * spread)
+            if len(kept) >= self.centres:
+                middles = (np.stack(np.unravel_index(kept, shape), axis=1) + 0.5) / shape[0]
+                return Components(kmeans(low + (high - low) * middles, noisy[kept], self.centres)), HISTOGRAM
+        return Components(low + (high - low) * even_places(self.centres, self.space.dimensions)), SPREAD
+
+    def _polished(self, points: Floats, start: Components, passes: tuple[Fraction, ...]) -> Components:
+        """Private passes over all points, within a reach that is drawn once."""
+        grid = FloatingGrid(self.space.diagonal * 2.0**-24, bits=6, highest=24, signed=False)
+        apart = distances(points, start.centres)
+        code = draw_quantile(grid.codes(apart), grid, self.reach_epsilon, REACH_QUANTILE)
+        reach = min(REACH_TIMES * grid.value(code + 1), self.space.diagonal)
+        now = start
+        for share in passes:
+            step = PrivatePass(root_share(self.mu, (1 - START_SHARE) * share), reach, self.soft, self.miss)
+            moved = step.run(points, now)
+            bars = None if moved.bars is None else (self._inside(moved.bars[0]), self._inside(moved.bars[1]))
+            now = Components(self._inside(moved.centres), moved.shares, moved.deviations, bars)
+        return now
+
+    def _inside(self, centres: Floats) -> Floats:
+        cut: Floats = np.clip(centres, np.array(self.space.low), np.array(self.space.high))
+        return cut
+
+
+def plan_clusters(
+    records: int,
+    space: Space,
+    centres: int,
+    loss: Loss,
+    *,
+    soft: bool,
+    blocks: int | None = None,
+    miss: float | None = None,
+) -> ClusterPlan:
+    """The algorithm and its price from public facts; ``blocks``: how many are wanted, 0 for no certificate."""
+    if loss.is_pure:
+        raise InvalidArgument("delta", loss.delta, "Gaussian noise needs delta > 0, such as 1e-6")
+    if not 1 <= centres <= min(MOST_CENTRES, records):
+        raise InvalidArgument(
+            "k", centres, f"a whole number from 1 to {MOST_CENTRES}, and no more than records, is accepted"
+        )
+    if centres * (space.dimensions + 1) > MOST_COORDINATES:
+        raise InvalidArgument("k", centres, f"at most {MOST_COORDINATES} coordinates of all centres are accepted")
+    epsilon = min(loss.exact_epsilon, Fraction(int(MOST_EPSILON)))
+    test = MarginTest(epsilon * TEST_SHARE, loss.exact_delta * TEST_DELTA)
+    chosen = _blocks(records, centres, test, blocks)
+    kept = REACH_SHARE + (0 if chosen is None else RADIUS_SHARE + TEST_SHARE)
+    usable = Loss(float(min(loss.epsilon, MOST_EPSILON)), loss.delta)
+    noise = Loss(usable.share(1 - kept).epsilon, loss.delta if chosen is None else usable.share(1 - TEST_DELTA).delta)
+    mu = point_of(Gaussian(), noise, Fraction(0)).alpha
+    average = None
+    if chosen is not None:
+        average = CertifiedAverage(chosen, test, epsilon * RADIUS_SHARE, root_share(mu, START_SHARE))
+    return ClusterPlan(records, space, centres, loss, soft, average, epsilon * REACH_SHARE, noise, mu, miss)
+
+
+def _blocks(records: int, centres: int, test: MarginTest, wanted: int | None) -> int | None:
+    """How many blocks: as many as leave ten points for each centre, more if the test needs more; None if too few."""
+    least = least_blocks(test, ramp=8)
+    if wanted is None:
+        usual = min(records // (POINTS_PER_CENTRE * centres), ENOUGH_BLOCKS)
+        chosen = max(usual, min(2 * least, records // (LEAST_POINTS_PER_CENTRE * centres)))
+        return chosen if chosen >= least else None
+    if isinstance(wanted, bool) or not isinstance(wanted, int) or wanted < 0:
+        raise InvalidArgument("blocks", wanted, "a whole number, 0 for no blocks, or None is accepted")
+    if wanted == 0:
+        return None
+    if wanted * centres > records:
+        raise InvalidArgument("blocks", wanted, f"at most {records // centres}, with k records in each, are accepted")
+    if wanted < least:
+        raise InvalidArgument("blocks", wanted, f"at least {least} blocks are needed to certify that they agree")
+    return wanted
+
+
+def root_share(mu: Fraction, share: Fraction) -> Fraction:
+    """``mu sqrt(share)``, rounded down: squares of parts never add up to more than the whole."""
+    root = round_down(math.sqrt(share))
+    while root * root > share:
+        root -= Fraction(1, 1 << 50)
+    return mu * root
+
+
+def even_places(count: int, dimensions: int) -> Floats:
+    """Public places in the unit cube that lie far apart (the additive recurrence of the generalised golden ratio)."""
+    golden = 1.5
+    for _ in range(64):
+        golden = (1.0 + golden) ** (1.0 / (dimensions + 1))
+    steps = golden ** -np.arange(1.0, dimensions + 1)
+    places: Floats = (0.5 + np.arange(count)[:, None] * steps) % 1.0
+    return places

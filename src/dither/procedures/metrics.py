@@ -1,0 +1,231 @@
+"""Distances between answers: l1, l2, matching of point sets, or a function of the owner's.
+
+Answers lie on a common public grid.  A metric returns its distances in grid steps as floats that are never too small
+and too large by at most a factor ``1 + ROUNDING`` (docs/proofs/aggregate.md, section 4), and says which norm it is
+never below: noise is added in that norm.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.data.grid import Grid
+from dither.errors import InvalidArgument
+from dither.kernels.matching import squared_matching_distances
+from dither.procedures.executor import Answers, Output
+
+ROUNDING = 2.0**-38
+MOST_NUMBERS = 4096
+"""Longer answers have no metric: the float error of a sum of so many terms is part of the proof."""
+FINEST = 36
+"""Answers are rounded to at most 2**36 steps of their widest range."""
+_UP = 1.0 + 2.0**-40
+_ALIKE = 1e-9
+Whole = NDArray[np.int64]
+
+
+class Metric(ABC):
+    """A distance between answers of a public shape."""
+
+    name: ClassVar[str]
+    norm: Literal["l1", "l2"]
+    """A norm that the distance is never below (for point sets: after the best permutation)."""
+    points: int = 1
+    """Into how many points of equal length an answer falls, their order being of no meaning."""
+
+    def check(self, output: Output) -> None:
+        """Refuse answers of a shape that this distance does not fit: public facts only."""
+        if output.length > MOST_NUMBERS:
+            raise InvalidArgument("output", output.length, f"a metric takes answers of at most {MOST_NUMBERS} numbers")
+
+    def bits(self, length: int) -> int:  # noqa: ARG002
+        """The widest range is cut into at most 2**bits steps."""
+        return FINEST
+
+    @abstractmethod
+    def diameter(self, widths: Whole) -> float:
+        """At least the greatest distance between answers whose numbers have these ranges, in steps."""
+
+    @abstractmethod
+    def distances(self, answers: Whole, grids: tuple[Grid, ...]) -> Answers:
+        """All distances between the rows of ``answers``, in steps."""
+
+
+@dataclass(frozen=True)
+class L1(Metric):
+    """The sum of absolute differences."""
+
+    name = "l1"
+    norm = "l1"
+
+    def diameter(self, widths: Whole) -> float:
+        return float(np.sum(widths.astype(np.float64))) * _UP
+
+    def distances(self, answers: Whole, grids: tuple[Grid, ...]) -> Answers:  # noqa: ARG002
+        # Differences of whole numbers below 2**53 are exact in floats.
+        points = answers.astype(np.float64)
+        return np.array([np.abs(points - one).sum(axis=1) * _UP for one in points])
+
+
+@dataclass(frozen=True)
+class L2(Metric):
+    """Euclidean distance."""
+
+    name = "l2"
+    norm = "l2"
+
+    def diameter(self, widths: Whole) -> float:
+        return math.sqrt(float(np.sum(widths.astype(np.float64) ** 2))) * _UP
+
+    def distances(self, answers: Whole, grids: tuple[Grid, ...]) -> Answers:  # noqa: ARG002
+        points = answers.astype(np.float64)
+        return np.array([np.sqrt(((points - one) ** 2).sum(axis=1)) * _UP for one in points])
+
+
+@dataclass(frozen=True)
+class Matching(Metric):
+    """For answers that are sets of ``points`` points: the l2 distance after the best permutation of one of them.
+
+    NRS11's variant of the Wasserstein distance, ``(min_p sum_j |c_j - c'_p(j)|^2)^(1/2)``.  Computed in whole numbers.
+    An answer lists its points one after the other; the release lists them in order.
+    """
+
+    points: int
+    name = "matching"
+    norm = "l2"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.points, bool) or not isinstance(self.points, int) or not 1 <= self.points <= 512:
+            raise InvalidArgument("points", self.points, "how many points an answer has, 1 to 512, is accepted")
+
+    def check(self, output: Output) -> None:
+        super().check(output)
+        if output.length % self.points:
+            raise InvalidArgument("output", output.length, f"a multiple of the {self.points} points is accepted")
+        each = output.length // self.points
+        if any(bounds != output.bounds[place % each] for place, bounds in enumerate(output.bounds)):
+            raise InvalidArgument("bounds", "different ones", "the same bounds for every point are accepted")
+
+    def bits(self, length: int) -> int:
+        # Squares of all differences must add up to less than 2**58.
+        return min(FINEST, (57 - length.bit_length()) // 2)
+
+    def diameter(self, widths: Whole) -> float:
+        return L2().diameter(widths)
+
+    def distances(self, answers: Whole, grids: tuple[Grid, ...]) -> Answers:  # noqa: ARG002
+        sets = np.ascontiguousarray(answers.reshape(len(answers), self.points, -1))
+        return np.sqrt(squared_matching_distances(sets).astype(np.float64)) * _UP
+
+
+@dataclass(frozen=True)
+class Own(Metric):
+    """A function of two answers that the owner vouches for: ``max(function, l2)``, cut at the l2 diameter.
+
+    The maximum makes it dominate the norm in which noise is added, whatever the function is.  That it is a metric (up
+    to a relative error of 2**-40) is the owner's promise: symmetric, zero between equals and within the triangle
+    inequality.  Public probe points are tried before anything is read, and what they refute is refused.  On data
+    nothing is refused: a result that is no number, or none at all, counts as the diameter.
+    """
+
+    function: Callable[[Answers, Answers], Any]
+    name = "own"
+    norm = "l2"
+
+    def check(self, output: Output) -> None:
+        super().check(output)
+        probes = _probes(output)
+        found = np.array([[self._told(one, other) for other in probes] for one in probes])
+        if (found < 0).any():
+            raise InvalidArgument("metric", "negative", "a distance is never negative; it is on public probe points")
+        largest = float(found.max())
+        if (np.abs(found - found.T) > _ALIKE * largest).any():
+            raise InvalidArgument("metric", "asymmetric", "a distance is symmetric; it is not on public probe points")
+        if (np.diag(found) != 0).any():
+            raise InvalidArgument("metric", "not zero", "a distance between equal answers is zero")
+        # In the shortest way over a third point, the way through the end itself is the distance.
+        detour = (found[:, :, None] + found[None, :, :]).min(axis=1)
+        if (found > detour + _ALIKE * largest).any():
+            raise InvalidArgument("metric", "no triangle inequality", "no detour over a third answer is shorter")
+
+    @staticmethod
+    def _number(told: Any) -> float | None:
+        try:
+            number = float(told)
+        except (TypeError, ValueError, OverflowError):
+            return None
+        return number if math.isfinite(number) else None
+
+    def _told(self, one: Answers, other: Answers) -> float:
+        """On public probes: errors may be told."""
+        try:
+            told = self.function(one.copy(), other.copy())
+        except Exception as error:
+            raise InvalidArgument("metric", type(error), "a function that does not fail on public probes") from error
+        number = self._number(told)
+        if number is None:
+            raise InvalidArgument("metric", told, "a function of two answers that returns a finite number")
+        return number
+
+    def diameter(self, widths: Whole) -> float:
+        return L2().diameter(widths)
+
+    def distances(self, answers: Whole, grids: tuple[Grid, ...]) -> Answers:
+        euclid = L2().distances(answers, grids)
+        most = self.diameter(np.array([grid.points - 1 for grid in grids]))
+        lows = np.array([grid.ends[0] for grid in grids])
+        size = float(grids[0].step)
+        real = (answers + lows) * size
+        for one in range(len(answers)):
+            for other in range(one):
+                own = self._clamped(real[one], real[other], most * size) / size * _UP
+                euclid[one, other] = euclid[other, one] = min(max(euclid[one, other], own), most)
+        return euclid
+
+    def _clamped(self, one: Answers, other: Answers, most: float) -> float:
+        number = None
+        try:
+            number = self._number(self.function(one.copy(), other.copy()))
+        except Exception:  # noqa: BLE001  (whether it fails may depend on a person)
+            number = None
+        return most if number is None else min(max(number, 0.0), most)
+
+
+METRICS: dict[str, Metric] = {"l1": L1(), "l2": L2()}
+
+
+def as_metric(given: Any) -> Metric | None:
+    """A metric by name, as given, or a function; None stays None."""
+    if given is None or isinstance(given, Metric):
+        return given
+    if isinstance(given, str) and given in METRICS:
+        return METRICS[given]
+    if callable(given):
+        return Own(given)
+    raise InvalidArgument("metric", given, '"l1", "l2", Matching(points), or a function of two answers is accepted')
+
+
+def common_grids(output: Output, bits: int) -> tuple[Grid, ...]:
+    """One public step for all numbers of an answer: distances need a common unit."""
+    widest = max(Fraction(high) - Fraction(low) for low, high in output.bounds)
+    exponent = widest.numerator.bit_length() - widest.denominator.bit_length()  # widest < 2**(exponent + 1)
+    size = Fraction(2) ** (exponent + 1 - bits)
+    return tuple(Grid.between(bounds, size) for bounds in output.bounds)
+
+
+def _probes(output: Output) -> list[Answers]:
+    """Public points of the range of answers: its ends, its default, and some between."""
+    low, high = np.array(output.bounds).T
+    shares = [np.zeros(output.length), np.ones(output.length)]
+    # Multiples of an irrational number: no two coordinates move together.
+    irrational = (np.arange(output.length) + 1) * 0.6180339887498949
+    shares += [np.modf(turn * irrational)[0] for turn in range(1, 8)]
+    return [np.asarray(output.default), *(low + share * (high - low) for share in shares)]

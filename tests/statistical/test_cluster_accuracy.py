@@ -1,0 +1,76 @@
+"""k-means and mixtures: the accuracy asked for on three blobs, and what happens where there are no clusters."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import dither as dt
+from conftest import trials
+
+TRUTH = np.array([(-5.0, -5.0), (0.0, 5.0), (5.0, -2.0)])
+
+
+def blobs(n, seed):
+    """Three blobs of standard deviation 0.7, cut to ±10."""
+    rng = np.random.default_rng(seed)
+    return np.clip(TRUTH[rng.integers(0, 3, n)] + rng.normal(0, 0.7, (n, 2)), -10, 10)
+
+
+def distance(value):
+    """The mean distance of matched centres."""
+    found = np.array(value)[:, :2]
+    return min(np.linalg.norm(found[list(order)] - TRUTH, axis=1).mean() for order in itertools.permutations(range(3)))
+
+
+@pytest.mark.parametrize("kind", ["kmeans", "gaussian_mixture"])
+def test_three_blobs(kind):
+    """Median distance 0.2 or less, no run above 1.0: ours are near 0.03, a false alarm is rarer than 1e-9."""
+    ask = getattr(dt, kind)
+    found = []
+    for seed in range(trials(10, 100)):
+        release = ask(blobs(10_000, 5 + seed), k=3, bounds=(-10, 10), epsilon=1.0, delta=1e-6)
+        found.append(distance(release.value))
+    assert np.median(found) <= 0.2
+    assert max(found) <= 1.0
+
+
+def test_the_test_can_fail():
+    """Public centres, which have seen no data, are more than 1.0 away."""
+    assert distance([(-6.0, 0.0), (0.0, 0.0), (6.0, 0.0)]) > 1.0
+
+
+def test_without_blocks():
+    """The noisy histogram in place of the certificate."""
+    release = dt.kmeans(blobs(10_000, 5), k=3, bounds=(-10, 10), blocks=0, epsilon=1.0, delta=1e-6)
+    assert release.calibration == "noisy histogram"
+    assert distance(release.value) < 1.0
+
+
+def test_mixtures_tell_shares_and_deviations():
+    """Shares within 0.1 and deviations within 0.4 of the truth: ten standard deviations."""
+    value = dt.gaussian_mixture(blobs(10_000, 6), k=3, bounds=(-10, 10), epsilon=1.0, delta=1e-6).value
+    for *_, share, deviation in value:
+        assert abs(share - 1 / 3) < 0.1
+        assert abs(deviation - 0.7) < 0.4
+
+
+def test_points_without_clusters_are_answered():
+    """Evenly spread points: blocks do not agree, so the certificate fails and the histogram begins; never a refusal."""
+    points = np.random.default_rng(7).uniform(-1, 1, (10_000, 2))
+    release = dt.kmeans(points, k=6, bounds=(-1, 1), epsilon=1.0, delta=1e-6)
+    assert not release.refused
+    assert release.calibration == "noisy histogram"
+    cost = np.min(((points[:, None] - np.array(release.value)[None]) ** 2).sum(axis=2), axis=1).mean()
+    assert cost < 0.4  # one centre alone costs 0.67, six good ones 0.12
+
+
+def test_many_dimensions_begin_with_the_certificate():
+    """Ten dimensions leave no histogram; the blocks find the centres."""
+    rng = np.random.default_rng(8)
+    truth = rng.uniform(-0.8, 0.8, (4, 10))
+    points = truth[rng.integers(0, 4, 40_000)] + rng.normal(0, 0.05, (40_000, 10))
+    release = dt.kmeans(points, k=4, bounds=(-1, 1), epsilon=1.0, delta=1e-6)
+    assert release.calibration == "certified average"
+    found = np.array(release.value)
+    assert np.linalg.norm(found[:, None] - truth[None], axis=2).min(axis=1).max() < 0.1

@@ -1,0 +1,121 @@
+"""kmeans and gaussian_mixture from outside: kinds of input, what a release says, and bad input."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dither as dt
+
+POINTS = np.vstack([np.full((4000, 2), 0.25), np.full((4000, 2), 0.75)]) + np.linspace(-0.02, 0.02, 16_000).reshape(
+    -1, 2
+)
+PRICE = {"epsilon": 2.0, "delta": 1e-6}
+
+
+def test_a_release_of_centres():
+    """k tuples of d numbers, in order, with labels; all of the price is spent."""
+    release = dt.kmeans(POINTS, k=2, bounds=(0, 1), **PRICE)
+    assert np.array(release.value).shape == (2, 2)
+    assert list(release.value) == sorted(release.value)
+    assert release.labels == ("centre 1", "centre 2")
+    assert release.loss == dt.Loss(2.0, 1e-6)
+    assert release.neighbours is dt.Neighbours.CHANGE_ONE
+    assert release.noise == "gaussian"
+    assert "kmeans" in repr(release)
+    assert dt.Release.from_dict(release.to_dict()) == release
+    assert release._repr_html_().startswith("<div>")
+    for centre, (low, high) in zip(release.value, release.interval, strict=True):
+        assert all(a <= x <= b for a, x, b in zip(low, centre, high, strict=True))
+    assert dt.kmeans(POINTS, k=2, bounds=(0, 1), confidence=None, **PRICE).interval is None
+
+
+def test_plots():
+    """Centres on a plane and on a line."""
+    assert dt.kmeans(POINTS, k=2, bounds=(0, 1), **PRICE).plot() is not None
+    assert dt.kmeans(POINTS[:, :1], k=2, bounds=(0, 1), **PRICE).plot() is not None
+
+
+def test_a_release_of_components():
+    """Coordinates, a share and a deviation each; shares sum to one."""
+    release = dt.gaussian_mixture(POINTS, k=2, bounds=[(0, 1), (0, 1)], **PRICE)
+    assert np.array(release.value).shape == (2, 4)
+    assert sum(row[2] for row in release.value) == pytest.approx(1)
+    assert release.labels == ("component 1", "component 2")
+
+
+def test_frames_mappings_and_named_columns():
+    """Whatever holds columns; missing entries count as the middle."""
+    frame = pd.DataFrame({"a": POINTS[:, 0], "b": POINTS[:, 1], "c": "text"})
+    frame.loc[0, "a"] = np.nan
+    question = dt.KMeans(["a", "b"], k=2, bounds=(0, 1))
+    release = question.ask(frame, **PRICE)
+    assert np.abs(np.array(release.value) - [[0.25, 0.25], [0.75, 0.75]]).max() < 0.1
+    assert release.query == "kmeans of a, b"
+    assert not dt.GaussianMixture(k=1, bounds=(0, 1)).ask({"a": POINTS[:, 0]}, **PRICE).refused
+
+
+@pytest.mark.parametrize("ask", [dt.kmeans, dt.gaussian_mixture])
+@pytest.mark.parametrize(
+    ("argument", "changes"),
+    [
+        ("k", {"k": 0}),
+        ("k", {"k": 101}),
+        ("k", {"k": 2.5}),
+        ("k", {"k": 20, "points": POINTS[:10]}),
+        ("bounds", {"bounds": None}),
+        ("bounds", {"bounds": (1, 0)}),
+        ("bounds", {"bounds": [(0, 1)] * 3}),
+        ("bounds", {"bounds": (0, float("inf"))}),
+        ("bounds", {"bounds": "ab"}),
+        ("blocks", {"blocks": 5000}),
+        ("blocks", {"blocks": 3}),
+        ("blocks", {"blocks": -1}),
+        ("blocks", {"blocks": "many"}),
+        ("delta", {"delta": 0.0}),
+        ("epsilon", {"epsilon": 0}),
+        ("confidence", {"confidence": 1.5}),
+        ("points", {"points": np.zeros((10, 300))}),
+    ],
+)
+def test_bad_input(ask, argument, changes):
+    """Errors name the argument; none of them looks at a point."""
+    given = {"points": POINTS, "k": 2, "bounds": (0, 1), **PRICE, **changes}
+    points = given.pop("points")
+    with pytest.raises(dt.InvalidArgument) as caught:
+        ask(points, **given)
+    assert caught.value.argument == argument
+
+
+def test_unknown_columns():
+    """A column that is not there is named."""
+    with pytest.raises(dt.InvalidArgument, match="'z'"):
+        dt.KMeans(["z"], k=2, bounds=(0, 1)).ask({"a": POINTS[:, 0]}, **PRICE)
+
+
+def test_bounds_are_not_optional():
+    """There is no default for bounds, nor for delta."""
+    with pytest.raises(TypeError, match="bounds"):
+        dt.kmeans(POINTS, k=2, **PRICE)
+    with pytest.raises(TypeError, match="delta"):
+        dt.kmeans(POINTS, k=2, bounds=(0, 1), epsilon=1.0)
+
+
+def test_few_points_go_without_a_certificate():
+    """A public decision: two hundred points cannot be certified, but they are answered."""
+    release = dt.kmeans(POINTS[::40], k=2, bounds=(0, 1), **PRICE)
+    assert release.calibration in {"noisy histogram", "public centres"}
+    assert np.isfinite(np.array(release.value)).all()
+
+
+def test_a_single_centre():
+    """k = 1: the mean."""
+    release = dt.kmeans(POINTS, k=1, bounds=(0, 1), **PRICE)
+    assert np.abs(np.array(release.value) - 0.5).max() < 0.05
+
+
+def test_identical_points():
+    """All in one place, for k = 2: an answer within the bounds."""
+    release = dt.gaussian_mixture(np.full((8000, 2), 0.3), k=2, bounds=(0, 1), **PRICE)
+    numbers = np.array(release.value)
+    assert np.isfinite(numbers).all()
+    assert ((numbers[:, :2] >= 0) & (numbers[:, :2] <= 1)).all()

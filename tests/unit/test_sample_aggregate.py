@@ -1,0 +1,174 @@
+"""Sample and aggregate: partitions, medians of blocks, what is refused, and that nothing is told by errors."""
+
+import numpy as np
+import pytest
+
+import dither as dt
+from dither.errors import InvalidArgument, InvalidData
+from dither.procedures.partition import Independent, Overlapping, Partition, overlap
+from dither.procedures.rows import Rows
+
+PAY = np.linspace(20_000, 120_000, 5_000)
+
+
+def ask(rows=PAY, program=np.mean, **options):
+    """Of rows of pay, in this process."""
+    return dt.sample_and_aggregate(
+        rows, program, **{"bounds": (0, 600_000), "epsilon": 2.0, "executor": "trusted", **options}
+    )
+
+
+def test_a_mean_over_blocks_is_near_the_mean():
+    """The program runs on every block and the median of its answers is released with a bar about it."""
+    release = ask()
+    assert 60_000 < release.value < 80_000
+    assert release.interval[0] <= release.value <= release.interval[1]
+    assert release.loss == dt.Loss(2.0)
+
+
+def test_a_partition_holds_everybody_once_and_is_fresh():
+    """Every index once, sizes within one of each other, another order every time."""
+    first, second = Partition(10).draw(103), Partition(10).draw(103)
+    assert sorted(np.concatenate(first)) == list(range(103))
+    assert {len(block) for block in first} == {10, 11}
+    assert any((one != two).any() for one, two in zip(first, second, strict=True))
+
+
+@pytest.mark.parametrize(("people", "blocks"), [(50, 7), (1_000, 100), (30, 30), (9, 1)])
+def test_overlapping_samples_keep_their_promise(people, blocks):
+    """Different people within a block, nobody in more blocks than promised, the size of n/m rounded up."""
+    drawn = Overlapping(blocks, people).draw(people)
+    assert len(drawn) == blocks
+    assert all(len(set(block.tolist())) == len(block) == -(-people // blocks) for block in drawn)
+    assert np.bincount(np.concatenate(drawn), minlength=people).max() <= overlap(people, blocks)
+
+
+def test_independent_blocks_keep_everybodys_rows_together():
+    """Every row once, all rows of one person in one block, and 4,000 people leave none of 8 empty (1e-200)."""
+    owner = np.repeat(np.arange(4_000), 2)
+    drawn = Independent(8).draw_groups(owner, 4_000)
+    assert sorted(np.concatenate(drawn)) == list(range(8_000))
+    assert all(len(block) for block in drawn)
+    held = [set(owner[block].tolist()) for block in drawn]
+    assert sum(len(one) for one in held) == 4_000
+
+
+def test_a_failing_block_counts_as_the_default():
+    """An exception, a wrong shape and NaN are all the public default; nothing is raised."""
+
+    def fails(rows):
+        raise ValueError(rows)
+
+    for program in (fails, lambda rows: rows, lambda rows: float("nan"), lambda rows: "text"):
+        release = ask(program=program, default=1_000, epsilon=50.0, confidence=None)
+        assert abs(release.value - 1_000) < 1
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        PAY,
+        PAY.tolist(),
+        np.column_stack([PAY, PAY]),
+        {"pay": PAY, "job": ["clerk"] * len(PAY)},
+    ],
+)
+def test_rows_of_every_kind(rows):
+    """Arrays and lists arrive as arrays, columns with names as Arrow tables."""
+
+    def program(block):
+        return block["pay"].to_numpy().mean() if hasattr(block, "column_names") else np.mean(block)
+
+    assert 50_000 < ask(rows, program).value < 90_000
+
+
+def test_frames_arrive_as_arrow():
+    """pandas and Polars alike."""
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    for frame in (pandas.DataFrame({"pay": PAY}), polars.DataFrame({"pay": PAY})):
+        assert 50_000 < ask(frame, lambda block: block["pay"].to_numpy().mean()).value < 90_000
+
+
+def test_vectors_by_their_medians():
+    """Each number by itself, for a share of the price."""
+    release = ask(program=lambda rows: [rows.mean(), rows.max()], output=2, epsilon=8.0)
+    assert len(release.value) == 2
+    assert release.value[0] < release.value[1]
+    assert all(low <= value <= high for value, (low, high) in zip(release.value, release.interval, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "named"),
+    [
+        ({"bounds": None}, InvalidArgument, "bounds"),
+        ({"bounds": (1, 0)}, InvalidArgument, "bounds"),
+        ({"bounds": (0, float("inf"))}, InvalidArgument, "bounds"),
+        ({"output": 0}, InvalidArgument, "output"),
+        ({"output": 2.0}, InvalidArgument, "output"),
+        ({"default": 10**9}, InvalidArgument, "default"),
+        ({"blocks": 5_001}, InvalidArgument, "blocks"),
+        ({"blocks": 0}, InvalidArgument, "blocks"),
+        ({"blocks": 2.5}, InvalidArgument, "blocks"),
+        ({"aggregator": "mode"}, InvalidArgument, "aggregator"),
+        ({"sampling": "all"}, InvalidArgument, "sampling"),
+        ({"executor": "thread"}, InvalidArgument, "executor"),
+        ({"program": 3}, InvalidArgument, "program"),
+        ({"epsilon": 0}, InvalidArgument, "epsilon"),
+        ({"confidence": 2}, InvalidArgument, "confidence"),
+        ({"rows": []}, InvalidArgument, "rows"),
+        ({"rows": "text"}, InvalidArgument, "rows"),
+        ({"rows": [[1, 2], [3]]}, InvalidData, "rows"),
+        ({"rows": [object()]}, InvalidData, "rows"),
+    ],
+)
+def test_bad_input_is_named(options, error, named):
+    """An error names the argument; none of these needs more than public facts."""
+    with pytest.raises(error, match=named):
+        ask(**options)
+
+
+def looks_of(rows, program):
+    """What a program says about each of 30 blocks, as answers of the blocks themselves."""
+    data = Rows(rows)
+    return [program(data.block(members)) for members in Partition(30).draw(data.people)]
+
+
+@pytest.mark.parametrize("as_rows", [list, lambda x: {"a": x}, lambda x: np.array(x, dtype=object)])
+def test_one_fraction_among_whole_numbers_changes_no_other_block(as_rows):
+    """Types are the same with and without it, or a program could ask every block about one person."""
+
+    def kind(block):
+        return str(block.schema.types) if hasattr(block, "schema") else block.dtype.str
+
+    whole, almost = [1] * 300, [1] * 299 + [1.5]
+    assert set(looks_of(as_rows(whole), kind)) == set(looks_of(as_rows(almost), kind))
+
+
+def test_one_long_text_changes_no_other_block():
+    """Texts of arrays are as wide as those of their block."""
+    rows = ["ab"] * 299 + ["a long name"]
+    for given in (rows, np.array(rows)):
+        widths = looks_of(given, lambda block: block.dtype.str)
+        assert sorted(set(widths)) == ["<U11", "<U2"]
+        assert widths.count("<U11") == 1
+
+
+def test_one_rare_category_is_in_no_other_block():
+    """Categories of frames are decoded: their list would show everybody's."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"job": pandas.Categorical(["clerk"] * 299 + ["astronaut"])})
+    told = looks_of(frame, lambda block: "astronaut" in str(block.schema) + str(block["job"].chunks))
+    assert told.count(True) == 1
+    assert looks_of(frame, lambda block: block.schema.metadata)[0] is None
+
+
+def test_columns_of_texts_and_dates():
+    """Lists by what all of their entries are; missing ones stay missing."""
+    import datetime
+
+    day = datetime.date(2020, 1, 1)
+    rows = {"name": ["a", None, "b"], "day": [day, None, day], "pay": [1, None, 2.5]}
+    block = Rows(rows).block(np.arange(3))
+    assert block.to_pydict() == {**rows, "pay": [1.0, None, 2.5]}
+    with pytest.raises(InvalidData):
+        Rows({"mixed": ["a", 1]})
