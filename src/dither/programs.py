@@ -51,7 +51,8 @@ def sample_and_aggregate(
     sampling: "partition", or "overlapping" for NRS11's independent samples.
     executor: "sandbox" isolates the program; "ray://host:port" on many machines.  "trusted" runs it in this process:
         only for functions that the owner of the data wrote or has read.  An open ``Sandbox`` serves several releases.
-    settings: for the sandbox: ``slot=`` seconds for each block, ``preload=``, ``example=`` (public made-up rows), ...
+    settings: for the sandbox: ``slot=`` seconds for each block on a core (1 unless given), ``preload=``, ``example=``
+        (public made-up rows), ...
     confidence: of the error bars, which are about the aggregate of the blocks' answers.
 
     >>> import numpy as np

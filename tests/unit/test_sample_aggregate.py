@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import dither as dt
-from dither.errors import InvalidArgument, InvalidData
+from dither.errors import InvalidArgument, InvalidData, NotApplicable
+from dither.procedures.executor import Output, Trusted
 from dither.procedures.partition import Independent, Overlapping, Partition, overlap
 from dither.procedures.rows import Rows
 
@@ -111,6 +112,8 @@ def test_vectors_by_their_medians():
         ({"blocks": 2.5}, InvalidArgument, "blocks"),
         ({"aggregator": "mode"}, InvalidArgument, "aggregator"),
         ({"sampling": "all"}, InvalidArgument, "sampling"),
+        ({"metric": "l3"}, InvalidArgument, "metric"),
+        ({"metric": "l1", "aggregator": "median"}, NotApplicable, "metric"),
         ({"executor": "thread"}, InvalidArgument, "executor"),
         ({"program": 3}, InvalidArgument, "program"),
         ({"epsilon": 0}, InvalidArgument, "epsilon"),
@@ -172,3 +175,20 @@ def test_columns_of_texts_and_dates():
     assert block.to_pydict() == {**rows, "pay": [1.0, None, 2.5]}
     with pytest.raises(InvalidData):
         Rows({"mixed": ["a", 1]})
+
+
+@pytest.mark.parametrize(
+    "sampling", [Partition(20), Independent(20), Overlapping(20, 200)], ids=lambda one: type(one).__name__
+)
+def test_one_person_changes_no_more_blocks_than_promised(sampling):
+    """With the same draw of blocks and a program written to betray one person, the tables differ in that many rows."""
+    rows = np.arange(200.0)
+    tables = []
+    for target in (17.0, -1.0):
+        rows[17] = target
+        rng = np.random.default_rng(5)
+        members = sampling.draw(200, rng.bytes)
+        betrayer = Trusted(lambda block: float((block == 17.0).any()), output=Output(1, bounds=(0, 1)))
+        tables.append(betrayer.run([Rows(rows).block(one) for one in members]))
+    changed = int((tables[0] != tables[1]).sum())
+    assert 1 <= changed <= sampling.touched

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
-STARTS = 8
+STARTS = 12
 """Clusterings that are tried for each block; the one of least cost is kept."""
 ROUNDS = 12
 """Lloyd's steps for each start: always as many."""

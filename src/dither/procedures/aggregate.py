@@ -17,6 +17,7 @@ import numpy as np
 from dither.calibration.mechanism import Mechanism
 from dither.data.column import Column
 from dither.data.grid import Grid
+from dither.errors import NotApplicable
 from dither.planner import prepare
 from dither.privacy import Loss
 from dither.procedures.executor import Answers, Output
@@ -105,6 +106,8 @@ class EachNumber(Aggregator):
     """How many blocks epsilon = 1 takes for an answer that noise does not spoil: without an error bar, and with one."""
 
     def prepare(self, task: Aggregation) -> Aggregate:
+        if task.metric is not None:
+            raise NotApplicable("metric", task.metric, f"{self.name} looks at each number alone", "aggregator='centre'")
         part = task.loss.share(Fraction(1, task.length))
         mechanisms = []
         for grid in task.grids:

@@ -6,6 +6,7 @@ paper's: docs/proofs/aggregate.md, sections 3 and 4.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 from dataclasses import dataclass
@@ -67,7 +68,7 @@ class Centre(Aggregator):
     def prepare(self, task: Aggregation) -> Aggregate:
         metric = self._metric(task)
         if self._is_middle(task, metric):
-            return MIDDLE.prepare(task)
+            return MIDDLE.prepare(dataclasses.replace(task, metric=None))
         if task.blocks > MOST_BLOCKS:
             raise InvalidArgument("blocks", task.blocks, f"at most {MOST_BLOCKS} are accepted for the centre")
         loss, bar = _parts(task)

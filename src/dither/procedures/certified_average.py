@@ -145,7 +145,7 @@ class CertifiedAverage:
 
 def growth(size: int) -> int:
     """Half octaves from a radius at which half agree to one at which nearly all do; fewer in many dimensions."""
-    return 4 if size == 1 else 3 if size < 4 else 2
+    return 4 if size == 1 else 3 if size < 4 else 2 if size < 16 else 1
 
 
 def friend_counts(costs: Whole, apart: Whole, exponent: int, separated: int) -> Whole:

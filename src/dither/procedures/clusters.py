@@ -24,7 +24,7 @@ from dither.noise.exact import rounded_draw
 from dither.noise.gaussian import Gaussian
 from dither.privacy import Loss
 from dither.procedures.block_fits import random_order
-from dither.procedures.certified_average import BITS, MOST_COORDINATES, CertifiedAverage, least_blocks
+from dither.procedures.certified_average import BITS, MOST_BLOCKS, MOST_COORDINATES, CertifiedAverage, least_blocks
 from dither.procedures.floating import FloatingGrid, draw_quantile
 from dither.procedures.private_pass import Components, PrivatePass, distances
 from dither.reals import round_down
@@ -41,12 +41,12 @@ PLAIN_PASSES = (Fraction(1, 8),) * 6 + (Fraction(1, 4),)
 """The same after a histogram, and from public centres, which have to travel."""
 CERTIFIED, HISTOGRAM, SPREAD = "certified average", "noisy histogram", "public centres"
 PASSES = {CERTIFIED: CERTIFIED_PASSES, HISTOGRAM: HISTOGRAM_PASSES, SPREAD: PLAIN_PASSES}
-POINTS_PER_CENTRE, LEAST_POINTS_PER_CENTRE = 10, 5
-"""Points in a block for each centre: as a rule, and at least."""
-MOST_POINTS_PER_CENTRE = 100
-"""The other points of a block only take part in the passes."""
-ENOUGH_BLOCKS = 1000
-"""More blocks would leave the average better than the passes need it."""
+LEAST_POINTS_PER_CENTRE, MOST_POINTS_PER_CENTRE = 5, 300
+"""Points in a block for each centre, at least and at most; the other points only take part in the passes."""
+ROOM = 2
+"""Blocks, in the least number that can be certified: few large blocks agree better than many small ones."""
+HISTOGRAM_STARTS, HISTOGRAM_ROUNDS = 64, 30
+"""Clusterings of a noisy histogram that are tried: it is public, and small."""
 REACH_QUANTILE, REACH_TIMES = Fraction(9, 10), 1.5
 """Offsets are cut at one and a half times the distance that nine in ten points have from their centre."""
 CELL_COUNT = 5
@@ -176,7 +176,9 @@ class ClusterPlan:
             kept = np.flatnonzero(noisy > 2 * spread)
             if len(kept) >= self.centres:
                 middles = (np.stack(np.unravel_index(kept, shape), axis=1) + 0.5) / shape[0]
-                return Components(kmeans(low + (high - low) * middles, noisy[kept], self.centres)), HISTOGRAM
+                cells = low + (high - low) * middles
+                found = kmeans(cells, noisy[kept], self.centres, HISTOGRAM_STARTS, HISTOGRAM_ROUNDS)
+                return Components(found), HISTOGRAM
         return Components(low + (high - low) * even_places(self.centres, self.space.dimensions)), SPREAD
 
     def _polished(self, points: Floats, start: Components, passes: tuple[Fraction, ...]) -> Components:
@@ -231,11 +233,10 @@ def plan_clusters(
 
 
 def _blocks(records: int, centres: int, test: MarginTest, wanted: int | None) -> int | None:
-    """How many blocks: as many as leave ten points for each centre, more if the test needs more; None if too few."""
+    """How many blocks: twice what the test needs, or as many as leave five points for each centre; None if too few."""
     least = least_blocks(test, ramp=8)
     if wanted is None:
-        usual = min(records // (POINTS_PER_CENTRE * centres), ENOUGH_BLOCKS)
-        chosen = max(usual, min(2 * least, records // (LEAST_POINTS_PER_CENTRE * centres)))
+        chosen = min(ROOM * least, records // (LEAST_POINTS_PER_CENTRE * centres), MOST_BLOCKS)
         return chosen if chosen >= least else None
     if isinstance(wanted, bool) or not isinstance(wanted, int) or wanted < 0:
         raise InvalidArgument("blocks", wanted, "a whole number, 0 for no blocks, or None is accepted")

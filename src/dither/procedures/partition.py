@@ -88,8 +88,7 @@ class Overlapping(Sampling):
     """Independent samples of ``ceil(n / m)`` people, drawn again until nobody is in more than ``touched`` of them.
 
     Theorem    NRS11 Lemma 4.11: a draw succeeds with probability at least 1 - 2n/s!.
-    Constants  ``touched`` is the square root of the number of blocks, or more where that would make success rarer
-               than one half.
+    Constants  The paper takes s = sqrt(m); ours is the least for which a draw succeeds with probability 1/2 or more.
     """
 
     blocks: int
@@ -116,14 +115,14 @@ class Overlapping(Sampling):
 def overlap(people: int, blocks: int) -> int:
     """How many blocks one person may be in: public.
 
-    The sizes of samples are rounded up, so the number of blocks that hold a person has a mean of up to 1 + m/n <= 2
-    instead of the lemma's 1, and P(at least s + 1) <= 2^(s+1) / (s+1)! * 2; the rule asks that n times this is at
-    most one half.
+    The number of blocks that hold a person is binomial with mean ``h = m ceil(n/m) / n <= 2``, and exceeds s with a
+    probability of at most ``2 h^(s+1) / (s+1)!``.  The rule takes the least s for which n times this is at most 1/2.
     """
-    touched = max(1, math.isqrt(blocks - 1) + 1 if blocks > 1 else 1)
-    while touched < blocks and 4 * people * 2 ** (touched + 1) > math.factorial(touched + 1):
-        touched += 1
-    return touched
+    size = -(-people // blocks)
+    for touched in range(2, blocks):
+        if 4 * people * (blocks * size) ** (touched + 1) <= math.factorial(touched + 1) * people ** (touched + 1):
+            return touched
+    return blocks
 
 
 def _sample(people: int, size: int, source: Source) -> Members:
