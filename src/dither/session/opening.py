@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from dither.data.engines.engine import arrow
 from dither.data.engines.opened import engine_for
 from dither.data.graph_schema import GraphSchema
 from dither.data.schema import PRIVATE, Schema
@@ -96,8 +97,7 @@ def _ledger(place: Any) -> Ledger:
 
 def _as_table(columns: Mapping[str, Any]) -> Any:
     """Plain arrays as a table that an engine reads."""
-    import pyarrow as pa  # noqa: PLC0415  (an optional part)
-
+    pa = arrow()
     table = None
     with contextlib.suppress(pa.ArrowException, TypeError, ValueError, OverflowError):  # which quote records
         table = pa.table({str(name): pa.array(values) for name, values in columns.items()})

@@ -203,7 +203,9 @@ def arrow() -> Any:
     try:
         import pyarrow as pa  # noqa: PLC0415  (an optional part)
     except ImportError:
-        raise InvalidArgument("pyarrow", "not installed", "install pyarrow: blocks of rows are Arrow tables") from None
+        raise InvalidArgument(
+            "pyarrow", "not installed", "install dither[arrow]: plain columns and blocks of rows become Arrow tables"
+        ) from None
     return pa
 
 
