@@ -14,6 +14,7 @@ from dither.errors import DitherError, InvalidArgument
 from dither.surfaces.ledger_commands import ledger
 from dither.surfaces.output import check_picture, number, show
 from dither.surfaces.register import register
+from dither.surfaces.serve_commands import serve
 
 _QUESTION = re.compile(
     r"^\s*(?P<name>[a-z_]+)\s*\(\s*(?P<column>\"[^\"]+\"|[^,()\"]+?)\s*(?P<rest>(?:,[^,()]+)*)\)\s*$"
@@ -43,6 +44,7 @@ def main() -> None:
 
 main.add_command(ledger)
 main.add_command(register)
+main.add_command(serve)
 
 
 @main.command()
