@@ -102,6 +102,7 @@ if TYPE_CHECKING:
     from dither.session.graphs import GraphSession as GraphSession
     from dither.session.opening import open as open
     from dither.session.session import Session as Session
+    from dither.surfaces.client import connect as connect
     from dither.toolbox.randomized_response import randomized_response as randomized_response
     from dither.tree_functions import min_cut as min_cut
     from dither.tree_functions import mst_cost as mst_cost
@@ -156,6 +157,7 @@ _HOMES = {
     "session.graphs": ("GraphSession",),
     "session.opening": ("open",),
     "session.session": ("Session",),
+    "surfaces.client": ("connect",),
     "privacy": ("Budget", "Loss", "Neighbours"),
     "release": ("Release", "Releases"),
     "robust": ("mode", "scale"),

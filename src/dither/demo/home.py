@@ -65,7 +65,7 @@ def friends(people: int = FRIENDS, seed: int = 7) -> list[tuple[int, int]]:
         (one, (one + step) % people) for one in range(people) for step in range(1, 6) if rng.random() < 0.7
     }  # fmt: skip
     far = {tuple(int(end) for end in rng.choice(people, 2, replace=False)) for _ in range(people // 2)}
-    return sorted({(min(pair), max(pair)) for pair in near | far})  # type: ignore[type-var]
+    return sorted({(min(pair), max(pair)) for pair in near | far})
 
 
 def _once(file: Path, text: str) -> None:

@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import ssl
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +78,8 @@ def serve(*, demo: bool, host: str, port: int, home: Path, as_json: bool, **opti
         app, log_config=None, access_log=False, server_header=False, date_header=True, lifespan="on",
         timeout_graceful_shutdown=_DRAIN, h11_max_incomplete_event_size=64 * 1024, **tls,
     )  # fmt: skip
-    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    for one in (signal.SIGTERM, signal.SIGINT):  # the server drains, then hands the signal back: it has served
+        signal.signal(one, lambda *_: None)
     uvicorn.Server(config).run(sockets=[listening])
 
 
@@ -96,7 +98,7 @@ def _tell(address: str, tokens: dict[str, str], as_json: bool) -> None:
         click.echo(f"the curator is at {address}")
         for role, secret in tokens.items():
             click.echo(f"{role} token: {secret}")
-    click.get_text_stream("stdout").flush()
+    sys.stdout.flush()
 
 
 def _address(listening: socket.socket, host: str, *, secure: bool) -> str:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import secrets
 import time
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from dither.errors import DitherError, InvalidArgument
+from dither.ledger.records import Entry, loss_of
 from dither.privacy import Loss
 from dither.release import Release
 from dither.session.account import price_of
@@ -18,8 +20,9 @@ from dither.surfaces.http.curator import Curator
 from dither.surfaces.http.jobs import Job
 from dither.surfaces.http.problems import forbidden
 from dither.surfaces.http.questions import Question, kinds_of
+from dither.surfaces.http.schedule import LONGEST_WAIT
 from dither.surfaces.http.store import Token
-from dither.surfaces.http.telemetry import log, log_failure
+from dither.surfaces.http.telemetry import log_failure
 
 
 def pair(loss: Any) -> dict[str, float]:
@@ -113,7 +116,11 @@ def asked(curator: Curator, question: Question, dataset: Dataset, token: Token, 
     """Plan the question and put it to the workers."""
     made = planned(question, dataset, token)
     request_id = question.request_id or secrets.token_hex(16)
-    job = Job(token.name, dataset.name, request_id, curator.seconds_of(dataset.name), started)
+    body = {"questions": [one.asked for one in made.plans if not one.costs_nothing]}
+    before = curator.jobs.hidden(dataset.name, token.name, request_id)
+    if before is not None and before.question == body:
+        return before  # a retry waits for the same outcome, at the same time
+    job = Job(token.name, dataset.name, request_id, curator.seconds_of(dataset.name), started, body)
 
     def work() -> dict[str, Any]:
         with dataset.session() as session:
@@ -121,14 +128,10 @@ def asked(curator: Curator, question: Question, dataset: Dataset, token: Token, 
         releases = named(made.statement, answers) if made.statement is not None else [
             one for each in answers for one in each
         ]  # fmt: skip
-        curator.metrics.count("dither_releases_total")
-        log("release", dataset=dataset.name, analyst=token.name, request_id=request_id, **pair(made.loss))
         return answer_of(curator, dataset.name, request_id, made.loss, releases)
 
     def failed(error: BaseException) -> None:
-        if isinstance(error, DitherError):
-            log("refusal", dataset=dataset.name, analyst=token.name, request_id=request_id, code=error.code)
-        else:
+        if not isinstance(error, DitherError):
             curator.metrics.count("dither_failures_total")
             log_failure(error, dataset=dataset.name, request_id=request_id)
 
@@ -177,7 +180,7 @@ def history_of(curator: Curator, dataset: str, analyst: str | None, after: int, 
     told = []
     for entry in charges:
         loss = price_of_entry(entry.body)
-        stored = answers.get(entry.number)
+        stored = answers.get(entry.number) if _may_be_seen(curator, entry) else None
         told.append(
             {
                 "number": entry.number, "at": entry.at, "analyst": entry.analyst, "request_id": entry.request,
@@ -188,10 +191,21 @@ def history_of(curator: Curator, dataset: str, analyst: str | None, after: int, 
     return told
 
 
+def _may_be_seen(curator: Curator, entry: Entry) -> bool:
+    """False while the slot of an answer has not ended.
+
+    The process that answers knows its slots; where another one did, some time must have passed.
+    """
+    if curator.jobs.hidden(entry.dataset, str(entry.analyst), entry.request) is not None:
+        return False
+    if curator.jobs.knows(entry.dataset, str(entry.analyst), entry.request):
+        return True
+    age = (datetime.now(UTC) - datetime.fromisoformat(entry.at)).total_seconds()
+    return age >= max(LONGEST_WAIT, 4.0 * curator.seconds_of(entry.dataset))
+
+
 def price_of_entry(body: dict[str, Any]) -> Loss:
     """What a charge cost."""
-    from dither.ledger.records import loss_of
-
     return sum((loss_of(*units) for units in body["losses"]), Loss(0.0))
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from dither.data.graph_schema import GraphSchema
 from dither.data.schema import Schema
 from dither.data.schema_file import load_schema, read_schema
-from dither.errors import Contradiction, DitherError, InvalidArgument, SourceFailed, UnknownDataset
+from dither.errors import Contradiction, DitherError, InvalidArgument, InvalidData, SourceFailed, UnknownDataset
 from dither.ledger import Ledger
 from dither.session.opening import open as open_session
 
@@ -38,13 +38,23 @@ class Dataset:
         """True for a graph, false for a table."""
         return isinstance(self.schema, GraphSchema)
 
+    def open(self) -> Any:
+        """A new session; errors say where the source is, so they are for owners."""
+        return open_session(self.schema, ledger=self._ledger)
+
+    def _opened(self) -> Any:
+        try:
+            return self.open()
+        except (InvalidArgument, InvalidData):
+            raise SourceFailed(f"the source of {self.name!r} cannot be read now; nothing was charged") from None
+
     @contextmanager
     def session(self) -> Iterator[Any]:
         """A session that nobody else uses meanwhile."""
         with self._lock:
             session = self._idle.pop() if self._idle else None
         if session is None:
-            session = open_session(self.schema, ledger=self._ledger)
+            session = self._opened()
         try:
             yield session
         except BaseException as error:
@@ -118,10 +128,8 @@ class Catalog:
         if schema.budget is None:
             raise InvalidArgument("budget", None, "a section [budget] with epsilon is needed")
         made = Dataset(schema, self._ledger)
-        with made.session():
-            pass  # the source is there, its columns are as declared, and the ledger knows the budget
+        made.open().close_source()  # the source is there, its columns are as declared, the ledger knows the budget
         self._written(file, text)
-        made.close()
         return self.dataset(name)
 
     def close(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,12 +58,19 @@ class Curator:
         self.limit = RateLimit(self.settings.rate, self.settings.burst)
         self.strangers = RateLimit(self.settings.rate, self.settings.burst)
         self.metrics = Metrics()
+        self._tasks: set[asyncio.Task[None]] = set()
         self._pool = ThreadPoolExecutor(8, thread_name_prefix="public")
 
     async def run(self, work: Callable[..., Value], *values: Any) -> Value:
         """Do public work in a thread, so that nobody else waits for it."""
         context = contextvars.copy_context()
         return await asyncio.get_running_loop().run_in_executor(self._pool, lambda: context.run(work, *values))
+
+    def background(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something later, for nobody who waits."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     def first_owner(self) -> str | None:
         """The secret of a first owner's token, if there was none yet."""

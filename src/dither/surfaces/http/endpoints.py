@@ -24,6 +24,7 @@ from dither.surfaces.http.bodies import (
 )
 from dither.surfaces.http.catalog import Dataset
 from dither.surfaces.http.curator import Curator
+from dither.surfaces.http.jobs import Job
 from dither.surfaces.http.problems import Refused, not_found, problem_response
 from dither.surfaces.http.schedule import LEAST_SECONDS, LONGEST_WAIT, MOST_SECONDS
 from dither.surfaces.http.store import ROLES, Token
@@ -139,7 +140,7 @@ def _full(curator: Curator, dataset: Dataset, token: Token) -> dict[str, Any]:
     told["neighbours"] = str(schema.neighbours)
     if isinstance(schema, GraphSchema):
         told |= {"cap": schema.cap, "step": schema.step}
-        kinds = questions.GRAPH_KINDS if schema.weight is None else questions.WEIGHT_KINDS
+        kinds: tuple[str, ...] = questions.GRAPH_KINDS if schema.weight is None else questions.WEIGHT_KINDS
     else:
         told |= {"unit": schema.unit, "rows_per_unit": schema.rows_per_unit}
         told["columns"] = {name: kind.to_dict() for name, kind in schema.columns.items()}
@@ -225,6 +226,9 @@ async def ask(request: Request) -> Response:
     question = questions.question_of(await json_object(request))
     job = await curator.run(answering.asked, curator, question, dataset, token_of(request), started)
     request.state.request_id = job.request_id
+    if not job.is_announced:
+        job.is_announced = True
+        curator.background(_announced(curator, job))
     if question.wait and job.seconds <= LONGEST_WAIT and await job.wait(LONGEST_WAIT):
         if job.problem is not None:
             return problem_response(_told(job.problem))
@@ -232,6 +236,17 @@ async def ask(request: Request) -> Response:
     return json_response(
         job.visible(owner=token_of(request).is_owner), 202, {"Location": f"/v1/jobs/{job.id}", "Retry-After": "1"}
     )
+
+
+async def _announced(curator: Curator, job: Job) -> None:
+    """Count and log an outcome when its slot ends: the real moment is not a public fact."""
+    await job.wait(float("inf"))
+    facts = {"dataset": job.dataset, "analyst": job.analyst, "request_id": job.request_id}
+    if job.answer is None:
+        log("refusal", **facts, code=(job.problem or {}).get("code"))
+        return
+    curator.metrics.count("dither_releases_total")
+    log("release", **facts, epsilon=job.answer["epsilon"], delta=job.answer["delta"])
 
 
 def _told(body: dict[str, Any]) -> Refused:

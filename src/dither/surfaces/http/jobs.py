@@ -22,15 +22,18 @@ MOST_KEPT = 2_000
 class Job:
     """One question.  Its real state is the owner's; everyone else sees it through ``visible``."""
 
-    def __init__(self, analyst: str, dataset: str, request_id: str, seconds: float, started: float) -> None:
+    def __init__(
+        self, analyst: str, dataset: str, request_id: str, seconds: float, started: float, question: dict[str, Any]
+    ) -> None:
         self.id = secrets.token_hex(16)
+        self.question = question
         self.analyst, self.dataset, self.request_id = analyst, dataset, request_id
         self.seconds, self.started = seconds, started
         self.stage, self.share = "queued", None
         self.answer: dict[str, Any] | None = None
         self.problem: dict[str, Any] | None = None
         self.finished: float | None = None
-        self._ready = threading.Event()
+        self.is_announced = False
         self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
         self._lock = threading.Lock()
 
@@ -73,7 +76,8 @@ class Job:
             else:
                 event.set()
         try:
-            await asyncio.wait_for(event.wait(), max(0.0, self.started + longest - time.monotonic()))
+            left = None if longest == float("inf") else max(0.0, self.started + longest - time.monotonic())
+            await asyncio.wait_for(event.wait(), left)
         except TimeoutError:
             return False
         end = slot_end(self.seconds, self.finished or 0.0)
@@ -123,6 +127,22 @@ class Jobs:
     def find(self, job_id: str) -> Job | None:
         """A job of this process."""
         return self._jobs.get(job_id)
+
+    def hidden(self, dataset: str, analyst: str, request_id: str | None) -> Job | None:
+        """The job of a request whose outcome may not be seen yet."""
+        with self._lock:
+            for job in reversed(self._jobs.values()):
+                if (job.dataset, job.analyst, job.request_id) == (dataset, analyst, request_id) and not job.is_visible:
+                    return job
+        return None
+
+    def knows(self, dataset: str, analyst: str, request_id: str | None) -> bool:
+        """True if the request was answered by this process, not long ago."""
+        with self._lock:
+            return any(
+                (job.dataset, job.analyst, job.request_id) == (dataset, analyst, request_id)
+                for job in self._jobs.values()
+            )
 
     @property
     def under_way(self) -> int:

@@ -210,6 +210,7 @@ def _hash(secret: str) -> str:
 
 
 def _token(row: tuple[Any, ...]) -> Token:
-    rules = json.loads(row[6])
-    listed = {key: None if rules.get(key) is None else tuple(rules[key]) for key in ("kinds", "datasets")}
-    return Token(*row[:6], epsilon_cap=rules.get("epsilon_cap"), **listed)
+    number, name, role, created, expires, revoked, text = row
+    rules = json.loads(text)
+    kinds, datasets = (None if rules.get(key) is None else tuple(rules[key]) for key in ("kinds", "datasets"))
+    return Token(number, name, role, created, expires, revoked, rules.get("epsilon_cap"), kinds, datasets)
