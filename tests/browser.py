@@ -4,6 +4,7 @@ Commands go to the browser's file descriptor 3 and answers come from 4, JSON tex
 """
 
 import base64
+import fcntl
 import itertools
 import json
 import os
@@ -38,6 +39,7 @@ class Browser:
         self._profile = tempfile.mkdtemp(prefix="dither-page-")
         to_read, self._write = os.pipe()
         self._read, to_write = os.pipe()
+        given = [fcntl.fcntl(end, fcntl.F_DUPFD, 10) for end in (to_read, to_write)]
         command = [
             binary, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
             "--disable-extensions", "--disable-background-networking", "--disable-component-update", "--disable-sync",
@@ -45,18 +47,12 @@ class Browser:
             "--remote-debugging-pipe", f"--user-data-dir={self._profile}", "about:blank",
         ]  # fmt: skip
 
-        def at_three_and_four() -> None:
-            # Through high numbers first: a pipe's end may itself be 3 or 4.
-            read, write = os.dup2(to_read, 200), os.dup2(to_write, 201)
-            os.dup2(read, 3)
-            os.dup2(write, 4)
-
         self._process = subprocess.Popen(
-            command, preexec_fn=at_three_and_four, close_fds=False, stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            ["bash", "-c", f'exec "$@" 3<&{given[0]} 4>&{given[1]}', "browser", *command], pass_fds=given,
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
-        os.close(to_read)
-        os.close(to_write)
+        for end in (to_read, to_write, *given):
+            os.close(end)
         self._numbers = itertools.count(1)
         self._answers: dict[int, queue.Queue[dict[str, Any]]] = {}
         self._tabs: dict[str, Tab] = {}
@@ -131,6 +127,10 @@ class Tab:
         self._browser, self._session, self._target = browser, session, target
         self.complaints: list[str] = []
         """Console errors, uncaught exceptions, refusals of the content security policy."""
+        self.refusals: list[str] = []
+        """What the browser itself says about requests that the server refused, which it does for every one."""
+        self.held: list[dict[str, Any]] = []
+        """Requests that were stopped on their way, by ``hold``."""
         self.requests: list[str] = []
         """The address of everything that the page asked the network for."""
 
@@ -147,7 +147,11 @@ class Tab:
         elif method == "Runtime.consoleAPICalled" and params["type"] in {"error", "warning", "assert"}:
             self.complaints.append(str([one.get("value") for one in params["args"]]))
         elif method == "Log.entryAdded" and params["entry"]["level"] in {"error", "warning"}:
-            self.complaints.append(f"{params['entry']['text']} {params['entry'].get('url', '')}")
+            by_server = params["entry"]["source"] == "network" and "/v1/" in params["entry"].get("url", "")
+            kept = self.refusals if by_server else self.complaints
+            kept.append(f"{params['entry']['text']} {params['entry'].get('url', '')}")
+        elif method == "Fetch.requestPaused":
+            self.held.append(params)
 
     def resize(self, width: int, height: int) -> None:
         """The window's size in CSS pixels; below 500 it is a phone."""
@@ -157,7 +161,11 @@ class Tab:
 
     def run(self, script: str) -> Any:
         """The value of an expression on the page."""
-        answer = self.send("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+        # The page's own policy binds what is evaluated here too.
+        answer = self.send(
+            "Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True,
+            allowUnsafeEvalBlockedByCSP=False,
+        )  # fmt: skip
         if "exceptionDetails" in answer:
             raise AssertionError(f"{script}: {answer['exceptionDetails']['exception'].get('description')}")
         return answer["result"].get("value")
@@ -200,7 +208,8 @@ class Tab:
         exact = f"{found}.find(one => one.checkVisibility() && one.innerText.trim() === {json.dumps(text)})"
         self.until(f"!!({exact})", f"{text!r} to click")
         self.run(
-            f"document.querySelectorAll('[data-wanted]').forEach(one => delete one.dataset.wanted); ({exact}).dataset.wanted = ''"
+            "document.querySelectorAll('[data-wanted]').forEach(one => delete one.dataset.wanted);"
+            f"({exact}).dataset.wanted = ''"
         )
         self.click("[data-wanted]")
 
@@ -213,8 +222,8 @@ class Tab:
     def choose(self, selector: str, value: str) -> None:
         """Choose an option of a select, as the browser's own list does."""
         here = json.dumps(selector)
-        self.until(f"[...(document.querySelector({here})?.options ?? [])].some(one => one.value === {json.dumps(value)})",
-                   f"{value!r} in {selector}")  # fmt: skip
+        offered = f"[...(document.querySelector({here})?.options ?? [])].map(one => one.value)"
+        self.until(f"{offered}.includes({json.dumps(value)})", f"{value!r} in {selector}")
         self.run(
             f"(one => {{ one.value = {json.dumps(value)}; one.dispatchEvent(new Event('input', {{bubbles: true}}));"
             f" one.dispatchEvent(new Event('change', {{bubbles: true}})) }})(document.querySelector({here}))"
@@ -237,13 +246,38 @@ class Tab:
         for _ in range(most):
             if self.run(f"document.activeElement.matches({json.dumps(selector)})"):
                 ring = self.run(
-                    "(({outlineStyle, outlineWidth}) => [outlineStyle, outlineWidth])(getComputedStyle(document.activeElement))"
+                    "(({outlineStyle, outlineWidth}) => [outlineStyle, outlineWidth])"
+                    "(getComputedStyle(document.activeElement.closest('.check') ?? document.activeElement))"
                 )
                 if ring[0] == "none" or not re.match(r"[1-9]", ring[1]):
                     raise AssertionError(f"the focus on {selector} cannot be seen: {ring}")
                 return
             self.key("Tab")
         raise AssertionError(f"{selector} cannot be reached with the Tab key")
+
+    def lose_answer(self, pattern: str) -> None:
+        """Let the next request to an address reach the server, and lose what it answers."""
+        self.held.clear()
+        self.send("Fetch.enable", patterns=[{"urlPattern": pattern, "requestStage": "Response"}])
+
+    def lost(self) -> None:
+        """Wait until that has happened; later answers arrive again."""
+        end = time.monotonic() + PATIENCE
+        while not self.held and time.monotonic() < end:
+            time.sleep(0.02)
+        self.send("Fetch.failRequest", requestId=self.held[0]["requestId"], errorReason="ConnectionReset")
+        self.send("Fetch.disable")
+
+    def save_downloads(self, folder: Path) -> None:
+        """Let files that the page makes be saved."""
+        self.send("Page.setDownloadBehavior", behavior="allow", downloadPath=str(folder))
+
+    def downloaded(self, file: Path) -> str:
+        """The text of a saved file, once it is there."""
+        end = time.monotonic() + PATIENCE
+        while not file.exists() and time.monotonic() < end:
+            time.sleep(0.02)
+        return file.read_text(encoding="utf-8")
 
     def picture(self, path: Path, *, whole: bool = True) -> Path:
         """Save a picture of the page."""

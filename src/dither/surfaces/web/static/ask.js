@@ -10,7 +10,7 @@ import { budgetMeter, clearMarks, empty, showProblem } from "./parts.js";
 import { quoteParts } from "./quote.js";
 
 const PAUSE = 450; // milliseconds without a change until the price is asked for
-const PATIENT = 10; // seconds; longer answers are waited for as jobs
+const PATIENT = 3; // seconds; longer answers are waited for as jobs
 
 export async function askView(dataset, me) {
   if (dataset.retired) return empty("No new questions", "What was answered before is in the history.", h("a", { class: "button", href: `#/datasets/${encodeURIComponent(dataset.name)}/history` }, "See the history"));
@@ -131,15 +131,18 @@ export async function askView(dataset, me) {
 /** Answers come at a time that everybody knows: it depends on the clock, not on the data. */
 function schedule(slot, due) {
   if (due < 1) return { stop: () => {} };
+  let end = due; // an answer that is not ready at the end of a slot waits for one of twice the length
   const bar = h("progress", { max: due, value: 0, "aria-label": "Time until the answer is due" });
   const text = h("span");
   const began = Date.now();
   const show = () => {
     const gone = (Date.now() - began) / 1000;
-    bar.value = Math.min(due, gone);
-    text.textContent = gone < due ? `The answer is due in ${seconds(Math.max(1, Math.ceil(due - gone)))}.` : "The answer is due now.";
+    while (end < gone - 1) end *= 2;
+    bar.max = end;
+    bar.value = Math.min(end, gone);
+    text.textContent = `The answer is due in ${seconds(Math.max(1, Math.ceil(end - gone)))}.`;
   };
-  fill(slot, h("div", { class: "card waiting" }, h("h2", {}, "Asked. Waiting for the public schedule"), bar, h("p", { class: "quiet" }, text, " The time is the same whatever the data are.")));
+  fill(slot, h("div", { class: "card waiting" }, h("h2", {}, "Asked. Waiting for the public schedule"), bar, h("p", { class: "quiet" }, text, " Answers leave at the ends of public slots, so that their time tells nothing.")));
   show();
   const timer = setInterval(show, 500);
   return { stop: () => clearInterval(timer) };

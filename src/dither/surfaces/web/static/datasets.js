@@ -2,7 +2,7 @@
 
 import { api, Problem } from "./api.js";
 import { h } from "./dom.js";
-import { seconds, shown } from "./format.js";
+import { shown, slots } from "./format.js";
 import { budgetMeter, empty, foldingTable, problemBox } from "./parts.js";
 import { canGroup, kindsFor } from "./questions.js";
 
@@ -42,7 +42,7 @@ export function schemaView(dataset) {
     dataset.kind === "graph" ? ["Vertices", shown(dataset.vertices)] : ["Rows", typeof dataset.rows === "number" ? shown(dataset.rows) : "private"],
     dataset.weighted ? ["Weights", `private, 0 to ${shown(dataset.cap)}; the edges are public`] : null,
     dataset.unit ? ["One person", `told by ${dataset.unit}, at most ${dataset.rows_per_unit} rows of each are used`] : null,
-    ["Answers", dataset.answer_seconds ? `come ${seconds(dataset.answer_seconds)} after asking, whatever the data are` : "come as soon as they are ready"],
+    ["Answers", dataset.answer_seconds ? `come ${slots(dataset.answer_seconds)}: their time tells nothing` : "come as soon as they are ready"],
   ];
   return [
     h("section", { class: "card" }, h("h2", {}, "What is public"), h("dl", { class: "facts" }, facts.filter(Boolean).map(([term, text]) => [h("dt", {}, term), h("dd", {}, text)]))),

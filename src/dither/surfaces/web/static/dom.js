@@ -18,7 +18,7 @@ function furnish(element, attributes, children) {
     if (value === null || value === undefined || value === false) continue;
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else if (name === "value" || name === "checked" || name === "selected") element[name] = value;
-    else element.setAttribute(name, value === true ? "" : String(value));
+    else element.setAttribute(name, value === true && !name.startsWith("aria-") ? "" : String(value));
   }
   element.append(...children.flat(Infinity).filter((one) => one !== null && one !== undefined && one !== false));
   return element;
@@ -54,7 +54,9 @@ export function select(options, chosen, attributes = {}) {
 export function offer(control, options, chosen = null) {
   const option = ([value, text]) => h("option", { value }, text);
   fill(control, options.map((one) => (Array.isArray(one) ? option(one) : h("optgroup", { label: one.label }, one.options.map(option)))));
-  if (chosen !== null) control.value = chosen;
+  if (chosen === null) return;
+  control.value = chosen;
+  if (control.selectedOptions.length) control.selectedOptions[0].defaultSelected = true; // what a form resets to
 }
 
 /** Said to people who listen to the page instead of looking at it. */

@@ -73,7 +73,7 @@ function headline(row, sure) {
 function fineprint(release, sure) {
   const bar = sure ? `The bar covers the statistic of the clamped records ${sure === "100%" ? "always" : `in at least ${sure} of answers`}. ` : "No error bar was asked for. ";
   const missing = release.missing === null || release.missing === undefined ? "" : ` Missing values count as ${[release.missing].flat().map(shown).join(", ")}.`;
-  return `${bar}Neighbours: ${release.neighbours}. ${release.calibration === "public" ? "Public, free." : `Noise: ${release.calibration}${release.noise && release.noise !== "none" ? `, ${release.noise}` : ""}.`}${missing}`;
+  return `${bar}Neighbours: ${release.neighbours}. ${release.calibration === "public" ? "Public, free." : `Calibration: ${release.calibration.replaceAll("_", " ")}${release.noise && release.noise !== "none" ? `; noise: ${release.noise.replaceAll("_", " ")}` : ""}.`}${missing}`;
 }
 
 function scaleOf(rows, fromZero) {
@@ -88,7 +88,13 @@ function scaleOf(rows, fromZero) {
   const room = (high - low) * 0.06;
   const dated = rows.some((row) => typeof row.value === "string");
   [low, high] = [fromZero && low === 0 ? 0 : low - room, high + room];
-  return { low, high, dated, at: (value) => `${((position(value) - low) / (high - low)) * 100}%`, ticks: ticks(low, high) };
+  const at = (value) => (value === "-Infinity" ? "0%" : value === "Infinity" ? "100%" : `${((position(value) - low) / (high - low)) * 100}%`);
+  return { low, high, dated, at, ticks: ticks(low, high) };
+}
+
+/** An end of an error bar can be drawn if it has a place, or lies beyond the picture. */
+function drawable(end) {
+  return position(end) !== null || end === "Infinity" || end === "-Infinity";
 }
 
 function strip(row, scale, bars) {
@@ -100,10 +106,11 @@ function strip(row, scale, bars) {
     const width = ((to - from) / (scale.high - scale.low)) * 100;
     drawing.append(s("rect", { class: "column", x: scale.at(from), width: `${width}%`, y: "18%", height: "64%", rx: 2 }));
   }
-  if (row.low !== null && position(row.low) !== null && position(row.high) !== null) {
+  if (drawable(row.low) && drawable(row.high)) {
     const [low, high] = [scale.at(row.low), scale.at(row.high)];
     drawing.append(s("line", { class: "whisker", x1: low, x2: high, y1: "50%", y2: "50%" }));
-    for (const end of [low, high]) drawing.append(s("line", { class: "whisker", x1: end, x2: end, y1: "28%", y2: "72%" }));
+    const ends = [row.low, row.high].filter((one) => position(one) !== null).map(scale.at);
+    for (const end of ends) drawing.append(s("line", { class: "whisker", x1: end, x2: end, y1: "28%", y2: "72%" }));
   }
   if (!bars) drawing.append(s("circle", { class: "dot", cx: scale.at(row.value), cy: "50%", r: 5.5 }));
   return drawing;

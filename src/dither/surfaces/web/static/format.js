@@ -4,6 +4,8 @@
 export function shown(value) {
   if (value === null || value === undefined) return "–";
   if (typeof value === "boolean") return value ? "yes" : "no";
+  if (value === "Infinity") return "∞";
+  if (value === "-Infinity") return "-∞";
   if (typeof value !== "number") return String(value);
   if (Number.isInteger(value)) return value.toLocaleString("en-US");
   const size = Math.abs(value);
@@ -39,6 +41,11 @@ export function when(text) {
 export function seconds(count) {
   if (count < 90) return `${Number(count.toPrecision(2))} s`;
   return count < 5400 ? `${Math.round(count / 60)} min` : `${Number((count / 3600).toPrecision(2))} h`;
+}
+
+/** When answers come: at the end of a slot, each twice as long as the one before. */
+export function slots(first) {
+  return `${seconds(first)} after asking (or ${seconds(2 * first)}, ${seconds(4 * first)}, …)`;
 }
 
 /** Is it a number, or a date that can be placed on an axis? Its position, or null. */

@@ -70,6 +70,7 @@ export function registerView() {
     h("div", { class: "actions" }, submit, h("button", { type: "button", class: "plain", onclick: () => {
       if (!schema.value.trim()) schema.value = EXAMPLE;
       schema.focus();
+      schema.setSelectionRange(0, 0);
     } }, "Start from an example")),
   );
   return [

@@ -51,12 +51,14 @@ function select(area, { line, column, width }) {
 
 /** Budget left, as a line and a bar; `planned` is what the question at hand would add. */
 export function budgetMeter(budget, planned = 0, title = "Budget") {
-  const { total, spent, left } = budget;
+  const { total, left } = budget;
+  // An advanced filter admits more small prices than add up to the budget: what counts is how much still fits.
+  const used = budget.filter === "advanced" ? total.epsilon - left.epsilon : budget.spent.epsilon;
   return h(
     "div",
     { class: "budget" },
     h("p", { class: "meter-line" }, h("span", {}, `${title}: `, h("b", {}, `${price(left)} left`)), h("span", { class: "quiet" }, `of ${price(total)}`)),
-    meter(`${title}: ε ${small(spent.epsilon)} of ${small(total.epsilon)} spent`, spent.epsilon, total.epsilon, planned),
+    meter(`${title}: ε ${small(used)} of ${small(total.epsilon)} spent`, used, total.epsilon, planned),
   );
 }
 

@@ -1,7 +1,7 @@
 // What a question costs and how far its answer will be off, before it is paid for.
 
 import { h } from "./dom.js";
-import { percent, price, seconds, shown } from "./format.js";
+import { percent, price, shown, slots } from "./format.js";
 import { shareOfLeft } from "./parts.js";
 
 const BASES = {
@@ -15,7 +15,7 @@ export function quoteParts(told, dataset, left) {
     h("p", { class: "price" }, told.epsilon === 0 && !told.delta ? "Free" : price(told)),
     h("p", { class: "quiet" }, told.epsilon === 0 ? "The answer is public." : shareOfLeft(told.epsilon, left?.epsilon ?? 0)),
     (told.quotes ?? []).map((one) => oneQuote(one, told.quotes.length > 1)),
-    dataset.answer_seconds ? h("p", { class: "fine" }, `The answer comes ${seconds(dataset.answer_seconds)} after asking, whatever the data are.`) : null,
+    dataset.answer_seconds ? h("p", { class: "fine" }, `The answer comes ${slots(dataset.answer_seconds)}: its time tells nothing.`) : null,
   ];
 }
 
@@ -35,8 +35,8 @@ function oneQuote(quote, several) {
       h("dd", {}, known ? errors(quote.expected_error, quote.labels) : "not known in advance", groups && known ? ` in ${groups}` : null),
       within ? [h("dt", {}, `${percent(quote.confidence ?? 0.95)} within`), h("dd", {}, errors(quote.bound, quote.labels))] : null,
       known ? [h("dt", {}, "This is"), h("dd", {}, h("span", { class: `basis ${quote.kind === "upper bound" ? "bound" : ""}` }, name), ` ${quote.meaning ? sentence(quote.meaning, name) : meaning}`)] : null,
-      h("dt", {}, "Noise"),
-      h("dd", {}, [quote.calibration, quote.noise].filter((one) => one && one !== "none").join(", ").replaceAll("_", " ")),
+      h("dt", {}, "Calibration"),
+      h("dd", {}, quote.calibration.replaceAll("_", " "), quote.noise && quote.noise !== "none" ? `, ${quote.noise.replaceAll("_", " ")} noise` : null),
     ),
     quote.assumptions?.length ? h("p", { class: "fine" }, `Assumed: ${quote.assumptions.join("; ")}.`) : null,
   );
