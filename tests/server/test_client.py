@@ -70,8 +70,9 @@ def test_errors_are_those_of_a_local_session(server):
     [
         dt.Median("pay"), dt.Quantile("pay", q=0.9), dt.Quantiles("pay", q=(0.25, 0.5)), dt.Minimum("pay"),
         dt.Maximum("pay", bounds=(0, 10)), dt.OrderStatistic("pay", rank=3), dt.Count(), dt.Count("flag"),
-        dt.Sum("pay"), dt.Mean("pay"), dt.TrimmedMean("pay", trim=0.2), dt.Variance("pay", ddof=1), dt.IQR("pay", low=0.1, high=0.9),
-        dt.Histogram("pay", edges=(0, 5, 10)), dt.Histogram("job"), dt.Edges(), dt.Edges(max_degree=4), dt.Triangles(),
+        dt.Sum("pay"), dt.Mean("pay"), dt.TrimmedMean("pay", trim=0.2), dt.Variance("pay", ddof=1),
+        dt.IQR("pay", low=0.1, high=0.9), dt.Histogram("pay", edges=(0, 5, 10)),
+        dt.Histogram("job"), dt.Edges(), dt.Edges(max_degree=4), dt.Triangles(),
         dt.KStars(2), dt.KTriangles(2), dt.KCliques(4), dt.MinCut(), dt.MSTCost(),
     ],
     ids=lambda one: type(one).__name__,

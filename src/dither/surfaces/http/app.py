@@ -87,6 +87,7 @@ def create_app(
         lifespan=life,
         exception_handlers={HTTPException: _not_there, Exception: _unexpected},
     )
+    app.router.redirect_slashes = False
     app.state.curator = kept
     _with_page(app)
     return app
