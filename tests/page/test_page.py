@@ -8,6 +8,7 @@ import re
 
 import pytest
 
+from dither.session.session import Session
 from page_server import SCHEMA
 
 DOT = "[aria-label=Answer] circle.dot"
@@ -132,6 +133,27 @@ def test_a_wrong_field_is_marked(visit):
     tab.fill("input[name=epsilon]", "0.1")
     tab.until("!document.querySelector('.problem')", "the message goes away")
     assert visit.curator.spent(name) == 0.0
+
+
+def test_public_knowledge_turns_the_bound_into_an_estimate(visit, pictures):
+    """The quote says which of the two it is; the answer is asked for with the calibration that was quoted."""
+    if not hasattr(Session, "quote"):
+        pytest.skip("sessions do not quote errors yet")
+    tab, name = visit.tab, visit.curator.dataset("known")
+    visit.sign_in()
+    visit.open(name)
+    tab.see("Upper bound", ".basis")
+    tab.see("Expected error, at most")
+    tab.click("details summary")
+    tab.choose("select[name=prior]", "normal")
+    tab.see("a number is needed")
+    tab.fill("input[name=prior-1]", "500")
+    tab.fill("input[name=prior-2]", "150")
+    tab.see("Estimate", ".basis")
+    tab.picture(pictures / "estimate.png")
+    visit.pay()
+    (entry,) = visit.curator.history(name)
+    assert entry["question"]["questions"][0]["calibration"] == entry["releases"][0]["calibration"]
 
 
 def test_a_budget_runs_out(visit, pictures):

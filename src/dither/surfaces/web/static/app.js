@@ -64,7 +64,7 @@ function frame(place) {
   const links = [["", "Datasets"], ...(me.role === "owner" ? [["register", "Register"], ["tokens", "Tokens"]] : [])];
   const here = place === "datasets" ? "" : place;
   fill(document.getElementById("nav"), links.map(([key, text]) => h("a", { href: `#/${key}`, "aria-current": key === here ? "page" : null }, text)));
-  fill(document.getElementById("who"), h("span", {}, me.name === me.role ? me.name : `${me.name} (${me.role})`), h("button", { type: "button", class: "plain", onclick: signOut }, "Sign out"));
+  fill(document.getElementById("who"), h("span", {}, me.name, me.name === me.role ? null : h("span", { class: "role" }, ` (${me.role})`)), h("button", { type: "button", class: "plain", onclick: signOut }, "Sign out"));
 }
 
 function signOut() {

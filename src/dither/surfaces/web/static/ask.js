@@ -7,7 +7,7 @@ import { answersFigure, rowsOf } from "./drawing.js";
 import { price, seconds, shown } from "./format.js";
 import { exportButtons } from "./history.js";
 import { budgetMeter, clearMarks, empty, showProblem } from "./parts.js";
-import { quoteParts } from "./quote.js";
+import { glance, quoteParts } from "./quote.js";
 
 const PAUSE = 450; // milliseconds without a change until the price is asked for
 const PATIENT = 3; // seconds; longer answers are waited for as jobs
@@ -23,6 +23,10 @@ export async function askView(dataset, me) {
   let busy = false;
 
   const pay = h("button", { type: "button", class: "main", name: "ask", onclick: () => ask() }, "Ask");
+  const peek = h("button", { type: "button", class: "peek", hidden: true, onclick: () => {
+    side.scrollIntoView({ block: "start" });
+    pay.focus({ preventScroll: true });
+  } });
   const again = h("input", { type: "checkbox", name: "again" });
   const { form, question, assumptions } = builder(dataset, me, (budget.own ?? budget).left, changed);
   form.addEventListener("submit", (event) => {
@@ -43,6 +47,7 @@ export async function askView(dataset, me) {
   }
 
   function settle() {
+    fill(peek, h("span", {}, quoted === null ? "No price yet" : glance(quoted.told)), h("span", {}, slot.problem.firstChild ? "See what is wrong ↓" : "Review ↓"));
     pay.disabled = busy || quoted === null;
     pay.textContent = busy ? "Asking…" : quoted === null ? "Ask" : quoted.told.epsilon === 0 ? "Ask, free" : `Pay ${price(quoted.told)} and ask`;
   }
@@ -51,10 +56,10 @@ export async function askView(dataset, me) {
     clearTimeout(timer);
     const mine = (turn += 1);
     try {
-      const asked = question();
-      const told = await api.quote(dataset.name, { ...asked, ...assumptions() });
+      const [asked, assumed] = [question(), assumptions()];
+      const told = await api.quote(dataset.name, { ...asked, ...assumed });
       if (mine !== turn || !form.isConnected) return;
-      quoted = { asked, told };
+      quoted = { asked: { ...asked, ...chosenCalibration(told, assumed) }, told };
       fill(slot.problem);
       clearMarks(form);
       fill(slot.quote, quoteParts(told, dataset, (budget.own ?? budget).left));
@@ -125,7 +130,15 @@ export async function askView(dataset, me) {
     h("label", { class: "check" }, again, "a fresh answer, even if this was answered before"),
     h("p", { class: "fine" }, "A question that was answered is answered again from the store, free."),
   );
-  return h("div", { class: "stack" }, slot.answer, h("div", { class: "two" }, form, side));
+  new IntersectionObserver(([seen]) => { peek.hidden = seen.isIntersecting; }).observe(side);
+  return [h("div", { class: "stack" }, slot.answer, h("div", { class: "two" }, form, side)), peek];
+}
+
+/** What a quote under a prior chose is asked for by name: the price and error on show are those of the answer. */
+function chosenCalibration(told, assumed) {
+  const names = new Set(told.quotes.map((one) => one.calibration));
+  const [name] = names;
+  return assumed.prior && names.size === 1 && name !== "public" ? { calibration: name } : {};
 }
 
 /** Answers come at a time that everybody knows: it depends on the clock, not on the data. */

@@ -168,7 +168,7 @@ export function spendChart(points, total) {
     path += ` V ${up(sum)}`;
   }
   path += " H 100";
-  const told = `${points.length} charges from ${when(points[0].at)}: ${price({ epsilon: sum, delta: 0 })} of ${small(total)} spent`;
+  const told = `${points.length} ${points.length === 1 ? "charge" : "charges"} from ${when(points[0].at)}: ${price({ epsilon: sum, delta: 0 })} of ${small(total)} spent`;
   return h(
     "figure",
     { class: "spend" },

@@ -22,14 +22,21 @@ const HEADINGS = {
 
 /** The server's message, with the mark under the place where it has one. */
 export function problemBox(problem) {
-  const text = problem.message;
-  const marked = text.includes("^");
-  return h("div", { class: "problem", role: "alert" }, h("h3", {}, HEADINGS[problem.code] ?? "That did not work"), h("pre", { class: marked ? "exact" : "", tabindex: marked ? 0 : null }, text));
+  const lines = problem.message.split("\n");
+  const mark = lines.findIndex((line) => /^\s*\^+\s*$/.test(line));
+  const said = (some) => (some.length ? h("p", {}, some.join(" ")) : null);
+  const body = mark < 1 ? said(lines) : [said(lines.slice(0, mark - 1)), h("pre", { tabindex: 0, "aria-label": "The place" }, lines.slice(mark - 1, mark + 1).join("\n")), said(lines.slice(mark + 1))];
+  return h("div", { class: "problem", role: "alert" }, h("h3", {}, HEADINGS[problem.code] ?? "That did not work"), body);
 }
 
 /** Show a problem in its slot and mark the control that it is about. */
 export function showProblem(slot, problem, form = null) {
   fill(slot, problemBox(problem));
+  const marked = slot.querySelector("pre");
+  if (marked) {
+    const [line, mark] = marked.textContent.split("\n");
+    marked.scrollLeft = (mark.indexOf("^") / Math.max(line.length, mark.length)) * marked.scrollWidth - marked.clientWidth / 2;
+  }
   clearMarks(form);
   const control = problem.argument && form?.querySelector(`[data-argument~="${CSS.escape(problem.argument)}"]`);
   if (control) control.setAttribute("aria-invalid", "true");

@@ -13,7 +13,7 @@ const BASES = {
 export function quoteParts(told, dataset, left) {
   return [
     h("p", { class: "price" }, told.epsilon === 0 && !told.delta ? "Free" : price(told)),
-    h("p", { class: "quiet" }, told.epsilon === 0 ? "The answer is public." : shareOfLeft(told.epsilon, left?.epsilon ?? 0)),
+    h("p", { class: told.epsilon > (left?.epsilon ?? 0) ? "over" : "quiet" }, told.epsilon === 0 ? "The answer is public." : shareOfLeft(told.epsilon, left?.epsilon ?? 0)),
     (told.quotes ?? []).map((one) => oneQuote(one, told.quotes.length > 1)),
     dataset.answer_seconds ? h("p", { class: "fine" }, `The answer comes ${slots(dataset.answer_seconds)}: its time tells nothing.`) : null,
   ];
@@ -31,15 +31,22 @@ function oneQuote(quote, several) {
     h(
       "dl",
       { class: "facts" },
-      h("dt", {}, "Expected error"),
+      h("dt", {}, quote.kind === "upper bound" ? "Expected error, at most" : "Expected error"),
       h("dd", {}, known ? errors(quote.expected_error, quote.labels) : "not known in advance", groups && known ? ` in ${groups}` : null),
       within ? [h("dt", {}, `${percent(quote.confidence ?? 0.95)} within`), h("dd", {}, errors(quote.bound, quote.labels))] : null,
       known ? [h("dt", {}, "This is"), h("dd", {}, h("span", { class: `basis ${quote.kind === "upper bound" ? "bound" : ""}` }, name), ` ${quote.meaning ? sentence(quote.meaning, name) : meaning}`)] : null,
       h("dt", {}, "Calibration"),
       h("dd", {}, quote.calibration.replaceAll("_", " "), quote.noise && quote.noise !== "none" ? `, ${quote.noise.replaceAll("_", " ")} noise` : null),
     ),
+    quote.kind === "upper bound" && !quote.attained ? h("p", { class: "fine" }, "Tell what you know already about the values, below your question, for an estimate instead.") : null,
     quote.assumptions?.length ? h("p", { class: "fine" }, `Assumed: ${quote.assumptions.join("; ")}.`) : null,
   );
+}
+
+/** Price and error in a few words, for small screens. */
+export function glance(told) {
+  const error = told.quotes?.length === 1 ? told.quotes[0].expected_error : null;
+  return typeof error === "number" ? `${price(told)} · ± ${rough(error)}` : price(told);
 }
 
 /** The server's words without repeating the name that stands before them. */
@@ -48,9 +55,14 @@ function sentence(meaning, name) {
   return plain.toLowerCase().startsWith(name.toLowerCase()) ? plain.slice(name.length).replace(/^[,;: ]+/, "") : meaning;
 }
 
+/** Three digits are as many as an expectation deserves. */
+function rough(value) {
+  return shown(typeof value === "number" ? Number(value.toPrecision(3)) : value);
+}
+
 function errors(value, labels) {
-  if (!Array.isArray(value)) return `± ${shown(value)}`;
-  if (new Set(value).size === 1) return `± ${shown(value[0])} each`;
-  const few = value.slice(0, 5).map((one, index) => `± ${shown(one)}${labels ? ` (${labels[index]})` : ""}`).join(", ");
+  if (!Array.isArray(value)) return `± ${rough(value)}`;
+  if (new Set(value).size === 1) return `± ${rough(value[0])} each`;
+  const few = value.slice(0, 5).map((one, index) => `± ${rough(one)}${labels ? ` (${labels[index]})` : ""}`).join(", ");
   return value.length > 5 ? `${few}, …` : few;
 }
