@@ -95,12 +95,21 @@ if TYPE_CHECKING:
     from dither.queries.totals import TrimmedMean as TrimmedMean
     from dither.queries.trees import MinCut as MinCut
     from dither.queries.trees import MSTCost as MSTCost
+    from dither.quotes.priors import Exponential as Exponential
+    from dither.quotes.priors import Lognormal as Lognormal
+    from dither.quotes.priors import Normal as Normal
+    from dither.quotes.priors import PublicSample as PublicSample
+    from dither.quotes.priors import Uniform as Uniform
+    from dither.quotes.quote import Quote as Quote
+    from dither.quotes.quote import Quotes as Quotes
     from dither.release import Release as Release
     from dither.release import Releases as Releases
     from dither.robust import mode as mode
     from dither.robust import scale as scale
     from dither.session.graphs import GraphSession as GraphSession
     from dither.session.opening import open as open
+    from dither.session.quoting import least_epsilon as least_epsilon
+    from dither.session.quoting import quote as quote
     from dither.session.session import Session as Session
     from dither.surfaces.client import connect as connect
     from dither.toolbox.randomized_response import randomized_response as randomized_response
@@ -158,6 +167,9 @@ _HOMES = {
     "session.opening": ("open",),
     "session.session": ("Session",),
     "surfaces.client": ("connect",),
+    "session.quoting": ("least_epsilon", "quote"),
+    "quotes.priors": ("Exponential", "Lognormal", "Normal", "PublicSample", "Uniform"),
+    "quotes.quote": ("Quote", "Quotes"),
     "privacy": ("Budget", "Loss", "Neighbours"),
     "release": ("Release", "Releases"),
     "robust": ("mode", "scale"),

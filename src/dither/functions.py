@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 from dither.calibration.mechanism import Mechanism
 from dither.data.column import Column
 from dither.data.grid import Grid
-from dither.errors import InvalidArgument, NotApplicable
+from dither.errors import DitherError, InvalidArgument, NotApplicable
 from dither.models import Regression
 from dither.planner import prepare
 from dither.privacy import fraction_of_unit
+from dither.procedures.robust import least_records
 from dither.queries.order import Maximum, Median, Minimum, Quantile, Quantiles
 from dither.queries.query import Query
 from dither.queries.spread import IQR, Variance
@@ -29,6 +31,8 @@ from dither.release import Release
 from dither.robust import share_pair, undeclared_histogram, without_bounds
 
 HALF = Fraction(1, 2)
+MOST_TRIED = 1 << 20
+"""Errors name the least number of records that is enough, up to this."""
 
 
 def median(
@@ -408,11 +412,33 @@ def answer(
     """Ask a query object of an array (of several columns where the query needs them)."""
     shape = query.shape(data)
     statistic = query.resolve(shape)
-    manner, mechanism = _prepared(statistic, epsilon, delta, calibration, noise, confidence)
+    asked = (epsilon, delta, calibration, noise, confidence)
+    try:
+        manner, mechanism = _prepared(statistic, *asked)
+    except InvalidArgument as error:
+        raise _naming_the_least(error, query, shape, asked) from None
     records = query.read(data, shape)
     if isinstance(statistic, Statistic) and isinstance(records, Column) and records.grid != statistic.records_on:
         raise RuntimeError("the records are on another grid than the mechanism was built for")
     return _released(query, manner, mechanism, records, confidence, query.missing(shape))
+
+
+def _naming_the_least(error: InvalidArgument, query: Query, shape: Any, asked: tuple[Any, ...]) -> InvalidArgument:
+    """Where there are too few records for a calibration, the least number of them for which it works: public."""
+    if error.argument != "data":
+        return error
+
+    def possible(records: int) -> bool:
+        try:
+            _fresh(query.resolve(replace(shape, records=records)), *asked)
+        except DitherError:
+            return False
+        return True
+
+    least = least_records(possible, most=MOST_TRIED)
+    if least == MOST_TRIED:
+        return error
+    return InvalidArgument("data", error.given, f"{error.accepted}; at least {least} records are enough")
 
 
 def _prepared(statistic: Statistic | VectorStatistic, *asked: Any) -> tuple[str, Mechanism]:

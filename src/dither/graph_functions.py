@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dither.functions import answer
+from dither.kernels.progress import Progress, reporting
 from dither.queries.graphs import Edges, KCliques, KStars, KTriangles, Triangles
 from dither.release import Release
 
@@ -38,6 +39,7 @@ def triangles(
     calibration: Any = "auto",
     noise: Any = "auto",
     confidence: Any = 0.95,
+    progress: Progress | None = None,
 ) -> Release:
     """The number of triangles of a ``Graph``; neighbours differ in one edge.
 
@@ -49,6 +51,8 @@ def triangles(
     calibration: "auto", "smooth", "ladder", "worst_case", or an object such as ``Smooth(beta=0.1)``.
     noise: "auto", "power_law", "cauchy", "student", "laplace", "gaussian", or an object such as ``Cauchy(gamma=4)``.
     confidence: of the error bar; None gives no bar and spends all of epsilon on the answer.
+    progress: called with the share done of each search through the graph; for the owner, since that depends on the
+        edges.
 
     >>> from itertools import combinations
     >>> from dither.data.graph import Graph
@@ -57,7 +61,8 @@ def triangles(
     True
     """
     query = Triangles(max_degree=max_degree)
-    return answer(query, graph, epsilon, delta, calibration, noise, confidence)
+    with reporting(progress):
+        return answer(query, graph, epsilon, delta, calibration, noise, confidence)
 
 
 def kstars(
@@ -88,6 +93,7 @@ def ktriangles(
     calibration: Any = "auto",
     noise: Any = "auto",
     confidence: Any = 0.95,
+    progress: Progress | None = None,
 ) -> Release:
     """The number of k-triangles (k triangles on one edge); options as for ``triangles``.
 
@@ -95,7 +101,8 @@ def ktriangles(
     >>> ktriangles(Graph([(0, 1), (1, 2), (0, 2)], n=9), k=2, epsilon=1.0).query
     '2-triangles'
     """
-    return answer(KTriangles(k), graph, epsilon, delta, calibration, noise, confidence)
+    with reporting(progress):
+        return answer(KTriangles(k), graph, epsilon, delta, calibration, noise, confidence)
 
 
 def kcliques(
@@ -107,6 +114,7 @@ def kcliques(
     calibration: Any = "auto",
     noise: Any = "auto",
     confidence: Any = 0.95,
+    progress: Progress | None = None,
 ) -> Release:
     """The number of cliques of k vertices; options as for ``triangles``.
 
@@ -114,4 +122,5 @@ def kcliques(
     >>> kcliques(Graph([(0, 1), (1, 2), (0, 2)], n=9), k=4, epsilon=1.0).query
     '4-cliques'
     """
-    return answer(KCliques(k), graph, epsilon, delta, calibration, noise, confidence)
+    with reporting(progress):
+        return answer(KCliques(k), graph, epsilon, delta, calibration, noise, confidence)

@@ -11,7 +11,7 @@ from dither.calibration.ladder import LadderMechanism
 from dither.calibration.largest_local import LargestLocal
 from dither.calibration.mechanism import Ask, Calibration, Mechanism
 from dither.calibration.noisy_local import NoisyLocal
-from dither.calibration.propose_test import ProposeTest
+from dither.calibration.propose_test import ProposeTest, check_room
 from dither.calibration.smooth import Smooth
 from dither.calibration.stable import Stable
 from dither.calibration.worst_case import WorstCase
@@ -77,8 +77,8 @@ def _by_noise(statistic: Statistic) -> list[str]:
 
 def _by_test(statistic: Statistic) -> list[str]:
     """Tests can pass only where rungs may lie below the cap: not for sums and the like."""
-    flat = isinstance(statistic, SquaredSpread) or (isinstance(statistic, TrimmedTotal) and statistic.trimmed == 0)
-    return [] if flat else ["propose_test", "stable"]
+    total = isinstance(statistic, TrimmedTotal) and statistic.trimmed == 0
+    return [] if statistic.flat or total or isinstance(statistic, SquaredSpread) else ["propose_test", "stable"]
 
 
 def named_noise(noise: object, argument: str = "noise") -> Law | None:
@@ -108,7 +108,9 @@ def prepare(
     level = None if confidence is None else exact(confidence, "confidence")
     ask = Ask(statistic, loss, law, level)
     chosen = _calibration(calibration, statistic, law)
-    return chosen.name, chosen.prepare(ask)
+    mechanism = chosen.prepare(ask)
+    check_room(mechanism)
+    return chosen.name, mechanism
 
 
 def _calibration(calibration: object, statistic: Statistic | VectorStatistic, law: Law | None) -> Calibration:

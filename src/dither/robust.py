@@ -6,17 +6,18 @@ at least, is decided from public facts before anything is read.
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
-from collections.abc import Hashable
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from dither.calibration.inverse import Inverse
+from dither.calibration.margin_test import MarginTest
 from dither.calibration.mechanism import only_noises
 from dither.calibration.propose_test import ProposeTest
-from dither.calibration.stable import REFUSAL, Stable, stable_choice
+from dither.calibration.stable import REFUSAL, Stable, lead_margin, stable_choice
 from dither.calibration.stable_bins import StableBins
 from dither.data.column import shape_of
 from dither.errors import InvalidArgument, NotApplicable
@@ -24,6 +25,7 @@ from dither.planner import named_noise
 from dither.privacy import Loss, Neighbours, fraction_of_unit
 from dither.procedures.ordered import LARGEST, read_unbounded
 from dither.procedures.plans import Plan, plan_location, plan_range, plan_scale, plan_trimmed
+from dither.procedures.robust import enough_records
 from dither.procedures.unbounded_quantiles import plan_drawn_quantile, plan_drawn_range
 from dither.queries.totals import TrimmedMean
 from dither.reals import exact
@@ -36,6 +38,8 @@ AUTO = {
     "trimmed mean": ("propose_test",),
 }
 """The calibrations that serve each statistic without bounds, the default first (docs/decisions.md)."""
+Category: TypeAlias = tuple[type, str]
+"""The type of a record and how it prints."""
 QUARTILES = (Fraction(1, 4), Fraction(3, 4))
 
 
@@ -85,9 +89,18 @@ def mode(data: Any, *, epsilon: Any, delta: Any = 0.0, confidence: Any = 0.95, r
     if not isinstance(rows_per_person, int) or rows_per_person < 1:
         raise InvalidArgument("rows_per_person", rows_per_person, "a whole number of at least 1 is accepted")
     level = _level(confidence)
-    winner = stable_choice(Counter(_entries(data)), loss, sensitivity=rows_per_person)
+    told = _entries(data)
+    test = MarginTest(loss.exact_epsilon, min(loss.exact_delta, Fraction(49, 100)))
+
+    def possible(records: int) -> bool:
+        """Whether so many records that all agree would pass."""
+        return lead_margin({"all": records}, rows_per_person) >= test.least_margin
+
+    enough_records(len(told.keys), possible, loss.exact_epsilon, loss.exact_delta)
+    winner = stable_choice(Counter(told.keys), loss, sensitivity=rows_per_person)
     return Release(
-        value=winner, interval=None, confidence=level, loss=loss, neighbours=Neighbours.CHANGE_ONE, query="mode",
+        value=None if winner is None else told.values[winner],
+        interval=None, confidence=level, loss=loss, neighbours=Neighbours.CHANGE_ONE, query="mode",
         calibration="stable", noise="none", reason=REFUSAL if winner is None else None,
     )  # fmt: skip
 
@@ -104,6 +117,8 @@ def undeclared_histogram(
 ) -> Release:
     """Counts of categories that nobody has declared; those with few records are not shown.  delta > 0 is needed.
 
+    Error bars cover the counts of those that are shown: one just above the threshold may have been small.
+
     >>> undeclared_histogram(["bus"] * 700 + ["car"] * 300 + ["rocket"], epsilon=1.0, delta=1e-6).labels
     ('bus', 'car')
     """
@@ -116,14 +131,16 @@ def undeclared_histogram(
             "delta", loss.delta, "without declared edges or categories delta > 0 is needed, such as 1e-6"
         )
     bins = StableBins.of(loss, rows_per_person)
-    counts = Counter(_entries(data))
+    told = _entries(data)
+    enough_records(len(told.keys), lambda n: n >= bins.threshold, loss.exact_epsilon, loss.exact_delta)
+    counts = Counter(told.keys)
     shown = bins.release(counts.keys(), counts.values())
-    reach = None if level is None else bins.half_width(1 - exact(confidence))
+    miss = None if level is None else 1 - exact(confidence)
     return Release(
         value=tuple(count for _, count in shown),
-        interval=None if reach is None else tuple((count - reach, count + reach) for _, count in shown),
+        interval=None if miss is None else tuple(bins.bar(count, miss) for _, count in shown),
         confidence=level, loss=loss, neighbours=Neighbours.CHANGE_ONE, query="histogram", calibration="stable",
-        noise="laplace", labels=tuple(str(key) for key, _ in shown),
+        noise="laplace", labels=tuple(str(told.values[key]) for key, _ in shown),
     )  # fmt: skip
 
 
@@ -148,9 +165,9 @@ def without_bounds(
     plan = _plan(kind, shape.records, loss, shares, _manner(kind, calibration, noise), level is not None)
     answer = plan.run(read_unbounded(data, missing), None if level is None else 1 - exact(confidence))
     found = answer.found
-    bar = None if found.low is None or found.high is None else (float(found.low), float(found.high))
+    bar = None if found.low is None or found.high is None else (_float(found.low), _float(found.high))
     return Release(
-        value=None if found.value is None else float(found.value),
+        value=None if found.value is None else _float(found.value),
         interval=None if level is None else bar,
         confidence=level,
         loss=plan.loss,
@@ -194,7 +211,7 @@ def _plan(kind: str, records: int, loss: Loss, shares: Any, manner: Inverse | Pr
     if kind == "range":
         return plan_range(records, loss, shares, manner.constants)
     trimmed = TrimmedMean(trim=shares, bounds=(0, 1)).trimmed_of(records)
-    return plan_trimmed(records, loss, trimmed, manner.constants)
+    return plan_trimmed(records, loss, trimmed, manner.constants, exact(shares))
 
 
 def _label(kind: str, shares: Any) -> str:
@@ -213,6 +230,12 @@ def share_pair(low: Any, high: Any) -> tuple[Fraction, Fraction]:
     return ends
 
 
+def _float(number: Fraction) -> float:
+    """A released number; one beyond all floats is the largest of them, and no error."""
+    most = Fraction(sys.float_info.max)
+    return float(min(max(number, -most), most))
+
+
 def _level(confidence: Any) -> float | None:
     return None if confidence is None else float(fraction_of_unit("confidence", confidence))
 
@@ -227,13 +250,46 @@ def _missing(nulls: Any) -> float:
     return float(number)
 
 
-def _entries(data: Any) -> list[Hashable]:
-    """The records of a column of any kind; missing numbers are one category."""
+class _Entries(NamedTuple):
+    """Private: the category of each record, and what is told of each category."""
+
+    keys: list[Category]
+    values: dict[Category, Any]
+
+
+def _entries(data: Any) -> _Entries:
+    """The records of a column of any kind; missing numbers are one category.
+
+    Which category a record falls into, and what is told of it, depend on that record alone.  Equality would not do: 1,
+    1.0 and True are equal, and so are 0.0 and -0.0, but the first of them in the data would be the one told.
+    """
     if isinstance(data, (str, bytes)) or not hasattr(data, "__len__") or len(data) == 0:
         raise InvalidArgument("data", type(data), "a list or array of at least one record is accepted")
     values = data.tolist() if isinstance(data, np.ndarray) else list(data)
-    return ["missing" if value is None or value != value else _hashable(value) for value in values]
+    told = [_told(value) for value in values]
+    keys = [(type(value), value if type(value) is str else repr(value)) for value in told]
+    return _Entries(keys, dict(zip(keys, told, strict=True)))
 
 
-def _hashable(value: Any) -> Hashable:
-    return value if isinstance(value, Hashable) else repr(value)
+def _told(value: Any) -> Any:
+    """What is told of a record if its category is: a text where it is no plain value."""
+    if _is_missing(value):
+        return "missing"
+    if type(value) is float:
+        return value + 0.0  # -0.0 is 0.0
+    try:
+        hash(value)
+    except TypeError:
+        return repr(value)
+    return value
+
+
+def _is_missing(value: Any) -> bool:
+    """None, not a number, or what other libraries have for either."""
+    if value is None:
+        return True
+    try:
+        unlike = value != value
+    except Exception:  # noqa: BLE001  (what does not even compare with itself; one record must not raise an error)
+        return True
+    return unlike is value or (isinstance(unlike, (bool, np.bool_)) and bool(unlike))

@@ -150,7 +150,8 @@ def test_demo_ends_with_answers_budget_and_picture(tmp_path):
     assert "95%" in done.stdout
     assert (tmp_path / "demo-output" / "payroll.png").stat().st_size > 10_000
     told = json.loads(run("demo", "--json", cwd=tmp_path).stdout)
-    assert len(told["releases"]) == 5
+    assert len(told["releases"]) == 9
+    assert told["left"] == 0.15
 
 
 def test_help_names_every_command():

@@ -269,3 +269,33 @@ def test_designs_without_a_bounded_fit_have_no_cell():
     assert fast.minimiser_box(as_lines([((UNIT, 0), UNIT)] * 5)) is None
     assert fast.minimiser_box(fast.Lines(np.zeros((0, 2), dtype=np.int64), np.zeros(0, dtype=np.int64))) is None
     assert fast.cell_around(None, (0, 0)) is None
+
+
+def cells_at(places: np.ndarray) -> list[tuple[tuple[int, ...] | None, int]]:
+    """Cell and margin in both grids of one coefficient, for records at places in half cells."""
+    lines = fast.lines_of(np.ones((len(places), 1)), places / 2.0, np.ones(1))
+    corners = [fast.cell_around(fast.minimiser_box(lines), (shift,)) for shift in (0, 1)]
+    return [(c, 0 if c is None else max(fast.boundary_changes(lines, c) - 1, 0)) for c in corners]
+
+
+@pytest.mark.parametrize("edge", [-fast.REACH, fast.REACH])
+def test_margins_move_by_one_at_the_reach(edge):
+    """The fit sits in the half cell on either side of the reach, by one record."""
+    few, many = (edge + np.where(np.arange(201) < k, -0.5, 0.5) for k in (100, 101))
+    for (here, margin), (there, other) in zip(cells_at(few), cells_at(many), strict=True):
+        assert abs(margin - other) <= 1
+        assert here == there or margin == other == 0
+
+
+@pytest.mark.parametrize("record", [(1.22, 0.7), (1.22, 0.0), (1.4, 1.4), (3.0, 0.7), (40.3, 7.6)])
+def test_no_record_is_a_direction_longer_than_one(record):
+    """Squares of such small numbers keep few digits or none."""
+    for unit in (2.0**-537, 2.0**-535, 2.0**-530, 2.0**-520, 2.0**-501, 2.0**-499, 1.0):
+        lines = fast.lines_of(np.array([record]) * unit, np.array([1.0]), np.ones(2))
+        assert (lines.directions**2).sum(axis=1).max(initial=0) <= 1 << (2 * fast.BITS)
+
+
+def test_infinite_responses_say_nothing():
+    """Like infinite features."""
+    lines = fast.lines_of(np.ones((3, 2)), np.array([np.inf, -np.inf, 1.0]), np.ones(2))
+    assert len(lines.doubled) == 1

@@ -5,6 +5,7 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
 import oracle
@@ -144,3 +145,18 @@ def test_bar_factor_is_the_quantile_of_the_pivot(law, spread):
 
     share = quad(missed, 0, 5, limit=300)[0] + quad(missed, 5, 80, limit=300)[0]
     assert 0.048 <= share <= 0.05
+
+
+@pytest.mark.parametrize("law", LAWS, ids=str)
+@pytest.mark.parametrize("spread", [0.2, 1.2])
+@pytest.mark.parametrize("miss", [1e-3, 1e-6])
+def test_bars_of_high_confidence_are_as_wide_as_they_claim(law, spread, miss):
+    """Rare noise on the logarithm decides them (cells of equal mass missed up to 14 times too often)."""
+    c = bar_factor(law, spread, miss)
+    ends = np.linspace(0.0, math.log(1 / miss) + 25.0, 60_001)
+    masses = -np.diff(np.exp(-ends)) / 2
+    # From above: in every cell the L with the larger share.
+    above = masses @ (law.tail(c * np.exp(spread * ends[:-1])) + law.tail(c * np.exp(-spread * ends[1:])))
+    below = masses @ (law.tail(c * np.exp(spread * ends[1:])) + law.tail(c * np.exp(-spread * ends[:-1])))
+    assert 0.8 * miss <= below
+    assert above <= miss

@@ -91,6 +91,7 @@ DIRTY = {
     "negative": [*EDGES, (-1, 2)],
     "outside": [*EDGES, (2, 5)],
     "enormous": [*EDGES, (2, 10**30)],
+    "beyond 63 bits": [*EDGES, (2, 1 << 63)],
 }
 
 
@@ -117,6 +118,34 @@ def test_one_row_changes_at_most_one_edge():
     for _ in range(200):
         rows = generator.integers(-1, 6, (int(generator.integers(1, 12)), 2))
         assert len(edges_of(Graph(rows, n=5)) ^ edges_of(Graph(rows[:-1], n=5))) <= 1
+
+
+@pytest.mark.parametrize("kind", ["float64", "Int64", "polars"])
+def test_a_missing_entry_of_a_frame_is_a_vertex_outside(kind):
+    """One row turns the type of its whole column, and must not turn the graph into an error."""
+    columns = {"source": [*(a for a, _ in EDGES), 3], "target": [*(b for _, b in EDGES), None]}
+    if kind == "polars":
+        frame = pytest.importorskip("polars").DataFrame(columns)
+    else:
+        frame = pytest.importorskip("pandas").DataFrame(columns).astype(kind)
+    assert edges_of(Graph(frame, n=5)) == set(EDGES)
+    assert edges_of(Graph(frame[:0], n=5)) == set()
+    with pytest.raises(InvalidData, match="outside"):
+        Graph(frame, n=5, strict=True)
+    with pytest.raises(DitherError, match="two columns"):
+        Graph(frame[["source"]], n=5)
+
+
+def test_weighted_matrices_lose_no_edge():
+    """Either triangle alone, or both; an entry below the diagonal that none repeats is an error, not a lost edge."""
+    sparse = pytest.importorskip("scipy.sparse")
+    upper = np.array([[0, 0.2, 0.5], [0, 0, 0.3], [0, 0, 0]])
+    for matrix in (upper, upper.T, upper + upper.T):
+        graph = Graph.from_scipy(sparse.csr_array(matrix), weighted=True, cap=1, step=0.1)
+        assert graph.weight_steps(graph.weight_grid()).tolist() == [2, 5, 3]
+    mixed = np.array([[0, 0.2, 0], [0, 0, 0], [0.5, 0.3, 0]])
+    with pytest.raises(InvalidData, match="diagonal"):
+        Graph.from_scipy(sparse.csr_array(mixed), weighted=True, cap=1)
 
 
 @pytest.mark.parametrize(

@@ -13,12 +13,15 @@ import graph_oracle as oracle
 from conftest import trials
 from dither.audit.noisy_scales import clamped_law, noisy_local_delta
 from dither.audit.sabotage import noise_too_small
+from dither.audit.tested import divergence, mechanism_law
 from dither.audit.universe import largest_log_ratio, noise_divergence, output_law
 from dither.calibration.ladder import LadderMechanism
 from dither.calibration.largest_local import LargestLocal
 from dither.calibration.mechanism import Ask
 from dither.calibration.noisy_local import NoisyLocal, raised_by
+from dither.calibration.propose_test import ProposeTest
 from dither.calibration.smooth import Smooth
+from dither.calibration.stable import Stable
 from dither.calibration.worst_case import WorstCase
 from dither.data.graph import Graph
 from dither.errors import InvalidArgument, NotApplicable
@@ -40,6 +43,8 @@ COUNTS = {
     KCliques(4): lambda edges, n: oracle.clique_count(edges, n, 4),
 }
 GAUGED = [query for query in COUNTS if query != Edges()]
+FITTED = {"smooth", "ladder", "largest_local", "noisy_local"}
+TESTED = {"propose_test", "stable"}
 STEADY = [KStars(2), KStars(3), KTriangles(2), Triangles(), KCliques(4)]
 
 
@@ -261,6 +266,23 @@ def test_ladder_mechanism_is_private_for_spanning_trees():
                 assert largest_log_ratio(law(here), law(there)) <= epsilon * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("query", STEADY, ids=named)
+@pytest.mark.parametrize("loss", [Loss(2.0, 0.01), Loss(0.5, 0.1)], ids=str)
+def test_tests_are_private_on_all_graphs(query, loss):
+    """The exact delta between all neighbours on four vertices, answers that were refused included."""
+    private = graphs(4)
+    statistic = query.resolve(private[0].shape)
+    proposals = [ProposeTest(bound=bound) for bound in (1, 3) if bound < statistic.cap]
+    for calibration in (Stable(), *proposals):
+        mechanism = calibration.prepare(Ask(statistic, loss))
+        # Mechanisms see margins and values only: one pair of neighbours for each combination is enough.
+        facts = [(statistic.value(graph), mechanism.margin(graph)) for graph in private]
+        different = {(facts[here], facts[there]): (here, there) for here, there in pairs(4)}
+        laws = {fact: mechanism_law(mechanism, private[facts.index(fact)]) for fact in set(facts)}
+        worst = max(divergence(laws[here], laws[there], loss.epsilon) for here, there in different)
+        assert worst <= loss.delta * (1 + 1e-9)
+
+
 def test_raised_numbers_fall_short_as_often_as_allowed():
     """P(K < -t) <= shortfall < P(K < -(t - 1)), from the exact law of integer Laplace noise."""
     for scale in (Fraction(1, 3), Fraction(1), Fraction(7), Fraction(1000)):
@@ -315,8 +337,10 @@ def test_which_calibrations_serve_which_counts():
     graph = Graph([(0, 1), (1, 2), (0, 2)], n=6)
     served = {query.label: applicable(query.resolve(graph.shape)) for query in COUNTS}
     for query in (Triangles(), KStars(2), KTriangles(2), KCliques(4)):
-        assert {"smooth", "ladder", "worst_case", "largest_local", "noisy_local"} == set(served[query.label])
+        assert {*FITTED, *TESTED, "worst_case"} == set(served[query.label])
     assert set(served["edges"]) == {"worst_case", "smooth", "ladder", "largest_local"}
+    for query in (MinCut(), Edges(max_degree=2), Triangles(max_degree=2)):
+        assert set(applicable(query.resolve(graph.shape))) == {"worst_case", "smooth", "ladder"}
     with pytest.raises(NotApplicable, match="largest_local"):
         dt.ask(Edges(), graph, epsilon=1.0, delta=1e-6, calibration="noisy_local")
     with pytest.raises(NotApplicable, match="delta > 0"):
@@ -338,4 +362,7 @@ def test_every_calibration_answers(query):
         release = dt.ask(query, graph, epsilon=1.0, delta=1e-6, calibration=name)
         assert release.calibration == name
         assert release.loss.epsilon == 1.0
-        assert release.interval[0] <= release.value <= release.interval[1]
+        if release.refused:
+            assert name in TESTED
+        else:
+            assert release.interval[0] <= release.value <= release.interval[1]

@@ -1,6 +1,7 @@
 """Kernels of graph counts against obvious code, the growth of k-triangles, bounded degrees, releases and bad input."""
 
 import math
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -314,6 +315,16 @@ def test_max_degree_is_checked(wrong):
         dt.Triangles(max_degree=wrong)
 
 
+@pytest.mark.parametrize("query", [dt.Edges, dt.Triangles])
+@pytest.mark.parametrize("degree", [1 << 31, 1 << 63, 10**30])
+def test_a_degree_beyond_machine_words_binds_nobody(query, degree):
+    """Public hypotheses of any size are answered, not refused in the midst of a run."""
+    complete = dt.Graph([(i, j) for i in range(6) for j in range(i)], n=6)
+    wide, none = (query(max_degree=one).resolve(complete.shape) for one in (degree, 5))
+    assert (wide.value(complete), wide.cap) == (none.value(complete), none.cap)
+    assert dt.ask(query(max_degree=degree), complete, epsilon=1.0).value >= 0
+
+
 def test_only_graphs_with_private_edges_are_counted():
     """Arrays are refused, and so are graphs whose edges are public."""
     with pytest.raises(InvalidArgument, match="Graph"):
@@ -332,3 +343,18 @@ def test_progress_is_reported():
         kernels.triangle_count(built(combinations(range(9), 2), 9).ranked)
     assert seen == sorted(seen)
     assert seen[-1] == 1.0
+
+
+@pytest.mark.parametrize(
+    "asked", [dt.triangles, partial(dt.ktriangles, k=2), partial(dt.kcliques, k=4)], ids=["triangles", "k", "cliques"]
+)
+def test_long_questions_tell_how_far_they_are(asked):
+    """The owner's callback hears shares of the work, and nobody hears them afterwards."""
+    seen = []
+    graph = built(combinations(range(9), 2), 9)
+    asked(graph, epsilon=1.0, progress=seen.append)
+    assert seen
+    assert all(0.0 <= share <= 1.0 for share in seen)
+    heard = len(seen)
+    asked(built(combinations(range(9), 2), 9), epsilon=1.0)
+    assert len(seen) == heard

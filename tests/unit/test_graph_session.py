@@ -1,5 +1,6 @@
 """Graphs in schema files: sessions, accounts and errors as for tables."""
 
+import gzip
 import json
 from itertools import combinations
 
@@ -50,6 +51,19 @@ def test_private_edges(folder):
         assert [spend.question["questions"][0]["query"]["kind"] for spend in again.history] == ["Triangles"]
 
 
+def test_other_columns_are_another_question(folder):
+    """Whoever declares other ends of the edges is not told the answer about the old ones."""
+    lines = (folder / "edges.csv").read_text().splitlines()
+    (folder / "edges.csv").write_text("\n".join(f"{line},{'c' if line == lines[0] else 0}" for line in lines))
+    with dt.open(folder / "friends.toml") as session:
+        session.ask(dt.Edges(), epsilon=4.0)
+    (folder / "friends.toml").write_text(FRIENDS.replace('["a", "b"]', '["a", "c"]'))
+    with dt.open(folder / "friends.toml") as session:
+        # 435 edges before, 29 now.
+        assert session.ask(dt.Edges(), epsilon=4.0).value < 200
+        assert session.budget.spent == dt.Loss(8.0)
+
+
 def test_private_weights(folder):
     """Edges are public, weights are charged for."""
     with dt.open(folder / "roads.toml", ledger=":memory:") as session:
@@ -72,6 +86,9 @@ def test_private_weights(folder):
         (("vertices = 30", "vertices = 30\ncap = 4"), 6, "weight column"),
         (("vertices = 30", 'vertices = 30\nweight = "w"'), 4, "upper bound"),
         (('source = "edges.csv"\n', ""), 1, "source is missing"),
+        (('ends = ["a", "b"]', 'ends = ["a", "a"]'), 6, "different columns"),
+        (("vertices = 30", "vertices = 5000000000"), 5, "2147483647"),
+        (("vertices = 30", "vertices = 30\nstep = 1"), 6, "weight column"),
     ],
 )
 def test_errors_point_at_the_line(folder, change, line, word):
@@ -91,6 +108,34 @@ def test_a_file_that_is_gone_costs_nothing(folder):
     with pytest.raises(dt.SourceFailed):
         dt.open(folder / "friends.toml", ledger=":memory:")
     assert session.budget.spent == dt.Loss(0.0)
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [(('["a", "b"]', '["a", "z"]'), "column='z'"), (("edges.csv", "edges.txt"), "file ending")],
+)
+def test_what_cannot_be_read_is_never_charged(folder, change, word):
+    """A wrong name is found when the session opens, and later before the charge: the error says so, and it is true."""
+    (folder / "edges.txt").write_text("a,b\n0,1\n")
+    (folder / "wrong.toml").write_text(FRIENDS.replace(*change))
+    with pytest.raises(dt.InvalidArgument, match=word):
+        dt.open(folder / "wrong.toml", ledger=":memory:")
+    session = dt.open(folder / "friends.toml", ledger=":memory:")
+    (folder / "edges.csv").write_text("one,two\n0,1\n")
+    with pytest.raises(dt.InvalidArgument, match="nothing was charged"):
+        session.ask(dt.Triangles(), epsilon=1.0)
+    assert session.budget.spent == dt.Loss(0.0)
+
+
+def test_a_file_that_breaks_off_stays_charged_and_says_so(folder):
+    """Its first line is fine, the rest cannot be unpacked: found after the charge."""
+    whole = gzip.compress(b"a,b\n" + b"".join(b"%d,%d\n" % (i * i % 30, i % 29) for i in range(50_000)))
+    (folder / "edges.csv.gz").write_bytes(whole[: len(whole) // 2])
+    (folder / "friends.toml").write_text(FRIENDS.replace("edges.csv", "edges.csv.gz"))
+    session = dt.open(folder / "friends.toml", ledger=":memory:")
+    with pytest.raises(dt.SourceFailed, match="stays charged"):
+        session.ask(dt.Triangles(), epsilon=1.0)
+    assert session.budget.spent == dt.Loss(1.0)
 
 
 def test_graphs_at_the_shell(folder):

@@ -84,6 +84,20 @@ def test_remembered_levels_change_nothing(sensitivities, width, memory, beta, da
     assert float(ours) <= max(plain, levels.cap * math.exp(-128)) * (1 + 1e-8)
 
 
+def test_memory_is_shared_between_threads():
+    """A rate that others pushed out of the memory while it was computed is still answered."""
+
+    class Forgetful(Levels):
+        """Loses what it remembers as soon as it is stored: another thread came by."""
+
+        def __setattr__(self, name, value):
+            super().__setattr__(name, {} if name == "_remembered" else value)
+
+    forgetful = Forgetful(range(40), memory=4)
+    for level in (1, 17, 40):
+        assert forgetful.bound(level, 0.1) == Levels(range(40), memory=4).bound(level, 0.1)
+
+
 def test_memory_shortens_the_climb():
     """With m places in memory nobody climbs more than r / m levels."""
     levels = Levels(range(10_000), memory=100)

@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -219,3 +220,19 @@ def test_bad_proposals_are_refused():
     for epsilon, delta in ((0, 0.1), (1, 0), (1, 0.5)):
         with pytest.raises(InvalidArgument):
             MarginTest(Fraction(epsilon), Fraction(delta))
+
+
+@pytest.mark.parametrize("ask", [dt.median, dt.iqr, partial(dt.trimmed_mean, trim=0.1), partial(dt.quantile, q=0.05)])
+def test_too_few_records_for_a_default_bound_name_the_least_number(ask):
+    """It is enough, and one less is not."""
+
+    def call(records):
+        data = np.linspace(-1, 1, records)
+        return ask(data, bounds=(-1, 1), epsilon=1.0, delta=1e-6, calibration="propose_test", confidence=None)
+
+    with pytest.raises(InvalidArgument, match="records are enough") as caught:
+        call(10)
+    least = int(str(caught.value).split("at least ")[1].split()[0])
+    call(least)
+    with pytest.raises(InvalidArgument, match=f"at least {least} records are enough"):
+        call(least - 1)

@@ -11,6 +11,7 @@ from conftest import trials
 from dither.audit.universe import datasets, output_law, worst_log_ratio
 from dither.calibration.margin_test import MarginTest
 from dither.data.column import Column
+from dither.errors import InvalidArgument
 from dither.kernels.blocks import fit_blocks
 from dither.privacy import Loss
 from dither.procedures.block_fits import Sample, block_fits, random_order
@@ -413,3 +414,21 @@ def test_the_code_draws_from_that_law(monkeypatch):
     runs = trials(60, 1000)
     refused = sum(plan.run(Sample(X, y)).values is None for _ in range(runs))
     assert abs(refused / runs - law[None]) <= 6 * math.sqrt(max(law[None] * (1 - law[None]), 1 / runs) / runs)
+
+
+@pytest.mark.parametrize(("method", "constants"), [("auto", "exact"), ("robust", "exact"), ("robust", "paper")])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_the_least_number_of_records_is_enough(method, constants, intercept):
+    """Records, not blocks of them; one less is an error that names the same number."""
+
+    def plan(records):
+        model = Model(records, 1, intercept)
+        query = dt.Regression(method=method, constants=constants, intercept=intercept)
+        return query.plan(model, Loss(8.0, 1e-4), Fraction(1, 20))
+
+    with pytest.raises(InvalidArgument, match="8 records") as caught:
+        plan(8)
+    least = int(str(caught.value).split("at least ")[1].split()[0])
+    plan(least)
+    with pytest.raises(InvalidArgument, match=f"at least {least} records"):
+        plan(least - 1)

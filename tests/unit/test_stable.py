@@ -3,10 +3,12 @@
 import math
 from collections import Counter
 from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import dither as dt
@@ -14,12 +16,17 @@ from dither.audit.tested import bins_divergence, divergence, mechanism_law
 from dither.audit.universe import as_column, datasets, neighbours
 from dither.calibration.margin_test import MarginTest
 from dither.calibration.mechanism import Ask
+from dither.calibration.propose_test import ProposeTest
 from dither.calibration.stable import Stable, lead_margin, stable_choice
 from dither.calibration.stable_bins import StableBins
+from dither.data.column import Shape
 from dither.data.grid import Grid
 from dither.errors import InvalidArgument, NotApplicable
 from dither.privacy import Loss
-from dither.queries.order import RankedValue
+from dither.queries.order import Median, RankedValue
+from dither.queries.spread import IQR
+from dither.queries.totals import TrimmedMean
+from dither.reals import exact
 
 GRID = Grid(Fraction(1), 0, 2)
 LOSS = Loss(1.0, 0.02)
@@ -183,3 +190,96 @@ def test_undeclared_categories_are_found():
     for wrong in ({"epsilon": Fraction(0)}, {"delta": Fraction(0)}, {"rows_per_person": 0}):
         with pytest.raises(InvalidArgument, match=next(iter(wrong))):
             StableBins(**{"epsilon": Fraction(1), "delta": Fraction(1, 10), **wrong})
+
+
+ALIKE = [
+    ([1] * 999, True),
+    ([1] * 999, 1.0),
+    ([True] * 999, 1),
+    ([0.0] * 999, -0.0),
+    ([Decimal("1.0")] * 999, Decimal("1.00")),
+    ([("a", 1)] * 999, ("a", True)),
+]
+
+
+@pytest.mark.parametrize(("others", "one"), ALIKE)
+def test_a_record_that_equals_others_does_not_choose_how_they_are_told(others, one):
+    """One record in front, behind or absent: the same category is told in the same way."""
+    told = set()
+    for data in ([one, *others], [*others, one], [*others, others[0]]):
+        release = dt.mode(data, epsilon=2.0, delta=1e-6)
+        told.add((type(release.value), repr(release.value)))
+        told.add(dt.histogram(data, epsilon=2.0, delta=1e-6).labels)
+    assert len(told) == 2
+    assert dt.mode(np.array([-0.0, *[0.0] * 999]), epsilon=2.0, delta=1e-6).value.hex() == "0x0.0p+0"
+
+
+@pytest.mark.parametrize(
+    "odd", [([],), [1], {}, np.array([1, 2]), pd.NA, None, math.nan, Decimal("sNaN"), float("inf"), object()]
+)
+def test_no_record_raises_an_error(odd):
+    """Whatever one record of a list is, it is a category."""
+    data = [*["bus"] * 999, odd]
+    assert dt.mode(data, epsilon=2.0, delta=1e-6).value == "bus"
+    assert dt.histogram(data, epsilon=2.0, delta=1e-6).labels == ("bus",)
+
+
+def test_missing_whole_numbers_of_a_frame():
+    """A nullable column."""
+    data = pd.Series([1] * 900 + [None] * 50, dtype="Int64")
+    assert dt.mode(data, epsilon=2.0, delta=1e-6).value == 1
+    assert dt.histogram(data, epsilon=2.0, delta=1e-6).labels == ("1", "missing")
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "miss"), [(1.0, 1e-6, 0.05), (4.0, 1e-3, 0.1), (0.3, 0.1, 0.3)])
+def test_bars_cover_the_bins_that_are_shown(epsilon, delta, miss):
+    """Exactly, for every count: a bin is shown because its noise is large, and that must not spoil its bar."""
+    bins = StableBins.of(Loss(epsilon, delta))
+    rate, threshold = float(bins.rate), bins.threshold
+    far = math.ceil(45 / rate)
+    worst_miss = 0.0
+    for count in range(1, threshold + far // 2):
+        shown = missed = 0.0
+        for noisy in range(threshold, max(threshold, count) + far):
+            chance = math.exp(-rate * (abs(noisy - count) - max(threshold - count, 0)))
+            low, high = bins.bar(noisy, exact(miss))
+            shown += chance
+            missed += chance * (not low <= count <= high)
+        worst_miss = max(worst_miss, missed / shown)
+    assert worst_miss <= miss * (1 + 1e-9)
+    assert worst_miss >= miss * math.exp(-rate) * (1 - 1e-9)
+
+
+def test_too_few_records_for_any_answer_are_an_error():
+    """However much they agree: the least number is named, and is enough."""
+    for ask in (dt.mode, dt.histogram):
+        with pytest.raises(InvalidArgument, match="need at least") as caught:
+            ask(["a"] * 5, epsilon=1.0, delta=1e-6)
+        least = int(str(caught.value).split("at least ")[1].split()[0])
+        ask(["a"] * least, epsilon=1.0, delta=1e-6)
+        with pytest.raises(InvalidArgument, match=f"at least {least} records"):
+            ask(["a"] * (least - 1), epsilon=1.0, delta=1e-6)
+
+
+@pytest.mark.parametrize(
+    "query", [Median(bounds=(0, 9), step=1), TrimmedMean(bounds=(0, 9), step=1, trim=0.1), IQR(bounds=(0, 9), step=1)]
+)
+def test_the_largest_margin_is_attained_and_never_exceeded(query):
+    """Over all datasets of six records: the public bound on margins is one of them."""
+    records = 6 if query.kind != "trimmed mean" else 10
+    statistic = query.resolve(Shape(records, whole=True, nullable=False))
+    values = (0, 4, 9)
+    margins = [statistic.ladder(as_column(x, statistic.records_on)).margin(0) for x in datasets(values, records)]
+    assert max(margins) <= statistic.most_margin
+    assert max(margins) == statistic.most_margin or query.kind == "interquantile range"
+
+
+@pytest.mark.parametrize("calibration", ["stable", ProposeTest(bound=1)])
+def test_too_few_records_for_a_test_are_an_error_that_names_enough(calibration):
+    """Ten records cannot pass at delta 1e-6; the number named can, and one less cannot."""
+    with pytest.raises(InvalidArgument, match="records are enough") as caught:
+        dt.median([4] * 10, bounds=(0, 9), step=1, epsilon=1.0, delta=1e-6, calibration=calibration)
+    least = int(str(caught.value).split("at least ")[1].split()[0])
+    dt.median([4] * least, bounds=(0, 9), step=1, epsilon=1.0, delta=1e-6, calibration=calibration)
+    with pytest.raises(InvalidArgument, match="records"):
+        dt.median([4] * (least - 1), bounds=(0, 9), step=1, epsilon=1.0, delta=1e-6, calibration=calibration)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -72,10 +73,14 @@ class Ends:
 
 def distances(farthest: int) -> list[int]:
     """0, 1, 2, ... growing by a third each time, up to ``farthest``: public once the answer is."""
-    reached, grown = [0], 1
-    while grown < farthest:
-        reached.append(grown)
-        grown = max(grown + 1, grown * GROWTH.numerator // GROWTH.denominator)
-    if farthest > 0:
-        reached.append(farthest)
+    growing = _growing(max(farthest, 1).bit_length())
+    return [*growing[: bisect_left(growing, farthest)], farthest] if farthest > 0 else [0]
+
+
+@functools.lru_cache(maxsize=64)
+def _growing(bits: int) -> list[int]:
+    """The distances up to 2**bits."""
+    reached = [0, 1]
+    while reached[-1] < 1 << bits:
+        reached.append(max(reached[-1] + 1, reached[-1] * GROWTH.numerator // GROWTH.denominator))
     return reached

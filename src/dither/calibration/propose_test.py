@@ -82,8 +82,22 @@ class ProposeTest(Calibration):
             )
         raise InvalidArgument(
             "data", f"{example.records} records",
-            f"a test at epsilon={float(test.epsilon):g} and delta={float(test.delta):g} needs at least "
-            f"{max(goal, example.records) + 2} records, or a declared ProposeTest(bound=...)",
+            f"a test at epsilon={float(test.epsilon):g} and delta={float(test.delta):g} needs more records for this "
+            "statistic, or a declared ProposeTest(bound=...)",
+        )  # fmt: skip
+
+
+def check_room(mechanism: Mechanism) -> None:
+    """Refuse, before anything is paid, a test that no data of this size could pass half of the time."""
+    test, statistic = getattr(mechanism, "test", None), mechanism.statistic
+    if not isinstance(test, MarginTest) or not isinstance(statistic, Statistic):
+        return
+    most = statistic.most_margin
+    if most is not None and test.chance(most) < 0.5:
+        raise InvalidArgument(
+            "data", getattr(statistic, "records", None),
+            f"a test at epsilon={float(test.epsilon):g} and delta={float(test.delta):g} needs more records for this "
+            "statistic: all data of this size would be refused",
         )  # fmt: skip
 
 

@@ -28,6 +28,9 @@ BAR_BETA = Fraction(7, 10)
 """With a bar, the part of the best beta that is used: a smoother scale is cheaper to tell."""
 LOG_GRID = 1 << 20
 """Logarithms of scales are released in steps of 2**-20."""
+_CELL = 1 / 200
+_BEYOND = 14.0
+"""All but e^-14 of the share that may be missed is integrated, in cells of this length."""
 
 
 @dataclass(frozen=True)
@@ -135,12 +138,15 @@ class SmoothNoise(Mechanism):
 @functools.lru_cache(maxsize=1024)
 def bar_factor(law: Law, spread: float, miss: float) -> float:
     """The c with ``P(|Z| e^{-spread L} > c) = miss`` for a standard Laplace L, rounded up."""
-    at = (np.arange(4000) + 0.5) / 4000
-    lengths = -np.log(at)  # midpoints of equally likely cells of an exponential variable
-    factors = np.concatenate([np.exp(spread * lengths), np.exp(-spread * lengths)])
+    # Cells of |L| by length, not by mass: rare L decide bars of high confidence.  What is beyond them counts as missed.
+    ends = np.arange(0.0, math.log(1.0 / miss) + _BEYOND, _CELL)
+    beyond = float(np.exp(-ends[-1]))
+    cells, middles = -np.diff(np.exp(-ends)) / 2.0, (ends[1:] + ends[:-1]) / 2.0
+    factors = np.concatenate([np.exp(spread * middles), np.exp(-spread * middles)])
+    masses = np.concatenate([cells, cells])
 
     def missed(c: float) -> float:
-        return float(np.mean(law.tail(c * factors)))
+        return float(masses @ law.tail(c * factors)) + beyond
 
     low, high = 0.0, law.quantile(miss)
     while missed(high) > miss:

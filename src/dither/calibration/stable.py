@@ -35,7 +35,8 @@ class Stable(Calibration):
         if not isinstance(ask.statistic, Statistic):
             raise NotApplicable("calibration", self.name, "this query has several numbers", "worst_case")
         only_noises(self.name, ask.noise)
-        return StableValue(ask.statistic, ask.loss, margin_test(ask, Fraction(1)), ask.confidence)
+        test = margin_test(ask, Fraction(1))
+        return StableValue(ask.statistic, ask.loss, test, ask.confidence)
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeVar
 
-from dither.calibration.worst_case import public_half_width
 from dither.errors import InvalidArgument
 from dither.noise.entropy import Source, system
-from dither.noise.laplace import Laplace
 from dither.noise.vectors import integer_laplace_draws
 from dither.privacy import Loss
 from dither.reals import ball, lower_float, precision, upper_float
@@ -74,9 +72,15 @@ class StableBins:
         tail = math.exp(-rate * abs(gap if gap >= 0 else gap - 1)) / (1.0 + math.exp(-rate))
         return tail if gap >= 0 else 1.0 - tail
 
-    def half_width(self, miss: Fraction) -> int:
-        """What the noise of a count exceeds with at most this probability."""
-        return public_half_width(Laplace(), 1 / self.rate, 1 - miss)
+    def bar(self, shown: int, miss: Fraction) -> tuple[int, int]:
+        """An interval around a released count that misses with at most this probability, *given that it was released*.
+
+        Bins are told because their noisy count is large, so one that came out just above the threshold may be of any
+        size below; only from one reach above it on is the lower end near (docs/proofs/stable.md, section 4).
+        """
+        with precision(96):
+            reach = math.ceil(upper_float(-ball(miss).log() / ball(self.rate)))
+        return shown - reach if shown >= self.threshold + reach else 1, shown + reach
 
     def release(self, keys: Iterable[Key], counts: Iterable[int], *, source: Source = system) -> list[tuple[Key, int]]:
         """The keys whose noisy count reaches the threshold, with it; largest first.

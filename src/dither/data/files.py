@@ -6,6 +6,7 @@ import contextlib
 import csv
 import gzip
 import math
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -27,6 +28,23 @@ def read_file_column(path: str | Path, column: str, *, empty: bool = False) -> n
     ``step=1`` for whole answers), and whatever is not a number counts as missing.  ``empty``: a file without records
     is accepted.
     """
+    file, delimiter = _known_file(path)
+    return _parquet(file, column) if delimiter is None else _text(file, column, delimiter, empty)
+
+
+def check_file_columns(path: str | Path, columns: Iterable[str]) -> None:
+    """Refuse what ``read_file_column`` would refuse in a file's name and the names of its columns; reads no record."""
+    file, delimiter = _known_file(path)
+    for column in columns:
+        if delimiter is None:
+            _parquet(file, column, read=False)
+        else:
+            with _opened(file) as lines:
+                _place(file, column, next(lines, ""), delimiter)
+
+
+def _known_file(path: str | Path) -> tuple[Path, str | None]:
+    """A file of a known kind, and the delimiter if it is text."""
     file = Path(path)
     inner = file.with_suffix("").suffix.lower() if file.suffix.lower() == ".gz" else file.suffix.lower()
     if inner not in (*_DELIMITERS, *_PARQUET):
@@ -34,19 +52,24 @@ def read_file_column(path: str | Path, column: str, *, empty: bool = False) -> n
         raise InvalidArgument("file", str(path), f"a file ending in {accepted} is accepted")
     if not file.is_file():
         raise InvalidArgument("file", str(path), "the path of a readable file is accepted")
-    return _parquet(file, column) if inner in _PARQUET else _text(file, column, _DELIMITERS[inner], empty)
+    return file, _DELIMITERS.get(inner)
+
+
+def _place(file: Path, column: str, header: str, delimiter: str) -> tuple[int, int]:
+    """Where a column stands in the first line, and how many there are."""
+    names = _fields(header, delimiter)
+    if column not in names:
+        # Not listing them: without a header the first line would be a record.
+        accepted = f"a name from the first line of {file.name} (separated by {delimiter!r}) is accepted"
+        raise InvalidArgument("column", column, accepted)
+    return names.index(column), len(names)
 
 
 def _text(file: Path, column: str, delimiter: str, empty: bool) -> np.ma.MaskedArray[Any, Any]:
     with _opened(file) as lines:
-        names = _fields(next(lines, ""), delimiter)
-        if column not in names:
-            # Not listing them: without a header the first line would be a record.
-            accepted = f"a name from the first line of {file.name} (separated by {delimiter!r}) is accepted"
-            raise InvalidArgument("column", column, accepted)
-        place, lone = names.index(column), len(names) == 1
+        place, width = _place(file, column, next(lines, ""), delimiter)
         values = np.fromiter(
-            (_entry(_fields(line, delimiter), place) for line in lines if lone or line.strip()), dtype=np.float64
+            (_entry(_fields(line, delimiter), place) for line in lines if width == 1 or line.strip()), dtype=np.float64
         )
     if len(values) == 0 and not empty:
         raise InvalidArgument("file", file.name, "at least one record after the first line is accepted")
@@ -79,7 +102,7 @@ def _number(entry: str) -> float:
         return {"true": 1.0, "false": 0.0}.get(entry.strip().lower(), math.nan)
 
 
-def _parquet(file: Path, column: str) -> np.ma.MaskedArray[Any, Any]:
+def _parquet(file: Path, column: str, *, read: bool = True) -> np.ma.MaskedArray[Any, Any]:
     import duckdb  # noqa: PLC0415  (slow to load)
 
     values = None
@@ -96,6 +119,8 @@ def _parquet(file: Path, column: str) -> np.ma.MaskedArray[Any, Any]:
         kind = kinds[column].split("(")[0]
         if kind not in _WHOLE | _REAL:
             raise InvalidArgument("column", column, f"a column of numbers is accepted, this one is {kinds[column]}")
+        if not read:
+            return np.ma.MaskedArray(np.zeros(0))
         name = '"' + column.replace('"', '""') + '"'
         wanted = "BIGINT" if kind in _WHOLE else "DOUBLE"
         with contextlib.suppress(duckdb.Error):

@@ -14,13 +14,12 @@ from numpy.typing import NDArray
 
 from dither.data.column import Shape, as_array
 from dither.data.files import read_file_column
+from dither.data.graph_schema import MOST_VERTICES
 from dither.data.grid import Grid
 from dither.errors import InvalidArgument, InvalidData
 from dither.kernels.adjacency import Ends, Starts, compressed, edge_list
 from dither.kernels.graph import Frontier, Ranked, Short, common_frontier, edge_supports
 from dither.privacy import Neighbours
-
-MOST_VERTICES = (1 << 31) - 1
 
 
 @dataclass(frozen=True)
@@ -138,7 +137,8 @@ class Graph:
     ) -> Graph:
         """From a sparse adjacency matrix: a stored entry that is not zero is an edge; one triangle of it, or both.
 
-        With ``weighted`` every stored entry above the diagonal is an edge and its weight; entries below repeat them.
+        With ``weighted`` every stored entry is an edge and its weight; where both triangles are stored those below the
+        diagonal must be at the places of those above, and their weights are not looked at.
         """
         rows, columns = matrix.shape
         if rows != columns:
@@ -147,7 +147,9 @@ class Graph:
         # One triangle alone, or both, is the same graph; both would look like repetitions to the strict.
         both = np.any(entries.row > entries.col) and np.any(entries.row < entries.col)
         kept = np.ones(len(entries.data), dtype=bool) if weighted else entries.data != 0
-        if weighted or (both and _symmetric(entries.row[kept], entries.col[kept], rows)):
+        if weighted and both:
+            _check_repeated(entries.row, entries.col, rows)
+        if both and (weighted or _symmetric(entries.row[kept], entries.col[kept], rows)):
             kept &= entries.row <= entries.col
         pairs = np.stack([entries.row[kept], entries.col[kept]], axis=1)
         weights = entries.data[kept] if weighted else None
@@ -239,13 +241,16 @@ def _vertices(n: object) -> int:
 def _pairs(edges: object) -> NDArray[Any]:
     """Two columns of whole numbers, or an error that shows no entry of them."""
     accepted = "whole numbers in two columns, a row for each edge, are accepted"
-    if hasattr(edges, "to_numpy"):
-        edges = edges.to_numpy()
+    if hasattr(edges, "to_numpy") and hasattr(edges, "columns"):
+        return _from_frame(edges, accepted)
     if isinstance(edges, (str, bytes, Mapping)) or not isinstance(edges, (np.ndarray, Sequence)):
         raise InvalidArgument("edges", type(edges), accepted)
     array = None
     with contextlib.suppress(TypeError, ValueError, OverflowError):
         array = np.asarray(edges)
+        if array.dtype.kind == "f" and not isinstance(edges, np.ndarray):
+            # Numbers from 2**63 on among others become floats: one row must not decide the type of all.
+            array = np.asarray(edges, dtype=object)
     if array is None:
         raise InvalidData(f"edges: {accepted}; nothing was charged")
     if array.dtype == object or (array.size == 0 and not isinstance(edges, np.ndarray)):
@@ -255,6 +260,17 @@ def _pairs(edges: object) -> NDArray[Any]:
     if array.dtype == np.uint64:
         array = np.minimum(array, np.uint64(MOST_VERTICES + 1))
     return np.ascontiguousarray(array, dtype=np.int32 if array.dtype == np.int32 else np.int64)
+
+
+def _from_frame(frame: Any, accepted: str) -> NDArray[np.int64]:
+    """The two columns of a frame.  A missing entry may turn its column into another type: it is a vertex outside."""
+    names = list(frame.columns)
+    if len(names) != 2:
+        raise InvalidArgument("edges", type(frame), accepted)
+    if len(frame) == 0:
+        return np.zeros((0, 2), dtype=np.int64)
+    columns = (np.ma.MaskedArray(as_array(frame[name], "edges")) for name in names)
+    return np.stack([_whole(column) for column in columns], axis=1)
 
 
 def _from_objects(array: NDArray[Any]) -> NDArray[Any]:
@@ -268,7 +284,10 @@ def _from_objects(array: NDArray[Any]) -> NDArray[Any]:
 
 def _whole(column: np.ma.MaskedArray[Any, Any]) -> NDArray[np.int64]:
     """A column of vertex numbers; whatever is no whole number from 0 on is the vertex -1, which is outside."""
-    numbers = column.filled(-1)
+    # Unsigned numbers have no -1; what does not fit is outside as well.
+    numbers = column.filled(np.iinfo(column.dtype).max if column.dtype.kind == "u" else -1)
+    if numbers.dtype.kind == "u":
+        numbers = np.minimum(numbers, np.uint64(MOST_VERTICES + 1))
     if numbers.dtype.kind in "iub":
         return numbers.astype(np.int64)
     usable = np.isfinite(numbers) & (numbers == np.rint(numbers)) & (np.abs(numbers) < 2.0**53)
@@ -286,6 +305,14 @@ def _symmetric(rows: NDArray[Any], columns: NDArray[Any], n: int) -> bool:
     """Whether every pair appears in both directions."""
     ahead, back = rows.astype(np.int64) * n + columns, columns.astype(np.int64) * n + rows
     return bool(np.array_equal(np.sort(ahead), np.sort(back)))
+
+
+def _check_repeated(rows: NDArray[Any], columns: NDArray[Any], n: int) -> None:
+    """Refuse entries below the diagonal that no entry above repeats: their edges, which are public, would get lost."""
+    places = rows.astype(np.int64) * n + columns
+    mirrored = columns.astype(np.int64) * n + rows
+    if not np.isin(mirrored[rows > columns], places[rows < columns]).all():
+        raise InvalidData("matrix: some entry below the diagonal has none above it; nothing was charged")
 
 
 def _in_order(pairs: NDArray[Any], weights: NDArray[Any]) -> NDArray[Any]:

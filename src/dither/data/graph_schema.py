@@ -6,8 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from dither.data.files import check_file_columns
 from dither.errors import InvalidArgument, SourceFailed
 from dither.privacy import Budget, Neighbours
+
+MOST_VERTICES = (1 << 31) - 1
 
 
 @dataclass(frozen=True)
@@ -31,12 +34,17 @@ class GraphSchema:
     folder: str | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.vertices, int) or isinstance(self.vertices, bool) or self.vertices < 1:
-            raise InvalidArgument("vertices", self.vertices, "the public number of vertices is accepted")
+        whole = isinstance(self.vertices, int) and not isinstance(self.vertices, bool)
+        if not whole or not 1 <= self.vertices <= MOST_VERTICES:
+            accepted = f"the public number of vertices, from 1 to {MOST_VERTICES}, is accepted"
+            raise InvalidArgument("vertices", self.vertices, accepted)
         if len(self.ends) != 2 or not all(isinstance(end, str) and end for end in self.ends):
             raise InvalidArgument("ends", list(self.ends), "the names of the two columns with the ends is accepted")
-        if self.weight is None and self.cap is not None:
-            raise InvalidArgument("cap", self.cap, "only a graph with a weight column has a cap")
+        if self.ends[0] == self.ends[1]:
+            raise InvalidArgument("ends", list(self.ends), "the names of two different columns are accepted")
+        for key, given in (("cap", self.cap), ("step", self.step)):
+            if self.weight is None and given is not None:
+                raise InvalidArgument(key, given, f"only a graph with a weight column has a {key}")
         if self.weight is not None and self.cap is None:
             raise InvalidArgument("cap", None, "the public upper bound of the weights is needed")
 
@@ -51,9 +59,10 @@ class GraphSchema:
         return Path(self.source) if self.folder is None else Path(self.folder) / self.source
 
     def ready(self) -> None:
-        """Fail if the file is not there."""
+        """Fail if the file is not there, or has not the columns: before anything is charged, and reading no edge."""
         if not self.file.is_file():
             raise SourceFailed(f"the file {self.file.name} is not there; nothing was charged")
+        check_file_columns(self.file, self.ends if self.weight is None else (*self.ends, self.weight))
 
     def read(self) -> Any:
         """The graph: private."""

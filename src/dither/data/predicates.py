@@ -16,7 +16,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from dither.data.schema import Schema
-from dither.data.types import Boolean, Category, ColumnType, Measured
+from dither.data.types import Boolean, Category, ColumnType, Measured, storable
 from dither.errors import InvalidArgument, InvalidText
 
 Cleaned = Callable[[str], exp.Expr]
@@ -27,6 +27,7 @@ ACCEPTED = (
 )
 LONGEST = 20_000
 DEEPEST = 100
+LARGEST = 1e300
 _COMPARISONS: dict[type[exp.Expr], tuple[str, str]] = {
     exp.EQ: ("=", "="), exp.NEQ: ("<>", "<>"), exp.LT: ("<", ">"), exp.LTE: ("<=", ">="),
     exp.GT: (">", "<"), exp.GTE: (">=", "<="),
@@ -232,6 +233,8 @@ class FilterReader:
         if isinstance(node, exp.In):
             return self._one_of(node)
         if isinstance(node, exp.Between):
+            if node.args.get("symmetric"):
+                raise self.problem(node, "BETWEEN is accepted, not SYMMETRIC")
             name, kind = self._column(node.this)
             low, high = (self._value(node.args[end], name, kind, ">=") for end in ("low", "high"))
             return Both((Compare(name, ">=", low), Compare(name, "<=", high)))
@@ -281,6 +284,8 @@ class FilterReader:
             raise self.problem(node, ACCEPTED)
         if isinstance(kind, Category):
             text = str(given) if not isinstance(given, bool) else str(given).lower()
+            if not storable(text):
+                raise self.problem(node, "a text in Unicode without the character NUL is accepted")
             if operator not in ("=", "<>"):
                 raise self.problem(node, f"{name} is a category: =, <> and IN are accepted")
             if kind.values is not None and text not in kind.values:
@@ -299,6 +304,8 @@ class FilterReader:
             number = kind.steps(given, name)
         except InvalidArgument as error:
             raise self.problem(node, error.accepted) from None
+        if abs(number) > LARGEST:
+            raise self.problem(node, f"a number from {-LARGEST:g} to {LARGEST:g} is accepted")
         return int(number) if number.denominator == 1 and abs(number) < 1 << 53 else float(number)
 
 

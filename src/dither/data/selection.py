@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sqlglot import exp
 
 from dither.data.engines.engine import Engine, column, double_literal
@@ -45,11 +48,7 @@ class Selection:
         """The keys of all groups, in order; one empty key where nothing is grouped."""
         if self.keys is not None:
             return self.keys
-        declared = [self.schema.column(name, "by").keys(name) for name in self.by]
-        total = int(np.prod([len(values) for values in declared], dtype=object)) if declared else 1
-        if total > MOST_GROUPS:
-            raise InvalidArgument("by", list(self.by), f"at most {MOST_GROUPS} groups are accepted, these are {total}")
-        return tuple(itertools.product(*declared))
+        return tuple(itertools.product(*(self.schema.column(name, "by").keys(name) for name in self.by)))
 
     @property
     def is_whole_table(self) -> bool:
@@ -70,7 +69,8 @@ class Selection:
     def _key(self, name: str) -> exp.Expr:
         """A column to group by: whole numbers stay whole, which engines join fastest."""
         if self.schema.column(name).kind == "integer" and self.engine.kinds()[name] == "whole":
-            return exp.cast(column(name), "bigint")
+            # What does not fit is no declared key, and must not make an engine raise an error.
+            return exp.TryCast(this=column(name), to=exp.DataType.build("bigint"))
         return self.cleaned(name)
 
     def records(self, name: str | None, grid: Grid | None, fraction: float | None = None) -> exp.Select:
@@ -94,7 +94,8 @@ class Selection:
         What is hashed are a person's own rounded values, so what is kept of one person depends on nobody else, and
         it is the same in every pass over the data and in every engine.
         """
-        unit = column(str(self.schema.unit))
+        name = str(self.schema.unit)
+        unit = self.engine.text(name, "text") if self.engine.kinds()[name] == "text" else column(name)
         chosen = chosen.select(exp.alias_(unit, "u")).where(_known(unit.copy()))
         # A missing value must not look like any other: rows that tie here must be the same in every respect.
         value = column(VALUE) if grid is None else self.steps(column(VALUE), grid, grid.ends[0] - 1)
@@ -125,22 +126,23 @@ class Selection:
             low, high = brackets[0]
             with_ends = exp.select(exp.alias_(double_literal(low), LOW), exp.alias_(double_literal(high), HIGH), "t.*")
             return exp.Select().from_(with_ends.from_(records).subquery("t"))
-        listed = []
-        for index, key in enumerate(self.groups):
-            if brackets is not None and index not in brackets:
-                continue
-            ends = [] if brackets is None else [double_literal(end) for end in brackets[index]]
-            keys = [literal(value) for value in key]
-            listed.append(exp.Tuple(expressions=[literal(index), *keys, *ends]))
         names = [GROUP, *(f"g{place}" for place in range(len(self.by))), *([] if brackets is None else [LOW, HIGH])]
-        alias = exp.TableAlias(this=exp.to_identifier("g"), columns=[exp.to_identifier(one) for one in names])
+        listed = self.engine.values(
+            (
+                (index, *key, *(() if brackets is None else brackets[index]))
+                for index, key in enumerate(self.groups)
+                if brackets is None or index in brackets
+            ),
+            "g",
+            names,
+        )
         same = exp.and_(
             *(
                 exp.EQ(this=exp.column(f"k{place}", table="t"), expression=exp.column(f"g{place}", table="g"))
                 for place in range(len(self.by))
             )
         )
-        return exp.Select().from_(records).join(exp.Values(expressions=listed, alias=alias), on=same)
+        return exp.Select().from_(records).join(listed, on=same)
 
     def steps(self, value: exp.Expr, grid: Grid, missing: int) -> exp.Expr:
         """A number rounded to the grid and clamped, as ``Grid.quantise`` does it, operation by operation."""
@@ -153,6 +155,14 @@ class Selection:
         settled = exp.case().when(tiny, double_literal(0.0)).else_(rounded)
         whole = exp.cast(_between(settled, float(low), float(high)), "bigint")
         return exp.case().when(exp.Is(this=value.copy(), expression=exp.Null()), literal(missing)).else_(whole)
+
+
+def at_most_groups(by: list[str], schema: Schema) -> None:
+    """Refuse, from public facts, more groups than one question may have."""
+    kinds = [(name, schema.column(name, "by")) for name in by]
+    declared = [len(kind.keys(name)) for name, kind in kinds if not isinstance(kind, Category) or kind.values]
+    if (total := math.prod(declared)) > MOST_GROUPS:
+        raise InvalidArgument("by", by, f"at most {MOST_GROUPS} groups are accepted, these are {total}")
 
 
 def _known(value: exp.Expr) -> exp.Expr:
@@ -173,22 +183,25 @@ def count_if(condition: exp.Expr) -> exp.Expr:
 
 def threshold(grid: Grid, steps: int) -> float:
     """The least double that rounds to at least so many steps: comparing with it replaces rounding every record."""
+    return float(thresholds(grid, [steps])[0])
+
+
+def thresholds(grid: Grid, steps: Sequence[int]) -> NDArray[np.float64]:
+    """The same for many numbers of steps at once."""
     low, high = grid.ends
-    if steps <= low:
-        return -np.inf
-    if steps > high:
-        return np.inf
+    wanted = np.array(steps, dtype=np.int64)
     size = grid.step.numerator / grid.step.denominator
-    guess = (steps - 0.5) * size
+    found: NDArray[np.float64] = np.asarray((wanted - 0.5) * size, dtype=np.float64)
 
-    def reached(number: float) -> bool:
-        return int(grid.quantise(np.array([number]), low)[0]) >= steps
+    def reached(numbers: NDArray[np.float64]) -> NDArray[np.bool_]:
+        return np.asarray(grid.quantise(numbers, low) >= wanted)
 
-    while reached(guess):
-        guess = float(np.nextafter(guess, -np.inf))
-    while not reached(guess):
-        guess = float(np.nextafter(guess, np.inf))
-    return guess
+    inside = (low < wanted) & (wanted <= high)
+    while np.any(too_far := inside & reached(found)):
+        found = np.asarray(np.where(too_far, np.nextafter(found, -np.inf), found), dtype=np.float64)
+    while np.any(short := inside & ~reached(found)):
+        found = np.asarray(np.where(short, np.nextafter(found, np.inf), found), dtype=np.float64)
+    return np.where(wanted <= low, -np.inf, np.where(wanted > high, np.inf, found))
 
 
 def all_groups(query: exp.Select, selection: Selection, *columns: exp.Expr) -> exp.Select:

@@ -210,6 +210,8 @@ class Category(ColumnType):
         listed = tuple(str(one) for one in self.values)
         if not listed or len(set(listed)) != len(listed) or "other" in listed:
             raise InvalidArgument("values", list(listed)[:9], 'different names are accepted, none of them "other"')
+        if not all(map(storable, listed)):
+            raise InvalidArgument("values", list(listed)[:9], "Unicode names without NUL are accepted")
         object.__setattr__(self, "values", listed)
 
     def keys(self, name: str) -> tuple[str, ...]:
@@ -224,6 +226,11 @@ class Category(ColumnType):
 
 
 TYPES: dict[str, type[ColumnType]] = {one.kind: one for one in (Real, Integer, Decimal, Date, Boolean, Category)}
+
+
+def storable(text: str) -> bool:
+    """Whether every engine can hold a text: NUL and halves of surrogate pairs would make some raise errors."""
+    return "\x00" not in text and not any("\ud800" <= one <= "\udfff" for one in text)
 
 
 def day_number(value: Any, argument: str) -> int:

@@ -19,7 +19,7 @@ from sqlglot import exp
 from dither.data.engines.engine import column, double_literal
 from dither.data.grid import Grid
 from dither.data.predicates import literal
-from dither.data.selection import HIGH, LOW, VALUE, Selection, all_groups, count_if, counted, threshold
+from dither.data.selection import HIGH, LOW, VALUE, Selection, all_groups, count_if, counted, threshold, thresholds
 from dither.errors import SourceFailed
 
 FEW_ROWS = 250_000
@@ -114,7 +114,7 @@ class EngineColumns:
     def _count(self, brackets: dict[int, tuple[int, int]]) -> dict[int, tuple[int, int]]:
         """For bracketed groups (all if none is), how many present records lie below either end."""
         columns = [counted(), exp.Count(this=column(VALUE))]
-        bounded = {i: (threshold(self.grid, a), threshold(self.grid, b)) for i, (a, b) in brackets.items()} or None
+        bounded = self._raw(brackets) or None
         if bounded is not None:
             columns += [count_if(exp.LT(this=column(VALUE), expression=column(end))) for end in (LOW, HIGH)]
         rows = self.selection.engine.rows(all_groups(self._from(bounded), self.selection, *columns))
@@ -125,6 +125,11 @@ class EngineColumns:
             self._groups = [_Group(numbers[0], numbers[0] - numbers[1]) for numbers in each]
             self._verify(self._groups[0].records)
         return {index: tuple(found.get(index, [0, 0, 0, 0])[2:]) for index in brackets}  # type: ignore[misc]
+
+    def _raw(self, brackets: dict[int, tuple[int, int]]) -> dict[int, tuple[float, float]]:
+        """Brackets in the column's own units: the doubles that round into them."""
+        lows, highs = (thresholds(self.grid, [pair[end] for pair in brackets.values()]) for end in (0, 1))
+        return {index: (float(a), float(b)) for index, a, b in zip(brackets, lows, highs, strict=True)}
 
     # --- ranks ------------------------------------------------------------------------------------------
 
@@ -178,6 +183,8 @@ class EngineColumns:
         brackets: dict[int, tuple[int, int]] = {}
         below: dict[int, tuple[int, int]] = {}
         short, slack = dict(wanted), SLACK
+        low, high = self.grid.ends
+        whole = (low, high + 1)
         while short:
             tried = {index: self._bracket(index, ranks, slack) for index, ranks in short.items()}
             found = self._count(tried)
@@ -187,6 +194,8 @@ class EngineColumns:
                 if held[0] < max(first, 1) and held[1] >= min(last, groups[index].records):
                     brackets[index], below[index] = tried[index], found[index]
                     del short[index]
+                elif tried[index] == whole:
+                    raise SourceFailed("the source changed while it was being read; what was charged stays charged")
             slack *= 6
         self._fetch(brackets, below)
 
@@ -213,7 +222,7 @@ class EngineColumns:
         return (low if first < 0 else int(sample[first])), (high + 1 if last >= size else int(sample[last]) + 1)
 
     def _fetch(self, brackets: dict[int, tuple[int, int]], below: dict[int, tuple[int, int]]) -> None:
-        ends = {i: (threshold(self.grid, a), threshold(self.grid, b)) for i, (a, b) in brackets.items()}
+        ends = self._raw(brackets)
         inside = exp.and_(
             exp.GTE(this=column(VALUE), expression=column(LOW)), exp.LT(this=column(VALUE), expression=column(HIGH))
         )
@@ -435,12 +444,10 @@ def binned_numbers(selection: Selection, name: str, edges: tuple[float, ...], mi
 
 def binned_categories(selection: Selection, name: str, categories: tuple[str, ...]) -> list[BinnedRecords]:
     """Records of each category, anything else in a last bin, for every group."""
-    alias = exp.TableAlias(this=exp.to_identifier("c"), columns=[exp.to_identifier("place"), exp.to_identifier("name")])
-    listed = [exp.Tuple(expressions=[literal(index), literal(one)]) for index, one in enumerate(categories)]
+    listed = selection.engine.values(enumerate(categories), "c", ["place", "name"])
     same = exp.EQ(this=exp.column(VALUE, table="t"), expression=exp.column("name", table="c"))
     place = exp.Coalesce(this=exp.column("place", table="c"), expressions=[literal(len(categories))])
-    joined = exp.Values(expressions=listed, alias=alias)
-    return _binned(selection, name, place, len(categories) + 1, (joined, same))
+    return _binned(selection, name, place, len(categories) + 1, (listed, same))
 
 
 def _binned(

@@ -1,4 +1,4 @@
-"""The tour behind ``make demo``: generated people, real private answers, a budget and a picture."""
+"""The tour behind ``make demo``: generated people, a schema, a session with a ledger, real answers and a picture."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dither.demo.data import PEOPLE, payroll
-from dither.functions import answer
+from dither.data.schema import Schema
+from dither.data.schema_file import dump_schema
+from dither.data.types import Category, Integer, Real
+from dither.demo.data import JOBS, PEOPLE, payroll
 from dither.plots import plot_releases
 from dither.privacy import Budget, Loss
 from dither.queries.order import Maximum, Median, Quantile
+from dither.queries.totals import Count
 from dither.release import Release
-
-_PAY = (0, 600_000)
+from dither.session.opening import open as open_dataset
 
 
 @dataclass(frozen=True)
@@ -41,37 +43,49 @@ class Told:
 
 
 def tour(out: Path, tell: Callable[[str], Any] | None = None) -> Told:
-    """Ask a few questions of the generated payroll and draw the answers."""
+    """Register the generated payroll, ask a few questions out of its budget and draw the answers."""
     tell = tell or (lambda _: None)
-    out.mkdir(parents=True, exist_ok=True)  # before anything is spent
+    schema = registered(out)
     tell(f"A generated payroll of {PEOPLE:,} people. Their records stay private; these answers do not.\n")
-    people = payroll()
-    budget = Budget(1.0)
-    questions: list[tuple[str, Any, str, float]] = [
-        ("median pay", Median("total_pay", bounds=_PAY), "total_pay", 0.25),
-        ("lowest tenth of pay ends at", Quantile("total_pay", q=0.1, bounds=_PAY), "total_pay", 0.2),
-        ("highest tenth of pay starts at", Quantile("total_pay", q=0.9, bounds=_PAY), "total_pay", 0.2),
-        ("median age", Median("age", bounds=(0, 120)), "age", 0.1),
-        ("highest pay", Maximum("total_pay", bounds=_PAY), "total_pay", 0.1),
+    questions: list[tuple[str, Any, float, dict[str, Any]]] = [
+        ("median pay", Median("total_pay"), 0.2, {}),
+        ("highest tenth of pay starts at", Quantile("total_pay", q=0.9), 0.1, {}),
+        ("median age", Median("age"), 0.1, {}),
+        ("highest pay", Maximum("total_pay"), 0.1, {}),
+        ("people under 30", Count(), 0.05, {"where": "age < 30"}),
+        ("median pay", Median("total_pay"), 0.3, {"by": "job"}),
     ]
-    spent, releases = Loss(0.0), []
-    for _, query, column, epsilon in questions:
-        # Priced and compared with the budget before the column is looked at.
-        if not budget.covers(spent + Loss(epsilon)):
-            raise RuntimeError("the tour asks for more than its budget")
-        spent += Loss(epsilon)
-        releases.append(answer(query, people[column], epsilon))
-    picture, table = out / "payroll.png", out / "payroll.csv"
-    rows = zip(people["job"], people["total_pay"], people["age"], strict=True)
-    table.write_text("job,total_pay,age\n" + "".join(f"{job},{pay:.2f},{age}\n" for job, pay, age in rows))
-    pay = [
-        (label, release)
-        for (label, _, column, _), release in zip(questions, releases, strict=True)
-        if column == "total_pay" and label != "highest pay"
+    releases: list[Release] = []
+    labels: list[str] = []
+    with open_dataset(schema) as session:
+        for label, query, epsilon, options in questions:
+            answered = session.ask(query, epsilon=epsilon, **options)
+            for release in answered if "by" in options else [answered]:
+                releases.append(release)
+                labels.append(label if release.group is None else f"{label}, {release.group['job']}s")
+        account = session.budget
+    picture = out / "payroll.png"
+    drawn = [
+        (label, release) for label, release in zip(labels, releases, strict=True) if label.startswith("median pay")
     ]
     axes = plot_releases(
-        [r for _, r in pay], [label for label, _ in pay], "Pay, privately: answers with 95% error bars"
+        [release for _, release in drawn], [label for label, _ in drawn], "Pay, privately: answers with 95% error bars"
     )
     axes.figure.savefig(picture)
-    left = Loss(float(round(budget.epsilon - spent.epsilon, 9)))
-    return Told(releases, [label for label, *_ in questions], budget, spent, left, picture)
+    return Told(releases, labels, account.total, account.spent, account.left, picture)
+
+
+def registered(out: Path) -> Path:
+    """A folder with the payroll, its schema and no ledger yet: the tour starts anew every time."""
+    out.mkdir(parents=True, exist_ok=True)
+    people = payroll()
+    rows = zip(people["job"], people["total_pay"], people["age"], strict=True)
+    (out / "payroll.csv").write_text(
+        "job,total_pay,age\n" + "".join(f"{job},{pay:.2f},{age}\n" for job, pay, age in rows)
+    )
+    columns = {"total_pay": Real(0, 600_000), "age": Integer(0, 120), "job": Category(JOBS)}
+    schema = Schema("payroll.csv", columns, "payroll", PEOPLE, budget=Budget(1.0))
+    (out / "payroll.toml").write_text(dump_schema(schema))
+    for old in out.glob("payroll.ledger*"):
+        old.unlink()
+    return out / "payroll.toml"

@@ -26,6 +26,8 @@ REACH = 1 << 20
 """Cells are looked for at most so many half cells from zero, either way."""
 MOST_LINES = 1 << 22
 """With so many lines cross products of sums still fit into 64 bits."""
+LEAST_LENGTH = 2.0**-500
+"""Squares of at least this part of the range of floats keep all their digits."""
 _FARTHEST = 1 << 41
 """No line of slope other than zero crosses a grid line farther out than this."""
 
@@ -45,8 +47,9 @@ class Lines(NamedTuple):
 def lines_of(design: NDArray[np.float64], response: NDArray[np.float64], sides: NDArray[np.float64]) -> Lines:
     """Each record as a line, on its own: ``x_i`` in units of the cell's sides, divided by its length.
 
-    A record that is not finite, or whose x is zero, becomes a line that says nothing (direction zero).  Every step
-    is one IEEE operation per record, so a record's line depends on that record alone.
+    A record that is not finite, or whose x is zero or tiny, becomes a line that says nothing (direction zero): below
+    LEAST_LENGTH squares lose digits, and the quotient might be longer than one.  Every step is one IEEE operation per
+    record, so a record's line depends on that record alone.
     """
     unit = float(1 << BITS)
     with np.errstate(all="ignore"):
@@ -58,7 +61,8 @@ def lines_of(design: NDArray[np.float64], response: NDArray[np.float64], sides: 
         )
         ahead = np.trunc(scaled / length[:, None] * unit)
         offset = np.rint(response / length * unit)
-        usable = np.isfinite(ahead).all(axis=1) & np.isfinite(length) & ~np.isnan(offset) & (length > 0)
+        usable = np.isfinite(ahead).all(axis=1) & np.isfinite(length) & (length >= LEAST_LENGTH)
+        usable &= np.isfinite(response) & ~np.isnan(offset)
     ahead = np.where(usable[:, None], ahead, 0.0).astype(np.int64)
     # Rounding of the length may leave a direction longer than one: step back towards zero.
     longer = (ahead * ahead).sum(axis=1) > 1 << (2 * BITS)
@@ -340,11 +344,15 @@ def _around_on_a_line(lines: Lines) -> tuple[int, int] | None:
 
 
 def cell_around(box: tuple[tuple[int, int], ...] | None, shift: tuple[int, ...]) -> tuple[int, ...] | None:
-    """The lower corner (in half cells) of the cell of a shifted grid that holds the box; None if none does."""
+    """The lower corner (in half cells) of the cell of a shifted grid that holds the box; None if none does.
+
+    Only cells that lie within the reach as a whole: in a cell that straddles it a neighbour's minimisers could be out
+    of reach, and a large margin would be next to none.
+    """
     if box is None:
         return None
     corner = tuple(low - (low - moved) % 2 for (low, _), moved in zip(box, shift, strict=True))
-    fits = all(at + 2 >= high for at, (_, high) in zip(corner, box, strict=True))
+    fits = all(at >= -REACH and high <= at + 2 <= REACH for at, (_, high) in zip(corner, box, strict=True))
     return corner if fits else None
 
 

@@ -24,7 +24,7 @@ from dither.noise.rungs import draw_index
 from dither.privacy import Loss
 from dither.procedures.block_fits import BlockFits, Sample, block_fits, random_order
 from dither.procedures.ordered import LARGEST, Ordered
-from dither.procedures.plans import paper_loss, paper_scale_step, paper_test, usable
+from dither.procedures.plans import outer_ranks, paper_loss, paper_scale_step, paper_test, usable
 from dither.procedures.regression import LEAST_SPREAD, Fit, Model, RegressionPlan, check_block, draw_spread
 from dither.procedures.robust import ScaleStep, enough_records, noisy
 
@@ -239,9 +239,29 @@ def plan_robust(
 def _paper_plan(model: Model, loss: Loss, miss: Fraction | None, size: int) -> PaperCell:
     q = model.coefficients
     each = usable(loss) / (2 ** (q + 1) + 4 * q)
-    blocks = model.records // size
-    spent = paper_loss(blocks, loss, each, 2 * q + 2**q)
+    blocks, tests = model.records // size, 2 * q + 2**q
+
+    def possible(records: int) -> bool:
+        return paper_spent(records // size, loss, each, tests) is not None
+
+    enough_records(model.records, possible, loss.exact_epsilon, loss.exact_delta)
+    spent = paper_loss(blocks, loss, each, tests, block_room)
     scale = paper_scale_step(blocks, each, QUARTILES)
     # The paper's noise Lap(1/e) on a count that one change moves by 2 is Lap(1/(2e)) on our margin.
     test = MarginTest(2 * each, paper_test(blocks, each).delta)
     return PaperCell(model, spent, miss, size, scale, test, each)
+
+
+def block_room(blocks: int) -> int:
+    """The largest margin that the quartiles of so many blocks' fits can have."""
+    return outer_ranks(blocks, QUARTILES) - 1
+
+
+def paper_spent(blocks: int, loss: Loss, each: Fraction, tests: int) -> Loss | None:
+    """The loss of the paper's constants for so many blocks; None if there are too few of them."""
+    try:
+        return paper_loss(blocks, loss, each, tests, block_room)
+    except InvalidArgument as error:
+        if error.argument != "data":
+            raise
+        return None

@@ -23,6 +23,7 @@ from dither.privacy import Loss
 from dither.procedures.ordered import Ordered, RankRange, reach_margin
 from dither.procedures.robust import (
     COARSE_ROOM,
+    FINENESS,
     LOCATION_ROOM,
     LOG_PARTS,
     RANGE_ROOM,
@@ -193,6 +194,8 @@ class TrimmedPlan(Plan):
 
 
 AnyPlan = TypeVar("AnyPlan", bound=Plan)
+Roomed = tuple[MarginTest, Callable[[int], int]]
+"""A test, and the largest margin that so many records can have: public."""
 SCALE_REFUSED = "the scale of the records may depend on few of them: the test of the scale did not pass"
 LOCATION_REFUSED = "the records around the answer are too sparse for the proposed noise: its test did not pass"
 
@@ -214,12 +217,12 @@ def plan_scale(records: int, loss: Loss, shares: tuple[Fraction, Fraction], cons
     """DL09's algorithm S for two quantiles: half of epsilon for the test, half for the release."""
     epsilon = usable(loss)
     if constants == "paper":
-        spent = paper_loss(records, loss, epsilon / 3, 2)
+        spent = paper_loss(records, loss, epsilon / 3, 2, lambda n: outer_ranks(n, shares) - 1)
         step = paper_scale_step(records, epsilon / 3, shares)
         return within(ScalePlan(spent, step), spent)
     test = MarginTest(epsilon / 2, loss.exact_delta)
     lower, upper = distinct_ranks(records, shares)
-    roomy(records, loss, test, lambda n: outer_ranks(n, shares) - 1)
+    roomy(records, loss, (test, lambda n: outer_ranks(n, shares) - 1))
     width = short_octaves(proposal(test, records, SCALE_ROOM))
     return within(ScalePlan(loss, ScaleStep(test, epsilon / 2, "reach", lower, upper, width)), loss)
 
@@ -229,15 +232,17 @@ def plan_location(records: int, loss: Loss, share: Fraction, constants: Constant
     epsilon, rank = usable(loss), rank_of(share, records)
     quartiles = (Fraction(1, 4), Fraction(3, 4))
     if constants == "paper":
-        spent = paper_loss(records, loss, epsilon / 6, 4)
+        spent = paper_loss(
+            records, loss, epsilon / 6, 4, lambda n: min(outer_ranks(n, quartiles) - 1, rank_room(n, share))
+        )
         test = paper_test(records, epsilon / 6)
         step = paper_scale_step(records, epsilon / 6, quartiles)
-        roomy(records, loss, test, lambda n: rank_room(n, share))
         return within(LocationPlan(spent, step, rank, paper_share(records), test, epsilon / 6, "bins"), spent)
     delta = loss.exact_delta / 3
     test = MarginTest(epsilon * FINE, delta)
-    scale = coarse_scale(records, loss, MarginTest(epsilon * COARSE, delta), quartiles)
-    roomy(records, loss, test, lambda n: rank_room(n, share))
+    scale = coarse_scale(
+        records, loss, MarginTest(epsilon * COARSE, delta), quartiles, (test, lambda n: rank_room(n, share))
+    )
     tail = Fraction(min(rank, records - rank + 1), records)
     part = min(proposal(test, records, LOCATION_ROOM / tail), Fraction(1))
     return within(LocationPlan(loss, scale, rank, part, test, epsilon * FINE, "reach"), loss)
@@ -250,7 +255,9 @@ def plan_range(
     epsilon = usable(loss)
     if constants == "paper":
         lower, upper = distinct_ranks(records, shares)
-        spent, each = paper_loss(records, loss, epsilon / 9, 6), epsilon / 9
+        each = epsilon / 9
+        # Outer ranks have no more room than what lies beyond them.
+        spent = paper_loss(records, loss, each, 6, lambda n: outer_ranks(n, shares) - 1)
         test, scale = paper_test(records, each), paper_scale_step(records, each, shares)
         ends = (LocationPlan(spent, scale, r, paper_share(records), test, each, "bins") for r in (lower, upper))
         return within(PairPlan(spent, *ends), spent)
@@ -261,31 +268,39 @@ def plan_range(
     return within(RangePlan(loss, scale_step, part, test, epsilon * FINE), loss)
 
 
-def plan_trimmed(records: int, loss: Loss, trimmed: int, constants: Constants) -> TrimmedPlan:
-    """The trimmed mean, ``trimmed`` records cut on each side."""
+def plan_trimmed(
+    records: int, loss: Loss, trimmed: int, constants: Constants, share: Fraction | None = None
+) -> TrimmedPlan:
+    """The trimmed mean, ``trimmed`` records cut on each side: that ``share`` of them, of however many there are."""
     epsilon, kept = usable(loss), records - 2 * trimmed
+    part = Fraction(trimmed, records) if share is None else share
+
+    def room(count: int) -> int:
+        return math.floor(part * count) - 1
+
     if trimmed < 1:
         raise InvalidArgument("trim", trimmed, f"a share that cuts at least one of the {records} records is accepted")
     if constants == "paper":
         each, kappa = epsilon / 4, Fraction(1, 2)
-        spent = paper_loss(records, loss, each, 2, lambda n: paper_shortfall(n, each, kappa))
+        spent = paper_loss(records, loss, each, 2, room, lambda n: paper_shortfall(n, each, kappa))
         extra = paper_shortfall(records, each, kappa)
         step = ScaleStep(paper_test(records, each), each, "bins", trimmed, records - trimmed + 1, paper_width(records))
         with precision(96):
             growth = Fraction(upper_float((ball(records).log() * ball(kappa)).exp()))
         return within(TrimmedPlan(spent, step, trimmed, kept, growth, each, extra), spent)
     test = MarginTest(epsilon / 4, loss.exact_delta / 2)
-    part = Fraction(trimmed, records)
-    roomy(records, loss, test, lambda n: math.floor(part * n) - 1)
+    roomy(records, loss, (test, room))
     width = coarse_width(test, records)
     scale = CoarseScale(test, trimmed, records - trimmed + 1, width)
     return within(TrimmedPlan(loss, scale, trimmed, kept, Fraction(1), epsilon / 2, Fraction(0)), loss)
 
 
-def coarse_scale(records: int, loss: Loss, test: MarginTest, shares: tuple[Fraction, Fraction]) -> CoarseScale:
-    """A coarse scale from two quantiles."""
+def coarse_scale(
+    records: int, loss: Loss, test: MarginTest, shares: tuple[Fraction, Fraction], *others: Roomed
+) -> CoarseScale:
+    """A coarse scale from two quantiles; ``others``: the tests that come after it."""
     lower, upper = distinct_ranks(records, shares)
-    roomy(records, loss, test, lambda n: outer_ranks(n, shares) - 1)
+    roomy(records, loss, (test, lambda n: outer_ranks(n, shares) - 1), *others)
     return CoarseScale(test, lower, upper, coarse_width(test, records))
 
 
@@ -333,9 +348,13 @@ def rank_room(records: int, share: Fraction) -> int:
     return min(rank - 1, records - rank)
 
 
-def roomy(records: int, loss: Loss, test: MarginTest, room: Callable[[int], int]) -> None:
-    """Refuse, naming the least number of records, if no data could pass more often than not."""
-    enough_records(records, lambda n: room(n) >= test.least_margin, loss.exact_epsilon, loss.exact_delta)
+def roomy(records: int, loss: Loss, *tests: Roomed) -> None:
+    """Refuse, naming the least number of records, if no data could pass all tests more often than not."""
+
+    def possible(count: int) -> bool:
+        return all(room(count) >= test.least_margin for test, room in tests)
+
+    enough_records(records, possible, loss.exact_epsilon, loss.exact_delta)
 
 
 # --- the paper's constants ---------------------------------------------------------------------------
@@ -366,25 +385,40 @@ def paper_share(records: int) -> Fraction:
 def paper_scale_step(records: int, epsilon: Fraction, shares: tuple[Fraction, Fraction]) -> ScaleStep:
     """Algorithm S as printed."""
     lower, upper = distinct_ranks(records, shares)
-    test = paper_test(records, epsilon)
-    roomy(records, Loss(float(epsilon)), test, lambda n: outer_ranks(n, shares) - 1)
-    return ScaleStep(test, epsilon, "bins", lower, upper, paper_width(records))
+    return ScaleStep(paper_test(records, epsilon), epsilon, "bins", lower, upper, paper_width(records))
 
 
 def paper_shortfall(records: int, epsilon: Fraction, kappa: Fraction) -> Fraction:
-    """How often the released scale times n^kappa falls short of the true one: DL09 leaves this delta out."""
+    """How often the released scale times n^kappa falls short of the true one: DL09 leaves this delta out.
+
+    The released scale is rounded by at most 2 / FINENESS of its noise, on the logarithmic scale.
+    """
     with precision(192):
         octaves = ball(kappa) * ball(records).log() / ball(2).log()
-        return Fraction(upper_float((-ball(epsilon) * octaves / ball(paper_width(records))).exp() / 2))
+        reached = ball(epsilon) * octaves / ball(paper_width(records)) - ball(Fraction(2, FINENESS))
+        return Fraction(upper_float((-reached).exp() / 2))
 
 
 def paper_loss(
-    records: int, loss: Loss, each: Fraction, tests: int, extra: Callable[[int], Fraction] = lambda _: Fraction(0)
+    records: int,
+    loss: Loss,
+    each: Fraction,
+    tests: int,
+    room: Callable[[int], int],
+    extra: Callable[[int], Fraction] = lambda _: Fraction(0),
 ) -> Loss:
-    """The loss of the paper's constants: its own delta, which must not exceed the asked one."""
+    """The loss of the paper's constants: its own delta, which must not exceed the asked one.
+
+    ``room``: the largest margin that so many records can have; the tests must be able to pass.
+    """
 
     def delta(n: int) -> Fraction:
         return tests * paper_delta(n, each) + extra(n)
 
-    enough_records(records, lambda n: n >= 3 and delta(n) <= loss.exact_delta, loss.exact_epsilon, loss.exact_delta)
+    def possible(count: int) -> bool:
+        if count < 3 or delta(count) > loss.exact_delta:
+            return False
+        return room(count) >= paper_test(count, each).least_margin
+
+    enough_records(records, possible, loss.exact_epsilon, loss.exact_delta)
     return Loss(loss.epsilon, delta(records))  # type: ignore[arg-type]

@@ -167,7 +167,7 @@ class FilteredMean(Statistic):
 
     column: Grid
     neighbours: Neighbours
-    smoothness: ClassVar[Fraction | None] = Fraction(1, 10)
+    smoothness: ClassVar[Fraction | None] = Fraction(1, 5)
     fitted: ClassVar[bool] = True
 
     @property

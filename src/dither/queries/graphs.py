@@ -52,6 +52,7 @@ class EdgeCount(GraphCount, Levelled):
 
     vertices: int
     fitted = False
+    flat = True
     smoothness = None
     cap = 1
 
@@ -268,6 +269,7 @@ class BoundedTriangleCount(GraphCount):
     vertices: int
     degree: int
     fitted = False
+    flat = True
     smoothness = None
 
     @property
@@ -295,6 +297,7 @@ class BoundedEdgeCount(GraphCount):
     vertices: int
     degree: int
     fitted = False
+    flat = True
     smoothness = None
     cap = 1
 
@@ -376,7 +379,10 @@ class Edges(GraphQuery):
 
     def _counted(self, vertices: int) -> GraphCount:
         self._at_least(vertices, 2)
-        return EdgeCount(vertices) if self.max_degree is None else BoundedEdgeCount(vertices, int(self.max_degree))
+        if self.max_degree is None:
+            return EdgeCount(vertices)
+        # Higher degrees than there are vertices bind nobody, and would not fit into machine words.
+        return BoundedEdgeCount(vertices, min(int(self.max_degree), vertices))
 
 
 @dataclass(frozen=True)
@@ -394,7 +400,7 @@ class Triangles(GraphQuery):
         self._at_least(vertices, 3)
         if self.max_degree is None:
             return TriangleCount(vertices)
-        return BoundedTriangleCount(vertices, int(self.max_degree))
+        return BoundedTriangleCount(vertices, min(int(self.max_degree), vertices))
 
 
 @dataclass(frozen=True)

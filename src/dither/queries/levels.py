@@ -115,7 +115,8 @@ class Levels:
 
         Computed whole when a rate is first used, so that what is remembered tells nothing about who asked.
         """
-        if rate not in self._remembered:
+        found = self._remembered.get(rate)
+        if found is None:
             found = {self.count: float(self.cap)}
             above = self.count
             for first in range(self.count - self.width + 1, 0, -self.stride):
@@ -123,8 +124,9 @@ class Levels:
                 for level in range(first, min(first + self.width, self.count)):
                     found[level] = self._climbed(level, above, rate, found)
                 above = first
+            # Replaced whole: another thread may forget this rate, or that one its own, but nobody sees half of it.
             self._remembered = {rate: found, **dict(list(self._remembered.items())[: _RATES - 1])}
-        return self._remembered[rate]
+        return found
 
     def bound(self, level: int, rate: float) -> float:
         """``max_j e^{-rate j} L_{level + j width}``, in floats: at most one climb between remembered places."""

@@ -47,6 +47,11 @@ class RankedValue(Statistic, Layered):
         return self.rank in (1, self.records)
 
     @property
+    def most_margin(self) -> int:
+        # Attained where all records are equal to one of the bounds.
+        return max(self.records - self.rank, self.rank - 1)
+
+    @property
     def leans_down(self) -> bool:
         """Extremes only: whether the answer is the largest record."""
         return self.rank > 1

@@ -44,6 +44,11 @@ class RankDifference(Statistic, Layered):
         return self.answers.ends[1]
 
     @property
+    def most_margin(self) -> int:
+        # Both ranks must stay away from the other bound.
+        return max(self.upper.records - self.upper.rank, self.lower.rank - 1)
+
+    @property
     def shares(self) -> tuple[float, ...]:
         """Where in the sorted data its ranks lie: public."""
         return (*self.lower.shares, *self.upper.shares)

@@ -25,6 +25,8 @@ class Statistic(ABC):
     """The global sensitivity, in grid steps: public."""
     fitted: ClassVar[bool] = False
     """Whether noise fitted to the data at hand is the public choice where there is nothing better."""
+    flat: ClassVar[bool] = False
+    """True if every rung is the cap on all data: no test of the data can ever pass."""
     smoothness: ClassVar[Fraction | None] = None
     """The public rule for beta, as a share of epsilon, where the ladder starts far above its growth.
 
@@ -43,6 +45,11 @@ class Statistic(ABC):
     @abstractmethod
     def ladder(self, data: Any, algorithm: Algorithm = "exact") -> Ladder:
         """The ladder: private."""
+
+    @property
+    def most_margin(self) -> int | None:
+        """A public bound on how many changes any data can be away from a rung above zero; None if none is known."""
+        return None
 
     def even_data(self) -> Any:
         """Public data to read a default proposal off, such as records spread evenly; None if there are none."""

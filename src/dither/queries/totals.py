@@ -48,6 +48,11 @@ class TrimmedTotal(Statistic, Layered):
         low, high = self.column.ends
         return high - low
 
+    @property
+    def most_margin(self) -> int:
+        # After as many changes as are cut on a side, one more moves a record that counts.
+        return self.trimmed
+
     def value(self, data: Column) -> int:
         m = self.trimmed
         return data.total() if m == 0 else data.total(m + 1, self.records - m)

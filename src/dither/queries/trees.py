@@ -160,6 +160,7 @@ class EdgeConnectivity(GraphCount):
 
     vertices: int
     fitted = False
+    flat = True
     smoothness = None
     cap = 1
 

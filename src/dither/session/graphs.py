@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import zlib
 from dataclasses import dataclass
 from typing import Any
 
 from dither.calibration.mechanism import Mechanism
 from dither.data.graph import Graph, GraphShape
 from dither.data.graph_schema import GraphSchema
-from dither.errors import InvalidArgument
+from dither.errors import DitherError, InvalidArgument, SourceFailed
 from dither.ledger import Ledger
 from dither.planner import prepare
 from dither.privacy import Loss
@@ -86,11 +88,11 @@ class GraphSession(PaidSession):
         options = {"epsilon": epsilon, "delta": delta, "calibration": calibration, "noise": noise}
         name, mechanism = prepare(statistic, confidence=confidence, **options)
         level = None if confidence is None else float(exact(confidence, "confidence"))
-        asked = Loss.asked(epsilon, delta)
+        asked, schema = Loss.asked(epsilon, delta), self.schema
         fields = {field.name: plain(getattr(query, field.name)) for field in dataclasses.fields(query)}
         told = {
             "query": {"kind": type(query).__name__, **{key: one for key, one in fields.items() if one is not None}},
-            "graph": [self.schema.vertices, self.schema.weight, plain(self.schema.cap), plain(self.schema.step)],
+            "graph": [schema.vertices, *schema.ends, schema.weight, plain(schema.cap), plain(schema.step)],
             "epsilon": asked.epsilon,
             "delta": asked.delta,
             "calibration": calibration if isinstance(calibration, str) else repr(calibration),
@@ -111,8 +113,17 @@ class GraphSession(PaidSession):
         return self.plan(query, epsilon=1.0, confidence=None).mechanism.statistic, self._read_graph(query)
 
     def _read_graph(self, query: Query) -> Any:
-        graph = self._graph if self._graph is not None else self.schema.read()
+        graph = self._graph if self._graph is not None else self._read_edges()
         return query.read(graph, query.shape(graph))
+
+    def _read_edges(self) -> Graph:
+        """The private edges, after the charge: an error about them must not say that nothing was charged."""
+        with contextlib.suppress(DitherError, OSError, EOFError, zlib.error):
+            graph: Graph = self.schema.read()
+            return graph
+        raise SourceFailed(
+            f"{self.schema.file.name} could not be read; what was charged for this question stays charged"
+        )
 
     def _ready(self) -> None:
         self.schema.ready()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from dither.data.engines.opened import engine_for
 from dither.data.graph_schema import GraphSchema
 from dither.data.schema import PRIVATE, Schema
 from dither.data.types import ColumnType
-from dither.errors import InvalidArgument
+from dither.errors import InvalidArgument, InvalidData
 from dither.ledger import Ledger, MemoryLedger, open_ledger
 from dither.privacy import Budget
 from dither.session.session import Session
@@ -97,4 +98,9 @@ def _as_table(columns: Mapping[str, Any]) -> Any:
     """Plain arrays as a table that an engine reads."""
     import pyarrow as pa  # noqa: PLC0415  (an optional part)
 
-    return pa.table({str(name): pa.array(values) for name, values in columns.items()})
+    table = None
+    with contextlib.suppress(pa.ArrowException, TypeError, ValueError, OverflowError):  # which quote records
+        table = pa.table({str(name): pa.array(values) for name, values in columns.items()})
+    if table is None:
+        raise InvalidData("source: not all arrays have one length and one type of records; nothing was charged")
+    return table

@@ -17,7 +17,8 @@ from dither.data.column import Shape, missing_steps
 from dither.data.grid import Grid
 from dither.data.predicates import Predicate, parse_filter
 from dither.data.schema import Schema
-from dither.data.types import Category, ColumnType, Date, Measured
+from dither.data.selection import at_most_groups
+from dither.data.types import Category, ColumnType, Date, Measured, storable
 from dither.errors import InvalidArgument
 from dither.planner import prepare
 from dither.privacy import Loss, Neighbours
@@ -129,7 +130,7 @@ def plan(
         statistic = for_people(statistic, shape.rows_per_person)
     finder, rest = _finder(keys, schema, asked)
     # Whoever changes groups leaves one and enters another: two steps for each of a person's rows.
-    steps = 2 * shape.rows_per_person if keys else 1
+    steps = 2 * schema.rows_per_unit if keys else 1
     each = rest.per_step(steps)
     name, mechanism = prepare(
         statistic, epsilon=each.epsilon, delta=each.delta, calibration=calibration, noise=noise, confidence=confidence
@@ -154,6 +155,7 @@ def group_columns(by: object, schema: Schema) -> tuple[str, ...]:
     for name in names:
         if not undeclared(schema.column(name, "by")):
             schema.column(name, "by").keys(str(name))
+    at_most_groups([str(name) for name in names], schema)
     return tuple(str(name) for name in names)
 
 
@@ -201,6 +203,10 @@ def bind(query: Query, schema: Schema) -> tuple[Query, ColumnType | None]:
         filled["step"] = query.step if query.step is not None else kind.grid.step
     if query.nulls is None:
         filled["nulls"] = kind.grid.step * kind.missing
+        if query.bounds is not None and not isinstance(query, Count):
+            # Like any other record, what a missing value counts as is cut to the bounds of the question.
+            grid = Grid.between(query.bounds, filled["step"])
+            filled["nulls"] = grid.step * grid.clamp(round(filled["nulls"] / grid.step))
     return dataclasses.replace(query, **filled), kind
 
 
@@ -210,12 +216,14 @@ def _bound_histogram(query: Histogram, declared: ColumnType) -> Histogram:
             raise InvalidArgument("edges", list(query.cuts)[:9], "a category column is counted by its categories")
         if query.categories is None:
             return dataclasses.replace(query, categories=declared.keys(str(query.column)))
+        if not all(map(storable, query.names)):
+            raise InvalidArgument("categories", list(query.names)[:9], "names without the character NUL are accepted")
         return query
     if query.edges is None:
         raise InvalidArgument("edges", None, "edges must be declared for a column of numbers")
-    return query if query.nulls is not None or not isinstance(declared, Measured) else dataclasses.replace(
-        query, nulls=_within(query, declared)
-    )  # fmt: skip
+    if query.nulls is not None or not isinstance(declared, Measured):
+        return dataclasses.replace(query, nulls=query.missing(Shape(1, whole=False, nullable=True)))
+    return dataclasses.replace(query, nulls=_within(query, declared))
 
 
 def _within(query: Histogram, declared: Measured) -> Any:
@@ -231,10 +239,13 @@ def shape_of_selection(schema: Schema, declared: ColumnType | None, *, filtered:
     whole = declared is None or declared.kind in ("integer", "date", "boolean")
     if public:
         return Shape(schema.most_rows, whole, nullable=True)
-    relation = Neighbours.ADD_REMOVE if grouped else Neighbours.ADD_REMOVE_CHANGE
+    if grouped:
+        # One step is one record that comes or goes; how many of them a person makes is paid for by group privacy.
+        return Shape(schema.most_rows, whole, nullable=True, private=True, neighbours=Neighbours.ADD_REMOVE)
     return Shape(
-        schema.most_rows, whole, nullable=True, private=True, neighbours=relation, rows_per_person=schema.rows_per_unit
-    )
+        schema.most_rows, whole, nullable=True, private=True, neighbours=Neighbours.ADD_REMOVE_CHANGE,
+        rows_per_person=schema.rows_per_unit,
+    )  # fmt: skip
 
 
 def _question(

@@ -12,7 +12,7 @@ from dither.calibration.mechanism import Outcome
 from dither.data.engines.engine import Engine
 from dither.data.grid import Grid
 from dither.data.selection import MOST_GROUPS, Selection
-from dither.data.types import Category, ColumnType, Date
+from dither.data.types import Category, ColumnType, Date, Measured
 from dither.data.windows import EngineColumns, binned_categories, binned_numbers, counts_by_key
 from dither.queries.tables import Histogram
 from dither.release import Release
@@ -41,7 +41,7 @@ def found_keys(plan: Plan, selection: Selection) -> tuple[tuple[Any, ...], ...]:
         for place, name in enumerate(plan.by)
         if not undeclared(kind := plan.schema.columns[name])
     }
-    counted = counts_by_key(selection, plan.query.column, plan.grid if plan.declared is not None else None)
+    counted = counts_by_key(selection, plan.query.column, plan.grid if isinstance(plan.declared, Measured) else None)
     known = {key: count for key, count in counted.items() if all(key[at] in values for at, values in declared.items())}
     shown = plan.finder.release(known.keys(), known.values())
     return tuple(sorted((key for key, _ in shown), key=str))[:MOST_GROUPS]

@@ -57,6 +57,8 @@ class Session(PaidSession):
         noise: Any = "auto",
         confidence: Any = 0.95,
         weights: Sequence[Any] | None = None,
+        prior: Any = None,
+        rows: Any = None,
         again: bool = False,
         request_id: str | None = None,
         analyst: str = LOCAL,
@@ -67,13 +69,15 @@ class Session(PaidSession):
         where: a filter such as ``"year = 2014 AND job IN ('clerk', 'nurse')"``.
         by: a column with declared values, or a list of them: one answer for each group, empty ones too.
         weights: how several queries share the price; evenly by default.
+        prior, rows: what is publicly known, as for ``quote``; "auto" then takes the calibration with the least quoted
+            error instead of the one that suits most data.
         again: a question that was answered is answered again from the ledger, free; True pays for a new answer.
         request_id: a name for this request: sent again it gets the same answer and pays nothing more.
         analyst: who pays.
         """
         plans = self.plans(
             query, epsilon=epsilon, delta=delta, where=where, by=by, weights=weights, calibration=calibration,
-            noise=noise, confidence=confidence,
+            noise=noise, confidence=confidence, prior=prior, rows=rows,
         )  # fmt: skip
         answered = self.answer(plans, again=again, request_id=request_id, analyst=analyst)
         return answered if by is not None or not isinstance(query, Query) else answered[0]
@@ -130,8 +134,27 @@ class Session(PaidSession):
         answered = Releases(named(statement, answers), price_of(plans))
         return answered if statement.by or len(plans) > 1 else answered[0]
 
-    def plan(self, query: Query, **options: Any) -> Plan:
+    def quote(self, query: Any, **options: Any) -> Any:
+        """Price, calibration and error of a question, before it is asked: reads nothing, charges nothing.
+
+        The options of ``ask``, and public knowledge: ``prior`` and ``rows``; see ``dither.quote``.
+        """
+        from dither.session.quoting import quote  # noqa: PLC0415  (built on this module)
+
+        return quote(query, self.schema, **options)
+
+    def least_epsilon(self, query: Any, *, target_error: Any, **options: Any) -> Any:
+        """The quote with the least epsilon whose error reaches a target; see ``dither.least_epsilon``."""
+        from dither.session.quoting import least_epsilon  # noqa: PLC0415  (built on this module)
+
+        return least_epsilon(query, self.schema, target_error=target_error, **options)
+
+    def plan(self, query: Query, *, prior: Any = None, rows: Any = None, **options: Any) -> Plan:
         """What would be computed and charged: public facts only."""
+        if prior is not None and options.get("calibration", "auto") == "auto":
+            from dither.session.quoting import chosen_calibration  # noqa: PLC0415  (built on this module)
+
+            options["calibration"] = chosen_calibration(query, self.schema, prior=prior, rows=rows, **options)
         return plan(query, self.schema, **options)
 
     def _ready(self) -> None:

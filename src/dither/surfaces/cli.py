@@ -13,6 +13,7 @@ import click
 from dither.errors import DitherError, InvalidArgument
 from dither.surfaces.ledger_commands import ledger
 from dither.surfaces.output import check_picture, number, show
+from dither.surfaces.quote_commands import quote
 from dither.surfaces.register import register
 from dither.surfaces.serve_commands import serve
 
@@ -45,6 +46,7 @@ def main() -> None:
 main.add_command(ledger)
 main.add_command(register)
 main.add_command(serve)
+main.add_command(quote)
 
 
 @main.command()
@@ -144,8 +146,11 @@ def demo(out: Path, *, as_json: bool) -> None:
     show(told.releases, told.labels)
     click.echo(f"budget: {told.budget}; spent {told.spent}; left {told.left}")
     click.echo(f"picture: {told.picture}")
-    click.echo(f"Next: .venv/bin/dither ask {out}/payroll.csv 'median(total_pay)' --bounds 0 600000 --epsilon 0.5")
+    question = "SELECT median(age) FROM payroll GROUP BY job"
+    click.echo(f"Next: .venv/bin/dither ask {out}/payroll.toml '{question}' --epsilon 0.1")
+    click.echo(f"      .venv/bin/dither ledger show {out}/payroll.ledger")
     click.echo("      .venv/bin/dither ask YOUR.csv 'median(COLUMN)' --bounds LOWER UPPER --epsilon 0.5")
+    click.echo("      .venv/bin/dither register YOUR.csv -o your.toml")
 
 
 def _query(question: str, options: dict[str, Any]) -> Any:

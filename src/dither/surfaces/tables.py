@@ -40,7 +40,7 @@ def ask_dataset(file: Path, question: str, *, plot: Path | None, as_json: bool, 
         if hasattr(session.schema, "vertices"):
             answered = _of_graph(session, question, asked, options)
         else:
-            answered = session.answer_statement(_statement(question, session.schema, options), **asked)
+            answered = session.answer_statement(statement_of(question, session.schema, options), **asked)
         account = session.budget
     releases = Releases([answered], answered.loss) if isinstance(answered, Release) else answered
     if as_json:
@@ -65,7 +65,8 @@ def _of_graph(session: Any, question: str, asked: dict[str, Any], options: dict[
     return session.ask(graph_query(question), **{key: one for key, one in asked.items() if key != "weights"})
 
 
-def _statement(question: str, schema: Any, options: dict[str, Any]) -> Any:
+def statement_of(question: str, schema: Any, options: dict[str, Any]) -> Any:
+    """SQL, or the list of a SELECT with --where and --by."""
     from dither.data.predicates import parse_filter
     from dither.sql.statement import parse_items, parse_sql, with_filter
 

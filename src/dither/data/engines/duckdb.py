@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import gzip
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from dither.data.engines.engine import Engine, failures, whole_result
+from dither.data.engines.engine import Engine, guarded, whole_result
 from dither.data.predicates import literal
 from dither.errors import InvalidArgument, InvalidData, SourceFailed
 
@@ -59,6 +60,7 @@ class DuckDB(Engine):
     """One table, embedded in this process."""
 
     dialect: ClassVar[str] = "duckdb"
+    bytewise: ClassVar[str | None] = "C"
 
     @property
     def casts_text(self) -> bool:  # type: ignore[override]
@@ -78,13 +80,20 @@ class DuckDB(Engine):
             if not self._file.is_file():
                 raise InvalidArgument("source", str(source), "the path of a readable file is accepted")
         in_file = self._file is not None and inner_suffix(self._file) in _DATABASES
-        with failures(self._called, self._errors):
-            self._connection = duckdb.connect(str(self._file) if in_file else ":memory:", read_only=in_file)
+        place = str(self._file) if in_file else ":memory:"
+        self._connection = guarded(self._called, lambda: duckdb.connect(place, read_only=in_file))
         if threads is not None:
             self._connection.execute(f"SET threads = {int(threads)}")
         self._connection.execute("SET enable_progress_bar = false")
+        # A pandas column of objects is text, whatever they are: a type guessed from some records fails on others.
+        self._connection.execute("SET pandas_analyze_sample = 0")
         self._table = self._database_table(table) if in_file else self._view(source)
         self._kinds = self._described()
+
+    def absent_column(self) -> str:
+        if self.casts_text:  # not listing them: without a header the first line would be a record
+            return f"a column of the source is accepted: a name from the first line of {self._called}"
+        return super().absent_column()
 
     @property
     def _called(self) -> str:
@@ -107,7 +116,7 @@ class DuckDB(Engine):
                     "source", type(source), "a path or a frame of pandas, Polars or Arrow is accepted"
                 )
             return exp.to_table("source")
-        path = exp.Literal.string(str(self._file))
+        path = literal(_only(self._file))
         if inner_suffix(self._file) in _PARQUET:
             return exp.Table(this=exp.Anonymous(this="read_parquet", expressions=[path]))
         for macro in _MACROS:
@@ -141,14 +150,14 @@ class DuckDB(Engine):
         return int(self.rows(exp.select(exp.Count(this=exp.Star())).from_(self.table()))[0][0])
 
     def rows(self, query: exp.Select) -> list[tuple[Any, ...]]:
-        with failures(self._called, self._errors):
-            fetched: list[tuple[Any, ...]] = self._connection.execute(self.sql(query)).fetchall()
-        return fetched
+        return guarded(self._called, lambda: self._connection.execute(self.sql(query)).fetchall())
 
     def arrays(self, query: exp.Select) -> list[NDArray[np.int64]]:
-        with failures(self._called, self._errors):
-            fetched = self._connection.execute(self.sql(query)).fetchnumpy()
-        return [whole_result(values) for values in fetched.values()]
+        def fetched() -> list[NDArray[np.int64]]:
+            columns = self._connection.execute(self.sql(query)).fetchnumpy()
+            return [whole_result(values) for values in columns.values()]
+
+        return guarded(self._called, fetched)
 
     def half_even(self, number: exp.Expr) -> exp.Expr:
         return exp.Anonymous(this="round_even", expressions=[number, literal(0)])
@@ -158,7 +167,7 @@ class DuckDB(Engine):
         return exp.Anonymous(this="date_diff", expressions=[exp.Literal.string("day"), epoch, day])
 
     def fingerprint(self) -> str:
-        return f"file:{self._file.resolve()}" if self._file is not None else "memory"
+        return f"file:{self._file.resolve()}" if self._file is not None else ""
 
     def ready(self) -> None:
         if self._file is not None and not self._file.is_file():
@@ -189,6 +198,11 @@ def inner_suffix(file: Path) -> str:
     return Path(file.stem).suffix.lower() if file.suffix.lower() == ".gz" else file.suffix.lower()
 
 
+def _only(file: Path) -> str:
+    """The path of this file alone: DuckDB takes *, ? and [ for patterns, which may name others."""
+    return re.sub(r"([*?[])", r"[\1]", str(file))
+
+
 def _csv_lines(file: Path) -> exp.Expr:
     """A CSV, one record a line.  Nothing is guessed from records, and no quote of one line reaches into the next."""
     options: dict[str, exp.Expr] = {
@@ -200,19 +214,25 @@ def _csv_lines(file: Path) -> exp.Expr:
         ),
     }  # fmt: skip
     given = [exp.PropertyEQ(this=exp.to_identifier(key), expression=value) for key, value in options.items()]
-    return exp.Table(this=exp.Anonymous(this="read_csv", expressions=[literal(str(file)), *given]))
+    return exp.Table(this=exp.Anonymous(this="read_csv", expressions=[literal(_only(file)), *given]))
 
 
 def _csv_table(file: Path) -> exp.Expr:
-    """The fields of every line that is not empty, named by the first line; an empty field is missing."""
+    """The fields of every line, named by the first line; an empty field is missing.
+
+    An empty line is a record without a value where there is one column, else it is none.
+    """
     suffix = inner_suffix(file)
+    names = csv_names(file, _DELIMITERS[suffix])
     split = exp.Anonymous(this=_SPLITTERS[suffix], expressions=[exp.column("line")])
-    lines = exp.select(exp.alias_(split, "fields")).from_(_csv_lines(file)).where("NOT line IS NULL")
+    lines = exp.select(exp.alias_(split, "fields")).from_(_csv_lines(file))
+    if len(names) > 1:
+        lines = lines.where("NOT line IS NULL")
     fields = [
         exp.alias_(
             exp.Anonymous(this="field", expressions=[exp.column("fields"), literal(index + 1)]), name, quoted=True
         )
-        for index, name in enumerate(csv_names(file, _DELIMITERS[suffix]))
+        for index, name in enumerate(names)
     ]
     return exp.select(*fields).from_(lines.subquery("lines")).subquery("source")
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,8 @@ from dither.errors import InvalidArgument, SourceFailed
 KINDS = ("whole", "real", "decimal", "text", "boolean", "date", "other")
 """What a source says about a column: all that matters of its type."""
 
+Result = TypeVar("Result")
+
 _TRUE = ("true", "t", "yes", "1")
 _FALSE = ("false", "f", "no", "0")
 
@@ -29,6 +31,8 @@ class Engine(ABC):
     """A table that stays where it is."""
 
     dialect: ClassVar[str]
+    bytewise: ClassVar[str | None]
+    """The collation in which texts are equal only if all their bytes are; None if columns of "text" have no other."""
     casts_text: bool
     """Whether texts that are no numbers can be read as missing instead of raising an error."""
 
@@ -62,7 +66,7 @@ class Engine(ABC):
 
     @abstractmethod
     def fingerprint(self) -> str:
-        """Which source this is, in public terms."""
+        """Which source this is, in public terms; nothing for a frame, which only its dataset's name tells apart."""
 
     @abstractmethod
     def ready(self) -> None:
@@ -79,6 +83,20 @@ class Engine(ABC):
     def sql(self, query: exp.Expr) -> str:
         """A query in the engine's own words."""
         return query.sql(dialect=self.dialect)
+
+    def values(self, rows: Iterable[Sequence[Any]], name: str, columns: Sequence[str]) -> exp.Expr:
+        """A list of public rows as a table.  Written out at once: as a tree, thousands of rows take seconds."""
+        written = ", ".join(f"({', '.join(self._constant(value) for value in row)})" for row in rows)
+        listed = f"VALUES {written}" if self.dialect == "spark" else f"(VALUES {written})"
+        return exp.Var(this=f"{listed} AS {name}({', '.join(columns)})")
+
+    def _constant(self, value: Any) -> str:
+        if isinstance(value, int):
+            return str(value)
+        if isinstance(value, float):
+            shown = repr(value) if np.isfinite(value) else ("Infinity" if value > 0 else "-Infinity")
+            return f"CAST('{shown}' AS DOUBLE{' PRECISION' if self.dialect == 'postgres' else ''})"
+        return self.sql(literal(value))
 
     # --- columns as numbers, days and texts -----------------------------------------------------------
 
@@ -130,7 +148,14 @@ class Engine(ABC):
         if kind == "boolean":
             word = exp.case().when(column(name), exp.Literal.string("true")).else_(exp.Literal.string("false"))
             return exp.case().when(exp.Is(this=column(name), expression=exp.Null()), exp.Null()).else_(word)
-        return exp.cast(column(name), "text")
+        # Byte by byte: where 'a' and 'A' are equal one record would be in the groups of both.
+        text = exp.cast(column(name), "text")
+        collation = exp.to_identifier(self.bytewise, quoted=True)
+        return text if collation is None else exp.Collate(this=text, expression=collation)
+
+    def absent_column(self) -> str:
+        """What is accepted for the name of a column, told to whoever named one that does not exist."""
+        return f"a column of the source is accepted: {', '.join(self.kinds())}"
 
     def _needs_casts(self, name: str) -> None:
         if not self.casts_text:
@@ -158,13 +183,12 @@ def whole_result(values: Any) -> NDArray[np.int64]:
     return np.asarray(values, dtype=np.int64)
 
 
-@contextlib.contextmanager
-def failures(what: str, *errors: type[Exception]) -> Iterator[None]:
-    """Turn an engine's errors, which may quote records, into one that does not."""
-    failed = False
-    try:
-        yield
-    except errors:
-        failed = True
-    if failed:
-        raise SourceFailed(f"{what} could not be read; what was charged for this question stays charged")
+def guarded(what: str, work: Callable[[], Result], *errors: type[Exception]) -> Result:
+    """The result of an engine's work; its errors, which may quote records, become one that does not.
+
+    A function and no context manager: what is raised at the end of a ``with`` block keeps the engine's error as its
+    context, and every traceback would print it.
+    """
+    with contextlib.suppress(*(errors or (Exception,))):
+        return work()
+    raise SourceFailed(f"{what} could not be read; what was charged for this question stays charged")

@@ -69,7 +69,7 @@ def check(schema: Schema, engine: Engine) -> None:
     kinds = engine.kinds()
     for name, declared in schema.columns.items():
         if name not in kinds:
-            raise InvalidArgument(f"columns.{name}", name, f"a column of the source is accepted: {', '.join(kinds)}")
+            raise InvalidArgument(f"columns.{name}", name, engine.absent_column())
         if kinds[name] not in declared.sources or (
             kinds[name] == "text" and declared.kind != "category" and not engine.casts_text
         ):
@@ -77,7 +77,7 @@ def check(schema: Schema, engine: Engine) -> None:
                 f"columns.{name}", declared.kind, f"the source stores {kinds[name]} there, which cannot be read as that"
             )
     if schema.unit is not None and schema.unit not in kinds:
-        raise InvalidArgument("unit", schema.unit, f"a column of the source is accepted: {', '.join(kinds)}")
+        raise InvalidArgument("unit", schema.unit, engine.absent_column())
     if schema.unit is not None and kinds[schema.unit] not in ("whole", "text", "date", "boolean"):
         raise InvalidArgument(
             "unit", schema.unit, f"a column that tells people apart is accepted, not {kinds[schema.unit]}"

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from dither.data.engines.engine import Engine, double_literal, failures
+from dither.data.engines.engine import Engine, double_literal, guarded
 from dither.data.predicates import literal
 from dither.errors import InvalidArgument, SourceFailed
 
@@ -28,6 +28,7 @@ class Postgres(Engine):
     """One table or view of a PostgreSQL database."""
 
     dialect: ClassVar[str] = "postgres"
+    bytewise: ClassVar[str | None] = "C"
     casts_text = False
 
     def __init__(self, address: str, table: str | None) -> None:
@@ -42,6 +43,7 @@ class Postgres(Engine):
         parts = table.split(".")
         self._schema_name, self._table_name = (parts[0], parts[1]) if len(parts) == 2 else ("", parts[0])
         self._connection = self._connected()
+        self._find()
         self._kinds = self._described()
 
     def _connected(self) -> Any:
@@ -56,21 +58,35 @@ class Postgres(Engine):
     def _called(self) -> str:
         return f"the table {self._name}"
 
+    def _find(self) -> None:
+        """The schema that the name means: one table has one name, however it was written."""
+        wanted = (
+            exp.select("nspname", "relname")
+            .from_("pg_class")
+            .join("pg_namespace", on="pg_namespace.oid = relnamespace")
+            .where(exp.EQ(this=exp.column("oid", table="pg_class"), expression=self._place()))
+        )
+        found = self.rows(wanted)
+        if not found:
+            raise InvalidArgument("table", self._name, "the name of a table that exists at the source is accepted")
+        self._schema_name, self._table_name = found[0]
+
+    def _place(self) -> exp.Expr:
+        """The number of the table in PostgreSQL's catalogue."""
+        names = [one for one in (self._schema_name, self._table_name) if one]
+        quoted = ".".join('"' + one.replace('"', '""') + '"' for one in names)
+        found = exp.Anonymous(this="to_regclass", expressions=[literal(quoted)])
+        return exp.cast(found, exp.DataType.build("oid", udt=True))
+
     def _described(self) -> dict[str, str]:
         wanted = (
             exp.select("column_name", "data_type")
             .from_("information_schema.columns")
+            .where(exp.EQ(this=exp.column("table_schema"), expression=literal(self._schema_name)))
             .where(exp.EQ(this=exp.column("table_name"), expression=literal(self._table_name)))
             .order_by("ordinal_position")
         )
-        if self._schema_name:
-            wanted = wanted.where(exp.EQ(this=exp.column("table_schema"), expression=literal(self._schema_name)))
-        else:
-            wanted = wanted.where("table_schema = ANY (current_schemas(true))", dialect="postgres")
-        kinds = {name: _KINDS.get(kind, "other") for name, kind in self.rows(wanted)}
-        if not kinds:
-            raise InvalidArgument("table", self._name, "the name of a table that exists at the source is accepted")
-        return kinds
+        return {name: _KINDS.get(kind, "other") for name, kind in self.rows(wanted)}
 
     def kinds(self) -> dict[str, str]:
         return self._kinds
@@ -87,31 +103,23 @@ class Postgres(Engine):
         return exp.select("*").from_(name).where(chosen).subquery("source")
 
     def estimated_rows(self) -> int:
-        names = [one for one in (self._schema_name, self._table_name) if one]
-        quoted = ".".join('"' + one.replace('"', '""') + '"' for one in names)
-        place = exp.cast(
-            exp.Anonymous(this="to_regclass", expressions=[literal(quoted)]), exp.DataType.build("oid", udt=True)
-        )
-        wanted = exp.EQ(this=exp.column("oid"), expression=place)
+        wanted = exp.EQ(this=exp.column("oid"), expression=self._place())
         known = self.rows(exp.select("reltuples").from_("pg_class").where(wanted))
         if known and known[0][0] >= 0:
             return int(known[0][0])
         return int(self.rows(exp.select(exp.Count(this=exp.Star())).from_(self.table()))[0][0])
 
     def rows(self, query: exp.Select) -> list[tuple[Any, ...]]:
-        with failures(self._called, self._psycopg.Error):
-            fetched: list[tuple[Any, ...]] = self._connection.execute(self.sql(query), prepare=False).fetchall()
-        return fetched
+        return guarded(self._called, lambda: self._connection.execute(self.sql(query), prepare=False).fetchall())
 
     def arrays(self, query: exp.Select) -> list[NDArray[np.int64]]:
+        return guarded(self._called, lambda: self._streamed(query))
+
+    def _streamed(self, query: exp.Select) -> list[NDArray[np.int64]]:
         width = len(query.selects)
         parts: list[list[NDArray[np.int64]]] = [[np.zeros(0, dtype=np.int64)] for _ in range(width)]
         # A named cursor streams: the rows never stand in memory as Python objects all at once.
-        with (
-            failures(self._called, self._psycopg.Error),
-            self._connection.transaction(),
-            self._connection.cursor(name="window", binary=True) as cursor,
-        ):
+        with self._connection.transaction(), self._connection.cursor(name="window", binary=True) as cursor:
             cursor.execute(self.sql(query))
             while batch := cursor.fetchmany(_BATCH):
                 for part, values in zip(parts, zip(*batch, strict=True), strict=True):
@@ -144,7 +152,8 @@ class Postgres(Engine):
 
     def fingerprint(self) -> str:
         parts = urlsplit(self._address)
-        return f"postgresql://{parts.hostname or ''}:{parts.port or 5432}{parts.path}#{self._name}"
+        host = f"{parts.hostname or ''}:{parts.port or 5432}"
+        return f"postgresql://{host}{parts.path}#{self._schema_name}.{self._table_name}"
 
     def ready(self) -> None:
         alive = False
@@ -156,9 +165,19 @@ class Postgres(Engine):
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[None]:
-        with failures(self._called, self._psycopg.Error), self._connection.transaction():
-            self._connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        transaction = self._connection.transaction()
+        guarded(self._called, lambda: self._begun(transaction))
+        try:
             yield
+        except BaseException as error:
+            with contextlib.suppress(self._psycopg.Error):
+                transaction.__exit__(type(error), error, error.__traceback__)
+            raise
+        guarded(self._called, lambda: transaction.__exit__(None, None, None))
+
+    def _begun(self, transaction: Any) -> None:
+        transaction.__enter__()
+        self._connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
 
     def close(self) -> None:
         self._connection.close()

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from dither.data.engines.engine import Engine, failures, whole_result
+from dither.data.engines.engine import Engine, guarded, whole_result
 from dither.data.predicates import literal
 from dither.errors import InvalidArgument, SourceFailed
 
@@ -25,6 +25,7 @@ class Spark(Engine):
     """One DataFrame."""
 
     dialect: ClassVar[str] = "spark"
+    bytewise: ClassVar[str | None] = None
     casts_text = False
 
     def __init__(self, source: Any, table: str | None = None) -> None:
@@ -35,12 +36,12 @@ class Spark(Engine):
         from py4j.protocol import Py4JError  # noqa: PLC0415
 
         self._errors = (PySparkException, Py4JError, OSError)
+        self._named = isinstance(source, str)
         self._described_as = str(source) if isinstance(source, str) else (table or "frame")
-        with failures(self._called, *self._errors):
-            self._frame = self._frame_of(source, table)
-            self._session = self._frame.sparkSession
-            self._view = f"dither_source_{id(self):x}"
-            self._frame.createOrReplaceTempView(self._view)
+        self._frame = guarded(self._called, lambda: self._frame_of(source, table), *self._errors)
+        self._session = self._frame.sparkSession
+        self._view = f"dither_source_{id(self):x}"
+        guarded(self._called, lambda: self._frame.createOrReplaceTempView(self._view), *self._errors)
         self._kinds = {
             field.name: _KINDS.get(field.dataType.simpleString().split("(")[0], "other") for field in self._frame.schema
         }
@@ -74,18 +75,23 @@ class Spark(Engine):
         return int(self.rows(exp.select(exp.Count(this=exp.Star())).from_(self.table()))[0][0])
 
     def rows(self, query: exp.Select) -> list[tuple[Any, ...]]:
-        with failures(self._called, *self._errors):
-            return [tuple(row) for row in self._session.sql(self.sql(query)).collect()]
+        return guarded(self._called, lambda: [tuple(row) for row in self._session.sql(self.sql(query)).collect()])
 
     def arrays(self, query: exp.Select) -> list[NDArray[np.int64]]:
-        with failures(self._called, *self._errors):
+        def fetched() -> list[NDArray[np.int64]]:
             frame = self._session.sql(self.sql(query))
             names = frame.columns
             if hasattr(frame, "toArrow"):
                 arrow = frame.toArrow()
                 return [whole_result(arrow.column(place).to_numpy()) for place in range(len(names))]
             rows = frame.collect()
-        return [np.array([row[place] for row in rows], dtype=np.int64) for place in range(len(names))]
+            return [np.array([row[place] for row in rows], dtype=np.int64) for place in range(len(names))]
+
+        return guarded(self._called, fetched)
+
+    def sql(self, query: exp.Expr) -> str:
+        # Spark would replace ${name} by a setting, inside texts too.
+        return super().sql(query).replace("${", "\\u0024{")
 
     def half_even(self, number: exp.Expr) -> exp.Expr:
         return exp.Anonymous(this="rint", expressions=[number])
@@ -95,7 +101,7 @@ class Spark(Engine):
         return exp.Anonymous(this="datediff", expressions=[day, epoch])
 
     def fingerprint(self) -> str:
-        return f"spark:{self._described_as}"
+        return f"spark:{self._described_as}" if self._named else ""
 
     def ready(self) -> None:
         alive = False

@@ -1,0 +1,1 @@
+"""What an answer will probably cost in accuracy, from public facts alone, before anything is read or charged."""

@@ -1,0 +1,203 @@
+"""Priors: what is publicly known about the values of a column.  Nothing here may be read off private records."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dither.data.column import as_array
+from dither.data.types import day_number
+from dither.errors import InvalidArgument, InvalidData
+from dither.kernels.elementary import Floats
+from dither.reals import exact
+
+MOST_SAMPLED = 1 << 20
+"""Of a larger public sample evenly spaced quantiles are kept."""
+
+
+class Prior(ABC):
+    """A distribution of values, by its quantiles.  Dates count in days since 1970-01-01."""
+
+    kind: ClassVar[str]
+
+    @abstractmethod
+    def quantile(self, share: Floats) -> Floats:
+        """The values that these shares (strictly between 0 and 1) of the records do not exceed."""
+
+
+@dataclass(frozen=True)
+class Lognormal(Prior):
+    """Half of the values are below ``median``; their logarithms are normal with standard deviation ``sigma``.
+
+    >>> round(float(Lognormal(median=50_000, sigma=0.5).quantile(np.array([0.5]))[0]))
+    50000
+    """
+
+    median: Any
+    sigma: Any
+    kind: ClassVar[str] = "lognormal"
+
+    def __post_init__(self) -> None:
+        _positive("median", self.median)
+        _positive("sigma", self.sigma)
+
+    def quantile(self, share: Floats) -> Floats:
+        return np.exp(math.log(_real("median", self.median)) + _real("sigma", self.sigma) * _normal(share))
+
+
+@dataclass(frozen=True)
+class Normal(Prior):
+    """Normal with this ``mean`` (a number or a date) and standard deviation ``sd``."""
+
+    mean: Any
+    sd: Any
+    kind: ClassVar[str] = "normal"
+
+    def __post_init__(self) -> None:
+        _real("mean", self.mean)
+        _positive("sd", self.sd)
+
+    def quantile(self, share: Floats) -> Floats:
+        return np.asarray(_real("mean", self.mean) + _real("sd", self.sd) * _normal(share))
+
+
+@dataclass(frozen=True)
+class Uniform(Prior):
+    """All values from ``low`` to ``high`` alike."""
+
+    low: Any
+    high: Any
+    kind: ClassVar[str] = "uniform"
+
+    def __post_init__(self) -> None:
+        if not _real("low", self.low) < _real("high", self.high):
+            raise InvalidArgument("low", self.low, f"a number below high={self.high} is accepted")
+
+    def quantile(self, share: Floats) -> Floats:
+        low, high = _real("low", self.low), _real("high", self.high)
+        return np.asarray(low + (high - low) * share)
+
+
+@dataclass(frozen=True)
+class Exponential(Prior):
+    """Waiting times and the like: an exponential law with this ``mean``, starting at ``low``."""
+
+    mean: Any
+    low: Any = 0
+    kind: ClassVar[str] = "exponential"
+
+    def __post_init__(self) -> None:
+        if not _real("mean", self.mean) > _real("low", self.low):
+            raise InvalidArgument("mean", self.mean, f"a number above low={self.low} is accepted")
+
+    def quantile(self, share: Floats) -> Floats:
+        low = _real("low", self.low)
+        return np.asarray(low - (_real("mean", self.mean) - low) * np.log1p(-share))
+
+
+class PublicSample(Prior):
+    """Values that are public already: last year's published table, another city, a survey.
+
+    Between neighbouring values quantiles are interpolated; ties stay ties.
+    """
+
+    kind: ClassVar[str] = "public sample"
+
+    def __init__(self, values: Any) -> None:
+        days = isinstance(values, (list, tuple)) and bool(values) and isinstance(values[0], date)
+        array = as_array([day_number(one, "values") for one in values] if days else values, "values")
+        real = np.asarray(np.ma.filled(array.astype(np.float64), np.nan))
+        if not np.isfinite(real).all() or len(real) < 2:
+            raise InvalidArgument("values", type(values), "at least two finite numbers are accepted")
+        self._sorted = np.sort(real)
+        self._size = len(real)
+        if len(real) > MOST_SAMPLED:
+            self._sorted = np.quantile(self._sorted, (np.arange(MOST_SAMPLED) + 0.5) / MOST_SAMPLED)
+        self._shares = (np.arange(len(self._sorted)) + 0.5) / len(self._sorted)
+
+    def __repr__(self) -> str:
+        return f"PublicSample(<{self._size:,} values>)"
+
+    def quantile(self, share: Floats) -> Floats:
+        return np.interp(share, self._shares, self._sorted)
+
+
+_NAMED: dict[str, tuple[Callable[..., Prior], tuple[str, ...]]] = {
+    "lognormal": (Lognormal, ("MEDIAN", "SIGMA")),
+    "normal": (Normal, ("MEAN", "SD")),
+    "uniform": (Uniform, ("LOW", "HIGH")),
+    "exponential": (Exponential, ("MEAN",)),
+}
+
+
+def parse_prior(text: str) -> Prior:
+    """A prior as people type it: ``lognormal:70000:0.8``."""
+    name, *numbers = text.split(":")
+    forms = ", ".join(":".join((one, *wanted)) for one, (_, wanted) in _NAMED.items())
+    if name not in _NAMED or len(numbers) != len(_NAMED[name][1]):
+        raise InvalidArgument("prior", text, f"one of {forms} is accepted")
+    return _NAMED[name][0](*(_typed(one, forms, text) for one in numbers))
+
+
+def _typed(text: str, forms: str, whole: str) -> Any:
+    with contextlib.suppress(ValueError):
+        return float(text)
+    try:
+        return day_number(text.strip(), "prior")
+    except InvalidArgument:
+        raise InvalidArgument("prior", whole, f"one of {forms} is accepted, with numbers") from None
+
+
+def read_sample(path: Path) -> PublicSample:
+    """A public sample from a text file with one number a line; lines that are no numbers are left out."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidData(f"prior sample: {path} cannot be read ({type(error).__name__})") from None
+    found = []
+    for line in lines:
+        try:
+            found.append(float(line.strip().strip(",;")))
+        except ValueError:
+            continue
+    if len(found) < 2:
+        raise InvalidArgument("prior_sample", str(path), "a file with at least two numbers, one a line, is accepted")
+    return PublicSample(np.array(found))
+
+
+def prior_of(given: Any, column: str | None, columns: Collection[str]) -> Prior | None:
+    """The prior for a column: as given, or its entry in a mapping of columns."""
+    if given is None or isinstance(given, Prior):
+        return given
+    accepted = "Lognormal, Normal, Uniform, Exponential, PublicSample, or a mapping of columns to them is accepted"
+    if not isinstance(given, dict) or not all(isinstance(one, Prior) for one in given.values()):
+        raise InvalidArgument("prior", given, accepted)
+    for name in given:
+        if name not in columns:
+            raise InvalidArgument("prior", name, f"a declared column is accepted: {', '.join(columns)}")
+    return given.get(column)
+
+
+def _real(argument: str, value: Any) -> float:
+    if isinstance(value, date):
+        return float(day_number(value, argument))
+    return float(exact(value, argument))
+
+
+def _positive(argument: str, value: Any) -> None:
+    if not _real(argument, value) > 0:
+        raise InvalidArgument(argument, value, "a positive number is accepted")
+
+
+def _normal(share: Floats) -> Floats:
+    from scipy.special import ndtri  # noqa: PLC0415  (scipy is slow to load)
+
+    return np.asarray(ndtri(share))

@@ -1,0 +1,204 @@
+"""A quote: price, calibration and error of an answer, before anything is read or charged."""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from dither.calibration.mechanism import Mechanism
+from dither.calibration.propose_test import TestedNoise
+from dither.calibration.shells import ShellDraw
+from dither.calibration.smooth import SmoothNoise
+from dither.calibration.worst_case import Scaled, ScaledVector
+from dither.data.grid import Grid
+from dither.privacy import Loss
+from dither.queries.statistic import Statistic
+from dither.quotes.everybody import bounds_for_all_data
+from dither.quotes.imagined import ImaginedColumn
+from dither.quotes.laws import ErrorLaw, Mixture, error_laws
+from dither.quotes.priors import Prior
+
+ESTIMATE, UPPER_BOUND, EXACT = "estimate", "upper bound", "exact"
+ATTAINED = "attained"
+MEANINGS = {
+    ESTIMATE: "an estimate, if the records are as the prior says",
+    UPPER_BOUND: "an upper bound for all data; the error is usually far smaller",
+    ATTAINED: "an upper bound for all data, met where no answer is cut to its range",
+    EXACT: "exact, for all data",
+}
+FEWEST_SAMPLES, MOST_SAMPLES = 4, 64
+ENOUGH_GAPS = 400
+"""So many gaps between records are looked at in all, where an answer depends on few of them."""
+
+
+@dataclass(frozen=True)
+class Quote:
+    """What a question costs and how far its answer will be from the statistic of the clamped records on the grid.
+
+    ``expected_error`` and ``bound`` (which the error stays within with probability ``confidence``) are tuples where
+    several numbers are released.  ``kind`` is "estimate" (under ``prior``), "upper bound" (for all data) or "exact"
+    (for all data).  Dates count in days.
+    """
+
+    query: str
+    loss: Loss
+    expected_error: Any
+    bound: Any
+    confidence: float
+    calibration: str
+    noise: str
+    kind: str
+    attained: bool = False
+    """Of an upper bound: whether it is the error itself unless answers are cut to their range."""
+    prior: str | None = None
+    rows: int | None = None
+    """The number of records in each selection that the figures are for."""
+    assumptions: tuple[str, ...] = ()
+    groups: int | None = 1
+    """How many answers there will be; None where the groups have to be found."""
+    labels: tuple[str, ...] | None = None
+    alternatives: dict[str, Any] = field(default_factory=dict)
+    """The expected errors of the calibrations that were compared, the best first."""
+
+    @property
+    def meaning(self) -> str:
+        """In words, what the error is."""
+        return MEANINGS[ATTAINED if self.attained else self.kind]
+
+    @property
+    def worst_expected(self) -> float:
+        """The greatest expected error of the numbers that are released."""
+        return max(_each(self.expected_error))
+
+    @property
+    def worst_bound(self) -> float:
+        """The greatest bound of the numbers that are released."""
+        return max(_each(self.bound))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "query": self.query,
+            "epsilon": self.loss.epsilon,
+            "delta": self.loss.delta,
+            "expected_error": _listed(self.expected_error),
+            "bound": _listed(self.bound),
+            "confidence": self.confidence,
+            "kind": self.kind,
+            "attained": self.attained,
+            "meaning": self.meaning,
+            "calibration": self.calibration,
+            "noise": self.noise,
+            "prior": self.prior,
+            "rows": self.rows,
+            "assumptions": list(self.assumptions),
+            "groups": self.groups,
+            "labels": _listed(self.labels),
+            "alternatives": {name: _listed(one) for name, one in self.alternatives.items()},
+        }
+
+    def __str__(self) -> str:
+        many = (
+            " in each group" if self.groups is None else f" in each of {self.groups} groups" if self.groups > 1 else ""
+        )
+        error, bound = (_shown(_each(one)) for one in (self.expected_error, self.bound))
+        assumed = "".join(f"; {one}" for one in self.assumptions)
+        return (
+            f"{self.query}{many} for {self.loss}: expected error {error}, {self.confidence:.0%} within {bound} "
+            f"({self.meaning}{assumed}; {self.calibration})"
+        )
+
+    def __repr__(self) -> str:
+        return f"<Quote {self}>"
+
+    def _repr_html_(self) -> str:
+        return f"<div>{html.escape(str(self))}</div>"
+
+
+class Quotes(list[Quote]):
+    """Quotes for several queries; ``loss`` is the price of all of them together."""
+
+    def __init__(self, quotes: Iterable[Quote]) -> None:
+        super().__init__(quotes)
+        self.loss = sum((one.loss for one in self), Loss(0.0))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {"epsilon": self.loss.epsilon, "delta": self.loss.delta, "quotes": [one.to_dict() for one in self]}
+
+    def __repr__(self) -> str:
+        listed = "\n".join(f"  {one!r}" for one in self)
+        return f"<Quotes, {self.loss} for all {len(self)}:\n{listed}\n>"
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Errors in the units of the column, and what they are."""
+
+    expected: Any
+    bound: Any
+    kind: str
+    attained: bool = False
+
+
+def for_all_data(mechanism: Mechanism, confidence: float, rows: int | None = None) -> Figures:
+    """Upper bounds that hold whatever the records are."""
+    pairs = bounds_for_all_data(mechanism, confidence, rows)
+    grids = _grids(mechanism)
+    # Only noise that is never cut to a range has the same error for all data.
+    endless = isinstance(mechanism, ScaledVector) and all(grid.low is None and grid.high is None for grid in grids)
+    if endless:
+        return _figures(mechanism, pairs, EXACT)
+    known = isinstance(mechanism, SmoothNoise) and rows is not None
+    public = known or isinstance(mechanism, (Scaled, ScaledVector, TestedNoise))
+    return dataclasses.replace(_figures(mechanism, pairs, UPPER_BOUND), attained=public)
+
+
+def under_prior(mechanism: Mechanism, prior: Prior, records_on: Grid, rows: int, confidence: float) -> Figures:
+    """Averages over samples of the prior, with the mechanism's own weights."""
+    laws: list[list[ErrorLaw]] = [
+        error_laws(mechanism, ImaginedColumn(prior, records_on, rows, number)) for number in range(_samples(mechanism))
+    ]
+    mixtures = [Mixture(each) for each in zip(*laws, strict=True)]
+    pairs = [(one.mean, one.quantile(1.0 - confidence)) for one in mixtures]
+    return _figures(mechanism, pairs, ESTIMATE)
+
+
+def _samples(mechanism: Mechanism) -> int:
+    """How many samples to imagine: many, where an answer hangs on the few gaps next to it."""
+    rate = getattr(mechanism, "rate", None)
+    if rate is None:
+        return FEWEST_SAMPLES
+    if isinstance(mechanism, ShellDraw) and getattr(mechanism.statistic, "one_sided", False):
+        return MOST_SAMPLES
+    return min(max(math.ceil(ENOUGH_GAPS * float(rate) / 2.0), FEWEST_SAMPLES), MOST_SAMPLES)
+
+
+def _grids(mechanism: Mechanism) -> tuple[Grid, ...]:
+    grids = mechanism.statistic.answers
+    return (grids,) if isinstance(grids, Grid) else tuple(grids)
+
+
+def _figures(mechanism: Mechanism, pairs: list[tuple[float, float]], kind: str) -> Figures:
+    steps = [float(grid.step) for grid in _grids(mechanism)]
+    expected = tuple(step * one for step, (one, _) in zip(steps, pairs, strict=True))
+    bound = tuple(step * one for step, (_, one) in zip(steps, pairs, strict=True))
+    single = isinstance(mechanism.statistic, Statistic)
+    return Figures(expected[0] if single else expected, bound[0] if single else bound, kind)
+
+
+def _each(value: Any) -> tuple[float, ...]:
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _listed(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _shown(values: tuple[float, ...]) -> str:
+    few = ", ".join(f"{one:,.4g}" if abs(one) < 1000 else f"{one:,.0f}" for one in values[:4])
+    return few if len(values) == 1 else f"[{few}{', ...' if len(values) > 4 else ''}]"

@@ -1,0 +1,275 @@
+"""Quotes for a schema: public facts only, no source is opened, nothing is read or charged."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dither.calibration.mechanism import MOST_EPSILON
+from dither.data.schema import Schema
+from dither.data.types import Measured
+from dither.errors import InvalidArgument, NotApplicable, NotProved
+from dither.planner import applicable, named_noise
+from dither.privacy import Loss, fraction_of_unit
+from dither.queries.query import Query
+from dither.queries.tables import Histogram
+from dither.quotes.everybody import needs_rows
+from dither.quotes.priors import Prior, prior_of
+from dither.quotes.quote import EXACT, Quote, Quotes, for_all_data, under_prior
+from dither.reals import exact
+from dither.session.plan import Plan, plan
+from dither.session.statements import part_of, plans_of, shares_of
+from dither.sql.statement import Statement, parse_sql
+
+LEVEL = 0.95
+"""Of the quoted bound, where no error bar is wanted."""
+COMPARED = ("inverse", "smooth", "ladder", "worst_case")
+"""What "auto" may choose under a prior: whatever never refuses an answer."""
+LEAST_EPSILON = 1e-4
+PRECISION = 1.01
+"""The least epsilon is found to about one percent."""
+
+
+def quote(
+    query: Query | Sequence[Query] | str,
+    schema: Schema,
+    *,
+    epsilon: Any,
+    delta: Any = 0.0,
+    where: Any = None,
+    by: Any = None,
+    prior: Any = None,
+    rows: Any = None,
+    calibration: Any = "auto",
+    noise: Any = "auto",
+    confidence: Any = 0.95,
+    weights: Sequence[Any] | None = None,
+) -> Any:
+    """Price, calibration and error of one query (a ``Quote``), or of a list or SQL that share a price (``Quotes``).
+
+    prior: what is publicly known about the values (``Lognormal``, ``Normal``, ``Uniform``, ``Exponential``,
+        ``PublicSample``), for all columns, or a mapping of columns to priors.  Without one the error is an upper bound
+        for all data.
+    rows: how many records you assume in the selection, or in each group, where that number is private.  Where the
+        table's number of rows is public and nothing is filtered, all groups are taken to be alike.
+    calibration: "auto" compares all that apply under a prior and takes the best; without one it is the public rule.
+
+    >>> import dither as dt
+    >>> schema = dt.Schema("pay.csv", {"pay": dt.Real(0, 600_000)}, rows=100_000)
+    >>> dt.quote(dt.Median("pay"), schema, epsilon=0.5).kind
+    'upper bound'
+    >>> told = dt.quote(dt.Median("pay"), schema, epsilon=0.5, prior=dt.Lognormal(median=70_000, sigma=0.8))
+    >>> 10 < told.expected_error < 30
+    True
+    """
+    options = {
+        "where": where, "by": by, "prior": prior, "rows": rows, "calibration": calibration, "noise": noise,
+        "confidence": confidence,
+    }  # fmt: skip
+    if isinstance(query, Query):
+        return _quoted(query, schema, epsilon=epsilon, delta=delta, **options)
+    if isinstance(query, str):
+        if where is not None or by is not None:
+            raise InvalidArgument("where" if by is None else "by", where if by is None else by, "SQL says it itself")
+        return quote_statement(parse_sql(query, schema), schema, Loss.asked(epsilon, delta), weights, **options)
+    queries = list(query)
+    parts = [part_of(Loss.asked(epsilon, delta), share) for share in shares_of(weights, len(queries))]
+    return Quotes(
+        _quoted(one, schema, epsilon=part.epsilon, delta=part.delta, **options)
+        for one, part in zip(queries, parts, strict=True)
+    )
+
+
+def quote_statement(
+    statement: Statement, schema: Schema, price: Loss, weights: Any = None, *, prior: Any = None, rows: Any = None,
+    calibration: Any = "auto", noise: Any = "auto", confidence: Any = 0.95, **_: Any,
+) -> Quotes:  # fmt: skip
+    """Quotes for the queries of a statement that was read before; they share the price as its answers do."""
+    options = {"calibration": calibration, "noise": noise, "confidence": confidence}
+    plans = plans_of(statement, schema, price, weights, **options)
+    return Quotes(
+        _quoted(
+            item.query, schema, epsilon=planned.asked["epsilon"], delta=planned.asked["delta"], where=statement.where,
+            by=list(statement.by) or None, prior=prior, rows=rows, **options,
+        )
+        for item, planned in zip(statement.items, plans, strict=True)
+    )  # fmt: skip
+
+
+def least_epsilon(
+    query: Query, schema: Schema, *, target_error: Any, of: str = "expected_error", **options: Any
+) -> Quote:
+    """The quote with the least epsilon (to about one percent) whose error is at most ``target_error``.
+
+    of: "expected_error", or "bound" for the error that is not exceeded with the stated confidence.  The other options
+    are those of ``quote``.
+    """
+    target = exact(target_error, "target_error")
+    if target <= 0:
+        raise InvalidArgument("target_error", target_error, "a positive number is accepted")
+    if of not in ("expected_error", "bound"):
+        raise InvalidArgument("of", of, '"expected_error" or "bound" is accepted')
+    if not isinstance(query, Query):
+        raise InvalidArgument("query", query, "one query object such as Median('total_pay') is accepted")
+
+    def quoted(epsilon: float, **instead: Any) -> Quote:
+        return _quoted(query, schema, epsilon=epsilon, **{**options, **instead})
+
+    def error(one: Quote) -> float:
+        return one.worst_expected if of == "expected_error" else one.worst_bound
+
+    # Comparing calibrations takes long: it is done where the search starts and at what it found.
+    here, reached, tried = quoted(1.0), [], set[str]()
+    while here.calibration not in tried:
+        tried.add(here.calibration)
+        fixed = {"calibration": here.calibration} if here.alternatives else {}
+        least = _searched(lambda epsilon, fixed=fixed: error(quoted(epsilon, **fixed)) <= target)  # type: ignore[misc]
+        if least is not None:
+            reached.append((least, fixed))
+        here = quoted(MOST_EPSILON if least is None else least)
+    if not reached:
+        raise InvalidArgument(
+            "target_error", target_error,
+            f"at least {error(here):.4g} is accepted: {here.meaning}"
+            + ("" if here.prior else "; a prior gives an estimate"),
+        )  # fmt: skip
+    least, fixed = min(reached, key=operator.itemgetter(0))
+    return dataclasses.replace(quoted(least, **fixed), alternatives=quoted(least).alternatives)
+
+
+def _searched(reached: Callable[[float], bool]) -> float | None:
+    """The least epsilon: from 1 outwards in factors of 4, then halving; small ones take long and are tried last."""
+    high = low = 1.0
+    while not reached(high):
+        if high >= MOST_EPSILON:
+            return None
+        low, high = high, min(4.0 * high, float(MOST_EPSILON))
+    while low == high or reached(low):
+        if low <= LEAST_EPSILON:
+            return low
+        low, high = max(low / 4.0, LEAST_EPSILON), low
+    while high > PRECISION * low:
+        middle = float(f"{math.sqrt(low * high):.3g}")
+        if not low < middle < high:
+            break
+        low, high = (low, middle) if reached(middle) else (middle, high)
+    return high
+
+
+def chosen_calibration(query: Query, schema: Schema, **options: Any) -> Any:
+    """The calibration that "auto" means under a prior: the one with the least quoted error."""
+    chosen = _quoted(query, schema, **options)
+    return next(iter(chosen.alternatives), "auto")
+
+
+def _quoted(
+    query: Query, schema: Schema, *, prior: Any = None, rows: Any = None, calibration: Any = "auto",
+    confidence: Any = 0.95, **options: Any,
+) -> Quote:  # fmt: skip
+    planned = plan(query, schema, calibration=calibration, confidence=confidence, **options)
+    column_prior = prior_of(prior, planned.query.column, schema.columns)
+    if column_prior is None or not _speaks_of(planned) or planned.costs_nothing:
+        _checked_rows(planned, rows)
+        return _for_all_data(planned, rows)
+    counted, assumed = _records(planned, rows)
+    if calibration != "auto":
+        return _under_prior(planned, column_prior, counted, assumed)
+    law = named_noise(options.get("noise", "auto"))
+    served = COMPARED if law is None else ("smooth", "worst_case")
+    names = [one for one in applicable(planned.statistic) if one in served]
+    compared: dict[str, Quote] = {}
+    for name in names:
+        try:
+            again = plan(query, schema, calibration=name, confidence=confidence, **options)
+            compared[name] = _under_prior(again, column_prior, counted, assumed)
+        except (NotApplicable, NotProved, InvalidArgument):
+            # It does not serve this price or noise; the default, at least, does.
+            if name == planned.calibration:
+                raise
+    ordered = sorted(compared.items(), key=lambda item: item[1].worst_expected)
+    return dataclasses.replace(ordered[0][1], alternatives={name: one.expected_error for name, one in ordered})
+
+
+def _speaks_of(planned: Plan) -> bool:
+    """Whether a prior on values says anything about this question."""
+    declared = planned.declared
+    return isinstance(declared, Measured) and declared.kind != "boolean" and not isinstance(planned.query, Histogram)
+
+
+def _under_prior(planned: Plan, prior: Prior, rows: int, assumed: tuple[str, ...]) -> Quote:
+    records_on = getattr(planned.statistic, "grid", planned.grid)
+    figures = under_prior(planned.mechanism, prior, records_on, rows, _level(planned))
+    return _quote(planned, figures, prior=repr(prior), rows=rows, assumptions=assumed)
+
+
+def _for_all_data(planned: Plan, rows: int | None) -> Quote:
+    if planned.costs_nothing:
+        return Quote(planned.label, Loss(0.0), 0.0, 0.0, _level(planned), "public", "none", EXACT)
+    used = rows if needs_rows(planned.statistic) else None
+    figures = for_all_data(planned.mechanism, _level(planned), used)
+    assumed = () if used is None else (f"assuming at least {used:,} records{_where(planned)}",)
+    return _quote(planned, figures, rows=used if used is not None else planned.expected_rows, assumptions=assumed)
+
+
+def _quote(planned: Plan, figures: Any, *, assumptions: tuple[str, ...] = (), **facts: Any) -> Quote:
+    if planned.calibration not in COMPARED:
+        assumptions = (*assumptions, "if it answers: a test may refuse")
+    return Quote(
+        query=planned.label,
+        loss=planned.loss,
+        expected_error=figures.expected,
+        bound=figures.bound,
+        confidence=_level(planned),
+        calibration=planned.calibration,
+        noise=planned.mechanism.noise_name,
+        kind=figures.kind,
+        attained=figures.attained,
+        groups=_groups(planned),
+        labels=getattr(planned.statistic, "labels", None),
+        assumptions=assumptions,
+        **facts,
+    )
+
+
+def _level(planned: Plan) -> float:
+    return LEVEL if planned.confidence is None else float(fraction_of_unit("confidence", planned.confidence))
+
+
+def _records(planned: Plan, rows: Any) -> tuple[int, tuple[str, ...]]:
+    """The number of records that a quote under a prior is for, and what is assumed about it."""
+    _checked_rows(planned, rows)
+    if planned.expected_rows is not None:
+        return planned.expected_rows, ()
+    if rows is not None:
+        return rows, (f"assuming {rows:,} records{_where(planned)}",)
+    groups = _groups(planned)
+    if planned.predicate is None and isinstance(planned.schema.rows, int) and groups is not None:
+        each = max(planned.schema.rows // groups, 1)
+        whence = "all rows, shared evenly" if planned.by else "all rows"
+        return each, (f"assuming {each:,} records{_where(planned)}: {whence}",)
+    raise InvalidArgument(
+        "rows", None, "the number of records is private here; with a prior the number that you assume is accepted"
+    )
+
+
+def _groups(planned: Plan) -> int | None:
+    """How many groups are declared; None where they have to be found."""
+    if planned.finder is not None:
+        return None
+    return math.prod(len(planned.schema.columns[name].keys(name)) for name in planned.by)
+
+
+def _checked_rows(planned: Plan, rows: Any) -> None:
+    if rows is None:
+        return
+    if not isinstance(rows, int) or isinstance(rows, bool) or not 1 <= rows <= planned.schema.most_rows:
+        raise InvalidArgument("rows", rows, f"a whole number from 1 to {planned.schema.most_rows} is accepted")
+    if planned.expected_rows not in (None, rows):
+        raise InvalidArgument("rows", rows, f"the number of rows is public and {planned.expected_rows} is accepted")
+
+
+def _where(planned: Plan) -> str:
+    return " in each group" if planned.by else " in the selection"

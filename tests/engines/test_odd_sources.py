@@ -1,0 +1,194 @@
+"""Odd sources on all engines: collations, awkward texts, values at the ends of types, and names of our own queries."""
+
+import datetime
+
+import psycopg
+import pyarrow as pa
+import pytest
+from sqlglot import parse_one
+
+import dither as dt
+from conftest import needs_package
+from dither.data.engines.postgres import Postgres
+from dither.data.schema import Schema
+from dither.session.session import Session
+
+SURE = {"epsilon": 500.0, "confidence": None}
+"""At this epsilon a count is off by one with probability below e^-80."""
+BUDGET = dt.Budget(1e6, 1e-3)
+
+
+def session(engine, columns, **options):
+    """A session over an engine that is open already."""
+    return Session(Schema(None, columns, budget=BUDGET, **options), engine=engine)
+
+
+def odd_in_postgres(dsn, statements):
+    """A table called odd."""
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("DROP TABLE IF EXISTS odd")
+        for statement in statements:
+            connection.execute(statement)
+    return Postgres(dsn, "odd")
+
+
+def test_postgres_collations_put_a_record_in_one_group(postgres):
+    """A collation that ignores case would put one record into the groups of both spellings."""
+    engine = odd_in_postgres(
+        postgres,
+        [
+            "CREATE COLLATION IF NOT EXISTS blind (provider = icu, locale = 'und-u-ks-level2', deterministic = false)",
+            "CREATE TABLE odd (job text COLLATE blind, who text COLLATE blind)",
+            "INSERT INTO odd VALUES ('clerk', 'a'), ('clerk', 'A'), ('Clerk', 'a')",
+        ],
+    )
+    columns = {"job": dt.Category(["clerk", "Clerk", "CLERK"])}
+    opened = session(engine, columns, rows=3)
+    assert [one.value for one in opened.ask(dt.Count(), by="job", **SURE)] == [2, 1, 0]
+    assert list(opened.ask(dt.Histogram("job"), **SURE).value) == [2, 1, 0, 0]
+    assert opened.ask(dt.Count(), where="job = 'CLERK'", **SURE).value == 0
+    assert session(engine, columns, unit="who", name="people").ask(dt.Count(), **SURE).value == 2
+
+
+def test_postgres_values_at_the_ends_of_types_raise_no_error(postgres):
+    """Infinities, NaN, huge and tiny numerics, infinite and ancient dates: a record never decides about an answer."""
+    engine = odd_in_postgres(
+        postgres,
+        [
+            "CREATE TABLE odd (d double precision, n numeric, day date, at timestamptz, f real, b bigint)",
+            """INSERT INTO odd VALUES
+               ('NaN', 'NaN', 'infinity', 'infinity', 'NaN', 9223372036854775807),
+               ('Infinity', '1e5000', '-infinity', '-infinity', 'Infinity', -9223372036854775808),
+               ('-Infinity', '1e-5000', '4713-01-01 BC', '4713-01-01 BC', '1e-45', 0),
+               ('5e-324', 'Infinity', '5874897-12-31', '294276-12-31', '3e38', 1), (NULL, NULL, NULL, NULL, NULL, NULL),
+               ('1.7e308', '-Infinity', '2010-01-01', '2010-01-01', '-3e38', 2)""",
+        ],
+    )
+    days = dt.Date("2000-01-01", "2020-01-01")
+    columns = {"d": dt.Real(0, 10), "n": dt.Real(0, 10), "f": dt.Real(-1e-3, 1e-3), "b": dt.Integer(0, 3)}
+    columns |= {"day": days, "at": days}
+    opened = session(engine, columns, rows=6)
+    for name in columns:
+        assert opened.ask(dt.Median(name), epsilon=1.0).value is not None
+        assert opened.ask(dt.Mean(name), epsilon=1.0, where=f"{name} IS NOT NULL").value is not None
+    assert [one.value for one in opened.ask(dt.Count(), by="b", **SURE)] == [1, 1, 1, 0]
+    assert opened.ask(dt.Count(), where="n >= 5", **SURE).value == 2
+    assert opened.ask(dt.Count(), where="day >= '2015-01-01'", **SURE).value == 2
+
+
+def test_awkward_texts_mean_the_same_on_all_engines(engines_of):
+    """Quotes, backslashes, percent signs, blanks and what an engine might take for a variable or a comment."""
+    names = [
+        "o'n",
+        "\\",
+        "\\'",
+        "%s",
+        "${spark.app.name}",
+        " a",
+        "a ",
+        "a",
+        "A",
+        "--",
+        "\u00e9",
+        "e\u0301",
+        "{{x}}",
+        "a\nb",
+        "\t",
+    ]
+    table = pa.table({"name": pa.array([one for place, one in enumerate(names) for _ in range(place + 1)])})
+    for label, engine in engines_of(table).items():
+        declared = session(engine, {"name": dt.Category(names)}, name=label)
+        wanted = list(range(1, len(names) + 1))
+        assert [one.value for one in declared.ask(dt.Count(), by="name", **SURE)] == wanted, label
+        assert list(declared.ask(dt.Histogram("name"), **SURE).value) == [*wanted, 0], label
+        found = session(engine, {"name": dt.Category()}, name=f"{label} found")
+        shown = found.ask(dt.Count(), by="name", epsilon=2000.0, delta=0.5e-3, confidence=None)
+        counts = {one.group["name"]: one.value for one in shown}
+        assert set(names[3:]) <= set(counts), label
+        assert all(counts[one] == names.index(one) + 1 for one in counts), label
+
+
+def test_names_of_our_own_queries_are_free_for_columns(engines_of):
+    """Columns called x, i, u, k0, r, a, t: a filter, a group and a unit mean the source's."""
+    rows = 60
+    table = pa.table(
+        {
+            "x": pa.array([3] * rows), "i": pa.array([place % 2 for place in range(rows)]), "k0": pa.array([7] * rows),
+            "u": pa.array([place // 3 for place in range(rows)]), "r": pa.array([9] * rows), "g": pa.array([1] * rows),
+            "pay": pa.array([1.0] * rows),
+        }
+    )  # fmt: skip
+    columns = {name: dt.Integer(0, 10) for name in ("x", "i", "k0", "r", "g")} | {"pay": dt.Integer(0, 1)}
+    for label, engine in engines_of(table).items():
+        opened = session(engine, columns, name=label)
+        assert opened.ask(dt.Sum("pay"), where="x = 3 AND k0 = 7 AND r = 9", **SURE).value == rows, label
+        by = opened.ask(dt.Sum("pay"), by=["i"], where="x = 3", **SURE)
+        assert [one.value for one in by][:3] == [rows // 2, rows // 2, 0], label
+        people = session(engine, columns, name=f"{label} people", unit="u", rows_per_unit=2)
+        assert people.ask(dt.Sum("pay"), where="x = 3", epsilon=2000.0, confidence=None).value == 40, label
+        fewer = session(engine, columns, name=f"{label} few", unit="x", rows_per_unit=5)
+        assert fewer.ask(dt.Count(), epsilon=2000.0, confidence=None).value == 5, label
+
+
+def test_errors_of_engines_carry_no_context(engines_of, postgres):
+    """A division that fails on a record would quote it in every traceback."""
+    table = pa.table({"name": pa.array(["alice", "bob"])})
+    for label, engine in engines_of(table).items():
+        query = parse_one("SELECT CAST(name AS INT) FROM t", dialect=engine.dialect)
+        query.set("from_", None)
+        wanted = query.from_(engine.table())
+        for read in (engine.rows, engine.arrays):
+            with pytest.raises(dt.SourceFailed) as caught:
+                read(wanted)
+            assert caught.value.__context__ is None, label
+            assert caught.value.__cause__ is None, label
+
+
+def test_spark_refuses_collated_columns(spark):
+    """Columns that compare texts in another way than byte by byte are none of the kinds that can be read."""
+    needs_package("pyspark")
+    from dither.data.engines.spark import Spark
+
+    frame = spark.sql("SELECT 'clerk' COLLATE UTF8_LCASE AS job")
+    assert Spark(frame).kinds()["job"] == "other"
+
+
+def test_spark_dates_and_numbers_at_the_ends_of_types(spark):
+    """NaN, infinities, first and last days."""
+    from dither.data.engines.spark import Spark
+
+    frame = spark.createDataFrame(
+        [
+            (float("nan"), datetime.date(1, 1, 1)),
+            (float("inf"), datetime.date(9999, 12, 31)),
+            (None, None),
+            (-1e308, None),
+        ],
+        "d double, day date",
+    )
+    columns = {"d": dt.Real(0, 10), "day": dt.Date("2000-01-01", "2020-01-01")}
+    opened = session(Spark(frame), columns, rows=4)
+    for name in columns:
+        assert opened.ask(dt.Median(name), epsilon=1.0).value is not None
+    assert opened.ask(dt.Count(), where="d >= 5", **SURE).value == 1
+
+
+def test_one_postgres_table_is_one_source_however_it_is_named(postgres):
+    """With or without its schema; a table of the same name in another schema is another one."""
+    plain = odd_in_postgres(
+        postgres,
+        [
+            "CREATE SCHEMA IF NOT EXISTS elsewhere",
+            "DROP TABLE IF EXISTS elsewhere.odd",
+            "CREATE TABLE elsewhere.odd (other text)",
+            "CREATE TABLE odd (p integer)",
+        ],
+    )
+    place = plain.rows(parse_one("SELECT current_schema()"))[0][0]
+    assert Postgres(postgres, f"{place}.odd").fingerprint() == plain.fingerprint()
+    assert plain.kinds() == {"p": "whole"}
+    there = Postgres(postgres, "elsewhere.odd")
+    assert there.kinds() == {"other": "text"}
+    assert there.fingerprint() != plain.fingerprint()
+    with pytest.raises(dt.InvalidArgument, match="table that exists"):
+        Postgres(postgres, "odd; DROP TABLE odd")

@@ -1,0 +1,95 @@
+"""``dither quote`` at the shell: no data are needed."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from dither.surfaces.cli import main
+
+SCHEMA = """
+[dataset]
+source = "not-there.csv"
+rows = 40000
+[budget]
+epsilon = 1
+[columns]
+year = { type = "integer", bounds = [2011, 2014] }
+total_pay = { type = "real", bounds = [0, 600000] }
+"""
+MEDIAN = "median(total_pay)"
+PRIOR = ("--prior", "lognormal:70000:0.8")
+
+
+@pytest.fixture(name="schema")
+def schema_fixture(tmp_path):
+    """A schema whose source does not exist."""
+    path = tmp_path / "payroll.toml"
+    path.write_text(SCHEMA)
+    return str(path)
+
+
+def told(*words):
+    """The JSON that ``dither quote`` prints."""
+    done = CliRunner().invoke(main, ["quote", *words, "--json"])
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
+
+
+def refused(*words):
+    """The message of a refusal."""
+    done = CliRunner().invoke(main, ["quote", *words])
+    assert done.exit_code == 2, done.output
+    return done.stderr
+
+
+def test_a_price_gives_an_error(schema):
+    """An estimate with a prior, an upper bound without."""
+    with_prior = told(schema, MEDIAN, "--epsilon", "0.5", "--by", "year", *PRIOR)["quotes"][0]
+    without = told(schema, f"SELECT {MEDIAN} FROM payroll GROUP BY year", "--epsilon", "0.5")["quotes"][0]
+    assert (with_prior["kind"], without["kind"]) == ("estimate", "upper bound")
+    assert with_prior["expected_error"] < 1000 < without["expected_error"]
+    assert with_prior["groups"] == 4
+    assert with_prior["epsilon"] == 0.5
+
+
+def test_a_target_gives_a_price(schema):
+    """The least epsilon for an error of 500."""
+    found = told(schema, MEDIAN, "--target-error", "500", "--by", "year", *PRIOR)
+    assert 0 < found["epsilon"] < 0.5
+    assert found["quotes"][0]["expected_error"] <= 500
+    stricter = told(schema, MEDIAN, "--target-error", "500", "--of", "bound", "--by", "year", *PRIOR)
+    assert stricter["epsilon"] > found["epsilon"]
+    assert stricter["quotes"][0]["bound"] <= 500
+
+
+def test_a_table_says_what_the_errors_are(schema, tmp_path):
+    """In words; several numbers have a line each; a public sample serves as a prior."""
+    sample = tmp_path / "old.txt"
+    sample.write_text("\n".join(str(1000 * k) for k in range(20, 120)))
+    done = CliRunner().invoke(
+        main,
+        [
+            "quote",
+            schema,
+            f"quantiles(total_pay, 0.25, 0.75), {MEDIAN}",
+            "--epsilon",
+            "1",
+            "--prior-sample",
+            str(sample),
+        ],
+    )
+    assert done.exit_code == 0, done.output
+    assert "if the records are as the prior says" in done.stdout
+    assert "0.75" in done.stdout
+    assert "upper bound for all data" in CliRunner().invoke(main, ["quote", schema, MEDIAN, "--epsilon", "1"]).stdout
+
+
+def test_bad_options_are_named(schema):
+    """Nothing is read, and the message says what is accepted."""
+    assert "either --epsilon or --target-error" in refused(schema, MEDIAN)
+    assert "either --epsilon or --target-error" in refused(schema, MEDIAN, "--epsilon", "1", "--target-error", "5")
+    assert "lognormal:MEDIAN:SIGMA" in refused(schema, MEDIAN, "--epsilon", "1", "--prior", "lognormal:5")
+    assert "one query is accepted" in refused(schema, f"{MEDIAN}, avg(total_pay)", "--target-error", "5")
+    assert "rows" in refused(schema, MEDIAN, "--epsilon", "1", "--where", "year = 2011", *PRIOR)
+    assert "at least 3e+05 is accepted" in refused(schema, MEDIAN, "--target-error", "500")
