@@ -5,7 +5,7 @@ WORKERS ?= 2
 
 VENV   := .venv
 BIN    := $(VENV)/bin
-EXTRAS := dev,accounting,models,postgres,ray,spark
+EXTRAS := dev,accounting,models,postgres,ray,server,spark
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-cache-dir
 SETUP  := $(VENV)/.setup-done
 

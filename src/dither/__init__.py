@@ -118,6 +118,7 @@ if TYPE_CHECKING:
     from dither.session.quoting import least_epsilon as least_epsilon
     from dither.session.quoting import quote as quote
     from dither.session.session import Session as Session
+    from dither.surfaces.client import connect as connect
     from dither.toolbox.randomized_response import randomized_response as randomized_response
     from dither.tree_functions import min_cut as min_cut
     from dither.tree_functions import mst_cost as mst_cost
@@ -172,6 +173,7 @@ _HOMES = {
     "session.graphs": ("GraphSession",),
     "session.opening": ("open",),
     "session.session": ("Session",),
+    "surfaces.client": ("connect",),
     "session.quoting": ("least_epsilon", "quote"),
     "quotes.priors": ("Exponential", "Lognormal", "Normal", "PublicSample", "Uniform"),
     "quotes.quote": ("Quote", "Quotes"),

@@ -196,13 +196,9 @@ class Ledger:
         units = [list(filters.charge(one)) for one in losses]
         with self._database.transaction(WRITING) as work:
             account = accounts.of_dataset(work, name("dataset", dataset))
-            before = chain.charged(work, dataset, analyst, request)
+            before = _before(work, dataset, analyst, request, asked, units)
             if before is not None:
-                if canonical(before.body["question"]) != asked or before.body["losses"] != units:
-                    raise Contradiction(
-                        f"request_id={request!r} was used for another question or price; nothing was charged this time"
-                    )
-                return chain.charge_of(before, chain.release_of(work, before.number), fresh=False)
+                return before
             if account.retired:
                 raise _retired(dataset)
             accounts.write_spent(work, account.id, _paid(account.state, losses, dataset))
@@ -213,6 +209,16 @@ class Ledger:
             key = question_key(asked, account.version)
             entry = chain.append(work, "charge", dataset, body, analyst=analyst, request=request, key=key)
         return chain.charge_of(entry, None, fresh=True)
+
+    def charged(
+        self, dataset: str, loss: Loss | Sequence[Loss], *, question: dict[str, Any], request_id: str, analyst: str
+    ) -> Charge | None:
+        """The charge that this request made earlier, if it did: what ``charge`` would return, but nothing is paid."""
+        units = [list(filters.charge(one)) for one in _losses(loss)]
+        asked = public_json("question", question)
+        with self._database.transaction() as look:
+            accounts.of_dataset(look, name("dataset", dataset))
+            return _before(look, dataset, name("analyst", analyst), name("request_id", request_id), asked, units)
 
     def store(self, charge: Charge, release: dict[str, Any]) -> dict[str, Any]:
         """Keep the release of a charge and return the one to answer with: the first that was stored.
@@ -318,6 +324,20 @@ def _open_account(work: Transaction, dataset: str) -> Account:
     if account.retired:
         raise _retired(dataset)
     return account
+
+
+def _before(
+    look: Transaction, dataset: str, analyst: str, request: str, asked: str, units: list[list[int]]
+) -> Charge | None:
+    """What a request was charged earlier; an error if it asked something else then."""
+    before = chain.charged(look, dataset, analyst, request)
+    if before is None:
+        return None
+    if canonical(before.body["question"]) != asked or before.body["losses"] != units:
+        raise Contradiction(
+            f"request_id={request!r} was used for another question or price; nothing was charged this time"
+        )
+    return chain.charge_of(before, chain.release_of(look, before.number), fresh=False)
 
 
 def _retired(dataset: str) -> Retired:

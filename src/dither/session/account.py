@@ -14,6 +14,9 @@ from dither.ledger.records import loss_of
 from dither.privacy import Budget, Loss
 from dither.release import Release, Releases
 
+LOCAL = "local"
+"""Who pays where nobody is named."""
+
 
 @dataclass(frozen=True)
 class Account:
@@ -106,27 +109,55 @@ class PaidSession(ABC):
     def _public(self, planned: Any) -> Release:
         """The answer of a question that costs nothing."""
 
-    def answer(self, plans: Sequence[Planned], *, again: bool = False) -> Releases:
+    def answer(
+        self, plans: Sequence[Planned], *, again: bool = False, request_id: str | None = None, analyst: str = LOCAL
+    ) -> Releases:
         """Charge all plans at once, then read: answers for all of them or a charge for none."""
-        return Releases((one for each in self.answers(plans, again=again) for one in each), price_of(plans))
+        answers = self.answers(plans, again=again, request_id=request_id, analyst=analyst)
+        return Releases((one for each in answers for one in each), price_of(plans))
 
-    def answers(self, plans: Sequence[Planned], *, again: bool = False) -> list[list[Release]]:
-        """The same, with the releases of each plan in a list of their own."""
+    def answers(
+        self, plans: Sequence[Planned], *, again: bool = False, request_id: str | None = None, analyst: str = LOCAL
+    ) -> list[list[Release]]:
+        """The same, with the releases of each plan in a list of their own.
+
+        request_id: a name for this request; sent again it gets the same releases and pays nothing more.
+        analyst: who pays.
+        """
         paid = [one for one in plans if not one.costs_nothing]
         question = {"questions": [one.asked for one in paid]}
-        told = None if again or not paid else self._ledger.answer_to(self._name, question)
+        told = self._told_before(paid, question, again, request_id, analyst) if paid else None
         if told is None and paid:
-            told = self._bought(paid, question)
+            told = self._bought(paid, question, request_id, analyst)
         bought = iter(told["answers"] if told else [])
         return [
             [self._public(one)] if one.costs_nothing else [self._told(one, release) for release in next(bought)]
             for one in plans
         ]
 
-    def _bought(self, plans: Sequence[Planned], question: dict[str, Any]) -> dict[str, Any]:
+    def _told_before(
+        self, plans: Sequence[Planned], question: dict[str, Any], again: bool, request_id: str | None, analyst: str
+    ) -> dict[str, Any] | None:
+        """A stored answer: of this very request first, then of the same question."""
+        if request_id is not None:
+            losses = [one.loss for one in plans]
+            before = self._ledger.charged(
+                self._name, losses, question=question, request_id=request_id, analyst=analyst
+            )  # fmt: skip
+            if before is not None:
+                return before.release
+        return None if again else self._ledger.answer_to(self._name, question)
+
+    def _bought(
+        self, plans: Sequence[Planned], question: dict[str, Any], request_id: str | None, analyst: str
+    ) -> dict[str, Any]:
         with self._helpers(plans) as helpers:
             self._ready()
-            charge = self._ledger.charge(self._name, [one.loss for one in plans], question=question)
+            charge = self._ledger.charge(
+                self._name, [one.loss for one in plans], question=question, request_id=request_id, analyst=analyst
+            )
+            if charge.release is not None:
+                return charge.release
             answers = [self._read(one, helper) for one, helper in zip(plans, helpers, strict=True)]
         return self._ledger.store(charge, {"answers": [[one.to_dict() for one in each] for each in answers]})
 
@@ -147,8 +178,12 @@ class PaidSession(ABC):
             if entry.kind == "charge"
         ]
 
+    def close_source(self) -> None:  # noqa: B027  (most sources hold nothing open)
+        """Let go of the data, and keep the ledger open for others who use it."""
+
     def close(self) -> None:
         """Let go of connections; everything that was charged is already durable."""
+        self.close_source()
         self._ledger.close()
 
     def __enter__(self) -> Self:

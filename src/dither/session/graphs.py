@@ -20,7 +20,7 @@ from dither.queries.query import Query
 from dither.queries.trees import MSTCost
 from dither.reals import exact
 from dither.release import Release
-from dither.session.account import PaidSession
+from dither.session.account import LOCAL, PaidSession
 from dither.session.plan import plain
 
 
@@ -62,12 +62,14 @@ class GraphSession(PaidSession):
         noise: Any = "auto",
         confidence: Any = 0.95,
         again: bool = False,
+        request_id: str | None = None,
+        analyst: str = LOCAL,
     ) -> Release:
         """Ask a query such as ``Triangles()`` or ``MSTCost()``; options as for tables."""
         planned = self.plan(
             query, epsilon=epsilon, delta=delta, calibration=calibration, noise=noise, confidence=confidence
         )
-        return self.answer([planned], again=again)[0]
+        return self.answer([planned], again=again, request_id=request_id, analyst=analyst)[0]
 
     def plan(
         self,

@@ -18,7 +18,7 @@ from dither.privacy import Loss
 from dither.programs import Program, opened
 from dither.queries.query import Query
 from dither.release import Release, Releases
-from dither.session.account import PaidSession, price_of
+from dither.session.account import LOCAL, PaidSession, price_of
 from dither.session.plan import Plan, plan
 from dither.session.programs import ProgramPlan, answer_program, plan_program
 from dither.session.reading import read_and_answer, records_for_owner, restored
@@ -63,6 +63,8 @@ class Session(PaidSession):
         prior: Any = None,
         rows: Any = None,
         again: bool = False,
+        request_id: str | None = None,
+        analyst: str = LOCAL,
     ) -> Any:
         """Ask one query, or several at once: all of them are answered, or none and nothing is charged.
 
@@ -73,18 +75,29 @@ class Session(PaidSession):
         prior, rows: what is publicly known, as for ``quote``; "auto" then takes the calibration with the least quoted
             error instead of the one that suits most data.
         again: a question that was answered is answered again from the ledger, free; True pays for a new answer.
+        request_id: a name for this request: sent again it gets the same answer and pays nothing more.
+        analyst: who pays.
         """
-        options = {"calibration": calibration, "noise": noise, "confidence": confidence, "prior": prior, "rows": rows}
+        plans = self.plans(
+            query, epsilon=epsilon, delta=delta, where=where, by=by, weights=weights, calibration=calibration,
+            noise=noise, confidence=confidence, prior=prior, rows=rows,
+        )  # fmt: skip
+        answered = self.answer(plans, again=again, request_id=request_id, analyst=analyst)
+        return answered if by is not None or not isinstance(query, (Query, Program)) else answered[0]
+
+    def plans(
+        self, query: Query | Program | Sequence[Query | Program], *, epsilon: Any, delta: Any = 0.0,
+        weights: Sequence[Any] | None = None, **options: Any,
+    ) -> list[Any]:  # fmt: skip
+        """The plans of one query, or of several that share a price; see ``ask``."""
         if isinstance(query, (Query, Program)):
-            plans = [self.plan(query, epsilon=epsilon, delta=delta, where=where, by=by, **options)]
-            answered = self.answer(plans, again=again)
-            return answered if by is not None else answered[0]
+            return [self.plan(query, epsilon=epsilon, delta=delta, **options)]
         queries = list(query)
-        plans = []
-        for one, share in zip(queries, shares_of(weights, len(queries)), strict=True):
-            part = part_of(Loss.asked(epsilon, delta), share)
-            plans.append(self.plan(one, epsilon=part.epsilon, delta=part.delta, where=where, by=by, **options))
-        return self.answer(plans, again=again)
+        parts = [part_of(Loss.asked(epsilon, delta), share) for share in shares_of(weights, len(queries))]
+        return [
+            self.plan(one, epsilon=part.epsilon, delta=part.delta, **options)
+            for one, part in zip(queries, parts, strict=True)
+        ]
 
     def sql(
         self,
@@ -97,6 +110,8 @@ class Session(PaidSession):
         noise: Any = "auto",
         confidence: Any = 0.95,
         again: bool = False,
+        request_id: str | None = None,
+        analyst: str = LOCAL,
     ) -> Any:
         """Ask in SQL: ``SELECT median(total_pay) FROM payroll WHERE year = 2014 GROUP BY job``.
 
@@ -108,16 +123,18 @@ class Session(PaidSession):
         """
         options = {"calibration": calibration, "noise": noise, "confidence": confidence}
         return self.answer_statement(
-            parse_sql(text, self.schema), epsilon=epsilon, delta=delta, weights=weights, again=again, **options
-        )
+            parse_sql(text, self.schema), epsilon=epsilon, delta=delta, weights=weights, again=again,
+            request_id=request_id, analyst=analyst, **options,
+        )  # fmt: skip
 
     def answer_statement(
         self, statement: Statement, *, epsilon: Any, delta: Any = 0.0, weights: Any = None, again: bool = False,
-        **options: Any,
+        request_id: str | None = None, analyst: str = LOCAL, **options: Any,
     ) -> Any:  # fmt: skip
         """Answer a statement that was read before; see ``sql``."""
         plans = plans_of(statement, self.schema, Loss.asked(epsilon, delta), weights, **options)
-        answered = Releases(named(statement, self.answers(plans, again=again)), price_of(plans))
+        answers = self.answers(plans, again=again, request_id=request_id, analyst=analyst)
+        answered = Releases(named(statement, answers), price_of(plans))
         return answered if statement.by or len(plans) > 1 else answered[0]
 
     def quote(self, query: Any, **options: Any) -> Any:
@@ -168,10 +185,9 @@ class Session(PaidSession):
     def _public(self, planned: Plan) -> Release:
         return _public_count(planned)
 
-    def close(self) -> None:
-        """Let go of connections; everything that was charged is already durable."""
+    def close_source(self) -> None:
+        """Let go of the data; everything that was charged is already durable."""
         self._engine.close()
-        super().close()
 
     def inspected(self, query: Query) -> tuple[Any, Any]:
         """NOT private: the statistic and its records, for ``dither.inspect``; charges nothing."""

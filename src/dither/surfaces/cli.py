@@ -15,6 +15,7 @@ from dither.surfaces.ledger_commands import ledger
 from dither.surfaces.output import check_picture, number, show
 from dither.surfaces.quote_commands import quote
 from dither.surfaces.register import register
+from dither.surfaces.serve_commands import serve
 
 _QUESTION = re.compile(
     r"^\s*(?P<name>[a-z_]+)\s*\(\s*(?P<column>\"[^\"]+\"|[^,()\"]+?)\s*(?P<rest>(?:,[^,()]+)*)\)\s*$"
@@ -44,6 +45,7 @@ def main() -> None:
 
 main.add_command(ledger)
 main.add_command(register)
+main.add_command(serve)
 main.add_command(quote)
 
 
@@ -69,6 +71,8 @@ main.add_command(quote)
 @click.option("--weights", default=None, help="With a schema: shares of several queries, e.g. 2,1 or name=2.")
 @click.option("--ledger", default=None, help="With a schema: where charges are kept; by default beside the schema.")
 @click.option("--again", is_flag=True, help="With a schema: pay for a new answer to a question answered before.")
+@click.option("--server", default=None, metavar="URL", help="Ask a server; FILE is then the name of its dataset.")
+@click.option("--token", default=None, envvar="DITHER_TOKEN", help="With --server; or in DITHER_TOKEN.")
 @click.option("--plot", type=click.Path(path_type=Path), help="Save a picture of the answer.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def ask(file: Path, question: str, *, plot: Path | None, as_json: bool, **options: Any) -> None:
@@ -85,7 +89,14 @@ def ask(file: Path, question: str, *, plot: Path | None, as_json: bool, **option
     dither ask pay.parquet 'median(total_pay)' --bounds 0 600000 --epsilon 0.5
     dither ask payroll.toml 'median(total_pay)' --where 'year = 2014' --by job --epsilon 0.5
     dither ask payroll.toml 'SELECT job, avg(total_pay), count(*) FROM payroll GROUP BY job' --epsilon 0.5
+    dither ask payroll 'SELECT median(total_pay) FROM payroll' --epsilon 0.5 --server https://curator.example
     """
+    server, token = options.pop("server"), options.pop("token")
+    if server is not None:
+        from dither.surfaces.remote import ask_server
+
+        ask_server(server, token, str(file), question, plot=plot, as_json=as_json, **options)
+        return
     if file.suffix.lower() == ".toml":
         from dither.surfaces.tables import ask_dataset
 

@@ -30,7 +30,7 @@ def ask_dataset(file: Path, question: str, *, plot: Path | None, as_json: bool, 
     asked = {
         "epsilon": number("epsilon", options["epsilon"]),
         "delta": number("delta", options["delta"]),
-        "weights": _weights(options["weights"]),
+        "weights": weights_of(options["weights"]),
         "calibration": options["calibration"],
         "noise": options["noise"],
         "confidence": None if options["confidence"].lower() == "none" else number("confidence", options["confidence"]),
@@ -81,7 +81,7 @@ def statement_of(question: str, schema: Any, options: dict[str, Any]) -> Any:
     return with_filter(parse_items(question, schema), where, tuple(options["by"]))
 
 
-def _weights(text: str | None) -> Any:
+def weights_of(text: str | None) -> Any:
     """``2,1`` is a list, ``middle=2,rows=1`` a mapping."""
     if text is None:
         return None

@@ -1,0 +1,214 @@
+"""From a question to its quote or its answer, for one token on one dataset."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from dither.errors import DitherError, InvalidArgument
+from dither.ledger.records import Entry, loss_of
+from dither.privacy import Loss
+from dither.release import Release
+from dither.session.account import price_of
+from dither.session.statements import named, plans_of
+from dither.sql.statement import parse_sql
+from dither.surfaces.http.catalog import Dataset
+from dither.surfaces.http.curator import Curator
+from dither.surfaces.http.jobs import Job
+from dither.surfaces.http.problems import forbidden
+from dither.surfaces.http.questions import Question, kinds_of
+from dither.surfaces.http.schedule import LONGEST_WAIT
+from dither.surfaces.http.store import Token
+from dither.surfaces.http.telemetry import log_failure
+
+
+def pair(loss: Any) -> dict[str, float]:
+    """A loss or a budget in plain values."""
+    return {"epsilon": loss.epsilon, "delta": loss.delta}
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A question that may be asked: its plans and, of SQL, its statement."""
+
+    plans: list[Any]
+    statement: Any
+    loss: Loss
+
+
+def allowed(question: Question, dataset: Dataset, token: Token) -> Any:
+    """The statement of SQL (None of a query); an error if this token may not ask this."""
+    statement = None
+    if question.sql is not None:
+        if dataset.is_graph:
+            raise InvalidArgument("sql", question.sql, "a graph is asked with query objects")
+        statement = parse_sql(question.sql, dataset.schema)  # type: ignore[arg-type]
+    kinds = kinds_of(question, statement)
+    if token.kinds is not None and not kinds <= set(token.kinds):
+        listed = ", ".join(sorted(kinds - set(token.kinds)))
+        raise forbidden(f"this token may not ask {listed}, only {', '.join(token.kinds) or 'nothing'}")
+    asked = Loss.asked(question.epsilon, question.delta)
+    if token.epsilon_cap is not None and asked.epsilon > token.epsilon_cap:
+        raise forbidden(f"this token may spend at most epsilon {token.epsilon_cap:g} on one question")
+    return statement
+
+
+def planned(question: Question, dataset: Dataset, token: Token) -> Planned:
+    """What would be computed and charged: public facts only."""
+    statement = allowed(question, dataset, token)
+    if dataset.is_graph:
+        with dataset.session() as session:
+            plans = [session.plan(_one(question), **_graph_options(question))]
+    elif statement is not None:
+        asked = Loss.asked(question.epsilon, question.delta)
+        plans = plans_of(statement, dataset.schema, asked, question.weights, **question.options)  # type: ignore[arg-type]
+    else:
+        with dataset.session() as session:
+            plans = session.plans(
+                question.queries, epsilon=question.epsilon, delta=question.delta, weights=question.weights,
+                **question.options,
+            )  # fmt: skip
+    return Planned(plans, statement, price_of(plans))
+
+
+def _one(question: Question) -> Any:
+    if isinstance(question.queries, list):
+        raise InvalidArgument("query", "a list", "a graph is asked one query at a time")
+    return question.queries
+
+
+def _graph_options(question: Question) -> dict[str, Any]:
+    for name in ("where", "by"):
+        if question.options.get(name) is not None:
+            raise InvalidArgument(name, question.options[name], "a graph is asked as a whole")
+    options = {key: question.options[key] for key in ("calibration", "noise", "confidence")}
+    return {"epsilon": question.epsilon, "delta": question.delta, **options}
+
+
+def quoted(question: Question, dataset: Dataset, token: Token) -> dict[str, Any]:
+    """Price, calibration and expected error; reads and charges nothing."""
+    made = planned(question, dataset, token)
+    told: list[dict[str, Any]] = []
+    with dataset.session() as session:
+        if hasattr(session, "quote"):
+            asked: Any = question.sql if question.sql is not None else question.queries
+            options = _graph_options(question) if dataset.is_graph else {
+                "epsilon": question.epsilon, "delta": question.delta, "weights": question.weights, **question.options,
+            }  # fmt: skip
+            quotes = session.quote(asked, **options, **question.assumed)
+            told = [one.to_dict() for one in (quotes if isinstance(quotes, list) else [quotes])]
+    if not told:
+        told = [
+            {
+                "query": getattr(one, "label", None) or one.query.label, **pair(one.loss), "expected_error": None,
+                "bound": None, "confidence": one.confidence, "calibration": one.calibration,
+                "noise": one.mechanism.noise_name, "kind": None, "assumptions": [],
+            }
+            for one in made.plans
+        ]  # fmt: skip
+    return {"dataset": dataset.name, **pair(made.loss), "quotes": told}
+
+
+def asked(curator: Curator, question: Question, dataset: Dataset, token: Token, started: float) -> Job:
+    """Plan the question and put it to the workers."""
+    made = planned(question, dataset, token)
+    request_id = question.request_id or secrets.token_hex(16)
+    body = {"questions": [one.asked for one in made.plans if not one.costs_nothing]}
+    before = curator.jobs.hidden(dataset.name, token.name, request_id)
+    if before is not None and before.question == body:
+        return before  # a retry waits for the same outcome, at the same time
+    job = Job(token.name, dataset.name, request_id, curator.seconds_of(dataset.name), started, body)
+
+    def work() -> dict[str, Any]:
+        with dataset.session() as session:
+            answers = session.answers(made.plans, again=question.again, request_id=request_id, analyst=token.name)
+        releases = named(made.statement, answers) if made.statement is not None else [
+            one for each in answers for one in each
+        ]  # fmt: skip
+        return answer_of(curator, dataset.name, request_id, made.loss, releases)
+
+    def failed(error: BaseException) -> None:
+        if not isinstance(error, DitherError):
+            curator.metrics.count("dither_failures_total")
+            log_failure(error, dataset=dataset.name, request_id=request_id)
+
+    curator.jobs.start(job, work, failed)
+    return job
+
+
+def answer_of(curator: Curator, dataset: str, request_id: str, loss: Loss, releases: list[Release]) -> dict[str, Any]:
+    """An answer as it is sent."""
+    return {
+        "dataset": dataset,
+        "request_id": request_id,
+        **pair(loss),
+        "releases": [one.to_dict() for one in releases],
+        "budget": budget_of(curator, dataset),
+    }
+
+
+def budget_of(curator: Curator, dataset: str, token: Token | None = None) -> dict[str, Any]:
+    """What may be spent, what was spent, what is left; of analysts with a budget of their own also that."""
+    ledger = curator.ledger
+    registered = ledger.dataset(dataset)
+    told: dict[str, Any] = {
+        "total": pair(registered.budget), "spent": pair(ledger.spent(dataset)), "left": pair(ledger.left(dataset)),
+        "filter": registered.kind,
+    }  # fmt: skip
+
+    def own(analyst: str) -> dict[str, Any]:
+        return {
+            "total": pair(registered.analysts[analyst]), "spent": pair(ledger.spent(dataset, analyst)),
+            "left": pair(ledger.left(dataset, analyst)),
+        }  # fmt: skip
+
+    if token is not None and token.is_owner:
+        told["analysts"] = {analyst: own(analyst) for analyst in registered.analysts}
+    elif token is not None and token.name in registered.analysts:
+        told["own"] = own(token.name)
+    return told
+
+
+def history_of(curator: Curator, dataset: str, analyst: str | None, after: int, limit: int) -> list[dict[str, Any]]:
+    """Charges with their answers, oldest first; of one analyst unless None is named."""
+    entries = curator.ledger.entries(dataset, analyst)
+    answers = {entry.charge: entry.body["release"] for entry in entries if entry.kind == "release"}
+    charges = [entry for entry in entries if entry.kind == "charge" and entry.number > after][:limit]
+    told = []
+    for entry in charges:
+        loss = price_of_entry(entry.body)
+        stored = answers.get(entry.number) if _may_be_seen(curator, entry) else None
+        told.append(
+            {
+                "number": entry.number, "at": entry.at, "analyst": entry.analyst, "request_id": entry.request,
+                "question": entry.body["question"], **pair(loss),
+                "releases": None if stored is None else [one for each in stored["answers"] for one in each],
+            }
+        )  # fmt: skip
+    return told
+
+
+def _may_be_seen(curator: Curator, entry: Entry) -> bool:
+    """False while the slot of an answer has not ended.
+
+    The process that answers knows its slots; where another one did, some time must have passed.
+    """
+    if curator.jobs.hidden(entry.dataset, str(entry.analyst), entry.request) is not None:
+        return False
+    if curator.jobs.knows(entry.dataset, str(entry.analyst), entry.request):
+        return True
+    age = (datetime.now(UTC) - datetime.fromisoformat(entry.at)).total_seconds()
+    return age >= max(LONGEST_WAIT, 4.0 * curator.seconds_of(entry.dataset))
+
+
+def price_of_entry(body: dict[str, Any]) -> Loss:
+    """What a charge cost."""
+    return sum((loss_of(*units) for units in body["losses"]), Loss(0.0))
+
+
+def now() -> float:
+    """The clock of slots: it never jumps."""
+    return time.monotonic()

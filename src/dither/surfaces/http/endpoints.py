@@ -1,0 +1,360 @@
+"""The handlers: one small function for each address and method."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from dither.data.graph_schema import GraphSchema
+from dither.errors import DitherError, InvalidArgument, UnknownDataset
+from dither.ledger.records import name as checked_name
+from dither.privacy import Budget
+from dither.surfaces.http import answering, questions
+from dither.surfaces.http.bodies import (
+    flag_field,
+    json_object,
+    json_response,
+    known_fields,
+    names_field,
+    number_field,
+    text_field,
+)
+from dither.surfaces.http.catalog import Dataset
+from dither.surfaces.http.curator import Curator
+from dither.surfaces.http.jobs import Job
+from dither.surfaces.http.problems import Refused, not_found, problem_response
+from dither.surfaces.http.schedule import LEAST_SECONDS, LONGEST_WAIT, MOST_SECONDS
+from dither.surfaces.http.store import ROLES, Token
+from dither.surfaces.http.telemetry import log
+
+MOST_LISTED = 1_000
+_LONGEST_LIFE = timedelta(days=3_650).total_seconds()
+_LONGEST_SCHEMA = 200_000
+
+
+def curator_of(request: Request) -> Curator:
+    """The server's state."""
+    found: Curator = request.app.state.curator
+    return found
+
+
+def token_of(request: Request) -> Token:
+    """Who asks."""
+    found: Token = request.state.token
+    return found
+
+
+async def _dataset(request: Request) -> Dataset:
+    """The dataset in the address, if this token may see it."""
+    name = request.path_params["name"]
+    request.state.dataset = name if isinstance(name, str) and len(name) <= 64 and name.isprintable() else "?"
+    if not token_of(request).may_see(name):
+        raise UnknownDataset(name)
+    return await curator_of(request).run(curator_of(request).catalog.dataset, name)
+
+
+# --- health, metrics, oneself ------------------------------------------------------------------------------
+
+
+async def health(request: Request) -> Response:
+    """Whether ledger and tokens can be read."""
+    curator = curator_of(request)
+    await curator.run(curator.ledger.datasets)
+    await curator.run(curator.store.tokens)
+    return json_response({"status": "ok"})
+
+
+async def metrics(request: Request) -> Response:
+    """Counters; with an owner's token also budgets."""
+    curator = curator_of(request)
+    gauges: list[tuple[str, str, dict[str, str], float]] = [
+        ("dither_questions_under_way", "Questions whose slots have not ended.", {}, float(curator.jobs.under_way))
+    ]
+    token = getattr(request.state, "token", None)
+    if token is not None and token.is_owner:
+        for one in await curator.run(curator.ledger.datasets):
+            left, spent = (
+                await curator.run(curator.ledger.left, one.name),
+                await curator.run(curator.ledger.spent, one.name),
+            )
+            labels = {"dataset": one.name}
+            gauges += [
+                ("dither_budget_epsilon", "What may be spent in all.", labels, one.budget.epsilon),
+                ("dither_spent_epsilon", "The sum of all prices paid.", labels, spent.epsilon),
+                ("dither_left_epsilon", "The greatest price still accepted.", labels, left.epsilon),
+            ]
+    return Response(curator.metrics.text(gauges), media_type="text/plain; version=0.0.4")
+
+
+async def me(request: Request) -> Response:
+    """What this token is and may do."""
+    told = token_of(request).to_dict()
+    return json_response({key: told[key] for key in ("name", "role", "epsilon_cap", "kinds", "datasets", "expires")})
+
+
+# --- datasets ----------------------------------------------------------------------------------------------
+
+
+async def list_datasets(request: Request) -> Response:
+    """All datasets that this token may see."""
+    curator, token = curator_of(request), token_of(request)
+
+    def listed() -> list[dict[str, Any]]:
+        told = []
+        for name in curator.catalog.names():
+            if token.may_see(name):
+                try:
+                    told.append(_short(curator, curator.catalog.dataset(name)))
+                except DitherError as error:
+                    if token.is_owner:
+                        told.append({"name": name, "problem": {"code": error.code, "detail": str(error)}})
+        return told
+
+    return json_response({"datasets": await curator.run(listed)})
+
+
+def _short(curator: Curator, dataset: Dataset) -> dict[str, Any]:
+    schema = dataset.schema
+    told: dict[str, Any] = {"name": dataset.name, "kind": "graph" if dataset.is_graph else "table"}
+    if isinstance(schema, GraphSchema):
+        told |= {"vertices": schema.vertices, "weighted": schema.weight is not None}
+    else:
+        told |= {"rows": schema.rows}
+    try:
+        registered = curator.ledger.dataset(dataset.name)
+    except UnknownDataset:
+        with dataset.session():  # a schema file that somebody laid there: opening it opens its account
+            registered = curator.ledger.dataset(dataset.name)
+    budget = answering.budget_of(curator, dataset.name)
+    return told | {
+        "retired": registered.retired, "answer_seconds": curator.seconds_of(dataset.name), "budget": budget,
+    }  # fmt: skip
+
+
+def _full(curator: Curator, dataset: Dataset, token: Token) -> dict[str, Any]:
+    """The schema without its source, and what may be asked."""
+    schema, told = dataset.schema, _short(curator, dataset)
+    told["neighbours"] = str(schema.neighbours)
+    if isinstance(schema, GraphSchema):
+        told |= {"cap": schema.cap, "step": schema.step}
+        kinds: tuple[str, ...] = questions.GRAPH_KINDS if schema.weight is None else questions.WEIGHT_KINDS
+    else:
+        told |= {"unit": schema.unit, "rows_per_unit": schema.rows_per_unit}
+        told["columns"] = {name: kind.to_dict() for name, kind in schema.columns.items()}
+        kinds = questions.TABLE_KINDS
+    told["kinds"] = {
+        one: list(questions.KINDS[one][2]) for one in kinds if token.kinds is None or one in token.kinds
+    }  # fmt: skip
+    return told
+
+
+async def register(request: Request) -> Response:
+    """Register a dataset: its schema is checked against the source, and the ledger opens its account."""
+    curator = curator_of(request)
+    told = known_fields(await json_object(request), ("name", "schema", "answer_seconds"))
+    name, text = text_field(told, "name", ""), text_field(told, "schema", "", longest=_LONGEST_SCHEMA)
+    seconds = _seconds(told)
+
+    def registered() -> dict[str, Any]:
+        dataset = curator.catalog.register(name, text)
+        if seconds is not None:
+            curator.store.set_answer_seconds(name, seconds)
+        return _full(curator, dataset, token_of(request))
+
+    made = await curator.run(registered)
+    log("registered", dataset=name, by=token_of(request).name)
+    return json_response(made, 201, {"Location": f"/v1/datasets/{name}"})
+
+
+def _seconds(told: dict[str, Any]) -> float | None:
+    value = number_field(told, "answer_seconds")
+    if value is not None and not LEAST_SECONDS <= value <= MOST_SECONDS:
+        raise InvalidArgument("answer_seconds", value, f"{LEAST_SECONDS:g} to {MOST_SECONDS:g} seconds are accepted")
+    return None if value is None else float(value)
+
+
+async def show_dataset(request: Request) -> Response:
+    """One dataset."""
+    dataset, curator = await _dataset(request), curator_of(request)
+    return json_response(await curator.run(_full, curator, dataset, token_of(request)))
+
+
+async def change_dataset(request: Request) -> Response:
+    """Declare another schedule, or that the data have grown."""
+    dataset, curator = await _dataset(request), curator_of(request)
+    told = known_fields(await json_object(request), ("answer_seconds", "grown"))
+    seconds = _seconds(told)
+
+    def changed() -> dict[str, Any]:
+        if seconds is not None:
+            curator.store.set_answer_seconds(dataset.name, seconds)
+        if flag_field(told, "grown", False):
+            curator.ledger.grow(dataset.name)
+        return _full(curator, dataset, token_of(request))
+
+    made = await curator.run(changed)
+    log("changed", dataset=dataset.name, by=token_of(request).name)
+    return json_response(made)
+
+
+async def retire(request: Request) -> Response:
+    """No more questions about these data, for good."""
+    dataset, curator = await _dataset(request), curator_of(request)
+    await curator.run(_short, curator, dataset)
+    await curator.run(curator.ledger.retire, dataset.name)
+    log("retired", dataset=dataset.name, by=token_of(request).name)
+    return json_response(await curator.run(_full, curator, dataset, token_of(request)))
+
+
+# --- questions ---------------------------------------------------------------------------------------------
+
+
+async def quote(request: Request) -> Response:
+    """What an answer would cost and how exact it would be; reads and charges nothing."""
+    dataset, curator = await _dataset(request), curator_of(request)
+    question = questions.question_of(await json_object(request), quoted=True)
+    return json_response(await curator.run(answering.quoted, question, dataset, token_of(request)))
+
+
+async def ask(request: Request) -> Response:
+    """Pay, read, answer: at the end of a public slot."""
+    started = answering.now()
+    dataset, curator = await _dataset(request), curator_of(request)
+    question = questions.question_of(await json_object(request))
+    job = await curator.run(answering.asked, curator, question, dataset, token_of(request), started)
+    request.state.request_id = job.request_id
+    if not job.is_announced:
+        job.is_announced = True
+        curator.background(_announced(curator, job))
+    if question.wait and job.seconds <= LONGEST_WAIT and await job.wait(LONGEST_WAIT):
+        if job.problem is not None:
+            return problem_response(_told(job.problem))
+        return json_response(job.answer)
+    return json_response(
+        job.visible(owner=token_of(request).is_owner), 202, {"Location": f"/v1/jobs/{job.id}", "Retry-After": "1"}
+    )
+
+
+async def _announced(curator: Curator, job: Job) -> None:
+    """Count and log an outcome when its slot ends: the real moment is not a public fact."""
+    await job.wait(float("inf"))
+    facts = {"dataset": job.dataset, "analyst": job.analyst, "request_id": job.request_id}
+    if job.answer is None:
+        log("refusal", **facts, code=(job.problem or {}).get("code"))
+        return
+    curator.metrics.count("dither_releases_total")
+    log("release", **facts, epsilon=job.answer["epsilon"], delta=job.answer["delta"])
+
+
+def _told(body: dict[str, Any]) -> Refused:
+    return Refused(body["status"], body["code"], body["detail"])
+
+
+async def history(request: Request) -> Response:
+    """Own questions with their answers; owners see everyone's."""
+    dataset, curator, token = await _dataset(request), curator_of(request), token_of(request)
+    after, limit = _whole(request, "after", 0, 10**15), _whole(request, "limit", 100, MOST_LISTED)
+    analyst = None if token.is_owner else token.name
+    await curator.run(_short, curator, dataset)
+    told = await curator.run(answering.history_of, curator, dataset.name, analyst, after, limit)
+    return json_response({"releases": told})
+
+
+def _whole(request: Request, field: str, default: int, most: int) -> int:
+    text = request.query_params.get(field, str(default))
+    if not (text.isascii() and text.isdigit() and len(text) <= 15 and int(text) <= most):
+        raise InvalidArgument(field, text[:40], f"a whole number from 0 to {most} is accepted")
+    return int(text)
+
+
+async def budget(request: Request) -> Response:
+    """What may be spent, what was spent, what is left."""
+    dataset, curator = await _dataset(request), curator_of(request)
+    await curator.run(_short, curator, dataset)
+    return json_response(await curator.run(answering.budget_of, curator, dataset.name, token_of(request)))
+
+
+async def job(request: Request) -> Response:
+    """A question in the background, as its schedule shows it."""
+    token, found = token_of(request), curator_of(request).jobs.find(request.path_params["id"])
+    if found is None or not (token.is_owner or found.analyst == token.name):
+        raise not_found(
+            "there is no such job in this process; if the server was restarted, ask again with the same request_id, "
+            "which pays nothing more"
+        )
+    return json_response(found.visible(owner=token.is_owner))
+
+
+# --- tokens ------------------------------------------------------------------------------------------------
+
+
+async def list_tokens(request: Request) -> Response:
+    """All tokens that were given out, without their secrets."""
+    curator = curator_of(request)
+    return json_response({"tokens": [one.to_dict() for one in await curator.run(curator.store.tokens)]})
+
+
+async def create_token(request: Request) -> Response:
+    """A new token; its secret is told this once."""
+    curator = curator_of(request)
+    fields = ("name", "role", "expires_in", "epsilon_cap", "kinds", "datasets", "budgets")
+    told = known_fields(await json_object(request), fields)
+    name, role = checked_name("name", told.get("name")), text_field(told, "role", "analyst")
+    if role not in ROLES:
+        raise InvalidArgument("role", role, f"one of {', '.join(ROLES)} is accepted")
+    life, cap = number_field(told, "expires_in"), number_field(told, "epsilon_cap")
+    if life is not None and not 0 < life <= _LONGEST_LIFE:
+        raise InvalidArgument("expires_in", life, f"up to {_LONGEST_LIFE:g} seconds are accepted")
+    if cap is not None and not 0 < cap <= 1_000_000:
+        raise InvalidArgument("epsilon_cap", cap, "a number above 0 is accepted")
+    kinds, datasets = names_field(told, "kinds"), names_field(told, "datasets")
+    for one in kinds or ():
+        if one not in questions.KINDS:
+            raise InvalidArgument("kinds", one, f"kinds of question are accepted: {', '.join(questions.KINDS)}")
+    budgets = _budgets(told)
+
+    def created() -> tuple[str, Token]:
+        known = curator.catalog.names()
+        for one in (*(datasets or ()), *budgets):
+            if one not in known:
+                raise UnknownDataset(one)
+        for one, amount in budgets.items():
+            _short(curator, curator.catalog.dataset(one))
+            curator.ledger.allow(one, name, amount)
+        rules = {"epsilon_cap": None if cap is None else float(cap), "kinds": kinds, "datasets": datasets}
+        made = curator.store.create(name, role, expires_in=None if life is None else float(life), rules=rules)
+        if made is None:
+            raise RuntimeError("a token is always made here")
+        return made
+
+    secret, token = await curator.run(created)
+    log("token created", token=token.id, name=name, role=role, by=token_of(request).name)
+    return json_response({"token": secret, **token.to_dict()}, 201)
+
+
+def _budgets(told: dict[str, Any]) -> dict[str, Budget]:
+    value = told.get("budgets")
+    if value is None:
+        return {}
+    if not isinstance(value, dict) or not all(isinstance(one, dict) for one in value.values()):
+        raise InvalidArgument("budgets", type(value), 'an object such as {"payroll": {"epsilon": 0.5}} is accepted')
+    made = {}
+    for dataset, one in value.items():
+        known_fields(one, ("epsilon", "delta"), f"budgets.{dataset[:80]}.")
+        if one.get("epsilon") is None:
+            raise InvalidArgument("budgets", dataset, "epsilon is needed")
+        made[dataset] = Budget(number_field(one, "epsilon"), number_field(one, "delta", 0))
+    return made
+
+
+async def revoke_token(request: Request) -> Response:
+    """End a token at once."""
+    curator = curator_of(request)
+    ended = await curator.run(curator.store.revoke, request.path_params["id"])
+    if ended is None:
+        raise not_found("there is no such token")
+    log("token revoked", token=ended.id, by=token_of(request).name)
+    return json_response(ended.to_dict())

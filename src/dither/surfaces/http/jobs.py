@@ -1,0 +1,155 @@
+"""Questions under way: computed by worker threads, shown to those who asked at the ends of public slots only."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import secrets
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from dither.kernels.progress import reporting
+from dither.surfaces.http.problems import Refused, problem
+from dither.surfaces.http.schedule import slot_end
+
+MOST_KEPT = 2_000
+
+
+class Job:
+    """One question.  Its real state is the owner's; everyone else sees it through ``visible``."""
+
+    def __init__(
+        self, analyst: str, dataset: str, request_id: str, seconds: float, started: float, question: dict[str, Any]
+    ) -> None:
+        self.id = secrets.token_hex(16)
+        self.question = question
+        self.analyst, self.dataset, self.request_id = analyst, dataset, request_id
+        self.seconds, self.started = seconds, started
+        self.stage, self.share = "queued", None
+        self.answer: dict[str, Any] | None = None
+        self.problem: dict[str, Any] | None = None
+        self.finished: float | None = None
+        self.is_announced = False
+        self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
+        self._lock = threading.Lock()
+
+    def run(self, work: Callable[[], dict[str, Any]], failed: Callable[[BaseException], None]) -> None:
+        """In a worker: compute, and note the outcome."""
+        self.stage = "running"
+        try:
+            with reporting(self._reported):
+                self.answer = work()
+        except Exception as error:  # noqa: BLE001  (whatever happens, whoever asked is told in public terms)
+            self.problem = problem(error)
+            failed(error)
+        with self._lock:
+            self.finished = time.monotonic() - self.started
+            self.stage = "ready"
+            for loop, event in self._waiting:
+                loop.call_soon_threadsafe(event.set)
+
+    def _reported(self, share: float) -> None:
+        self.share = share  # type: ignore[assignment]
+
+    @property
+    def is_visible(self) -> bool:
+        """True from the end of the slot in which the work was finished."""
+        finished = self.finished
+        return finished is not None and time.monotonic() - self.started >= slot_end(self.seconds, finished)
+
+    @property
+    def ready_in(self) -> float:
+        """Seconds until the slot under way ends."""
+        elapsed = time.monotonic() - self.started
+        return max(0.0, slot_end(self.seconds, elapsed) - elapsed)
+
+    async def wait(self, longest: float) -> bool:
+        """Sleep until the outcome may be seen, or for the longest time (since the start); true if it may be seen."""
+        event = asyncio.Event()
+        with self._lock:
+            if self.finished is None:
+                self._waiting.append((asyncio.get_running_loop(), event))
+            else:
+                event.set()
+        try:
+            left = None if longest == float("inf") else max(0.0, self.started + longest - time.monotonic())
+            await asyncio.wait_for(event.wait(), left)
+        except TimeoutError:
+            return False
+        end = slot_end(self.seconds, self.finished or 0.0)
+        await asyncio.sleep(max(0.0, self.started + min(end, longest) - time.monotonic()))
+        return end <= longest
+
+    def visible(self, *, owner: bool) -> dict[str, Any]:
+        """What is told about the job."""
+        told: dict[str, Any] = {
+            "id": self.id, "dataset": self.dataset, "request_id": self.request_id, "state": "running",
+            "answer_seconds": self.seconds, "ready_in": round(self.ready_in, 3),
+        }  # fmt: skip
+        if self.is_visible:
+            told |= {"state": "done" if self.problem is None else "failed", "ready_in": 0.0}
+            told |= {"answer": self.answer} if self.problem is None else {"problem": self.problem}
+        if owner:
+            seconds = self.finished if self.finished is not None else time.monotonic() - self.started
+            told["progress"] = {"stage": self.stage, "seconds": round(seconds, 3), "share": self.share}
+        return told
+
+
+class Jobs:
+    """The worker threads of a process, and the questions they work on."""
+
+    def __init__(self, workers: int, most_waiting: int) -> None:
+        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="answer")
+        self._most_waiting = most_waiting
+        self._lock = threading.Lock()
+        self._jobs: OrderedDict[str, Job] = OrderedDict()
+
+    def start(self, job: Job, work: Callable[[], dict[str, Any]], failed: Callable[[BaseException], None]) -> None:
+        """Begin, unless too many questions wait already."""
+        with self._lock:
+            # Counted by what is public: a question is under way until its slot ends.
+            if sum(not one.is_visible for one in self._jobs.values()) >= self._most_waiting:
+                raise Refused(
+                    503, "busy", "too many questions are under way; nothing was read, nothing was charged",
+                    {"Retry-After": "1"},
+                )  # fmt: skip
+            self._jobs[job.id] = job
+            for one in [key for key, old in self._jobs.items() if old.is_visible][
+                : max(0, len(self._jobs) - MOST_KEPT)
+            ]:
+                del self._jobs[one]
+        self._pool.submit(contextvars.copy_context().run, job.run, work, failed)
+
+    def find(self, job_id: str) -> Job | None:
+        """A job of this process."""
+        return self._jobs.get(job_id)
+
+    def hidden(self, dataset: str, analyst: str, request_id: str | None) -> Job | None:
+        """The job of a request whose outcome may not be seen yet."""
+        with self._lock:
+            for job in reversed(self._jobs.values()):
+                if (job.dataset, job.analyst, job.request_id) == (dataset, analyst, request_id) and not job.is_visible:
+                    return job
+        return None
+
+    def knows(self, dataset: str, analyst: str, request_id: str | None) -> bool:
+        """True if the request was answered by this process, not long ago."""
+        with self._lock:
+            return any(
+                (job.dataset, job.analyst, job.request_id) == (dataset, analyst, request_id)
+                for job in self._jobs.values()
+            )
+
+    @property
+    def under_way(self) -> int:
+        """How many questions were asked whose slots have not ended."""
+        with self._lock:
+            return sum(not one.is_visible for one in self._jobs.values())
+
+    def close(self) -> None:
+        """Finish what was charged; begin nothing more."""
+        self._pool.shutdown(wait=True)

@@ -1,0 +1,60 @@
+"""Errors as problem+json: a stable code, a status, and a detail made of public facts."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from starlette.responses import Response
+
+from dither.errors import DitherError
+
+MEDIA_TYPE = "application/problem+json"
+
+
+class Refused(DitherError):
+    """A request that the server itself declines, before anything is read or charged."""
+
+    def __init__(self, status: int, code: str, detail: str, headers: dict[str, str] | None = None) -> None:
+        super().__init__(detail)
+        self.status = status  # type: ignore[misc]
+        self.code = code  # type: ignore[misc]
+        self.headers = headers or {}
+
+
+def problem(error: BaseException) -> dict[str, Any]:
+    """The body for an error; one that nobody raised on purpose shows nothing of itself."""
+    if isinstance(error, DitherError):
+        return _body(error.status, error.code, str(error))
+    return _body(
+        500, "internal", "an unexpected failure; if the question had been charged, the charge stays: ask again with "
+        "the same request_id, which pays nothing more",
+    )  # fmt: skip
+
+
+def problem_response(error: BaseException) -> Response:
+    """The response for an error."""
+    body = problem(error)
+    headers = {"WWW-Authenticate": "Bearer"} if body["status"] == 401 else {}
+    headers |= getattr(error, "headers", {})
+    return Response(json.dumps(body), status_code=body["status"], media_type=MEDIA_TYPE, headers=headers)
+
+
+def _body(status: int, code: str, detail: str) -> dict[str, Any]:
+    title = code.replace("-", " ")
+    return {"type": "about:blank", "title": title, "status": status, "code": code, "detail": detail}
+
+
+def malformed(detail: str) -> Refused:
+    """A body that is not what JSON, or this API, looks like."""
+    return Refused(400, "malformed", f"{detail}; nothing was read, nothing was charged")
+
+
+def forbidden(detail: str) -> Refused:
+    """Something that this token may not do."""
+    return Refused(403, "forbidden", f"{detail}; nothing was read, nothing was charged")
+
+
+def not_found(detail: str = "there is nothing at this address") -> Refused:
+    """An address with nothing behind it, or nothing for this token."""
+    return Refused(404, "not-found", detail)

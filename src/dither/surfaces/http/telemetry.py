@@ -1,0 +1,106 @@
+"""Logs and metrics: public facts only.  No value, no text of a question, no message of an unexpected error."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import threading
+import traceback
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+_HELP = {
+    "dither_requests_total": "Requests by method, route and status.",
+    "dither_releases_total": "Questions that were answered.",
+    "dither_refusals_total": "Requests that were refused, by code.",
+    "dither_failures_total": "Unexpected failures.",
+}
+_PACKAGE = Path(__file__).parents[2]
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object a line.  Messages of other libraries are left out: they may quote anything."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        facts: dict[str, Any] = {
+            "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+        }
+        if record.name.startswith("dither."):
+            facts |= {"event": record.getMessage(), **getattr(record, "facts", {})}
+        elif record.exc_info:
+            facts |= {"event": "failure", "error": getattr(record.exc_info[0], "__name__", "?")}
+        else:
+            facts["event"] = str(record.msg)[:200]  # the template, without what would be filled in
+        return json.dumps(facts)
+
+
+LOG = logging.getLogger("dither.server")
+
+
+def log_to_stderr() -> None:
+    """All loggers of this process write JSON lines."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines())
+    logging.root.handlers = [handler]
+    logging.root.setLevel(logging.INFO)
+
+
+def log(event: str, **facts: Any) -> None:
+    """One line about something that happened."""
+    LOG.info(event, extra={"facts": facts})
+
+
+def log_failure(error: BaseException, **facts: Any) -> None:
+    """An unexpected failure: its type and the lines of our own code that it passed, without its words."""
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [Path(one.filename) for one in frames]
+    places = [
+        f"{file.relative_to(_PACKAGE)}:{one.lineno}"
+        for file, one in zip(ours, frames, strict=True)
+        if file.is_relative_to(_PACKAGE)
+    ]
+    LOG.error("failure", extra={"facts": {"error": type(error).__name__, "places": places[-8:], **facts}})
+
+
+class Metrics:
+    """Counters since the start, as Prometheus reads them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._counts: Counter[tuple[str, tuple[tuple[str, str], ...]]] = Counter()
+
+    def count(self, name: str, **labels: object) -> None:
+        """One more."""
+        with self._lock:
+            self._counts[name, tuple(sorted((key, str(value)) for key, value in labels.items()))] += 1
+
+    def text(self, gauges: list[tuple[str, str, dict[str, str], float]]) -> str:
+        """All counters, and the gauges given as (name, help, labels, value)."""
+        with self._lock:
+            counts = sorted(self._counts.items())
+        lines: list[str] = []
+        for name, about in _HELP.items():
+            lines += [f"# HELP {name} {about}", f"# TYPE {name} counter"]
+            lines += [f"{name}{_labels(dict(labels))} {count}" for (one, labels), count in counts if one == name]
+        for name in dict.fromkeys(one[0] for one in gauges):
+            each = [one for one in gauges if one[0] == name]
+            lines += [f"# HELP {name} {each[0][1]}", f"# TYPE {name} gauge"]
+            lines += [f"{name}{_labels(labels)} {value:.12g}" for _, _, labels, value in each]
+        return "\n".join(lines) + "\n"
+
+
+def _labels(labels: dict[str, str]) -> str:
+    if not labels:
+        return ""
+    quoted = (
+        f'{key}="{value}"'
+        for key, value in (
+            (key, value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")) for key, value in labels.items()
+        )
+    )
+    return "{" + ",".join(quoted) + "}"

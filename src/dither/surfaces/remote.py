@@ -1,0 +1,77 @@
+"""Questions to a server at the shell: ``dither ask payroll 'median(total_pay)' --server URL --token TOKEN``."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dither.errors import InvalidArgument
+from dither.surfaces.output import check_picture, number, show
+from dither.surfaces.tables import weights_of
+
+_SELECT = re.compile(r"\s*(?:select|with)\b", re.IGNORECASE)
+
+
+def ask_server(
+    url: str, token: str | None, dataset: str, question: str, *, plot: Path | None, as_json: bool, **options: Any
+) -> None:
+    """Answer a question in SQL (or the list of a SELECT, with --where and --by) from a server."""
+    from dither.release import Release, Releases
+    from dither.surfaces.client import connect
+
+    if plot is not None:
+        check_picture(plot)
+    for name in ("bounds", "step", "nulls", "ledger"):
+        if options[name] is not None:
+            raise InvalidArgument(name, options[name], "the server's schema declares it")
+    asked = {
+        "epsilon": number("epsilon", options["epsilon"]),
+        "delta": number("delta", options["delta"]),
+        "weights": weights_of(options["weights"]),
+        "calibration": options["calibration"],
+        "noise": options["noise"],
+        "confidence": None if options["confidence"].lower() == "none" else number("confidence", options["confidence"]),
+        "again": options["again"],
+    }
+    session = connect(url, token=token or "", dataset=dataset)
+    if session.schema["kind"] == "graph":
+        from dither.surfaces.graph_questions import graph_query
+
+        if options["where"] or options["by"] or options["weights"]:
+            raise InvalidArgument("question", question, "a graph is asked as a whole")
+        answered = session.ask(graph_query(question), **asked)
+    else:
+        answered = session.sql(_statement(question, dataset, options), **asked)
+    account = session.budget
+    releases = Releases([answered], answered.loss) if isinstance(answered, Release) else answered
+    if as_json:
+        budget = {
+            name: {"epsilon": one.epsilon, "delta": one.delta}
+            for name, one in (("total", account.total), ("spent", account.spent), ("left", account.left))
+        }
+        click.echo(json.dumps({"dataset": dataset, **releases.to_dict(), "budget": budget}))
+    else:
+        show(releases)
+        click.echo(str(account))
+    if plot is not None:
+        releases.plot().figure.savefig(plot)
+
+
+def _statement(question: str, dataset: str, options: dict[str, Any]) -> str:
+    """SQL as it is, or a list of functions made into a SELECT."""
+    if _SELECT.match(question):
+        for name in ("where", "by"):
+            if options[name]:
+                raise InvalidArgument(name, str(options[name]), f"write it into the SQL: {name.upper()} ...")
+        return question
+    where = "" if options["where"] is None else f" WHERE {options['where']}"
+    by = ", ".join(_quoted(one) for one in options["by"])
+    return f"SELECT {question} FROM {_quoted(dataset)}{where}{f' GROUP BY {by}' if by else ''}"  # noqa: S608
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,132 @@
+"""``dither serve``: the curator as a process."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import ssl
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dither.errors import InvalidArgument
+
+_DRAIN = 90
+"""Seconds that questions under way have to end after SIGTERM."""
+
+
+@click.command()
+@click.option("--demo", is_flag=True, help="Generated data and fresh tokens, to try it out.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
+@click.option("--port", default=8080, show_default=True, type=click.IntRange(0, 65535), help="0 takes any free port.")
+@click.option(
+    "--home", default=Path("dither-home"), show_default=True, type=click.Path(path_type=Path),
+    help="Folder with everything the server keeps.",
+)  # fmt: skip
+@click.option("--ledger", default=None, help="A file or postgresql:// address; by default HOME/ledger.db.")
+@click.option(
+    "--data", multiple=True, type=click.Path(path_type=Path), help="Folder with sources, besides HOME/data; repeatable."
+)
+@click.option("--answer-seconds", default=1.0, show_default=True, help="First slot of datasets that declare none.")
+@click.option("--rate", default=20.0, show_default=True, help="Requests a second from one token.")
+@click.option("--workers", default=4, show_default=True, type=click.IntRange(1, 64), help="Threads that answer.")
+@click.option("--certificate", type=click.Path(path_type=Path), help="TLS certificate chain (PEM).")
+@click.option("--key", type=click.Path(path_type=Path), help="Its private key (PEM).")
+@click.option("--json", "as_json", is_flag=True, help="Print address and tokens as one JSON object.")
+def serve(*, demo: bool, host: str, port: int, home: Path, as_json: bool, **options: Any) -> None:
+    """Serve datasets, budgets and answers over HTTP, with a page for owners and analysts.
+
+    The first start prints the owner's token.  Logs go to the standard error as JSON lines.  SIGTERM lets questions
+    under way end before the process does.
+    """
+    try:
+        import uvicorn
+
+        from dither.surfaces.http.app import create_app
+        from dither.surfaces.http.curator import Curator, Settings, prepare_home
+    except ImportError:
+        raise InvalidArgument(
+            "serve", "server", "install dither with its extra: pip install 'dither[server]'"
+        ) from None
+    from dither.surfaces.http.schedule import LEAST_SECONDS, MOST_SECONDS
+    from dither.surfaces.http.telemetry import log_to_stderr
+
+    if not LEAST_SECONDS <= options["answer_seconds"] <= MOST_SECONDS:
+        raise InvalidArgument("answer-seconds", options["answer_seconds"], "0.01 to 86400 are accepted")
+    if not options["rate"] > 0:
+        raise InvalidArgument("rate", options["rate"], "a number above 0 is accepted")
+    tls = _tls(options["certificate"], options["key"])
+    listening = _listening(host, port)
+    settings = Settings(
+        rate=options["rate"], burst=max(60, round(3 * options["rate"])), workers=options["workers"],
+        answer_seconds=options["answer_seconds"], roots=options["data"],
+    )  # fmt: skip
+    prepare_home(home)
+    if demo:
+        from dither.demo.home import prepare_demo
+
+        prepare_demo(home)
+    curator = Curator(home, options["ledger"], settings)
+    app = create_app(home, curator=curator)
+    _tell(_address(listening, host, secure=bool(tls)), _tokens(curator, demo), as_json)
+    log_to_stderr()
+    config = uvicorn.Config(
+        app, log_config=None, access_log=False, server_header=False, date_header=True, lifespan="on",
+        timeout_graceful_shutdown=_DRAIN, h11_max_incomplete_event_size=64 * 1024, **tls,
+    )  # fmt: skip
+    for one in (signal.SIGTERM, signal.SIGINT):  # the server drains, then hands the signal back: it has served
+        signal.signal(one, lambda *_: None)
+    uvicorn.Server(config).run(sockets=[listening])
+
+
+def _tokens(curator: Any, demo: bool) -> dict[str, str]:
+    if demo:
+        owner, analyst = curator.demo_tokens()
+        return {"owner": owner, "analyst": analyst}
+    first = curator.first_owner()
+    return {} if first is None else {"owner": first}
+
+
+def _tell(address: str, tokens: dict[str, str], as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps({"address": address, "tokens": tokens, "pid": os.getpid()}))
+    else:
+        click.echo(f"the curator is at {address}")
+        for role, secret in tokens.items():
+            click.echo(f"{role} token: {secret}")
+    sys.stdout.flush()
+
+
+def _address(listening: socket.socket, host: str, *, secure: bool) -> str:
+    shown = f"[{host}]" if ":" in host else host
+    return f"{'https' if secure else 'http'}://{shown}:{listening.getsockname()[1]}/"
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """The socket, taken before anything else happens: a port in use is an error that says so."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        listening = socket.socket(family, socket.SOCK_STREAM)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        listening.listen(512)
+    except OSError as error:
+        reason = error.strerror or "unknown host"
+        raise InvalidArgument("port", f"{host}:{port}", f"an address that is free is accepted ({reason})") from None
+    return listening
+
+
+def _tls(certificate: Path | None, key: Path | None) -> dict[str, Any]:
+    if certificate is None and key is None:
+        return {}
+    if certificate is None or key is None:
+        raise InvalidArgument("certificate" if key else "key", None, "certificate and key are given together")
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
+    except (OSError, ssl.SSLError):
+        raise InvalidArgument("certificate", str(certificate), "a readable PEM pair is accepted") from None
+    return {"ssl_certfile": str(certificate), "ssl_keyfile": str(key)}

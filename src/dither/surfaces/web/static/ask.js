@@ -1,0 +1,191 @@
+// Asking: the question, its price and expected error, the answer.
+
+import { api, Problem, requestId } from "./api.js";
+import { builder, Incomplete } from "./builder.js";
+import { announce, fill, h } from "./dom.js";
+import { answersFigure, rowsOf } from "./drawing.js";
+import { price, seconds, shown } from "./format.js";
+import { exportButtons } from "./history.js";
+import { budgetMeter, clearMarks, empty, showProblem } from "./parts.js";
+import { glance, quoteParts } from "./quote.js";
+
+const PAUSE = 450; // milliseconds without a change until the price is asked for
+const PATIENT = 3; // seconds; longer answers are waited for as jobs
+
+export async function askView(dataset, me) {
+  if (dataset.retired) return empty("No new questions", "What was answered before is in the history.", h("a", { class: "button", href: `#/datasets/${encodeURIComponent(dataset.name)}/history` }, "See the history"));
+  const slot = { answer: h("div", { "aria-live": "polite" }), quote: h("div", { "aria-live": "polite" }), meter: h("div"), problem: h("div") };
+  let budget = await api.budget(dataset.name);
+  let timer = null;
+  let turn = 0;
+  let quoted = null; // the question that the price on show is for
+  let pending = null; // what was sent and not answered: a retry is paid for once
+  let busy = false;
+
+  const pay = h("button", { type: "button", class: "main", name: "ask", onclick: () => ask() }, "Ask");
+  const peek = h("button", { type: "button", class: "peek", hidden: true, onclick: () => {
+    side.scrollIntoView({ block: "start" });
+    pay.focus({ preventScroll: true });
+  } });
+  const again = h("input", { type: "checkbox", name: "again" });
+  const { form, question, assumptions } = builder(dataset, me, (budget.own ?? budget).left, changed);
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    quoteNow();
+  });
+
+  function meters(planned = 0) {
+    fill(slot.meter, budgetMeter(budget, planned), budget.own ? budgetMeter(budget.own, planned, "Your own budget") : null);
+  }
+
+  function changed() {
+    quoted = null;
+    turn += 1;
+    clearTimeout(timer);
+    settle();
+    timer = setTimeout(quoteNow, PAUSE);
+  }
+
+  function settle() {
+    fill(peek, h("span", {}, quoted === null ? "No price yet" : glance(quoted.told)), h("span", {}, slot.problem.firstChild ? "See what is wrong ↓" : "Review ↓"));
+    pay.disabled = busy || quoted === null;
+    pay.textContent = busy ? "Asking…" : quoted === null ? "Ask" : quoted.told.epsilon === 0 ? "Ask, free" : `Pay ${price(quoted.told)} and ask`;
+  }
+
+  async function quoteNow() {
+    clearTimeout(timer);
+    const mine = (turn += 1);
+    try {
+      const [asked, assumed] = [question(), assumptions()];
+      const told = await api.quote(dataset.name, { ...asked, ...assumed });
+      if (mine !== turn || !form.isConnected) return;
+      quoted = { asked: { ...asked, ...chosenCalibration(told, assumed) }, told };
+      fill(slot.problem);
+      clearMarks(form);
+      fill(slot.quote, quoteParts(told, dataset, (budget.own ?? budget).left));
+      meters(told.epsilon);
+    } catch (problem) {
+      if (mine !== turn) return;
+      quoted = null;
+      meters();
+      if (problem instanceof Incomplete) fill(slot.quote, h("p", { class: "quiet" }, problem.message));
+      else if (problem instanceof Problem) {
+        fill(slot.quote, h("p", { class: "quiet" }, "No price yet."));
+        showProblem(slot.problem, problem, form);
+      } else throw problem;
+    }
+    settle();
+  }
+
+  async function ask() {
+    if (!quoted || busy) return;
+    const { asked } = quoted;
+    const text = JSON.stringify([asked, again.checked]);
+    pending = pending?.text === text ? pending : { text, id: requestId() };
+    busy = true;
+    settle();
+    fill(slot.problem);
+    try {
+      const body = { ...asked, request_id: pending.id, again: again.checked, wait: (dataset.answer_seconds ?? 0) <= PATIENT };
+      const clock = schedule(slot.answer, dataset.answer_seconds ?? 0);
+      let answered;
+      try {
+        const first = await api.ask(dataset.name, body);
+        answered = first.status === 202 ? await settled(first.told, slot.answer, me) : first.told;
+      } finally {
+        clock.stop();
+      }
+      pending = null;
+      const free = answered.budget && answered.budget.spent.epsilon === budget.spent.epsilon;
+      budget = await api.budget(dataset.name);
+      fill(slot.answer, answerCard(dataset, answered, free));
+      slot.answer.firstChild.focus({ preventScroll: true });
+      slot.answer.scrollIntoView({ block: "start" });
+      announce(spoken(answered));
+    } catch (problem) {
+      fill(slot.answer);
+      if (!(problem instanceof Problem)) throw problem;
+      if (problem.status !== 0) pending = null;
+      showProblem(slot.problem, problem, form);
+      budget = await api.budget(dataset.name).catch(() => budget);
+    } finally {
+      busy = false;
+      meters(quoted?.told.epsilon);
+      settle();
+    }
+  }
+
+  meters();
+  fill(slot.quote, h("p", { class: "quiet" }, "Reading the price…"));
+  const side = h(
+    "section",
+    { class: "card side", "aria-label": "Price and expected error" },
+    h("h2", {}, "Before you pay"),
+    slot.quote,
+    slot.problem,
+    slot.meter,
+    h("p"),
+    h("div", { class: "actions" }, pay),
+    h("p"),
+    h("label", { class: "check" }, again, "a fresh answer, even if this was answered before"),
+    h("p", { class: "fine" }, "A question that was answered is answered again from the store, free."),
+  );
+  new IntersectionObserver(([seen]) => { peek.hidden = seen.isIntersecting; }).observe(side);
+  return [h("div", { class: "stack" }, slot.answer, h("div", { class: "two" }, form, side)), peek];
+}
+
+/** What a quote under a prior chose is asked for by name: the price and error on show are those of the answer. */
+function chosenCalibration(told, assumed) {
+  const names = new Set(told.quotes.map((one) => one.calibration));
+  const [name] = names;
+  return assumed.prior && names.size === 1 && name !== "public" ? { calibration: name } : {};
+}
+
+/** Answers come at a time that everybody knows: it depends on the clock, not on the data. */
+function schedule(slot, due) {
+  if (due < 1) return { stop: () => {} };
+  let end = due; // an answer that is not ready at the end of a slot waits for one of twice the length
+  const bar = h("progress", { max: due, value: 0, "aria-label": "Time until the answer is due" });
+  const text = h("span");
+  const began = Date.now();
+  const show = () => {
+    const gone = (Date.now() - began) / 1000;
+    while (end < gone - 1) end *= 2;
+    bar.max = end;
+    bar.value = Math.min(end, gone);
+    text.textContent = `The answer is due in ${seconds(Math.max(1, Math.ceil(end - gone)))}.`;
+  };
+  fill(slot, h("div", { class: "card waiting" }, h("h2", {}, "Asked. Waiting for the public schedule"), bar, h("p", { class: "quiet" }, text, " Answers leave at the ends of public slots, so that their time tells nothing.")));
+  show();
+  const timer = setInterval(show, 500);
+  return { stop: () => clearInterval(timer) };
+}
+
+/** A job's answer, when its schedule says so. */
+async function settled(job, slot, me) {
+  let state = job;
+  const note = h("p", { class: "quiet" });
+  slot.firstChild?.append(note);
+  while (state.state === "running") {
+    note.textContent = me.role === "owner" && state.progress ? `Really: ${state.progress.stage}, ${seconds(state.progress.seconds)}. Only owners see this.` : "";
+    await new Promise((done) => setTimeout(done, Math.min(5000, Math.max(300, (state.ready_in ?? 1) * 1000))));
+    state = await api.job(job.id);
+  }
+  if (state.state === "failed") throw new Problem(state.problem?.status ?? 500, state.problem ?? {});
+  return state.answer;
+}
+
+function answerCard(dataset, answered, free) {
+  return h(
+    "section",
+    { class: "card", tabindex: -1, "aria-label": "Answer" },
+    h("div", { class: "title-row" }, h("h2", {}, "Answer"), h("span", { class: "basis" }, free ? "from the store, free" : `paid ${price(answered)}`)),
+    answersFigure(answered.releases),
+    exportButtons(`${dataset.name}-answer`, answered.releases.map((release) => ({ release })), answered),
+  );
+}
+
+function spoken(answered) {
+  const rows = answered.releases.flatMap(rowsOf).slice(0, 5);
+  return `Answer: ${rows.map((row) => `${row.label} ${row.refused ? "refused" : shown(row.value)}${row.low === null ? "" : `, between ${shown(row.low)} and ${shown(row.high)}`}`).join("; ")}`;
+}

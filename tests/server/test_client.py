@@ -1,0 +1,181 @@
+"""The Python client and ``dither ask --server``: the methods of a local session, remotely."""
+
+import json
+import subprocess
+import sys
+import threading
+
+import pytest
+from click.testing import CliRunner
+
+import dither as dt
+from curators import CuratorProcess, with_dataset
+from dither.surfaces.cli import main
+from dither.surfaces.client import RemoteSession, ServerRefused, ServerUnreachable, query_json
+from dither.surfaces.http.bodies import parse
+from dither.surfaces.http.questions import KINDS, query_of
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """A server with a table and an analyst."""
+    one = CuratorProcess(with_dataset(tmp_path_factory.mktemp("client") / "home", epsilon=100)).start()
+    one.token("alice")
+    yield one
+    one.stop()
+
+
+def test_same_methods_as_a_local_session(server):
+    """ask, sql, quote, budget, history, datasets."""
+    with dt.connect(server.url, token=server.tokens["alice"]) as session:
+        assert [one["name"] for one in session.datasets] == ["pay"]
+        before = session.budget.spent.epsilon
+        release = session.ask(dt.Median("pay"), epsilon=0.5)
+        assert isinstance(release, dt.Release)
+        assert release.loss == dt.Loss(0.5)
+        assert session.budget.spent.epsilon == pytest.approx(before + 0.5)
+        grouped = session.ask(dt.Median("pay"), epsilon=0.5, by="job")
+        assert [one.group for one in grouped] == [{"job": "clerk"}, {"job": "nurse"}]
+        both = session.ask([dt.Quantile("pay", q=0.25), dt.IQR("pay")], epsilon=0.5, weights=[2, 1], confidence=None)
+        assert [one.interval for one in both] == [None, None]
+        one = session.sql("SELECT median(pay) FROM pay WHERE job = 'nurse'", epsilon=0.5)
+        assert "where" in one.query
+        assert session.quote(dt.Median("pay"), epsilon=0.25).loss == dt.Loss(0.25)
+        assert session.quote("SELECT median(pay) FROM pay", epsilon=0.25)[0].calibration
+        assert session.history[-1].loss == dt.Loss(0.5)
+        assert session.on("pay").schema["rows"] == 200
+
+
+def test_errors_are_those_of_a_local_session(server):
+    """The same classes can be caught; what only a server knows is ServerRefused."""
+    session = dt.connect(server.url, token=server.tokens["alice"], dataset="pay")
+    with pytest.raises(dt.BudgetExceeded, match="left"):
+        session.ask(dt.Median("pay"), epsilon=500)
+    with pytest.raises(dt.InvalidArgument, match="declared column"):
+        session.ask(dt.Median("nope"), epsilon=0.5)
+    with pytest.raises(dt.InvalidArgument):
+        session.ask("median", epsilon=0.5)
+    with pytest.raises(ServerRefused) as refused:
+        dt.connect(server.url, token="nonsense", dataset="pay").ask(dt.Median("pay"), epsilon=0.5)
+    assert (refused.value.status, refused.value.code) == (401, "unauthenticated")
+    with pytest.raises(dt.DitherError, match="not registered"):
+        session.on("nope").ask(dt.Median("pay"), epsilon=0.5)
+    for url in ("ftp://x", "nonsense", None, "http://"):
+        with pytest.raises(dt.InvalidArgument):
+            dt.connect(url, token="x")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        dt.Median("pay"), dt.Quantile("pay", q=0.9), dt.Quantiles("pay", q=(0.25, 0.5)), dt.Minimum("pay"),
+        dt.Maximum("pay", bounds=(0, 10)), dt.OrderStatistic("pay", rank=3), dt.Count(), dt.Count("flag"),
+        dt.Sum("pay"), dt.Mean("pay"), dt.TrimmedMean("pay", trim=0.2), dt.Variance("pay", ddof=1),
+        dt.IQR("pay", low=0.1, high=0.9), dt.Histogram("pay", edges=(0, 5, 10)),
+        dt.Histogram("job"), dt.Edges(), dt.Edges(max_degree=4), dt.Triangles(),
+        dt.KStars(2), dt.KTriangles(2), dt.KCliques(4), dt.MinCut(), dt.MSTCost(),
+    ],
+    ids=lambda one: type(one).__name__,
+)  # fmt: skip
+def test_every_query_survives_the_journey(query):
+    """What the client writes the server reads back as the same query."""
+    told = parse(json.dumps(query_json(query)).encode())
+    assert told["kind"] in KINDS
+    again = query_of(told)
+    assert type(again) is type(query)
+    assert query_json(again) == query_json(query)
+
+
+def test_a_broken_connection_pays_once(server):
+    """A proxy that swallows the first answers: the client asks again under the same request id."""
+    import http.client
+    import http.server
+
+    class Swallow(http.server.BaseHTTPRequestHandler):
+        swallowed = 0
+
+        def do_POST(self):
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            connection = http.client.HTTPConnection("127.0.0.1", server.port)
+            connection.request("POST", self.path, body, dict(self.headers))
+            answer = connection.getresponse()
+            text = answer.read()
+            if Swallow.swallowed < 2:
+                Swallow.swallowed += 1
+                self.close_connection = True
+                return
+            self.send_response(answer.status)
+            self.send_header("Content-Length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text)
+
+        def log_message(self, *_):
+            pass
+
+    proxy = http.server.HTTPServer(("127.0.0.1", 0), Swallow)
+    threading.Thread(target=proxy.serve_forever, daemon=True).start()
+    try:
+        spent = dt.connect(server.url, token=server.tokens["alice"], dataset="pay").budget.spent.epsilon
+        session = dt.connect(f"http://127.0.0.1:{proxy.server_port}", token=server.tokens["alice"], dataset="pay")
+        session.ask(dt.Median("pay"), epsilon=0.77, again=True)
+        assert Swallow.swallowed == 2
+        after = dt.connect(server.url, token=server.tokens["alice"], dataset="pay").budget.spent.epsilon
+        assert after == pytest.approx(spent + 0.77)
+    finally:
+        proxy.shutdown()
+        proxy.server_close()
+
+
+def test_nobody_there(monkeypatch):
+    """A clear error, after some patience."""
+    monkeypatch.setattr("dither.surfaces.client.time.sleep", lambda _: None)
+    with pytest.raises(ServerUnreachable, match="request_id"):
+        RemoteSession("http://127.0.0.1:9", token="x", dataset="pay").ask(dt.Median("pay"), epsilon=1)
+
+
+def test_jobs_are_waited_for(server):
+    """``wait=False`` on the wire is the same answer in the end."""
+    session = dt.connect(server.url, token=server.tokens["alice"], dataset="pay")
+    assert session.ask(dt.Median("pay"), epsilon=0.21, wait=False).loss == dt.Loss(0.21)
+
+
+def test_at_the_shell(server):
+    """dither ask --server, with the token in an option or in the environment."""
+    run = CliRunner()
+    words = ["ask", "pay", "median(pay)", "--epsilon", "0.5", "--server", server.url, "--json"]
+    told = run.invoke(main, [*words, "--token", server.tokens["alice"]])
+    assert told.exit_code == 0, told.output
+    assert json.loads(told.output)["releases"][0]["query"] == "median of pay"
+    where = [*words, "--where", "job = 'nurse'"]
+    assert run.invoke(main, where, env={"DITHER_TOKEN": server.tokens["alice"]}).exit_code == 0
+    refused = run.invoke(main, [*words, "--token", "nonsense"])
+    assert refused.exit_code == 2
+    assert json.loads(refused.output)["error"]["code"] == "unauthenticated"
+    assert run.invoke(main, words).exit_code == 2
+
+
+def test_tls(tmp_path):
+    """A certificate of one's own: the client trusts it where it is told to, and not otherwise."""
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",
+         "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", tmp_path / "key.pem", "-out", tmp_path / "cert.pem"],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    home = with_dataset(tmp_path / "home")
+    words = ["--certificate", str(tmp_path / "cert.pem"), "--key", str(tmp_path / "key.pem")]
+    one = CuratorProcess(home, *words).start()
+    try:
+        assert one.url.startswith("https://")
+        session = dt.connect(one.url, token=one.tokens["owner"], certificate=str(tmp_path / "cert.pem"))
+        assert session.ask(dt.Median("pay"), epsilon=0.5).loss == dt.Loss(0.5)
+        stranger = dt.connect(one.url, token=one.tokens["owner"])
+        with pytest.raises(ServerUnreachable):
+            stranger.datasets  # noqa: B018
+    finally:
+        assert one.stop() == 0
+    bad = subprocess.run(
+        [sys.executable, "-m", "dither", "serve", "--home", str(home), "--certificate", str(home)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert bad.returncode == 2
+    assert "key" in bad.stderr

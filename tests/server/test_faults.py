@@ -1,0 +1,258 @@
+"""kill -9 under load, of the server and of PostgreSQL; full disks; drains; bad starts: what was acknowledged stays."""
+
+import contextlib
+import random
+import shutil
+import socket
+import sqlite3
+import subprocess
+import threading
+import time
+
+import pytest
+from click.testing import CliRunner
+
+from conftest import trials
+from curators import CuratorProcess, median, until, with_dataset
+from dither.ledger import open_ledger
+from dither.surfaces.cli import main
+
+ASK = "/v1/datasets/pay/releases"
+EPSILON = 0.0625
+
+
+class Crowd:
+    """Analysts who ask on and on, and repeat a request until it is answered."""
+
+    def __init__(self, server: CuratorProcess, analysts: int) -> None:
+        self.server = server
+        self.answered: dict[str, dict] = {}
+        self.other: list[tuple[int, dict]] = []
+        self._stop = threading.Event()
+        for number in range(analysts):
+            server.token(f"analyst{number}")
+        self._threads = [threading.Thread(target=self._ask, args=(number,)) for number in range(analysts)]
+        for one in self._threads:
+            one.start()
+
+    def _ask(self, number: int) -> None:
+        count = 0
+        while not self._stop.is_set():
+            request = f"{number}-{count}"
+            try:
+                body = median(EPSILON, request_id=request, again=True)
+                status, told, _ = self.server.call("POST", ASK, body, token=f"analyst{number}", timeout=20)
+            except OSError:
+                time.sleep(0.05)
+                continue
+            except Exception:  # noqa: BLE001  (a connection that died in the middle of an answer)
+                continue
+            if status == 200:
+                self.answered[request] = told
+                count += 1
+            else:
+                self.other.append((status, told))
+                time.sleep(0.05)
+
+    def end(self) -> None:
+        """Let them finish."""
+        self._stop.set()
+        for one in self._threads:
+            one.join()
+
+
+def checked(place: str, crowd: Crowd) -> None:
+    """The ledger verifies, every acknowledged answer is in it as it was told, no request was charged twice."""
+    with open_ledger(place, create=False) as ledger:
+        assert ledger.verify().ok
+        entries = ledger.entries("pay")
+        spent = ledger.spent("pay").epsilon
+    charges = {entry.number: entry.request for entry in entries if entry.kind == "charge"}
+    assert len(set(charges.values())) == len(charges)
+    assert spent == EPSILON * len(charges)
+    stored = {charges[entry.charge]: entry.body["release"] for entry in entries if entry.kind == "release"}
+    for request, told in crowd.answered.items():
+        assert stored[request]["answers"][0][0]["value"] == told["releases"][0]["value"]
+    assert len(crowd.answered) <= len(charges)
+
+
+def test_killed_servers(tmp_path):
+    """kill -9 at random moments: acknowledged releases are all there, nothing is spent twice, restart is automatic."""
+    server = CuratorProcess(with_dataset(tmp_path / "home", epsilon=1000)).start()
+    crowd = Crowd(server, 4)
+    try:
+        for _ in range(trials(3, 50)):
+            before = len(crowd.answered)
+            until(lambda seen=before: len(crowd.answered) > seen + 2, 60)
+            time.sleep(random.uniform(0, 0.1))
+            server.kill()
+            server.start()
+        before = len(crowd.answered)
+        until(lambda: len(crowd.answered) > before, 60)
+    finally:
+        crowd.end()
+        assert server.stop() == 0
+    checked(str(tmp_path / "home" / "ledger.db"), crowd)
+
+
+def test_killed_postgres(tmp_path, postgres_server):
+    """PostgreSQL dies and comes back: the server refuses meanwhile, and goes on by itself."""
+    import psycopg
+
+    place = postgres_server.dsn()
+    with psycopg.connect(place, autocommit=True) as connection:
+        connection.execute("DROP SCHEMA IF EXISTS faults CASCADE")
+        connection.execute("CREATE SCHEMA faults")
+    place += "?options=-csearch_path%3Dfaults"
+    server = CuratorProcess(with_dataset(tmp_path / "home", epsilon=1000), ledger=place).start()
+    crowd = Crowd(server, 3)
+    try:
+        for _ in range(trials(1, 10)):
+            before = len(crowd.answered)
+            until(lambda seen=before: len(crowd.answered) > seen + 2, 60)
+            postgres_server.kill()
+            time.sleep(0.3)
+            postgres_server.start()
+            until(lambda seen=before: len(crowd.answered) > seen + 4, 60)
+    finally:
+        crowd.end()
+        server.stop()
+    assert {told["code"] for _, told in crowd.other} <= {"ledger-unavailable"}
+    checked(place, crowd)
+
+
+def test_disk_full(tmp_path):
+    """No room for the ledger: a clear refusal, nothing half written, and answers again when there is room."""
+    small = tmp_path / "small"
+    small.mkdir()
+    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", small], check=False, capture_output=True)
+    if made.returncode:
+        pytest.skip("needs the right to mount a small file system")
+    try:
+        server = CuratorProcess(with_dataset(small / "home", epsilon=1000))
+        server.log = tmp_path / "log"
+        server.start()
+        server.token("alice")
+        assert server.call("POST", ASK, median(EPSILON), token="alice")[0] == 200
+        ballast = small / "ballast"
+        with ballast.open("wb", buffering=0) as out, contextlib.suppress(OSError):
+            while True:
+                out.write(b"x" * 512)
+        codes = set()
+        for number in range(20):
+            _, told, _ = server.call("POST", ASK, median(EPSILON, request_id=f"f{number}", again=True), token="alice")
+            codes.add(told.get("code"))
+        assert "ledger-unavailable" in codes
+        ballast.unlink()
+        assert server.call("POST", ASK, median(EPSILON, request_id="after", again=True), token="alice")[0] == 200
+        assert server.stop() == 0
+        with open_ledger(small / "home" / "ledger.db", create=False) as ledger:
+            assert ledger.verify().ok
+    finally:
+        subprocess.run(["umount", "-l", small], check=False)
+
+
+def test_drain(tmp_path):
+    """SIGTERM: a question under way is answered before the process ends, with exit code 0."""
+    server = CuratorProcess(with_dataset(tmp_path / "home"), seconds=2).start()
+    answers = []
+    asking = threading.Thread(target=lambda: answers.append(server.call("POST", ASK, median(0.5))))
+    asking.start()
+    until(lambda: server.call("GET", "/v1/datasets/pay/budget")[1]["spent"]["epsilon"] == 0.5)
+    assert server.stop() == 0
+    asking.join()
+    assert answers[0][0] == 200
+
+
+def test_restart_keeps_everything(tmp_path):
+    """Tokens, budgets, answers and schedules are there after a restart; no second owner is made."""
+    server = CuratorProcess(with_dataset(tmp_path / "home")).start()
+    server.token("alice")
+    server.call("PATCH", "/v1/datasets/pay", {"answer_seconds": 0.07})
+    first = server.call("POST", ASK, median(0.5), token="alice")[1]
+    server.stop()
+    tokens = dict(server.tokens)
+    server.start()
+    try:
+        assert server.tokens == tokens
+        assert server.call("GET", "/v1/datasets/pay")[1]["answer_seconds"] == 0.07
+        again = server.call("POST", ASK, median(0.5), token="alice")[1]
+        assert again["releases"] == first["releases"]
+        assert again["budget"]["spent"]["epsilon"] == 0.5
+    finally:
+        server.stop()
+
+
+def test_backup_and_restore(tmp_path):
+    """The documented way: back up while it runs, restore, verify; tokens and budgets are those of the backup."""
+    home = with_dataset(tmp_path / "home")
+    server = CuratorProcess(home).start()
+    server.token("alice")
+    first = server.call("POST", ASK, median(0.5), token="alice")[1]
+    with open_ledger(home / "ledger.db", create=False) as ledger:
+        assert ledger.backup(tmp_path / "ledger.db").ok
+    with contextlib.closing(sqlite3.connect(home / "server.db")) as tokens:
+        tokens.execute("VACUUM INTO ?", [str(tmp_path / "server.db")])
+    server.kill()
+    shutil.copytree(home / "datasets", tmp_path / "new" / "datasets")
+    shutil.copytree(home / "data", tmp_path / "new" / "data")
+    shutil.rmtree(home)
+    (tmp_path / "new").rename(home)
+    shutil.copy(tmp_path / "ledger.db", home / "ledger.db")
+    shutil.copy(tmp_path / "server.db", home / "server.db")
+    assert CliRunner().invoke(main, ["ledger", "verify", str(home / "ledger.db")]).exit_code == 0
+    server.start()
+    try:
+        assert server.call("POST", ASK, median(0.5), token="alice")[1]["releases"] == first["releases"]
+    finally:
+        server.stop()
+
+
+def _serve(*words: object) -> tuple[int, str]:
+    told = CliRunner().invoke(main, ["serve", "--port", "0", *map(str, words)])
+    assert "token" not in told.output
+    assert told.exception is None or isinstance(told.exception, SystemExit)
+    return told.exit_code, told.output
+
+
+def test_bad_starts(tmp_path):
+    """Port in use, a folder that can't be one, a ledger of a newer version: one clear line, exit code 2."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        code, told = _serve("--home", tmp_path / "a", "--port", taken.getsockname()[1])
+    assert (code, "in use" in told) == (2, True)
+    assert not (tmp_path / "a").exists()
+    (tmp_path / "file").write_text("")
+    code, told = _serve("--home", tmp_path / "file" / "home")
+    assert (code, "home=" in told) == (2, True)
+    home = with_dataset(tmp_path / "home")
+    open_ledger(home / "ledger.db").close()
+    with contextlib.closing(sqlite3.connect(home / "ledger.db", isolation_level=None)) as connection:
+        connection.execute("UPDATE dither_ledger SET version = 99")
+    code, told = _serve("--home", home)
+    assert (code, "newer" in told or "version" in told) == (2, True)
+    code, told = _serve("--home", tmp_path / "b", "--ledger", "postgresql://127.0.0.1:1/nothing")
+    assert code == 2
+    assert _serve("--home", tmp_path / "c", "--answer-seconds", "0")[0] == 2
+    assert _serve("--home", tmp_path / "c", "--rate", "0")[0] == 2
+    assert _serve("--home", tmp_path / "c", "--host", "no.such.host.invalid")[0] == 2
+
+
+def test_demo_is_ready_in_seconds(tmp_path):
+    """--demo: generated data, tokens for both roles, and an answer."""
+    start = time.monotonic()
+    server = CuratorProcess(tmp_path / "home", "--demo").start()
+    try:
+        assert set(server.tokens) == {"owner", "analyst"}
+        until(lambda: server.call("GET", "/healthz", token=None)[0] == 200)
+        assert time.monotonic() - start < 60  # (a few seconds on an idle machine)
+        names = [one["name"] for one in server.call("GET", "/v1/datasets", token="analyst")[1]["datasets"]]
+        assert names == ["friends", "payroll"]
+        body = {"query": {"kind": "triangles"}, "epsilon": 1}
+        status, told, _ = server.call("POST", "/v1/datasets/friends/releases", body, token="analyst")
+        assert status == 200, told
+        sql = {"sql": "SELECT job, median(total_pay) FROM payroll GROUP BY job", "epsilon": 1}
+        assert server.call("POST", "/v1/datasets/payroll/releases", sql, token="analyst")[0] == 200
+    finally:
+        assert server.stop() == 0

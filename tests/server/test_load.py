@@ -1,0 +1,109 @@
+"""Many analysts at once, until the budget is gone: on SQLite, and on PostgreSQL with two server processes."""
+
+import pytest
+
+from conftest import trials
+from curators import CuratorProcess, median, together, with_dataset
+from dither.ledger import open_ledger
+
+ANALYSTS = 16
+EPSILON = 0.25
+"""A power of two, so that sums are exact."""
+ASK = "/v1/datasets/pay/releases"
+
+
+def asked_until_gone(servers: list[CuratorProcess], budget: float) -> list[list[tuple[str, int, dict]]]:
+    """Every analyst asks until a refusal for want of budget; what each was told, request by request."""
+    for number in range(ANALYSTS):
+        secret = servers[0].token(f"analyst{number}")
+        for other in servers[1:]:
+            other.tokens[f"analyst{number}"] = secret
+
+    def analyst(number: int) -> list[tuple[str, int, dict]]:
+        told: list[tuple[str, int, dict]] = []
+        while True:
+            server = servers[(number + len(told)) % len(servers)]
+            request = f"{number}-{len(told)}"
+            body = median(EPSILON, request_id=request, again=True)
+            status, answer, _ = server.call("POST", ASK, body, token=f"analyst{number}")
+            told.append((request, status, answer))
+            if status != 200:
+                return told
+            assert len(told) <= budget / EPSILON
+
+    results = together(analyst, ANALYSTS)
+    for one in results:
+        if isinstance(one, BaseException):
+            raise one
+    return results
+
+
+def checked(told: list[list[tuple[str, int, dict]]], place: str, budget: float) -> None:
+    """Nothing spent beyond the budget, nothing answered without its entry, nobody left without words."""
+    answered = {request: answer for each in told for request, status, answer in each if status == 200}
+    refusals = [answer for each in told for _, status, answer in each if status != 200]
+    assert len(refusals) == ANALYSTS
+    assert {one["code"] for one in refusals} == {"budget-exceeded"}
+    assert len(answered) == budget / EPSILON
+    with open_ledger(place, create=False) as ledger:
+        assert ledger.verify().ok
+        assert ledger.spent("pay").epsilon == budget
+        entries = ledger.entries("pay")
+    charges = {entry.number: entry.request for entry in entries if entry.kind == "charge"}
+    stored = {charges[entry.charge]: entry.body["release"] for entry in entries if entry.kind == "release"}
+    assert sorted(charges.values()) == sorted(answered)
+    for request, answer in answered.items():
+        assert stored[request]["answers"][0][0]["value"] == answer["releases"][0]["value"]
+
+
+def test_sqlite(tmp_path):
+    """Sixteen analysts, one server, a ledger in a file."""
+    budget = EPSILON * trials(60, 2_000)
+    server = CuratorProcess(with_dataset(tmp_path / "home", epsilon=budget)).start()
+    told = asked_until_gone([server], budget)
+    assert server.stop() == 0
+    checked(told, str(tmp_path / "home" / "ledger.db"), budget)
+
+
+def test_postgres_two_servers(tmp_path, postgres_schema):
+    """Sixteen analysts, two servers over one ledger in PostgreSQL."""
+    budget = EPSILON * trials(60, 2_000)
+    home = with_dataset(tmp_path / "home", epsilon=budget)
+    servers = [CuratorProcess(home, ledger=postgres_schema).start() for _ in range(2)]
+    assert "owner" not in servers[1].tokens  # the first start made the token, and only the first
+    servers[1].tokens.update(servers[0].tokens)
+    told = asked_until_gone(servers, budget)
+    assert [one.stop() for one in servers] == [0, 0]
+    checked(told, postgres_schema, budget)
+
+
+def test_rate_limit(tmp_path):
+    """A token that knocks too often is told to wait; others are served."""
+    server = CuratorProcess(with_dataset(tmp_path / "home"), "--rate", "1").start()
+    try:
+        server.token("hasty")
+        server.token("calm")
+        told = [server.call("GET", "/v1/me", token="hasty") for _ in range(80)]
+        refused = [one for one in told if one[0] == 429]
+        assert refused
+        assert refused[0][1]["code"] == "too-many-requests"
+        assert int(refused[0][2]["Retry-After"]) >= 1
+        assert server.call("GET", "/v1/me", token="calm")[0] == 200
+        strangers = [server.call("GET", "/v1/me", token="guess")[0] for _ in range(80)]
+        assert set(strangers) == {401, 429}
+    finally:
+        server.stop()
+
+
+@pytest.mark.parametrize("count", [4])
+def test_too_many_questions_at_once(tmp_path, count):
+    """More questions than fit are refused before anything is charged."""
+    from dither.surfaces.http.jobs import Job, Jobs
+    from dither.surfaces.http.problems import Refused
+
+    jobs = Jobs(1, count)
+    for number in range(count):
+        jobs.start(Job("a", "pay", str(number), 60.0, 0.0 + 1e12, {}), dict, lambda _: None)
+    with pytest.raises(Refused, match="nothing was charged"):
+        jobs.start(Job("a", "pay", "more", 60.0, 1e12, {}), dict, lambda _: None)
+    jobs.close()
