@@ -68,9 +68,12 @@ def test_two_camps_are_refused_or_drowned():
     """Half of the blocks here, half there: a refusal, or noise of the order of the distance between the camps."""
     made = Average().prepare(Aggregation(500, 1, Output(2, bounds=(0, 1)), LOSS))
     steps = np.repeat([[[1 << 20, 1 << 20]], [[1 << 23, 1 << 23]]], 250, axis=0)
+    # The camps are friends from a radius of 2**(47/2) steps on; a smaller one passes the test with probability delta.
+    least = made.average.scale(47)
+    assert least > (1 << 23) / 16
     for _ in range(20):
         found = made.average.run(steps)
-        assert found is None or found.deviation > 1 << 20
+        assert found is None or found.deviation >= least
 
 
 def test_what_auto_means():
