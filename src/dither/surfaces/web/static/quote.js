@@ -80,8 +80,9 @@ function oneQuote(quote, several) {
 
 /** Price and error in a few words, for small screens. */
 export function glance(told) {
-  const error = told.quotes?.length === 1 ? told.quotes[0].expected_error : null;
-  return typeof error === "number" ? `${price(told)} · ± ${rough(error)}` : price(told);
+  const [only, ...others] = told.quotes ?? [];
+  if (others.length || typeof only?.expected_error !== "number") return price(told);
+  return `${price(told)} · ± ${rough(only.expected_error)}${only.kind === "upper bound" ? " at most" : ""}`;
 }
 
 /** The server's words without repeating the name that stands before them. */
