@@ -285,6 +285,7 @@ class Tab:
         self.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))")
         params: dict[str, Any] = {"format": "png"}
         if whole:
+            self.run("scrollTo(0, 0)")
             width, height = self.run("[innerWidth, Math.max(innerHeight, document.documentElement.scrollHeight)]")
             params |= {"captureBeyondViewport": True,
                        "clip": {"x": 0, "y": 0, "width": width, "height": height, "scale": 1}}  # fmt: skip

@@ -3,6 +3,7 @@
 Pictures go to the folder DITHER_ARTEFACTS, or to pytest's own temporary folder.
 """
 
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -58,7 +59,16 @@ class Visit:
     def open(self, dataset: str, tab: str = "") -> None:
         """Go to a dataset."""
         self.tab.run(f"location.hash = '#/datasets/{dataset}{'/' + tab if tab else ''}'")
-        self.tab.see(dataset, "h1")
+        self.until_title(f"{tab.capitalize() or 'Ask'}: {dataset}")
+
+    def go(self, place: str, title: str) -> None:
+        """Go to a place that is not a dataset."""
+        self.tab.run(f"location.hash = '#/{place}'")
+        self.until_title(title)
+
+    def until_title(self, title: str) -> None:
+        """The title changes together with what is shown."""
+        self.tab.until(f"document.title === {json.dumps(title + ' · dither')}", title)
 
     def pay(self) -> None:
         """Press the button that says what it costs, and wait for the answer."""

@@ -107,6 +107,21 @@ def test_quote_charges_nothing(server):
     assert server.call("GET", "/v1/datasets/pay/budget")[1]["spent"] == spent
 
 
+def test_quotes_under_priors(server):
+    """What is publicly known makes a quote an estimate, and a release the same choice of calibration."""
+    known = {"prior": {"kind": "lognormal", "median": 70000, "sigma": 0.8}}
+    status, told, _ = server.call("POST", "/v1/datasets/pay/quote", median(0.5) | known, token="alice")
+    assert status == 200, told
+    assert told["quotes"][0]["kind"] == "estimate"
+    assert told["quotes"][0]["expected_error"] > 0
+    status, released, _ = server.call("POST", ASK, median(0.5, again=True) | known, token="alice")
+    assert status == 200, released
+    assert released["releases"][0]["calibration"] == told["quotes"][0]["calibration"]
+    for bad in ({"kind": "nope"}, {"kind": "normal", "mean": 1}, [], {"kind": "uniform", "low": 2, "high": 1}):
+        status, told, _ = server.call("POST", "/v1/datasets/pay/quote", median(0.5) | {"prior": bad}, token="alice")
+        assert status == 422, told
+
+
 def test_jobs_keep_the_schedule(server):
     """A job is running until its slot ends, for the analyst; other analysts don't see it."""
     server.call("PATCH", "/v1/datasets/pay", {"answer_seconds": 1.5})

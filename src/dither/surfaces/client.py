@@ -113,10 +113,7 @@ class RemoteSession:
 
     def quote(self, query: Query | Sequence[Query] | str, *, dataset: str | None = None, **options: Any) -> Any:
         """Price and expected error; reads and charges nothing.  A text is SQL."""
-        told: dict[str, Any] = {"sql": query} if isinstance(query, str) else {"query": _queries_json(query)}
-        prior = options.pop("prior", None)
-        if prior is not None:
-            told["prior"] = _prior_json(prior)
+        told = {"sql": query} if isinstance(query, str) else {"query": _queries_json(query)}
         answer = self._call("POST", f"{self._path(dataset)}/quote", told | _options(options))
         quotes = [_quote(one) for one in answer["quotes"]]
         return quotes[0] if isinstance(query, Query) else quotes
@@ -283,7 +280,11 @@ def _error(problem: dict[str, Any]) -> DitherError:
 
 def _options(options: dict[str, Any]) -> dict[str, Any]:
     """The options of ``ask`` in JSON; what nobody knows is left to the server to refuse."""
-    told = {key: _plain(value) for key, value in options.items() if value is not None and key != "dataset"}
+    told = {
+        key: _plain(value) for key, value in options.items() if value is not None and key not in ("dataset", "prior")
+    }
+    if options.get("prior") is not None:
+        told["prior"] = _prior_json(options["prior"])
     if "confidence" in options:
         told["confidence"] = _plain(options["confidence"])
     for name in ("calibration", "noise"):

@@ -69,7 +69,7 @@ def planned(question: Question, dataset: Dataset, token: Token) -> Planned:
         with dataset.session() as session:
             plans = session.plans(
                 question.queries, epsilon=question.epsilon, delta=question.delta, weights=question.weights,
-                **question.options,
+                **question.options, **question.assumed,
             )  # fmt: skip
     return Planned(plans, statement, price_of(plans))
 
@@ -84,6 +84,8 @@ def _graph_options(question: Question) -> dict[str, Any]:
     for name in ("where", "by"):
         if question.options.get(name) is not None:
             raise InvalidArgument(name, question.options[name], "a graph is asked as a whole")
+    for name in question.assumed:
+        raise InvalidArgument(name, None, "of a graph nothing is assumed")
     options = {key: question.options[key] for key in ("calibration", "noise", "confidence")}
     return {"epsilon": question.epsilon, "delta": question.delta, **options}
 

@@ -93,13 +93,14 @@ _PRIOR = {
         for kind, (_, fields) in PRIORS.items()
     ]
 }
+_ASSUMED: dict[str, Any] = {"rows": {"type": "integer", "minimum": 1}, "prior": _PRIOR}
 _AMOUNT = _object({"epsilon": _PRICE, "delta": {"type": "number", "minimum": 0, "maximum": 1}}, "epsilon")
 _SECONDS = {"type": "number", "minimum": 0.01, "maximum": 86400}
 _BODIES: dict[str, dict[str, Any]] = {
     "ask": _object(
-        _ASKED | {"request_id": _TEXT, "again": {"type": "boolean"}, "wait": {"type": "boolean"}}, "epsilon"
+        _ASKED | _ASSUMED | {"request_id": _TEXT, "again": {"type": "boolean"}, "wait": {"type": "boolean"}}, "epsilon"
     ),
-    "quote": _object(_ASKED | {"rows": {"type": "integer", "minimum": 1}, "prior": _PRIOR}, "epsilon"),
+    "quote": _object(_ASKED | _ASSUMED, "epsilon"),
     "register": _object(
         {"name": _TEXT, "schema": {"type": "string", "maxLength": 200_000}, "answer_seconds": _SECONDS},
         "name",

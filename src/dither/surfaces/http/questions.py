@@ -47,9 +47,9 @@ _NEEDED = {
 _WHOLE = ("rank", "ddof", "k", "max_degree")
 _FIELDS = (
     "query", "sql", "epsilon", "delta", "where", "by", "calibration", "noise", "confidence", "weights", "request_id",
-    "again", "wait",
+    "again", "wait", "rows", "prior",
 )  # fmt: skip
-_QUOTED = (*(one for one in _FIELDS if one not in ("request_id", "again", "wait")), "rows", "prior")
+_QUOTED = tuple(one for one in _FIELDS if one not in ("request_id", "again", "wait"))
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Question:
     again: bool = False
     wait: bool = True
     assumed: dict[str, Any] = field(default_factory=dict)
-    """Of a quote only: rows and prior."""
+    """What is publicly known: rows and prior."""
 
 
 def question_of(told: dict[str, Any], *, quoted: bool = False) -> Question:
@@ -85,12 +85,15 @@ def question_of(told: dict[str, Any], *, quoted: bool = False) -> Question:
     }
     where, by = text_field(told, "where", longest=LONGEST_TEXT), _by(told)
     sql = text_field(told, "sql", longest=LONGEST_TEXT) if "sql" in told else None
+    assumed = _assumed(told)
     if "sql" in told:
         if sql is None:
             raise InvalidArgument("sql", None, "a text is accepted")
         for name, value in (("where", where), ("by", by)):
             if value is not None:
                 raise InvalidArgument(name, value, f"write it into the SQL: {name.upper()} ...")
+        if not quoted and assumed:
+            raise InvalidArgument(next(iter(assumed)), None, "of SQL only quotes use what is publicly known")
     else:
         options |= {"where": where, "by": by}
     return Question(
@@ -103,7 +106,7 @@ def question_of(told: dict[str, Any], *, quoted: bool = False) -> Question:
         text_field(told, "request_id"),
         flag_field(told, "again", False),
         flag_field(told, "wait", True),
-        _assumed(told) if quoted else {},
+        assumed,
     )
 
 
@@ -221,7 +224,7 @@ def prior_of(told: Any) -> Any:
         raise InvalidArgument("prior.kind", _plain(given), f"one of {', '.join(PRIORS)} is accepted")
     name, fields = PRIORS[told["kind"]]
     known_fields(told, ("kind", *fields), "prior.")
-    made = getattr(dt, name, None)
-    if made is None:
-        raise InvalidArgument("prior", told["kind"], "this version quotes without priors")
-    return made(**{one: number_field(told, one) for one in fields if told.get(one) is not None})
+    for one in fields:
+        if told.get(one) is None and (told["kind"], one) != ("exponential", "low"):
+            raise InvalidArgument(f"prior.{one}", None, f"{told['kind']} needs it")
+    return getattr(dt, name)(**{one: number_field(told, one) for one in fields if told.get(one) is not None})

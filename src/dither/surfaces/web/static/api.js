@@ -12,7 +12,9 @@ export class Problem extends Error {
     // Two ways to point: "column='x': …" for a field, "sql, line 1, column 8: …" for a place in a text.
     this.argument = body.argument ?? this.message.match(/^(?:query\.)?([a-z_]+)(?:=|, line )/)?.[1] ?? null;
     const place = this.message.match(/line (\d+), column (\d+)/);
-    this.place = place ? { line: Number(place[1]), column: Number(place[2]), width: this.message.match(/^ *(\^+)$/m)?.[1].length ?? 1 } : null;
+    this.place = place
+      ? { line: Number(place[1]), column: Number(place[2]), width: this.message.match(/^ *(\^+)$/m)?.[1].length ?? 1 }
+      : null;
   }
 }
 
@@ -27,9 +29,19 @@ async function call(method, path, body) {
   if (body !== undefined) headers["Content-Type"] = "application/json";
   let answer;
   try {
-    answer = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body), cache: "no-store", credentials: "omit", redirect: "error" });
+    answer = await fetch(path, {
+      method,
+      headers,
+      body: body === undefined ? undefined : JSON.stringify(body),
+      cache: "no-store",
+      credentials: "omit",
+      redirect: "error",
+    });
   } catch {
-    throw new Problem(0, { code: "unreachable", detail: "The server cannot be reached. If a question was on its way, ask it again: it is paid for once." });
+    throw new Problem(0, {
+      code: "unreachable",
+      detail: "The server cannot be reached. If a question was on its way, ask it again: it is paid for once.",
+    });
   }
   const text = await answer.text();
   let told = {};

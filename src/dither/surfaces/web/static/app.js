@@ -13,7 +13,12 @@ const main = document.getElementById("main");
 let me = null;
 let turn = 0;
 
-const TABS = [["", "Ask", askView], ["schema", "Schema", schemaView], ["history", "History", historyView], ["spending", "Spending", spendingView]];
+const TABS = [
+  ["", "Ask", askView],
+  ["schema", "Schema", schemaView],
+  ["history", "History", historyView],
+  ["spending", "Spending", spendingView],
+];
 
 async function route({ first = false } = {}) {
   const mine = (turn += 1);
@@ -43,7 +48,10 @@ async function viewOf(place, name, tab) {
     const dataset = await api.dataset(name);
     const shown = TABS.filter(([key]) => key !== "spending" || me.role === "owner");
     const [, label, view] = shown.find(([key]) => key === tab) ?? shown[0];
-    return { title: `${label}: ${dataset.name}`, parts: [datasetHead(dataset, tab, shown), await view(dataset, me, route)] };
+    return {
+      title: `${label}: ${dataset.name}`,
+      parts: [datasetHead(dataset, tab, shown), await view(dataset, me, route)],
+    };
   }
   if (place === "register" && me.role === "owner") return { title: "Register", parts: [registerView()] };
   if (place === "tokens" && me.role === "owner") return { title: "Tokens", parts: [await tokensView(me)] };
@@ -55,16 +63,39 @@ function datasetHead(dataset, tab, tabs) {
   return [
     h("p", { class: "crumb" }, h("a", { href: "#/" }, "Datasets")),
     h("h1", {}, dataset.name),
-    h("nav", { class: "tabs", "aria-label": dataset.name }, tabs.map(([key, label]) => h("a", { href: key ? `${base}/${key}` : base, "aria-current": key === tab ? "page" : null }, label))),
-    dataset.retired ? h("p", { class: "notice" }, "This dataset is retired: it answers no new questions. Its history stays.") : null,
+    h(
+      "nav",
+      { class: "tabs", "aria-label": dataset.name },
+      tabs.map(([key, label]) =>
+        h("a", { href: key ? `${base}/${key}` : base, "aria-current": key === tab ? "page" : null }, label),
+      ),
+    ),
+    dataset.retired
+      ? h("p", { class: "notice" }, "This dataset is retired: it answers no new questions. Its history stays.")
+      : null,
   ];
 }
 
 function frame(place) {
-  const links = [["", "Datasets"], ...(me.role === "owner" ? [["register", "Register"], ["tokens", "Tokens"]] : [])];
+  const links = [
+    ["", "Datasets"],
+    ...(me.role === "owner"
+      ? [
+          ["register", "Register"],
+          ["tokens", "Tokens"],
+        ]
+      : []),
+  ];
   const here = place === "datasets" ? "" : place;
-  fill(document.getElementById("nav"), links.map(([key, text]) => h("a", { href: `#/${key}`, "aria-current": key === here ? "page" : null }, text)));
-  fill(document.getElementById("who"), h("span", {}, me.name, me.name === me.role ? null : h("span", { class: "role" }, ` (${me.role})`)), h("button", { type: "button", class: "plain", onclick: signOut }, "Sign out"));
+  fill(
+    document.getElementById("nav"),
+    links.map(([key, text]) => h("a", { href: `#/${key}`, "aria-current": key === here ? "page" : null }, text)),
+  );
+  fill(
+    document.getElementById("who"),
+    h("span", {}, me.name, me.name === me.role ? null : h("span", { class: "role" }, ` (${me.role})`)),
+    h("button", { type: "button", class: "plain", onclick: signOut }, "Sign out"),
+  );
 }
 
 function signOut() {
@@ -80,14 +111,23 @@ function signIn(problem = null) {
   fill(document.getElementById("nav"));
   fill(document.getElementById("who"));
   document.title = "Sign in · dither";
-  const input = h("input", { type: "password", name: "token", autocomplete: "off", spellcheck: "false", required: true, "aria-invalid": problem ? "true" : null });
+  const input = h("input", {
+    type: "password",
+    name: "token",
+    autocomplete: "off",
+    spellcheck: "false",
+    required: true,
+    "aria-invalid": problem ? "true" : null,
+  });
   const form = h(
     "form",
-    { onsubmit: (event) => {
-      event.preventDefault();
-      token.set(input.value.trim());
-      route();
-    } },
+    {
+      onsubmit: (event) => {
+        event.preventDefault();
+        token.set(input.value.trim());
+        route();
+      },
+    },
     field("Access token", input, "Kept in this tab only, and forgotten when it is closed."),
     h("p", { class: "actions" }, h("button", { class: "main" }, "Sign in")),
   );
@@ -98,10 +138,18 @@ function signIn(problem = null) {
       "div",
       { class: "signin card" },
       h("h1", {}, "Ask without exposing anyone"),
-      h("p", { class: "quiet" }, "This server answers statistical questions about people with noise fitted to the data. Every answer has a price, which you see before you pay."),
+      h(
+        "p",
+        { class: "quiet" },
+        "This server answers statistical questions about people with noise fitted to the data. Every answer has a price, which you see before you pay.",
+      ),
       problem ? problemBox(problem) : null,
       form,
-      h("p", { class: "fine" }, "No token? The owner of the data makes one. An owner’s first token is printed when the server starts for the first time."),
+      h(
+        "p",
+        { class: "fine" },
+        "No token? The owner of the data makes one. An owner’s first token is printed when the server starts for the first time.",
+      ),
     ),
   );
   token.forget();

@@ -1,10 +1,11 @@
 // Asking: the question, its price and expected error, the answer.
 
 import { api, Problem, requestId } from "./api.js";
-import { builder, Incomplete } from "./builder.js";
+import { builder } from "./builder.js";
+import { Incomplete } from "./controls.js";
 import { announce, fill, h } from "./dom.js";
 import { answersFigure, rowsOf } from "./drawing.js";
-import { price, seconds, shown } from "./format.js";
+import { percent, price, seconds, shown } from "./format.js";
 import { exportButtons } from "./history.js";
 import { budgetMeter, clearMarks, empty, showProblem } from "./parts.js";
 import { glance, quoteParts } from "./quote.js";
@@ -13,8 +14,18 @@ const PAUSE = 450; // milliseconds without a change until the price is asked for
 const PATIENT = 3; // seconds; longer answers are waited for as jobs
 
 export async function askView(dataset, me) {
-  if (dataset.retired) return empty("No new questions", "What was answered before is in the history.", h("a", { class: "button", href: `#/datasets/${encodeURIComponent(dataset.name)}/history` }, "See the history"));
-  const slot = { answer: h("div", { "aria-live": "polite" }), quote: h("div", { "aria-live": "polite" }), meter: h("div"), problem: h("div") };
+  if (dataset.retired)
+    return empty(
+      "No new questions",
+      "What was answered before is in the history.",
+      h("a", { class: "button", href: `#/datasets/${encodeURIComponent(dataset.name)}/history` }, "See the history"),
+    );
+  const slot = {
+    answer: h("div", { "aria-live": "polite" }),
+    quote: h("div", { "aria-live": "polite" }),
+    meter: h("div"),
+    problem: h("div"),
+  };
   let budget = await api.budget(dataset.name);
   let timer = null;
   let turn = 0;
@@ -23,10 +34,15 @@ export async function askView(dataset, me) {
   let busy = false;
 
   const pay = h("button", { type: "button", class: "main", name: "ask", onclick: () => ask() }, "Ask");
-  const peek = h("button", { type: "button", class: "peek", hidden: true, onclick: () => {
-    side.scrollIntoView({ block: "start" });
-    pay.focus({ preventScroll: true });
-  } });
+  const peek = h("button", {
+    type: "button",
+    class: "peek",
+    hidden: true,
+    onclick: () => {
+      side.scrollIntoView({ block: "start" });
+      pay.focus({ preventScroll: true });
+    },
+  });
   const again = h("input", { type: "checkbox", name: "again" });
   const { form, question, assumptions } = builder(dataset, me, (budget.own ?? budget).left, changed);
   form.addEventListener("submit", (event) => {
@@ -35,7 +51,11 @@ export async function askView(dataset, me) {
   });
 
   function meters(planned = 0) {
-    fill(slot.meter, budgetMeter(budget, planned), budget.own ? budgetMeter(budget.own, planned, "Your own budget") : null);
+    fill(
+      slot.meter,
+      budgetMeter(budget, planned),
+      budget.own ? budgetMeter(budget.own, planned, "Your own budget") : null,
+    );
   }
 
   function changed() {
@@ -47,9 +67,19 @@ export async function askView(dataset, me) {
   }
 
   function settle() {
-    fill(peek, h("span", {}, quoted === null ? "No price yet" : glance(quoted.told)), h("span", {}, slot.problem.firstChild ? "See what is wrong ↓" : "Review ↓"));
+    fill(
+      peek,
+      h("span", {}, quoted === null ? "No price yet" : glance(quoted.told)),
+      h("span", {}, slot.problem.firstChild ? "See what is wrong ↓" : "Review ↓"),
+    );
     pay.disabled = busy || quoted === null;
-    pay.textContent = busy ? "Asking…" : quoted === null ? "Ask" : quoted.told.epsilon === 0 ? "Ask, free" : `Pay ${price(quoted.told)} and ask`;
+    pay.textContent = busy
+      ? "Asking…"
+      : quoted === null
+        ? "Ask"
+        : quoted.told.epsilon === 0
+          ? "Ask, free"
+          : `Pay ${price(quoted.told)} and ask`;
   }
 
   async function quoteNow() {
@@ -86,7 +116,12 @@ export async function askView(dataset, me) {
     settle();
     fill(slot.problem);
     try {
-      const body = { ...asked, request_id: pending.id, again: again.checked, wait: (dataset.answer_seconds ?? 0) <= PATIENT };
+      const body = {
+        ...asked,
+        request_id: pending.id,
+        again: again.checked,
+        wait: (dataset.answer_seconds ?? 0) <= PATIENT,
+      };
       const clock = schedule(slot.answer, dataset.answer_seconds ?? 0);
       let answered;
       try {
@@ -130,7 +165,9 @@ export async function askView(dataset, me) {
     h("label", { class: "check" }, again, "a fresh answer, even if this was answered before"),
     h("p", { class: "fine" }, "A question that was answered is answered again from the store, free."),
   );
-  new IntersectionObserver(([seen]) => { peek.hidden = seen.isIntersecting; }).observe(side);
+  new IntersectionObserver(([seen]) => {
+    peek.hidden = seen.isIntersecting;
+  }).observe(side);
   return [h("div", { class: "stack" }, slot.answer, h("div", { class: "two" }, form, side)), peek];
 }
 
@@ -155,7 +192,16 @@ function schedule(slot, due) {
     bar.value = Math.min(end, gone);
     text.textContent = `The answer is due in ${seconds(Math.max(1, Math.ceil(end - gone)))}.`;
   };
-  fill(slot, h("div", { class: "card waiting" }, h("h2", {}, "Asked. Waiting for the public schedule"), bar, h("p", { class: "quiet" }, text, " Answers leave at the ends of public slots, so that their time tells nothing.")));
+  fill(
+    slot,
+    h(
+      "div",
+      { class: "card waiting" },
+      h("h2", {}, "Asked. Waiting for the public schedule"),
+      bar,
+      h("p", { class: "quiet" }, text, " Answers leave at the ends of public slots, so that their time tells nothing."),
+    ),
+  );
   show();
   const timer = setInterval(show, 500);
   return { stop: () => clearInterval(timer) };
@@ -163,25 +209,42 @@ function schedule(slot, due) {
 
 /** A job's answer, when its schedule says so. */
 async function settled(job, slot, me) {
+  const owner = me.role === "owner";
   let state = job;
   const note = h("p", { class: "quiet" });
   slot.firstChild?.append(note);
   while (state.state === "running") {
-    note.textContent = me.role === "owner" && state.progress ? `Really: ${state.progress.stage}, ${seconds(state.progress.seconds)}. Only owners see this.` : "";
-    await new Promise((done) => setTimeout(done, Math.min(5000, Math.max(300, (state.ready_in ?? 1) * 1000))));
+    if (state.progress) note.textContent = really(state.progress);
+    const pause = Math.min(owner ? 1000 : 5000, Math.max(300, (state.ready_in ?? 1) * 1000));
+    await new Promise((done) => setTimeout(done, pause));
     state = await api.job(job.id);
   }
   if (state.state === "failed") throw new Problem(state.problem?.status ?? 500, state.problem ?? {});
   return state.answer;
 }
 
+/** What owners alone are told: how far the work really is. */
+function really({ stage, seconds: gone, share }) {
+  const done = typeof share === "number" ? `, ${percent(share)} done` : "";
+  return `Really: ${stage}${done} after ${seconds(gone)}. Only owners see this.`;
+}
+
 function answerCard(dataset, answered, free) {
   return h(
     "section",
     { class: "card", tabindex: -1, "aria-label": "Answer" },
-    h("div", { class: "title-row" }, h("h2", {}, "Answer"), h("span", { class: "basis" }, free ? "from the store, free" : `paid ${price(answered)}`)),
+    h(
+      "div",
+      { class: "title-row" },
+      h("h2", {}, "Answer"),
+      h("span", { class: "basis" }, free ? "from the store, free" : `paid ${price(answered)}`),
+    ),
     answersFigure(answered.releases),
-    exportButtons(`${dataset.name}-answer`, answered.releases.map((release) => ({ release })), answered),
+    exportButtons(
+      `${dataset.name}-answer`,
+      answered.releases.map((release) => ({ release })),
+      answered,
+    ),
   );
 }
 

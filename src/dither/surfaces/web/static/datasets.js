@@ -12,13 +12,27 @@ export async function datasetsView(me) {
   const add = owner ? h("a", { class: "button", href: "#/register" }, "Register a dataset") : null;
   const head = h("div", { class: "title-row" }, h("h1", {}, "Datasets"), datasets.length ? add : null);
   if (!datasets.length) {
-    return [head, empty("Nothing to ask yet", owner ? "Register a dataset: a schema that says where it is, which columns may be asked and what may be spent." : "No dataset is open to your token. Ask the owner of the data to register one or to widen your token.", add)];
+    return [
+      head,
+      empty(
+        "Nothing to ask yet",
+        owner
+          ? "Register a dataset: a schema that says where it is, which columns may be asked and what may be spent."
+          : "No dataset is open to your token. Ask the owner of the data to register one or to widen your token.",
+        add,
+      ),
+    ];
   }
   return [head, h("ul", { class: "grid-cards" }, datasets.map(card))];
 }
 
 function card(dataset) {
-  if (dataset.problem) return h("li", {}, h("div", { class: "card dataset" }, h("h2", {}, dataset.name), problemBox(new Problem(0, dataset.problem))));
+  if (dataset.problem)
+    return h(
+      "li",
+      {},
+      h("div", { class: "card dataset" }, h("h2", {}, dataset.name), problemBox(new Problem(0, dataset.problem))),
+    );
   return h(
     "li",
     {},
@@ -26,7 +40,13 @@ function card(dataset) {
       "a",
       { class: "card dataset", href: `#/datasets/${encodeURIComponent(dataset.name)}` },
       h("h2", {}, dataset.name),
-      h("p", { class: "quiet" }, [dataset.kind === "graph" ? "graph" : rowsText(dataset.rows), dataset.retired ? "retired" : null].filter(Boolean).join(" · ")),
+      h(
+        "p",
+        { class: "quiet" },
+        [dataset.kind === "graph" ? "graph" : rowsText(dataset.rows), dataset.retired ? "retired" : null]
+          .filter(Boolean)
+          .join(" · "),
+      ),
       dataset.budget ? budgetMeter(dataset.budget) : null,
     ),
   );
@@ -39,21 +59,46 @@ export function rowsText(rows) {
 export function schemaView(dataset) {
   const facts = [
     ["Guarantee", neighboursText(dataset)],
-    dataset.kind === "graph" ? ["Vertices", shown(dataset.vertices)] : ["Rows", typeof dataset.rows === "number" ? shown(dataset.rows) : "private"],
+    dataset.kind === "graph"
+      ? ["Vertices", shown(dataset.vertices)]
+      : ["Rows", typeof dataset.rows === "number" ? shown(dataset.rows) : "private"],
     dataset.weighted ? ["Weights", `private, 0 to ${shown(dataset.cap)}; the edges are public`] : null,
-    dataset.unit ? ["One person", `told by ${dataset.unit}, at most ${dataset.rows_per_unit} rows of each are used`] : null,
-    ["Answers", dataset.answer_seconds ? `come ${slots(dataset.answer_seconds)}: their time tells nothing` : "come as soon as they are ready"],
+    dataset.unit
+      ? ["One person", `told by ${dataset.unit}, at most ${dataset.rows_per_unit} rows of each are used`]
+      : null,
+    [
+      "Answers",
+      dataset.answer_seconds
+        ? `come ${slots(dataset.answer_seconds)}: their time tells nothing`
+        : "come as soon as they are ready",
+    ],
   ];
   return [
-    h("section", { class: "card" }, h("h2", {}, "What is public"), h("dl", { class: "facts" }, facts.filter(Boolean).map(([term, text]) => [h("dt", {}, term), h("dd", {}, text)]))),
+    h(
+      "section",
+      { class: "card" },
+      h("h2", {}, "What is public"),
+      h(
+        "dl",
+        { class: "facts" },
+        facts.filter(Boolean).map(([term, text]) => [h("dt", {}, term), h("dd", {}, text)]),
+      ),
+    ),
     dataset.columns
-      ? h("section", { class: "card" }, h("h2", {}, "Columns"), h("p", { class: "hint" }, "Values outside the bounds are clamped to them before anything is computed."), columnsTable(dataset))
+      ? h(
+          "section",
+          { class: "card" },
+          h("h2", {}, "Columns"),
+          h("p", { class: "hint" }, "Values outside the bounds are clamped to them before anything is computed."),
+          columnsTable(dataset),
+        )
       : h("section", { class: "card" }, h("h2", {}, "What can be asked"), tags(Object.keys(dataset.kinds ?? {}))),
   ];
 }
 
 function neighboursText(dataset) {
-  if (dataset.kind === "graph") return dataset.weighted ? "hides any one edge’s weight" : "hides whether any one edge is there";
+  if (dataset.kind === "graph")
+    return dataset.weighted ? "hides any one edge’s weight" : "hides whether any one edge is there";
   return dataset.unit ? "hides all rows of any one person" : "hides any one row";
 }
 
@@ -72,7 +117,8 @@ function columnsTable(dataset) {
 }
 
 function valuesText(column) {
-  if (column.bounds) return `${shown(column.bounds[0])} to ${shown(column.bounds[1])}${column.step ? `, step ${column.step}` : ""}`;
+  if (column.bounds)
+    return `${shown(column.bounds[0])} to ${shown(column.bounds[1])}${column.step ? `, step ${column.step}` : ""}`;
   if (column.type === "boolean") return "true or false";
   return column.values ? [...column.values, "other"].join(", ") : "private";
 }
@@ -86,5 +132,9 @@ function missingText(column) {
 }
 
 function tags(names) {
-  return h("span", { class: "tags" }, names.map((one) => h("span", { class: "tag" }, one.replaceAll("_", " "))));
+  return h(
+    "span",
+    { class: "tags" },
+    names.map((one) => h("span", { class: "tag" }, one.replaceAll("_", " "))),
+  );
 }

@@ -26,7 +26,9 @@ function furnish(element, attributes, children) {
 
 /** Replace everything in an element. */
 export function fill(element, ...children) {
-  element.replaceChildren(...children.flat(Infinity).filter((one) => one !== null && one !== undefined && one !== false));
+  element.replaceChildren(
+    ...children.flat(Infinity).filter((one) => one !== null && one !== undefined && one !== false),
+  );
   return element;
 }
 
@@ -53,7 +55,12 @@ export function select(options, chosen, attributes = {}) {
 /** Replace the options of a select; the first one is chosen unless another is named. */
 export function offer(control, options, chosen = null) {
   const option = ([value, text]) => h("option", { value }, text);
-  fill(control, options.map((one) => (Array.isArray(one) ? option(one) : h("optgroup", { label: one.label }, one.options.map(option)))));
+  fill(
+    control,
+    options.map((one) =>
+      Array.isArray(one) ? option(one) : h("optgroup", { label: one.label }, one.options.map(option)),
+    ),
+  );
   if (chosen === null) return;
   control.value = chosen;
   if (control.selectedOptions.length) control.selectedOptions[0].defaultSelected = true; // what a form resets to

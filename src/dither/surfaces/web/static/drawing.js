@@ -11,9 +11,22 @@ export function meter(label, spent, total, planned = 0) {
   const text = `${percent(used)} spent`;
   return s(
     "svg",
-    { class: "meter", role: "meter", "aria-label": label, "aria-valuemin": 0, "aria-valuemax": total, "aria-valuenow": spent, "aria-valuetext": text },
+    {
+      class: "meter",
+      role: "meter",
+      "aria-label": label,
+      "aria-valuemin": 0,
+      "aria-valuemax": total,
+      "aria-valuenow": spent,
+      "aria-valuetext": text,
+    },
     s("rect", { class: "meter-all", width: "100%", height: "100%", rx: 5 }),
-    s("rect", { class: used > 0.9 ? "meter-used nearly" : "meter-used", width: `${used * 100}%`, height: "100%", rx: used > 0 ? 5 : 0 }),
+    s("rect", {
+      class: used > 0.9 ? "meter-used nearly" : "meter-used",
+      width: `${used * 100}%`,
+      height: "100%",
+      rx: used > 0 ? 5 : 0,
+    }),
     next > 0 ? s("rect", { class: "meter-next", x: `${used * 100}%`, width: `${next * 100}%`, height: "100%" }) : null,
   );
 }
@@ -23,7 +36,16 @@ export function rowsOf(release) {
   const key = release.group ? Object.values(release.group).map(shown).join(" · ") : null;
   if (!Array.isArray(release.value)) {
     const [low, high] = release.interval ?? [null, null];
-    return [{ label: key ?? release.query, value: release.value, low, high, refused: release.refused, reason: release.reason }];
+    return [
+      {
+        label: key ?? release.query,
+        value: release.value,
+        low,
+        high,
+        refused: release.refused,
+        reason: release.reason,
+      },
+    ];
   }
   return release.value.map((value, index) => {
     const [low, high] = release.interval?.[index] ?? [null, null];
@@ -60,19 +82,35 @@ function questionFigure(question, releases) {
 
 function headline(row, sure) {
   if (row.refused || row.value === null) {
-    return h("p", { class: "headline refused" }, "Refused", h("span", { class: "bar-text" }, row.reason ?? "the test on the data did not pass; that too is an answer, and was paid for"));
+    return h(
+      "p",
+      { class: "headline refused" },
+      "Refused",
+      h(
+        "span",
+        { class: "bar-text" },
+        row.reason ?? "the test on the data did not pass; that too is an answer, and was paid for",
+      ),
+    );
   }
   return h(
     "p",
     { class: "headline" },
     shown(row.value),
-    row.low === null ? null : h("span", { class: "bar-text" }, `${sure ?? ""} between ${shown(row.low)} and ${shown(row.high)}`),
+    row.low === null
+      ? null
+      : h("span", { class: "bar-text" }, `${sure ?? ""} between ${shown(row.low)} and ${shown(row.high)}`),
   );
 }
 
 function fineprint(release, sure) {
-  const bar = sure ? `The bar covers the statistic of the clamped records ${sure === "100%" ? "always" : `in at least ${sure} of answers`}. ` : "No error bar was asked for. ";
-  const missing = release.missing === null || release.missing === undefined ? "" : ` Missing values count as ${[release.missing].flat().map(shown).join(", ")}.`;
+  const bar = sure
+    ? `The bar covers the statistic of the clamped records ${sure === "100%" ? "always" : `in at least ${sure} of answers`}. `
+    : "No error bar was asked for. ";
+  const missing =
+    release.missing === null || release.missing === undefined
+      ? ""
+      : ` Missing values count as ${[release.missing].flat().map(shown).join(", ")}.`;
   return `${bar}Neighbours: ${release.neighbours}. ${release.calibration === "public" ? "Public, free." : `Calibration: ${release.calibration.replaceAll("_", " ")}${release.noise && release.noise !== "none" ? `; noise: ${release.noise.replaceAll("_", " ")}` : ""}.`}${missing}`;
 }
 
@@ -88,7 +126,8 @@ function scaleOf(rows, fromZero) {
   const room = (high - low) * 0.06;
   const dated = rows.some((row) => typeof row.value === "string");
   [low, high] = [fromZero && low === 0 ? 0 : low - room, high + room];
-  const at = (value) => (value === "-Infinity" ? "0%" : value === "Infinity" ? "100%" : `${((position(value) - low) / (high - low)) * 100}%`);
+  const at = (value) =>
+    value === "-Infinity" ? "0%" : value === "Infinity" ? "100%" : `${((position(value) - low) / (high - low)) * 100}%`;
   return { low, high, dated, at, ticks: ticks(low, high) };
 }
 
@@ -99,12 +138,15 @@ function drawable(end) {
 
 function strip(row, scale, bars) {
   const drawing = s("svg", { class: "strip", "aria-hidden": true });
-  for (const tick of scale.ticks) drawing.append(s("line", { class: "grid", x1: scale.at(tick), x2: scale.at(tick), y1: 0, y2: "100%" }));
+  for (const tick of scale.ticks)
+    drawing.append(s("line", { class: "grid", x1: scale.at(tick), x2: scale.at(tick), y1: 0, y2: "100%" }));
   if (position(row.value) === null) return drawing;
   if (bars) {
     const [from, to] = [0, row.value].sort((one, other) => one - other);
     const width = ((to - from) / (scale.high - scale.low)) * 100;
-    drawing.append(s("rect", { class: "column", x: scale.at(from), width: `${width}%`, y: "18%", height: "64%", rx: 2 }));
+    drawing.append(
+      s("rect", { class: "column", x: scale.at(from), width: `${width}%`, y: "18%", height: "64%", rx: 2 }),
+    );
   }
   if (drawable(row.low) && drawable(row.high)) {
     const [low, high] = [scale.at(row.low), scale.at(row.high)];
@@ -134,7 +176,18 @@ function table(rows, scale, bars, sure) {
   return h(
     "table",
     { class: "strips" },
-    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "of"), h("th", { scope: "col", class: "number" }, "answer"), h("th", { scope: "col", class: "number" }, sure ? `${sure} between` : ""), h("th", { class: "drawn", "aria-hidden": true }))),
+    h(
+      "thead",
+      {},
+      h(
+        "tr",
+        {},
+        h("th", { scope: "col" }, "of"),
+        h("th", { scope: "col", class: "number" }, "answer"),
+        h("th", { scope: "col", class: "number" }, sure ? `${sure} between` : ""),
+        h("th", { class: "drawn", "aria-hidden": true }),
+      ),
+    ),
     h(
       "tbody",
       {},
@@ -148,7 +201,14 @@ function table(rows, scale, bars, sure) {
           h("td", { class: "drawn" }, strip(row, scale, bars)),
         ),
       ),
-      h("tr", { class: "axis-row", "aria-hidden": true }, h("td"), h("td"), h("td"), h("td", { class: "drawn" }, axis(scale))),
+      h(
+        "tr",
+        { class: "axis-row", "aria-hidden": true },
+        h("td"),
+        h("td"),
+        h("td"),
+        h("td", { class: "drawn" }, axis(scale)),
+      ),
     ),
   );
 }
@@ -158,7 +218,11 @@ export function spendChart(points, total) {
   const begin = Date.parse(points[0].at);
   const end = Math.max(Date.now(), Date.parse(points.at(-1).at), begin + 60_000);
   const across = (time) => ((time - begin) / (end - begin)) * 100;
-  const top = Math.max(total, points.reduce((sum, one) => sum + one.epsilon, 0)) * 1.08 || 1;
+  const top =
+    Math.max(
+      total,
+      points.reduce((sum, one) => sum + one.epsilon, 0),
+    ) * 1.08 || 1;
   const up = (epsilon) => 100 - (epsilon / top) * 100;
   let sum = 0;
   let path = `M 0 ${up(0)}`;
@@ -175,7 +239,11 @@ export function spendChart(points, total) {
     h(
       "div",
       { class: "spend-frame" },
-      h("div", { class: "spend-scale", "aria-hidden": true }, [0, 0.5, 1].map((share) => spendTick(share * total, up(share * total)))),
+      h(
+        "div",
+        { class: "spend-scale", "aria-hidden": true },
+        [0, 0.5, 1].map((share) => spendTick(share * total, up(share * total))),
+      ),
       s(
         "svg",
         { class: "spend-plot", viewBox: "0 0 100 100", preserveAspectRatio: "none", role: "img", "aria-label": told },
@@ -190,5 +258,9 @@ export function spendChart(points, total) {
 }
 
 function spendTick(value, top) {
-  return s("svg", { class: "spend-tick" }, s("text", { x: "100%", y: `${top}%`, "text-anchor": "end", "dominant-baseline": "middle" }, small(value)));
+  return s(
+    "svg",
+    { class: "spend-tick" },
+    s("text", { x: "100%", y: `${top}%`, "text-anchor": "end", "dominant-baseline": "middle" }, small(value)),
+  );
 }

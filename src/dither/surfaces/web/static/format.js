@@ -35,7 +35,13 @@ export function percent(share) {
 export function when(text) {
   const time = new Date(text);
   if (Number.isNaN(time.getTime())) return String(text);
-  return time.toLocaleString("en-GB", { year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
+  return time.toLocaleString("en-GB", {
+    year: "numeric",
+    month: "short",
+    day: "numeric",
+    hour: "2-digit",
+    minute: "2-digit",
+  });
 }
 
 export function seconds(count) {
@@ -51,7 +57,8 @@ export function slots(first) {
 /** Is it a number, or a date that can be placed on an axis? Its position, or null. */
 export function position(value) {
   if (typeof value === "number" && Number.isFinite(value)) return value;
-  if (typeof value === "string" && /^\d{4}-\d\d-\d\d$/.test(value)) return Date.parse(`${value}T00:00:00Z`) / 86_400_000;
+  if (typeof value === "string" && /^\d{4}-\d\d-\d\d$/.test(value))
+    return Date.parse(`${value}T00:00:00Z`) / 86_400_000;
   return null;
 }
 
@@ -88,5 +95,8 @@ export function csv(rows) {
     if (typeof value === "string" && /^[=+\-@\t\r]/.test(text)) text = `'${text}`;
     return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
-  return [heads, ...rows.map((row) => heads.map((head) => row[head]))].map((row) => row.map(cell).join(",")).join("\n") + "\n";
+  return (
+    [heads, ...rows.map((row) => heads.map((head) => row[head]))].map((row) => row.map(cell).join(",")).join("\n") +
+    "\n"
+  );
 }

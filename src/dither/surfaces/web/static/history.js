@@ -12,21 +12,50 @@ export async function historyView(dataset, me) {
   const spends = await api.history(dataset.name);
   const owner = me.role === "owner";
   if (!spends.length) {
-    return empty("Nothing was asked yet", owner ? "Every question and answer of every analyst will be listed here." : "Your questions and answers will be listed here.", dataset.retired ? null : h("a", { class: "button", href: `#/datasets/${encodeURIComponent(dataset.name)}` }, "Ask the first question"));
+    return empty(
+      "Nothing was asked yet",
+      owner
+        ? "Every question and answer of every analyst will be listed here."
+        : "Your questions and answers will be listed here.",
+      dataset.retired
+        ? null
+        : h("a", { class: "button", href: `#/datasets/${encodeURIComponent(dataset.name)}` }, "Ask the first question"),
+    );
   }
   const newest = [...spends].reverse();
-  const list = h("ol", { class: "entries" }, newest.slice(0, SHOWN).map((one) => entry(one, owner)));
-  const more = newest.length > SHOWN ? h("button", { type: "button", onclick: () => {
-    const next = newest.slice(list.children.length, list.children.length + SHOWN).map((one) => entry(one, owner));
-    list.append(...next);
-    next[0].tabIndex = -1;
-    next[0].focus();
-    if (list.children.length >= newest.length) more.remove();
-  } }, "Show earlier ones") : null;
+  const list = h(
+    "ol",
+    { class: "entries" },
+    newest.slice(0, SHOWN).map((one) => entry(one, owner)),
+  );
+  const more =
+    newest.length > SHOWN
+      ? h(
+          "button",
+          {
+            type: "button",
+            onclick: () => {
+              const next = newest
+                .slice(list.children.length, list.children.length + SHOWN)
+                .map((one) => entry(one, owner));
+              list.append(...next);
+              next[0].tabIndex = -1;
+              next[0].focus();
+              if (list.children.length >= newest.length) more.remove();
+            },
+          },
+          "Show earlier ones",
+        )
+      : null;
   return h(
     "section",
     { class: "card" },
-    h("div", { class: "title-row" }, h("h2", {}, owner ? "All questions and answers" : "Your questions and answers"), exportButtons(`${dataset.name}-history`, flattened(spends), spends)),
+    h(
+      "div",
+      { class: "title-row" },
+      h("h2", {}, owner ? "All questions and answers" : "Your questions and answers"),
+      exportButtons(`${dataset.name}-history`, flattened(spends), spends),
+    ),
     list,
     more,
   );
@@ -36,8 +65,22 @@ function entry(spend, owner) {
   return h(
     "li",
     { class: "entry" },
-    h("p", { class: "entry-head" }, h("span", {}, `#${spend.number} · ${when(spend.at)}${owner && spend.analyst ? ` · ${spend.analyst}` : ""}`), h("span", {}, price(spend))),
-    spend.releases ? answersFigure(spend.releases) : [h("p", {}, questionText(spend.question)), h("p", { class: "notice" }, "Charged, and not answered: the server stopped in between. Asking the same again under the same request id gives the answer without a new charge.")],
+    h(
+      "p",
+      { class: "entry-head" },
+      h("span", {}, `#${spend.number} · ${when(spend.at)}${owner && spend.analyst ? ` · ${spend.analyst}` : ""}`),
+      h("span", {}, price(spend)),
+    ),
+    spend.releases
+      ? answersFigure(spend.releases)
+      : [
+          h("p", {}, questionText(spend.question)),
+          h(
+            "p",
+            { class: "notice" },
+            "Charged, and not answered: the server stopped in between. Asking the same again under the same request id gives the answer without a new charge.",
+          ),
+        ],
   );
 }
 
@@ -54,19 +97,40 @@ export function questionText(question) {
 }
 
 function flattened(spends) {
-  return spends.flatMap((spend) => (spend.releases ?? []).map((release) => ({ number: spend.number, at: spend.at, analyst: spend.analyst, release })));
+  return spends.flatMap((spend) =>
+    (spend.releases ?? []).map((release) => ({ number: spend.number, at: spend.at, analyst: spend.analyst, release })),
+  );
 }
 
 /** CSV has one line for each released number; JSON is what the server told. */
 export function exportButtons(name, listed, whole) {
-  const lines = () => listed.flatMap(({ release, ...head }) => rowsOf(release).map((row) => ({
-    ...head, query: release.query, ...(release.group ?? {}), label: release.labels ? row.label : "", value: row.value, lower: row.low, upper: row.high,
-    confidence: release.confidence, refused: Boolean(release.refused), epsilon: release.epsilon, delta: release.delta,
-  })));
+  const lines = () =>
+    listed.flatMap(({ release, ...head }) =>
+      rowsOf(release).map((row) => ({
+        ...head,
+        query: release.query,
+        ...(release.group ?? {}),
+        label: release.labels ? row.label : "",
+        value: row.value,
+        lower: row.low,
+        upper: row.high,
+        confidence: release.confidence,
+        refused: Boolean(release.refused),
+        epsilon: release.epsilon,
+        delta: release.delta,
+      })),
+    );
   return h(
     "div",
     { class: "actions" },
     h("button", { type: "button", onclick: () => download(`${name}.csv`, "text/csv", csv(lines())) }, "Save CSV"),
-    h("button", { type: "button", onclick: () => download(`${name}.json`, "application/json", `${JSON.stringify(whole, null, 2)}\n`) }, "Save JSON"),
+    h(
+      "button",
+      {
+        type: "button",
+        onclick: () => download(`${name}.json`, "application/json", `${JSON.stringify(whole, null, 2)}\n`),
+      },
+      "Save JSON",
+    ),
   );
 }

@@ -29,53 +29,108 @@ values = ["clerk", "nurse"]
 const TRAIL = 50;
 
 export function registerView() {
-  const name = h("input", { name: "name", "data-argument": "name dataset", required: true, autocomplete: "off", spellcheck: "false" });
-  const schema = h("textarea", { name: "schema", class: "long", "data-argument": "schema text", required: true, spellcheck: "false", autocapitalize: "off" });
-  const wait = h("input", { name: "answer_seconds", inputmode: "decimal", value: "", "data-argument": "answer_seconds" });
-  const file = h("input", { type: "file", accept: ".toml,text/plain", onchange: async () => {
-    if (!file.files.length) return;
-    schema.value = await file.files[0].text();
-    name.value ||= file.files[0].name.replace(/\.toml$/, "");
-    announce("The file was read into the text.");
-  } });
+  const name = h("input", {
+    name: "name",
+    "data-argument": "name dataset",
+    required: true,
+    autocomplete: "off",
+    spellcheck: "false",
+  });
+  const schema = h("textarea", {
+    name: "schema",
+    class: "long",
+    "data-argument": "schema text",
+    required: true,
+    spellcheck: "false",
+    autocapitalize: "off",
+  });
+  const wait = h("input", {
+    name: "answer_seconds",
+    inputmode: "decimal",
+    value: "",
+    "data-argument": "answer_seconds",
+  });
+  const file = h("input", {
+    type: "file",
+    accept: ".toml,text/plain",
+    onchange: async () => {
+      if (!file.files.length) return;
+      schema.value = await file.files[0].text();
+      name.value ||= file.files[0].name.replace(/\.toml$/, "");
+      announce("The file was read into the text.");
+    },
+  });
   const slot = h("div");
   const submit = h("button", { class: "main" }, "Register");
   const form = h(
     "form",
-    { class: "card", onsubmit: async (event) => {
-      event.preventDefault();
-      submit.disabled = true;
-      try {
-        const seconds = wait.value.trim();
-        const made = await api.register({ name: name.value.trim(), schema: schema.value, ...(seconds ? { answer_seconds: Number(seconds) } : {}) });
-        announce(`${made.name} is registered.`);
-        location.hash = `#/datasets/${encodeURIComponent(made.name)}/schema`;
-      } catch (problem) {
-        if (!(problem instanceof Problem)) throw problem;
-        showProblem(slot, problem, form);
-        slot.scrollIntoView({ block: "nearest" });
-      } finally {
-        submit.disabled = false;
-      }
-    } },
+    {
+      class: "card",
+      onsubmit: async (event) => {
+        event.preventDefault();
+        submit.disabled = true;
+        try {
+          const seconds = wait.value.trim();
+          const made = await api.register({
+            name: name.value.trim(),
+            schema: schema.value,
+            ...(seconds ? { answer_seconds: Number(seconds) } : {}),
+          });
+          announce(`${made.name} is registered.`);
+          location.hash = `#/datasets/${encodeURIComponent(made.name)}/schema`;
+        } catch (problem) {
+          if (!(problem instanceof Problem)) throw problem;
+          showProblem(slot, problem, form);
+          slot.scrollIntoView({ block: "nearest" });
+        } finally {
+          submit.disabled = false;
+        }
+      },
+    },
     h(
       "div",
       { class: "fields" },
       field("Name", name, "In addresses, in SQL and in the ledger."),
-      field("Seconds until an answer", wait, "Answers wait this long, so that their time tells nothing. Empty: the server’s default."),
+      field(
+        "Seconds until an answer",
+        wait,
+        "Answers wait this long, so that their time tells nothing. Empty: the server’s default.",
+      ),
       field("A schema file from this computer", file, "TOML, read into the text below.", { class: "wide" }),
-      field("Schema", schema, "Columns that are not declared cannot be asked. Name bounds that you would have named before seeing any record.", { class: "wide" }),
+      field(
+        "Schema",
+        schema,
+        "Columns that are not declared cannot be asked. Name bounds that you would have named before seeing any record.",
+        { class: "wide" },
+      ),
     ),
     slot,
-    h("div", { class: "actions" }, submit, h("button", { type: "button", class: "plain", onclick: () => {
-      if (!schema.value.trim()) schema.value = EXAMPLE;
-      schema.focus();
-      schema.setSelectionRange(0, 0);
-    } }, "Start from an example")),
+    h(
+      "div",
+      { class: "actions" },
+      submit,
+      h(
+        "button",
+        {
+          type: "button",
+          class: "plain",
+          onclick: () => {
+            if (!schema.value.trim()) schema.value = EXAMPLE;
+            schema.focus();
+            schema.setSelectionRange(0, 0);
+          },
+        },
+        "Start from an example",
+      ),
+    ),
   );
   return [
     h("h1", {}, "Register a dataset"),
-    h("p", { class: "lead" }, "A schema says what is public: where the data are, which columns may be asked and between which bounds, who counts as a person, and what may be spent. Nothing is read until somebody asks."),
+    h(
+      "p",
+      { class: "lead" },
+      "A schema says what is public: where the data are, which columns may be asked and between which bounds, who counts as a person, and what may be spent. Nothing is read until somebody asks.",
+    ),
     form,
   ];
 }
@@ -83,7 +138,16 @@ export function registerView() {
 export async function spendingView(dataset, me, refresh) {
   const [budget, spends] = await Promise.all([api.budget(dataset.name), api.history(dataset.name)]);
   return [
-    h("section", { class: "card" }, h("h2", {}, "Spent over time"), budgetMeter(budget), h("p"), spends.length ? spendChart(spends, budget.total.epsilon) : h("p", { class: "quiet" }, "Nothing was spent yet. Make a token for an analyst, or ask a question yourself.")),
+    h(
+      "section",
+      { class: "card" },
+      h("h2", {}, "Spent over time"),
+      budgetMeter(budget),
+      h("p"),
+      spends.length
+        ? spendChart(spends, budget.total.epsilon)
+        : h("p", { class: "quiet" }, "Nothing was spent yet. Make a token for an analyst, or ask a question yourself."),
+    ),
     h("section", { class: "card" }, h("h2", {}, "By analyst"), byAnalyst(budget, spends)),
     trail(dataset, spends),
     dataset.retired ? null : settings(dataset, refresh),
@@ -91,36 +155,90 @@ export async function spendingView(dataset, me, refresh) {
 }
 
 function byAnalyst(budget, spends) {
-  const names = [...new Set([...Object.keys(budget.analysts ?? {}), ...spends.map((one) => one.analyst).filter(Boolean)])];
-  if (!names.length) return h("p", { class: "quiet" }, "Nobody has asked, and nobody has a budget of their own. Budgets are given with a token.");
+  const names = [
+    ...new Set([...Object.keys(budget.analysts ?? {}), ...spends.map((one) => one.analyst).filter(Boolean)]),
+  ];
+  if (!names.length)
+    return h(
+      "p",
+      { class: "quiet" },
+      "Nobody has asked, and nobody has a budget of their own. Budgets are given with a token.",
+    );
   const rows = names.map((name) => {
     const theirs = spends.filter((one) => one.analyst === name);
     const sum = (key) => theirs.reduce((total, one) => total + one[key], 0);
     const own = budget.analysts?.[name];
-    return [name, String(theirs.length), price({ epsilon: sum("epsilon"), delta: sum("delta") }), own ? `${price(own.left)} of ${price(own.total)}` : "no limit but the dataset’s"];
+    return [
+      name,
+      String(theirs.length),
+      price({ epsilon: sum("epsilon"), delta: sum("delta") }),
+      own ? `${price(own.left)} of ${price(own.total)}` : "no limit but the dataset’s",
+    ];
   });
   return foldingTable("Spent by analyst", ["analyst", "questions", "spent", "own budget left"], rows);
 }
 
 function trail(dataset, spends) {
-  if (!spends.length) return empty("No entries yet", "Every charge is entered in the ledger before the data are read, and shown here.");
+  if (!spends.length)
+    return empty("No entries yet", "Every charge is entered in the ledger before the data are read, and shown here.");
   const newest = [...spends].reverse();
-  const row = (one) => [`#${one.number}`, when(one.at), one.analyst ?? "–", questionText(one.question), price(one), one.releases ? "answered" : "charged, not answered"];
+  const row = (one) => [
+    `#${one.number}`,
+    when(one.at),
+    one.analyst ?? "–",
+    questionText(one.question),
+    price(one),
+    one.releases ? "answered" : "charged, not answered",
+  ];
   const heads = ["entry", "at", "analyst", "question", "price", "state"];
-  const lines = () => spends.map(({ releases, question, ...head }) => ({ ...head, question: questionText(question), answered: Boolean(releases) }));
+  const lines = () =>
+    spends.map(({ releases, question, ...head }) => ({
+      ...head,
+      question: questionText(question),
+      answered: Boolean(releases),
+    }));
   return h(
     "section",
     { class: "card" },
-    h("div", { class: "title-row" }, h("h2", {}, "Audit trail"), h("div", { class: "actions" }, h("button", { type: "button", onclick: () => download(`${dataset.name}-ledger.csv`, "text/csv", csv(lines())) }, "Save CSV"), h("button", { type: "button", onclick: () => download(`${dataset.name}-ledger.json`, "application/json", `${JSON.stringify(spends, null, 2)}\n`) }, "Save JSON"))),
+    h(
+      "div",
+      { class: "title-row" },
+      h("h2", {}, "Audit trail"),
+      h(
+        "div",
+        { class: "actions" },
+        h(
+          "button",
+          { type: "button", onclick: () => download(`${dataset.name}-ledger.csv`, "text/csv", csv(lines())) },
+          "Save CSV",
+        ),
+        h(
+          "button",
+          {
+            type: "button",
+            onclick: () =>
+              download(`${dataset.name}-ledger.json`, "application/json", `${JSON.stringify(spends, null, 2)}\n`),
+          },
+          "Save JSON",
+        ),
+      ),
+    ),
     foldingTable("Entries of the ledger, newest first", heads, newest.slice(0, TRAIL).map(row)),
-    newest.length > TRAIL ? h("p", { class: "fine" }, `The newest ${TRAIL} of ${newest.length}; files have all of them.`) : null,
+    newest.length > TRAIL
+      ? h("p", { class: "fine" }, `The newest ${TRAIL} of ${newest.length}; files have all of them.`)
+      : null,
     h("p", { class: "fine" }, "Entries are chained by hashes; “dither ledger verify” on the server checks the chain."),
   );
 }
 
 function settings(dataset, refresh) {
   const slot = h("div");
-  const seconds = h("input", { inputmode: "decimal", name: "answer_seconds", value: String(dataset.answer_seconds ?? ""), "data-argument": "answer_seconds" });
+  const seconds = h("input", {
+    inputmode: "decimal",
+    name: "answer_seconds",
+    value: String(dataset.answer_seconds ?? ""),
+    "data-argument": "answer_seconds",
+  });
   const doing = (work, said) => async () => {
     try {
       await work();
@@ -136,14 +254,46 @@ function settings(dataset, refresh) {
     { class: "card" },
     h("h2", {}, "Settings"),
     slot,
-    h("div", { class: "fields" }, field("Seconds until an answer", seconds, "Public; longer than the slowest question.")),
-    h("div", { class: "actions" }, button("Save", doing(() => api.change(dataset.name, { answer_seconds: Number(seconds.value) }), "Saved."))),
+    h(
+      "div",
+      { class: "fields" },
+      field("Seconds until an answer", seconds, "Public; longer than the slowest question."),
+    ),
+    h(
+      "div",
+      { class: "actions" },
+      button(
+        "Save",
+        doing(() => api.change(dataset.name, { answer_seconds: Number(seconds.value) }), "Saved."),
+      ),
+    ),
     h("hr"),
-    h("p", { class: "quiet" }, "If the data have grown, stored answers are no longer given out for new questions; the budget stays as it is."),
-    h("div", { class: "actions" }, guarded("The data have grown…", "Yes, they have grown", doing(() => api.change(dataset.name, { grown: true }), "A new version of the data is noted."), "")),
+    h(
+      "p",
+      { class: "quiet" },
+      "If the data have grown, stored answers are no longer given out for new questions; the budget stays as it is.",
+    ),
+    h(
+      "div",
+      { class: "actions" },
+      guarded(
+        "The data have grown…",
+        "Yes, they have grown",
+        doing(() => api.change(dataset.name, { grown: true }), "A new version of the data is noted."),
+        "",
+      ),
+    ),
     h("hr"),
     h("p", { class: "quiet" }, "A retired dataset answers no new questions, for good. Its history stays."),
-    h("div", { class: "actions" }, guarded("Retire this dataset…", "Retire it for good", doing(() => api.retire(dataset.name), "The dataset is retired."))),
+    h(
+      "div",
+      { class: "actions" },
+      guarded(
+        "Retire this dataset…",
+        "Retire it for good",
+        doing(() => api.retire(dataset.name), "The dataset is retired."),
+      ),
+    ),
   );
   return card;
 }

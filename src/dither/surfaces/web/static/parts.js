@@ -25,8 +25,20 @@ export function problemBox(problem) {
   const lines = problem.message.split("\n");
   const mark = lines.findIndex((line) => /^\s*\^+\s*$/.test(line));
   const said = (some) => (some.length ? h("p", {}, some.join(" ")) : null);
-  const body = mark < 1 ? said(lines) : [said(lines.slice(0, mark - 1)), h("pre", { tabindex: 0, "aria-label": "The place" }, lines.slice(mark - 1, mark + 1).join("\n")), said(lines.slice(mark + 1))];
-  return h("div", { class: "problem", role: "alert" }, h("h3", {}, HEADINGS[problem.code] ?? "That did not work"), body);
+  const body =
+    mark < 1
+      ? said(lines)
+      : [
+          said(lines.slice(0, mark - 1)),
+          h("pre", { tabindex: 0, "aria-label": "The place" }, lines.slice(mark - 1, mark + 1).join("\n")),
+          said(lines.slice(mark + 1)),
+        ];
+  return h(
+    "div",
+    { class: "problem", role: "alert" },
+    h("h3", {}, HEADINGS[problem.code] ?? "That did not work"),
+    body,
+  );
 }
 
 /** Show a problem in its slot and mark the control that it is about. */
@@ -35,13 +47,16 @@ export function showProblem(slot, problem, form = null) {
   const marked = slot.querySelector("pre");
   if (marked) {
     const [line, mark] = marked.textContent.split("\n");
-    marked.scrollLeft = (mark.indexOf("^") / Math.max(line.length, mark.length)) * marked.scrollWidth - marked.clientWidth / 2;
+    marked.scrollLeft =
+      (mark.indexOf("^") / Math.max(line.length, mark.length)) * marked.scrollWidth - marked.clientWidth / 2;
   }
   clearMarks(form);
   const control = problem.argument && form?.querySelector(`[data-argument~="${CSS.escape(problem.argument)}"]`);
   if (control) control.setAttribute("aria-invalid", "true");
   if (problem.place && control instanceof HTMLTextAreaElement) {
-    slot.firstChild.append(h("button", { type: "button", class: "plain", onclick: () => select(control, problem.place) }, "Show the place"));
+    slot.firstChild.append(
+      h("button", { type: "button", class: "plain", onclick: () => select(control, problem.place) }, "Show the place"),
+    );
   }
   return control;
 }
@@ -51,7 +66,10 @@ export function clearMarks(form) {
 }
 
 function select(area, { line, column, width }) {
-  const before = area.value.split("\n").slice(0, line - 1).reduce((sum, one) => sum + one.length + 1, 0);
+  const before = area.value
+    .split("\n")
+    .slice(0, line - 1)
+    .reduce((sum, one) => sum + one.length + 1, 0);
   area.focus();
   area.setSelectionRange(before + column - 1, before + column - 1 + width);
 }
@@ -64,7 +82,12 @@ export function budgetMeter(budget, planned = 0, title = "Budget") {
   return h(
     "div",
     { class: "budget" },
-    h("p", { class: "meter-line" }, h("span", {}, `${title}: `, h("b", {}, `${price(left)} left`)), h("span", { class: "quiet" }, `of ${price(total)}`)),
+    h(
+      "p",
+      { class: "meter-line" },
+      h("span", {}, `${title}: `, h("b", {}, `${price(left)} left`)),
+      h("span", { class: "quiet" }, `of ${price(total)}`),
+    ),
     meter(`${title}: ε ${small(used)} of ${small(total.epsilon)} spent`, used, total.epsilon, planned),
   );
 }
@@ -117,7 +140,27 @@ export function foldingTable(caption, heads, rows) {
     "table",
     { class: "folding" },
     h("caption", { class: "unseen" }, caption),
-    h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col" }, head)))),
-    h("tbody", {}, rows.map((cells) => h("tr", {}, cells.map((cell, index) => (index ? h("td", { "data-label": heads[index] }, cell) : h("th", { scope: "row" }, cell)))))),
+    h(
+      "thead",
+      {},
+      h(
+        "tr",
+        {},
+        heads.map((head) => h("th", { scope: "col" }, head)),
+      ),
+    ),
+    h(
+      "tbody",
+      {},
+      rows.map((cells) =>
+        h(
+          "tr",
+          {},
+          cells.map((cell, index) =>
+            index ? h("td", { "data-label": heads[index] }, cell) : h("th", { scope: "row" }, cell),
+          ),
+        ),
+      ),
+    ),
   );
 }

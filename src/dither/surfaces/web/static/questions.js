@@ -38,7 +38,9 @@ export function label(kind) {
 /** The kinds that a dataset and a token allow, in groups for a select. */
 export function kindGroups(dataset, me) {
   const offered = Object.keys(dataset.kinds ?? {}).filter((kind) => !me.kinds || me.kinds.includes(kind));
-  const fitting = offered.filter((kind) => dataset.kind === "graph" || kind === "count" || columnsFor(dataset, kind).length);
+  const fitting = offered.filter(
+    (kind) => dataset.kind === "graph" || kind === "count" || columnsFor(dataset, kind).length,
+  );
   const known = Object.keys(KINDS).filter((kind) => fitting.includes(kind));
   const order = [...known, ...fitting.filter((kind) => !KINDS[kind])];
   const groups = new Map();
@@ -51,7 +53,12 @@ export function kindGroups(dataset, me) {
 
 export function columnsFor(dataset, kind) {
   return Object.entries(dataset.columns ?? {})
-    .filter(([, column]) => !KINDS[kind] || (KINDS[kind].takes?.includes(column.type) && !(kind === "histogram" && column.type === "category" && !column.values)))
+    .filter(
+      ([, column]) =>
+        !KINDS[kind] ||
+        (KINDS[kind].takes?.includes(column.type) &&
+          !(kind === "histogram" && column.type === "category" && !column.values)),
+    )
     .map(([name]) => name);
 }
 
@@ -61,7 +68,10 @@ export function kindsFor(dataset, name) {
 }
 
 export function canGroup(column) {
-  if (column.type === "integer") return column.bounds && (!column.step || Number(column.step) === 1) && column.bounds[1] - column.bounds[0] < LARGEST_KEYS;
+  if (column.type === "integer")
+    return (
+      column.bounds && (!column.step || Number(column.step) === 1) && column.bounds[1] - column.bounds[0] < LARGEST_KEYS
+    );
   if (column.type === "date") return position(column.bounds[1]) - position(column.bounds[0]) < LARGEST_KEYS;
   return ["category", "boolean"].includes(column.type);
 }
@@ -88,5 +98,12 @@ export function asSql(dataset, { query, where, by }) {
   const more = { quantile: query.q, quantiles: query.q, trimmed_mean: query.trim, histogram: query.edges }[query.kind];
   let call = `${word}(${[about, ...[more ?? []].flat()].join(", ")})`;
   if (query.kind === "count") call = about ? `count_if(${about})` : "count(*)";
-  return [`SELECT ${[...(by ?? []).map(quoted), call].join(", ")}`, `FROM ${quoted(dataset.name)}`, where ? `WHERE ${where}` : null, by?.length ? `GROUP BY ${by.map(quoted).join(", ")}` : null].filter(Boolean).join("\n");
+  return [
+    `SELECT ${[...(by ?? []).map(quoted), call].join(", ")}`,
+    `FROM ${quoted(dataset.name)}`,
+    where ? `WHERE ${where}` : null,
+    by?.length ? `GROUP BY ${by.map(quoted).join(", ")}` : null,
+  ]
+    .filter(Boolean)
+    .join("\n");
 }

@@ -13,9 +13,15 @@ const BASES = {
 export function quoteParts(told, dataset, left) {
   return [
     h("p", { class: "price" }, told.epsilon === 0 && !told.delta ? "Free" : price(told)),
-    h("p", { class: told.epsilon > (left?.epsilon ?? 0) ? "over" : "quiet" }, told.epsilon === 0 ? "The answer is public." : shareOfLeft(told.epsilon, left?.epsilon ?? 0)),
+    h(
+      "p",
+      { class: told.epsilon > (left?.epsilon ?? 0) ? "over" : "quiet" },
+      told.epsilon === 0 ? "The answer is public." : shareOfLeft(told.epsilon, left?.epsilon ?? 0),
+    ),
     (told.quotes ?? []).map((one) => oneQuote(one, told.quotes.length > 1)),
-    dataset.answer_seconds ? h("p", { class: "fine" }, `The answer comes ${slots(dataset.answer_seconds)}: its time tells nothing.`) : null,
+    dataset.answer_seconds
+      ? h("p", { class: "fine" }, `The answer comes ${slots(dataset.answer_seconds)}: its time tells nothing.`)
+      : null,
   ];
 }
 
@@ -23,7 +29,8 @@ function oneQuote(quote, several) {
   const [name, meaning] = BASES[quote.kind] ?? [quote.kind ?? "Expected", ""];
   const known = quote.expected_error !== null && quote.expected_error !== undefined;
   const within = quote.bound !== null && quote.bound !== undefined;
-  const groups = quote.groups === null ? "each group" : quote.groups > 1 ? `each of ${shown(quote.groups)} groups` : null;
+  const groups =
+    quote.groups === null ? "each group" : quote.groups > 1 ? `each of ${shown(quote.groups)} groups` : null;
   return h(
     "div",
     { class: "quoted" },
@@ -32,27 +39,58 @@ function oneQuote(quote, several) {
       "dl",
       { class: "facts" },
       h("dt", {}, quote.kind === "upper bound" ? "Expected error, at most" : "Expected error"),
-      h("dd", {}, known ? errors(quote.expected_error, quote.labels) : "not known in advance", groups && known ? ` in ${groups}` : null),
-      within ? [h("dt", {}, `${percent(quote.confidence ?? 0.95)} within`), h("dd", {}, errors(quote.bound, quote.labels))] : null,
-      known ? [h("dt", {}, "This is"), h("dd", {}, h("span", { class: `basis ${quote.kind === "upper bound" ? "bound" : ""}` }, name), ` ${quote.meaning ? sentence(quote.meaning, name) : meaning}`)] : null,
+      h(
+        "dd",
+        {},
+        known ? errors(quote.expected_error, quote.labels) : "not known in advance",
+        groups && known ? ` in ${groups}` : null,
+      ),
+      within
+        ? [h("dt", {}, `${percent(quote.confidence ?? 0.95)} within`), h("dd", {}, errors(quote.bound, quote.labels))]
+        : null,
+      known
+        ? [
+            h("dt", {}, "This is"),
+            h(
+              "dd",
+              {},
+              h("span", { class: `basis ${quote.kind === "upper bound" ? "bound" : ""}` }, name),
+              ` ${quote.meaning ? sentence(quote.meaning, name) : meaning}`,
+            ),
+          ]
+        : null,
       h("dt", {}, "Calibration"),
-      h("dd", {}, quote.calibration.replaceAll("_", " "), quote.noise && quote.noise !== "none" ? `, ${quote.noise.replaceAll("_", " ")} noise` : null),
+      h(
+        "dd",
+        {},
+        quote.calibration.replaceAll("_", " "),
+        quote.noise && quote.noise !== "none" ? `, ${quote.noise.replaceAll("_", " ")} noise` : null,
+      ),
     ),
-    quote.kind === "upper bound" && !quote.attained ? h("p", { class: "fine" }, "Tell what you know already about the values, below your question, for an estimate instead.") : null,
+    quote.kind === "upper bound" && !quote.attained
+      ? h(
+          "p",
+          { class: "fine" },
+          "Tell what you know already about the values, below your question, for an estimate instead.",
+        )
+      : null,
     quote.assumptions?.length ? h("p", { class: "fine" }, `Assumed: ${quote.assumptions.join("; ")}.`) : null,
   );
 }
 
 /** Price and error in a few words, for small screens. */
 export function glance(told) {
-  const error = told.quotes?.length === 1 ? told.quotes[0].expected_error : null;
-  return typeof error === "number" ? `${price(told)} · ± ${rough(error)}` : price(told);
+  const [only, ...others] = told.quotes ?? [];
+  if (others.length || typeof only?.expected_error !== "number") return price(told);
+  return `${price(told)} · ± ${rough(only.expected_error)}${only.kind === "upper bound" ? " at most" : ""}`;
 }
 
 /** The server's words without repeating the name that stands before them. */
 function sentence(meaning, name) {
   const plain = meaning.replace(/^(an? )?/, "");
-  return plain.toLowerCase().startsWith(name.toLowerCase()) ? plain.slice(name.length).replace(/^[,;: ]+/, "") : meaning;
+  return plain.toLowerCase().startsWith(name.toLowerCase())
+    ? plain.slice(name.length).replace(/^[,;: ]+/, "")
+    : meaning;
 }
 
 /** Three digits are as many as an expectation deserves. */
@@ -63,6 +101,9 @@ function rough(value) {
 function errors(value, labels) {
   if (!Array.isArray(value)) return `± ${rough(value)}`;
   if (new Set(value).size === 1) return `± ${rough(value[0])} each`;
-  const few = value.slice(0, 5).map((one, index) => `± ${rough(one)}${labels ? ` (${labels[index]})` : ""}`).join(", ");
+  const few = value
+    .slice(0, 5)
+    .map((one, index) => `± ${rough(one)}${labels ? ` (${labels[index]})` : ""}`)
+    .join(", ");
   return value.length > 5 ? `${few}, …` : few;
 }

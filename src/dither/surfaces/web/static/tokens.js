@@ -7,7 +7,13 @@ import { foldingTable, guarded, showProblem } from "./parts.js";
 import { KINDS, label } from "./questions.js";
 
 const DAY = 86_400;
-const LIVES = [["", "never"], [String(DAY), "in a day"], [String(7 * DAY), "in a week"], [String(30 * DAY), "in 30 days"], [String(365 * DAY), "in a year"]];
+const LIVES = [
+  ["", "never"],
+  [String(DAY), "in a day"],
+  [String(7 * DAY), "in a week"],
+  [String(30 * DAY), "in 30 days"],
+  [String(365 * DAY), "in a year"],
+];
 
 export async function tokensView() {
   const datasets = (await api.datasets()).filter((one) => !one.retired);
@@ -19,7 +25,12 @@ export async function tokensView() {
     h("h1", {}, "Tokens"),
     h("p", { class: "lead" }, "Whoever has a token may ask in its name. The server keeps only a hash of it."),
     slot,
-    h("div", { class: "two" }, h("section", { class: "card" }, h("h2", {}, "Given out"), list), createForm(datasets, slot, refresh)),
+    h(
+      "div",
+      { class: "two" },
+      h("section", { class: "card" }, h("h2", {}, "Given out"), list),
+      createForm(datasets, slot, refresh),
+    ),
   ];
 }
 
@@ -49,18 +60,33 @@ async function tokensTable(refresh, slot) {
 
 function limits(one) {
   const told = [];
-  if (one.epsilon_cap !== null && one.epsilon_cap !== undefined) told.push(`at most ε ${small(one.epsilon_cap)} a question`);
+  if (one.epsilon_cap !== null && one.epsilon_cap !== undefined)
+    told.push(`at most ε ${small(one.epsilon_cap)} a question`);
   if (one.kinds) told.push(`only ${one.kinds.map((kind) => label(kind).toLowerCase()).join(", ")}`);
   if (one.datasets) told.push(`sees ${one.datasets.join(", ") || "nothing"}`);
   return told.length ? told.join("; ") : "none";
 }
 
 function createForm(datasets, slot, refresh) {
-  const name = h("input", { name: "name", required: true, autocomplete: "off", spellcheck: "false", "data-argument": "name" });
-  const role = select([["analyst", "analyst: asks"], ["owner", "owner: registers, sees everything, makes tokens"]], "analyst", { name: "role", "data-argument": "role" });
+  const name = h("input", {
+    name: "name",
+    required: true,
+    autocomplete: "off",
+    spellcheck: "false",
+    "data-argument": "name",
+  });
+  const role = select(
+    [
+      ["analyst", "analyst: asks"],
+      ["owner", "owner: registers, sees everything, makes tokens"],
+    ],
+    "analyst",
+    { name: "role", "data-argument": "role" },
+  );
   const life = select(LIVES, String(30 * DAY), { name: "expires_in", "data-argument": "expires_in" });
   const cap = h("input", { name: "epsilon_cap", inputmode: "decimal", "data-argument": "epsilon_cap" });
-  const box = (group, value, text) => h("label", { class: "check" }, h("input", { type: "checkbox", name: group, value }), text);
+  const box = (group, value, text) =>
+    h("label", { class: "check" }, h("input", { type: "checkbox", name: group, value }), text);
   const budgets = datasets.map((one) => [one.name, h("input", { inputmode: "decimal", "data-argument": "budgets" })]);
   const limited = h(
     "details",
@@ -70,22 +96,63 @@ function createForm(datasets, slot, refresh) {
       "div",
       { class: "fields" },
       field("Most epsilon for one question", cap, "Empty: no cap.", { class: "wide" }),
-      datasets.length ? h("fieldset", { class: "field wide" }, h("legend", {}, "Datasets that it may see"), h("p", { class: "hint" }, "None ticked: all."), h("div", { class: "checks" }, datasets.map((one) => box("datasets", one.name, one.name)))) : null,
-      h("fieldset", { class: "field wide" }, h("legend", {}, "Kinds of question"), h("p", { class: "hint" }, "None ticked: all."), h("div", { class: "checks" }, Object.keys(KINDS).map((kind) => box("kinds", kind, label(kind))))),
-      budgets.map(([dataset, input]) => field(`Own epsilon for ${dataset}`, input, "Empty: no limit but the dataset’s.")),
+      datasets.length
+        ? h(
+            "fieldset",
+            { class: "field wide" },
+            h("legend", {}, "Datasets that it may see"),
+            h("p", { class: "hint" }, "None ticked: all."),
+            h(
+              "div",
+              { class: "checks" },
+              datasets.map((one) => box("datasets", one.name, one.name)),
+            ),
+          )
+        : null,
+      h(
+        "fieldset",
+        { class: "field wide" },
+        h("legend", {}, "Kinds of question"),
+        h("p", { class: "hint" }, "None ticked: all."),
+        h(
+          "div",
+          { class: "checks" },
+          Object.keys(KINDS).map((kind) => box("kinds", kind, label(kind))),
+        ),
+      ),
+      budgets.map(([dataset, input]) =>
+        field(`Own epsilon for ${dataset}`, input, "Empty: no limit but the dataset’s."),
+      ),
     ),
   );
   const submit = h("button", { class: "main" }, "Make a token");
   const problems = h("div");
-  const form = h("form", { class: "card", autocomplete: "off" }, h("h2", {}, "Make a token"), h("div", { class: "fields" }, field("Name", name, "Whose charges these are in the ledger.", { class: "wide" }), field("Role", role), field("Expires", life)), limited, problems, h("div", { class: "actions" }, submit));
+  const form = h(
+    "form",
+    { class: "card", autocomplete: "off" },
+    h("h2", {}, "Make a token"),
+    h(
+      "div",
+      { class: "fields" },
+      field("Name", name, "Whose charges these are in the ledger.", { class: "wide" }),
+      field("Role", role),
+      field("Expires", life),
+    ),
+    limited,
+    problems,
+    h("div", { class: "actions" }, submit),
+  );
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     submit.disabled = true;
     try {
       const ticked = (group) => [...form.querySelectorAll(`input[name=${group}]:checked`)].map((one) => one.value);
-      const given = budgets.filter(([, input]) => input.value.trim()).map(([dataset, input]) => [dataset, { epsilon: Number(input.value), delta: 0 }]);
+      const given = budgets
+        .filter(([, input]) => input.value.trim())
+        .map(([dataset, input]) => [dataset, { epsilon: Number(input.value), delta: 0 }]);
       const made = await api.createToken({
-        name: name.value.trim(), role: role.value,
+        name: name.value.trim(),
+        role: role.value,
         ...(life.value ? { expires_in: Number(life.value) } : {}),
         ...(cap.value.trim() ? { epsilon_cap: Number(cap.value) } : {}),
         ...(ticked("kinds").length ? { kinds: ticked("kinds") } : {}),
@@ -114,11 +181,25 @@ function showOnce(slot, made) {
     h("h2", {}, `The token of ${made.name}`),
     h("p", {}, "It is shown this once: hand it over now. Lost ones are revoked and made anew."),
     secret,
-    h("div", { class: "actions" }, navigator.clipboard ? h("button", { type: "button", onclick: async (event) => {
-      const pressed = event.currentTarget;
-      await navigator.clipboard.writeText(made.token);
-      pressed.textContent = "Copied";
-    } }, "Copy") : null, h("button", { type: "button", class: "plain", onclick: () => fill(slot) }, "Done, hide it")),
+    h(
+      "div",
+      { class: "actions" },
+      navigator.clipboard
+        ? h(
+            "button",
+            {
+              type: "button",
+              onclick: async (event) => {
+                const pressed = event.currentTarget;
+                await navigator.clipboard.writeText(made.token);
+                pressed.textContent = "Copied";
+              },
+            },
+            "Copy",
+          )
+        : null,
+      h("button", { type: "button", class: "plain", onclick: () => fill(slot) }, "Done, hide it"),
+    ),
   );
   fill(slot, box);
   box.focus();
