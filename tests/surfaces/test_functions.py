@@ -242,3 +242,14 @@ def test_the_public_names_are_there():
     with pytest.raises(AttributeError):
         dt.no_such_name  # noqa: B018
     assert Fraction(1, 2) == dt.Median.share
+
+
+def test_columns_that_are_no_numbers_are_named_for_what_they_are():
+    """Frames and dates are refused by their types, with what to do instead."""
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"day": pd.date_range("2020-01-01", periods=50), "age": range(50)})
+    with pytest.raises(dt.InvalidArgument, match="not a whole frame"):
+        dt.median(frame, bounds=(0, 100), epsilon=1.0)
+    for days in (frame["day"], frame["day"].to_numpy()):
+        with pytest.raises(dt.InvalidArgument, match="Date"):
+            dt.median(days, bounds=(0, 100), epsilon=1.0)
