@@ -2,49 +2,85 @@
 
 from __future__ import annotations
 
+import datetime
+import sys
+import textwrap
 from typing import TYPE_CHECKING, Any
+
+from dither.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from dither.release import Release
 
 ACCENT = "#3b6fb6"
+PYPLOT = "matplotlib.pyplot"
 
 
 def plot_release(release: Release, ax: Any = None) -> Any:
     """One answer as a dot with its error bar, several below each other, a histogram as bars."""
-    given, ax = ax, _axes(ax, height=1.9)
+    title = f"{release.title} ({release.loss})"
     if release.value is None or isinstance(release.value, str):
+        ax = _axes(ax, height=1.9)
         ax.text(0.5, 0.5, release.value or "refused", ha="center", va="center", transform=ax.transAxes)
-        ax.set_title(f"{release.query}   (price: {release.loss})", fontsize=11, loc="left")
         ax.set_axis_off()
-        return ax
-    if release.query.startswith("histogram"):
-        ax = _axes(given, height=4.0)
+    elif "histogram of" in release.query or release.query == "histogram":
+        ax = _axes(ax, height=4.0)
         draw_histogram(ax, release)
-        ax.set_title(f"{release.query}   (price: {release.loss})", fontsize=11, loc="left")
     elif isinstance(release.value, tuple) and isinstance(release.value[0], tuple):
-        ax = _axes(given, height=5.0)
+        ax = _axes(ax, height=5.0)
         draw_points(ax, release)
-        ax.set_title(f"{release.query}   (price: {release.loss})", fontsize=11, loc="left")
     elif isinstance(release.value, tuple):
         rows = release.rows()
-        ax = _axes(given, height=1.2 + 0.4 * len(rows))
+        ax = _axes(ax, height=1.2 + 0.4 * len(rows))
         draw_rows(ax, [value for _, value, _ in rows], [bar for *_, bar in rows], [label for label, *_ in rows])
-        ax.set_title(f"{release.query}   (price: {release.loss})", fontsize=11, loc="left")
     else:
+        ax = _axes(ax, height=1.9)
         draw_rows(ax, [release.value], [release.interval], [""])
-        ax.set_title(f"{release.query}: {_digits(release.value)}   (price: {release.loss})", fontsize=11, loc="left")
+        title = str(release)
+    ax.set_title(_wrapped(title), fontsize=11, loc="left")
     ax.figure.tight_layout()
     return ax
 
 
 def plot_releases(releases: list[Release], labels: list[str], title: str, ax: Any = None) -> Any:
-    """Several answers below each other, on one axis."""
-    ax = _axes(ax, height=1.2 + 0.45 * len(releases))
-    draw_rows(ax, [r.value for r in releases], [r.interval for r in releases], labels)
-    ax.set_title(title, fontsize=11, loc="left")
+    """Several answers below each other, on one axis; answers of several numbers take a row for each."""
+    names, values, bars = _rows(releases, labels)
+    ax = _axes(ax, height=_height(names))
+    draw_rows(ax, values, bars, names)
+    ax.set_title(_wrapped(title), fontsize=11, loc="left")
     ax.figure.tight_layout()
     return ax
+
+
+def plot_questions(questions: list[tuple[str, list[Release], list[str]]]) -> Any:
+    """A panel for each question, with its own scale: (title, answers, labels); returns the axes of the first."""
+    rows = [_rows(releases, labels) for _, releases, labels in questions]
+    heights = [_height(names) for names, *_ in rows]
+    panels = _figure(sum(heights)).subplots(len(questions), 1, squeeze=False, height_ratios=heights)[:, 0]
+    for ax, (title, *_), (names, values, bars) in zip(panels, questions, rows, strict=True):
+        draw_rows(ax, values, bars, names)
+        ax.set_title(_wrapped(title), fontsize=11, loc="left")
+    panels[0].figure.tight_layout()
+    return panels[0]
+
+
+def _rows(releases: list[Release], labels: list[str]) -> tuple[list[str], list[Any], list[Any]]:
+    names, values, bars = [], [], []
+    for release, label in zip(releases, labels, strict=True):
+        for name, value, bar in release.rows():
+            text = f"{label}: {name}" if isinstance(release.value, tuple) else label
+            names.append(f"{text}: {value}" if isinstance(value, str) else text)
+            values.append(None if isinstance(value, str) else value)
+            bars.append(bar)
+    return names, values, bars
+
+
+def _height(names: list[str]) -> float:
+    return 1.2 + (0.45 if len(names) <= 40 else 0.22) * len(names)
+
+
+def _wrapped(title: str) -> str:
+    return "\n".join(textwrap.wrap(title, 85))
 
 
 def draw_rows(ax: Any, values: list[Any], bars: list[Any], labels: list[str]) -> None:
@@ -56,7 +92,8 @@ def draw_rows(ax: Any, values: list[Any], bars: list[Any], labels: list[str]) ->
             ax.plot([value], [row], "o", color=ACCENT, ms=8)
     ax.set_yticks(range(len(labels)), labels)
     ax.set_ylim(len(labels) - 0.4, -0.6)
-    ax.xaxis.set_major_formatter(lambda x, _: f"{x:,.6g}")
+    if not any(isinstance(value, datetime.date) for value in values):
+        ax.xaxis.set_major_formatter(lambda x, _: f"{x:,.6g}")
     ax.margins(x=0.08)
     for side in ("top", "right", "left"):
         ax.spines[side].set_visible(False)
@@ -101,12 +138,18 @@ def draw_histogram(ax: Any, release: Release) -> None:
 
 def _axes(ax: Any, height: float) -> Any:
     if ax is not None:
+        if not hasattr(ax, "set_yticks"):
+            raise InvalidArgument("ax", ax, "matplotlib axes are accepted; plot().figure.savefig(path) saves")
         return ax
+    return _figure(height).add_subplot()
+
+
+def _figure(height: float) -> Any:
+    if PYPLOT in sys.modules or "ipykernel" in sys.modules:
+        # Notebooks, and scripts that call plt.show() or plt.savefig(), only see figures that pyplot made.
+        import matplotlib.pyplot as plt  # noqa: PLC0415  (slow to load)
+
+        return plt.figure(figsize=(7.5, height), dpi=130)
     from matplotlib.figure import Figure  # noqa: PLC0415  (slow to load)
 
-    figure = Figure(figsize=(7.5, height), dpi=130)
-    return figure.add_subplot()
-
-
-def _digits(value: float) -> str:
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
+    return Figure(figsize=(7.5, height), dpi=130)

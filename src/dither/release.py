@@ -108,8 +108,10 @@ class Release:
         return f", {self.confidence:.0%} between {low} and {high}"
 
     def __repr__(self) -> str:
-        note = "" if self.missing is None else f"; missing values count as {shown_all(self.missing)}"
-        return f"<Release {self}, {self.calibration}{note}>"
+        return f"<Release {self}, {self.calibration}{self._missing()}>"
+
+    def _missing(self) -> str:
+        return "" if self.missing is None else f"; missing values count as {shown_all(self.missing)}"
 
     def rows(self) -> list[tuple[str, Any, Any]]:
         """(label, value, interval) for each value; one row for a single answer."""
@@ -119,19 +121,20 @@ class Release:
         return list(zip(labels, self.value, self.interval or (None,) * len(self.value), strict=True))
 
     def _repr_html_(self) -> str:
-        price = f"<br><small>price {html.escape(str(self.loss))}; {html.escape(self.calibration)}</small>"
+        note = f"price {self.loss}; {self.calibration}{_bars([self])}{self._missing()}"
+        price = f"<br><small>{html.escape(note)}</small>"
         if isinstance(self.value, tuple):
             body = "".join(
                 f"<tr><td>{html.escape(label)}</td><td>{shown(value)}</td>"
                 f"<td>{'' if bar is None else f'{shown(bar[0])} to {shown(bar[1])}'}</td></tr>"
                 for label, value, bar in self.rows()
             )
-            return f"<div><b>{html.escape(self.query)}</b><table>{body}</table>{price}</div>"
+            return f"<div><b>{html.escape(self.title)}</b><table>{body}</table>{price}</div>"
         if self.value is None:
             why = "" if self.reason is None else f"<br><small>{html.escape(self.reason)}</small>"
-            return f"<div><b>{html.escape(self.query)}</b>: <b>refused</b>{why}{price}</div>"
+            return f"<div><b>{html.escape(self.title)}</b>: <b>refused</b>{why}{price}</div>"
         value = self._answer()
-        return f"<div><b>{html.escape(self.query)}</b> = <b>{value}</b>{html.escape(self._bar())}{price}</div>"
+        return f"<div><b>{html.escape(self.title)}</b> = <b>{value}</b>{html.escape(self._bar())}{price}</div>"
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the answer with its error bar; returns the matplotlib axes."""
@@ -191,19 +194,44 @@ class Releases(list[Release]):
             + "</tr>"
             for row in self.rows()
         )
-        return f"<div><table><tr>{head}</tr>{body}</table><small>price {html.escape(str(self.loss))}</small></div>"
+        missing = ", ".join(sorted({shown_all(one.missing) for one in self if one.missing is not None}))
+        note = f"price {self.loss}{_bars(self)}{f'; missing values count as {missing}' if missing else ''}"
+        return f"<div><table><tr>{head}</tr>{body}</table><small>{html.escape(note)}</small></div>"
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the answers with their error bars; returns the matplotlib axes."""
-        from dither.plots import plot_releases  # noqa: PLC0415  (matplotlib is slow to load)
+        """Draw the answers with their error bars; returns the matplotlib axes.
 
-        labels = [release.title if release.group is None else _key_text(release) for release in self]
-        asked = self[0].query if len({release.query for release in self}) == 1 else "answers"
-        return plot_releases(list(self), labels, f"{asked}   (price: {self.loss})", ax)
+        Several questions have a panel each, and the axes of the first are returned; on axes that were given they share
+        one scale.
+        """
+        from dither.plots import plot_questions, plot_releases  # noqa: PLC0415  (matplotlib is slow to load)
+
+        asked = list(dict.fromkeys(release.query for release in self))
+        if len(asked) > 1 and ax is not None:
+            return plot_releases(list(self), [one.title for one in self], f"answers{_bars(self)} ({self.loss})", ax)
+        questions = []
+        for query in asked:
+            same = [one for one in self if one.query == query]
+            price = self.loss if len(asked) == 1 else same[0].loss
+            questions.append((f"{query}{_bars(same)} ({price})", same, [_key_text(one) for one in same]))
+        if ax is None:
+            return plot_questions(questions)
+        title, same, labels = questions[0]
+        return plot_releases(same, labels, title, ax)
+
+
+def _bars(releases: list[Release]) -> str:
+    """The confidence of the error bars, if all have the same."""
+    levels = {release.confidence for release in releases if release.interval is not None}
+    return f", {next(iter(levels)):.0%} error bars" if len(levels) == 1 and None not in levels else ""
 
 
 def _key_text(release: Release) -> str:
-    return ", ".join(shown(one) for one in (release.group or {}).values())
+    """The group of a release; with the names of the keys where the values alone would be a riddle."""
+    group = release.group or {}
+    if len(group) == 1 and not any(isinstance(one, bool) for one in group.values()):
+        return ", ".join(str(one) for one in group.values())
+    return ", ".join(f"{key} {one}" for key, one in group.items())
 
 
 def _listed(value: Any) -> Any:

@@ -171,6 +171,34 @@ def test_a_release_has_a_notebook_view_and_a_picture(tmp_path):
     assert (tmp_path / "release.png").stat().st_size > 5_000
 
 
+def test_a_wrong_place_for_a_picture_is_refused():
+    """A path is no axes; the error says how pictures are saved."""
+    release = dt.median(PAY, bounds=BOUNDS, epsilon=1.0)
+    with pytest.raises(dt.InvalidArgument, match="savefig"):
+        release.plot("answer.png")
+
+
+def test_groups_have_pictures_whatever_is_asked():
+    """Histograms and dates in groups, several questions at once; pyplot knows the figures once it is loaded."""
+    plt = pytest.importorskip("matplotlib.pyplot")
+    data = {"age": np.arange(200), "flag": np.arange(200) % 2 == 0, "day": np.arange(10_000, 10_200).astype("M8[D]")}
+    columns = {"age": dt.Integer(0, 200), "flag": dt.Boolean(), "day": dt.Date("1990-01-01", "2010-01-01")}
+    session = dt.open(data, columns=columns, budget=dt.Budget(100.0), name="t")
+    grouped = session.ask(dt.Histogram("age", edges=[0, 50, 200]), by="flag", epsilon=5.0)
+    assert grouped.plot().get_yticklabels()[0].get_text() == "flag False: 0 to 50"
+    mixed = session.sql("SELECT median(age), count(*) FROM t GROUP BY flag", epsilon=5.0)
+    axes = mixed.plot()
+    assert len(axes.figure.axes) == 2
+    assert plt.gcf() is axes.figure
+    assert "95% error bars; missing values count as 0" in mixed._repr_html_()
+    later = session.ask(dt.Median("day"), where="day >= '1998-01-02' AND NOT flag", epsilon=5.0)
+    assert later.query == "median of day where (day >= '1998-01-02') AND (NOT (flag = true))"
+    assert later.plot().get_title(loc="left").startswith(later.query)
+    with pytest.raises(dt.InvalidArgument, match="single quotes"):
+        session.ask(dt.Median("day"), where='day >= "1998-01-02"', epsilon=5.0)
+    plt.close("all")
+
+
 def test_query_objects_work_on_bare_arrays():
     """inspect tells the owner the truth: value, ladder and smooth sensitivity, in the data's own units."""
     x = np.linspace(0, 1, 1001)
@@ -214,3 +242,14 @@ def test_the_public_names_are_there():
     with pytest.raises(AttributeError):
         dt.no_such_name  # noqa: B018
     assert Fraction(1, 2) == dt.Median.share
+
+
+def test_columns_that_are_no_numbers_are_named_for_what_they_are():
+    """Frames and dates are refused by their types, with what to do instead."""
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"day": pd.date_range("2020-01-01", periods=50), "age": range(50)})
+    with pytest.raises(dt.InvalidArgument, match="not a whole frame"):
+        dt.median(frame, bounds=(0, 100), epsilon=1.0)
+    for days in (frame["day"], frame["day"].to_numpy()):
+        with pytest.raises(dt.InvalidArgument, match="Date"):
+            dt.median(days, bounds=(0, 100), epsilon=1.0)

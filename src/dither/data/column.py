@@ -101,6 +101,12 @@ def shape_of(data: object, argument: str = "data") -> Shape:
 def as_array(data: object, argument: str = "data") -> NDArray[Any]:
     """A one-dimensional numeric array, or an error that shows no entry of it."""
     array: NDArray[Any]
+    if hasattr(data, "columns") and hasattr(data, "to_numpy"):
+        raise InvalidArgument(argument, type(data), "one column, such as frame['age'], is accepted, not a whole frame")
+    if str(getattr(data, "dtype", getattr(data, "type", ""))).lower().startswith(("date", "timestamp", "timedelta")):
+        raise InvalidArgument(
+            argument, type(data), "numbers are accepted; for dates open the data with columns={name: dither.Date(...)}"
+        )
     if isinstance(data, np.ma.MaskedArray) and data.dtype == object:
         array = np.ma.MaskedArray(_reals(data.filled(np.nan).tolist(), argument), np.ma.getmaskarray(data))
     elif isinstance(data, np.ndarray):

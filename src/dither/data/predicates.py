@@ -16,11 +16,13 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from dither.data.schema import Schema
-from dither.data.types import Boolean, Category, ColumnType, Measured, storable
+from dither.data.types import Boolean, Category, ColumnType, Date, Measured, storable
 from dither.errors import InvalidArgument, InvalidText
 
 Cleaned = Callable[[str], exp.Expr]
 """The expression of a column in the source: a number, a day number, 0 or 1, a text; NULL if missing."""
+Shown = Callable[[str, Any], str]
+"""How a constant that a column is compared with is written."""
 
 ACCEPTED = (
     "comparisons of columns with literals (=, <>, <, <=, >, >=, IN, BETWEEN, IS NULL) with AND, OR, NOT are accepted"
@@ -28,6 +30,8 @@ ACCEPTED = (
 LONGEST = 20_000
 DEEPEST = 100
 LARGEST = 1e300
+FARTHEST_DAY = 700_000
+"""Days from 1970 that Python's dates reach at either side."""
 _COMPARISONS: dict[type[exp.Expr], tuple[str, str]] = {
     exp.EQ: ("=", "="), exp.NEQ: ("<>", "<>"), exp.LT: ("<", ">"), exp.LTE: ("<=", ">="),
     exp.GT: (">", "<"), exp.GTE: (">=", "<="),
@@ -49,7 +53,16 @@ class Predicate(ABC):
         """The columns it reads."""
 
     @abstractmethod
-    def __str__(self) -> str: ...
+    def text(self, shown: Shown) -> str:
+        """The condition as people write it, with constants as ``shown`` writes them."""
+
+    def __str__(self) -> str:
+        """The one form that the ledger knows it by: constants are numbers or texts."""
+        return self.text(lambda _, value: _text(value))
+
+    def told(self, schema: Schema) -> str:
+        """The condition for people: dates are dates, and flags are true or false."""
+        return self.text(lambda column, value: _in_words(schema.columns[column], value))
 
 
 @dataclass(frozen=True)
@@ -66,8 +79,8 @@ class Compare(Predicate):
     def columns(self) -> Iterator[str]:
         yield self.column
 
-    def __str__(self) -> str:
-        return f"{_name(self.column)} {self.operator} {_text(self.value)}"
+    def text(self, shown: Shown) -> str:
+        return f"{_name(self.column)} {self.operator} {shown(self.column, self.value)}"
 
 
 @dataclass(frozen=True)
@@ -83,8 +96,8 @@ class OneOf(Predicate):
     def columns(self) -> Iterator[str]:
         yield self.column
 
-    def __str__(self) -> str:
-        return f"{_name(self.column)} IN ({', '.join(_text(value) for value in self.values)})"
+    def text(self, shown: Shown) -> str:
+        return f"{_name(self.column)} IN ({', '.join(shown(self.column, value) for value in self.values)})"
 
 
 @dataclass(frozen=True)
@@ -99,7 +112,7 @@ class Missing(Predicate):
     def columns(self) -> Iterator[str]:
         yield self.column
 
-    def __str__(self) -> str:
+    def text(self, shown: Shown) -> str:  # noqa: ARG002
         return f"{_name(self.column)} IS NULL"
 
 
@@ -115,8 +128,8 @@ class Not(Predicate):
     def columns(self) -> Iterator[str]:
         yield from self.part.columns()
 
-    def __str__(self) -> str:
-        return f"NOT ({self.part})"
+    def text(self, shown: Shown) -> str:
+        return f"NOT ({self.part.text(shown)})"
 
 
 @dataclass(frozen=True)
@@ -132,8 +145,8 @@ class _Joined(Predicate):
         for part in self.parts:
             yield from part.columns()
 
-    def __str__(self) -> str:
-        return f" {self.word} ".join(f"({part})" for part in self.parts)
+    def text(self, shown: Shown) -> str:
+        return f" {self.word} ".join(f"({part.text(shown)})" for part in self.parts)
 
 
 class Both(_Joined):
@@ -280,6 +293,8 @@ class FilterReader:
 
     def _value(self, node: exp.Expr, name: str, kind: ColumnType, operator: str) -> Any:
         given = constant(node)
+        if isinstance(node, exp.Column) and getattr(node.this, "quoted", False):
+            raise self.problem(node, "a text stands in single quotes; double quotes name a column")
         if given is None:
             raise self.problem(node, ACCEPTED)
         if isinstance(kind, Category):
@@ -348,3 +363,11 @@ def _name(column: str) -> str:
 
 def _text(value: Any) -> str:
     return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else repr(value)
+
+
+def _in_words(kind: ColumnType, value: Any) -> str:
+    if isinstance(kind, Boolean):
+        return "true" if value else "false"
+    if isinstance(kind, Date) and isinstance(value, int) and abs(value) < FARTHEST_DAY:
+        return f"'{kind.shown(value)}'"
+    return _text(value)

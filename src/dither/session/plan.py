@@ -77,7 +77,8 @@ class Plan:
     @property
     def label(self) -> str:
         """How releases name the question."""
-        return self.query.label if self.predicate is None else f"{self.query.label} where {self.predicate}"
+        where = "" if self.predicate is None else f" where {self.predicate.told(self.schema)}"
+        return f"{self.query.label}{where}"
 
     @property
     def expected_rows(self) -> int | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -147,10 +148,11 @@ def demo(out: Path, *, as_json: bool) -> None:
     click.echo(f"budget: {told.budget}; spent {told.spent}; left {told.left}")
     click.echo(f"picture: {told.picture}")
     question = "SELECT median(age) FROM payroll GROUP BY job"
-    click.echo(f"Next: .venv/bin/dither ask {out}/payroll.toml '{question}' --epsilon 0.1")
-    click.echo(f"      .venv/bin/dither ledger show {out}/payroll.ledger")
-    click.echo("      .venv/bin/dither ask YOUR.csv 'median(COLUMN)' --bounds LOWER UPPER --epsilon 0.5")
-    click.echo("      .venv/bin/dither register YOUR.csv -o your.toml")
+    command = "dither" if shutil.which("dither") else ".venv/bin/dither"
+    click.echo(f"Next: {command} ask {out}/payroll.toml '{question}' --epsilon 0.1")
+    click.echo(f"      {command} ledger show {out}/payroll.ledger")
+    click.echo(f"      {command} ask YOUR.csv 'median(COLUMN)' --bounds LOWER UPPER --epsilon 0.5")
+    click.echo(f"      {command} register YOUR.csv -o your.toml")
 
 
 def _query(question: str, options: dict[str, Any]) -> Any:
@@ -165,6 +167,8 @@ def _query(question: str, options: dict[str, Any]) -> Any:
         f"one of {', '.join(f'{name}(column)' for name in plain)}, count(column), quantile(column, q), "
         "quantiles(column, q, q, ...), trimmed_mean(column, trim), histogram(column, edge, edge, ...) is accepted"
     )
+    if question.lstrip()[:6].lower() == "select":
+        accepted = f"SQL needs a schema file, which dither register drafts; without it {accepted}"
     match = _QUESTION.match(question)
     if match is None:
         raise InvalidArgument("question", question, accepted)

@@ -35,7 +35,7 @@ def show(place: str, dataset: str | None, *, as_json: bool) -> None:
             columns = ["dataset", "kind", "budget", "spent", "left", "version", "state", "analysts"]
         else:
             told = [entry.to_dict() for entry in book.entries(dataset)]
-            columns = ["number", "at", "kind", "analyst", "request", "price", "hash"]
+            columns = ["number", "at", "kind", "analyst", "request", "price", "question", "hash"]
     if as_json:
         click.echo(json.dumps({"datasets": told} if dataset is None else {"dataset": dataset, "entries": told}))
     else:
@@ -133,9 +133,26 @@ def _shown(row: dict[str, Any]) -> dict[str, str]:
     if "body" in row:
         units = row["body"].get("losses", [])
         told["price"] = f"epsilon {sum(pair[0] for pair in units) / 1e9:g}" if units else ""
+        if any(pair[1] for pair in units):
+            told["price"] += f", delta {sum(pair[1] for pair in units) / 1e18:g}"
+        told["question"] = _asked(row["body"].get("question"))
         told["hash"] = f"{row['hash'][:12]}…"
         told |= {name: row[name] or "" for name in ("analyst", "request")}
+        told["request"] = told["request"] if len(told["request"]) <= 12 else f"{told['request'][:12]}…"
     return told
+
+
+def _asked(question: Any) -> str:
+    """The questions of a session in few words; nothing for those that others wrote."""
+    listed = question.get("questions") if isinstance(question, dict) else None
+    texts = []
+    for one in listed if isinstance(listed, list) else []:
+        query = one.get("query") if isinstance(one, dict) else None
+        if isinstance(query, dict):
+            where = f" where {one['where']}" if one.get("where") else ""
+            by = f" by {', '.join(map(str, one['by']))}" if one.get("by") else ""
+            texts.append(f"{query.get('kind', '')}({query.get('column', '')}){where}{by}")
+    return "; ".join(texts)
 
 
 def _price(loss: dict[str, Any]) -> str:

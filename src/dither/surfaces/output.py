@@ -56,6 +56,8 @@ def show(releases: list[Any], labels: list[str] | None = None) -> None:
                 table.add_row(*group, escape(label), answer, shown_bar, str(release.loss), release.calibration)
     console = Console(width=None if sys.stdout.isatty() else 110 + 12 * len(keys), highlight=False)
     console.print(table)
+    if len({str(release.group) for release in releases if release.group}) > 1:
+        console.print("[dim]a price pays for all groups of its question together[/dim]")
     missing = [r.missing for r in releases if r.missing is not None]
     if missing:
         note = ", ".join(sorted({shown_all(one) for one in missing}))

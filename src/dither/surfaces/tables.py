@@ -53,7 +53,7 @@ def ask_dataset(file: Path, question: str, *, plot: Path | None, as_json: bool, 
         show(releases)
         click.echo(str(account))
     if plot is not None:
-        releases.plot().figure.savefig(plot)
+        answered.plot().figure.savefig(plot)
 
 
 def _of_graph(session: Any, question: str, asked: dict[str, Any], options: dict[str, Any]) -> Any:
