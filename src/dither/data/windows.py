@@ -19,7 +19,18 @@ from sqlglot import exp
 from dither.data.engines.engine import column, double_literal
 from dither.data.grid import Grid
 from dither.data.predicates import literal
-from dither.data.selection import HIGH, LOW, VALUE, Selection, all_groups, count_if, counted, threshold, thresholds
+from dither.data.selection import (
+    GROUP,
+    HIGH,
+    LOW,
+    VALUE,
+    Selection,
+    all_groups,
+    count_if,
+    counted,
+    threshold,
+    thresholds,
+)
 from dither.errors import SourceFailed
 
 FEW_ROWS = 250_000
@@ -155,8 +166,7 @@ class EngineColumns:
             return
         wanted = min(max(SAMPLED, SAMPLED_EACH * groups), rows)
         self._fraction = wanted / rows
-        places = all_groups_plain(self._from(fraction=self._fraction), self.selection, self._steps())
-        self._sample = sorted_by_group(engine.arrays(places), groups)
+        self._sample = self._sorted(self._from(fraction=self._fraction))
         for share in self.shares:
             sizes = [len(one) / self._fraction for one in self._sample]
             if self._groups is not None:
@@ -166,6 +176,23 @@ class EngineColumns:
 
     def _steps(self) -> exp.Expr:
         return self.selection.steps(column(VALUE), self.grid, self.missing)
+
+    def _sorted(self, query: exp.Select) -> list[NDArray[np.int64]]:
+        """The sorted steps of every group.  Group and steps travel as one number where they fit: one column to sort."""
+        engine, groups, low = self.selection.engine, len(self.selection.groups), self.grid.ends[0]
+        if not self.selection.by:
+            return [np.sort(engine.arrays(query.select(exp.alias_(self._steps(), "s")))[0])]
+        place, bits = exp.column(GROUP, table="g"), self.grid.points.bit_length()
+        if bits + groups.bit_length() > 62:
+            indices, values = engine.arrays(query.select(exp.alias_(place, GROUP), exp.alias_(self._steps(), "s")))
+            return [np.sort(values[inside]) for inside in by_group(indices, groups)]
+        shifted = exp.Sub(this=self._steps(), expression=literal(low))
+        high = exp.Mul(this=exp.cast(place, "bigint"), expression=literal(1 << bits))
+        packed = np.sort(engine.arrays(query.select(exp.alias_(exp.Add(this=high, expression=shifted), "s")))[0])
+        starts = np.searchsorted(packed, np.arange(groups + 1, dtype=np.int64) << bits)
+        packed &= (1 << bits) - 1
+        packed += low
+        return [packed[starts[group] : starts[group + 1]] for group in range(groups)]
 
     def _load_everything(self) -> None:
         query = all_groups(self._from(), self.selection, exp.alias_(self._steps(), "s"), exp.alias_(counted(), "c"))
@@ -226,13 +253,11 @@ class EngineColumns:
         inside = exp.and_(
             exp.GTE(this=column(VALUE), expression=column(LOW)), exp.LT(this=column(VALUE), expression=column(HIGH))
         )
-        query = all_groups_plain(self._from(ends).where(inside), self.selection, self._steps())
-        indices, values = self.selection.engine.arrays(query)
+        each = self._sorted(self._from(ends).where(inside))
         groups = self._counted()
-        each = by_group(indices, len(groups))
         for index, (low, high) in brackets.items():
-            found, counts = np.unique(values[each[index]], return_counts=True)
-            if int(counts.sum()) != below[index][1] - below[index][0]:
+            found, counts = _counted_runs(each[index])
+            if len(each[index]) != below[index][1] - below[index][0]:
                 raise SourceFailed("the source changed while it was being read; what was charged stays charged")
             if low <= self.missing < high and groups[index].missing:
                 found, counts = _with_copies(found, counts, self.missing, groups[index].missing)
@@ -349,12 +374,6 @@ class EngineColumn:
         return self.ranks(1, self.records)
 
 
-def all_groups_plain(query: exp.Select, selection: Selection, steps: exp.Expr) -> exp.Select:
-    """The group and the steps of every record."""
-    place = exp.column("i", table="g") if selection.by else literal(0)
-    return query.select(exp.alias_(place, "i"), exp.alias_(steps, "s"))
-
-
 def by_group(indices: NDArray[np.int64], groups: int) -> list[Any]:
     """Where the records of each group are."""
     if groups == 1:
@@ -364,10 +383,12 @@ def by_group(indices: NDArray[np.int64], groups: int) -> list[Any]:
     return [order[ends[group] : ends[group + 1]] for group in range(groups)]
 
 
-def sorted_by_group(arrays: list[NDArray[np.int64]], groups: int) -> list[NDArray[np.int64]]:
-    """The sorted values of each group."""
-    indices, values = arrays
-    return [np.sort(values[inside]) for inside in by_group(indices, groups)]
+def _counted_runs(ordered: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The different values of a sorted array, and how often each occurs."""
+    if not len(ordered):
+        return ordered, ordered
+    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    return ordered[starts], np.diff(np.append(starts, len(ordered)))
 
 
 def _with_copies(
