@@ -332,3 +332,35 @@ def test_private_values_stay_out_of_reprs(session):
     secret = f"{people()['pay'].to_pylist()[0]:.3f}"[:6]
     for shown in (repr(session), repr(planned), str(session.budget), repr(session.ask(dt.Median("age"), epsilon=1.0))):
         assert secret not in shown
+
+
+def test_a_request_sent_again_pays_once():
+    """The same request id gets the same release, also among other answers; another price is an error."""
+    from dither.errors import Contradiction
+
+    session = dt.open({"age": [30, 60] * 50}, columns={"age": dt.Integer(0, 120)}, rows=100, budget=dt.Budget(10.0))
+    session.ask(dt.Median("age"), epsilon=0.5, request_id="a", analyst="alice")
+    mine = session.ask(dt.Median("age"), epsilon=0.5, request_id="b", analyst="bob", again=True)
+    for again in (True, False):
+        assert session.ask(dt.Median("age"), epsilon=0.5, request_id="b", analyst="bob", again=again) == mine
+    assert session.budget.spent.epsilon == 1.0
+    with pytest.raises(Contradiction, match="nothing was charged"):
+        session.ask(dt.Median("age"), epsilon=0.25, request_id="b", analyst="bob")
+    answered = session.sql("SELECT median(age) FROM data", epsilon=0.75, request_id="c", analyst="bob")
+    assert session.sql("SELECT median(age) FROM data", epsilon=0.75, request_id="c", analyst="bob") == answered
+    assert session.budget.spent.epsilon == 1.75
+
+
+def test_analysts_pay_from_their_own_budgets():
+    """The named analyst is charged, and refused when their own part is gone."""
+    from dither.ledger import MemoryLedger
+
+    ledger = MemoryLedger()
+    columns, budget = {"age": dt.Integer(0, 120)}, dt.Budget(10.0)
+    session = dt.open({"age": [30, 60] * 50}, columns=columns, rows=100, budget=budget, ledger=ledger)
+    ledger.allow("data", "alice", dt.Budget(0.5))
+    session.ask(dt.Median("age"), epsilon=0.5, analyst="alice")
+    with pytest.raises(dt.BudgetExceeded, match="alice"):
+        session.ask(dt.Median("age"), epsilon=0.25, analyst="alice")
+    session.ask(dt.Median("age"), epsilon=0.25, analyst="bob")
+    assert ledger.spent("data", "alice").epsilon == 0.5
