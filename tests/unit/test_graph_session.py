@@ -7,6 +7,7 @@ from itertools import combinations
 import pytest
 
 import dither as dt
+from dither.data.schema_file import dump_schema, load_schema
 from dither.errors import InvalidText
 
 FRIENDS = """[dataset]
@@ -152,3 +153,11 @@ def test_graphs_at_the_shell(folder):
     wrong = CliRunner().invoke(main, ["ask", str(folder / "friends.toml"), "kstars()", "--epsilon", "2"])
     assert wrong.exit_code == 2
     assert "kstars(k)" in wrong.output
+
+
+def test_graph_schemas_are_written_as_they_are_read(folder):
+    """load(dump(schema)) is the schema."""
+    for name in ("friends", "roads"):
+        schema = load_schema(folder / f"{name}.toml")
+        (folder / "again.toml").write_text(dump_schema(schema))
+        assert load_schema(folder / "again.toml") == schema

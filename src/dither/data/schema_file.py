@@ -63,10 +63,14 @@ def read_schema(text: str, called: str, *, name: str = "data", folder: str | Non
     return reader.graph(name, folder) if "graph" in reader.contents else reader.schema(name, folder)
 
 
-def dump_schema(schema: Schema) -> str:
+def dump_schema(schema: Schema | GraphSchema) -> str:
     """A schema as the text of a schema file."""
     if not isinstance(schema.source, (str, FilePath)):
         raise InvalidArgument("source", type(schema.source), "a path or an address can be written into a schema file")
+    if isinstance(schema, GraphSchema):
+        graph = {"vertices": schema.vertices, "ends": schema.ends, "weight": schema.weight, "cap": schema.cap}
+        parts = [_section("dataset", {"name": schema.name, "source": schema.source})]
+        return "\n".join([*parts, _section("graph", graph | {"step": schema.step}), *_written_budget(schema)])
     dataset: dict[str, Any] = {
         "name": schema.name,
         "source": str(schema.source),
@@ -76,12 +80,16 @@ def dump_schema(schema: Schema) -> str:
     dataset |= {"rows": schema.rows}
     if schema.unit is not None:
         dataset |= {"unit": schema.unit, "rows_per_unit": schema.rows_per_unit}
-    parts = [_section("dataset", dataset)]
-    if schema.budget is not None:
-        budget = {"epsilon": schema.budget.epsilon, "delta": schema.budget.delta or None}
-        parts.append(_section("budget", budget | {"filter": schema.filter, "slack": schema.slack}))
+    parts = [_section("dataset", dataset), *_written_budget(schema)]
     parts += [_section(f"columns.{written_key(name)}", kind.to_dict()) for name, kind in schema.columns.items()]
     return "\n".join(parts)
+
+
+def _written_budget(schema: Schema | GraphSchema) -> list[str]:
+    if schema.budget is None:
+        return []
+    budget = {"epsilon": schema.budget.epsilon, "delta": schema.budget.delta or None}
+    return [_section("budget", budget | {"filter": schema.filter, "slack": schema.slack})]
 
 
 @contextlib.contextmanager
