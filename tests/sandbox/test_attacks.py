@@ -133,7 +133,13 @@ def inside(host):
             order += [leave] * box.cores
             order += [find for find in FINDING[leave] for _ in range(box.cores)]
         order += ["kill_everything"] * box.cores + ["trace"] * box.cores
-        answers = box.run([np.array([float(NAMES.index(name))]) for name in order])
+        blocks = [np.array([float(NAMES.index(name))]) for name in order]
+        answers = box.run(blocks)
+        for _ in range(3):
+            # A late block says nothing about its attack: on a busy machine the whole release is made again.
+            if not any((answer == -1.0).all() for answer in answers):
+                break
+            answers = box.run(blocks)
     found: dict[str, list] = {}
     for name, answer in zip(order, answers, strict=True):
         found.setdefault(name, []).append(answer)
