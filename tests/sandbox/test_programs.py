@@ -234,14 +234,14 @@ def test_arrow_reaches_functions_and_executables(tmp_path):
 
     table = pa.table({"pay": [1.0, 2.0, 6.0], "job": ["a", "b", "b"]})
     source = "def f(table):\n    return sum(table['pay'].to_pylist()) / table.num_rows"
-    with Sandbox(Function(source, "f"), output=Output(1, bounds=(0, 10)), slot=0.4, preload=("pyarrow",)) as box:
+    with Sandbox(Function(source, "f"), output=Output(1, bounds=(0, 10)), slot=1.5, preload=("pyarrow",)) as box:
         assert box.run([table])[0, 0] == 3.0
     program = script(
         tmp_path,
         f"#!{bubblewrap.interpreter()} -S\nimport sys\nsys.path += {bubblewrap.package_paths()!r}\n"
         "import pyarrow as pa\nt = pa.ipc.open_stream(sys.stdin.buffer).read_all()\nprint(max(t['pay'].to_pylist()))\n",
     )
-    with Sandbox(Executable(program, format="arrow"), output=Output(1, bounds=(0, 10)), slot=3.0) as box:
+    with Sandbox(Executable(program, format="arrow"), output=Output(1, bounds=(0, 10)), slot=8.0) as box:
         assert box.run([table])[0, 0] == 6.0
 
 
