@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,6 +20,8 @@ from dither.privacy import Loss, Neighbours, fraction_of_unit
 from dither.procedures.clusters import MOST_DIMENSIONS, ClusterPlan, Space, plan_clusters
 from dither.procedures.private_pass import Components
 from dither.release import Release
+
+_NARROWEST, _WIDEST = Fraction(1, 1 << 400), Fraction(1 << 400)
 
 
 def kmeans(
@@ -176,5 +179,8 @@ def _pairs(bounds: Any, dimensions: int | None) -> list[tuple[float, float]]:
     if dimensions is not None and len(pairs) != dimensions:
         raise InvalidArgument("bounds", f"{len(pairs)} pairs", f"one pair, or {dimensions} of them, is accepted")
     for pair in pairs:
-        Grid.between(pair)
+        grid = Grid.between(pair)
+        # Squares of lengths, down to 2**-48 of a width, must be floats that are neither infinite nor zero.
+        if not _NARROWEST <= grid.step * (grid.points - 1) <= _WIDEST:
+            raise InvalidArgument("bounds", pair, "a width between 2**-400 and 2**400 is accepted")
     return [(float(low), float(high)) for low, high in pairs]

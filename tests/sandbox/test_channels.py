@@ -1,5 +1,6 @@
 """Time, standard streams and exit codes say nothing about who is in the data."""
 
+import shutil
 import subprocess
 import sys
 import time
@@ -7,7 +8,7 @@ import time
 import numpy as np
 
 from dither.procedures.executor import Output, Trusted
-from dither.sandbox import Function, Sandbox
+from dither.sandbox import Executable, Function, Sandbox
 
 TARGET = 4242.0
 OUTPUT = Output(1, bounds=(0, 10), default=3)
@@ -89,7 +90,7 @@ SCRIPT = """
 import sys
 import numpy as np
 from dither.procedures.executor import Output
-from dither.sandbox import Function, Sandbox
+from dither.sandbox import Executable, Function, Sandbox
 source = '''
 import os, sys
 def program(rows):
@@ -125,3 +126,52 @@ def test_streams_and_exit_code_say_nothing():
     assert told("inside", TARGET) == told("inside", 0.0) == (0, b"1.0\n", b"")
     assert told("outside", TARGET)[0] == 77
     assert b"target" in told("outside", TARGET)[1]
+
+
+COUNTERS = """
+import mmap, os, stat
+def numbers_seen(rows):
+    if rows[0] == 1.0:
+        for _ in range(3000):
+            mmap.mmap(-1, 4096).close()
+            try:
+                for end in os.pipe():
+                    os.close(end)
+            except OSError:
+                pass
+    seen = made = 0
+    for descriptor in range(64):
+        try:
+            seen = max(seen, os.fstat(descriptor).st_ino)
+        except OSError:
+            pass
+    try:
+        ends = os.pipe()
+        made = os.fstat(ends[0]).st_ino
+        for end in ends:
+            os.close(end)
+    except OSError:
+        pass
+    return [float(seen), float(made)]
+"""
+
+
+def test_no_counter_of_the_machine_tells_what_other_blocks_did():
+    """Inode numbers of pipes and memory files count up for all blocks; outside the deed shows in the next number."""
+    names: dict = {}
+    exec(COUNTERS, names)  # noqa: S102 - the control
+    before, _, after = (names["numbers_seen"](np.array([deed])) for deed in (0.0, 1.0, 0.0))
+    assert abs(after[1] - before[1]) > 1000
+    with Sandbox(Function(COUNTERS, "numbers_seen"), output=Output(2, bounds=(0, 1e18)), slot=0.6) as box:
+        answers = box.run([np.array([deed]) for deed in (0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0)])
+        assert box.failures == 0
+    assert len({tuple(answer) for answer in answers}) == 1
+
+
+def test_the_streams_of_an_executable_have_no_number_from_outside():
+    """Standard input and output of every block have the same inode numbers."""
+    stat = Executable(shutil.which("stat"), ["-L", "-c", "%i", "-"])
+    with Sandbox(stat, output=Output(1, bounds=(0, 1e18)), slot=0.4) as box:
+        answers = box.run([np.zeros(1)] * 6)
+        assert box.failures == 0
+    assert len(set(answers.ravel())) == 1

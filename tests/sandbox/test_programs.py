@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -316,10 +317,45 @@ def test_a_machine_without_isolation_runs_nothing(monkeypatch):
     module.require_isolation.cache_clear()
 
 
+def test_a_block_that_does_not_go_away_costs_no_other_block():
+    """The kernel may take long to end a block: then its sandbox is out of use, and nobody waits for it."""
+    with Sandbox(doubled_mean, output=Output(1, bounds=(0, 10), default=0), slot=0.3, cores=1) as box:
+        slow = box._running[0].workers[0]
+        receive, since = slow._receive, []
+
+        def late(deadline):
+            since.append(time.monotonic())
+            if time.monotonic() < since[0] + 4 * 0.3:
+                time.sleep(max(0.0, deadline - time.monotonic()))
+                return None
+            return receive(deadline)
+
+        slow._receive = late
+        begin = time.monotonic()
+        answers = box.run([np.ones(3)] * 12)
+        assert answers[:, 0].tolist() == [0.0] + [2.0] * 11
+        assert time.monotonic() - begin >= box.schedule(12).seconds
+        assert len(since) > 2
+
+
+def test_a_block_that_cannot_be_encoded_is_the_default():
+    """A date beyond the calendar or half of a surrogate pair is one person's matter: no error, and no other block."""
+    needs_package("pyarrow")
+    import pyarrow as pa
+
+    def dated(days):
+        return pa.table({"day": pa.array([days], pa.int32()).cast(pa.date32())})
+
+    lines = Executable(shutil.which("awk"), ["END { print NR }"])
+    with Sandbox(lines, output=Output(1, bounds=(0, 10), default=9), slot=0.3) as box:
+        assert box.run([dated(1), dated(10**7), dated(2)])[:, 0].tolist() == [2.0, 9.0, 2.0]
+        assert box.run([np.array(["a"]), np.array(["\ud800"])])[:, 0].tolist() == [1.0, 9.0]
+
+
 def test_a_sandbox_that_dies_is_replaced():
     """The kernel may take a sandbox when memory is short: its block gets the default, the rest is answered."""
     with Sandbox(doubled_mean, output=Output(1, bounds=(0, 10), default=0), slot=0.3) as box:
-        victim = box._workers[0].process_id
+        victim = box._running[0].workers[0].process_id
         blocks = [np.ones(3)] * (6 * box.cores)
         died = []
 

@@ -6,6 +6,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from dither.clusters import KMeans
+from dither.errors import InvalidArgument
 from dither.privacy import Loss
 from dither.procedures.clusters import Space, plan_clusters, root_share
 from dither.procedures.private_pass import WHOLE, Components, PrivatePass
@@ -54,6 +56,22 @@ def test_what_a_person_may_say(soft, components):
         assert ((squares >= 0) & (squares <= held)).all()
         # Hardly anything is lost to rounding.
         assert (held.sum(axis=1) >= WHOLE - 100).all()
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("reach", [1e-170, 5e-324])
+def test_offsets_that_are_no_numbers_are_not_said(reach):
+    """A reach whose square is zero makes 0/0; as a whole number that is -2**63, whose square wraps round to 0."""
+    components = Components(np.zeros((1, 2)))
+    held, moved, _ = PrivatePass(Fraction(1), reach, soft=False).entries(np.zeros((3, 2)), components)
+    assert (np.abs(moved) <= held[:, :, None]).all()
+
+
+@pytest.mark.parametrize("width", [1e-200, 1e200])
+def test_bounds_whose_squares_are_no_floats_are_refused(width):
+    """A public fact, said before anything is read."""
+    with pytest.raises(InvalidArgument, match="width"):
+        KMeans(k=2, bounds=(0, width))
 
 
 def test_the_diameter_of_all_that_is_lawful():

@@ -150,9 +150,11 @@ class PrivatePass:
         moved = np.trunc(held[:, :, None] * (1.0 - 2.0**-20) * shrink[:, :, None] * apart).astype(np.int64)
         near = np.minimum(squared / reach_squared, 1.0)
         spread = np.floor(held * near).astype(np.int64) if self.soft else np.zeros_like(held)
+        # Sizes first: squares of whole numbers beyond 2**31 would wrap round, and what no number becomes is -2**63.
         lawful = (
-            (held >= 0).all(axis=1)
+            ((held >= 0) & (held <= WHOLE)).all(axis=1)
             & (held.sum(axis=1) <= WHOLE)
+            & ((moved >= -WHOLE) & (moved <= WHOLE)).all(axis=(1, 2))
             & ((moved**2).sum(axis=2) <= held**2).all(axis=1)
             & ((spread >= 0) & (spread <= held)).all(axis=1)
         )

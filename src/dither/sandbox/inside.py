@@ -36,6 +36,8 @@ DATA, ANSWER, TEXT = 3, 4, 5
 FINISHED = struct.pack("<d", 1.0)
 
 _libc = ctypes.CDLL(None, use_errno=True)
+_libc.mmap.restype = ctypes.c_void_p
+_libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
 
 
 class _FilterProgram(ctypes.Structure):
@@ -122,12 +124,14 @@ class Parent:
         place_descriptors(descriptors)
         if not checking and settings["kind"] == "function":
             os.close(TEXT)
-        fresh_namespaces(settings["scratch"])
+        own_namespaces()
+        streams = copied_streams() if self.code is None else (-1, -1)
+        scratch_folder(f"size={settings['scratch']},nr_inodes=4096")
         limit_resources(settings, self.address_space)
         give_up_capabilities()
         _call("prctl", _SET_SECCOMP, 2, ctypes.byref(self.filter), 0, 0)
         if self.code is None:
-            run_executable(settings["arguments"])
+            run_executable(settings["arguments"], *streams)
         elif checking:
             check_function(self.code, settings)
         else:
@@ -154,13 +158,33 @@ def place_descriptors(descriptors: list[int]) -> None:
     os.closerange(DATA + len(high), 200)
 
 
-def fresh_namespaces(scratch: int) -> None:
-    """A mount tree and System V IPC of the child's own, with the only writable folder there is."""
+def own_namespaces() -> None:
+    """A mount tree and System V IPC of the child's own."""
     _call("unshare", _NEW_MOUNT | _NEW_IPC)
     _call("mount", None, b"/", None, ctypes.c_ulong(_PRIVATE_TREE), None)
-    options = f"size={scratch},nr_inodes=4096,mode=700".encode()
-    _call("mount", b"tmpfs", b"/tmp", b"tmpfs", ctypes.c_ulong(_NOSUID | _NODEV | _NOEXEC), options)
+
+
+def scratch_folder(options: str) -> None:
+    """A new, empty /tmp: the only writable folder there is."""
+    flags = ctypes.c_ulong(_NOSUID | _NODEV | _NOEXEC)
+    _call("mount", b"tmpfs", b"/tmp", b"tmpfs", flags, f"{options},mode=700".encode())
     os.chdir("/tmp")
+
+
+def copied_streams() -> tuple[int, int]:
+    """What an executable reads and writes, as files of a folder of its own that will be covered by the scratch folder.
+
+    An executable can ask for the inode numbers of its streams.  Those of memory files come from a counter that all
+    blocks can advance; in a new folder they are always the same.
+    """
+    size, room = os.fstat(DATA).st_size, os.fstat(TEXT).st_size
+    scratch_folder(f"size={size + room + 16 * mmap.PAGESIZE}")
+    written = os.open("input", os.O_WRONLY | os.O_CREAT, 0o600)
+    done = 0
+    while done < size:
+        done += os.sendfile(written, DATA, done, size - done)
+    os.close(written)
+    return os.open("input", os.O_RDONLY), os.open("output", os.O_RDWR | os.O_CREAT, 0o600)
 
 
 def limit_resources(settings: dict[str, Any], address_space: int) -> None:
@@ -186,15 +210,32 @@ def give_up_capabilities() -> None:
     _call("capset", struct.pack("<Ii", 0x20080522, 0), bytes(24))
 
 
-def load_block() -> Any:
-    """The block as a private, writable view of the sealed memory; changes stay in this process."""
-    view = mmap.mmap(DATA, 0, access=mmap.ACCESS_COPY)
+def mapped(descriptor: int, *, shared: bool) -> Any:
+    """The bytes of a memory file, whose descriptor is then closed for good.
+
+    Its inode number comes from a counter that all blocks advance by mapping shared memory, so programs must not be able
+    to ask for it; ``mmap.mmap`` would keep a descriptor open.  Without ``shared`` changes stay in this process.
+    """
+    size = os.fstat(descriptor).st_size
+    place = _libc.mmap(
+        None, ctypes.c_size_t(size), mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED if shared else mmap.MAP_PRIVATE,
+        descriptor, ctypes.c_long(0),
+    )  # fmt: skip
+    if place == ctypes.c_void_p(-1).value:
+        raise MemoryError
+    os.close(descriptor)
+    return (ctypes.c_char * size).from_address(place)
+
+
+def load_block(content: Any) -> Any:
+    """The block as a writable view of its bytes."""
+    view = memoryview(content).cast("B")
     (length,) = struct.unpack_from("<I", view)
-    header = json.loads(view[4 : 4 + length])
+    header = json.loads(bytes(view[4 : 4 + length]))
     start = header["start"]
     if header["kind"] == "arrow":
         pyarrow = importlib.import_module("pyarrow")
-        return pyarrow.ipc.open_stream(pyarrow.py_buffer(memoryview(view)[start : start + header["bytes"]])).read_all()
+        return pyarrow.ipc.open_stream(pyarrow.py_buffer(view[start : start + header["bytes"]])).read_all()
     numpy = importlib.import_module("numpy")
     dtype = numpy.dtype(header["dtype"])
     count = 1
@@ -218,10 +259,12 @@ def defined_function(code: CodeType, name: str) -> Any:
 def run_function(code: CodeType, settings: dict[str, Any]) -> None:
     """Nothing but a complete answer of the right length sets the flag; whatever else happens is the default."""
     numpy = importlib.import_module("numpy")
-    answer = numpy.asarray(defined_function(code, settings["name"])(load_block()), dtype=numpy.float64).ravel()
+    content, room = mapped(DATA, shared=False), mapped(ANSWER, shared=True)
+    answer = numpy.asarray(defined_function(code, settings["name"])(load_block(content)), dtype=numpy.float64).ravel()
     if answer.size == settings["outputs"]:
-        os.pwrite(ANSWER, answer.tobytes(), len(FINISHED))
-        os.pwrite(ANSWER, FINISHED, 0)
+        numbers = answer.tobytes()
+        room[len(FINISHED) : len(FINISHED) + len(numbers)] = numbers
+        room[: len(FINISHED)] = FINISHED
 
 
 def check_function(code: CodeType, settings: dict[str, Any]) -> None:
@@ -229,7 +272,7 @@ def check_function(code: CodeType, settings: dict[str, Any]) -> None:
     numpy = importlib.import_module("numpy")
     try:
         function = defined_function(code, settings["name"])
-        block = load_block()
+        block = load_block(mapped(DATA, shared=False))
         if settings["has_example"]:
             answer = numpy.asarray(function(block), dtype=numpy.float64).ravel()
             if answer.size != settings["outputs"]:
@@ -240,13 +283,13 @@ def check_function(code: CodeType, settings: dict[str, Any]) -> None:
         os.pwrite(TEXT, f"{type(error).__name__}: {error}".encode("utf-8", "replace")[:2000], 0)
 
 
-def run_executable(arguments: list[str]) -> None:
-    """The program's stdout is a file of fixed size; the flag is set here, where the program cannot reach."""
+def run_executable(arguments: list[str], reading: int, writing: int) -> None:
+    """What it wrote is copied to memory of a fixed size, and the flag is set, here, where the program cannot reach."""
     child = os.fork()
     if child == 0:
         try:
-            os.dup2(DATA, 0)
-            os.dup2(TEXT, 1)
+            os.dup2(reading, 0)
+            os.dup2(writing, 1)
             os.execve(arguments[0], arguments, dict(os.environ))
         finally:
             os._exit(127)
@@ -254,7 +297,10 @@ def run_executable(arguments: list[str]) -> None:
         ended, status = os.wait()
         if ended == child:
             break
-    os.pwrite(ANSWER, FINISHED if status == 0 else struct.pack("<d", -1.0), 0)
+    text = os.pread(writing, os.fstat(TEXT).st_size, 0)
+    fits = status == 0 and os.fstat(writing).st_size <= len(text)
+    os.pwrite(TEXT, text, 0)
+    os.pwrite(ANSWER, FINISHED if fits else struct.pack("<d", -1.0), 0)
 
 
 def address_space_in_use() -> int:
@@ -267,8 +313,6 @@ def address_space_in_use() -> int:
     page = mmap.PAGESIZE
     low, high = 0, 1 << 46
     probe = _libc.mmap
-    probe.restype = ctypes.c_void_p
-    probe.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
     release = _libc.munmap
     release.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
     failed = ctypes.c_void_p(-1).value

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -20,11 +19,55 @@ from dither.sandbox import memory
 from dither.sandbox.probe import require_isolation
 from dither.sandbox.programs import Executable, Function, Program, as_program
 from dither.sandbox.schedule import SHORTEST_SLOT, Schedule, checked_seconds
-from dither.sandbox.worker import Job, Limits, Task, Worker
+from dither.sandbox.worker import Job, Limits, Task, Worker, encoded
 
 MIB = 1 << 20
 _STARTING_SECONDS = 120.0
+_DESTROYING_SECONDS = 0.05
 _KEEPERS = 4  # processes of the sandbox itself that count against the same limit
+
+
+class _Core:
+    """A core and its two sandboxes: while one is being cleared of a block that is over, the other has the next one."""
+
+    def __init__(self, number: int, task: Task) -> None:
+        self._number = number
+        self._task = task
+        self.workers = [Worker(task), Worker(task)]
+        self._pinned: set[Worker] = set()
+
+    def free(self) -> Worker | None:
+        """A sandbox that can take a block now."""
+        for worker in self.workers:
+            if worker.is_free():
+                if worker not in self._pinned:
+                    worker.pin(self._number)
+                    self._pinned.add(worker)
+                return worker
+        return None
+
+    def replace_dead(self) -> None:
+        """A sandbox that died (the kernel may take one when memory is short) gets a successor; nobody waits for it."""
+        for place, worker in enumerate(self.workers):
+            if not worker.alive:
+                self._pinned.discard(worker)
+                self.workers[place] = Worker(self._task)
+
+    def wait_ready(self, deadline: float) -> None:
+        """Until both can take a block; raises what went wrong, which can be no matter of data."""
+        for worker in self.workers:
+            worker.wait_ready(deadline)
+
+    def clear(self, deadline: float) -> None:
+        """Until both are rid of their blocks; one that is not by then is destroyed."""
+        for worker in self.workers:
+            if not worker.stopped(deadline):
+                worker.close(at_once=True)
+
+    def close(self, *, at_once: bool = False) -> None:
+        """End both."""
+        for worker in self.workers:
+            worker.close(at_once=at_once)
 
 
 class Sandbox:
@@ -35,10 +78,12 @@ class Sandbox:
     are told.  On real blocks nothing is told: a failure of any kind is the default of ``output``.
 
     Guarantee  The time until ``run`` returns is ``schedule(blocks).seconds`` whatever the data are.  Whether, when and
-               how a program fails on one block changes the answer of that block alone, as long as the margin lasts:
-               docs/sandbox.md says which slots a busy machine can keep, and which channels remain.
+               how a program fails on one block changes the answer of that block alone, as long as the kernel ends it
+               within the slot that follows its own: nobody waits for it, and a second sandbox on the same core takes
+               the next block.  One that takes longer costs blocks of its own core only, one for each further slot.
+               docs/sandbox.md says which channels remain.
     Cost       ceil(blocks / cores) * slot seconds and a margin of a tenth; 15 ms of processor time a block with
-               scikit-learn loaded.
+               scikit-learn loaded.  Two sandboxes for each core.
     """
 
     def __init__(
@@ -78,8 +123,7 @@ class Sandbox:
             visible=tuple(_existing(one) for one in visible),
             has_example=example is not None,
         )
-        self._workers: list[Worker] = []
-        self._spare: Worker | None = None
+        self._running: list[_Core] = []
         self._one_release = threading.Lock()
         self.failures = 0
 
@@ -99,13 +143,11 @@ class Sandbox:
     def __enter__(self) -> Self:
         require_isolation()
         try:
-            self._workers = [Worker(self._task) for _ in self._cores]
-            self._spare = Worker(self._task)
+            for number in self._cores:
+                self._running.append(_Core(number, self._task))
             ready_by = time.monotonic() + _STARTING_SECONDS
-            for worker in [*self._workers, self._spare]:
-                worker.wait_ready(ready_by)
-            for worker, core in zip(self._workers, self._cores, strict=True):
-                worker.pin(core)
+            for core in self._running:
+                core.wait_ready(ready_by)
             self._check()
         except BaseException:
             self.close()
@@ -119,9 +161,9 @@ class Sandbox:
 
     def close(self) -> None:
         """End all sandboxes."""
-        for worker in [*self._workers, *([self._spare] if self._spare else [])]:
-            worker.close()
-        self._workers, self._spare = [], None
+        for core in self._running:
+            core.close()
+        self._running = []
 
     def run(
         self, blocks: Sequence[Any], *, progress: Callable[[int, int], None] | None = None, begun: float | None = None
@@ -132,7 +174,7 @@ class Sandbox:
         ``progress`` hears of finished and planned rounds; both are public.  ``failures`` then holds how many blocks
         got the default: that is the owner's to see, never the analyst's.
         """
-        if not self._workers:
+        if not self._running:
             raise InvalidArgument("sandbox", "closed", "use it in a with statement")
         for block in blocks:
             if not memory.is_sendable(block):
@@ -140,81 +182,90 @@ class Sandbox:
         if not self._one_release.acquire(blocking=False):
             raise InvalidArgument("sandbox", "busy", "one release at a time; open another sandbox")
         try:
-            self._replace_dead(time.monotonic() + _STARTING_SECONDS)
-            return self._release(blocks, time.monotonic() if begun is None else begun, progress)
+            self._get_ready()
+            # Encoded before the first slot: how long that takes must not lengthen the time of a block that runs.
+            contents = [encoded(self._program, block) for block in blocks]
+            return self._release(contents, time.monotonic() if begun is None else begun, progress)
         except BaseException:  # an interrupt: what is under way must not reach into the next release
-            for worker in self._workers:
-                worker.close(at_once=True)
+            for core in self._running:
+                core.close(at_once=True)
             raise
         finally:
             self._one_release.release()
 
-    def _release(self, blocks: Sequence[Any], begin: float, progress: Callable[[int, int], None] | None) -> Answers:
-        plan = self.schedule(len(blocks))
+    def _get_ready(self) -> None:
+        """All sandboxes as at the beginning; one that cannot be had leaves its blocks to the other of its core."""
+        by = time.monotonic() + _STARTING_SECONDS
+        for core in self._running:
+            core.replace_dead()
+        for core in self._running:
+            with contextlib.suppress(NotIsolated, InvalidArgument):
+                core.wait_ready(by)
+
+    def _release(
+        self, contents: Sequence[bytes | None], begin: float, progress: Callable[[int, int], None] | None
+    ) -> Answers:
+        plan = self.schedule(len(contents))
         end = begin + plan.seconds
-        answers = self._output.defaults(len(blocks))
-        failed = len(blocks)
-        with contextlib.ExitStack() as opened:
-            waiting = self._jobs(blocks, opened)
-            batch = list(itertools.islice(waiting, self.cores))
-            for number in range(plan.rounds):
-                _wait_until(begin + plan.lead + number * plan.slot)
-                if time.monotonic() + plan.slot > end:
-                    break
-                batch, done = self._round(batch, waiting, plan, end)
-                for place, job in done:
-                    answer = self._output.accept(job.answer())
-                    if answer is not None:
-                        answers[place] = answer
-                        failed -= 1
-                    job.close()
-                if progress is not None:
-                    progress(number + 1, plan.rounds)
+        answers = self._output.defaults(len(contents))
+        failed = len(contents)
+        for number in range(plan.rounds):
+            _wait_until(begin + plan.lead + number * plan.slot)
+            if time.monotonic() + plan.slot > end:
+                break
+            first = number * self.cores
+            told = self._round(contents[first : first + self.cores], plan)
+            for place, numbers in enumerate(told, start=first):
+                answer = self._output.accept(numbers)
+                if answer is not None:
+                    answers[place] = answer
+                    failed -= 1
+            if progress is not None:
+                progress(number + 1, plan.rounds)
         self.failures = failed
+        for core in self._running:
+            core.clear(end - _DESTROYING_SECONDS)
         _wait_until(end)
         return answers
 
-    def _round(
-        self, batch: list[tuple[int, Job]], waiting: Iterator[tuple[int, Job]], plan: Schedule, end: float
-    ) -> tuple[list[tuple[int, Job]], list[tuple[int, Job]]]:
-        """One slot on every core, its full limit even if it begins late; meanwhile the next blocks are prepared."""
-        started = time.monotonic()
-        used = self._workers[: len(batch)]
-        for worker, (_, job) in zip(used, batch, strict=True):
-            worker.start(job)
-        following = list(itertools.islice(waiting, self.cores))
-        _wait_until(started + plan.limit)
-        for worker in used:
-            worker.ask_to_stop()
-        stopped = [worker.stopped(end) for worker in used]
-        self._replace_dead(end)
-        return following, [entry for entry, fine in zip(batch, stopped, strict=True) if fine]
+    def _round(self, contents: Sequence[bytes | None], plan: Schedule) -> list[Sequence[float] | None]:
+        """One slot on every core; it lasts until its end and no longer, whatever the blocks do.
 
-    def _jobs(self, blocks: Sequence[Any], opened: contextlib.ExitStack) -> Iterator[tuple[int, Job]]:
-        for place, block in enumerate(blocks):
-            job = Job(self._task, block)
-            opened.callback(job.close)
-            yield place, job
-
-    def _replace_dead(self, end: float) -> None:
-        """A sandbox that died (the kernel may take one when memory is short) gives its place to the spare one."""
-        for place, worker in enumerate(self._workers):
-            if worker.alive:
-                continue
-            substitute, self._spare = self._spare or Worker(self._task), Worker(self._task)
-            with contextlib.suppress(NotIsolated, InvalidArgument):  # then its blocks get the default
-                substitute.wait_ready(end)
-                substitute.pin(self._cores[place])
-            self._workers[place] = substitute
+        A delay of this machine shifts the round, with its full limit.  A delay of a block does not: if it is not gone
+        at the end of its slot it is the default, and its sandbox is out of use until it is.
+        """
+        with contextlib.ExitStack() as opened:
+            started = time.monotonic()
+            batch: list[tuple[Worker, Job] | None] = []
+            for core, content in zip(self._running, contents, strict=False):  # the last round may be short
+                worker = core.free()
+                if worker is None or content is None:
+                    batch.append(None)
+                    continue
+                job = Job(self._task, content)
+                opened.callback(job.close)
+                worker.start(job)
+                batch.append((worker, job))
+            _wait_until(started + plan.limit)
+            for one in batch:
+                if one is not None:
+                    one[0].ask_to_stop()
+            told = [None if one is None else _told(*one, started + plan.slot) for one in batch]
+            for core in self._running:
+                core.replace_dead()
+            return told
 
     def _check(self) -> None:
         """Load the program once, and run it on the public example if there is one; its errors may be told."""
         executable = isinstance(self._program, Executable)
         if executable and self._example is None:
             return
-        job = Job(self._task, np.zeros((0, 1)) if self._example is None else self._example)
+        content = encoded(self._program, np.zeros((0, 1)) if self._example is None else self._example)
+        if content is None:
+            raise InvalidArgument("example", type(self._example), "rows that the program's format can tell")
+        job = Job(self._task, content)
         try:
-            self._workers[0].check(job)
+            self._running[0].workers[0].check(job)
             if job.answer() is not None:
                 return
             told = (job.text() or b"").decode("utf-8", "replace").strip() if not executable else ""
@@ -223,6 +274,11 @@ class Sandbox:
             raise InvalidArgument("program", name, f"{accepted} ({told})" if told else accepted)
         finally:
             job.close()
+
+
+def _told(worker: Worker, job: Job, deadline: float) -> Sequence[float] | None:
+    """The answer of a block that is gone in time."""
+    return job.answer() if worker.stopped(deadline) else None
 
 
 def _wait_until(moment: float) -> None:

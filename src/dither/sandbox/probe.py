@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from dither.errors import DitherError, InvalidArgument, NotIsolated
-from dither.sandbox import bubblewrap, seccomp
+from dither.sandbox import bubblewrap, memory, seccomp
 from dither.sandbox.programs import Function
 from dither.sandbox.worker import Job, Limits, Task, Worker
 
@@ -128,7 +128,7 @@ def _attempts() -> list[Finding]:
     except DitherError as error:
         hint = "user namespaces may be switched off, or forbidden by the container or AppArmor"
         return [Finding("a sandbox that starts", holds=False, detail=f"{getattr(error, 'missing', error)}; {hint}")]
-    job = Job(task, np.zeros((1, 1)))
+    job = Job(task, memory.encode(np.zeros((1, 1))))
     try:
         user = _real_user(worker.process_id)
         worker.check(job)

@@ -29,8 +29,8 @@ _LEAST_MARGIN = 0.25
 class Schedule:
     """The plan of one release: every number is public.
 
-    ``lead`` is the time set aside for drawing the blocks.  The margin takes up delays of the machine; a block that
-    has not run when it is used up counts as the default.
+    ``lead`` is the time set aside for drawing the blocks.  The margin takes up delays of the machine, not of
+    blocks; one that has not run when it is used up counts as the default.
 
     >>> plan = Schedule(blocks=200, cores=2, slot=0.1)
     >>> plan.rounds, round(plan.seconds, 3)

@@ -8,7 +8,9 @@ Left out on purpose, beyond the obvious (sockets, mounts, namespaces, ptrace, ke
 * ``flock``, record locks, leases and ``inotify``: two blocks could talk over any file that both may read;
 * System V IPC, POSIX queues, ``memfd_create``: memory that outlives or escapes the limits;
 * ``fadvise64``, ``readahead``, ``mincore``, ``MADV_PAGEOUT``, ``MADV_MERGEABLE``: the page cache as a notebook;
-* ``sysinfo``, ``statfs``: counters of the whole machine.
+* ``sysinfo``, ``statfs``: counters of the whole machine;
+* ``pipe``, ``pipe2``: a pipe has an inode number from a counter of the whole machine, which a block could advance by
+  making many and a later block could read.
 """
 
 from __future__ import annotations
@@ -60,7 +62,7 @@ dup2 dup3 epoll_create epoll_create1 epoll_ctl epoll_pwait epoll_pwait2 epoll_wa
 faccessat faccessat2 fallocate fchdir fchmod fchmodat fdatasync fstat fsync ftruncate futex futex_waitv getcpu getcwd
 getdents getdents64 getegid geteuid getgid getgroups getitimer getpgid getpgrp getpid getppid getrandom getresgid
 getresuid getrlimit getrusage getsid gettid gettimeofday getuid get_robust_list kill link linkat lseek lstat mkdir
-mkdirat mmap mprotect mremap munmap nanosleep newfstatat open openat pause pipe pipe2 poll ppoll pread64 preadv
+mkdirat mmap mprotect mremap munmap nanosleep newfstatat open openat pause poll ppoll pread64 preadv
 prlimit64 pselect6 pwrite64 pwritev read readlink readlinkat readv rename renameat renameat2 restart_syscall rmdir rseq
 rt_sigaction rt_sigpending rt_sigprocmask rt_sigqueueinfo rt_sigreturn rt_sigsuspend rt_sigtimedwait sched_getaffinity
 sched_getparam sched_getscheduler sched_get_priority_max sched_get_priority_min sched_yield select sendfile setitimer
@@ -97,7 +99,7 @@ EXECUTABLE: dict[str, Rule] = {
 PARENT: dict[str, Rule] = {
     **EXECUTABLE,
     **dict.fromkeys(["clone", "prctl", "fcntl", "seccomp", "unshare", "setns", "mount", "umount2", "capset"]),
-    **dict.fromkeys(["recvmsg", "sendmsg", "sendto", "pidfd_open", "sched_setaffinity"]),
+    **dict.fromkeys(["recvmsg", "sendmsg", "sendto", "pidfd_open", "sched_setaffinity", "pipe", "pipe2"]),
 }
 """For the warm parent, which runs no code of the analyst's: what it needs to prepare a block's namespaces."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -52,10 +53,11 @@ class Task:
 class Job:
     """One block on its way: sealed data, room for an answer, room for text.  Close it after use."""
 
-    def __init__(self, task: Task, block: Any) -> None:
+    def __init__(self, task: Task, content: bytes) -> None:
+        """``content``: an encoded block."""
         self._task = task
         self.descriptors = [
-            memory.sealed(_encoded(task.program, block)),
+            memory.sealed(content),
             memory.fixed_size(_FLAG_BYTES * (1 + task.outputs)),
             memory.fixed_size(memory.text_size(task.outputs)),
         ]
@@ -83,7 +85,7 @@ class Job:
 
 
 class Worker:
-    """A running sandbox.  ``start`` and ``stop`` bracket a block; between them it is on its own."""
+    """A running sandbox.  ``start`` and ``ask_to_stop`` bracket a block; between them it is on its own."""
 
     def __init__(self, task: Task) -> None:
         self._control, inner = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -92,6 +94,7 @@ class Worker:
             self._process = _launch(task, inner.fileno(), opened)
         self.alive = True
         self._ready = False
+        self._stopping = False
 
     @property
     def process_id(self) -> int:
@@ -128,14 +131,32 @@ class Worker:
         self._send(b"GO", job.descriptors)
 
     def ask_to_stop(self) -> None:
+        self._stopping = True
         self._send(b"STOP", [])
 
     def stopped(self, deadline: float) -> bool:
-        """Whether the block is gone, with all it started; a worker that cannot say so in time is destroyed."""
-        if self.alive and self._receive(deadline) == b"STOPPED":
-            return True
-        self.close(at_once=True)
-        return False
+        """Whether the block is gone by then, with all it started; ask again if it is not."""
+        if not self.alive:
+            return False
+        if self._stopping:
+            message = self._receive(deadline)
+            if message == b"STOPPED":
+                self._stopping = False
+            elif message is not None:
+                self.close(at_once=True)
+        return self.alive and not self._stopping
+
+    def is_free(self) -> bool:
+        """Whether it could take a block now; does not wait."""
+        if self.alive and not self._ready:
+            with contextlib.suppress(NotIsolated, InvalidArgument):
+                self._look()
+        return self.alive and self._ready and self.stopped(0.0)
+
+    def _look(self) -> None:
+        """Note that it is ready, if it has said so."""
+        if select.select([self._control], [], [], 0)[0]:
+            self.wait_ready(0.0)
 
     def close(self, *, at_once: bool = False) -> None:
         """End the sandbox and everything in it."""
@@ -225,6 +246,17 @@ def _settings(task: Task, architecture: str) -> dict[str, Any]:
         code = seccomp.assemble(seccomp.EXECUTABLE, architecture)
         kind = {"kind": "executable", "arguments": [bubblewrap.PROGRAM, *task.program.arguments]}
     return {**common, **kind, "filter": code.hex()}
+
+
+def encoded(program: Program, block: Any) -> bytes | None:
+    """A block as bytes; None if it cannot be told in the program's format.
+
+    Whether it can may depend on a person (a date beyond the calendar, half of a surrogate pair), so nothing is raised.
+    """
+    try:
+        return _encoded(program, block)
+    except Exception:  # noqa: BLE001 - whatever a library raises for such a value
+        return None
 
 
 def _encoded(program: Program, block: Any) -> bytes:
