@@ -163,7 +163,7 @@ def test_brackets_find_the_ranks_of_large_tables(monkeypatch, shape, shares):
         "smooth": rng.lognormal(3, 1, n), "tied": rng.choice([1.0, 2.0, 50.0], n), "sorted": np.arange(n) / 50,
         "missing": np.where(rng.random(n) < 0.4, np.nan, rng.uniform(0, 400, n)),
     }[shape]  # fmt: skip
-    declared = dt.Real(0, 300, nulls=150)
+    declared = dt.Real(-7, 300, nulls=150)
     schema = Schema("x", {"v": declared, "g": dt.Integer(0, 2)}, rows=n)
     groups = rng.integers(0, 4, n)
     engine = DuckDB(pa.table({"v": values, "g": groups}))

@@ -8,7 +8,6 @@ import re
 
 import pytest
 
-from dither.session.session import Session
 from page_server import SCHEMA
 
 DOT = "[aria-label=Answer] circle.dot"
@@ -137,8 +136,6 @@ def test_a_wrong_field_is_marked(visit):
 
 def test_public_knowledge_turns_the_bound_into_an_estimate(visit, pictures):
     """The quote says which of the two it is; the answer is asked for with the calibration that was quoted."""
-    if not hasattr(Session, "quote"):
-        pytest.skip("sessions do not quote errors yet")
     tab, name = visit.tab, visit.curator.dataset("known")
     visit.sign_in()
     visit.open(name)

@@ -9,10 +9,9 @@ import subprocess
 import threading
 import time
 
-import pytest
 from click.testing import CliRunner
 
-from conftest import trials
+from conftest import missing, trials
 from curators import CuratorProcess, median, until, with_dataset
 from dither.ledger import open_ledger
 from dither.surfaces.cli import main
@@ -127,7 +126,7 @@ def test_disk_full(tmp_path):
     small.mkdir()
     made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", small], check=False, capture_output=True)
     if made.returncode:
-        pytest.skip("needs the right to mount a small file system")
+        missing("needs the right to mount a small file system")
     try:
         server = CuratorProcess(with_dataset(small / "home", epsilon=1000))
         server.log = tmp_path / "log"
