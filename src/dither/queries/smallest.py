@@ -17,12 +17,13 @@ from dither.ladder import Ladder, Rungs
 from dither.privacy import Neighbours
 from dither.queries.levels import LevelFunction, Levelled, Levels
 from dither.queries.query import ColumnQuery, Query
-from dither.queries.statistic import Algorithm, Chain, Layered, Statistic
+from dither.queries.statistic import Algorithm, Chain, Statistic
+from dither.queries.totals import ColumnTotal
 from dither.reals import exact
 
 
 @dataclass(frozen=True)
-class SmallestTotal(Statistic, Layered):
+class SmallestTotal(ColumnTotal):
     """The total of the k smallest of n records of a bounded column; neighbours change one record.
 
     Guarantee  Ladder and chain are the exact ones.
@@ -34,17 +35,6 @@ class SmallestTotal(Statistic, Layered):
     records: int
     column: Grid
     answers: Grid
-    neighbours = Neighbours.CHANGE_ONE
-    one_sided = False
-
-    @property
-    def records_on(self) -> Grid:
-        return self.column
-
-    @property
-    def cap(self) -> int:  # type: ignore[override]
-        low, high = self.column.ends
-        return high - low
 
     def value(self, data: Column) -> int:
         return exact_sum(data.ranks(1, self.smallest))

@@ -23,19 +23,10 @@ from dither.queries.statistic import Algorithm, Chain, Layered, Statistic
 from dither.reals import exact
 
 
-@dataclass(frozen=True)
-class TrimmedTotal(Statistic, Layered):
-    """The total of the ranks m + 1 .. n - m of a bounded column; m = 0 is the sum of all records.
+class ColumnTotal(Statistic, Layered):
+    """A total of records of one bounded column: one change moves it by at most the column's range."""
 
-    Guarantee  Ladder and chain are the exact ones.
-    Theorem    docs/proofs/totals.md: A^(k) = max_t x_(n-m+t) - x_(m+t-k), R_k - R_{k-1} = x_(n-m+k) - x_(m+k).
-    Cost       Rung k: O(k); the chain: a window of ranks around both cuts.
-    """
-
-    trimmed: int
-    records: int
     column: Grid
-    answers: Grid
     neighbours = Neighbours.CHANGE_ONE
     one_sided = False
 
@@ -47,6 +38,21 @@ class TrimmedTotal(Statistic, Layered):
     def cap(self) -> int:  # type: ignore[override]
         low, high = self.column.ends
         return high - low
+
+
+@dataclass(frozen=True)
+class TrimmedTotal(ColumnTotal):
+    """The total of the ranks m + 1 .. n - m of a bounded column; m = 0 is the sum of all records.
+
+    Guarantee  Ladder and chain are the exact ones.
+    Theorem    docs/proofs/totals.md: A^(k) = max_t x_(n-m+t) - x_(m+t-k), R_k - R_{k-1} = x_(n-m+k) - x_(m+k).
+    Cost       Rung k: O(k); the chain: a window of ranks around both cuts.
+    """
+
+    trimmed: int
+    records: int
+    column: Grid
+    answers: Grid
 
     @property
     def most_margin(self) -> int:

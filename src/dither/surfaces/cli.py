@@ -13,7 +13,7 @@ import click
 
 from dither.errors import DitherError, InvalidArgument
 from dither.surfaces.ledger_commands import ledger
-from dither.surfaces.output import check_picture, number, show
+from dither.surfaces.output import check_picture, confidence_of, number, show
 from dither.surfaces.quote_commands import quote
 from dither.surfaces.register import register
 from dither.surfaces.serve_commands import serve
@@ -114,7 +114,7 @@ def ask(file: Path, question: str, *, plot: Path | None, as_json: bool, **option
     if plot is not None:
         check_picture(plot)
     query = _query(question, options)
-    confidence = None if options["confidence"].lower() == "none" else number("confidence", options["confidence"])
+    confidence = confidence_of(options["confidence"])
     Loss.asked(number("epsilon", options["epsilon"]), number("delta", options["delta"]))
     release = answer(
         query,

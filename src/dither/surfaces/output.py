@@ -30,6 +30,11 @@ def number(argument: str, text: str) -> Any:
     return value
 
 
+def confidence_of(text: str) -> Any:
+    """The confidence of an error bar, or None where somebody typed "none"."""
+    return None if text.lower() == "none" else number("confidence", text)
+
+
 NARROW = 100
 """Terminals below this width do without the column of calibrations; it stands below the table."""
 

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from dither.errors import InvalidArgument
-from dither.surfaces.output import console_of, number, plain_table
+from dither.surfaces.output import confidence_of, console_of, number, plain_table
 
 
 @click.command()
@@ -57,7 +57,7 @@ def quote(file: Path, question: str, *, as_json: bool, **options: Any) -> None:
         "rows": options["rows"],
         "calibration": options["calibration"],
         "noise": options["noise"],
-        "confidence": None if options["confidence"].lower() == "none" else number("confidence", options["confidence"]),
+        "confidence": confidence_of(options["confidence"]),
     }
     if (options["epsilon"] is None) == (options["target_error"] is None):
         raise InvalidArgument("epsilon", options["epsilon"], "either --epsilon or --target-error is accepted")

@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from dither.errors import InvalidArgument
-from dither.surfaces.output import check_picture, number, show
-from dither.surfaces.tables import weights_of
+from dither.surfaces.output import check_picture, show
+from dither.surfaces.tables import asked_of, budget_of
 
 _SELECT = re.compile(r"\s*(?:select|with)\b", re.IGNORECASE)
 
@@ -28,15 +28,7 @@ def ask_server(
     for name in ("bounds", "step", "nulls", "ledger"):
         if options[name] is not None:
             raise InvalidArgument(name, options[name], "the server's schema declares it")
-    asked = {
-        "epsilon": number("epsilon", options["epsilon"]),
-        "delta": number("delta", options["delta"]),
-        "weights": weights_of(options["weights"]),
-        "calibration": options["calibration"],
-        "noise": options["noise"],
-        "confidence": None if options["confidence"].lower() == "none" else number("confidence", options["confidence"]),
-        "again": options["again"],
-    }
+    asked = asked_of(options)
     session = connect(url, token=token or "", dataset=dataset)
     if session.schema["kind"] == "graph":
         from dither.surfaces.graph_questions import graph_query
@@ -49,11 +41,7 @@ def ask_server(
     account = session.budget
     releases = Releases([answered], answered.loss) if isinstance(answered, Release) else answered
     if as_json:
-        budget = {
-            name: {"epsilon": one.epsilon, "delta": one.delta}
-            for name, one in (("total", account.total), ("spent", account.spent), ("left", account.left))
-        }
-        click.echo(json.dumps({"dataset": dataset, **releases.to_dict(), "budget": budget}))
+        click.echo(json.dumps({"dataset": dataset, **releases.to_dict(), "budget": budget_of(account)}))
     else:
         show(releases)
         click.echo(str(account))

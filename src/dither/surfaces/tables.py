@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from dither.errors import InvalidArgument
-from dither.surfaces.output import check_picture, number, show
+from dither.surfaces.output import check_picture, confidence_of, number, show
 
 _SELECT = re.compile(r"\s*(?:select|with)\b", re.IGNORECASE)
 
@@ -28,15 +28,7 @@ def ask_dataset(file: Path, question: str, *, plot: Path | None, as_json: bool, 
             raise InvalidArgument(name, options[name], "it is declared in the schema file")
     if options["by"] and len(set(options["by"])) != len(options["by"]):
         raise InvalidArgument("by", list(options["by"]), "different columns are accepted")
-    asked = {
-        "epsilon": number("epsilon", options["epsilon"]),
-        "delta": number("delta", options["delta"]),
-        "weights": weights_of(options["weights"]),
-        "calibration": options["calibration"],
-        "noise": options["noise"],
-        "confidence": None if options["confidence"].lower() == "none" else number("confidence", options["confidence"]),
-        "again": options["again"],
-    }
+    asked = asked_of(options)
     with dt.open(file, ledger=options["ledger"]) as session:
         if hasattr(session.schema, "vertices"):
             answered = _of_graph(session, question, asked, options)
@@ -49,11 +41,7 @@ def ask_dataset(file: Path, question: str, *, plot: Path | None, as_json: bool, 
         account = session.budget
     releases = Releases([answered], answered.loss) if isinstance(answered, Release) else answered
     if as_json:
-        budget = {
-            name: {"epsilon": one.epsilon, "delta": one.delta}
-            for name, one in (("total", account.total), ("spent", account.spent), ("left", account.left))
-        }
-        click.echo(json.dumps({"dataset": session.schema.name, **releases.to_dict(), "budget": budget}))
+        click.echo(json.dumps({"dataset": session.schema.name, **releases.to_dict(), "budget": budget_of(account)}))
     else:
         show(releases)
         click.echo(str(account))
@@ -84,6 +72,25 @@ def statement_of(question: str, schema: Any, options: dict[str, Any]) -> Any:
     for name in options["by"]:
         schema.column(name, "by")
     return with_filter(parse_items(question, schema), where, tuple(options["by"]))
+
+
+def asked_of(options: dict[str, Any]) -> dict[str, Any]:
+    """What the options of a command say about price, noise and error bar."""
+    return {
+        "epsilon": number("epsilon", options["epsilon"]),
+        "delta": number("delta", options["delta"]),
+        "weights": weights_of(options["weights"]),
+        "calibration": options["calibration"],
+        "noise": options["noise"],
+        "confidence": confidence_of(options["confidence"]),
+        "again": options["again"],
+    }
+
+
+def budget_of(account: Any) -> dict[str, Any]:
+    """An account in plain values for JSON."""
+    parts = (("total", account.total), ("spent", account.spent), ("left", account.left))
+    return {name: {"epsilon": one.epsilon, "delta": one.delta} for name, one in parts}
 
 
 def weights_of(text: str | None) -> Any:
