@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -29,7 +28,7 @@ from dither.procedures.metrics import Matching
 from dither.procedures.partition import Independent, Members
 from dither.procedures.rows import table_block
 from dither.procedures.sample_aggregate import SampleAggregatePlan
-from dither.programs import Program, released, run_blocks
+from dither.programs import Program, answered, released
 from dither.release import Release
 from dither.sandbox import Executable, as_program
 from dither.session.plan import schema_digest
@@ -145,10 +144,12 @@ def _program_digest(program: Any) -> str:
 
 def answer_program(plan: ProgramPlan, engine: Engine, executor: Executor) -> Release:
     """Run a plan that was paid for."""
-    begun = time.monotonic()
-    with engine.snapshot():
-        blocks = drawn_blocks(plan, engine)
-    found = plan.made.run(run_blocks(executor, blocks, begun))
+
+    def drawn() -> list[Any]:
+        with engine.snapshot():
+            return drawn_blocks(plan, engine)
+
+    found = answered(plan.query, plan.made, executor, drawn)
     return released(plan.query, plan.made, found, plan.schema.neighbours, plan.level, plan.label)
 
 
