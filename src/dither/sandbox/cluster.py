@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
@@ -26,6 +27,7 @@ from dither.sandbox.programs import as_program
 from dither.sandbox.schedule import Schedule, checked_seconds, moment_after_drawing, wait_until
 
 _STARTING_SECONDS = 300.0
+_CONNECTING_SECONDS = 60.0
 _DELIVERY_SECONDS = 2.0
 _WATCHING_SECONDS = 1.0
 _LOST = (ConnectionError,)  # besides what Ray raises: the way to the cluster itself is gone
@@ -145,12 +147,7 @@ class Cluster:
     def __enter__(self) -> Self:
         ray = _ray()
         if not ray.is_initialized():
-            local = {} if self._address else {"include_dashboard": False}
-            try:
-                ray.init(address=self._address, log_to_driver=False, **local)
-            except (ConnectionError, ValueError):
-                raise InvalidArgument("executor", self._address, "the address of a Ray cluster that answers") from None
-            self._connected = True
+            self._connect(ray)
         try:
             affinity = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
             # Two calls at a time: one runs blocks, the other tells how many are done.
@@ -173,6 +170,21 @@ class Cluster:
             self.close()
             raise
         return self
+
+    def _connect(self, ray: Any) -> None:
+        """Reach the cluster; its door may need a while to open."""
+        local = {} if self._address else {"include_dashboard": False}
+        by = time.monotonic() + _CONNECTING_SECONDS
+        while True:
+            try:
+                ray.init(address=self._address, log_to_driver=False, **local)
+            except (ConnectionError, ValueError):
+                if time.monotonic() < by and self._address is not None:
+                    time.sleep(1.0)
+                    continue
+                raise InvalidArgument("executor", self._address, "the address of a Ray cluster that answers") from None
+            self._connected = True
+            return
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
