@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 from dither.errors import InvalidArgument, NotIsolated
@@ -101,7 +102,12 @@ class Program:
     @property
     def label(self) -> str:
         """How a release names the question."""
-        name = getattr(self.program, "name", None) or getattr(self.program, "__name__", None)
+        if isinstance(self.program, str):
+            name = self.program.rpartition(":")[2]
+        elif isinstance(self.program, Executable):
+            name = Path(self.program.path).name
+        else:
+            name = getattr(self.program, "name", None) or getattr(self.program, "__name__", None)
         return f"program {name}" if name else "program"
 
     @property
