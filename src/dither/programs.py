@@ -103,7 +103,7 @@ class Program:
     def label(self) -> str:
         """How a release names the question."""
         if isinstance(self.program, str):
-            name = self.program.rpartition(":")[2]
+            name: Any = self.program.rpartition(":")[2]
         elif isinstance(self.program, Executable):
             name = Path(self.program.path).name
         else:
