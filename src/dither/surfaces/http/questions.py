@@ -9,11 +9,16 @@ from typing import Any
 
 from dither.errors import InvalidArgument
 from dither.surfaces.http.bodies import flag_field, known_fields, names_field, number_field, text_field
+from dither.surfaces.http.programs import FIELDS as PROGRAM_FIELDS
+from dither.surfaces.http.programs import program_of
 
 MOST_QUERIES = 50
 MOST_NUMBERS = 1_000
 LONGEST_TEXT = 20_000
 _COLUMN = ("column", "bounds", "step", "nulls")
+
+PROGRAM = "program"
+"""Runs code of the analyst's: allowed to owners, and to tokens that name it among their kinds."""
 
 KINDS: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "median": ("order", "Median", _COLUMN),
@@ -36,6 +41,7 @@ KINDS: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "kcliques": ("graphs", "KCliques", ("k",)),
     "min_cut": ("trees", "MinCut", ()),
     "mst_cost": ("trees", "MSTCost", ()),
+    PROGRAM: ("", "Program", PROGRAM_FIELDS),
 }
 """Of every kind: the module and the name of its query, and the fields it has."""
 GRAPH_KINDS = ("edges", "triangles", "kstars", "ktriangles", "kcliques", "min_cut")
@@ -137,6 +143,8 @@ def query_of(told: Any) -> Any:
         given = told.get("kind") if isinstance(told, dict) else type(told)
         raise InvalidArgument("query.kind", _plain(given), f"one of {', '.join(KINDS)} is accepted")
     kind = told["kind"]
+    if kind == PROGRAM:
+        return program_of(told)
     module, name, fields = KINDS[kind]
     known_fields(told, ("kind", *fields), "query.")
     needed = _NEEDED.get(kind)
