@@ -149,6 +149,7 @@ def _full(curator: Curator, dataset: Dataset, token: Token) -> dict[str, Any]:
     else:
         told |= {"unit": schema.unit, "rows_per_unit": schema.rows_per_unit}
         told["columns"] = {name: kind.to_dict() for name, kind in schema.columns.items()}
+        told["priors"] = {name: dict(prior) for name, prior in schema.priors.items()}
         kinds = questions.TABLE_KINDS
     told["kinds"] = {
         one: list(questions.KINDS[one][2]) for one in kinds if token.may_ask(one)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from dither.data.schema import PRIOR_PARAMETERS
 from dither.surfaces.http.programs import LONGEST_SLOT, LONGEST_SOURCE, MOST_BLOCKS, SHORTEST_SLOT
-from dither.surfaces.http.questions import KINDS, PRIORS, PROGRAM
+from dither.surfaces.http.questions import KINDS, PROGRAM
 
 
 def document() -> dict[str, Any]:
@@ -119,7 +120,7 @@ _ASKED: dict[str, Any] = {
 _PRIOR = {
     "oneOf": [
         _object({"kind": {"const": kind}} | dict.fromkeys(fields, _NUMBER), "kind")
-        for kind, (_, fields) in PRIORS.items()
+        for kind, fields in PRIOR_PARAMETERS.items()
     ]
 }
 _ASSUMED: dict[str, Any] = {"rows": {"type": "integer", "minimum": 1}, "prior": _PRIOR}
@@ -131,7 +132,7 @@ _BODIES: dict[str, dict[str, Any]] = {
     ),
     "quote": _object(_ASKED | _ASSUMED, "epsilon"),
     "register": _object(
-        {"name": _TEXT, "schema": {"type": "string", "maxLength": 200_000}, "answer_seconds": _SECONDS},
+        {"name": _TEXT, "schema": {"type": "string", "minLength": 1, "maxLength": 200_000}, "answer_seconds": _SECONDS},
         "name",
         "schema",
     ),
