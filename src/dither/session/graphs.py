@@ -20,10 +20,14 @@ from dither.privacy import Loss
 from dither.queries.graphs import GraphQuery
 from dither.queries.query import Query
 from dither.queries.trees import MSTCost
+from dither.quotes.quote import Quote, for_all_data
 from dither.reals import exact
 from dither.release import Release
 from dither.session.account import LOCAL, PaidSession
 from dither.session.plan import plain
+
+LEVEL = 0.95
+"""Of the quoted bound, where no error bar is wanted."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +107,21 @@ class GraphSession(PaidSession):
             "confidence": level,
         }
         return GraphPlan(query, mechanism, name, mechanism.loss, level, told)
+
+    def quote(self, query: Query, *, confidence: Any = 0.95, **options: Any) -> Quote:
+        """Price, calibration and error of a question, before it is asked: reads nothing, charges nothing.
+
+        The error is an upper bound for all graphs with as many vertices.
+        """
+        planned = self.plan(query, confidence=confidence, **options)
+        level = LEVEL if planned.confidence is None else planned.confidence
+        figures = for_all_data(planned.mechanism, level)
+        may_refuse = getattr(planned.mechanism, "refusal", None) is not None
+        return Quote(
+            query=planned.query.label, loss=planned.loss, expected_error=figures.expected, bound=figures.bound,
+            confidence=level, calibration=planned.calibration, noise=planned.mechanism.noise_name, kind=figures.kind,
+            attained=figures.attained, assumptions=("if it answers: a test may refuse",) if may_refuse else (),
+        )  # fmt: skip
 
     def _shape(self, query: Query) -> Any:
         if self._edges is not None:

@@ -153,6 +153,7 @@ def demo(out: Path, *, as_json: bool) -> None:
     click.echo(f"      {command} ledger show {out}/payroll.ledger")
     click.echo(f"      {command} ask YOUR.csv 'median(COLUMN)' --bounds LOWER UPPER --epsilon 0.5")
     click.echo(f"      {command} register YOUR.csv -o your.toml")
+    click.echo(f"      {command} serve --demo    # the curator: open the page that it prints, and sign in with a token")
 
 
 def _query(question: str, options: dict[str, Any]) -> Any:

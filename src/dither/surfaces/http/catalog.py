@@ -16,6 +16,7 @@ from dither.data.schema import Schema
 from dither.data.schema_file import load_schema, read_schema
 from dither.errors import Contradiction, DitherError, InvalidArgument, InvalidData, SourceFailed, UnknownDataset
 from dither.ledger import Ledger
+from dither.quotes.priors import declared_prior
 from dither.session.opening import open as open_session
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}\Z")
@@ -127,6 +128,8 @@ class Catalog:
         schema = self._placed(read_schema(text, "schema", name=name), name)
         if schema.budget is None:
             raise InvalidArgument("budget", None, "a section [budget] with epsilon is needed")
+        for told in getattr(schema, "priors", {}).values():
+            declared_prior(told)  # refuses what is no prior
         made = Dataset(schema, self._ledger)
         made.open().close_source()  # the source is there, its columns are as declared, the ledger knows the budget
         self._written(file, text)

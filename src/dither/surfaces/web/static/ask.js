@@ -109,7 +109,8 @@ export async function askView(dataset, me) {
 
   async function ask() {
     if (!quoted || busy) return;
-    const { asked } = quoted;
+    const { asked, told } = quoted;
+    const due = told.quotes.reduce((sum, one) => sum + (one.seconds ?? 0), dataset.answer_seconds ?? 0);
     const text = JSON.stringify([asked, again.checked]);
     pending = pending?.text === text ? pending : { text, id: requestId() };
     busy = true;
@@ -120,9 +121,9 @@ export async function askView(dataset, me) {
         ...asked,
         request_id: pending.id,
         again: again.checked,
-        wait: (dataset.answer_seconds ?? 0) <= PATIENT,
+        wait: due <= PATIENT,
       };
-      const clock = schedule(slot.answer, dataset.answer_seconds ?? 0);
+      const clock = schedule(slot.answer, due);
       let answered;
       try {
         const first = await api.ask(dataset.name, body);

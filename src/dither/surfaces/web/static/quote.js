@@ -1,7 +1,7 @@
 // What a question costs and how far its answer will be off, before it is paid for.
 
 import { h } from "./dom.js";
-import { percent, price, shown, slots } from "./format.js";
+import { percent, price, seconds, shown, slots } from "./format.js";
 import { shareOfLeft } from "./parts.js";
 
 const BASES = {
@@ -58,6 +58,9 @@ function oneQuote(quote, several) {
               ` ${quote.meaning ? sentence(quote.meaning, name) : meaning}`,
             ),
           ]
+        : null,
+      quote.blocks
+        ? [h("dt", {}, "Runs on"), h("dd", {}, `${shown(quote.blocks)} blocks, ${seconds(quote.seconds)} in all`)]
         : null,
       h("dt", {}, "Calibration"),
       h(
