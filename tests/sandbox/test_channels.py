@@ -9,6 +9,8 @@ import numpy as np
 
 from dither.procedures.executor import Output, Trusted
 from dither.sandbox import Executable, Function, Sandbox
+from dither.sandbox.seccomp import machine_architecture
+from dither.sandbox.syscalls import numbers
 
 TARGET = 4242.0
 OUTPUT = Output(1, bounds=(0, 10), default=3)
@@ -175,3 +177,37 @@ def test_the_streams_of_an_executable_have_no_number_from_outside():
         answers = box.run([np.zeros(1)] * 6)
         assert box.failures == 0
     assert len(set(answers.ravel())) == 1
+
+
+WAKING = """
+import ctypes, json, os, struct, time
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+def program(rows):
+    library = os.open(json.__file__, os.O_RDONLY)
+    place = ctypes.c_void_p(libc.mmap(None, 4096, 1, 1, library, 0))
+    word = ctypes.c_int.from_address(place.value).value
+    if rows[0] == 0.0:
+        return float(libc.syscall(FUTEX, place, 0, word, struct.pack("qq", int(rows[1]), 0), None, 0) == 0)
+    end = time.monotonic() + rows[1]
+    while time.monotonic() < end:
+        if libc.syscall(FUTEX, place, 1, 9, None, None, 0) > 0:
+            return 1.0
+        time.sleep(0.001)
+    return 0.0
+"""
+
+
+def test_blocks_that_run_at_the_same_time_cannot_wake_each_other():
+    """A wait on a page of a library that both map: the control wakes another process through it."""
+    source = WAKING.replace("FUTEX", str(numbers(machine_architecture())["futex"]))
+    script = f"{source}\nimport sys\nprint(program([float(sys.argv[1]), 20]))"
+    both = [subprocess.Popen([sys.executable, "-c", script, side], stdout=subprocess.PIPE) for side in "01"]
+    assert [one.communicate()[0] for one in both] == [b"1.0\n"] * 2
+    with Sandbox(Function(source, "program"), output=Output(1, bounds=(-1, 1), default=-1), slot=2.0) as box:
+        for _ in range(3):
+            answers = box.run([np.array([side, 0.7]) for side in (0.0, 1.0, 0.0, 1.0)])
+            if box.failures == 0:
+                break
+    assert answers.ravel().tolist() == [0.0] * 4
