@@ -276,6 +276,8 @@ class Store:
         connection = sqlite3.connect(self._place, timeout=30, isolation_level=None, check_same_thread=False)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
+        # As in the ledger: what was committed is in the main file, so a log that is torn later revives no token.
+        connection.execute("PRAGMA wal_autocheckpoint = 1")
         self._place.chmod(0o600)
         return connection
 
