@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from dither.errors import InvalidArgument
+from dither.errors import InvalidArgument, LedgerUnavailable
 from dither.ledger.records import Entry, loss_of
 from dither.privacy import Loss
 from dither.release import Release
@@ -149,8 +149,16 @@ def answer_of(curator: Curator, dataset: str, request_id: str, loss: Loss, relea
         "request_id": request_id,
         **pair(loss),
         "releases": [one.to_dict() for one in releases],
-        "budget": budget_of(curator, dataset),
+        "budget": _budget_now(curator, dataset),
     }
+
+
+def _budget_now(curator: Curator, dataset: str) -> dict[str, Any] | None:
+    """After an answer; it is paid for and stored, whatever else can't be read."""
+    try:
+        return budget_of(curator, dataset)
+    except LedgerUnavailable:
+        return None
 
 
 def budget_of(curator: Curator, dataset: str, token: Token | None = None) -> dict[str, Any]:

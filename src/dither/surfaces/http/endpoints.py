@@ -13,6 +13,7 @@ from dither.data.graph_schema import GraphSchema
 from dither.errors import DitherError, InvalidArgument, UnknownDataset
 from dither.ledger.records import name as checked_name
 from dither.privacy import Budget
+from dither.session.account import LOCAL
 from dither.surfaces.http import answering, questions, shared_jobs
 from dither.surfaces.http.bodies import (
     flag_field,
@@ -26,6 +27,7 @@ from dither.surfaces.http.bodies import (
 from dither.surfaces.http.catalog import Dataset
 from dither.surfaces.http.curator import Curator
 from dither.surfaces.http.jobs import Job
+from dither.surfaces.http.limits import Limits
 from dither.surfaces.http.problems import Refused, forbidden, not_found, problem_response
 from dither.surfaces.http.schedule import LEAST_SECONDS, LONGEST_WAIT, MOST_SECONDS
 from dither.surfaces.http.store import ROLES, KeptJob, Token
@@ -78,6 +80,8 @@ async def metrics(request: Request) -> Response:
     token = getattr(request.state, "token", None)
     if token is not None and token.is_owner:
         for one in await curator.run(curator.ledger.datasets):
+            if not token.may_see(one.name):
+                continue
             left, spent = (
                 await curator.run(curator.ledger.left, one.name),
                 await curator.run(curator.ledger.spent, one.name),
@@ -161,6 +165,8 @@ async def register(request: Request) -> Response:
     """Register a dataset: its schema is checked against the source, and the ledger opens its account."""
     curator = curator_of(request)
     told = known_fields(await json_object(request), ("name", "schema", "answer_seconds"))
+    if not token_of(request).may_see(str(told.get("name"))):
+        raise forbidden("this token is for some datasets only, and this is none of them")
     name, text = text_field(told, "name", ""), text_field(told, "schema", "", longest=_LONGEST_SCHEMA)
     seconds = _seconds(told)
 
@@ -355,8 +361,9 @@ async def job(request: Request) -> Response:
 
 async def list_tokens(request: Request) -> Response:
     """All tokens that were given out, without their secrets."""
-    curator = curator_of(request)
-    return json_response({"tokens": [one.to_dict() for one in await curator.run(curator.store.tokens)]})
+    curator, token = curator_of(request), token_of(request)
+    listed = [one for one in await curator.run(curator.store.tokens) if token.may_manage(one)]
+    return json_response({"tokens": [one.to_dict() for one in listed]})
 
 
 async def create_token(request: Request) -> Response:
@@ -380,6 +387,10 @@ async def create_token(request: Request) -> Response:
         if one not in questions.KINDS:
             raise InvalidArgument("kinds", one, f"kinds of question are accepted: {', '.join(questions.KINDS)}")
     budgets = _budgets(told)
+    if name == LOCAL:
+        raise InvalidArgument("name", name, "another name is accepted: this one pays for sessions without a server")
+    limits = Limits(cap, delta_cap, kinds, datasets, life)
+    limits.check_within(token_of(request), budgets)
 
     def created() -> tuple[str, Token]:
         known = curator.catalog.names()
@@ -419,8 +430,13 @@ def _budgets(told: dict[str, Any]) -> dict[str, Budget]:
 
 async def revoke_token(request: Request) -> Response:
     """End a token at once."""
-    curator = curator_of(request)
-    ended = await curator.run(curator.store.revoke, request.path_params["id"])
+    curator, token = curator_of(request), token_of(request)
+
+    def revoked() -> Token | None:
+        found = [one for one in curator.store.tokens() if one.id == request.path_params["id"]]
+        return curator.store.revoke(found[0].id) if found and token.may_manage(found[0]) else None
+
+    ended = await curator.run(revoked)
     if ended is None:
         raise not_found("there is no such token")
     log("token revoked", token=ended.id, by=token_of(request).name)

@@ -100,7 +100,13 @@ def _query(kind: str) -> dict[str, Any]:
 
 
 def _object(properties: dict[str, Any], *required: str) -> dict[str, Any]:
-    told = {"type": "object", "properties": properties, "additionalProperties": False}
+    """Fields that may be absent may also be null, but for flags and the question itself."""
+    never_null = ("query", "sql", *required)
+    fields = {
+        name: one if name in never_null or one.get("type") == "boolean" else {"anyOf": [one, {"type": "null"}]}
+        for name, one in properties.items()
+    }
+    told = {"type": "object", "properties": fields, "additionalProperties": False}
     return told | ({"required": list(required)} if required else {})
 
 
@@ -114,7 +120,7 @@ _ASKED: dict[str, Any] = {
     "by": {"anyOf": [_TEXT, _NAMES]},
     "calibration": _TEXT,
     "noise": _TEXT,
-    "confidence": {"anyOf": [{"type": "number"}, {"type": "null"}]},
+    "confidence": _NUMBER,
     "weights": {"anyOf": [{"type": "array", "items": _PRICE}, {"type": "object", "additionalProperties": _PRICE}]},
 }
 _PRIOR = {

@@ -99,7 +99,7 @@ def _numbers(told: dict[str, Any], field: str) -> Any:
 
 
 def _whole(told: dict[str, Any], field: str, most: int, default: int) -> int:
-    value = told.get(field, default)
+    value = default if told.get(field) is None else told[field]
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
         raise InvalidArgument(f"query.{field}", str(value)[:40], f"a whole number from 1 to {most} is accepted")
     return value

@@ -75,6 +75,10 @@ class Token:
         """True if the token was not given for other datasets only."""
         return self.datasets is None or dataset in self.datasets
 
+    def may_manage(self, other: Token) -> bool:
+        """True of an owner, for tokens that see nothing beyond what this one sees."""
+        return self.datasets is None or (other.datasets is not None and set(other.datasets) <= set(self.datasets))
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return dict(self.__dict__)
@@ -266,16 +270,21 @@ class Store:
                 self._dropped()
                 if not _from_driver(error):
                     raise
-                raise LedgerUnavailable(f"{self._called} cannot be used now; nothing was charged") from None
+                raise LedgerUnavailable(
+                    f"{self._called} cannot be used now; a question under the same request_id pays at most once"
+                ) from None
 
     def _connected(self) -> Any:
         if isinstance(self._place, str):
             import psycopg
 
             return psycopg.connect(self._place, autocommit=True, connect_timeout=10)
+        self._place.touch(mode=0o600)
         connection = sqlite3.connect(self._place, timeout=30, isolation_level=None, check_same_thread=False)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
+        # As in the ledger: what was committed is in the main file, so a log that is torn later revives no token.
+        connection.execute("PRAGMA wal_autocheckpoint = 1")
         self._place.chmod(0o600)
         return connection
 

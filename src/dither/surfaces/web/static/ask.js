@@ -8,7 +8,7 @@ import { answersFigure, rowsOf } from "./drawing.js";
 import { percent, price, seconds, shown } from "./format.js";
 import { exportButtons } from "./history.js";
 import { budgetMeter, clearMarks, empty, showProblem } from "./parts.js";
-import { glance, quoteParts } from "./quote.js";
+import { dueSeconds, glance, quoteParts } from "./quote.js";
 
 const PAUSE = 450; // milliseconds without a change until the price is asked for
 const PATIENT = 3; // seconds; longer answers are waited for as jobs
@@ -110,7 +110,7 @@ export async function askView(dataset, me) {
   async function ask() {
     if (!quoted || busy) return;
     const { asked, told } = quoted;
-    const due = told.quotes.reduce((sum, one) => sum + (one.seconds ?? 0), dataset.answer_seconds ?? 0);
+    const due = dueSeconds(told, dataset);
     const text = JSON.stringify([asked, again.checked]);
     pending = pending?.text === text ? pending : { text, id: requestId() };
     busy = true;

@@ -243,9 +243,9 @@ function trail(dataset, spends, { entries, head }) {
     h(
       "p",
       { class: "fine" },
-      `Entries are chained by hashes. Head of the chain: entry #${head.number}, `,
+      "Entries are chained by hashes. Note the head elsewhere from time to time: whoever rewrites the ledger cannot rewrite your note. ",
+      `Head of the chain, entry #${head.number}:`,
       h("code", { class: "secret" }, head.hash),
-      ". Note it elsewhere: whoever rewrites the ledger cannot rewrite your note.",
     ),
     checked,
   );
