@@ -107,3 +107,12 @@ def markdown(rows: Iterable[Row]) -> str:
                  figure_text(row.theirs, row.unit), ratio_text(row), verdict)  # fmt: skip
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines).strip() + "\n"
+
+
+def explained(rows: Iterable[Row]) -> str:
+    """Why a peer is lower, for the docs: every explanation with the keys of its rows."""
+    keys: dict[str, list[str]] = {}
+    for row in rows:
+        if row.verdict == PEER_LOWER and row.why is not None:
+            keys.setdefault(row.why, []).append(row.key)
+    return "".join(f"* {text} ({', '.join(f'`{key}`' for key in found)})\n" for text, found in keys.items())
