@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.resources
 import json
 import os
 import select
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -45,6 +47,7 @@ class Worker:
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 env=environment,
+                start_new_session=True,  # so that a worker can be ended with what it started
             )
 
     def ask(self, request: dict[str, Any], patience: float = PATIENCE) -> dict[str, Any]:
@@ -76,17 +79,21 @@ class Worker:
         process = self._process
         if process.poll() is None:
             if force:
-                process.kill()
+                self._kill()
             elif process.stdin is not None:
                 process.stdin.close()
         try:
             process.wait(30)
         except subprocess.TimeoutExpired:
-            process.kill()
+            self._kill()
             process.wait()
         for pipe in (process.stdin, process.stdout):
             if pipe is not None:
                 pipe.close()
+
+    def _kill(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
 
     def _last_words(self) -> str:
         self._process.wait()
