@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from dither.errors import DitherError, InvalidArgument
+from dither.surfaces.bench_commands import bench
 from dither.surfaces.ledger_commands import ledger
 from dither.surfaces.output import check_picture, number, show
 from dither.surfaces.quote_commands import quote
@@ -45,6 +46,7 @@ def main() -> None:
     """Private answers to statistical questions, with noise fitted to the data at hand."""
 
 
+main.add_command(bench)
 main.add_command(ledger)
 main.add_command(register)
 main.add_command(serve)
