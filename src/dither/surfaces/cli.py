@@ -16,6 +16,7 @@ from dither.surfaces.ledger_commands import ledger
 from dither.surfaces.output import check_picture, number, show
 from dither.surfaces.quote_commands import quote
 from dither.surfaces.register import register
+from dither.surfaces.reproduce_commands import reproduce
 from dither.surfaces.serve_commands import serve
 
 _QUESTION = re.compile(
@@ -48,6 +49,7 @@ main.add_command(ledger)
 main.add_command(register)
 main.add_command(serve)
 main.add_command(quote)
+main.add_command(reproduce)
 
 
 @main.command()
