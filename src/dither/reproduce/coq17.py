@@ -135,8 +135,7 @@ def _judge_break_even(points: Points) -> Judged:
         holds, f"LLS beats Laplace noise {told}; exp(-lt/2) is off by up to {shown(100 * far)}%",
         "LLS pays elsewhere than the formula says",
         correction="ln(1+t/2) is below t/2, so exp(-lt/2) promises too little noise; at t = 1 and 60 levels by a "
-            "factor "
-        "of several hundred",
+        "factor of several hundred",
     )  # fmt: skip
 
 
@@ -204,8 +203,7 @@ def _judge_close(points: Points) -> Judged:
     laplace = ratios(points, "noise", PRINTED, "Laplace")
     ours = (
         f"LLS / SS is {span(plain)} without Algorithm 1's exception for close levels, {span(printed)} with it (and "
-        f"then "
-        f"{span(laplace)} of plain Laplace noise)"
+        f"then {span(laplace)} of plain Laplace noise)"
     )
     return settle(
         max(plain) < 1.05, ours, "LLS and SS differ",
@@ -220,8 +218,7 @@ def _judge_time(points: Points) -> Judged:
     ss = max(p.y.high for p in points.of("time", "SS"))
     ours = (
         f"LLS at most {shown(lls)} ms (the whole descent in Python {shown(whole.value)} ms); SS, all levels above one "
-        f"by "
-        f"one, at most {shown(ss)} ms"
+        f"by one, at most {shown(ss)} ms"
     )
     slow = ss > 180_000
     return settle(
@@ -319,9 +316,8 @@ def _judge_edges(points: Points) -> Judged:
     return settle(
         max(plain) < 1.5, ours, "LLS and SS differ even without the exception",
         correction="at equal constants LLS is never below SS, which is the least smooth bound (NRS11 Lemma 2.3), and "
-            "ln(1+t/2) < "
-        "t/2: 'slightly better for small epsilon' cannot be. The printed exception spoils levels above 2/t. And where "
-        "one edge changes, plain Laplace noise has half the amplitude of either",
+        "ln(1+t/2) < t/2: 'slightly better for small epsilon' cannot be. The printed exception spoils levels above "
+        "2/t. And where one edge changes, plain Laplace noise has half the amplitude of either",
     )  # fmt: skip
 
 
@@ -331,7 +327,7 @@ def _judge_edge_time(points: Points) -> Judged:
         lls.value < ss.value, f"LLS {lls} ms, SS {ss} ms",
         "both need one pass over the members' neighbours",
         correction="both are a matter of milliseconds, one pass over the members' neighbours; no reason to choose by "
-            "time",
+        "time",
     )  # fmt: skip
 
 
@@ -388,8 +384,7 @@ def _judge_amplitudes(points: Points) -> Judged:
         abs(ss - 3) < 0.005 and abs(lls - 3) < 0.02, f"SS {ss:.3f}, LLS {lls:.3f}; plain Laplace noise 2",
         "the amplitudes differ",
         correction="the arithmetic is right; the bound (5/2)a is not (see the errata), and plain Laplace noise with "
-            "the "
-        f"same claimed sensitivity has less. Sound: SS {_at_six(points, 'SS', 'sound bound'):.1f}, LLS "
+        f"the same claimed sensitivity has less. Sound: SS {_at_six(points, 'SS', 'sound bound'):.1f}, LLS "
         f"{_at_six(points, 'LLS', 'sound bound'):.1f}, Laplace 6",
     )  # fmt: skip
 
@@ -415,8 +410,7 @@ def _judge_first_table(points: Points) -> Judged:
     return settle(
         holds, f"mean |error| with the paper's bound: {told}; with a sound one: {better}",
         "NLS is the noisiest, but LF is ahead of LLS and SS, and with delta = 0: the paper takes the distance of a "
-        "rung "
-        "for the mean error",
+        "rung for the mean error",
     )  # fmt: skip
 
 
@@ -431,11 +425,10 @@ EXPERIMENTS = [
         "coq17", "figure-2", "When noise by levels pays", _relative,
         [
             Claim("Proposition 12", "lambda_k = eps/(2 LS_r) (1 + t/2)^(r-k) on well-ordered "
-                "levels", _judge_proposition),
+            "levels", _judge_proposition),
             Claim(
                 "Figure 2, sec. 4.3", "err_LLS / err_Lap is about 2 exp(-lt/2): of no use for small lt, advantageous "
-                "for "
-                "deep levels", _judge_break_even,
+                "for deep levels", _judge_break_even,
             ),
         ],
         _draw_relative, note="Levels that grow by the factor 1 + t/2 from one to the next.",
@@ -444,8 +437,8 @@ EXPERIMENTS = [
         "coq17", "figure-3", "The sum of the k smallest salaries", salary_sums,
         [
             Claim("Figure 3, noise", "LLS and SS are close", _judge_close),
-            Claim("Figure 3, time", "LLS takes less than 130 ms for every k, SS more than three minutes for k/n < "
-                "0.6", _judge_time),
+            Claim("Figure 3, time", "LLS takes less than 130 ms for every k, SS more than three minutes "
+            "for k/n < 0.6", _judge_time),
             Claim(
                 "sec. 5.2", "it is not clear how to adapt ladder functions to general queries such as this one",
                 _judge_ladders_elsewhere,
@@ -453,31 +446,29 @@ EXPERIMENTS = [
         ],
         _draw_salaries, data=("salaries",),
         note="The chain of datasets of Examples 5 and 14: salaries are public, how many of them (smallest first) are "
-            "in "
-        "is private. Epsilon 1, which the text does not give.",
+        "in is private. Epsilon 1, which the text does not give.",
     ),
     Experiment(
         "coq17", "figure-4", "Edges of a subgraph of 100 vertices", edge_counts,
         [
             Claim("Figure 4, noise", "LLS and SS have similar noise, LLS slightly less for small "
-                "epsilon", _judge_edges),
+            "epsilon", _judge_edges),
             Claim("sec. 6.2, time", "LLS is faster than SS", _judge_edge_time),
         ],
         _draw_edges, data=("friendships",),
-        note="The paper leaves the neighbour relation open. Two are shown: one edge changes (sensitivity 1 "
-            "everywhere, so "
-        "that nothing can be fitted), and one vertex of the public whole graph joins or leaves the induced subgraph (a "
-        "vertex with c neighbours inside moves the count by c; levels are the largest c).",
+        note="The paper leaves the neighbour relation open. Two are shown: one edge changes (sensitivity 1 everywhere, "
+        "so that nothing can be fitted), and one vertex of the public whole graph joins or leaves the induced subgraph "
+        "(a vertex with c neighbours inside moves the count by c; levels are the largest c).",
     ),
     Experiment(
         "coq17", "section-5-3", "Four mechanisms on six vertices", _six,
         [
             Claim("sec. 5.3, SS and LLS", "both have amplitude 3", _judge_amplitudes),
             Claim("sec. 5.3, NLS", "amplitude about 72", _judge_nls_six),
-            Claim("sec. 5.3, LF", "more than 40% to return the truth and more than 50% to return an amplitude of "
-                "6.75", _judge_lf_six),
-            Claim("first summary table, utility", "NLS much worse than LF, LF much worse than LLS, LLS and SS "
-                "alike", _judge_first_table),
+            Claim("sec. 5.3, LF", "more than 40% to return the truth and more than 50% to return an "
+            "amplitude of 6.75", _judge_lf_six),
+            Claim("first summary table, utility", "NLS much worse than LF, LF much worse than "
+            "LLS, LLS and SS alike", _judge_first_table),
         ],
         _draw_six, note="2-triangles, epsilon 5, delta 1/2000, levels 5/2 a with a = 3 of at most 4.",
     ),

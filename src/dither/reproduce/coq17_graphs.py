@@ -134,9 +134,8 @@ def _judge_claimed(points: Points) -> Judged:
     return settle(
         edge > 0 and all(r < 1.25 for r in beyond), ours, "LLS is not ahead of LF at small epsilon",
         correction="the picture shows again, but with (5/2)a in place of the local sensitivity nothing here is "
-            "private, "
-        f"and plain Laplace noise is at {span(ratios(points, CLAIMED, 'Laplace', PRINTED))} of LLS's. Without the "
-        f"printed exception LLS / LF is {span(ratios(points, CLAIMED, PLAIN, 'LF'))}",
+        f"private, and plain Laplace noise is at {span(ratios(points, CLAIMED, 'Laplace', PRINTED))} of LLS's. Without "
+        f"the printed exception LLS / LF is {span(ratios(points, CLAIMED, PLAIN, 'LF'))}",
     )  # fmt: skip
 
 
@@ -144,8 +143,7 @@ def _judge_sound(points: Points) -> Judged:
     ratio = ratios(points, SOUND, PLAIN, "LF")
     ours = (
         f"LLS / LF {span(ratio)} ({span(ratios(points, SOUND, PRINTED, 'LF'))} as printed); dither's default (delta = "
-        f"0) "
-        f"is at {span(ratios(points, SOUND, DEFAULT, 'LF'))} of LF"
+        f"0) is at {span(ratios(points, SOUND, DEFAULT, 'LF'))} of LF"
     )
     return settle(
         min(ratio) < NEAR, ours,
@@ -161,8 +159,7 @@ def _judge_nls(points: Points) -> Judged:
     if min(here) > 1 and beaten < 1:
         return settle(
             True, ours, "", correction=f"with sound bounds NLS comes down to {shown(beaten)} of LLS's noise at the "
-                f"larger "
-            "epsilons: its bound follows the local sensitivity, that of LLS only the level",
+            "larger epsilons: its bound follows the local sensitivity, that of LLS only the level",
         )  # fmt: skip
     return settle(min(here) > 1, ours, "NLS has no more noise than LF")
 
@@ -224,11 +221,9 @@ def _judge_fast(points: Points) -> Judged:
     most = max(p.y.high for p in points.of("time", "LLS"))
     return settle(
         lls <= min(_last(points, n).high for n in points.series("time")), f"ms at the largest size: {told}; LLS at "
-            f"most "
-        f"{shown(most)} at any size", "LLS is not the fastest",
+        f"most {shown(most)} at any size", "LLS is not the fastest",
         correction="all of them take milliseconds: LLS needs only the largest common neighbourhood, the others the "
-            "local "
-        "sensitivity as well, which costs about as much as counting",
+        "local sensitivity as well, which costs about as much as counting",
     )  # fmt: skip
 
 
@@ -249,8 +244,7 @@ def _judge_first_efficiency(points: Points) -> Judged:
         first["LLS"].low <= min(value.high for value in first.values()) and slowest == "SS (a ladder bound)",
         f"ms on the smallest subgraph: {told}",
         f"LLS is the fastest and {slowest} the slowest, but SS need not be slow (see above); on small graphs starting "
-        f"up "
-        "is all that is measured",
+        "up is all that is measured",
     )  # fmt: skip
 
 
@@ -294,8 +288,7 @@ def _judge_eps0(points: Points) -> Judged:
         holds, f"eps0 {told} with the paper's bound; {', '.join(f'{x:g}' for x in here)} with a sound one",
         "no such order",
         correction="with a sound bound there is hardly a range in which LLS is ahead of LF; and a smaller eps0 means "
-            "that LLS "
-        "falls behind sooner",
+        "that LLS falls behind sooner",
     )  # fmt: skip
 
 
@@ -305,9 +298,8 @@ def _judge_sum_row(points: Points) -> Judged:
     return settle(
         bool(ratio.min() >= 1) and ratio.max() < 1.1, f"noise of LLS over SS {span(list(ratio))}; time of SS over LLS "
         f"{span(list(ss / lls))}", "another order",
-        correction="noise as they say, if Algorithm 1's exception is left out. SS takes a few milliseconds at most, "
-            "so time "
-        "decides nothing",
+        correction="noise as they say, if Algorithm 1's exception is left out. SS takes a few milliseconds at most, so "
+        "time decides nothing",
     )  # fmt: skip
 
 
@@ -355,16 +347,14 @@ def _figure(size: int) -> Experiment:
         lambda setting: two_triangles(size, setting),
         [
             Claim(f"Figure {number}, with the paper's bound", "up to some eps0 LLS has significantly less noise than "
-                "LF, "
-                  "beyond it both are comparable", _judge_claimed),
+            "LF, beyond it both are comparable", _judge_claimed),
             Claim(f"Figure {number}, with a sound bound", "the same", _judge_sound),
             Claim(f"sec. 6.2, NLS, {size:,} vertices", "the noise of NLS is unreasonable", _judge_nls),
         ],
         _draw_noise(size), data=("friendships",),
         note="delta = eps/(2n) with n of the whole graph. The subgraph is found by a seeded procedure: two vertices "
-            "with at "
-        f"least {level} common neighbours, {level} of these, then random neighbours of what is there unless some pair "
-        f"would share more than {level}; the first seed for which that ends.",
+        f"with at least {level} common neighbours, {level} of these, then random neighbours of what is there unless "
+        f"some pair would share more than {level}; the first seed for which that ends.",
     )  # fmt: skip
 
 
@@ -373,15 +363,14 @@ EXPERIMENTS = [
         "coq17", "figure-5", "Time against the size of the subgraph", release_times,
         [
             Claim("Figure 5", "LLS is the fastest on graphs", _judge_fast),
-            Claim("sec. 6.2, time of SS", "it increases exponentially; SS cannot be applied even for medium "
-                "sizes", _judge_exponential),
-            Claim("first summary table, efficiency", "SS much slower than LF, LF slower than NLS and "
-                "LLS", _judge_first_efficiency),
+            Claim("sec. 6.2, time of SS", "it increases exponentially; SS cannot be applied even "
+            "for medium sizes", _judge_exponential),
+            Claim("first summary table, efficiency", "SS much slower than LF, LF slower "
+            "than NLS and LLS", _judge_first_efficiency),
         ],
         _draw_times, data=("friendships",),
         note="Whole releases of 2-triangles with sound bounds at epsilon 1, delta 1e-6, on graphs that nothing has "
-            "been "
-        "computed of before. Sizes other than the paper's have a fifth of their vertices as level.",
+        "been computed of before. Sizes other than the paper's have a fifth of their vertices as level.",
     ),
     *(_figure(size) for size in LEVELS),
     Experiment(
@@ -390,9 +379,9 @@ EXPERIMENTS = [
             Claim("sec. 6.2, eps0", "the smaller the level, the larger eps0", _judge_eps0),
             Claim("second summary table, f_sum", "LLS nearly as accurate as SS, and faster", _judge_sum_row),
             Claim("second summary table, f_edge", "LLS a little more accurate than SS, and much "
-                "faster", _judge_edge_row),
-            Claim("second summary table, f_2triangles", "NLS much less accurate than LF, LF a little less than "
-                "LLS", _judge_triangle_row),
+            "faster", _judge_edge_row),
+            Claim("second summary table, f_2triangles", "NLS much less accurate than LF, LF a "
+            "little less than LLS", _judge_triangle_row),
         ],
         _draw_summary, data=("salaries", "friendships"),
     ),

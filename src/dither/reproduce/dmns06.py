@@ -49,8 +49,7 @@ def _judge_independent(points: Points) -> Judged:
     fit = slope(own.xs[1:], own.ys[1:])
     return settle(
         abs(fit.value) < 0.05, f"mean |error| of a bin {own[0].y} with {own.xs[0]:.0f} bins, {own[-1].y} with "
-            f"{own.xs[-1]:,.0f}: "
-        f"like d^{fit.value:.3f}", "it depends on the number of bins",
+        f"{own.xs[-1]:,.0f}: like d^{fit.value:.3f}", "it depends on the number of bins",
     )  # fmt: skip
 
 
@@ -122,8 +121,8 @@ def _judge_mean(points: Points) -> Judged:
     found, bound = points.of("sensitivity of the mean", "found").ys, points.of("sensitivity of the mean", "2 / n").ys
     return settle(
         bool(np.all(found <= bound * (1 + 1e-9))) and bool(found[0] >= 0.99 * bound[0]),
-        f"the largest change found is {shown((found / bound).min())} to {shown((found / bound).max())} of 2 "
-        f"gamma/n", "exceeded",
+        f"the largest change found is {shown((found / bound).min())} to {shown((found / bound).max())} of "
+        "2 gamma/n", "exceeded",
     )  # fmt: skip
 
 
@@ -132,8 +131,7 @@ def _judge_covariance(points: Points) -> Judged:
     found, paper, ours = (points.of("sensitivity of the covariance", name).ys for name in names)
     return settle(
         bool(np.all(found <= paper)), f"the largest change found is {shown((found / paper).max())} of 8 gamma^2/n at "
-            f"most, and "
-        f"{shown((found / ours).min())} to {shown((found / ours).max())} of 6 gamma^2 (n-1)/n^2", "exceeded",
+        f"most, and {shown((found / ours).min())} to {shown((found / ours).max())} of 6 gamma^2 (n-1)/n^2", "exceeded",
         correction="true but loose: 6 gamma^2 (n-1)/n^2 is the exact sensitivity, a quarter less noise",
     )  # fmt: skip
 
@@ -146,8 +144,7 @@ def _judge_dimension(points: Points) -> Judged:
     return settle(
         fit.value > 0.9, f"the ratio grows like d^{fit.value:.2f}", "it does not grow",
         correction="by d^2 where all d^2 entries are queries of their own with delta = 0, as here; with the Gaussian "
-            "noise of the older "
-        "framework it is the d that the paper says",
+        "noise of the older framework it is the d that the paper says",
     )  # fmt: skip
 
 
@@ -250,8 +247,8 @@ def _judge_lemma(points: Points) -> Judged:
     ratio = max(float((points.of("distance", name).ys / bound.ys).max()) for name in MECHANISMS)
     fit = slope(2.0**best.xs, best.ys)
     return settle(
-        ratio <= 1, f"no mechanism exceeds {shown(ratio)} of the bound; the best of ours falls like "
-            f"2^({fit.value:.2f} d)",
+        ratio <= 1, f"no mechanism exceeds {shown(ratio)} of the bound; the best of ours falls like 2^({fit.value:.2f} "
+        "d)",
         "exceeded",
         correction="true, and not tight: the distance of the best mechanism found falls like 2^(-d/2), not 2^(-d/3)",
     )  # fmt: skip
@@ -266,8 +263,7 @@ def _judge_separation(points: Points) -> Judged:
     return settle(
         abs(flat.value) < 0.1 and steep.value > 0.35,
         f"interactive error {asked[0].y} at d = {asked.xs[0]:.0f} and {asked[-1].y} at {asked.xs[-1]:.0f}; from a "
-        f"noisy table it grows "
-        f"like 2^({steep.value:.2f} d), {table[-1].y} at the end", "no separation",
+        f"noisy table it grows like 2^({steep.value:.2f} d), {table[-1].y} at the end", "no separation",
     )  # fmt: skip
 
 
@@ -277,8 +273,7 @@ def _judge_response(points: Points) -> Judged:
     needed = 1 / (2 * best.y.value) ** 2
     return settle(
         last.y.value > 1000, f"at d = {last.x:.0f} flipped bits miss a parity by {last.y} of 20,000 records; the best "
-            f"mechanism found "
-        f"needs about {shown(needed)} records to tell all from none", "it can be learned",
+        f"mechanism found needs about {shown(needed)} records to tell all from none", "it can be learned",
     )  # fmt: skip
 
 
@@ -296,13 +291,13 @@ EXPERIMENTS = [
     Experiment(
         "dmns06", "histograms", "Histograms", _histograms,
         [
-            Claim("Example 3, sec. 3.2", "sensitivity 2 whatever the number of bins, so noise does not depend on "
-                "it", _judge_independent),
-            Claim("sec. 3.2", "bins as queries of the older framework have noise O(sqrt(d)/eps): a factor sqrt(d) "
-                "more", _judge_factor),
+            Claim("Example 3, sec. 3.2", "sensitivity 2 whatever the number of bins, so noise "
+            "does not depend on it", _judge_independent),
+            Claim("sec. 3.2", "bins as queries of the older framework have noise O(sqrt(d)/eps): a "
+            "factor sqrt(d) more", _judge_factor),
         ],
         _draw_histograms, note="50,000 records; the older framework by Gaussian noise of standard deviation "
-            "sqrt(d)/eps, which needs a delta.",
+        "sqrt(d)/eps, which needs a delta.",
     ),
     Experiment(
         "dmns06", "means", "Mean vectors and covariance matrices", _sensitivities,
@@ -312,18 +307,17 @@ EXPERIMENTS = [
             Claim("sec. 3.2", "d^2 separate queries would have O(d) times the noise", _judge_dimension),
         ],
         _draw_sensitivities, note="Sensitivities by search over records at the corners of the l1 ball of radius gamma "
-            "= 1.",
+        "= 1.",
     ),
     Experiment(
         "dmns06", "separation", "Interactive and non-interactive mechanisms", _separation,
         [
             Claim("Lemma 2", "for most r a response tells the halves of a parity apart by at most "
-                "O((eps^2/2^d)^(1/3))", _judge_lemma),
+            "O((eps^2/2^d)^(1/3))", _judge_lemma),
             Claim("Theorem 3, sec. 4", "interaction answers every count with error about 1/eps; no non-interactive "
-                "mechanism answers most "
-                  "parities unless n is exponential in d", _judge_separation),
+            "mechanism answers most parities unless n is exponential in d", _judge_separation),
             Claim("Proposition 2", "nobody learns most parities from randomised responses if n = "
-                "o(2^(d/3)/eps^(2/3))", _judge_response),
+            "o(2^(d/3)/eps^(2/3))", _judge_response),
         ],
         _draw_separation,
         note="Parities r.x of records in {0,1}^d, epsilon 0.5. Distances are computed exactly for every r and given "

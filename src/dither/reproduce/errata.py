@@ -88,9 +88,8 @@ def _judge_halves(points: Points) -> Judged:
     true, claimed = value(points, "true delta"), value(points, "delta claimed")
     return settle(
         true <= claimed, f"Gaussian noise that meets both conditions at eps = 8, delta = 0.001 has delta {shown(true)}",
-        "a slide and a dilation, each within (eps/2, delta/2), add up to (delta/2)(1 + e^(eps/2)); we prove each "
-        "point by the exact "
-        "condition on the whole box instead",
+        "a slide and a dilation, each within (eps/2, delta/2), add up to (delta/2)(1 + e^(eps/2)); we prove each point "
+        "by the exact condition on the whole box instead",
     )  # fmt: skip
 
 
@@ -112,11 +111,10 @@ def _judge_attention(points: Points) -> Judged:
     claimed, moved, ours = (p.y.value for p in points.of(SHOWN))
     return settle(
         moved <= claimed, f"six answers in three dimensions, one changed: the centre moves by {moved:g}, the bound is "
-            f"{claimed:g}; "
-        f"2 rho = {shown(ours)} holds",
+        f"{claimed:g}; 2 rho = {shown(ours)} holds",
         "2 r_1 bounds the move of a centre that may lie anywhere; one that must be an answer moves up to half as far "
-        "again. The S of "
-        "the paper, with rho and the factor 2, is right all the same if 2s <= a <= t0 + s (docs/proofs/aggregate.md)",
+        "again. The S of the paper, with rho and the factor 2, is right all the same if 2s <= a <= t0 + s "
+        "(docs/proofs/aggregate.md)",
     )  # fmt: skip
 
 
@@ -135,9 +133,8 @@ def _average(setting: Setting) -> Iterator[Point]:
 def _judge_average(points: Points) -> Judged:
     wide, none, narrow = (p.y.value for p in points.of(SHOWN))
     return settle(
-        wide > 1000 and narrow == none == 0, f"it is needed: averaging over all m radii, one answer moves rho from "
-            f"{none:g} to "
-        f"{shown(wide)}; over a majority it stays {narrow:g}", "it is not needed",
+        wide > 1000 and narrow == none == 0, "it is needed: averaging over all m radii, one answer moves rho from "
+        f"{none:g} to {shown(wide)}; over a majority it stays {narrow:g}", "it is not needed",
     )  # fmt: skip
 
 
@@ -158,11 +155,10 @@ def _judge_thresholds(points: Points) -> Judged:
     last = points.of(SHOWN)[2].y.value
     return settle(
         last < first, f"delta is {shown(first)} for 100 records at e = 0.1, {shown(last)} for 10,000; the two "
-            f"thresholds differ by a factor "
-        f"{shown(one / two)} in delta", "it does not fall",
+        f"thresholds differ by a factor {shown(one / two)} in delta", "it does not fall",
         correction="delta follows from n and cannot be chosen, and is not small for few records; S tests against ln^2 "
-            "n + 1 and M against "
-        "ln^2 n + 2. With a margin that starts at 0 and a delta of one's own there is one threshold, ln(1/(2 delta))/e",
+        "n + 1 and M against ln^2 n + 2. With a margin that starts at 0 and a delta of one's own there is one "
+        "threshold, ln(1/(2 delta))/e",
     )  # fmt: skip
 
 
@@ -180,8 +176,7 @@ def _judge_prices(points: Points) -> Judged:
     return settle(
         printed >= right, f"p = 2: {right:g} e, not {printed:g} e",
         "the statistic of each of 2^p tests counts added or deleted points and moves by 2 when a record changes, and "
-        "Lap(h_d/e) on "
-        "each of p coordinates costs p e",
+        "Lap(h_d/e) on each of p coordinates costs p e",
     )  # fmt: skip
 
 
@@ -202,7 +197,7 @@ def _judge_moves(points: Points) -> Judged:
     here, there = (p.y.value for p in points.of(SHOWN))
     return settle(
         abs(here - there) <= 1, f"one coefficient, eleven records in a cell: {here:g} points, and {there:g} after one "
-            f"record changed",
+        "record changed",
         "deleting a record and adding another are two such steps, so noise Lap(1/e) gives 2e, not e",
     )  # fmt: skip
 
@@ -232,8 +227,7 @@ def _judge_sign(points: Points) -> Judged:
     printed, right, far = (p.y.value for p in points.of(SHOWN))
     return settle(
         printed > far, f"six points in a row, truth the third: as printed it has chance {shown(printed)} and the "
-            f"farthest {shown(far)}; "
-        f"with a minus sign {shown(right)}",
+        f"farthest {shown(far)}; with a minus sign {shown(right)}",
         "the exponent lacks its minus sign, so far answers are the likeliest; on unbounded spaces it does not even "
         "integrate",
     )  # fmt: skip
@@ -258,11 +252,9 @@ def _judge_guessing(points: Points) -> Judged:
     return settle(
         value(points, "true sensitivity") <= value(points, "2 sigma, claimed"),
         "a bit that is read with probability 1/3 and else guessed is right with chance exactly (1+alpha)/2 = 2/3, so "
-        "sigma = 0, yet "
-        "its sensitivity is 1",
+        "sigma = 0, yet its sensitivity is 1",
         "at equality the conditional chance is 1/2, not above it, and two disjoint sets of half the mass need not "
-        "meet: the lemma "
-        "needs a strict inequality",
+        "meet: the lemma needs a strict inequality",
     )  # fmt: skip
 
 
@@ -297,28 +289,27 @@ EXPERIMENTS = [
         compared(claimed=1.0, true=math.sqrt(2)), _judge_deviation, "standard deviation / lambda",
     ),
     erratum(
-        "dmns06-sign", "The sign in the metric mechanism", "DMNS06 Eq. 4", "answers with density exp(+eps d(y, f(x)) "
-        "/ 2S)", _sign,
+        "dmns06-sign", "The sign in the metric mechanism", "DMNS06 Eq. 4", "answers with density exp(+eps d(y, f(x)) / "
+        "2S)", _sign,
         _judge_sign, "probability",
     ),
     erratum(
         "dmns06-lemma-1", "Low sample complexity at equality", "DMNS06 Lemma 1",
-        "right within sigma with probability at least (1+alpha)/2 implies S(f) <= 2 "
-        "sigma", _guessing, _judge_guessing, "value",
+        "right within sigma with probability at least (1+alpha)/2 implies S(f) "
+        "<= 2 sigma", _guessing, _judge_guessing, "value",
     ),
     erratum(
-        "dmns06-covariance", "The sensitivity of a covariance matrix", "DMNS06 sec. 3.2", "at most 8 "
-        "gamma^2/n", _covariance, _judge_loose,
+        "dmns06-covariance", "The sensitivity of a covariance matrix", "DMNS06 sec. 3.2", "at "
+        "most 8 gamma^2/n", _covariance, _judge_loose,
         "l1 change",
     ),
     erratum(
         "nrs11-lemma-2-6", "Sliding and dilation together", "NRS11 Lemma 2.6", "noise that is admissible for (eps/2, "
-        "delta/2) each gives "
-        "(eps, delta)", _two_halves, _judge_halves, "delta", log=True,
+        "delta/2) each gives (eps, delta)", _two_halves, _judge_halves, "delta", log=True,
     ),
     erratum(
-        "nrs11-centre", "How far a centre of attention moves", "NRS11 sec. 4.4.2", "LS_g^(s) <= 2 r_1(t0 + "
-        "s)", _attention, _judge_attention,
+        "nrs11-centre", "How far a centre of attention moves", "NRS11 sec. 4.4.2", "LS_g^(s) "
+        "<= 2 r_1(t0 + s)", _attention, _judge_attention,
         "distance",
     ),
     erratum(
@@ -327,8 +318,8 @@ EXPERIMENTS = [
         _judge_average, "rho",
     ),
     erratum(
-        "dl09-thresholds", "Thresholds and delta", "DL09 sec. 3", "thresholds ln^2 n + 1 (S) and ln^2 n + 2 (M); "
-        "delta is negligible",
+        "dl09-thresholds", "Thresholds and delta", "DL09 sec. 3", "thresholds ln^2 n + 1 (S) and ln^2 n + 2 (M); delta "
+        "is negligible",
         _thresholds, _judge_thresholds, "probability", log=True,
     ),
     erratum(
@@ -337,7 +328,7 @@ EXPERIMENTS = [
         _judge_moves, "points",
     ),
     erratum(
-        "dl09-price", "The price of R_H", "DL09 Theorem 6 (a)", "(2^p + 3p + 1) e: 11 e for p = "
-        "2", _prices, _judge_prices, "price / e",
+        "dl09-price", "The price of R_H", "DL09 Theorem 6 (a)", "(2^p + 3p + 1) "
+        "e: 11 e for p = 2", _prices, _judge_prices, "price / e",
     ),
 ]  # fmt: skip

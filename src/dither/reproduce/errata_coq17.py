@@ -78,8 +78,7 @@ def _judge_bound(points: Points) -> Judged:
     plain, printed, ours, claimed, local = (p.y.value for p in points.of(SHOWN))
     return settle(
         printed == 0, f"exceeded on {printed:g} of the 1,024 graphs with five vertices ({plain:g} with the plain a), "
-            f"ours on {ours:g}; one "
-        f"edge changes K6 by {local:g}, the claimed global sensitivity is {claimed:g}",
+        f"ours on {ours:g}; one edge changes K6 by {local:g}, the claimed global sensitivity is {claimed:g}",
         "an edge changes the terms of all edges of its triangles too: about (5/2) a^2, not (5/2) a. A sound bound is "
         "C(a,2) + 2 a^2",
     )  # fmt: skip
@@ -103,8 +102,7 @@ def _judge_private(points: Points) -> Judged:
     claimed, wrong, right = (p.y.value for p in points.of(SHOWN))
     return settle(
         wrong <= claimed, f"between K6 and K6 without an edge, at eps = 5: delta {shown(wrong)} instead of "
-            f"{shown(claimed)}; with a sound bound "
-        f"{shown(right)}",
+        f"{shown(claimed)}; with a sound bound {shown(right)}",
         "noise of the scale of a bound that is not one gives neighbours away: LLS, SS and NLS of sec. 5.3 and 6 are "
         "not private",
     )  # fmt: skip
@@ -131,11 +129,10 @@ def _growth(setting: Setting) -> Iterator[Point]:
 def _judge_growth(points: Points) -> Judged:
     allowed, true = value(points, "growth allowed by the literature"), value(points, "true growth")
     return settle(
-        true <= allowed, f"twelve vertices with a = 2: one edge lifts the local sensitivity of 3-triangles by "
-            f"{true:g}, not {allowed:g}",
+        true <= allowed, "twelve vertices with a = 2: one edge lifts the local sensitivity of 3-triangles by "
+        f"{true:g}, not {allowed:g}",
         "an edge between two common neighbours raises four supports at once, which the bound forgets: 4 C(a, k-2) "
-        "where that is more. For "
-        "k = 2 it is covered, for k >= 3 and a < 4 not",
+        "where that is more. For k = 2 it is covered, for k >= 3 and a < 4 not",
     )  # fmt: skip
 
 
@@ -174,9 +171,8 @@ def _normalisers(setting: Setting) -> Iterator[Point]:
 def _judge_normalisers(points: Points) -> Judged:
     claimed, true, accepted, ours = (p.y.value for p in points.of(SHOWN))
     return settle(
-        not accepted or true <= claimed, f"scales 1 and 1/1.85, values 3.5 apart, eps = 10: accepted, delta "
-            f"{shown(true)} instead of "
-        f"{shown(claimed)}; the corrected theorem {'accepts' if ours else 'refuses'} it",
+        not accepted or true <= claimed, "scales 1 and 1/1.85, values 3.5 apart, eps = 10: accepted, delta "
+        f"{shown(true)} instead of {shown(claimed)}; the corrected theorem {'accepts' if ours else 'refuses'} it",
         "the densities are compared without the factors lambda before their exponentials",
     )  # fmt: skip
 
@@ -209,8 +205,8 @@ def _judge_branch(points: Points) -> Judged:
     return settle(
         formula >= true, f"{place}: the formula gives {shown(formula)}, the truth is {shown(true)}", "it is too small",
         correction="never too small, but far too large where D/b' > eps + ln(b/b'): the ratio of the densities exceeds "
-        "e^eps on a half-line that holds the centre of the wider law, and the near term is "
-        "1 - e^(-z0)/2 - e^(eps - a + z0 b/b')/2 (docs/proofs/largest_local.md, section 4)",
+        "e^eps on a half-line that holds the centre of the wider law, and the near term is 1 - e^(-z0)/2 - e^(eps - a "
+        "+ z0 b/b')/2 (docs/proofs/largest_local.md, section 4)",
     )  # fmt: skip
 
 
@@ -267,10 +263,10 @@ def _judge_skipping(points: Points) -> Judged:
     bad, good, ratio, allowed = (p.y.value for p in points.of(SHOWN))
     return settle(
         bad == 0, f"16 levels, the lowest also related to the highest: {bad:g} ordered pairs of neighbouring levels "
-            f"are not private, scales of "
-        f"levels 1 and 2 differ by a factor {shown(ratio)} where {shown(allowed)} is allowed; the ladder has {good:g}",
-        "the proof takes for granted that a higher level's highest neighbour is higher; a ladder also goes down and "
-        "up again",
+        f"are not private, scales of levels 1 and 2 differ by a factor {shown(ratio)} where {shown(allowed)} is "
+        f"allowed; the ladder has {good:g}",
+        "the proof takes for granted that a higher level's highest neighbour is higher; a ladder also goes down and up "
+        "again",
     )  # fmt: skip
 
 
@@ -281,8 +277,8 @@ EXPERIMENTS = [
         _judge_bound, "graphs, or 2-triangles",
     ),
     erratum(
-        "coq17-private", "Noise by that bound", "COQ17 sec. 5.3, Proposition 11", "LLS with it is (eps, "
-        "delta)-private", _not_private, _judge_private,
+        "coq17-private", "Noise by that bound", "COQ17 sec. 5.3, Proposition 11", "LLS "
+        "with it is (eps, delta)-private", _not_private, _judge_private,
         "delta", log=True,
     ),
     erratum(
@@ -290,22 +286,21 @@ EXPERIMENTS = [
         "one edge raises it by at most 3 C(a,k-1) + a C(a,k-2)", _growth, _judge_growth, "3-triangles",
     ),
     erratum(
-        "coq17-theorem-8", "Laplace noise of two scales", "COQ17 Theorem 8", "two conditions on scales and values "
-        "give (eps, delta)", _normalisers,
+        "coq17-theorem-8", "Laplace noise of two scales", "COQ17 Theorem 8", "two conditions on scales and values give "
+        "(eps, delta)", _normalisers,
         _judge_normalisers, "delta, or yes and no",
     ),
     erratum(
         "coq17-branch", "The corrected theorem needs two cases", "Theorem 8, corrected", "delta = (1 - b'/b)/2 times "
-        "two tails, wherever ln(b/b') + D/b <= "
-        "eps", _branch, _judge_branch, "value",
+        "two tails, wherever ln(b/b') + D/b <= eps", _branch, _judge_branch, "value",
     ),
     erratum(
-        "coq17-beta", "One minus e to the beta", "COQ17 sec. 8.4", "|1 - e^beta| <= "
-        "beta", _one_minus, _judge_one_minus, "value",
+        "coq17-beta", "One minus e to the beta", "COQ17 sec. 8.4", "|1 - "
+        "e^beta| <= beta", _one_minus, _judge_one_minus, "value",
     ),
     erratum(
-        "coq17-nrs11", "Two betas", "COQ17 sec. 5.2", "NRS11 proves beta = eps / (2 "
-        "ln(1/delta))", _one_minus, _judge_betas, "value",
+        "coq17-nrs11", "Two betas", "COQ17 sec. 5.2", "NRS11 proves beta = eps / "
+        "(2 ln(1/delta))", _one_minus, _judge_betas, "value",
     ),
     erratum(
         "coq17-algorithm-1", "Levels that skip", "COQ17 Proposition 11", "Algorithm 1 is private for any relation of "

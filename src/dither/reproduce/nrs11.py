@@ -90,10 +90,9 @@ def _judge_formula(points: Points) -> Judged:
             tops.append(p.y.value * float(name.split()[-1]) * p.x)
     return settle(
         max(gaps) < 1e-6 and max(tops) < 1 + 1e-6, f"ours differs from the formula by {shown(max(gaps))} at most; S* "
-            f"eps n is "
-        f"between {shown(min(tops))} and {shown(max(tops))}", "the formula does not hold",
+        f"eps n is between {shown(min(tops))} and {shown(max(tops))}", "the formula does not hold",
         correction="S* is about 1/(e eps n), and its maximum lies at k = 1/eps - 1; for eps > 1 it is 1/n, above "
-            "1/(eps n)",
+        "1/(eps n)",
     )  # fmt: skip
 
 
@@ -150,7 +149,7 @@ def _judge_real(points: Points) -> Judged:
         ratio = points.of(quantity, LAPLACE).ys / points.of(quantity, WORST).ys
         ours = points.of(quantity, POWER).ys / points.of(quantity, LAPLACE).ys
         told.append(f"eps {epsilon}: paper's Laplace / global {shown(ratio[-1])} at the largest n, ours / paper's "
-                    f"{shown(ours.min())} to {shown(ours.max())}")  # fmt: skip
+        f"{shown(ours.min())} to {shown(ours.max())}")  # fmt: skip
         worst = max(worst, ratio[-1])
         lost += [
             f"{p.x:,.0f} salaries at eps {epsilon}"
@@ -262,8 +261,8 @@ def _judge_exact(points: Points) -> Judged:
     return settle(
         growth.value < 1.35 and max(abs(one - 1) for one in same) < 1e-6,
         f"time grows like n^{growth.value:.2f}; the value is ours to within "
-        f"{shown(max(abs(one - 1) for one in same))}; ours "
-        f"looks at a window and takes {ours.y} ms at n = {ours.x:,.0f}", "it takes longer, or is not exact",
+        f"{shown(max(abs(one - 1) for one in same))}; ours looks at a window and "
+        f"takes {ours.y} ms at n = {ours.x:,.0f}", "it takes longer, or is not exact",
         correction="the exponent in the text has lost its minus sign and is off by two: weights are e^(-eps(j-i-1))",
     )  # fmt: skip
 
@@ -329,8 +328,7 @@ def _judge_triangles(points: Points) -> Judged:
         f"largest n {told}",
         "S* exceeds the bound",
         correction="the bound holds, and the logarithm is not needed once n p^2 is much larger than ln n: S* tends to "
-            "n p^2. The "
-        "1/eps in 'S* = O(n p^2 log n / eps)' belongs to the noise S*/eps",
+        "n p^2. The 1/eps in 'S* = O(n p^2 log n / eps)' belongs to the noise S*/eps",
     )  # fmt: skip
 
 
@@ -420,18 +418,18 @@ EXPERIMENTS = [
     Experiment(
         "nrs11", "median-even", "The median of evenly spaced records", _even,
         [
-            Claim("sec. 3.1, example", "S* = max_k e^(-eps k) (k+1)/n, largest at k = 1/eps, at most 1/(eps "
-                "n)", _judge_formula),
+            Claim("sec. 3.1, example", "S* = max_k e^(-eps k) (k+1)/n, largest at k = 1/eps, at most "
+            "1/(eps n)", _judge_formula),
             Claim("sec. 3.1, example", "so the noise is of magnitude 1/(eps^2 n)", _judge_exponents),
             Claim("sec. 3.1, example", "noise by global sensitivity, 1/eps, wipes out all "
-                "information", _judge_beats_global),
+            "information", _judge_beats_global),
         ],
         _draw_even, note="Delta is 1e-6 for Laplace noise, 0 for the others. Cauchy: gamma = 4.",
     ),
     Experiment(
         "nrs11", "median-real", "The median of salaries", _real,
         [Claim("sec. 1.2, Example 1", "on typical inputs the median is not very sensitive: fitted noise is far below "
-            "the global one", _judge_real)],
+        "the global one", _judge_real)],
         _draw_real, data=("salaries",), note="Random subsets of n salaries, bounds 0 to 600,000.",
     ),
     Experiment(
@@ -442,13 +440,13 @@ EXPERIMENTS = [
             Claim("Claim 3.5 (2)", "additive error 1/poly(n) in time O(log^2 n / eps^2)", _judge_sublinear),
         ],
         _draw_algorithms, note="The paper's three algorithms in numpy, as described, and ours, which stops early; "
-            "records are sorted before.",
+        "records are sorted before.",
     ),
     Experiment(
         "nrs11", "triangles", "Triangles in random graphs", _triangles,
         [
-            Claim("sec. 3.4", "in G(n, p), with high probability S* = O(n p^2 log n) if 1/eps < n p^2 log "
-                "n", _judge_triangles),
+            Claim("sec. 3.4", "in G(n, p), with high probability S* = O(n p^2 log n) if 1/eps < n "
+            "p^2 log n", _judge_triangles),
             Claim("sec. 3.4", "compared with noise n/eps by global sensitivity", _judge_global_triangles),
         ],
         _draw_triangles,
@@ -457,10 +455,10 @@ EXPERIMENTS = [
         "nrs11", "spanning-trees", "The cost of a minimum spanning tree", _trees,
         [
             Claim("sec. 3.3", "local and smooth sensitivity can be much lower than the global one", _judge_tree_noise),
-            Claim("sec. 3.3", "in a 2-connected graph with weights below w* the local sensitivity is at most "
-                "w*", _judge_local_tree),
-            Claim("Lemma 3.8", "the smooth sensitivity can be computed in time polynomial in the number of "
-                "edges", _judge_tree_time),
+            Claim("sec. 3.3", "in a 2-connected graph with weights below w* the local sensitivity "
+            "is at most w*", _judge_local_tree),
+            Claim("Lemma 3.8", "the smooth sensitivity can be computed in time polynomial in the "
+            "number of edges", _judge_tree_time),
         ],
         _draw_trees,
     ),

@@ -166,8 +166,8 @@ def _section(finding: Finding) -> str:
 
 def _numbers(finding: Finding) -> str:
     lines = "".join(
-        f"<tr><td>{html.escape(p.quantity)}</td><td>{html.escape(p.series)}</td><td class='n'>{p.x:g}</td>"
-        f"<td class='n'>{html.escape(str(p.y))}</td><td>{html.escape(p.y.how)}</td></tr>"
+        f"<tr><td>{html.escape(p.quantity)}</td><td>{html.escape(p.series)}</td><td class='n'>{p.x:g}</td><td "
+        f"class='n'>{html.escape(str(p.y))}</td><td>{html.escape(p.y.how)}</td></tr>"
         for p in finding.points
     )
     return (

@@ -87,8 +87,7 @@ def _judge_asymptotic(found: Points) -> Judged:
     return settle(
         max(ratio for ratio, _ in large) < 2, f"for k >= 100 the textbook form is {shown(min(large)[0])} to "
         f"{shown(max(large)[0])} of the optimum, ours {shown(min(ours))} to {shown(max(ours))}; it beats basic "
-        f"composition from "
-        f"k = {crossing:,.0f} on (of those measured)", "it is far from the optimum",
+        f"composition from k = {crossing:,.0f} on (of those measured)", "it is far from the optimum",
     )  # fmt: skip
 
 
@@ -97,9 +96,8 @@ def _judge_many(found: Points) -> Judged:
     return settle(
         bool(np.all(np.diff(linear) < 0) and np.all(np.diff(square) < 0)),
         f"sqrt(n) times the standard deviation falls from {shown(linear[0])} to {shown(linear[-1])} for k = n/ln^2 n; "
-        f"the "
-        f"standard deviation from {shown(square[0])} to {shown(square[-1])} for k = n^2/ln^2 n (n = 10^3 to "
-        f"10^8)", "it does not fall",
+        f"the standard deviation from {shown(square[0])} to {shown(square[-1])} for k = n^2/ln^2 "
+        "n (n = 10^3 to 10^8)", "it does not fall",
         correction="slowly: like 1/ln n with these numbers of queries",
     )  # fmt: skip
 
@@ -213,8 +211,7 @@ def _reason(entry: Entry) -> str:
     if entry.method == "laplace":
         return (
             "independent Laplace noise of scale k/eps has a largest error of k ln k; without the logarithm the bound "
-            "needs "
-            "noise that is spread over the answers together, such as the l-infinity mechanism"
+            "needs noise that is spread over the answers together, such as the l-infinity mechanism"
         )
     return "the measured error grows faster than the bound"
 
@@ -264,13 +261,11 @@ def _judge_floor(found: Points) -> Judged:
     laplace, bound = found.of("chance", "Laplace, delta = 0"), found.of("chance", "bound, delta = 0")
     holds = all(p.y.low <= q.y.value for p, q in zip(laplace, bound, strict=True)) and min(gaps.values()) > -1e-12
     return settle(
-        holds and abs(gaps[0.0]) < 1e-12, f"randomised response attains it for delta = 0; at delta = 0.1 it stays "
+        holds and abs(gaps[0.0]) < 1e-12, "randomised response attains it for delta = 0; at delta = 0.1 it stays "
         f"{shown(gaps[0.1])} below at most; Laplace noise is right within LS/2 with probability {laplace[0].y} at eps "
-        f"0.1, "
-        f"{laplace[-1].y} at 4", "something beats the bound",
+        f"0.1, {laplace[-1].y} at 4", "something beats the bound",
         correction="the proof loses a factor: from 1 - p >= e^-eps (p - delta) follows p <= (e^eps + delta)/(e^eps + "
-            "1), which is "
-        "attained for every delta",
+        "1), which is attained for every delta",
     )  # fmt: skip
 
 
@@ -285,31 +280,30 @@ EXPERIMENTS = [
         "v17", "composition", "Basic, advanced and optimal composition", _composition,
         [
             Claim("sec. 2.2, optimal composition", "an exact characterisation; randomised response is the worst "
-                "mechanism", _judge_optimal),
+            "mechanism", _judge_optimal),
             Claim("sec. 2.2", "Lemmas 2.3 and 2.4 give the right asymptotic behaviour for most "
-                "settings", _judge_asymptotic),
+            "settings", _judge_asymptotic),
             Claim("sec. 2.2", "about n queries with error o(1/sqrt n), about n^2 queries with error o(1)", _judge_many),
         ],
         _draw_composition, note="k releases of epsilon 0.1 each, delta 1e-6 together. Error: standard deviation of "
-            "Gaussian noise on each "
-        "of k counting queries (as shares) at epsilon 1.",
+        "Gaussian noise on each of k counting queries (as shares) at epsilon 1.",
     ),
     Experiment(
         "v17", "table-2-1", "Table 2.1: families of counting queries", _table,
         [
-            Claim(f"Table 2.1, {entry.family}, {entry.reference}" + (", (eps, delta)" if entry.delta else "") + f" "
-                f"[{entry.method}]",
+            Claim(f"Table 2.1, {entry.family}, {entry.reference}" + (", (eps, delta)" if entry.delta else "") + " "
+            f"[{entry.method}]",
                   f"largest error {entry.words} / (eps n), |X| = D = 2^d", _judge_entry(entry))
             for entry in ENTRIES
         ],
-        _draw_table, note="200,000 random records, epsilon 1; errors in records, so that 1/(eps n) is one. The "
-            "largest error over a family, "
-        "median of several releases. A bound in O() is borne out if the ratio does not grow with d.",
+        _draw_table, note="200,000 random records, epsilon 1; errors in records, so that 1/(eps n) is one. The largest "
+        "error over a family, median of several releases. A bound in O() is borne out if the ratio does not grow with "
+        "d.",
     ),
     Experiment(
         "v17", "floor", "No mechanism beats the local sensitivity everywhere", _floor,
         [Claim("Proposition 3.1", "on one of two neighbours the chance of an error below LS/2 is at most "
-            "(1+delta)/(1+e^-eps)", _judge_floor)],
+        "(1+delta)/(1+e^-eps)", _judge_floor)],
         _draw_floor,
     ),
 ]  # fmt: skip
