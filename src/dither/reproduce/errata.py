@@ -43,7 +43,8 @@ def draw(x: str, *, log: bool = False) -> Callable[[Figure, Points], None]:
 
     def drawn(made: Figure, points: Points) -> None:
         count = len(points.series(SHOWN))
-        (ax,) = drawing.panels(made, [""], height=1.0 + 0.42 * count)
+        (ax,) = drawing.panels(made, [""])
+        made.set_size_inches(5.8, 0.9 + 0.34 * count)
         drawing.bars(ax, points, SHOWN, x=x, log=log)
 
     return drawn

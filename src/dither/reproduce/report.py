@@ -77,13 +77,13 @@ p{margin:.4rem 0}
 .soft{color:var(--soft);font-size:.9rem}
 .row{border:1px solid var(--line);border-left:4px solid var(--mark);border-radius:6px;
 padding:.6rem .8rem;margin:.7rem 0}
-.row dl{display:grid;grid-template-columns:4.2rem 1fr;gap:.25rem .6rem;margin:.3rem 0 0}
+.row dl{display:grid;grid-template-columns:3rem 1fr;gap:.25rem .6rem;margin:.3rem 0 0}
 .row dt{color:var(--soft);font-size:.85rem;padding-top:.1rem}
 .row dd{margin:0;overflow-wrap:anywhere}
 .head{display:flex;flex-wrap:wrap;gap:.3rem .8rem;justify-content:space-between;font-weight:600}
 .mark{color:var(--mark);white-space:nowrap}
 .yes{--mark:var(--yes)}.but{--mark:var(--but)}.no{--mark:var(--no)}
-img{width:100%;height:auto;border:1px solid var(--line);border-radius:6px;margin:.5rem 0}
+img{width:100%;min-width:33rem;height:auto;border:1px solid var(--line);border-radius:6px;margin:.5rem 0}
 figure{margin:0;overflow-x:auto}
 table{border-collapse:collapse;width:100%;font-size:.92rem}
 .wide{overflow-x:auto}
@@ -119,7 +119,7 @@ def _opening(findings: Sequence[Finding], told: dict[str, Any]) -> str:
     stand_ins = sorted({s for finding in findings for s in finding.sources if "stand-in" in s})
     warning = "".join(f"<p><strong>{html.escape(s)}</strong></p>" for s in stand_ins)
     return (
-        f"<p>{rows} claims of five papers and what we find when we run them with our own code: "
+        f"<p>{rows} claims and what we find when we measure them again with our own code: "
         f"{number[Verdict.AGREES]} agree, {number[Verdict.CORRECTED]} agree with a correction, "
         f"{number[Verdict.DISAGREES]} disagree, and say why.</p>{warning}"
         f'<p class="soft">dither {told["dither"]}, <code>dither reproduce{size}</code>, '
