@@ -17,6 +17,7 @@ from dither.surfaces.ledger_commands import ledger
 from dither.surfaces.output import check_picture, number, show
 from dither.surfaces.quote_commands import quote
 from dither.surfaces.register import register
+from dither.surfaces.reproduce_commands import reproduce
 from dither.surfaces.run_commands import clusters, run
 from dither.surfaces.serve_commands import serve
 
@@ -53,6 +54,7 @@ main.add_command(serve)
 main.add_command(quote)
 main.add_command(run)
 main.add_command(clusters)
+main.add_command(reproduce)
 
 
 @main.command()
