@@ -5,7 +5,7 @@ WORKERS ?= 2
 
 VENV   := .venv
 BIN    := $(VENV)/bin
-EXTRAS := dev,accounting,models,postgres,ray,server,spark
+EXTRAS := dev,docs,accounting,models,postgres,ray,server,spark
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-cache-dir
 SETUP  := $(VENV)/.setup-done
 
@@ -13,7 +13,7 @@ SETUP  := $(VENV)/.setup-done
 export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long lint pytest bench format clean
+.PHONY: help setup demo docs pictures test test-long lint pytest bench format clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,6 +31,13 @@ $(SETUP): pyproject.toml
 demo: setup ## answer real questions on generated data
 	@$(BIN)/dither demo
 
+docs: setup ## build the documentation into build/site; a warning is an error
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "open build/site/index.html"
+
+pictures: setup ## compute and draw the curves of the documentation anew (two minutes)
+	$(BIN)/python docs/_site/curves.py
+
 test: lint pytest ## lint, type-check and test; slow tests shortened
 
 test-long: export DITHER_LONG = 1
@@ -46,9 +53,7 @@ pytest: lint
 	$(BIN)/pytest -n $(WORKERS)
 
 bench: setup ## side by side with other libraries, each in an environment of its own
-	$(BIN)/python benchmarks/quantiles.py
-	$(BIN)/python benchmarks/smooth.py
-	$(BIN)/python benchmarks/noise.py
+	$(BIN)/dither bench all --peers .cache/peers --out bench-output
 
 format: setup ## rewrite the code in the house format
 	$(BIN)/ruff check --fix .

@@ -129,6 +129,8 @@ def _calibration(calibration: object, statistic: Statistic | VectorStatistic, la
             "calibration", calibration, f"{names} or an object such as dither.Smooth(beta=0.1) is accepted"
         )
     brings_levels = isinstance(chosen, LargestLocal) and chosen.levels is not None
-    if chosen.name not in served and not brings_levels:
+    # A calibration of one's own knows best which statistics it serves, and says so in ``prepare``.
+    ours = chosen.name in CALIBRATIONS
+    if ours and chosen.name not in served and not brings_levels:
         raise NotApplicable("calibration", chosen.name, "this query does not offer it", ", ".join(served))
     return chosen

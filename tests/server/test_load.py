@@ -103,7 +103,7 @@ def test_too_many_questions_at_once(tmp_path, count):
 
     jobs = Jobs(1, count)
     for number in range(count):
-        jobs.start(Job("a", "pay", str(number), 60.0, 0.0 + 1e12, {}), dict, lambda _: None)
+        jobs.start(Job("a", "pay", str(number), 60.0, 0.0 + 1e12, {}), dict)
     with pytest.raises(Refused, match="nothing was charged"):
-        jobs.start(Job("a", "pay", "more", 60.0, 1e12, {}), dict, lambda _: None)
+        jobs.start(Job("a", "pay", "more", 60.0, 1e12, {}), dict)
     jobs.close()

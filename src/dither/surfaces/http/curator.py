@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import os
+import secrets
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from typing import Any, TypeVar
 
 from dither.errors import InvalidArgument
 from dither.ledger import Ledger, open_ledger
+from dither.ledger.records import Report
 from dither.surfaces.http.catalog import Catalog
 from dither.surfaces.http.jobs import Jobs
 from dither.surfaces.http.limits import RateLimit
@@ -45,9 +47,11 @@ class Curator:
 
     def __init__(self, home: Path, ledger: str | Path | None = None, settings: Settings | None = None) -> None:
         self.home, self.settings = home, settings or Settings()
+        self.process = secrets.token_hex(8)
         prepare_home(home)
         shared = isinstance(ledger, str) and ledger.startswith(_ADDRESSES)
-        self.ledger: Ledger = open_ledger(ledger if ledger is not None else home / "ledger.db")
+        self._ledger_place = ledger if ledger is not None else home / "ledger.db"
+        self.ledger: Ledger = open_ledger(self._ledger_place)
         try:
             self.store = Store(str(ledger) if shared else home / "server.db")
         except BaseException:
@@ -58,6 +62,7 @@ class Curator:
         self.limit = RateLimit(self.settings.rate, self.settings.burst)
         self.strangers = RateLimit(self.settings.rate, self.settings.burst)
         self.metrics = Metrics()
+        self.is_beating = False
         self._tasks: set[asyncio.Task[None]] = set()
         self._pool = ThreadPoolExecutor(8, thread_name_prefix="public")
 
@@ -86,6 +91,11 @@ class Curator:
         if owner is None or analyst is None:
             raise RuntimeError("tokens are always made here")
         return owner[0], analyst[0]
+
+    def verified(self, known: str | None) -> Report:
+        """Check the whole ledger on a connection of its own: nobody who asks a question waits for that."""
+        with open_ledger(self._ledger_place, create=False) as ledger:
+            return ledger.verify(known)
 
     def seconds_of(self, dataset: str) -> float:
         """The public length of a dataset's first slot."""

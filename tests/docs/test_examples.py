@@ -1,0 +1,98 @@
+"""Every example of the documentation runs, and prints what its page says it prints."""
+
+import contextlib
+import os
+import re
+
+import examples
+import pytest
+from generated import generated_pages
+
+from servers import postgres  # noqa: F401  (a fixture)
+
+DOCS = examples.ROOT / "docs"
+WRITTEN = {
+    path.relative_to(examples.ROOT).as_posix(): path.read_text(encoding="utf-8")
+    for path in [examples.ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+}
+GENERATED = {f"docs/{name}": text for name, text in generated_pages().items() if not name.startswith("reference/")}
+PAGES = WRITTEN | GENERATED
+RUN_ELSEWHERE = {
+    "docs/server.md": "tests/server runs every call against a real server",
+    "docs/page.md": "tests/page drives the page in a browser",
+}
+WITH_EXAMPLES = [
+    name
+    for name, text in PAGES.items()
+    if name not in RUN_ELSEWHERE and any(one.language in examples.RUN for one in examples.blocks(text))
+]
+
+
+@pytest.fixture
+def stage(tmp_path):
+    """A folder with generated data, where a page's examples run."""
+    examples.furnish(tmp_path)
+    stage = examples.Stage(tmp_path)
+    with contextlib.chdir(tmp_path):
+        yield stage
+        stage.close()
+
+
+@pytest.fixture
+def payroll_in_postgres(postgres, tmp_path, monkeypatch):  # noqa: F811
+    """The generated payroll in a PostgreSQL of its own; its address in PAYROLL_DB."""
+    import psycopg
+
+    with psycopg.connect(postgres, autocommit=True) as connection, connection.cursor() as cursor:
+        cursor.execute("DROP TABLE IF EXISTS pay")
+        cursor.execute(
+            "CREATE TABLE pay (employee_id bigint, job text, total_pay double precision, age bigint, year bigint, "
+            "hired date, active boolean)"
+        )
+        with cursor.copy("COPY pay FROM STDIN (FORMAT csv, HEADER)") as copy:
+            copy.write((tmp_path / "pay.csv").read_text(encoding="utf-8"))
+    monkeypatch.setenv("PAYROLL_DB", postgres)
+
+
+@pytest.mark.parametrize("name", WITH_EXAMPLES)
+def test_examples_run_and_print_what_the_page_says(name, stage, request):
+    """Words are compared, numbers are not: noise is fresh every time."""
+    if "PAYROLL_DB" in PAGES[name]:
+        request.getfixturevalue("payroll_in_postgres")
+    wrong = examples.differences(PAGES[name], stage)
+    assert not wrong, "\n".join(f"{name}:{one.line}\nsays:\n{one.said}\nprinted:\n{one.printed}" for one in wrong)
+
+
+@pytest.mark.parametrize("name", sorted(WRITTEN))
+def test_commands_stand_in_blocks_that_are_run(name):
+    """A block without a language shows no command: it would not be run."""
+    if name in RUN_ELSEWHERE:
+        return  # pages of the server show its own lines
+    for block in examples.blocks(PAGES[name]):
+        if block.language in ("", "text", "bash", "shell"):
+            assert not re.search(r"^(\$ |dither |import )", block.text, re.MULTILINE), f"{name}:{block.first}"
+
+
+def test_words_are_compared_and_numbers_are_not():
+    """The comparison lets noise pass and nothing else."""
+    assert examples.alike("median = 59,574.73 (epsilon 0.5)", "median =  1.5e-3 (epsilon 1)")
+    assert examples.alike("first\n...\nlast", "first\n2\n3\nlast")
+    assert not examples.alike("median = 59,574.73", "mean = 59,574.73")
+    assert not examples.alike("a\nb", "a")
+    assert not examples.alike("first\n...\nlast", "first\n2")
+
+
+def test_a_wrong_page_is_caught(stage):
+    """A page that says something else, calls what is not there, or names no command fails."""
+    page = "```python\nimport dither as dt\nprint(dt.count([True], epsilon=1))\n```\n\n```text\nmedian = 1\n```\n"
+    assert len(examples.differences(page, stage)) == 1
+    with pytest.raises(AttributeError):
+        examples.differences("```python\nimport dither as dt\ndt.no_such_thing\n```\n", stage)
+    with pytest.raises(AssertionError, match="no target"):
+        examples.differences("```sh\nmake nothing-of-the-kind\n```\n", stage)
+    assert examples.differences("```console\n$ dither nonsense\nfine\n```\n", stage)
+
+
+def test_nothing_of_the_environment_is_left(stage):
+    """Tokens of a page's server are gone when its examples have run."""
+    assert "ANALYST_TOKEN" not in os.environ

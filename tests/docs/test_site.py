@@ -1,0 +1,88 @@
+"""The site builds without a warning, asks nothing of other hosts, and says nothing that is out of date."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import needs_package
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The built site; warnings are errors."""
+    needs_package("mkdocs")
+    needs_package("material")
+    folder = tmp_path_factory.mktemp("site")
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", folder],
+        cwd=ROOT, capture_output=True, text=True, check=False, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+def test_pages_ask_nothing_of_other_hosts(site):
+    """No script, style, picture or font comes from elsewhere; links to read are no requests."""
+    asked = re.compile(r"""<(?:script|img|link|iframe|source|video)\b[^>]*(?:src|href)=["']?(?:https?:)?//""")
+    styled = re.compile(r"""url\(["']?(?:https?:)?//|@import""")
+    for page in site.rglob("*.html"):
+        assert not asked.search(page.read_text(encoding="utf-8")), page
+    for sheet in site.rglob("*.css"):
+        assert not styled.search(sheet.read_text(encoding="utf-8")), sheet
+
+
+def test_every_page_is_built_and_listed(site):
+    """Each page of docs/, written or generated, is in the site."""
+    from generated import generated_pages
+
+    written = [path.relative_to(ROOT / "docs") for path in (ROOT / "docs").rglob("*.md")]
+    for path in [*written, *map(Path, generated_pages())]:
+        assert (site / path.with_suffix(".html")).is_file(), path
+    assert (site / "search" / "search_index.json").is_file()
+
+
+def test_the_reference_names_everything_public():
+    """Every public name of dither and every command with every option is in the reference."""
+    from generated import generated_pages
+
+    import dither
+    from dither.surfaces.cli import main
+
+    pages = generated_pages()
+    for name in dither.__all__:
+        assert name in ("__version__", "inspect") or f"### dt.{name}\n" in pages["reference/api.md"], name
+    for name, command in main.commands.items():
+        assert f"## dither {name}" in pages["reference/cli.md"]
+        for option in command.params:
+            assert option.opts[0].removeprefix("-") in pages["reference/cli.md"] or option.param_type_name == "argument"
+
+
+@pytest.mark.parametrize("name", ["median", "mean", "iqr"])
+def test_pictures_show_what_dither_says_today(name):
+    """Curves are kept as numbers; those that are quick to compute are computed anew (to a percent)."""
+    import curves
+
+    kept = curves.kept()[name]
+    line = kept["lines"]["epsilon 1"]
+    query = {"median": "Median", "mean": "Mean", "iqr": "IQR"}[name]
+    fresh = curves.quoted(getattr(curves.dt, query)("pay"), 10_000, 1.0)
+    assert fresh == pytest.approx(line[kept["x"].index(10_000)], rel=0.01)
+
+
+def test_every_curve_is_drawn():
+    """Each curve that is kept has its picture, and each entry of the list its curve."""
+    from curves import CURVES, PICTURES, kept
+    from statistic_list import ENTRIES
+
+    assert kept().keys() == CURVES.keys()
+    for name in kept():
+        assert (PICTURES / f"{name}.svg").is_file()
+    assert {one.curve for one in ENTRIES} - {None} <= kept().keys()
+    assert json.loads((PICTURES / "curves.json").read_text(encoding="utf-8"))
