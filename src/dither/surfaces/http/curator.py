@@ -20,10 +20,12 @@ from dither.surfaces.http.jobs import Jobs
 from dither.surfaces.http.limits import RateLimit
 from dither.surfaces.http.schedule import DEFAULT_SECONDS
 from dither.surfaces.http.store import ANALYST, OWNER, Store
-from dither.surfaces.http.telemetry import Metrics
+from dither.surfaces.http.telemetry import Metrics, log
 
 _ADDRESSES = ("postgresql://", "postgres://")
 Value = TypeVar("Value")
+DRAIN = 90.0
+"""Seconds that questions under way have to end when the server does."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class Curator:
         self.limit = RateLimit(self.settings.rate, self.settings.burst)
         self.strangers = RateLimit(self.settings.rate, self.settings.burst)
         self.metrics = Metrics()
-        self.is_beating = False
+        self.is_beating, self.is_idle = False, True
         self._tasks: set[asyncio.Task[None]] = set()
         self._pool = ThreadPoolExecutor(8, thread_name_prefix="public")
 
@@ -102,8 +104,11 @@ class Curator:
         return self.store.answer_seconds(dataset, self.settings.answer_seconds)
 
     def close(self) -> None:
-        """Finish what is under way, and let go of everything."""
-        self.jobs.close()
+        """Finish what is under way, up to a limit, and let go of everything."""
+        self.is_idle = self.jobs.close(DRAIN)
+        if not self.is_idle:
+            log("ended with questions under way", count=self.jobs.under_way)
+            return
         self._pool.shutdown(wait=True)
         self.catalog.close()
         self.store.close()

@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from dither.data.graph_schema import GraphSchema
 from dither.errors import DitherError, InvalidArgument, UnknownDataset
+from dither.ledger.records import canonical
 from dither.ledger.records import name as checked_name
 from dither.privacy import Budget
 from dither.session.account import LOCAL
@@ -323,7 +324,11 @@ async def ledger_entries(request: Request) -> Response:
         _all_datasets(token)
     entries, (number, head) = await curator.run(curator.ledger.page, after, limit, dataset)
     return json_response(
-        {"entries": [one.to_dict() for one in entries], "head": {"number": number, "hash": head}}
+        {
+            # The text is what the hash is made of: numbers in it are spelled as they were.
+            "entries": [{**one.to_dict(), "text": canonical(one.body)} for one in entries],
+            "head": {"number": number, "hash": head},
+        }
     )  # fmt: skip
 
 

@@ -17,6 +17,10 @@ from dither.surfaces.http.problems import Refused, problem
 from dither.surfaces.http.schedule import slot_end
 
 MOST_KEPT = 2_000
+MOST_PROGRAMS, MOST_PROGRAMS_EACH = 16, 2
+"""Programs under way in all, and of one analyst: each may hold the cores for long."""
+SHARE_EACH = 4
+"""One analyst may have one in so many of the questions that may be under way: nobody shuts out everybody else."""
 Request = tuple[str, str, str | None]
 """Dataset, analyst and request id."""
 
@@ -37,7 +41,7 @@ class Job:
         self.failure: BaseException | None = None
         """What nobody foresaw; it is counted and logged when the slot ends, as every outcome is."""
         self.finished: float | None = None
-        self.is_announced = self.is_kept = False
+        self.is_announced = self.is_kept = self.is_program = False
         self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
         self._lock = threading.Lock()
         self._ended: Callable[[Job], None] | None = None
@@ -144,18 +148,29 @@ class Jobs:
             for before in self._requests.get(job.request, ()):
                 if not before.is_visible and before.question == job.question:
                     return before
-            # Counted by what is public: a question is under way until its slot ends.
-            if self._count_under_way() >= self._most_waiting:
-                raise Refused(
-                    503, "busy", "too many questions are under way; nothing was read, nothing was charged",
-                    {"Retry-After": "1"},
-                )  # fmt: skip
+            job.is_program = program
+            self._admit(job)
             self._jobs[job.id] = job
             self._requests.setdefault(job.request, []).append(job)
             self._forget()
         pool = self._programs if program else self._pool
         pool.submit(contextvars.copy_context().run, job.run, work)
         return job
+
+    def _admit(self, job: Job) -> None:
+        """Refuse more than there is room for, by what is public: a question is under way until its slot ends."""
+        waiting = [one for one in self._jobs.values() if one.is_program == job.is_program and not one.is_visible]
+        own = sum(one.analyst == job.analyst for one in waiting)
+        most, most_own = self._most_waiting, max(8, self._most_waiting // SHARE_EACH)
+        if job.is_program:
+            most, most_own = MOST_PROGRAMS, MOST_PROGRAMS_EACH
+        if len(waiting) >= most or own >= most_own:
+            what = "programs" if job.is_program else "questions"
+            whose = "" if len(waiting) >= most else " of yours"
+            raise Refused(
+                503, "busy", f"too many {what}{whose} are under way; nothing was read, nothing was charged",
+                {"Retry-After": "1"},
+            )  # fmt: skip
 
     def _count_under_way(self) -> int:
         return sum(not one.is_visible for one in self._jobs.values())
@@ -187,7 +202,21 @@ class Jobs:
         with self._lock:
             return self._count_under_way()
 
-    def close(self) -> None:
-        """Finish what was charged; begin nothing more."""
-        self._pool.shutdown(wait=True)
-        self._programs.shutdown(wait=True)
+    def close(self, longest: float = float("inf")) -> bool:
+        """Begin nothing more, and finish what is under way; false if that takes longer than the longest time.
+
+        Programs that wait for their turn are given up: nothing was charged for them.
+        """
+        self._pool.shutdown(wait=False)
+        self._programs.shutdown(wait=False, cancel_futures=True)
+        end = time.monotonic() + longest
+        while any(one.stage == "running" or (one.stage == "queued" and not one.is_program) for one in self._open()):
+            if time.monotonic() > end:
+                self._pool.shutdown(wait=False, cancel_futures=True)
+                return False
+            time.sleep(0.02)
+        return True
+
+    def _open(self) -> list[Job]:
+        with self._lock:
+            return list(self._jobs.values())
