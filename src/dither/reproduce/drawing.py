@@ -47,15 +47,11 @@ def panels(made: Figure, titles: Sequence[str], *, height: float = 3.7, columns:
 
 
 def lines(
-    ax: Any, points: Points, quantity: str, *, series: Iterable[str] | None = None, dashed: Iterable[str] = (),
-    labels: dict[str, str] | None = None, colours: dict[str, str] | None = None,
-) -> None:  # fmt: skip
+    ax: Any, points: Points, quantity: str, *, dashed: Iterable[str] = (), colours: dict[str, str] | None = None
+) -> None:
     """A line with error bars for each series of a quantity; those of ``dashed`` are a paper's words, not measured."""
-    names = list(points.series(quantity) if series is None else series)
-    for index, name in enumerate(names):
+    for index, name in enumerate(points.series(quantity)):
         chosen = points.of(quantity, name)
-        if not chosen:
-            continue
         ys = chosen.ys
         bars = np.array([[max(p.y.value - p.y.low, 0), max(p.y.high - p.y.value, 0)] for p in chosen]).T
         # Lines drawn earlier are thicker, so that those that lie on each other are all seen.
@@ -64,8 +60,7 @@ def lines(
         if name in dashed:
             style.update(PAPER, marker="")
         colour = (colours or {}).get(name, COLOURS[index % len(COLOURS)])
-        label = (labels or {}).get(name, name)
-        ax.errorbar(chosen.xs, ys, yerr=bars, color=colour, label=label, capsize=2, elinewidth=0.9, **style)
+        ax.errorbar(chosen.xs, ys, yerr=bars, color=colour, label=name, capsize=2, elinewidth=0.9, **style)
 
 
 def finish(ax: Any, x: str, y: str, *, log: str = "", legend: bool = True, most: int = 8) -> None:

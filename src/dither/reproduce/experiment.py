@@ -177,9 +177,9 @@ class Finding:
         }  # fmt: skip
 
 
-def judged(finding: Experiment, points: Points) -> tuple[Row, ...]:
+def judged(experiment: Experiment, points: Points) -> tuple[Row, ...]:
     """Every claim with its verdict."""
-    return tuple(Row(claim.where, claim.says, claim.judge(points)) for claim in finding.claims)
+    return tuple(Row(claim.where, claim.says, claim.judge(points)) for claim in experiment.claims)
 
 
 def agrees(ours: str) -> Judged:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,11 +55,6 @@ def shown(number: float) -> str:
 def exact(value: Any) -> Estimate:
     """A number that is computed, not sampled."""
     return Estimate(float(value), float(value), float(value), "exact")
-
-
-def bracket(low: Any, high: Any) -> Estimate:
-    """A number known to lie between two bounds."""
-    return Estimate((float(low) + float(high)) / 2, float(low), float(high), "proved bounds")
 
 
 def mean(samples: ArrayLike) -> Estimate:
@@ -117,10 +112,3 @@ def processor(
         work(*now)
         spent.append(1e3 * (time.process_time() - began))
     return Estimate(float(np.median(spent)), min(spent), max(spent), f"median and range of {rounds} rounds")
-
-
-def combined(estimates: Sequence[Estimate]) -> Estimate:
-    """The geometric mean of several ratios, with the range of their intervals."""
-    values = [one.value for one in estimates]
-    middle = math.exp(sum(math.log(v) for v in values) / len(values))
-    return Estimate(middle, min(e.low for e in estimates), max(e.high for e in estimates), "geometric mean, range")

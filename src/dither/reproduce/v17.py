@@ -167,7 +167,7 @@ ENTRIES = (
 
 def largest_errors(entry: Entry, d: int, trials: int, rng: np.random.Generator) -> list[float]:
     """The largest error over a family, in counts, for several releases at epsilon 1."""
-    family, n = entry.make(d), 200_000
+    family, n = entry.make(d), 50_000
     if entry.method == "linf":
         draw = functools.partial(norm_release, [0.0] * d, epsilon=1.0, sensitivity=1, norm="linf", confidence=None)
         return [max(map(abs, draw().value)) for _ in range(trials)]
@@ -296,7 +296,7 @@ EXPERIMENTS = [
                   f"largest error {entry.words} / (eps n), |X| = D = 2^d", _judge_entry(entry))
             for entry in ENTRIES
         ],
-        _draw_table, note="200,000 random records, epsilon 1; errors in records, so that 1/(eps n) is one. The largest "
+        _draw_table, note="50,000 random records, epsilon 1; errors in records, so that 1/(eps n) is one. The largest "
         "error over a family, median of several releases. A bound in O() is borne out if the ratio does not grow with "
         "d.",
     ),
