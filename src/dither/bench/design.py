@@ -59,7 +59,11 @@ class Asked:
     """The rows that it is about; all if empty."""
 
     def __str__(self) -> str:
-        return f"{'ratio' if self.of == 'ratio' else 'ours'} <= {self.limit:g}"
+        if self.of == "ratio":
+            return f"ratio <= {self.limit:g}"
+        if self.measure != "time":
+            return f"ours <= {self.limit:g}"
+        return f"ours <= {self.limit:g} s" if self.limit >= 1e-3 else f"ours <= {1e6 * self.limit:.3g} µs"
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ PEERS_OF = {
     "gaussian": ("OpenDP", "Tumult"),
 }
 LENGTHS = {False: (1_000, 10_000, 100_000), True: (200, 2_000, 20_000)}
+EXACT = "exactly the law, rounded"
 FAST = ("laplace", "integer laplace", "power law")
 
 
@@ -41,6 +42,7 @@ def _scalars(quick: bool) -> list[Comparison]:
             data=NOTHING,
             ours=_way(OURS, "scalar", law, count),
             others=tuple(_way(who, "scalar", law, count) for who in PEERS_OF.get(law, ())),
+            guarantee=EXACT,
             effort=Effort(7 if quick else 15, 20, 0.05 if quick else 0.2),
             asked=(Asked("time", SCALAR_SECONDS, of="ours"),),
         )
@@ -60,6 +62,7 @@ def _vectors(quick: bool) -> list[Comparison]:
                     data=NOTHING,
                     ours=_way(OURS, "vector", law, length),
                     others=others,
+                    guarantee=EXACT,
                     effort=Effort(3 if quick else 9, 20, 0.05 if quick else 0.3),
                     asked=(Asked("time", VECTOR_SECONDS, of="ours"),) if length == LENGTHS[quick][-1] else (),
                     series="vector of Laplace noise" if law == "laplace" else None,
