@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from dither.errors import DitherError, InvalidArgument
+from dither.surfaces.audit_commands import audit
 from dither.surfaces.ledger_commands import ledger
 from dither.surfaces.output import check_picture, number, show
 from dither.surfaces.quote_commands import quote
@@ -44,6 +45,7 @@ def main() -> None:
     """Private answers to statistical questions, with noise fitted to the data at hand."""
 
 
+main.add_command(audit)
 main.add_command(ledger)
 main.add_command(register)
 main.add_command(serve)
