@@ -26,7 +26,8 @@ from dither.audit.worlds import (
 from dither.calibration.ladder import LadderDraw
 from dither.calibration.largest_local import LargestLocal
 from dither.calibration.mechanism import Ask, Calibration, Mechanism
-from dither.calibration.propose_test import ProposeTest
+from dither.calibration.propose_test import ProposeTest, TestedNoise
+from dither.calibration.shells import ShellDraw
 from dither.calibration.smooth import Smooth
 from dither.calibration.worst_case import ScaledVector
 from dither.data.grid import Grid
@@ -288,7 +289,7 @@ def _calibration_checks(
 def writable_grid(statistic: Statistic, calibration: str) -> bool:
     """Whether the exact law of a calibration can be written down."""
     low, high = statistic.answers.low, statistic.answers.high
-    if calibration not in ("ladder", "inverse"):
+    if calibration not in ("ladder", "inverse", "propose_test"):
         return True
     return low is not None and high is not None and high - low <= MOST_POINTS
 
@@ -296,7 +297,7 @@ def writable_grid(statistic: Statistic, calibration: str) -> bool:
 def writable(mechanism: Mechanism) -> bool:
     """The same for a mechanism."""
     statistic: Any = mechanism.statistic
-    return not isinstance(mechanism, LadderDraw) or writable_grid(statistic, "ladder")
+    return not isinstance(mechanism, (LadderDraw, ShellDraw, TestedNoise)) or writable_grid(statistic, "ladder")
 
 
 def attacked(mechanism: Mechanism, here: Any, there: Any, effort: Effort) -> Result:
