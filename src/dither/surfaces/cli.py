@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from dither.errors import DitherError, InvalidArgument
+from dither.surfaces.audit_commands import audit
 from dither.surfaces.bench_commands import bench
 from dither.surfaces.ledger_commands import ledger
 from dither.surfaces.output import check_picture, number, show
@@ -48,6 +49,7 @@ def main() -> None:
 
 
 main.add_command(bench)
+main.add_command(audit)
 main.add_command(ledger)
 main.add_command(register)
 main.add_command(serve)
