@@ -173,7 +173,10 @@ class Stage:
                 words.append(block.lines[body])
                 body += 1
             printed = self.shell(" ".join(word.rstrip("\\").strip() for word in words))
-            yield body, "\n".join(block.lines[body:end]), printed
+            said = "\n".join(block.lines[body:end])
+            if printed.startswith(("error:", "Usage:")) and not said.strip():
+                raise AssertionError(f"line {block.first + start + 1}: {printed}")
+            yield body, said, printed
 
     def shell(self, command: str) -> str:
         """Runs a command: those of dither in this process, where everything is loaded already."""

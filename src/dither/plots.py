@@ -13,7 +13,12 @@ if TYPE_CHECKING:
     from dither.release import Release
 
 ACCENT = "#3b6fb6"
+INK = "#333333"
 PYPLOT = "matplotlib.pyplot"
+LONG_NAME = 14
+"""Categories with longer names stand beside lying bars."""
+MOST_LABELS, MOST_WHISKERS = 12, 60
+MANY = 10_000_000
 
 
 def plot_release(release: Release, ax: Any = None) -> Any:
@@ -21,7 +26,9 @@ def plot_release(release: Release, ax: Any = None) -> Any:
     title = f"{release.title} ({release.loss})"
     if release.value is None or isinstance(release.value, str):
         ax = _axes(ax, height=1.9)
-        ax.text(0.5, 0.5, release.value or "refused", ha="center", va="center", transform=ax.transAxes)
+        text = release.value or "\n".join(["refused", *textwrap.wrap(release.reason or "", 80)])
+        size = 18 if release.value else 11
+        ax.text(0.0, 0.5, text, ha="left", va="center", transform=ax.transAxes, color=ACCENT, fontsize=size)
         ax.set_axis_off()
     elif "histogram of" in release.query or release.query == "histogram":
         ax = _axes(ax, height=4.0)
@@ -92,8 +99,15 @@ def draw_rows(ax: Any, values: list[Any], bars: list[Any], labels: list[str]) ->
             ax.plot([value], [row], "o", color=ACCENT, ms=8)
     ax.set_yticks(range(len(labels)), labels)
     ax.set_ylim(len(labels) - 0.4, -0.6)
-    if not any(isinstance(value, datetime.date) for value in values):
-        ax.xaxis.set_major_formatter(lambda x, _: f"{x:,.6g}")
+    if any(isinstance(value, datetime.date) for value in values):
+        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter  # noqa: PLC0415  (slow to load)
+
+        places = AutoDateLocator(minticks=3, maxticks=7)  # type: ignore[no-untyped-call]
+        ax.xaxis.set_major_locator(places)
+        ax.xaxis.set_major_formatter(ConciseDateFormatter(places))  # type: ignore[no-untyped-call]
+    else:
+        ax.xaxis.set_major_locator(_few_ticks())
+        ax.xaxis.set_major_formatter(lambda x, _: _tick(x))
     ax.margins(x=0.08)
     for side in ("top", "right", "left"):
         ax.spines[side].set_visible(False)
@@ -113,27 +127,59 @@ def draw_points(ax: Any, release: Release) -> None:
         ax.annotate(label, (x, y), xytext=(6, 6), textcoords="offset points", fontsize=9)
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
-    ax.margins(0.15)
+    ax.margins(0.2)
     ax.grid(alpha=0.25)
 
 
 def draw_histogram(ax: Any, release: Release) -> None:
-    """Noisy counts as bars with their error bars; long label lists are thinned."""
+    """Noisy counts as bars with their error bars: upright for bins of numbers, lying for categories with long names."""
     rows = release.rows()
+    labels, counts, bars = ([row[part] for row in rows] for part in range(3))
+    if any(len(label) > LONG_NAME for label in labels) and not all(" to " in label for label in labels):
+        return _draw_lying(ax, labels, counts, bars)
     places = range(len(rows))
-    counts = [value for _, value, _ in rows]
     ax.bar(places, counts, color=ACCENT, alpha=0.8, width=0.9)
-    if rows[0][2] is not None and len(rows) <= 60:
-        low = [value - bar[0] for _, value, bar in rows]
-        high = [bar[1] - value for _, value, bar in rows]
-        ax.errorbar(places, counts, yerr=[low, high], fmt="none", ecolor="#333333", elinewidth=1, capsize=2)
-    every = max(1, len(rows) // 12)
-    ax.set_xticks(list(places)[::every], [label for label, *_ in rows][::every], rotation=30, ha="right")
-    ax.yaxis.set_major_formatter(lambda y, _: f"{y:,.6g}")
+    if bars[0] is not None and len(rows) <= MOST_WHISKERS:
+        ax.errorbar(places, counts, yerr=_whiskers(counts, bars), fmt="none", ecolor=INK, elinewidth=1, capsize=2)
+    every = -(-len(rows) // MOST_LABELS)
+    ax.set_xticks(list(places)[::every], labels[::every], rotation=30, ha="right", rotation_mode="anchor")
+    ax.yaxis.set_major_formatter(lambda y, _: _tick(y))
     ax.set_ylabel("records")
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
     ax.grid(axis="y", alpha=0.25)
+    return None
+
+
+def _draw_lying(ax: Any, labels: list[str], counts: list[Any], bars: list[Any]) -> None:
+    places = range(len(labels))
+    ax.barh(places, counts, color=ACCENT, alpha=0.8, height=0.8)
+    if bars[0] is not None and len(labels) <= MOST_WHISKERS:
+        ax.errorbar(counts, places, xerr=_whiskers(counts, bars), fmt="none", ecolor=INK, elinewidth=1, capsize=2)
+    ax.set_yticks(places, ["\n".join(textwrap.wrap(label, 28)) for label in labels])
+    ax.invert_yaxis()
+    ax.xaxis.set_major_formatter(lambda x, _: _tick(x))
+    ax.set_xlabel("records")
+    for side in ("top", "right", "left"):
+        ax.spines[side].set_visible(False)
+    ax.tick_params(axis="y", length=0)
+    ax.grid(axis="x", alpha=0.25)
+
+
+def _whiskers(counts: list[Any], bars: list[Any]) -> list[list[Any]]:
+    pairs = list(zip(counts, bars, strict=True))
+    return [[count - bar[0] for count, bar in pairs], [bar[1] - count for count, bar in pairs]]
+
+
+def _tick(x: float) -> str:
+    """A number on an axis: millions and more are counted in millions."""
+    return f"{x / 1e6:,.6g} M" if abs(x) >= MANY else f"{x:,.6g}"
+
+
+def _few_ticks() -> Any:
+    from matplotlib.ticker import MaxNLocator  # noqa: PLC0415  (slow to load)
+
+    return MaxNLocator(nbins=6, steps=[1, 2, 2.5, 5, 10])
 
 
 def _axes(ax: Any, height: float) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,6 +28,9 @@ Real: TypeAlias = int | Fraction | Callable[[], Ball]
 
 MOST_DIGITS = 5_000
 """A decimal number with more digits before or after its point than this is refused."""
+
+_TYPED = re.compile(r"\s*[-+]?[0-9]{1,40}(?:\.[0-9]{0,40})?(?:[eE][-+]?[0-9]{1,4})?\s*")
+"""Text that looks like a number, which people pass on from files and forms."""
 
 # flint keeps one precision for the whole process, so whoever sets it must own it until done.
 _precision_lock = threading.RLock()
@@ -50,6 +54,8 @@ def exact(value: object, argument: str = "value") -> Fraction:
         return _printed(value)
     if type(value) is int:
         return Fraction(value)
+    if isinstance(value, str) and _TYPED.fullmatch(value):
+        raise InvalidArgument(argument, value, f"a number is accepted, not a text: {value.strip()} without quotes")
     if isinstance(value, (bool, str, bytes)) or value is None:
         raise InvalidArgument(argument, value, "a finite number is accepted")
     if isinstance(value, Fraction):

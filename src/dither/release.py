@@ -37,6 +37,8 @@ class Release:
     """The keys of the group that was asked about; ``loss`` is then the price of all groups together."""
     reason: str | None = None
     """Why there is no answer, in public terms: which test did not pass."""
+    alias: str | None = None
+    """The name that a statement gave to the question (``AS name``)."""
 
     @property
     def refused(self) -> bool:
@@ -58,6 +60,7 @@ class Release:
             "noise": self.noise,
             "missing": _listed(self.missing),
             "labels": _listed(self.labels),
+            **({} if self.alias is None else {"alias": self.alias}),
             **({} if self.group is None else {"group": {key: _told(one) for key, one in self.group.items()}}),
             "reason": self.reason,
         }
@@ -78,6 +81,7 @@ class Release:
             missing=_tupled(told["missing"]),
             labels=_tupled(told["labels"]),
             reason=told.get("reason"),
+            alias=told.get("alias"),
             group=None if group is None else dict(group),
         )
 
@@ -89,6 +93,10 @@ class Release:
         return f"{self.query} [{', '.join(f'{key} {shown(one)}' for key, one in self.group.items())}]"
 
     def __str__(self) -> str:
+        return f"{self._told()}{self._missing()}"
+
+    def _told(self) -> str:
+        """Question, answer, bar and price."""
         if self.value is None:
             return f"{self.title}: refused ({self.loss}, paid){'' if self.reason is None else f'; {self.reason}'}"
         return f"{self.title} = {self._answer()}{self._bar()} ({self.loss})"
@@ -108,7 +116,7 @@ class Release:
         return f", {self.confidence:.0%} between {low} and {high}"
 
     def __repr__(self) -> str:
-        return f"<Release {self}, {self.calibration}{self._missing()}>"
+        return f"<Release {self._told()}, {self.calibration}{self._missing()}>"
 
     def _missing(self) -> str:
         return "" if self.missing is None else f"; missing values count as {shown_all(self.missing)}"
@@ -165,13 +173,28 @@ class Releases(list[Release]):
             for label, value, bar in release.rows()
         ]
 
-    def to_frame(self) -> Any:
-        """A pandas frame of ``rows``."""
+    def wide_rows(self) -> list[dict[str, Any]]:
+        """One row for each group: its keys, and for each question its value and the ends of its error bar.
+
+        Questions are named as in ``AS name``, else by what they ask.
+        """
+        told: dict[str, dict[str, Any]] = {}
+        for release in self:
+            row = told.setdefault(str(release.group), dict(release.group or {}))
+            name = release.alias or release.query
+            for label, value, bar in release.rows():
+                column = name if release.labels is None else f"{name} {label}"
+                low, high = (None, None) if bar is None else bar
+                row |= {column: value, f"{column}_lower": low, f"{column}_upper": high}
+        return list(told.values())
+
+    def to_frame(self, *, wide: bool = False) -> Any:
+        """A pandas frame of ``rows``; ``wide``: of ``wide_rows``, one row for each group."""
         try:
             import pandas as pd  # noqa: PLC0415  (an optional part)
         except ImportError:
             raise InvalidArgument("to_frame", "pandas", "install pandas for frames; .rows() needs nothing") from None
-        return pd.DataFrame(self.rows())
+        return pd.DataFrame(self.wide_rows() if wide else self.rows())
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""

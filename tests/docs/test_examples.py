@@ -90,6 +90,8 @@ def test_a_wrong_page_is_caught(stage):
         examples.differences("```python\nimport dither as dt\ndt.no_such_thing\n```\n", stage)
     with pytest.raises(AssertionError, match="no target"):
         examples.differences("```sh\nmake nothing-of-the-kind\n```\n", stage)
+    with pytest.raises(AssertionError, match="nonsense"):
+        examples.differences("```console\n$ dither nonsense\n```\n", stage)
     assert examples.differences("```console\n$ dither nonsense\nfine\n```\n", stage)
 
 

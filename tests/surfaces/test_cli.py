@@ -64,8 +64,10 @@ def test_ask_prints_a_table_and_saves_a_picture(files, tmp_path):
         "--plot", str(tmp_path / "answer.png"),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert "epsilon 0.5" in done.stdout
-    assert "median" in done.stdout
+    heading, answer, *_ = done.stdout.splitlines()
+    assert heading.split() == ["question", "answer", "95%", "error", "bar", "epsilon", "calibration"]
+    assert answer.split()[-2:] == ["0.5", "inverse"]
+    assert answer.startswith("median of total pay")
     assert (tmp_path / "answer.png").stat().st_size > 5_000
 
 

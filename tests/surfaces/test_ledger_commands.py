@@ -142,10 +142,10 @@ def test_the_example_of_the_documentation_runs(tmp_path, monkeypatch):
     text = (Path(__file__).parents[2] / "docs" / "ledger.md").read_text(encoding="utf-8")
     code = text.split("```python\n", 1)[1].split("```", 1)[0]
     monkeypatch.chdir(tmp_path)
-    for value in (1, 2):
-        names = {"compute": lambda value=value: {"value": value}}
-        exec(code, names)  # noqa: S102  (our own documentation)
-        assert names["answer"] == {"value": 1}
+    for number in ("71_417.29", "2"):
+        names = {}
+        exec(code.replace("71_417.29", number), names)  # noqa: S102  (our own documentation)
+        assert names["answer"] == {"value": 71_417.29}
         assert names["ledger"].left("pay") == Loss(0.75)
         names["ledger"].close()
 

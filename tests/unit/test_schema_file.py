@@ -109,7 +109,6 @@ def test_defaults():
         (HEAD + "rows = true\n[columns.a]\ntype='boolean'", "true", "number of rows"),
         (HEAD + "table = 3\n[columns.a]\ntype='boolean'", "3", "a text"),
         (HEAD + "engine = 'duckdbb'\n[columns.a]\ntype='boolean'", "'duckdbb'", "did you mean duckdb?"),
-        (HEAD + "unit = 'p'\n[columns.a]\ntype='boolean'", "unit", "rows_per_unit is missing"),
         (HEAD + "rows_per_unit = 3\n[columns.a]\ntype='boolean'", "3", "a unit column must be named"),
         (HEAD + "unit='p'\nrows_per_unit = 0\n[columns.a]\ntype='boolean'", "0", "at least 1"),
         (HEAD + "[budget]\ndelta = 0.1\n[columns.a]\ntype='boolean'", "[budget]", "epsilon is missing"),

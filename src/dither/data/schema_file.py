@@ -210,8 +210,6 @@ class _Reader:
         for key in ("name", "source", "table", "engine", "unit"):
             self._check(("dataset", key), str, "a text in quotes is accepted")
         self._among(("dataset", "engine"), ENGINES)
-        if "unit" in dataset and "rows_per_unit" not in dataset:
-            raise self.problem(("dataset", "unit"), "rows_per_unit is missing: how many rows of one person are used?")
         filled = {key: dataset[key] for key in _DATASET if key in dataset}
         with self._pointing({key: ("dataset", key) for key in _DATASET}):
             given = {"name": name, "rows": PRIVATE, **filled, **self._budget()}

@@ -17,6 +17,7 @@ from dither.calibration.worst_case import Scaled, ScaledVector
 from dither.data.grid import Grid
 from dither.privacy import Loss
 from dither.queries.statistic import Statistic
+from dither.quotes.bars import public_half_widths, typical_half_widths
 from dither.quotes.everybody import bounds_for_all_data
 from dither.quotes.imagined import ImaginedColumn
 from dither.quotes.laws import ErrorLaw, Mixture, error_laws
@@ -61,6 +62,8 @@ class Quote:
     groups: int | None = 1
     """How many answers there will be; None where the groups have to be found."""
     labels: tuple[str, ...] | None = None
+    bar: Any = None
+    """How far the error bar will typically reach to either side; None without a bar, or where nothing is known."""
     alternatives: dict[str, Any] = field(default_factory=dict)
     """The expected errors of the calibrations that were compared, the best first."""
 
@@ -98,6 +101,7 @@ class Quote:
             "assumptions": list(self.assumptions),
             "groups": self.groups,
             "labels": _listed(self.labels),
+            "bar": _listed(self.bar),
             "alternatives": {name: _listed(one) for name, one in self.alternatives.items()},
         }
 
@@ -107,8 +111,9 @@ class Quote:
         )
         error, bound = (_shown(_each(one)) for one in (self.expected_error, self.bound))
         assumed = "".join(f"; {one}" for one in self.assumptions)
+        bar = "" if self.bar is None else f", error bar about ± {_shown(_each(self.bar))}"
         return (
-            f"{self.query}{many} for {self.loss}: expected error {error}, {self.confidence:.0%} within {bound} "
+            f"{self.query}{many} for {self.loss}: expected error {error}, {self.confidence:.0%} within {bound}{bar} "
             f"({self.meaning}{assumed}; {self.calibration})"
         )
 
@@ -143,6 +148,7 @@ class Figures:
     bound: Any
     kind: str
     attained: bool = False
+    bar: Any = None
 
 
 def for_all_data(mechanism: Mechanism, confidence: float, rows: int | None = None) -> Figures:
@@ -151,21 +157,24 @@ def for_all_data(mechanism: Mechanism, confidence: float, rows: int | None = Non
     grids = _grids(mechanism)
     # Only noise that is never cut to a range has the same error for all data.
     endless = isinstance(mechanism, ScaledVector) and all(grid.low is None and grid.high is None for grid in grids)
+    bars = public_half_widths(mechanism)
     if endless:
-        return _figures(mechanism, pairs, EXACT)
+        return _figures(mechanism, pairs, EXACT, bars)
     known = isinstance(mechanism, SmoothNoise) and rows is not None
     public = known or isinstance(mechanism, (Scaled, ScaledVector, TestedNoise))
-    return dataclasses.replace(_figures(mechanism, pairs, UPPER_BOUND), attained=public)
+    return dataclasses.replace(_figures(mechanism, pairs, UPPER_BOUND, bars), attained=public)
 
 
 def under_prior(mechanism: Mechanism, prior: Prior, records_on: Grid, rows: int, confidence: float) -> Figures:
     """Averages over samples of the prior, with the mechanism's own weights."""
-    laws: list[list[ErrorLaw]] = [
-        error_laws(mechanism, ImaginedColumn(prior, records_on, rows, number)) for number in range(_samples(mechanism))
-    ]
+    samples = [ImaginedColumn(prior, records_on, rows, number) for number in range(_samples(mechanism))]
+    laws: list[list[ErrorLaw]] = [error_laws(mechanism, one) for one in samples]
     mixtures = [Mixture(each) for each in zip(*laws, strict=True)]
     pairs = [(one.mean, one.quantile(1.0 - confidence)) for one in mixtures]
-    return _figures(mechanism, pairs, ESTIMATE)
+    bars = [typical_half_widths(mechanism, one) for one in samples[:FEWEST_SAMPLES]]
+    known = [one for one in bars if one is not None]
+    typical = tuple(math.fsum(each) / len(known) for each in zip(*known, strict=True)) if known else None
+    return _figures(mechanism, pairs, ESTIMATE, typical)
 
 
 def _samples(mechanism: Mechanism) -> int:
@@ -183,12 +192,16 @@ def _grids(mechanism: Mechanism) -> tuple[Grid, ...]:
     return (grids,) if isinstance(grids, Grid) else tuple(grids)
 
 
-def _figures(mechanism: Mechanism, pairs: list[tuple[float, float]], kind: str) -> Figures:
+def _figures(
+    mechanism: Mechanism, pairs: list[tuple[float, float]], kind: str, bars: tuple[float, ...] | None = None
+) -> Figures:
     steps = [float(grid.step) for grid in _grids(mechanism)]
     expected = tuple(step * one for step, (one, _) in zip(steps, pairs, strict=True))
     bound = tuple(step * one for step, (_, one) in zip(steps, pairs, strict=True))
     single = isinstance(mechanism.statistic, Statistic)
-    return Figures(expected[0] if single else expected, bound[0] if single else bound, kind)
+    wide = None if bars is None else tuple(step * one for step, one in zip(steps, bars, strict=True))
+    bar = wide[0] if wide is not None and single else wide
+    return Figures(expected[0] if single else expected, bound[0] if single else bound, kind, bar=bar)
 
 
 def _each(value: Any) -> tuple[float, ...]:

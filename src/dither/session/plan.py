@@ -6,6 +6,7 @@ import dataclasses
 import datetime
 import hashlib
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -86,6 +87,13 @@ class Plan:
         whole = self.predicate is None and not self.by and self.schema.unit is None
         drops = self.declared is not None and self.declared.drops_nulls
         return self.schema.rows if whole and not drops and isinstance(self.schema.rows, int) else None
+
+    @property
+    def groups(self) -> int | None:
+        """How many groups are declared, 1 without groups; None where they have to be found."""
+        if self.finder is not None:
+            return None
+        return math.prod(len(self.schema.columns[name].keys(name)) for name in self.by)
 
     @property
     def is_dated(self) -> bool:

@@ -240,7 +240,8 @@ def _quote(planned: Plan, figures: Any, *, assumptions: tuple[str, ...] = (), **
         noise=planned.mechanism.noise_name,
         kind=figures.kind,
         attained=figures.attained,
-        groups=_groups(planned),
+        bar=figures.bar,
+        groups=planned.groups,
         labels=getattr(planned.statistic, "labels", None),
         assumptions=assumptions,
         **facts,
@@ -258,7 +259,7 @@ def _records(planned: Plan, rows: Any) -> tuple[int, tuple[str, ...]]:
         return planned.expected_rows, ()
     if rows is not None:
         return rows, (f"assuming {rows:,} records{_where(planned)}",)
-    groups = _groups(planned)
+    groups = planned.groups
     if planned.predicate is None and isinstance(planned.schema.rows, int) and groups is not None:
         each = max(planned.schema.rows // groups, 1)
         whence = "all rows, shared evenly" if planned.by else "all rows"
@@ -266,13 +267,6 @@ def _records(planned: Plan, rows: Any) -> tuple[int, tuple[str, ...]]:
     raise InvalidArgument(
         "rows", None, "the number of records is private here; with a prior the number that you assume is accepted"
     )
-
-
-def _groups(planned: Plan) -> int | None:
-    """How many groups are declared; None where they have to be found."""
-    if planned.finder is not None:
-        return None
-    return math.prod(len(planned.schema.columns[name].keys(name)) for name in planned.by)
 
 
 def _checked_rows(planned: Plan, rows: Any) -> None:

@@ -7,6 +7,7 @@ What fails before the charge costs nothing; what fails after it stays charged.
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol, TypeGuard, runtime_checkable
 
@@ -24,6 +25,9 @@ from dither.session.programs import ProgramPlan, answer_program, plan_program
 from dither.session.reading import read_and_answer, records_for_owner, restored
 from dither.session.statements import named, part_of, plans_of, shares_of
 from dither.sql.statement import Statement, parse_sql
+
+MANY_GROUPS = 500
+"""Questions with more groups than this are answered with a warning."""
 
 
 @runtime_checkable
@@ -101,6 +105,7 @@ class Session(PaidSession):
             query, epsilon=epsilon, delta=delta, where=where, by=by, weights=weights, calibration=calibration,
             noise=noise, confidence=confidence, prior=prior, rows=rows,
         )  # fmt: skip
+        _tell_of_many_groups(plans)
         answered = self.answer(plans, again=again, request_id=request_id, analyst=analyst)
         return answered if by is not None or not _is_one(query) else answered[0]
 
@@ -128,6 +133,8 @@ class Session(PaidSession):
         calibration: Any = "auto",
         noise: Any = "auto",
         confidence: Any = 0.95,
+        prior: Any = None,
+        rows: Any = None,
         again: bool = False,
         request_id: str | None = None,
         analyst: str = LOCAL,
@@ -137,10 +144,11 @@ class Session(PaidSession):
         epsilon, delta: the whole price.  All queries of the list share it evenly, except for a count of rows whose
         number is public: that is free.  Everything is answered, or nothing and nothing is charged.
         weights: other shares: a list with one for each query, or a mapping of names (``AS name``) to weights.
+        prior, rows: what is publicly known, as for ``quote``: "auto" then takes the calibration with the least error.
 
         Returns one release, or ``Releases`` where several queries or groups are asked for.
         """
-        options = {"calibration": calibration, "noise": noise, "confidence": confidence}
+        options = {"calibration": calibration, "noise": noise, "confidence": confidence, "prior": prior, "rows": rows}
         return self.answer_statement(
             parse_sql(text, self.schema), epsilon=epsilon, delta=delta, weights=weights, again=again,
             request_id=request_id, analyst=analyst, **options,
@@ -152,6 +160,7 @@ class Session(PaidSession):
     ) -> Any:  # fmt: skip
         """Answer a statement that was read before; see ``sql``."""
         plans = plans_of(statement, self.schema, Loss.asked(epsilon, delta), weights, **options)
+        _tell_of_many_groups(plans)
         answers = self.answers(plans, again=again, request_id=request_id, analyst=analyst)
         answered = Releases(named(statement, answers), price_of(plans))
         return answered if statement.by or len(plans) > 1 else answered[0]
@@ -221,6 +230,17 @@ class Session(PaidSession):
 def _is_one(query: Question | Sequence[Question]) -> TypeGuard[Question]:
     """Whether it is a single question, and not a list of them."""
     return isinstance(query, (Query, Program, Procedure))
+
+
+def _tell_of_many_groups(plans: Sequence[Plan | ProgramPlan]) -> None:
+    """Warn, from public facts, of a question that most people would not have asked: one answer for each day."""
+    most = max((one.groups or 1 for one in plans if isinstance(one, Plan)), default=1)
+    if most > MANY_GROUPS:
+        warnings.warn(
+            f"{most:,} groups: every declared value gets an answer, empty ones too; narrower bounds or a filter make "
+            "fewer of them",
+            stacklevel=3,
+        )
 
 
 def _public_count(one: Plan | ProgramPlan) -> Release:

@@ -47,7 +47,9 @@ def _free(statement: Statement, item: Item, schema: Schema, price: Loss, options
 def named(statement: Statement, answers: Sequence[Sequence[Release]]) -> list[Release]:
     """The releases of all queries in a row, each with the name that its query was given."""
     return [
-        release if item.alias is None else dataclasses.replace(release, query=f"{item.alias} ({release.query})")
+        release
+        if item.alias is None
+        else dataclasses.replace(release, query=f"{item.alias} ({release.query})", alias=item.alias)
         for item, each in zip(statement.items, answers, strict=True)
         for release in each
     ]
@@ -55,8 +57,14 @@ def named(statement: Statement, answers: Sequence[Sequence[Release]]) -> list[Re
 
 def _plan(statement: Statement, item: Item, schema: Schema, price: Loss, options: dict[str, Any]) -> Plan:
     asked: dict[str, Any] = {"where": statement.where, "by": list(statement.by) or None, **options}
+    asked |= {"epsilon": price.epsilon, "delta": price.delta}
+    known = {name: asked.pop(name, None) for name in ("prior", "rows")}
     try:
-        return plan(item.query, schema, epsilon=price.epsilon, delta=price.delta, **asked)
+        if known["prior"] is not None and asked.get("calibration", "auto") == "auto":
+            from dither.session.quoting import chosen_calibration  # noqa: PLC0415  (built on this module)
+
+            asked["calibration"] = chosen_calibration(item.query, schema, **known, **asked)
+        return plan(item.query, schema, **asked)
     except InvalidArgument as error:
         problem = statement.pointing(error, item)
     raise problem

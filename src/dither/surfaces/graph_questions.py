@@ -7,7 +7,7 @@ from typing import Any
 
 from dither.errors import InvalidArgument
 
-_QUESTION = re.compile(r"\s*([a-z_]+)\s*\(\s*([0-9]*)\s*\)\s*")
+_QUESTION = re.compile(r"\s*([a-z_]+)\s*\(\s*(?:k\s*=\s*(?=[0-9]))?([0-9]*)\s*\)\s*")
 _PLAIN = {"edges": "Edges", "triangles": "Triangles", "min_cut": "MinCut", "mst_cost": "MSTCost"}
 _SIZED = {"kstars": "KStars", "ktriangles": "KTriangles", "kcliques": "KCliques"}
 

@@ -30,38 +30,77 @@ def number(argument: str, text: str) -> Any:
     return value
 
 
+NARROW = 100
+"""Terminals below this width do without the column of calibrations; it stands below the table."""
+
+MOST_SHOWN = 60
+"""Longer tables are cut on the screen."""
+
+
 def show(releases: list[Any], labels: list[str] | None = None) -> None:
     """A table of answers with their error bars and prices."""
-    from rich.console import Console
     from rich.markup import escape
-    from rich.table import Table
 
     from dither.release import shown, shown_all
 
     keys = list(dict.fromkeys(key for release in releases for key in release.group or {}))
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in (*keys, "question", "answer", "error bar", "price", "calibration"):
-        table.add_column(escape(heading), justify="right" if heading == "answer" else "left")
-    for label, release in zip(labels or [r.query for r in releases], releases, strict=True):
+    levels = {release.confidence for release in releases if release.interval is not None}
+    level = next(iter(levels)) if len(levels) == 1 else None
+    pure = not any(release.loss.delta for release in releases)
+    console = console_of(110 + 12 * len(keys))
+    wide = console.width >= NARROW
+    headings = [*keys, "question", "answer", "error bar" if level is None else f"{level:.0%} error bar"]
+    headings += ["epsilon" if pure else "price", *(["calibration"] if wide else [])]
+    table = plain_table(headings, right=("answer", "epsilon"), wrapped="question")
+    named = list(zip(labels or [r.query for r in releases], releases, strict=True))
+    for label, release in named[:MOST_SHOWN]:
         group = [escape(shown_key(release, key)) for key in keys]
+        price = [f"{release.loss.epsilon:g}" if pure else str(release.loss), *([release.calibration] if wide else [])]
         rows = release.rows()
         if len(rows) > 1:
-            table.add_row(*group, escape(label), "", "", str(release.loss), release.calibration)
+            table.add_row(*group, escape(label), "", "", *price)
         for name, value, bar in rows:
-            shown_bar = "-" if bar is None else f"{shown(bar[0])} .. {shown(bar[1])} ({release.confidence:.0%})"
+            told = "" if level is not None else f" ({release.confidence:.0%})"
+            shown_bar = "-" if bar is None else f"{shown(bar[0])} .. {shown(bar[1])}{told}"
             answer = "refused" if value is None else shown(value)
             if len(rows) > 1:
-                table.add_row(*("" for _ in keys), f"  {escape(name)}", answer, shown_bar, "", "")
+                table.add_row(*("" for _ in keys), f"  {escape(name)}", answer, shown_bar, *("" for _ in price))
             else:
-                table.add_row(*group, escape(label), answer, shown_bar, str(release.loss), release.calibration)
-    console = Console(width=None if sys.stdout.isatty() else 110 + 12 * len(keys), highlight=False)
+                table.add_row(*group, escape(label), answer, shown_bar, *price)
     console.print(table)
+    if len(named) > MOST_SHOWN:
+        console.print(f"[dim]... and {len(named) - MOST_SHOWN:,} more: --json prints all of them[/dim]")
+    if not wide:
+        names = ", ".join(dict.fromkeys(release.calibration for release in releases))
+        console.print(f"[dim]calibration: {names}[/dim]")
+    for reason in dict.fromkeys(release.reason for release in releases if release.reason):
+        console.print(f"[dim]refused: {escape(reason)}[/dim]")
     if len({str(release.group) for release in releases if release.group}) > 1:
         console.print("[dim]a price pays for all groups of its question together[/dim]")
     missing = [r.missing for r in releases if r.missing is not None]
     if missing:
         note = ", ".join(sorted({shown_all(one) for one in missing}))
         console.print(f"[dim]missing values (in a CSV also what is not a number) count as {escape(note)}[/dim]")
+
+
+def console_of(width: int) -> Any:
+    """A console as wide as the terminal, or as given where there is none."""
+    from rich.console import Console
+
+    return Console(width=None if sys.stdout.isatty() else width, highlight=False)
+
+
+def plain_table(headings: list[str], *, right: tuple[str, ...], wrapped: str) -> Any:
+    """A table without lines, in which only one column may be broken into lines."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in headings:
+        table.add_column(
+            escape(heading), justify="right" if heading in right else "left", no_wrap=heading != wrapped,
+        )  # fmt: skip
+    return table
 
 
 def shown_key(release: Any, key: str) -> str:

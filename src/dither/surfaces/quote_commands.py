@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
 from dither.errors import InvalidArgument
-from dither.surfaces.output import number
+from dither.surfaces.output import console_of, number, plain_table
 
 
 @click.command()
@@ -97,23 +96,34 @@ def _prior(text: str | None, sample: Path | None) -> Any:
 
 def _show(quotes: Any) -> None:
     """A table of quotes, and in words what their errors are."""
-    from rich.console import Console
     from rich.markup import escape
-    from rich.table import Table
 
     from dither.release import shown
 
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("question", "price", "expected error", "bound", "calibration", "what the error is"):
-        table.add_column(heading, justify="right" if heading in ("expected error", "bound") else "left")
+    levels = {one.confidence for one in quotes}
+    level = f"{next(iter(levels)):.0%} within" if len(levels) == 1 else "within"
+    headings = ["question", "epsilon", "expected error", level, "error bar ±", "calibration"]
+    table = plain_table(headings, right=tuple(headings[1:5]), wrapped="question")
     for one in quotes:
-        several = isinstance(one.expected_error, tuple)
-        rows = zip(one.labels, one.expected_error, one.bound, strict=True) if several else ()
-        single = ("", "") if several else (shown(one.expected_error), f"{shown(one.bound)} ({one.confidence:.0%})")
-        table.add_row(escape(one.query), str(one.loss), *single, one.calibration, one.kind)
-        for label, expected, bound in rows:
-            table.add_row(f"  {escape(label)}", "", shown(expected), f"{shown(bound)} ({one.confidence:.0%})", "", "")
-    console = Console(width=None if sys.stdout.isatty() else 120, highlight=False)
+        price = f"{one.loss.epsilon:.6g}" if not one.loss.delta else f"{one.loss.epsilon:.6g}, {one.loss.delta:.3g}"
+        figures = (one.expected_error, one.bound, one.bar)
+        if not isinstance(one.expected_error, tuple):
+            table.add_row(escape(one.query), price, *map(_told, figures), one.calibration)
+            continue
+        table.add_row(escape(one.query), price, "", "", "", one.calibration)
+        bars = one.bar or (None,) * len(one.expected_error)
+        for label, *each in zip(one.labels, one.expected_error, one.bound, bars, strict=True):
+            table.add_row(f"  {escape(label)}", "", *map(_told, each), "")
+    console = console_of(120)
     console.print(table)
-    for note in dict.fromkeys(note for one in quotes for note in (f"{one.kind}: {one.meaning}", *one.assumptions)):
+    notes = [f"{shown(one.groups)} groups: an answer for each" for one in quotes if (one.groups or 0) > 1]
+    notes += [note for one in quotes for note in (f"errors: {one.meaning}", *one.assumptions)]
+    for note in dict.fromkeys(notes):
         console.print(f"[dim]{escape(note)}[/dim]")
+
+
+def _told(figure: float | None) -> str:
+    """Four digits: a quote is no measurement."""
+    if figure is None:
+        return "-"
+    return f"{figure:,.4g}" if abs(figure) < 1000 else f"{figure:,.0f}"

@@ -168,8 +168,6 @@ def _declare(draft: Draft, engine: Any, flags: dict[str, Any]) -> None:
     if flags["unit"] is not None:
         _check_unit(flags["unit"], draft)
         draft.unit = flags["unit"]
-        if flags["rows_per_unit"] is None and flags["epsilon"] is not None:
-            raise InvalidArgument("rows_per_unit", None, "how many rows of one person are used must be declared")
         draft.rows_per_unit = flags["rows_per_unit"] or 1
     elif flags["rows_per_unit"] is not None:
         raise InvalidArgument("rows_per_unit", flags["rows_per_unit"], "only with --unit")

@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
-import ssl
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from dither.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    import socket
 
 _DRAIN = 90
 """Seconds that questions under way have to end after SIGTERM."""
@@ -112,6 +113,8 @@ def _address(listening: socket.socket, host: str, *, secure: bool) -> str:
 
 def _listening(host: str, port: int) -> socket.socket:
     """The socket, taken before anything else happens: a port in use is an error that says so."""
+    import socket
+
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         listening = socket.socket(family, socket.SOCK_STREAM)
@@ -129,6 +132,8 @@ def _tls(certificate: Path | None, key: Path | None) -> dict[str, Any]:
         return {}
     if certificate is None or key is None:
         raise InvalidArgument("certificate" if key else "key", None, "certificate and key are given together")
+    import ssl
+
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
     except (OSError, ssl.SSLError):

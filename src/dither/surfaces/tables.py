@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,11 @@ def ask_dataset(file: Path, question: str, *, plot: Path | None, as_json: bool, 
         if hasattr(session.schema, "vertices"):
             answered = _of_graph(session, question, asked, options)
         else:
-            answered = session.answer_statement(statement_of(question, session.schema, options), **asked)
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always", UserWarning)
+                answered = session.answer_statement(statement_of(question, session.schema, options), **asked)
+            for one in told:
+                click.secho(f"note: {one.message}", fg="yellow", err=True)
         account = session.budget
     releases = Releases([answered], answered.loss) if isinstance(answered, Release) else answered
     if as_json:

@@ -53,6 +53,9 @@ function oneQuote(quote, several) {
       within
         ? [h("dt", {}, `${percent(quote.confidence ?? 0.95)} within`), h("dd", {}, errors(quote.bound, quote.labels))]
         : null,
+      quote.bar !== null && quote.bar !== undefined
+        ? [h("dt", {}, "Error bar, about"), h("dd", {}, errors(quote.bar, quote.labels))]
+        : null,
       known
         ? [
             h("dt", {}, "This is"),

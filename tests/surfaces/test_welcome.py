@@ -1,0 +1,162 @@
+"""What newcomers stumbled over: each of these said too little, or nothing."""
+
+import warnings
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import dither as dt
+from dither.surfaces.cli import main
+from dither.surfaces.graph_questions import graph_query
+
+PAY = np.random.default_rng(4).lognormal(11, 0.6, 3_000)
+COLUMNS = {
+    "pay": dt.Real(0, 600_000),
+    "job": dt.Category(["clerk", "nurse"]),
+    "day": dt.Date("2019-01-01", "2020-12-31"),
+}
+
+
+@pytest.fixture
+def session():
+    """A payroll in memory."""
+    jobs = ["clerk", "nurse"] * 1_500
+    days = np.full(3_000, np.datetime64("2020-02-02"))
+    table = {"pay": PAY, "job": jobs, "day": days.tolist()}
+    return dt.open(table, columns=COLUMNS, rows=3_000, budget=dt.Budget(100.0))
+
+
+def test_printing_a_release_tells_what_missing_values_count_as():
+    """The public default is visible where people look first."""
+    assert str(dt.median(PAY, bounds=(0, 600_000), epsilon=1.0)).endswith("; missing values count as 0")
+    assert "missing" not in str(dt.count(np.array([True, False]), epsilon=1.0))
+
+
+@pytest.mark.parametrize("calibration", ["inverse", "smooth", "worst_case"])
+def test_a_quote_tells_how_wide_the_error_bar_will_be(calibration):
+    """Quoted against drawn half-widths on fresh samples of the prior.
+
+    Widths have a standard deviation of at most 0.9 of their mean here; the median of 60 of them then is within 0.15 of
+    the median of their law, against the factor 2 that is allowed: more than 6 standard deviations.
+    """
+    prior = dt.Lognormal(median=float(np.exp(11)), sigma=0.6)
+    schema = dt.Schema("pay.csv", {"pay": dt.Real(0, 600_000)}, rows=3_000)
+    query = dt.Mean("pay") if calibration == "worst_case" else dt.Median("pay")
+    told = dt.quote(query, schema, epsilon=1.0, prior=prior, calibration=calibration)
+    rng = np.random.default_rng(8)
+    widths = []
+    for _ in range(60):
+        sample = rng.lognormal(11, 0.6, 3_000)
+        bar = dt.ask(
+            type(query)(bounds=(0, 600_000)), sample, epsilon=1.0, calibration=calibration
+        ).interval  # fmt: skip
+        widths.append((bar[1] - bar[0]) / 2)
+    assert told.bar == pytest.approx(float(np.median(widths)), rel=0.5 if calibration != "worst_case" else 1e-3)
+    assert f"error bar about ± {told.bar:,.0f}" in str(told) or f"± {told.bar:,.4g}" in str(told)
+    assert told.to_dict()["bar"] == told.bar
+
+
+def test_a_quote_without_a_bar_has_none():
+    """No bar is asked for, or nothing is known about it for all data."""
+    schema = dt.Schema("pay.csv", {"pay": dt.Real(0, 600_000)}, rows=3_000)
+    assert dt.quote(dt.Median("pay"), schema, epsilon=1.0).bar is None
+    assert dt.quote(dt.Mean("pay"), schema, epsilon=1.0, confidence=None).bar is None
+    assert dt.quote(dt.Mean("pay"), schema, epsilon=1.0).bar > 0
+    several = dt.quote(
+        dt.Quantiles("pay", q=[0.25, 0.5]), schema, epsilon=1.0, prior=dt.Lognormal(median=6e4, sigma=0.6)
+    )
+    assert len(several.bar) == 2
+
+
+def test_many_groups_are_told_of_before_their_answers(session):
+    """A date column has a group for each day: the public number is in the warning and in the quote."""
+    days = 731
+    with pytest.warns(UserWarning, match=f"{days:,} groups"):
+        answers = session.sql("SELECT count(*) FROM data GROUP BY day", epsilon=1.0)
+    assert len(answers) == days == session.quote(dt.Count(), by="day", epsilon=1.0).groups
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        session.ask(dt.Count(), by="job", epsilon=1.0)
+
+
+def test_sql_takes_a_prior(session):
+    """As ask does: "auto" then is the calibration with the least quoted error."""
+    prior = dt.Lognormal(median=60_000, sigma=0.6)
+    text = "SELECT trimmed_mean(pay) FROM data"
+    best = next(iter(session.quote(dt.TrimmedMean("pay"), epsilon=0.1, prior=prior).alternatives))
+    assert session.sql(text, epsilon=0.1, prior=prior).calibration == best
+    with pytest.raises(dt.InvalidArgument, match="rows"):
+        session.sql("SELECT median(pay) FROM data WHERE job = 'clerk'", epsilon=0.1, prior=prior)
+    assert (
+        session.sql("SELECT median(pay) FROM data WHERE job = 'clerk'", epsilon=0.1, prior=prior, rows=1_500).value > 0
+    )
+
+
+def test_frames_of_groups_can_be_wide_and_use_the_names_that_were_given(session):
+    """One row for each group, a column for each name."""
+    answers = session.sql("SELECT job, median(pay) AS middle, count(*) FROM data GROUP BY job", epsilon=2.0)
+    frame = answers.to_frame(wide=True)
+    assert list(frame.columns) == [
+        "job", "middle", "middle_lower", "middle_upper", "count", "count_lower", "count_upper",
+    ]  # fmt: skip
+    assert frame["job"].tolist() == ["clerk", "nurse"]
+    assert len(answers.to_frame()) == 4
+    assert dt.Release.from_dict(answers[0].to_dict()).alias == "middle"
+
+
+@pytest.mark.parametrize("question", ["kstars(2)", "kstars(k=2)", " kstars( k = 2 ) "])
+def test_stars_are_asked_at_the_shell_as_in_python(question):
+    """With and without the name of the argument."""
+    assert graph_query(question) == dt.KStars(2)
+
+
+@pytest.mark.parametrize("question", ["kstars(k=)", "kstars(j=2)", "triangles(k=2)"])
+def test_other_names_are_refused(question):
+    """Only k, only with a number, only where it belongs."""
+    with pytest.raises(dt.InvalidArgument, match="question"):
+        graph_query(question)
+
+
+def test_a_price_in_quotes_says_so():
+    """Text from a file or a form: the error says what to do."""
+    with pytest.raises(dt.InvalidArgument, match=r"not a text: 0\.5 without quotes"):
+        dt.median(PAY, bounds=(0, 600_000), epsilon="0.5")
+    with pytest.raises(dt.InvalidArgument, match="a finite number is accepted"):
+        dt.median(PAY, bounds=(0, 600_000), epsilon="a half")
+
+
+def test_one_row_of_a_person_is_the_default_everywhere(tmp_path):
+    """In a schema file as in Python."""
+    from dither.data.schema_file import load_schema
+
+    file = tmp_path / "s.toml"
+    file.write_text('[dataset]\nsource = "a.csv"\nunit = "who"\n[budget]\nepsilon = 1\n[columns.a]\ntype = "boolean"\n')
+    assert load_schema(file).rows_per_unit == dt.Schema("a.csv", {"a": dt.Boolean()}, unit="who").rows_per_unit == 1
+
+
+def test_long_tables_are_cut_on_the_screen_and_whole_in_json(tmp_path):
+    """Ages have 121 groups: sixty rows and a line that says how many more there are."""
+    (tmp_path / "a.csv").write_text("age\n" + "40\n" * 500)
+    head = '[dataset]\nsource = "a.csv"\nrows = 500\n[budget]\nepsilon = 9\n'
+    (tmp_path / "a.toml").write_text(f'{head}[columns.age]\ntype = "integer"\nbounds = [0, 120]\n')
+    words = ["ask", str(tmp_path / "a.toml"), "count(*)", "--by", "age", "--epsilon", "1"]
+    shown = CliRunner().invoke(main, words).output
+    assert "... and 61 more: --json prints all of them" in shown
+    assert CliRunner().invoke(main, [*words, "--json"]).output.count('"query"') == 121
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_tables_fit_a_terminal(width, monkeypatch, capsys):
+    """Nothing but the question is broken into lines; narrow terminals have the calibration below."""
+    from rich.console import Console
+
+    from dither.surfaces import output
+
+    monkeypatch.setattr(output, "console_of", lambda _: Console(width=width, highlight=False))
+    release = dt.median(PAY, bounds=(0, 600_000), epsilon=0.5)
+    output.show([release], ["a question that is long enough to be broken into several lines of a narrow terminal"])
+    lines = capsys.readouterr().out.splitlines()
+    assert all(len(line) <= width for line in lines)
+    assert any(f"{release.interval[0]:,.2f} .. {release.interval[1]:,.2f}" in line for line in lines)
+    assert ("calibration: inverse" in lines) == (width < 100)
