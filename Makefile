@@ -53,9 +53,7 @@ pytest: lint
 	$(BIN)/pytest -n $(WORKERS)
 
 bench: setup ## side by side with other libraries, each in an environment of its own
-	$(BIN)/python benchmarks/quantiles.py
-	$(BIN)/python benchmarks/smooth.py
-	$(BIN)/python benchmarks/noise.py
+	$(BIN)/dither bench all --peers .cache/peers --out bench-output
 
 format: setup ## rewrite the code in the house format
 	$(BIN)/ruff check --fix .

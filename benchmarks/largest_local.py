@@ -24,11 +24,11 @@ from typing import Any
 
 import duckdb
 import numpy as np
-from peers import machine
 from rich.console import Console
 from rich.table import Table
 
 import dither
+from dither.bench.machine import machine
 from dither.calibration.largest_local import LargestLocal, descending_bounds
 from dither.calibration.mechanism import Ask
 from dither.calibration.smooth import Smooth

@@ -1,14 +1,14 @@
 """Charges per second of a ledger, beside a bare durable insert into the same database: the cost of the rules.
 
-python benchmarks/ledger.py
 python benchmarks/ledger.py --postgres postgresql://… --json
+
+A file of SQLite beside a bare insert is measured by ``dither bench server``.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import sqlite3
 import statistics
 import tempfile
 import time
@@ -49,15 +49,6 @@ def measured(ledger: Ledger, seconds: float) -> dict[str, float]:
     }
 
 
-def bare_sqlite(path: Path, seconds: float) -> float:
-    """One row per commit, with the same settings as a ledger's file."""
-    connection = sqlite3.connect(path, isolation_level=None)
-    for words in ("journal_mode = WAL", "synchronous = FULL", "wal_autocheckpoint = 1"):
-        connection.execute(f"PRAGMA {words}").fetchall()
-    connection.execute("CREATE TABLE bare (number INTEGER PRIMARY KEY, body TEXT)")
-    return rate(lambda n: connection.execute("INSERT INTO bare VALUES (?, ?)", (n, "x" * 200)), seconds)
-
-
 def bare_postgres(dsn: str, seconds: float) -> float:
     """One row per commit."""
     import psycopg  # noqa: PLC0415  (an extra)
@@ -80,10 +71,8 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     rows = {"memory": {**measured(MemoryLedger(), options.seconds), "bare insert": float("nan")}}
-    with tempfile.TemporaryDirectory(dir=".") as folder:
-        bare = bare_sqlite(Path(folder) / "bare.db", options.seconds)
-        with SqliteLedger(Path(folder) / "ledger.db") as ledger:
-            rows["sqlite"] = {**measured(ledger, options.seconds), "bare insert": bare}
+    with tempfile.TemporaryDirectory(dir=".") as folder, SqliteLedger(Path(folder) / "ledger.db") as ledger:
+        rows["sqlite"] = {**measured(ledger, options.seconds), "bare insert": float("nan")}
     if options.postgres:
         bare = bare_postgres(options.postgres, options.seconds)
         with PostgresLedger(options.postgres) as ledger:

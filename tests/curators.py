@@ -26,6 +26,7 @@ bounds = [0, 1000000]
 type = "category"
 values = ["clerk", "nurse"]
 """
+JUMPING_CLOCK = Path(__file__).parent / "jumping_clock.py"
 PLANTED = 777_123
 """A value in the data that must be seen nowhere."""
 
@@ -52,8 +53,11 @@ def _end_with_tests() -> None:
 class CuratorProcess:
     """``dither serve`` in a process of its own."""
 
-    def __init__(self, home: Path, *words: str, ledger: str | None = None, seconds: float = 0.05) -> None:
+    def __init__(
+        self, home: Path, *words: str, ledger: str | None = None, seconds: float = 0.05, clock: Path | None = None
+    ) -> None:
         self.home = home
+        self.program = ["-m", "dither"] if clock is None else [str(JUMPING_CLOCK), str(clock)]
         self.words = ["--answer-seconds", str(seconds), "--rate", "10000", *words]
         if ledger is not None:
             self.words += ["--ledger", ledger]
@@ -66,8 +70,7 @@ class CuratorProcess:
         """Start, on the same port as before if there was one; returns when it is listening."""
         command = [
             sys.executable,
-            "-m",
-            "dither",
+            *self.program,
             "serve",
             "--json",
             "--home",

@@ -25,7 +25,8 @@ def on_config(config: Any) -> Any:
     sections = {next(iter(one)): next(iter(one.values())) for one in config["nav"]}
     for path in generated_pages():
         sections["Statistics" if path.startswith("statistics/") else "Reference"].append(path)
-    sections["Proofs"] += sorted(f"proofs/{one.name}" for one in (folder / "proofs").glob("*.md"))
+    proofs = sorted(one.name for one in (folder / "proofs").glob("*.md"))
+    sections["Proofs"] += [f"proofs/{name}" for name in sorted(proofs, key=lambda name: name != "index.md")]
     listed = {path for pages in sections.values() for path in _paths(pages)}
     sections["Background"] += sorted(one.name for one in folder.glob("*.md") if one.name not in listed)
     return config

@@ -172,7 +172,7 @@ ENTRIES = (
     ),
     Entry(
         "program", "Any program", "`dt.sample_and_aggregate(rows, program)`, `dt.Program` in a session",
-        "A private aggregate of what your own function answers on random blocks of people. It runs in a sandbox; nothing has to be proved about it.",
+        "A private aggregate of what your own function answers on random blocks of people. It runs in a sandbox; nothing has to be proved about it ([bringing a program](../programs.md)).",
         "Programs whose answer on a part of the people is nearly that on all of them: model fits, robust statistics, scores.",
         "Statistics that have a page of their own here: those are better by one or two orders of magnitude. Answers that are biased on small samples stay biased: a private mean of biased answers is biased.",
         PAY + 'release = dt.sample_and_aggregate(pay, np.median, bounds=(0, 600_000), epsilon=1.0, executor="trusted")\nprint(release)',

@@ -5,6 +5,7 @@ What an answer costs and how many blocks are used is decided from public facts b
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -13,13 +14,18 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dither.data.column import columns_of
+from dither.data.engines.engine import Engine
 from dither.data.grid import Grid
-from dither.errors import InvalidArgument
+from dither.data.schema import Schema
+from dither.data.types import Integer, Real
+from dither.errors import InvalidArgument, NotApplicable
 from dither.kernels.elementary import Floats
 from dither.privacy import Loss, Neighbours, fraction_of_unit
 from dither.procedures.clusters import MOST_DIMENSIONS, ClusterPlan, Space, plan_clusters
 from dither.procedures.private_pass import Components
 from dither.release import Release
+from dither.session.plan import schema_digest
+from dither.session.programs import declared_rows
 
 _NARROWEST, _WIDEST = Fraction(1, 1 << 400), Fraction(1 << 400)
 
@@ -74,12 +80,41 @@ def gaussian_mixture(
 
 
 @dataclass(frozen=True)
+class PlannedClusters:
+    """Clusters of a registered dataset, planned from its schema."""
+
+    schema: Schema
+    query: KMeans
+    made: ClusterPlan
+    loss: Loss
+    level: float | None
+    asked: dict[str, Any]
+    costs_nothing = False
+    is_dated = False
+    by = ()
+
+    @property
+    def label(self) -> str:
+        """How releases name the question."""
+        return self.query.label
+
+    def answer(self, engine: Engine) -> Release:
+        """Read all rows and answer."""
+        columns = tuple(self.query.columns or ())
+        with engine.snapshot():
+            _, shown = declared_rows(self.schema, engine, columns, None, int(self.schema.most_rows))
+        points = np.column_stack([shown.column(name).to_numpy().astype(np.float64) for name in columns])
+        return self.query.released(self.made, points, self.loss, self.level)
+
+
+@dataclass(frozen=True)
 class KMeans:
     """The centres of k clusters as a question about the named ``columns``, or all of them."""
 
     columns: Sequence[str] | None = None
     k: Any = field(kw_only=True)
-    bounds: Any = field(kw_only=True)
+    bounds: Any = field(default=None, kw_only=True)
+    """In a session they may be left out: then they are those that the schema declares."""
     blocks: Any = field(default=None, kw_only=True)
     kind: ClassVar[str] = "kmeans"
     soft: ClassVar[bool] = False
@@ -88,7 +123,8 @@ class KMeans:
     def __post_init__(self) -> None:
         if isinstance(self.k, bool) or not isinstance(self.k, (int, np.integer)) or self.k < 1:
             raise InvalidArgument("k", self.k, "a whole number of at least 1 is accepted")
-        _pairs(self.bounds, None)
+        if self.bounds is not None:
+            _pairs(self.bounds, None)
 
     @property
     def label(self) -> str:
@@ -106,6 +142,10 @@ class KMeans:
         loss = Loss.asked(epsilon, delta)
         miss = None if confidence is None else float(1 - fraction_of_unit("confidence", confidence))
         plan = self.plan(len(points), points.shape[1], loss, miss)
+        return self.released(plan, points, loss, None if confidence is None else float(confidence))
+
+    def released(self, plan: ClusterPlan, points: Floats, loss: Loss, level: float | None) -> Release:
+        """Run a plan."""
         if not plan.arrangement.fits(loss):
             raise RuntimeError("the parts of a plan cost more than the whole")
         found = plan.run(points)
@@ -115,7 +155,7 @@ class KMeans:
         return Release(
             value=tuple(rows[place] for place in order),
             interval=None if bars is None else tuple((_row(bars[0][place]), _row(bars[1][place])) for place in order),
-            confidence=None if confidence is None else float(confidence),
+            confidence=level,
             loss=loss,
             neighbours=Neighbours.CHANGE_ONE,
             query=self.label,
@@ -123,6 +163,40 @@ class KMeans:
             noise="gaussian",
             labels=tuple(f"{self.part} {c + 1}" for c in range(int(self.k))),
         )
+
+    def planned(
+        self,
+        schema: Schema,
+        *,
+        epsilon: Any,
+        delta: Any = 0.0,
+        where: Any = None,
+        by: Any = None,
+        calibration: Any = "auto",
+        noise: Any = "auto",
+        confidence: Any = 0.95,
+    ) -> PlannedClusters:
+        """The plan in a session, from the schema alone."""
+        for name, given in (("where", where), ("by", by)):
+            if given is not None:
+                raise InvalidArgument(name, given, "clusters are those of a whole table")
+        if calibration != "auto" or noise != "auto":
+            raise NotApplicable("calibration", calibration, "clusters have one of their own", "nothing to choose")
+        if not isinstance(schema.rows, int) or schema.unit is not None:
+            raise NotApplicable("query", self.kind, "the number of rows must be public, one for each person", "rows=")
+        columns = tuple(schema.columns) if self.columns is None else tuple(self.columns)
+        ends = [_declared_ends(schema, name) for name in columns]
+        query = dataclasses.replace(self, columns=columns, bounds=ends if self.bounds is None else self.bounds)
+        loss = Loss.asked(epsilon, delta)
+        level = None if confidence is None else fraction_of_unit("confidence", confidence)
+        made = query.plan(schema.rows, len(columns), loss, None if level is None else float(1 - level))
+        asked = {
+            "query": {"kind": self.kind, "columns": list(columns), "k": int(self.k), "blocks": self.blocks,
+                      "bounds": [list(pair) for pair in _pairs(query.bounds, len(columns))]},
+            "epsilon": loss.epsilon, "delta": loss.delta, "confidence": None if level is None else float(level),
+            "schema": schema_digest(schema, set(columns)),
+        }  # fmt: skip
+        return PlannedClusters(schema, query, made, loss, None if level is None else float(level), asked)
 
     def _rows(self, components: Components) -> list[tuple[float, ...]]:
         return [_row(centre) for centre in components.centres]
@@ -140,6 +214,14 @@ class GaussianMixture(KMeans):
         if components.shares is None or components.deviations is None:
             raise RuntimeError("a pass tells shares and deviations")
         return [_row(one) for one in np.column_stack([components.centres, components.shares, components.deviations])]
+
+
+def _declared_ends(schema: Schema, name: str) -> tuple[float, float]:
+    kind = schema.column(name, "columns")
+    if not isinstance(kind, (Real, Integer)) or kind.drops_nulls:
+        raise InvalidArgument("columns", name, "columns of numbers whose missing values are not dropped")
+    low, high = kind.grid.ends
+    return float(kind.grid.value(low)), float(kind.grid.value(high))
 
 
 def _row(numbers: Floats) -> tuple[float, ...]:

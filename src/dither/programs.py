@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 from dither.errors import InvalidArgument, NotIsolated
 from dither.privacy import Loss, Neighbours, fraction_of_unit
 from dither.procedures.aggregate import Aggregated
-from dither.procedures.executor import Answers, Executor, Output
+from dither.procedures.executor import Executor, Output
 from dither.procedures.rows import Rows
 from dither.procedures.sample_aggregate import SampleAggregatePlan, plan
 from dither.release import Release
 from dither.sandbox import Executable, open_executor
+from dither.sandbox.schedule import SETTLING, public_moment, wait_until
 
 
 def sample_and_aggregate(
@@ -31,6 +33,7 @@ def sample_and_aggregate(
     sampling: str = "partition",
     executor: Any = "sandbox",
     default: Any = None,
+    progress: Callable[[int, int], None] | None = None,
     epsilon: Any,
     delta: Any = 0.0,
     confidence: Any = 0.95,
@@ -51,8 +54,9 @@ def sample_and_aggregate(
     sampling: "partition", or "overlapping" for NRS11's independent samples.
     executor: "sandbox" isolates the program; "ray://host:port" on many machines.  "trusted" runs it in this process:
         only for functions that the owner of the data wrote or has read.  An open ``Sandbox`` serves several releases.
-    settings: for the sandbox: ``slot=`` seconds for each block on a core (1 unless given), ``preload=``, ``example=``
-        (public made-up rows), ...
+    progress: called with how much is done and how much there is to do; for the owner alone.
+    settings: for the sandbox: ``slot=`` seconds for each block on a core (1 unless given, at least 0.2), ``lead=``
+        seconds for drawing the blocks (2 unless given), ``preload=``, ``example=`` (public made-up rows), ...
     confidence: of the error bars, which are about the aggregate of the blocks' answers.
 
     >>> import numpy as np
@@ -63,7 +67,7 @@ def sample_and_aggregate(
     """
     query = Program(
         program, output=output, bounds=bounds, blocks=blocks, metric=metric, aggregator=aggregator, sampling=sampling,
-        executor=executor, default=default, settings=settings,
+        executor=executor, default=default, progress=progress, settings=settings,
     )  # fmt: skip
     return query.ask(rows, epsilon=epsilon, delta=delta, confidence=confidence)
 
@@ -85,6 +89,7 @@ class Program:
     sampling: str = field(default="partition", kw_only=True)
     executor: Any = field(default="sandbox", kw_only=True)
     default: Any = field(default=None, kw_only=True)
+    progress: Callable[[int, int], None] | None = field(default=None, kw_only=True)
     settings: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -97,7 +102,12 @@ class Program:
     @property
     def label(self) -> str:
         """How a release names the question."""
-        name = getattr(self.program, "name", None) or getattr(self.program, "__name__", None)
+        if isinstance(self.program, str):
+            name: Any = self.program.rpartition(":")[2]
+        elif isinstance(self.program, Executable):
+            name = Path(self.program.path).name
+        else:
+            name = getattr(self.program, "name", None) or getattr(self.program, "__name__", None)
         return f"program {name}" if name else "program"
 
     @property
@@ -136,10 +146,10 @@ class Program:
         level = None if confidence is None else fraction_of_unit("confidence", confidence)
         made = self.plan(data.people, loss, level)
         with opened(self, tables=data.is_table) as executor:
-            begun = time.monotonic()
-            blocks = [data.block(members) for members in made.sampling.draw(data.people)]
-            answers = run_blocks(executor, blocks, begun)
-        return released(self, made, made.run(answers), Neighbours.CHANGE_ONE, level)
+            found = answered(
+                self, made, executor, lambda: [data.block(members) for members in made.sampling.draw(data.people)]
+            )
+        return released(self, made, found, Neighbours.CHANGE_ONE, level)
 
 
 class opened:  # noqa: N801
@@ -159,13 +169,19 @@ class opened:  # noqa: N801
         return self._context.__exit__(*exception)
 
 
-def run_blocks(executor: Executor, blocks: Sequence[Any], begun: float) -> Answers:
-    """The answers of all blocks; where the schedule has time for drawing them it begins with that."""
+def answered(
+    query: Program, made: SampleAggregatePlan, executor: Executor, draw: Callable[[], Sequence[Any]]
+) -> Aggregated:
+    """Draw, run, aggregate.  Where there is a schedule each of the three ends at a moment that it fixed beforehand."""
     scheduled: Any = executor
-    if hasattr(executor, "schedule") and scheduled.schedule(len(blocks)).lead > 0:
-        answers: Answers = scheduled.run(blocks, begun=begun)
-        return answers
-    return executor.run(blocks)
+    if not hasattr(executor, "schedule"):
+        return made.run(executor.run(draw()))
+    begun = time.monotonic()
+    answers = scheduled.run(draw(), begun=begun, progress=query.progress)
+    planned = time.monotonic()
+    found = made.run(answers)
+    wait_until(public_moment(planned, SETTLING))
+    return found
 
 
 def released(

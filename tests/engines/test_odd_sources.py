@@ -1,6 +1,7 @@
 """Odd sources on all engines: collations, awkward texts, values at the ends of types, and names of our own queries."""
 
 import datetime
+from urllib.parse import urlsplit
 
 import psycopg
 import pyarrow as pa
@@ -174,7 +175,7 @@ def test_spark_dates_and_numbers_at_the_ends_of_types(spark):
 
 
 def test_one_postgres_table_is_one_source_however_it_is_named(postgres):
-    """With or without its schema; a table of the same name in another schema is another one."""
+    """With or without its schema, at an address in any spelling; in another schema the same name is another table."""
     plain = odd_in_postgres(
         postgres,
         [
@@ -186,6 +187,15 @@ def test_one_postgres_table_is_one_source_however_it_is_named(postgres):
     )
     place = plain.rows(parse_one("SELECT current_schema()"))[0][0]
     assert Postgres(postgres, f"{place}.odd").fingerprint() == plain.fingerprint()
+    port = urlsplit(postgres).port
+    for spelling in (
+        f"postgresql://postgres@localhost:{port}/postgres",
+        f"postgresql://postgres@LOCALHOST:{port}/%70ostgres",
+        f"postgres://?host=127.0.0.1&port={port}&user=postgres&dbname=postgres",
+        f"postgresql://postgres@/?hostaddr=127.0.0.1&port={port}",
+        f"postgresql://postgres@127.0.0.1:{port}/postgres?application_name=other",
+    ):
+        assert Postgres(spelling, f"{place}.odd").fingerprint() == plain.fingerprint()
     assert plain.kinds() == {"p": "whole"}
     there = Postgres(postgres, "elsewhere.odd")
     assert there.kinds() == {"other": "text"}

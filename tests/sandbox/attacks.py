@@ -83,6 +83,22 @@ def find_a_file():
     return float(any(os.path.exists(os.path.join(place, MARK)) for place in places()))
 
 
+def set_the_time_of_a_device():
+    """Anybody may who may write to it, and the next block, or the host, can see it."""
+    before = os.stat("/dev/null").st_mtime_ns
+    time.sleep(0.02)
+    os.utime("/dev/null")
+    return float(os.stat("/dev/null").st_mtime_ns != before)
+
+
+def hoard_timers():
+    """Timers count for all sandboxes of a user together; the first thousand leave nobody else without."""
+    made = 0
+    while made < 1000 and libc.timer_create(1, None, ctypes.byref(ctypes.c_void_p())) == 0:
+        made += 1
+    return float(made == 1000)
+
+
 def leave_shared_memory():
     libc.shmget(SETTINGS["key"], 4096, 0o1666)
     libc.msgget(SETTINGS["key"], 0o1666)

@@ -1,12 +1,14 @@
 """A real Ray cluster of two local nodes runs the blocks, and one of them dies."""
 
 import os
+import socket
 import threading
 import time
 
 import numpy as np
 import pytest
 
+import dither as dt
 from conftest import needs_package
 from dither.errors import InvalidArgument
 from dither.procedures.executor import Output
@@ -21,19 +23,22 @@ WHERE = "import os\ndef program(rows):\n    return float(os.getpid() == 1 and 'r
 
 @pytest.fixture
 def two_nodes():
-    """A head and one more node, as processes of this machine."""
+    """A head and one more node, as processes of this machine; and where clients may call."""
     needs_package("ray")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     import ray
     from ray.cluster_utils import Cluster as LocalCluster
 
-    small = {"num_cpus": 1, "object_store_memory": 80 << 20, "include_dashboard": False}
-    local = LocalCluster(initialize_head=True, head_node_args=small)
-    second = local.add_node(num_cpus=1, object_store_memory=80 << 20)
-    ray.init(address=local.address, log_to_driver=False)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    small = {"num_cpus": 1, "object_store_memory": 80 << 20}
+    local = LocalCluster(
+        initialize_head=True, head_node_args={**small, "include_dashboard": False, "ray_client_server_port": port}
+    )
+    second = local.add_node(**small)
     try:
-        yield local, second
+        yield local, second, f"ray://127.0.0.1:{port}"
     finally:
         ray.shutdown()
         local.shutdown()
@@ -45,7 +50,10 @@ def test_blocks_survive_the_death_of_a_node(two_nodes):
     One test, for a cluster takes long to start: before the death, programs run inside sandboxes and not in Ray's
     workers, and one that fails on the public example is refused with the same error as on one machine.
     """
-    local, second = two_nodes
+    import ray
+
+    local, second, _ = two_nodes
+    ray.init(address=local.address, log_to_driver=False)
     blocks = [np.full(10, float(place)) for place in range(16)]
     expected = [10.0 * place for place in range(16)]
     with Cluster(Function(WHERE, "program"), output=OUTPUT, slot=0.9, cores=1, losses=0) as box:
@@ -70,6 +78,40 @@ def test_blocks_survive_the_death_of_a_node(two_nodes):
         assert (box.lost_nodes, box.repeated_blocks, box.failures) == (1, 8, 0)
         assert heard[-1] == (16, 16)
         assert planned <= taken < planned + 5
+
+
+def mean_age(rows):
+    """What the session below is asked."""
+    return rows["age"].to_numpy().mean()
+
+
+def test_a_session_asks_a_cluster_and_pays_once_whatever_dies(two_nodes):
+    """By its public address; a node dies when some blocks are done, the owner hears of all of them, one charge is made.
+
+    Many blocks and a large epsilon: a block that was dropped would count as the default, 120, and pull the median up.
+    """
+    local, second, address = two_nodes
+    session = dt.open({"age": [40] * 320}, columns={"age": dt.Integer(0, 120)}, budget=dt.Budget(100.0), rows=320)
+    heard: list[tuple[int, int]] = []
+    killers: list[threading.Thread] = []
+
+    def progress(done, planned):
+        heard.append((done, planned))
+        if done >= 2 and not killers:
+            killers.append(threading.Thread(target=local.remove_node, args=(second,), kwargs={"allow_graceful": False}))
+            killers[0].start()
+
+    query = dt.Program(
+        mean_age, bounds=(0, 120), blocks=16, default=120, executor=address, progress=progress,
+        settings={"slot": 0.9, "cores": 1, "detection": 10},
+    )  # fmt: skip
+    release = session.ask(query, epsilon=60.0, confidence=None, request_id="one")
+    killers[0].join()
+    assert abs(release.value - 40) < 1
+    assert heard[-1] == (16, 16)
+    assert session.ask(query, epsilon=60.0, confidence=None, request_id="one") == release
+    assert session.budget.spent == dt.Loss(60.0)
+    assert len(session.history) == 1
 
 
 def test_the_plan_is_public():

@@ -1,12 +1,18 @@
 """Sample and aggregate with isolation: the default for programs, and what is told when something is wrong with them."""
 
+import time
+import warnings
+
 import numpy as np
 import pytest
 
 import dither as dt
 from dither.errors import InvalidArgument, NotIsolated
+from dither.privacy import Loss
 from dither.procedures.executor import Output
+from dither.programs import answered
 from dither.sandbox import Function, Sandbox, pool
+from dither.sandbox.schedule import SETTLING
 
 ROWS = np.linspace(0.0, 1.0, 400)
 EXAMPLE = np.array([0.25, 0.5])
@@ -27,7 +33,7 @@ def ask(program=average, **options):
             "epsilon": 8.0,
             "blocks": 20,
             "confidence": None,
-            **({} if "executor" in options else {"slot": 0.1}),
+            **({} if "executor" in options else {"slot": 0.2}),
             **options,
         },
     )
@@ -92,3 +98,53 @@ def test_without_isolation_programs_are_refused_and_the_way_out_is_named(monkeyp
     with pytest.raises(NotIsolated, match="trusted"):
         ask()
     assert 0.0 <= ask(executor="trusted").value <= 1.0
+
+
+def test_programs_of_others_get_slots_that_suffice_for_starting_and_ending_them():
+    """An open sandbox takes shorter ones."""
+    with pytest.raises(InvalidArgument, match=r"slot.*0\.2"):
+        ask(slot=0.1)
+
+
+class Slow:
+    """Rows that take long to draw: as long as somebody's record says."""
+
+    def __init__(self, seconds):
+        self.seconds = seconds
+
+    def draw(self):
+        """Two blocks."""
+        time.sleep(self.seconds)
+        return [np.zeros(3), np.ones(3)]
+
+
+@pytest.mark.parametrize(("seconds", "doublings"), [(0.0, 0), (0.6, 0), (1.2, 1), (2.2, 2)])
+def test_drawing_that_takes_long_moves_the_answer_by_whole_leads(seconds, doublings):
+    """Within the lead nothing changes; beyond, it is doubled until it suffices, and the owner is told.
+
+    A busy machine can only delay: one of a few attempts must be as planned.
+    """
+    query = dt.Program(average, bounds=(0, 1), blocks=2)
+    made = query.plan(6, Loss.asked(1.0, 0), None)
+    with Sandbox(average, output=Output(1, bounds=(0, 1)), slot=0.2, lead=1.0) as box:
+        planned = box.schedule(2).seconds + SETTLING + (2**doublings - 1)
+        for _ in range(5):
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always")
+                begun = time.monotonic()
+                answered(query, made, box, Slow(seconds).draw)
+                taken = time.monotonic() - begun
+            assert taken >= planned
+            assert len(told) >= (doublings > 0)
+            assert all("longer lead" in str(one.message) for one in told)
+            if taken < planned + 0.7:
+                break
+    assert taken < planned + 0.7
+    assert len(told) == (doublings > 0)
+
+
+def test_progress_is_told_to_the_owner():
+    """Rounds of the public schedule."""
+    heard = []
+    ask(progress=lambda done, planned: heard.append((done, planned)))
+    assert heard[-1][0] == heard[-1][1] == len(heard)

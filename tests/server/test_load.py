@@ -103,7 +103,46 @@ def test_too_many_questions_at_once(tmp_path, count):
 
     jobs = Jobs(1, count)
     for number in range(count):
-        jobs.start(Job("a", "pay", str(number), 60.0, 0.0 + 1e12, {}), dict, lambda _: None)
+        jobs.start(Job("a", "pay", str(number), 60.0, 0.0 + 1e12, {}), dict)
     with pytest.raises(Refused, match="nothing was charged"):
-        jobs.start(Job("a", "pay", "more", 60.0, 1e12, {}), dict, lambda _: None)
+        jobs.start(Job("a", "pay", "more", 60.0, 1e12, {}), dict)
     jobs.close()
+
+
+def test_nobody_shuts_out_everybody_else():
+    """One analyst has a share of the questions under way, and few programs; others still get theirs."""
+    from dither.surfaces.http.jobs import MOST_PROGRAMS_EACH, Job, Jobs
+    from dither.surfaces.http.problems import Refused
+
+    jobs = Jobs(1, 64)
+
+    def start(analyst: str, number: int, *, program: bool = False) -> None:
+        jobs.start(Job(analyst, "pay", f"{number}", 60.0, 1e12, {}), dict, program=program)
+
+    for number in range(16):
+        start("greedy", number)
+    with pytest.raises(Refused, match="of yours"):
+        start("greedy", 99)
+    start("modest", 0)
+    for number in range(MOST_PROGRAMS_EACH):
+        start("greedy", 200 + number, program=True)
+    with pytest.raises(Refused, match="programs of yours"):
+        start("greedy", 299, program=True)
+    start("modest", 1, program=True)
+    jobs.close()
+
+
+def test_a_drain_does_not_wait_for_ever():
+    """What takes longer than the limit is left behind; programs that had not begun are given up."""
+    import threading
+    import time
+
+    from dither.surfaces.http.jobs import Job, Jobs
+
+    jobs, never = Jobs(1, 8), threading.Event()
+    jobs.start(Job("a", "pay", "long", 1.0, time.monotonic(), {}), lambda: never.wait(60) and {}, program=True)
+    jobs.start(Job("a", "pay", "queued", 1.0, time.monotonic(), {}), dict, program=True)
+    jobs.start(Job("a", "pay", "short", 1.0, time.monotonic(), {}), dict)
+    assert jobs.close(0.3) is False
+    never.set()
+    assert jobs.close(30) is True

@@ -84,7 +84,7 @@ TWO_OUT = "a record two ranks out moves"
 SABOTAGES = [
     Case("noise_too_small", "worst_case", (1, 1, 8), CROSSING, 24_000),
     Case("noise_too_small", "worst_case", (1, 1, 8), CROSSING, 12_000, known=True),
-    Case("noise_too_small", "worst_case", (1, 1, 32), CROSSING, 32_000, known=True, noise="power_law"),
+    Case("noise_too_small", "worst_case", (1, 1, 32), CROSSING, 48_000, known=True, noise="power_law"),
     Case("noise_too_small", "worst_case", (1, 1, 32), CROSSING, 60_000, known=True, noise="student", long=True),
     Case("noise_too_small", Smooth(beta=0.05), (2, 3, 16), CROSSING, 34_000, known=True),
     Case("noise_too_small", "inverse", (1, 5, 16), TWO_OUT, 64_000, known=True, epsilon=2.5),
@@ -92,7 +92,7 @@ SABOTAGES = [
     Case("local_sensitivity_used_raw", "smooth", (2, 3, 8), TIE_UP, 2_000),
     Case("local_sensitivity_used_raw", "smooth", (2, 3, 8), TIE_UP, 2_000, confidence=0.9),
     Case("beta_ignored", "smooth", (2, 3, 8), TIE_UP, 8_000),
-    Case("beta_ignored", "smooth", (2, 3, 8), TIE_UP, 4_000, known=True),
+    Case("beta_ignored", "smooth", (2, 3, 8), TIE_UP, 6_000, known=True),
     Case("grid_from_data", "smooth", (2, 3, 8), TIE_UP, 2_000),
     Case("grid_from_data", "worst_case", (2, 3, 8), TIE_UP, 2_000),
     Case("grid_from_data", "inverse", (2, 3, 8), TIE_UP, 2_000),

@@ -71,10 +71,13 @@ def test_the_auditor_finds_nothing_in_what_ships_and_everything_in_what_is_broke
 
 @pytest.mark.slow
 def test_an_unsafe_scale_is_refused_and_one_that_is_not_tested_is_found():
-    """Margins of zero on both sides: refused but for delta; with a test that always passes the auditor sees it."""
+    """Margins of zero on both sides: refused but for delta; with a test that often passes the auditor sees it.
+
+    Of 15 lower bounds from 3,000 runs the least is 2.7 and their standard deviation 0.06, against a price of 2.
+    """
     jump = runs_of((0, 150), (64, 1), (1e9, 50)), runs_of((0, 151), (1e9, 50))
     plans = [PLAN, replace(PLAN, step=replace(STEP, test=MarginTest(Fraction(1), Fraction(49, 100))))]
-    runs = trials(1500, 10_000)
+    runs = trials(4000, 10_000)
     found = [
         audit(
             *(sampler(plan, data) for data in jump), claimed=PLAN.loss, attacks=[Histogram(bins=12)], samples=runs

@@ -4,9 +4,12 @@ import gzip
 import json
 from itertools import combinations
 
+import pyarrow.csv
+import pyarrow.parquet
 import pytest
 
 import dither as dt
+from dither.data import graph
 from dither.data.schema_file import dump_schema, load_schema
 from dither.errors import InvalidText
 
@@ -74,6 +77,38 @@ def test_private_weights(folder):
         with pytest.raises(dt.NotApplicable, match="edges are public"):
             session.ask(dt.Triangles(), epsilon=1.0)
         assert session.budget.spent == dt.Loss(5.0)
+
+
+@pytest.mark.parametrize("stored", ["csv", "parquet"])
+def test_weights_are_read_only_after_the_charge(folder, monkeypatch, stored):
+    """Opening and planning read the edges alone, and know the weights' stored type, which decides their grid."""
+    if stored == "parquet":
+        table = pyarrow.csv.read_csv(folder / "edges.csv")
+        pyarrow.parquet.write_table(table, folder / "edges.parquet")
+        (folder / "roads.toml").write_text(ROADS.replace("edges.csv", "edges.parquet"))
+    read, reader = [], graph.read_file_column
+    monkeypatch.setattr(
+        graph, "read_file_column", lambda path, name, **how: read.append(name) or reader(path, name, **how)
+    )
+    with dt.open(folder / "roads.toml", ledger=":memory:") as session:
+        planned = session.plan(dt.MSTCost(), epsilon=1.0)
+        assert read == ["a", "b"]
+        assert planned.mechanism.statistic.weights.is_whole == (stored == "parquet")
+        spent = []
+        monkeypatch.setattr(
+            graph, "read_file_column", lambda *a, **k: spent.append(session.budget.spent) or reader(*a, **k)
+        )
+        session.ask(dt.MSTCost(), epsilon=1.0)
+        assert set(spent) == {dt.Loss(1.0)}
+
+
+def test_edges_that_changed_answer_nothing(folder):
+    """The plan was made for other public edges; what was charged stays charged, as the error says."""
+    with dt.open(folder / "roads.toml", ledger=":memory:") as session:
+        (folder / "edges.csv").write_text("a,b,w\n0,1,2\n")
+        with pytest.raises(dt.SourceFailed, match="other edges than when it was opened; what was charged"):
+            session.ask(dt.MSTCost(), epsilon=1.0)
+        assert session.budget.spent == dt.Loss(1.0)
 
 
 @pytest.mark.parametrize(

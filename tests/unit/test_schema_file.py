@@ -311,3 +311,13 @@ def test_equal_declarations_are_equal_however_they_are_written():
     assert dt.Date(0, "1970-01-11") == dt.Date(date(1970, 1, 1), 10)
     with pytest.raises(dt.InvalidArgument):
         dt.Date(0, 10**12)
+
+
+def test_an_address_that_is_one_variable_tells_the_engine(tmp_path, monkeypatch):
+    """``source = "${PAYROLL_DB}"``: what the variable holds decides, not its name."""
+    from dither.data.engines import postgres
+    from dither.data.engines.opened import engine_of
+
+    monkeypatch.setenv("PAYROLL_DB", "postgresql://nobody@nowhere/hr")
+    monkeypatch.setattr(postgres, "Postgres", lambda source, table: (source, table))
+    assert engine_of("${PAYROLL_DB}", table="pay") == ("postgresql://nobody@nowhere/hr", "pay")

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import dither as dt
-from dither.errors import BudgetExceeded, InvalidArgument, NotApplicable, SourceFailed
+from dither.errors import BudgetExceeded, ClusterLost, InvalidArgument, NotApplicable, SourceFailed
+from dither.procedures.executor import Output
 from dither.session.programs import drawn_blocks
 
 pa = pytest.importorskip("pyarrow")
@@ -178,6 +179,32 @@ def test_a_wrong_declaration_is_no_answer():
     with pytest.raises(SourceFailed, match="17"):
         session.ask(program(blocks=5), epsilon=1.0)
     assert session.budget.spent == dt.Loss(1.0)
+
+
+class Cut:
+    """An executor whose machines are gone in the middle of the first run."""
+
+    def __init__(self, output):
+        self.output = output
+        self.runs = 0
+
+    def run(self, blocks):
+        """Nothing the first time, then an answer for every block."""
+        self.runs += 1
+        if self.runs == 1:
+            raise ClusterLost(2)
+        return np.full((len(blocks), 1), 70_000.0)
+
+
+def test_machines_that_die_are_paid_once():
+    """The charge stays; the same request made again is run again and pays nothing more."""
+    session = opened()
+    query = program(executor=Cut(Output(1, bounds=(0, 200_000))))
+    with pytest.raises(ClusterLost):
+        session.ask(query, epsilon=9.0, request_id="one")
+    assert session.budget.spent == dt.Loss(9.0)
+    assert abs(session.ask(query, epsilon=9.0, request_id="one").value - 70_000) < 100
+    assert session.budget.spent == dt.Loss(9.0)
 
 
 def test_several_questions_at_once():

@@ -184,3 +184,49 @@ class Score(Attack):
             Event(f"score at least {high:.6g}", lambda outputs: self.score(outputs) >= high),
             Event(f"score below {low:.6g}", lambda outputs: self.score(outputs) < low, reverse=True),
         ]
+
+
+@dataclass(frozen=True)
+class Direction(Attack):
+    """Learns along which direction answers of many numbers differ, and then a threshold on that line.
+
+    Every number is brought to a common size by its median and spread and bent so that heavy tails do not drown the
+    rest; what is missing is far from everything that is not.
+
+    Guarantee  None needed: events are chosen on samples that are not tested.
+    """
+
+    features: Callable[[Any], Any] | None = None
+    learns = True
+
+    def events(self, here: Outputs, there: Outputs, aim: Aim) -> list[Event]:
+        tables = [self._numbers(outputs) for outputs in (here, there)]
+        together = np.concatenate(tables)
+        middle = np.median(together, axis=0)
+        spread = np.median(np.abs(together - middle), axis=0)
+        spread[spread == 0.0] = np.abs(together - middle).max(axis=0)[spread == 0.0]
+        spread[spread == 0.0] = 1.0
+
+        def bent(table: NDArray[np.float64]) -> NDArray[np.float64]:
+            return np.asarray(np.arctan((table - middle) / spread))
+
+        first, second = (bent(table) for table in tables)
+        # Fisher's direction with a ridge, so that numbers that move together are not counted twice.
+        shared = np.cov(np.concatenate([first - first.mean(axis=0), second - second.mean(axis=0)]).T).reshape(
+            first.shape[1], first.shape[1]
+        )
+        ridge = shared + np.eye(len(shared)) * (1e-3 + np.trace(shared) / (10.0 * len(shared)))
+        direction = np.linalg.solve(ridge, first.mean(axis=0) - second.mean(axis=0))
+        return Score(lambda outputs: bent(self._numbers(outputs)) @ direction).events(here, there, aim)
+
+    def _numbers(self, outputs: Outputs) -> NDArray[np.float64]:
+        rows = outputs if self.features is None else [self.features(output) for output in outputs]
+        table = np.array(
+            [[_number(value) for value in (row if isinstance(row, (tuple, list)) else (row,))] for row in rows]
+        )
+        return np.asarray(np.clip(table, -1e100, 1e100))
+
+
+def _number(value: Any) -> float:
+    """A number as it is; no number is one that nothing else is likely to be."""
+    return -1e100 if value is None else float(value)

@@ -73,7 +73,9 @@ def order_pairs(statistic: RankedValue) -> Iterable[Pair]:
     * ties but for as many records as make the rank safe by one change only: the local sensitivity jumps from zero;
     * extremes: all records at one bound, one of them leaves to the other;
     * a record two ranks out moves: neither value nor local sensitivity change, only costs and later rungs do;
-    * a staircase whose last step crosses to the other end.
+    * a staircase whose last step crosses to the other end;
+    * a wide gap that one change brings nearer while the answers on the other side move away;
+    * a cliff of the ladder that comes nearer while the value takes a small step.
     """
     r, n = statistic.rank, statistic.records
     low, high = statistic.answers.ends
@@ -94,6 +96,14 @@ def order_pairs(statistic: RankedValue) -> Iterable[Pair]:
         further = _split(r + 1, n, low, high)
         yield Pair("a record two ranks out moves", further, _moved(further, n - 1, middle))
     yield Pair("a step crosses the staircase", stairs, _moved(stairs, 0, high))
+    if r < n and high - low > 2:
+        # One change brings a wide gap nearer and takes the lowest answer further away: both halves of epsilon show.
+        near_gap = (low, *_split(r, n - 1, low + 1, high))
+        yield Pair("a wide gap comes nearer", near_gap, _moved(near_gap, 0, high))
+    if 4 <= r <= n - 3 and high - low > 4:
+        # The value moves by one step and the ladder loses its last low rung: the same for the ladder mechanism.
+        ledge = (middle,) * r + (middle + 1,) * 2 + (high,) * (n - r - 2)
+        yield Pair("a cliff comes nearer", ledge, _moved(ledge, 0, high))
 
 
 def _split(count: int, records: int, below: int, above: int) -> Records:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import combinations_with_replacement
 from typing import Any
 
@@ -20,6 +21,7 @@ from dither.calibration.worst_case import Scaled
 from dither.data.column import Column
 from dither.data.grid import Grid
 from dither.queries.statistic import Statistic
+from dither.reals import Ball, ball
 
 Records = tuple[int, ...]
 
@@ -75,56 +77,109 @@ def ladder_violations(statistic: Statistic, values: Sequence[int], records: int,
     return found
 
 
-def output_law(mechanism: Mechanism, data: Any) -> dict[int, float]:
-    """The exact probabilities of all answers of a mechanism that draws from shells or rungs (its bar aside)."""
+@dataclass
+class Costs:
+    """The answers of a draw from shells or rungs, exactly: how much of each answer's weight lies at which cost.
+
+    An answer has weight ``sum_t held[t] e^{-rate t}``; the two ends of the grid also hold ``tail[1] e^{-rate t}`` for
+    every t from ``tail[0]`` on.
+    """
+
+    rate: Fraction
+    held: dict[int, dict[int, int]]
+    ends: tuple[int, int]
+    tail: tuple[int, int] | None = None
+
+    def law(self) -> dict[int, float]:
+        """The probabilities in floats."""
+        rate = float(self.rate)
+        weights = {
+            point: math.fsum(count * math.exp(-rate * cost) for cost, count in costs.items())
+            for point, costs in self.held.items()
+        }
+        if self.tail is not None:
+            outside = self.tail[1] * math.exp(-rate * self.tail[0]) / -math.expm1(-rate)
+            for end in self.ends:
+                weights[end] += outside
+        return normalised(weights)
+
+    def balls(self) -> dict[int, Ball]:
+        """The probabilities as balls that hold the true ones."""
+        powers: dict[int, Ball] = {}
+
+        def power(cost: int) -> Ball:
+            if cost not in powers:
+                powers[cost] = (-ball(self.rate) * cost).exp()
+            return powers[cost]
+
+        weights: dict[int, Ball] = {
+            point: sum((count * power(cost) for cost, count in costs.items()), ball(0))
+            for point, costs in self.held.items()
+        }
+        if self.tail is not None:
+            outside = self.tail[1] * power(self.tail[0]) / (1 - power(1))
+            for end in self.ends:
+                weights[end] += outside
+        total = sum(weights.values(), ball(0))
+        return {point: weight / total for point, weight in weights.items()}
+
+
+def answer_costs(mechanism: Mechanism, data: Any) -> Costs:
+    """The answers of a mechanism that draws from shells or rungs, by cost (its bar aside)."""
     if isinstance(mechanism, LadderDraw):
-        return ladder_law(mechanism, data)
+        return _rung_costs(mechanism, data)
     if not isinstance(mechanism, ShellDraw):
         raise TypeError(f"{type(mechanism).__name__} does not draw from shells or rungs")
     shells = mechanism.shells(data)
     chain, measure = shells.chain, shells.measure
     low, high = mechanism.statistic.answers.ends
     links = chain.values(-shells.rungs, shells.rungs)
-    weights: dict[int, float] = {}
-    held = [0] * shells.rungs
+    held: dict[int, dict[int, int]] = {}
+    sizes = [0] * shells.rungs
     for point in range(low, high + 1):
         changes = next(
             k for k in range(shells.rungs + 1) if links[shells.rungs - k] <= point <= links[shells.rungs + k]
         )
         cost = max(changes + shells.offset, 1)
         own = measure.below(point + 1) - measure.below(point)
-        held[cost - 1] += own
-        weights[point] = own * math.exp(-float(mechanism.rate) * cost)
-    if held != shells.counts(1, shells.rungs):
+        sizes[cost - 1] += own
+        held[point] = {cost: own}
+    if sizes != shells.counts(1, shells.rungs):
         raise ArithmeticError("the shells do not partition the grid")
-    return normalised(weights)
+    return Costs(mechanism.rate, held, (low, high))
 
 
-def ladder_law(mechanism: LadderDraw, data: Any) -> dict[int, float]:
-    """The exact probabilities of the ladder mechanism's answers, the endless tails moved to the ends of the grid."""
+def _rung_costs(mechanism: LadderDraw, data: Any) -> Costs:
+    """The ladder mechanism's answers, the endless tails moved to the ends of the grid."""
     low, high = mechanism.statistic.answers.ends
-    value, ladder, rate = mechanism.statistic.value(data), mechanism.statistic.ladder(data), float(mechanism.rate)
+    value, ladder = mechanism.statistic.value(data), mechanism.statistic.ladder(data)
     settled = high - low + 1 if ladder.top is None else ladder.top
     sizes = rung_sizes(ladder)(0, settled)
-    weights = dict.fromkeys(range(low, high + 1), 0.0)
-    reached = 0
-    for cost, size in enumerate(sizes):
-        for away in range(reached, reached + size // 2) if cost else ():
+    held: dict[int, dict[int, int]] = {point: {} for point in range(low, high + 1)}
+    held[value][0] = 1
+    reached, cost = 0, 0
+
+    def rung(width: int) -> None:
+        for away in range(reached, reached + width):
             for point in (value - away - 1, value + away + 1):
-                weights[min(max(point, low), high)] += math.exp(-rate * cost)
+                costs = held[min(max(point, low), high)]
+                costs[cost] = costs.get(cost, 0) + 1
+
+    for cost, size in enumerate(sizes):
+        if cost:
+            rung(size // 2)
         reached += size // 2
-    weights[value] += 1.0
     # Both sides of the rungs that are as wide as the cap, whole rungs at a time where they lie outside.
     cost = len(sizes)
     while reached <= high - low:
-        for away in range(reached, reached + ladder.cap):
-            for point in (value - away - 1, value + away + 1):
-                weights[min(max(point, low), high)] += math.exp(-rate * cost)
+        rung(ladder.cap)
         reached, cost = reached + max(ladder.cap, 1), cost + 1
-    outside = ladder.cap * math.exp(-rate * cost) / -math.expm1(-rate)
-    weights[low] += outside
-    weights[high] += outside
-    return normalised(weights)
+    return Costs(mechanism.rate, held, (low, high), (cost, ladder.cap))
+
+
+def output_law(mechanism: Mechanism, data: Any) -> dict[int, float]:
+    """The probabilities of all answers of a mechanism that draws from shells or rungs (its bar aside)."""
+    return answer_costs(mechanism, data).law()
 
 
 def end_law(ends: Ends, statistic: Any, data: Any, answer: int, *, upper: bool) -> dict[int, float]:

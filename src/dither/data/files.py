@@ -34,13 +34,19 @@ def read_file_column(path: str | Path, column: str, *, empty: bool = False) -> n
 
 def check_file_columns(path: str | Path, columns: Iterable[str]) -> None:
     """Refuse what ``read_file_column`` would refuse in a file's name and the names of its columns; reads no record."""
-    file, delimiter = _known_file(path)
     for column in columns:
-        if delimiter is None:
-            _parquet(file, column, read=False)
-        else:
-            with _opened(file) as lines:
-                _place(file, column, next(lines, ""), delimiter)
+        file_column_type(path, column)
+
+
+def file_column_type(path: str | Path, column: str) -> np.dtype[Any]:
+    """The type that ``read_file_column`` gives a column, from the file's name and header alone; reads no record."""
+    file, delimiter = _known_file(path)
+    if delimiter is None:
+        stored: np.dtype[Any] = _parquet(file, column, read=False).dtype
+        return stored
+    with _opened(file) as lines:
+        _place(file, column, next(lines, ""), delimiter)
+    return np.dtype(np.float64)
 
 
 def _known_file(path: str | Path) -> tuple[Path, str | None]:
@@ -119,10 +125,11 @@ def _parquet(file: Path, column: str, *, read: bool = True) -> np.ma.MaskedArray
         kind = kinds[column].split("(")[0]
         if kind not in _WHOLE | _REAL:
             raise InvalidArgument("column", column, f"a column of numbers is accepted, this one is {kinds[column]}")
+        whole = kind in _WHOLE
         if not read:
-            return np.ma.MaskedArray(np.zeros(0))
+            return np.ma.MaskedArray(np.zeros(0, dtype=np.int64 if whole else np.float64))
         name = '"' + column.replace('"', '""') + '"'
-        wanted = "BIGINT" if kind in _WHOLE else "DOUBLE"
+        wanted = "BIGINT" if whole else "DOUBLE"
         with contextlib.suppress(duckdb.Error):
             values = table.project(f"CAST({name} AS {wanted}) AS x").fetchnumpy()["x"]
     if values is None:

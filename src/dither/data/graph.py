@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.data.column import Shape, as_array
-from dither.data.files import read_file_column
+from dither.data.files import file_column_type, read_file_column
 from dither.data.graph_schema import MOST_VERTICES
 from dither.data.grid import Grid
 from dither.errors import InvalidArgument, InvalidData
@@ -95,14 +95,23 @@ class Graph:
         cap: Any = None,
         step: Any = None,
         strict: bool = False,
+        withheld: bool = False,
     ) -> Graph:
         """From two columns of a CSV, TSV or Parquet edge list (its first line names them).
 
         Vertices are the numbers 0 .. n - 1, or the public numbers listed in ``vertices``.  Entries that are not whole
         numbers are vertices outside; see the class for what that means.
+
+        withheld: leave the private weights in the file and put zeros of their type in their place, for plans that are
+            made of the public edges before anything is paid.
         """
         columns = [_whole(read_file_column(path, name, empty=True)) for name in (source, target)]
-        weights = None if weight is None else read_file_column(path, weight)
+        if weight is None:
+            weights = None
+        elif withheld:
+            weights = np.zeros(len(columns[0]), dtype=file_column_type(path, weight))
+        else:
+            weights = read_file_column(path, weight)
         if (n is None) == (vertices is None):
             raise InvalidArgument("n", n, "either n or vertices is accepted, not both")
         if vertices is not None:

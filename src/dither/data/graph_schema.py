@@ -66,9 +66,23 @@ class GraphSchema:
 
     def read(self) -> Any:
         """The graph: private."""
+        return self._graph(withheld=False)
+
+    def read_public(self) -> Any:
+        """The public edges, with zeros for the weights, which are not read; None if the edges are private."""
+        return None if self.weight is None else self._graph(withheld=True)
+
+    def _graph(self, *, withheld: bool) -> Any:
         from dither.data.graph import Graph  # noqa: PLC0415  (compiled kernels are slow to load)
 
         one, two = self.ends
         return Graph.from_file(
-            self.file, n=self.vertices, source=one, target=two, weight=self.weight, cap=self.cap, step=self.step
+            self.file,
+            n=self.vertices,
+            source=one,
+            target=two,
+            weight=self.weight,
+            cap=self.cap,
+            step=self.step,
+            withheld=withheld,
         )

@@ -170,7 +170,11 @@ def literal(value: Any) -> exp.Expr:
     if isinstance(value, int):
         number: exp.Expr = exp.Literal.number(str(abs(value)))
     else:
-        number = exp.cast(exp.Literal.string(repr(abs(float(value)))), "double")
+        # Spelled out: a type that is given as text is parsed every time, which took a tenth of a small question.
+        number = exp.Cast(
+            this=exp.Literal.string(repr(abs(float(value)))),
+            to=exp.DataType(this=exp.DataType.Type.DOUBLE, nested=False),
+        )
     return exp.Neg(this=number) if value < 0 else number
 
 

@@ -12,6 +12,13 @@ from dither.privacy import Budget, Neighbours
 from dither.reals import exact, plain
 
 PRIVATE = "private"
+PRIOR_PARAMETERS: dict[str, tuple[str, ...]] = {
+    "lognormal": ("median", "sigma"),
+    "normal": ("mean", "sd"),
+    "uniform": ("low", "high"),
+    "exponential": ("mean", "low"),
+}
+"""The shapes that may be publicly known of a column's values, for quotes."""
 MOST_ROWS = 1 << 40
 """No source has more rows: the public bound on counts and sums where the number of rows is private."""
 
@@ -36,6 +43,8 @@ class Schema:
     budget: Budget | None = None
     filter: str = "basic"
     slack: Any = None
+    priors: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, compare=False)
+    """What is publicly known of columns: their shape and its parameters.  For quotes only; no answer depends on it."""
     folder: str | None = field(default=None, compare=False)
     """Where relative paths start: the folder of the schema file."""
 

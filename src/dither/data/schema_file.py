@@ -19,9 +19,9 @@ from typing import Any
 
 from dither.data.engines.opened import ENGINES
 from dither.data.graph_schema import GraphSchema
-from dither.data.schema import PRIVATE, Schema
+from dither.data.schema import PRIOR_PARAMETERS, PRIVATE, Schema
 from dither.data.toml_places import Path, Places
-from dither.data.types import TYPES, ColumnType
+from dither.data.types import TYPES, ColumnType, Measured
 from dither.errors import InvalidArgument, InvalidText
 from dither.privacy import Budget
 
@@ -82,6 +82,7 @@ def dump_schema(schema: Schema | GraphSchema) -> str:
         dataset |= {"unit": schema.unit, "rows_per_unit": schema.rows_per_unit}
     parts = [_section("dataset", dataset), *_written_budget(schema)]
     parts += [_section(f"columns.{written_key(name)}", kind.to_dict()) for name, kind in schema.columns.items()]
+    parts += [_section(f"priors.{written_key(name)}", told) for name, told in schema.priors.items()]
     return "\n".join(parts)
 
 
@@ -198,7 +199,7 @@ class _Reader:
 
     def schema(self, name: str, folder: str | None) -> Schema:
         """Everything that the file says."""
-        self._known((), self.contents, ("dataset", "budget", "columns"), "section")
+        self._known((), self.contents, ("dataset", "budget", "columns", "priors"), "section")
         dataset = self._table(("dataset",))
         self._known(("dataset",), dataset, _DATASET)
         columns = {one: self._column(one) for one in self._table(("columns",), _NO_COLUMN)}
@@ -211,7 +212,8 @@ class _Reader:
         self._among(("dataset", "engine"), ENGINES)
         filled = {key: dataset[key] for key in _DATASET if key in dataset}
         with self._pointing({key: ("dataset", key) for key in _DATASET}):
-            return Schema(columns=columns, folder=folder, **{"name": name, "rows": PRIVATE, **filled, **self._budget()})
+            given = {"name": name, "rows": PRIVATE, **filled, **self._budget()}
+            return Schema(columns=columns, folder=folder, priors=self._priors(columns), **given)
 
     def graph(self, name: str, folder: str | None) -> GraphSchema:
         """Everything that a file with a [graph] section says."""
@@ -262,6 +264,29 @@ class _Reader:
         if slack is not None and not 0 < slack <= numbers.get("delta", 0):
             raise self.problem(("budget", "slack"), "a part of delta, above zero, is accepted", value=True)
         return {"budget": budget, "filter": kind, "slack": slack}
+
+    def _priors(self, columns: Mapping[str, ColumnType]) -> dict[str, dict[str, Any]]:
+        """What is publicly known of columns, for quotes."""
+        found: dict[str, dict[str, Any]] = {}
+        for name in self._table(("priors",)) if "priors" in self.contents else ():
+            here = ("priors", name)
+            told = self._table(here)
+            if not isinstance(columns.get(name), Measured):
+                raise self.problem(here, "a declared column of numbers or dates is accepted")
+            if "kind" not in told:
+                raise self.problem(here, f"the kind is missing: one of {', '.join(PRIOR_PARAMETERS)} is accepted")
+            self._among((*here, "kind"), PRIOR_PARAMETERS)
+            parameters = PRIOR_PARAMETERS[told["kind"]]
+            self._known(here, told, ("kind", *parameters))
+            for one in parameters:
+                if one not in told and (told["kind"], one) != ("exponential", "low"):
+                    raise self.problem(here, f"{one} is missing: a {told['kind']} prior has {' and '.join(parameters)}")
+            numbers = {one: self._number((*here, one)) for one in parameters if one in told}
+            for one in ("median", "sigma", "sd"):
+                if one in numbers and numbers[one] <= 0:
+                    raise self.problem((*here, one), "a positive number is accepted", value=True)
+            found[name] = {"kind": told["kind"], **numbers}
+        return found
 
     def _column(self, name: str) -> ColumnType:
         here = ("columns", name)

@@ -29,6 +29,17 @@ step = 0.01
 [columns.age]
 type = "integer"
 bounds = [0, 120]
+
+# What anybody may know from public statistics: quotes are then estimates instead of bounds for all data.
+[priors.total_pay]
+kind = "lognormal"
+median = 65000
+sigma = 0.5
+
+[priors.age]
+kind = "normal"
+mean = 43
+sd = 11
 """
 _FRIENDS = f"""[dataset]
 name = "friends"

@@ -298,6 +298,43 @@ class Ledger:
         found = [chain.entry_of(row) for row in rows]
         return found if analyst is None else [entry for entry in found if entry.analyst == analyst]
 
+    def charges(
+        self, dataset: str, analyst: str | None = None, *, after: int = 0, limit: int = 1_000
+    ) -> list[tuple[Entry, dict[str, Any] | None]]:
+        """Up to ``limit`` charges behind a number, each with what was answered for it, if anything was yet."""
+        with self._database.transaction() as look:
+            accounts.of_dataset(look, name("dataset", dataset))
+            whose, values = ("", ()) if analyst is None else (" AND analyst = ?", (name("analyst", analyst),))
+            paid = look.all(
+                f"{chain.ENTRIES} WHERE dataset = ? AND number > ? AND kind = 'charge'{whose} ORDER BY number LIMIT ?",
+                dataset, after, *values, limit,
+            )  # fmt: skip
+            if not paid:
+                return []
+            told = look.all(
+                "SELECT charge, body FROM dither_entries WHERE kind = 'release' AND charge BETWEEN ? AND ?",
+                paid[0][0], paid[-1][0],
+            )  # fmt: skip
+        answers = dict(told)
+        return [
+            (chain.entry_of(row), json.loads(answers[row[0]])["release"] if row[0] in answers else None) for row in paid
+        ]
+
+    def page(self, after: int, limit: int, dataset: str | None = None) -> tuple[list[Entry], tuple[int, str]]:
+        """Up to ``limit`` entries behind a number, of one dataset if named; and the head of the chain with its number.
+
+        One snapshot: the last entry of an unfiltered list that ends the chain has the head's hash.
+        """
+        with self._database.transaction() as look:
+            if dataset is not None:
+                accounts.of_dataset(look, name("dataset", dataset))
+            where, values = ("", ()) if dataset is None else (" AND dataset = ?", (dataset,))
+            rows = look.all(
+                f"{chain.ENTRIES} WHERE number > ?{where} ORDER BY number LIMIT ?", after, *values, limit
+            )  # fmt: skip
+            head = look.one("SELECT number, hash FROM dither_ledger") or (0, "")
+        return [chain.entry_of(row) for row in rows], (int(head[0]), str(head[1]))
+
     def verify(self, known: str | None = None) -> Report:
         """Recompute everything from the entries; ``known`` is a hash seen earlier that must still be in the chain."""
         with self._database.transaction() as look:

@@ -185,7 +185,7 @@ def parameter(value: object, argument: str, least: float) -> Fraction:
 
 def _prove_near(law: Law, alpha: float, beta: float | Fraction, loss: Loss, dimension: int) -> Point | None:
     """Step back from a float guess of the frontier until the point can be proved."""
-    for slack in (1e-9, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3):
+    for slack in (1e-9, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 3e-3, 1e-2):
         if not alpha > 0:
             return None
         tried = round_down(alpha * (1.0 - slack))

@@ -1,34 +1,49 @@
 """Rows in memory as blocks: arrays stay arrays; frames and mappings of columns become Arrow tables.
 
 A program therefore sees the same kind of block whichever executor runs it.  What it sees of a block must depend on that
-block alone, its types included: untyped numbers are real whatever they are, texts have no common width, and categories
-of others do not travel along.  Otherwise one person could change what every block looks like.
+block alone, its types included: texts have no common width, categories of others do not travel along, and entries
+without a declared type (lists, columns of objects) get theirs block by block.  Otherwise one person could change what
+every block looks like, or whether there is an answer at all.
 """
 
 from __future__ import annotations
 
 import contextlib
 import datetime
+import numbers
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 
-from dither.errors import InvalidArgument, InvalidData
+from dither.errors import InvalidArgument
 from dither.procedures.partition import Members
 
 ACCEPTED = "an array, a frame of pandas, Polars or Arrow, a mapping of names to columns, or a list of rows is accepted"
-_ALIKE = "rows: not all entries of a column are numbers, texts, dates or times, or rows differ in length"
+_ARRAYS = "biufSUM"
+_NUMBERS = (numbers.Number, Decimal, np.number, np.bool_)
 
 
 class Rows:
     """Private: the records of everybody, one row a person."""
 
-    __slots__ = ("_rows", "people")
+    __slots__ = ("_names", "_typed", "_untyped", "people")
 
     def __init__(self, rows: Any) -> None:
-        self._rows = _as_block(rows)
-        self.people: int = len(self._rows)
+        self._names: tuple[str, ...] | None = None
+        """Of the columns; None: blocks are arrays."""
+        self._typed: Any = None
+        """What has a declared type: an array, or columns by name."""
+        self._untyped: Any = None
+        """What has none: an array of objects, or columns of them by name."""
+        if isinstance(rows, Mapping) or hasattr(rows, "columns"):
+            lengths = self._take_columns(rows)
+        else:
+            lengths = self._take_array(rows)
+        if len(lengths) > 1:
+            raise InvalidArgument("rows", f"columns of {sorted(lengths)} rows", "columns of one length are accepted")
+        self.people: int = lengths.pop() if lengths else 0
         """Public: how many there are."""
         if self.people == 0:
             raise InvalidArgument("rows", "no rows", "at least one row is accepted")
@@ -39,17 +54,63 @@ class Rows:
     @property
     def is_table(self) -> bool:
         """True if blocks are Arrow tables; public."""
-        return hasattr(self._rows, "column_names")
+        return self._names is not None
 
     def block(self, members: Members) -> Any:
         """The rows of one block."""
-        if self.is_table:
-            return table_block(self._rows, members)
-        block = self._rows[members]
+        if self._names is not None:
+            return self._table(self._names, members)
+        if self._typed is None:
+            return untyped_array(self._untyped[members].tolist())
+        block = self._typed[members]
         # As wide as the texts of this block, not as those of others.
         return (
             np.array(block.tolist(), dtype=block.dtype.kind).reshape(block.shape) if block.dtype.kind in "SU" else block
         )
+
+    def _table(self, names: tuple[str, ...], members: Members) -> Any:
+        pa = _arrow()
+        columns = {name: untyped_column(pa, column[members].tolist()) for name, column in self._untyped.items()}
+        if self._typed:
+            some = table_block(pa.table(self._typed), members)
+            columns |= {name: some.column(name) for name in self._typed}
+        return pa.table({name: columns[name] for name in names})
+
+    def _take_array(self, rows: Any) -> set[int]:
+        if not isinstance(rows, np.ndarray) and hasattr(rows, "to_numpy"):
+            rows = np.asarray(rows.to_numpy())
+        if isinstance(rows, np.ma.MaskedArray) and rows.dtype.kind in "biuf":
+            rows = np.ma.filled(rows.astype(np.float64), np.nan)
+        if isinstance(rows, np.ndarray):
+            if rows.ndim == 0:
+                raise InvalidArgument("rows", "a single number", ACCEPTED)
+            if rows.dtype.kind not in _ARRAYS + "O" or isinstance(rows, np.ma.MaskedArray):
+                raise InvalidArgument("rows", f"an array of {rows.dtype}", "numbers, texts or dates are accepted")
+            if rows.dtype.kind != "O":
+                self._typed = rows
+                return {len(rows)}
+        elif not isinstance(rows, Sequence) or isinstance(rows, (str, bytes)):
+            raise InvalidArgument("rows", type(rows), ACCEPTED)
+        self._untyped = _objects(list(rows))
+        return {len(rows)}
+
+    def _take_columns(self, rows: Any) -> set[int]:
+        pa = _arrow()
+        if hasattr(rows, "to_arrow"):
+            rows = rows.to_arrow()
+        arrow = isinstance(rows, (pa.Table, pa.RecordBatch))
+        names = list(rows.schema.names if arrow else rows if isinstance(rows, Mapping) else rows.columns)
+        if len({str(name) for name in names}) != len(names):
+            raise InvalidArgument("rows", [str(name) for name in names], "different names of columns are accepted")
+        self._names = tuple(str(name) for name in names)
+        self._typed, self._untyped = {}, {}
+        for name in names:
+            column = rows.column(name) if arrow else _typed_column(pa, rows[name])
+            if column is None:
+                self._untyped[str(name)] = _objects(list(rows[name]))
+            else:
+                self._typed[str(name)] = _plain(pa, str(name), column)
+        return {len(column) for column in (*self._typed.values(), *self._untyped.values())}
 
 
 def table_block(table: Any, members: Members) -> Any:
@@ -57,90 +118,130 @@ def table_block(table: Any, members: Members) -> Any:
     return table.take(members).combine_chunks()
 
 
-def _as_block(rows: Any) -> Any:
-    if isinstance(rows, np.ndarray):
-        if rows.ndim == 0:
-            raise InvalidArgument("rows", "a single number", ACCEPTED)
-        return _typed(rows)
-    if isinstance(rows, Mapping) or hasattr(rows, "columns"):
-        return _as_table(rows)
-    if hasattr(rows, "to_numpy"):
-        return _typed(np.asarray(rows.to_numpy()))
-    if isinstance(rows, Sequence) and not isinstance(rows, (str, bytes)):
-        return _untyped(rows)
-    raise InvalidArgument("rows", type(rows), ACCEPTED)
+def untyped_array(entries: list[Any]) -> Any:
+    """Rows or single entries without a type as an array: real numbers, or texts if there is anything else.
+
+    >>> untyped_array([[1, None], [2.5, True]])
+    array([[1. , nan],
+           [2.5, 1. ]])
+    >>> untyped_array([1, "two"])
+    array(['1', 'two'], dtype='<U3')
+    """
+    try:
+        made = np.array(entries, dtype=object)
+    except ValueError:  # rows of different lengths
+        made = _objects(entries)
+    flat = made.ravel().tolist()
+    if all(_is_missing(one) or isinstance(one, _NUMBERS) for one in flat):
+        return np.array([_real(one) for one in flat], dtype=np.float64).reshape(made.shape)
+    return np.array([_text(one) or "" for one in flat], dtype=str).reshape(made.shape)
 
 
-def _typed(array: Any) -> Any:
-    """An array by its type: masked entries as NaN, objects by what all of them are."""
-    if isinstance(array, np.ma.MaskedArray):
-        array = np.ma.filled(array.astype(np.float64), np.nan)
-    return array if array.dtype.kind in "biufSUM" else _untyped(array)
+def untyped_column(pa: Any, entries: list[Any]) -> Any:
+    """A column without a type in Arrow: one kind for all entries; numbers are real, and what is mixed becomes text."""
+    present = [one for one in entries if not _is_missing(one)]
+    if all(isinstance(one, _NUMBERS) for one in present):
+        return pa.array([None if _is_missing(one) else _real(one) for one in entries], pa.float64())
+    for kind, arrow_type in ((datetime.datetime, pa.timestamp("us")), (datetime.date, pa.date32())):
+        if all(isinstance(one, kind) for one in present):
+            with contextlib.suppress(Exception):  # (a date that the type cannot hold: text, in this block alone)
+                return pa.array([None if _is_missing(one) else one for one in entries], arrow_type)
+    with contextlib.suppress(Exception):  # (half of a surrogate pair)
+        return pa.array([_text(one) for one in entries], pa.string())
+    return pa.nulls(len(entries), pa.string())
 
 
-def _untyped(rows: Any) -> Any:
-    """All entries as real numbers, or all as texts."""
-    made = None
-    with contextlib.suppress(Exception):  # (foreign entries may fail in any way; the cause would quote a record)
-        entries = np.asarray(rows, dtype=object)
-        texts = {isinstance(one, (str, bytes)) for one in entries.flat}
-        if texts == {True}:
-            made = entries.astype(str)
-        elif texts == {False}:
-            made = entries.astype(np.float64)
-        elif not texts:
-            made = np.zeros(0)
-    if made is None:
-        raise InvalidData(f"{_ALIKE}; nothing was charged")
+def _objects(entries: list[Any]) -> Any:
+    """A one-dimensional array of objects, whatever they are."""
+    made = np.empty(len(entries), dtype=object)
+    for place, one in enumerate(entries):
+        made[place] = one
     return made
 
 
-def _as_table(rows: Any) -> Any:
-    import pyarrow as pa  # noqa: PLC0415  (an optional part)
-
-    made = None
-    with contextlib.suppress(Exception):  # (the cause would quote a record)
-        made = pa.table(_columns(pa, rows))
-    if made is None:
-        raise InvalidData(f"{_ALIKE}; nothing was charged")
-    return made
+def _is_missing(one: Any) -> bool:
+    return one is None or (isinstance(one, float) and one != one) or type(one).__name__ in ("NAType", "NaTType")
 
 
-def _columns(pa: Any, rows: Any) -> dict[str, Any]:
-    if hasattr(rows, "to_arrow"):
-        rows = rows.to_arrow()
-    if isinstance(rows, (pa.Table, pa.RecordBatch)):
-        return {name: _plain(pa, rows.column(name)) for name in rows.schema.names}
-    names = rows if isinstance(rows, Mapping) else rows.columns
-    return {str(name): _plain(pa, _column(pa, rows[name])) for name in names}
+def _real(one: Any) -> float:
+    """A number as a float; NaN where it is missing or none that a float can be."""
+    if _is_missing(one):
+        return np.nan
+    try:
+        return float(one)
+    except OverflowError:
+        return np.inf if one > 0 else -np.inf
+    except Exception:  # noqa: BLE001 - a complex number, or somebody's own class
+        return np.nan
 
 
-def _column(pa: Any, values: Any) -> Any:
+def _text(one: Any) -> str | None:
+    if _is_missing(one):
+        return None
+    try:
+        return one.decode("utf-8", "replace") if isinstance(one, bytes) else str(one)
+    except Exception:  # noqa: BLE001 - somebody's own class
+        return None
+
+
+def _typed_column(pa: Any, values: Any) -> Any:
+    """A column whose type is declared, in Arrow; None: it has none, or one that Arrow does not know."""
     if isinstance(values, (pa.Array, pa.ChunkedArray)):
         return values
     if hasattr(values, "to_arrow"):
         return values.to_arrow()
-    declared = getattr(values, "dtype", None)
-    if declared is None or str(declared) == "object":
-        return _listed(pa, list(values))
-    return pa.array(_typed(values) if isinstance(values, np.ndarray) else values, from_pandas=True)
+    if isinstance(values, np.ma.MaskedArray) and values.dtype.kind in "biuf":
+        values = np.ma.filled(values.astype(np.float64), np.nan)
+    declared = str(getattr(values, "dtype", "object"))
+    if declared in ("object", "category"):  # (what the categories are depends on everybody)
+        return None
+    try:
+        pa.array(values[:0], from_pandas=True)
+        return pa.array(values, from_pandas=True)
+    except Exception:  # noqa: BLE001 - whatever a type unknown to Arrow raises; the cause would quote a record
+        return None
 
 
-def _listed(pa: Any, values: list[Any]) -> Any:
-    """An untyped column: one kind for all entries, and numbers always real."""
-    present = [one for one in values if one is not None and one == one]
-    for kind, arrow_type in (
-        (str, pa.string()),
-        (datetime.datetime, pa.timestamp("us")),
-        (datetime.date, pa.date32()),
-    ):
-        if present and all(isinstance(one, kind) for one in present):
-            return pa.array([None if one != one else one for one in values], arrow_type)
-    if any(isinstance(one, str) for one in present):
-        raise TypeError
-    return pa.array(np.asarray(values, dtype=np.float64), from_pandas=True)
+def _plain(pa: Any, name: str, values: Any) -> Any:
+    """Without dictionaries, however deep: they would list the categories of everybody in every block."""
+    wanted = _plain_type(pa, values.type)
+    if wanted == values.type:
+        made = values
+    elif pa.types.is_dictionary(values.type) and not pa.types.is_nested(wanted):
+        made = values.cast(wanted)
+    else:  # (Arrow casts some of these, and not all)
+        made = pa.array(values.to_pylist(), wanted)
+    try:  # (whether Arrow can take rows of such a type is found out without any)
+        table_block(pa.table({name: made.slice(0, 0)}), np.zeros(0, dtype=np.int64))
+    except Exception:  # noqa: BLE001
+        raise InvalidArgument("rows", f"column {name!r} of {wanted}", "types whose rows Arrow can take") from None
+    return made
 
 
-def _plain(pa: Any, values: Any) -> Any:
-    """Without a dictionary, which would list the categories of everybody in every block."""
-    return values.cast(values.type.value_type) if pa.types.is_dictionary(values.type) else values
+def _plain_type(pa: Any, kind: Any) -> Any:
+    """The same type with values in place of dictionaries, and what is stored in place of extensions."""
+    types = pa.types
+    if types.is_dictionary(kind):
+        return _plain_type(pa, kind.value_type)
+    if isinstance(kind, pa.BaseExtensionType):
+        return _plain_type(pa, kind.storage_type)
+    if types.is_run_end_encoded(kind):
+        return _plain_type(pa, kind.value_type)
+    if types.is_struct(kind):
+        fields = [kind.field(place) for place in range(kind.num_fields)]
+        return pa.struct([(one.name, _plain_type(pa, one.type)) for one in fields])
+    if types.is_map(kind):
+        return pa.map_(_plain_type(pa, kind.key_type), _plain_type(pa, kind.item_type))
+    if types.is_fixed_size_list(kind):
+        return pa.list_(_plain_type(pa, kind.value_type), kind.list_size)
+    if types.is_large_list(kind):
+        return pa.large_list(_plain_type(pa, kind.value_type))
+    if types.is_list(kind):
+        return pa.list_(_plain_type(pa, kind.value_type))
+    return kind
+
+
+def _arrow() -> Any:
+    import pyarrow as pa  # noqa: PLC0415  (an optional part)
+
+    return pa

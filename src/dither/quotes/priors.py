@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -171,6 +171,16 @@ def read_sample(path: Path) -> PublicSample:
     if len(found) < 2:
         raise InvalidArgument("prior_sample", str(path), "a file with at least two numbers, one a line, is accepted")
     return PublicSample(np.array(found))
+
+
+def declared_prior(told: Mapping[str, Any]) -> Prior:
+    """The prior that a schema declares in plain values: its kind and its parameters.
+
+    >>> declared_prior({"kind": "uniform", "low": 0, "high": 9})
+    Uniform(low=0, high=9)
+    """
+    kinds = {one.kind: one for one in (Lognormal, Normal, Uniform, Exponential)}
+    return kinds[told["kind"]](**{key: value for key, value in told.items() if key != "kind"})
 
 
 def prior_of(given: Any, column: str | None, columns: Collection[str]) -> Prior | None:

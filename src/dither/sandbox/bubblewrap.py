@@ -17,8 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 INSIDE = "/sandbox/inside.py"
+FROZEN = "/sandbox/frozen.py"
 PROGRAM = "/sandbox/program"
 USER = 65534
+DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom")
 
 _ENVIRONMENT = {
     "HOME": "/tmp",
@@ -33,6 +35,7 @@ _ENVIRONMENT = {
     ),
     "NUMBA_DISABLE_CACHING": "1",
     "ARROW_DEFAULT_MEMORY_POOL": "system",
+    "JE_ARROW_MALLOC_CONF": "background_thread:false",
 }
 
 
@@ -66,7 +69,7 @@ def view(*, executable: Path | None = None, visible: Sequence[Path] = ()) -> Vie
     paths += _python_paths()
     paths += [str(one.resolve()) for one in visible]
     binds = [(path, path) for path in _without_nested(paths)]
-    binds.append((str(Path(__file__).with_name("inside.py")), INSIDE))
+    binds += [(str(Path(__file__).with_name(Path(name).name)), name) for name in (INSIDE, FROZEN)]
     if executable is not None:
         binds.append((str(executable.resolve()), PROGRAM))
     return View(binds=tuple(binds), links=tuple(links))
@@ -96,7 +99,7 @@ def arguments_after(shown: View, *, filter_descriptor: int, inherited: Iterable[
     command: list[str] = []
     for target, name in shown.links:
         command += ["--symlink", target, name]
-    for device in ("/dev/null", "/dev/zero", "/dev/urandom"):
+    for device in DEVICES:
         command += ["--dev-bind", device, device]
     command += ["--dir", "/tmp", "--remount-ro", "/", "--chdir", "/", "--clearenv"]
     for name, value in _ENVIRONMENT.items():

@@ -8,6 +8,7 @@ from typing import Any
 from dither.errors import InvalidArgument
 from dither.procedures.executor import Executor, Output, Trusted
 from dither.sandbox.pool import Sandbox
+from dither.sandbox.schedule import LEAD, LEAST_SLOT, checked_seconds
 
 
 def open_executor(
@@ -16,20 +17,24 @@ def open_executor(
     """An executor to be used in a ``with`` statement.
 
     ``"sandbox"`` isolates on this machine, ``"ray://host:port"`` on every node of a cluster and ``"ray"`` on a cluster
-    of this machine alone.  ``"trusted"`` runs the owner's own function in this process, without any isolation.
+    of this machine alone; both with slots of 0.2 s or more and time for drawing the blocks.  ``"trusted"`` runs the
+    owner's own function in this process, without any isolation.
 
     >>> with open_executor("trusted", max, output=Output(1, bounds=(0, 9))) as trusted:
     ...     float(trusted.run([[3.0, 4.0]])[0, 0])
     4.0
     """
-    if executor == "sandbox":
-        return Sandbox(program, output=output, **settings)
     if executor == "trusted":
         return contextlib.nullcontext(Trusted(program, output=output))
+    if "slot" in settings:
+        checked_seconds("slot", settings["slot"], LEAST_SLOT)
+    scheduled = {"lead": LEAD, **settings}
+    if executor == "sandbox":
+        return Sandbox(program, output=output, **scheduled)
     if executor == "ray" or (isinstance(executor, str) and executor.startswith("ray://")):
         from dither.sandbox.cluster import Cluster  # noqa: PLC0415 - an extra
 
         alone = {"losses": 0} if executor == "ray" else {}
         address = None if executor == "ray" else executor
-        return Cluster(program, output=output, address=address, **{**alone, **settings})
+        return Cluster(program, output=output, address=address, **{**alone, **scheduled})
     raise InvalidArgument("executor", executor, "'sandbox', 'ray://host:port', 'ray', or 'trusted' for own functions")

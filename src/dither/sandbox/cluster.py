@@ -24,10 +24,13 @@ from dither.errors import ClusterLost, DitherError, InvalidArgument
 from dither.procedures.executor import Answers, Output
 from dither.sandbox.pool import Sandbox
 from dither.sandbox.programs import as_program
-from dither.sandbox.schedule import Schedule, checked_seconds
+from dither.sandbox.schedule import Schedule, checked_seconds, moment_after_drawing, wait_until
 
 _STARTING_SECONDS = 300.0
+_CONNECTING_SECONDS = 60.0
 _DELIVERY_SECONDS = 2.0
+_WATCHING_SECONDS = 1.0
+_LOST = (ConnectionError,)  # besides what Ray raises: the way to the cluster itself is gone
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,7 @@ class Node:
 
     def __init__(self, program: object, output: Output, settings: dict[str, Any]) -> None:
         self._box = Sandbox(program, output=output, **settings)
+        self._done = 0
 
     def start(self) -> int | DitherError:
         """How many blocks at once, or what is wrong: returned, for Ray would wrap what is raised."""
@@ -82,8 +86,16 @@ class Node:
 
     def run(self, blocks: Sequence[Any]) -> tuple[Answers, int]:
         """Answers and how many of them are defaults."""
-        answers = self._box.run(blocks)
+        self._done = 0
+        answers = self._box.run(blocks, progress=self._note)
         return answers, self._box.failures
+
+    def done(self) -> int:
+        """How many blocks of this run are over."""
+        return self._done
+
+    def _note(self, rounds: int, _planned: int) -> None:
+        self._done = rounds * self._box.cores
 
     def close(self) -> None:
         """End this node's sandboxes."""
@@ -135,15 +147,11 @@ class Cluster:
     def __enter__(self) -> Self:
         ray = _ray()
         if not ray.is_initialized():
-            local = {} if self._address else {"include_dashboard": False}
-            try:
-                ray.init(address=self._address, log_to_driver=False, **local)
-            except (ConnectionError, ValueError):
-                raise InvalidArgument("executor", self._address, "the address of a Ray cluster that answers") from None
-            self._connected = True
+            self._connect(ray)
         try:
             affinity = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
-            actor = ray.remote(num_cpus=0, max_restarts=0)(Node)
+            # Two calls at a time: one runs blocks, the other tells how many are done.
+            actor = ray.remote(num_cpus=0, max_restarts=0, max_concurrency=2)(Node)
             self._nodes = [
                 actor.options(scheduling_strategy=affinity(node_id=node["NodeID"], soft=False)).remote(
                     self._program, self._output, self._settings
@@ -162,6 +170,21 @@ class Cluster:
             self.close()
             raise
         return self
+
+    def _connect(self, ray: Any) -> None:
+        """Reach the cluster; its door may need a while to open."""
+        local = {} if self._address else {"include_dashboard": False}
+        by = time.monotonic() + _CONNECTING_SECONDS
+        while True:
+            try:
+                ray.init(address=self._address, log_to_driver=False, **local)
+            except (ConnectionError, ValueError):
+                if time.monotonic() < by and self._address is not None:
+                    time.sleep(1.0)
+                    continue
+                raise InvalidArgument("executor", self._address, "the address of a Ray cluster that answers") from None
+            self._connected = True
+            return
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -194,18 +217,21 @@ class Cluster:
         ``progress`` hears how many blocks are done: real progress, for the owner alone.  Raises ClusterLost, at the
         planned moment too, if blocks are left and no node is.
         """
-        begin = time.monotonic() if begun is None else begun
         if not self._nodes:
             raise InvalidArgument("cluster", "closed", "use it in a with statement")
         plan = self.schedule(len(blocks))
+        first = moment_after_drawing(begun, self._lead)
         answers = self._output.defaults(len(blocks))
         work = [(node, plan.places(place)) for place, node in enumerate(self._nodes)]
         self.failures = self.lost_nodes = self.repeated_blocks = 0
         done = 0
+        lost: list[int] = []
         while work:
-            lost: list[int] = []
-            for node, places, handed in [(node, p, node.run.remote([blocks[k] for k in p])) for node, p in work if p]:
-                outcome = _outcome(handed)
+            handed = [(node, places, node.run.remote([blocks[k] for k in places])) for node, places in work if places]
+            self._watch(handed, done, len(blocks), progress)
+            lost = []
+            for node, places, running in handed:
+                outcome = _outcome(running)
                 if outcome is None:
                     lost += places
                     self._forget(node)
@@ -213,16 +239,38 @@ class Cluster:
                 answers[places], failures = outcome
                 self.failures += failures
                 done += len(places)
-                if progress is not None:
-                    progress(done, len(blocks))
+            if progress is not None:
+                progress(done, len(blocks))
             self.repeated_blocks += len(lost)
             if lost and not self._nodes:
                 break
             work = _dealt(lost, self._nodes, self._cores)
-        _sleep_until(begin + plan.seconds)
+        wait_until(first + plan.seconds - plan.lead)
         if lost:
             raise ClusterLost(self.lost_nodes)
         return answers
+
+    def _watch(
+        self, handed: Sequence[tuple[Any, list[int], Any]], before: int, planned: int,
+        progress: Callable[[int, int], None] | None,
+    ) -> None:  # fmt: skip
+        """Tell the owner how far the nodes are, until all of them have answered or died."""
+        ray = _ray()
+        waiting = [running for _, _, running in handed] if progress is not None else []
+        while waiting:
+            with contextlib.suppress(*_LOST, ray.exceptions.RayError):
+                _, waiting = ray.wait(waiting, num_returns=len(waiting), timeout=_WATCHING_SECONDS)
+                told = [min(self._done_by(node), len(places)) for node, places, _ in handed]
+                if waiting and progress is not None:
+                    progress(before + sum(told), planned)
+                continue
+            return
+
+    def _done_by(self, node: Any) -> int:
+        ray = _ray()
+        with contextlib.suppress(*_LOST, ray.exceptions.RayError):
+            return int(ray.get(node.done.remote(), timeout=_WATCHING_SECONDS))
+        return 0
 
     def _forget(self, node: Any) -> None:
         place = self._nodes.index(node)
@@ -235,7 +283,7 @@ def _outcome(handed: Any) -> tuple[Answers, int] | None:
     ray = _ray()
     try:
         answers, failures = ray.get(handed)
-    except ray.exceptions.RayError:
+    except (*_LOST, ray.exceptions.RayError):
         return None
     return np.asarray(answers), failures
 
@@ -246,12 +294,6 @@ def _dealt(places: list[int], nodes: list[Any], cores: list[int]) -> list[tuple[
         return []
     plan = ClusterSchedule(len(places), tuple(cores), slot=1.0, losses=0, detection=0.0)
     return [(node, [places[k] for k in plan.places(number)]) for number, node in enumerate(nodes)]
-
-
-def _sleep_until(moment: float) -> None:
-    left = moment - time.monotonic()
-    if left > 0:
-        time.sleep(left)
 
 
 def _ray() -> Any:

@@ -1,4 +1,4 @@
-"""The warm parent: the only file of dither that exists inside a sandbox.
+"""The warm parent: beside ``frozen.py`` the only file of dither that exists inside a sandbox.
 
 It imports the analyst's libraries once, never looks at data and never runs the analyst's code.  For every block it
 forks one child into fresh pid, mount and ipc namespaces; the child mounts a scratch folder of its own, gives up every
@@ -26,7 +26,7 @@ from types import CodeType
 from typing import Any
 
 _NEW_MOUNT, _NEW_IPC, _NEW_PID = 0x00020000, 0x08000000, 0x20000000
-_NOSUID, _NODEV, _NOEXEC, _REMOUNT, _BIND = 2, 4, 8, 32, 4096
+_READ_ONLY, _NOSUID, _NODEV, _NOEXEC, _REMOUNT, _BIND = 1, 2, 4, 8, 32, 4096
 _PRIVATE_TREE = (1 << 18) | 16384
 _SET_SECCOMP, _SET_PARENT_DEATH, _CAPBSET_DROP, _AMBIENT = 22, 1, 24, 47
 _CAPABILITIES = (8, 21)  # SETPCAP and SYS_ADMIN, all that the parent was given
@@ -60,6 +60,7 @@ class Parent:
         self.control = control
         self.settings = settings
         self.own_pid_namespace = _call("syscall", _PIDFD_OPEN, os.getpid(), 0)
+        protect_devices(settings["devices"])
         sys.path[1:1] = settings["paths"]
         for name in settings["preload"]:
             importlib.import_module(name)
@@ -70,8 +71,6 @@ class Parent:
         code = bytes.fromhex(settings["filter"])
         self.filter = _FilterProgram(len(code) // 8, code)
         self.address_space = address_space_in_use() + settings["memory"]
-        gc.collect()
-        gc.freeze()
 
     def serve(self) -> None:
         child = 0
@@ -138,6 +137,13 @@ class Parent:
             run_function(self.code, settings)
 
 
+def protect_devices(names: list[str]) -> None:
+    """Read-only: that keeps nobody from writing to a device, but from setting its time for the next block to see."""
+    for name in names:
+        flags = ctypes.c_ulong(_REMOUNT | _BIND | _READ_ONLY | _NOSUID | _NOEXEC)
+        _call("mount", None, name.encode(), None, flags, None)
+
+
 def warm_up() -> None:
     """What packages find out or import when first used, once a process, happens here, on made-up rows."""
     arrow: Any = sys.modules.get("pyarrow")
@@ -197,6 +203,7 @@ def limit_resources(settings: dict[str, Any], address_space: int) -> None:
         resource.RLIMIT_NOFILE: 64,
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_MEMLOCK: 0,
+        resource.RLIMIT_SIGPENDING: 64,  # timers and queued signals also count for all sandboxes of a user together
     }
     for kind, limit in limits.items():
         resource.setrlimit(kind, (limit, limit))
@@ -331,11 +338,24 @@ def address_space_in_use() -> int:
     return high
 
 
+def settle(frozen: Any, view: Any) -> None:
+    """What is loaded now stays: neither the garbage collector nor a fork need look at it again."""
+    gc.collect()
+    if view is not None:
+        frozen.freeze(view)
+        view.close()
+    gc.freeze()
+
+
 def main() -> None:
-    """``inside.py CONTROL SETTINGS``: the numbers of two inherited descriptors."""
+    """``inside.py CONTROL SETTINGS PROCESSES``: the numbers of three inherited descriptors."""
     control = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET, 0, fileno=int(sys.argv[1]))
     with os.fdopen(int(sys.argv[2]), "rb") as source:
         settings = json.loads(source.read())
+    sys.path.insert(0, os.path.dirname(__file__))  # noqa: PTH120
+    frozen: Any = importlib.import_module("frozen")
+    del sys.path[0]
+    view = frozen.opened_view(int(sys.argv[3]))  # from here on there is no way to /proc
     try:
         parent = Parent(control, settings)
     except Exception as error:  # noqa: BLE001 - no data yet: the owner is told whatever it is
@@ -345,6 +365,7 @@ def main() -> None:
     for standard in (0, 1, 2):  # until here stderr told the owner why a start failed; programs must not reach it
         os.dup2(nowhere, standard)
     os.close(nowhere)
+    settle(frozen, view)
     control.send(b"READY")
     parent.serve()
 

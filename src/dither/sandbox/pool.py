@@ -18,7 +18,7 @@ from dither.procedures.executor import Answers, Output
 from dither.sandbox import memory
 from dither.sandbox.probe import require_isolation
 from dither.sandbox.programs import Executable, Function, Program, as_program
-from dither.sandbox.schedule import SHORTEST_SLOT, Schedule, checked_seconds
+from dither.sandbox.schedule import SHORTEST_SLOT, Schedule, checked_seconds, moment_after_drawing, wait_until
 from dither.sandbox.worker import Job, Limits, Task, Worker, encoded
 
 MIB = 1 << 20
@@ -82,7 +82,7 @@ class Sandbox:
                within the slot that follows its own: nobody waits for it, and a second sandbox on the same core takes
                the next block.  One that takes longer costs blocks of its own core only, one for each further slot.
                docs/sandbox.md says which channels remain.
-    Cost       ceil(blocks / cores) * slot seconds and a margin of a tenth; 15 ms of processor time a block with
+    Cost       ceil(blocks / cores) * slot seconds and a margin of a tenth; 6 ms of processor time a block with
                scikit-learn loaded.  Two sandboxes for each core.
     """
 
@@ -170,7 +170,8 @@ class Sandbox:
     ) -> Answers:
         """The answers, one row a block, at the planned moment.
 
-        ``begun`` is the monotonic time at which the release began, if drawing the blocks shall count into ``lead``.
+        ``begun`` is the monotonic time at which the release began, if drawing the blocks shall count into ``lead``; a
+        lead that does not suffice is doubled until it does, and the owner is warned.
         ``progress`` hears of finished and planned rounds; both are public.  ``failures`` then holds how many blocks
         got the default: that is the owner's to see, never the analyst's.
         """
@@ -185,7 +186,7 @@ class Sandbox:
             self._get_ready()
             # Encoded before the first slot: how long that takes must not lengthen the time of a block that runs.
             contents = [encoded(self._program, block) for block in blocks]
-            return self._release(contents, time.monotonic() if begun is None else begun, progress)
+            return self._release(contents, moment_after_drawing(begun, self._lead), progress)
         except BaseException:  # an interrupt: what is under way must not reach into the next release
             for core in self._running:
                 core.close(at_once=True)
@@ -203,14 +204,14 @@ class Sandbox:
                 core.wait_ready(by)
 
     def _release(
-        self, contents: Sequence[bytes | None], begin: float, progress: Callable[[int, int], None] | None
+        self, contents: Sequence[bytes | None], first_round: float, progress: Callable[[int, int], None] | None
     ) -> Answers:
         plan = self.schedule(len(contents))
-        end = begin + plan.seconds
+        end = first_round + plan.seconds - plan.lead
         answers = self._output.defaults(len(contents))
         failed = len(contents)
         for number in range(plan.rounds):
-            _wait_until(begin + plan.lead + number * plan.slot)
+            wait_until(first_round + number * plan.slot)
             if time.monotonic() + plan.slot > end:
                 break
             first = number * self.cores
@@ -225,7 +226,7 @@ class Sandbox:
         self.failures = failed
         for core in self._running:
             core.clear(end - _DESTROYING_SECONDS)
-        _wait_until(end)
+        wait_until(end)
         return answers
 
     def _round(self, contents: Sequence[bytes | None], plan: Schedule) -> list[Sequence[float] | None]:
@@ -246,7 +247,7 @@ class Sandbox:
                 opened.callback(job.close)
                 worker.start(job)
                 batch.append((worker, job))
-            _wait_until(started + plan.limit)
+            wait_until(started + plan.limit)
             for one in batch:
                 if one is not None:
                     one[0].ask_to_stop()
@@ -279,12 +280,6 @@ class Sandbox:
 def _told(worker: Worker, job: Job, deadline: float) -> Sequence[float] | None:
     """The answer of a block that is gone in time."""
     return job.answer() if worker.stopped(deadline) else None
-
-
-def _wait_until(moment: float) -> None:
-    left = moment - time.monotonic()
-    if left > 0:
-        time.sleep(left)
 
 
 def _usable_cores(wanted: int | None) -> tuple[int, ...]:

@@ -28,6 +28,7 @@ _MIB = 1 << 20
 _INSIDE: dict[str, str] = {
     "no files of the host": "not any(map(os.path.exists, host_paths))",
     "read-only root": "fails(lambda: open('/left-behind', 'w'))",
+    "devices keep no time": "fails(lambda: os.utime('/dev/null'))",
     "no network": "fails(lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM))",
     "no local sockets": "fails(lambda: socket.socketpair())",
     "pid namespace": "os.getpid() == 1 and os.getppid() == 0",

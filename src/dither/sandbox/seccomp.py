@@ -9,6 +9,9 @@ Left out on purpose, beyond the obvious (sockets, mounts, namespaces, ptrace, ke
 * System V IPC, POSIX queues, ``memfd_create``: memory that outlives or escapes the limits;
 * ``fadvise64``, ``readahead``, ``mincore``, ``MADV_PAGEOUT``, ``MADV_MERGEABLE``: the page cache as a notebook;
 * ``sysinfo``, ``statfs``: counters of the whole machine;
+* ``futex`` without FUTEX_PRIVATE_FLAG, and ``futex_waitv``: two blocks that map the same library read-only would share
+  what they wait on, and one could wake the other;
+* ``statx``: it tells numbers of mounts, from counters of the whole machine;
 * ``pipe``, ``pipe2``: a pipe has an inode number from a counter of the whole machine, which a block could advance by
   making many and a later block could read.
 """
@@ -35,6 +38,7 @@ _NUMBER_AT, _ARCHITECTURE_AT, _ARGUMENTS_AT = 0, 4, 16
 
 NAMESPACE_FLAGS = 0x7E020000  # CLONE_NEW{NS,CGROUP,UTS,IPC,USER,PID,NET}
 _THREAD_FLAG = 0x00010000
+_PRIVATE_FUTEX = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +63,14 @@ Rule = Among | Fails | None
 _PLAIN = """
 access alarm arch_prctl brk capget chdir chmod clock_getres clock_gettime clock_nanosleep close close_range creat dup
 dup2 dup3 epoll_create epoll_create1 epoll_ctl epoll_pwait epoll_pwait2 epoll_wait eventfd eventfd2 exit exit_group
-faccessat faccessat2 fallocate fchdir fchmod fchmodat fdatasync fstat fsync ftruncate futex futex_waitv getcpu getcwd
+faccessat faccessat2 fallocate fchdir fchmod fchmodat fdatasync fstat fsync ftruncate getcpu getcwd
 getdents getdents64 getegid geteuid getgid getgroups getitimer getpgid getpgrp getpid getppid getrandom getresgid
 getresuid getrlimit getrusage getsid gettid gettimeofday getuid get_robust_list kill link linkat lseek lstat mkdir
 mkdirat mmap mprotect mremap munmap nanosleep newfstatat open openat pause poll ppoll pread64 preadv
 prlimit64 pselect6 pwrite64 pwritev read readlink readlinkat readv rename renameat renameat2 restart_syscall rmdir rseq
 rt_sigaction rt_sigpending rt_sigprocmask rt_sigqueueinfo rt_sigreturn rt_sigsuspend rt_sigtimedwait sched_getaffinity
 sched_getparam sched_getscheduler sched_get_priority_max sched_get_priority_min sched_yield select sendfile setitimer
-setrlimit set_robust_list set_tid_address sigaltstack signalfd4 stat statx symlink symlinkat tgkill time timer_create
+setrlimit set_robust_list set_tid_address sigaltstack signalfd4 stat symlink symlinkat tgkill time timer_create
 timer_delete timer_getoverrun timer_gettime timer_settime timerfd_create timerfd_gettime timerfd_settime times tkill
 truncate umask uname unlink unlinkat utimensat wait4 waitid write writev
 """.split()  # noqa: SIM905 - a page, not a hundred lines
@@ -78,6 +82,8 @@ _GUARDED: dict[str, Rule] = {
     "madvise": Among(2, (0, 1, 2, 3, 4, 8, 14, 15, 16, 17), otherwise=errno.EINVAL),
     # PR_SET_NAME, PR_GET_NAME, PR_SET_VMA
     "prctl": Among(0, (15, 16, 0x53564D41), otherwise=errno.EINVAL),
+    # Only waits on the process's own memory.  Waiting for a thread's end is always without the flag: it asks again.
+    "futex": Among(1, (_PRIVATE_FUTEX,), otherwise=errno.EAGAIN, mask=_PRIVATE_FUTEX),
     "ioctl": Fails(errno.ENOTTY),  # the honest answer to isatty
     "clone3": Fails(errno.ENOSYS),  # its flags lie in memory, where no filter can see them; libc falls back to clone
 }
@@ -99,7 +105,9 @@ EXECUTABLE: dict[str, Rule] = {
 PARENT: dict[str, Rule] = {
     **EXECUTABLE,
     **dict.fromkeys(["clone", "prctl", "fcntl", "seccomp", "unshare", "setns", "mount", "umount2", "capset"]),
-    **dict.fromkeys(["recvmsg", "sendmsg", "sendto", "pidfd_open", "sched_setaffinity", "pipe", "pipe2"]),
+    **dict.fromkeys(
+        ["recvmsg", "sendmsg", "sendto", "pidfd_open", "sched_setaffinity", "pipe", "pipe2", "memfd_create"]
+    ),
 }
 """For the warm parent, which runs no code of the analyst's: what it needs to prepare a block's namespaces."""
 

@@ -207,10 +207,13 @@ def _launch(task: Task, control: int, opened: contextlib.ExitStack) -> subproces
 
     settings = inherited(json.dumps(_settings(task, architecture)).encode())
     parent_filter = inherited(seccomp.assemble(seccomp.PARENT, architecture))
+    processes = os.open("/proc", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)  # closed before any package is loaded
+    opened.callback(os.close, processes)
+    told = (control, settings, processes)
     request = {
         "binds": shown.binds,
         "before": bubblewrap.arguments_before(path),
-        "after": bubblewrap.arguments_after(shown, filter_descriptor=parent_filter, inherited=(control, settings)),
+        "after": bubblewrap.arguments_after(shown, filter_descriptor=parent_filter, inherited=told),
     }
     wanted = inherited(json.dumps(request).encode())
     launcher = str(Path(__file__).with_name("launch.py"))
@@ -219,7 +222,7 @@ def _launch(task: Task, control: int, opened: contextlib.ExitStack) -> subproces
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
-        pass_fds=(control, settings, parent_filter, wanted),
+        pass_fds=(*told, parent_filter, wanted),
         env={},
         cwd="/",
         start_new_session=True,
@@ -230,6 +233,7 @@ def _settings(task: Task, architecture: str) -> dict[str, Any]:
     limits = task.limits
     common = {
         "paths": bubblewrap.package_paths(),
+        "devices": bubblewrap.DEVICES,
         "preload": list(task.preload),
         "outputs": task.outputs,
         "memory": limits.memory,

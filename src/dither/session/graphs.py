@@ -8,6 +8,8 @@ import zlib
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from dither.calibration.mechanism import Mechanism
 from dither.data.graph import Graph, GraphShape
 from dither.data.graph_schema import GraphSchema
@@ -18,10 +20,14 @@ from dither.privacy import Loss
 from dither.queries.graphs import GraphQuery
 from dither.queries.query import Query
 from dither.queries.trees import MSTCost
+from dither.quotes.quote import Quote, for_all_data
 from dither.reals import exact
 from dither.release import Release
 from dither.session.account import LOCAL, PaidSession
 from dither.session.plan import plain
+
+LEVEL = 0.95
+"""Of the quoted bound, where no error bar is wanted."""
 
 
 @dataclass(frozen=True)
@@ -40,14 +46,15 @@ class GraphPlan:
 class GraphSession(PaidSession):
     """Ask a graph; every answer is charged to its budget before the private edges, or weights, are read.
 
-    Where weights are private the edges are public, and are read when the session opens.
+    Where weights are private the edges are public: these alone are read when the session opens, and a file whose edges
+    are others when the weights are read answers nothing.
     """
 
     def __init__(self, schema: GraphSchema, *, ledger: Ledger | None = None) -> None:
         self.schema = schema
         schema.ready()
         super().__init__(schema, ledger, f"file:{schema.file.resolve()}")
-        self._graph: Graph | None = schema.read() if schema.weight is not None else None
+        self._edges: Graph | None = schema.read_public()
 
     def __repr__(self) -> str:
         return f"<GraphSession {self.schema.name}: {self.schema.vertices} vertices; {self.budget}>"
@@ -101,9 +108,24 @@ class GraphSession(PaidSession):
         }
         return GraphPlan(query, mechanism, name, mechanism.loss, level, told)
 
+    def quote(self, query: Query, *, confidence: Any = 0.95, **options: Any) -> Quote:
+        """Price, calibration and error of a question, before it is asked: reads nothing, charges nothing.
+
+        The error is an upper bound for all graphs with as many vertices.
+        """
+        planned = self.plan(query, confidence=confidence, **options)
+        level = LEVEL if planned.confidence is None else planned.confidence
+        figures = for_all_data(planned.mechanism, level)
+        may_refuse = getattr(planned.mechanism, "refusal", None) is not None
+        return Quote(
+            query=planned.query.label, loss=planned.loss, expected_error=figures.expected, bound=figures.bound,
+            confidence=level, calibration=planned.calibration, noise=planned.mechanism.noise_name, kind=figures.kind,
+            attained=figures.attained, assumptions=("if it answers: a test may refuse",) if may_refuse else (),
+        )  # fmt: skip
+
     def _shape(self, query: Query) -> Any:
-        if self._graph is not None:
-            return query.shape(self._graph)
+        if self._edges is not None:
+            return query.shape(self._edges)
         if isinstance(query, MSTCost):
             raise InvalidArgument("query", query.kind, "the schema of a graph with weights declares weight and cap")
         return GraphShape(self.schema.vertices, whole=True, nullable=False)
@@ -113,16 +135,19 @@ class GraphSession(PaidSession):
         return self.plan(query, epsilon=1.0, confidence=None).mechanism.statistic, self._read_graph(query)
 
     def _read_graph(self, query: Query) -> Any:
-        graph = self._graph if self._graph is not None else self._read_edges()
-        return query.read(graph, query.shape(graph))
+        graph = self._read_private()
+        return query.read(graph, query.shape(graph if self._edges is None else self._edges))
 
-    def _read_edges(self) -> Graph:
-        """The private edges, after the charge: an error about them must not say that nothing was charged."""
+    def _read_private(self) -> Graph:
+        """The private edges or weights, after the charge: an error about them must not say that nothing was charged."""
         with contextlib.suppress(DitherError, OSError, EOFError, zlib.error):
             graph: Graph = self.schema.read()
-            return graph
+            # The plan was made for the public edges of the opening: weights of other edges are not what was asked.
+            if self._edges is None or np.array_equal(graph.edges, self._edges.edges):
+                return graph
+        changed = "" if self._edges is None else ", or has other edges than when it was opened"
         raise SourceFailed(
-            f"{self.schema.file.name} could not be read; what was charged for this question stays charged"
+            f"{self.schema.file.name} could not be read{changed}; what was charged for this question stays charged"
         )
 
     def _ready(self) -> None:

@@ -7,8 +7,8 @@ random, independently of all others.  Where the number of rows is public, blocks
 from __future__ import annotations
 
 import hashlib
+import math
 import secrets
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -29,7 +29,7 @@ from dither.procedures.metrics import Matching
 from dither.procedures.partition import Independent, Members
 from dither.procedures.rows import table_block
 from dither.procedures.sample_aggregate import SampleAggregatePlan
-from dither.programs import Program, released, run_blocks
+from dither.programs import Program, answered, released
 from dither.release import Release
 from dither.sandbox import Executable, as_program
 from dither.session.plan import schema_digest
@@ -145,29 +145,54 @@ def _program_digest(program: Any) -> str:
 
 def answer_program(plan: ProgramPlan, engine: Engine, executor: Executor) -> Release:
     """Run a plan that was paid for."""
-    begun = time.monotonic()
-    with engine.snapshot():
-        blocks = drawn_blocks(plan, engine)
-    found = plan.made.run(run_blocks(executor, blocks, begun))
+
+    def drawn() -> list[Any]:
+        with engine.snapshot():
+            return drawn_blocks(plan, engine)
+
+    found = answered(plan.query, plan.made, executor, drawn)
     return released(plan.query, plan.made, found, plan.schema.neighbours, plan.level, plan.label)
 
 
 def drawn_blocks(plan: ProgramPlan, engine: Engine) -> list[Any]:
     """The rows of every block as Arrow tables: private."""
-    pa = arrow()
-    selection = Selection(engine, plan.schema, plan.predicate, secret=secrets.token_hex(16))
-    query, kinds = selection.tuples(plan.columns)
-    schema = arrow_schema([one.alias_or_name for one in query.selects], kinds)
-    table = pa.Table.from_batches(engine.stream(query, kinds), schema)
-    if plan.expected_rows is not None and table.num_rows != plan.expected_rows:
-        raise SourceFailed(
-            f"the source does not have the {plan.expected_rows} rows that its schema declares; "
-            "what was charged stays charged"
-        )
-    shown = pa.table(
-        {name: _shown(pa, table.column(place), plan.schema.columns[name]) for place, name in enumerate(plan.columns)}
-    )
+    table, shown = declared_rows(plan.schema, engine, plan.columns, plan.predicate, plan.expected_rows)
     return [table_block(shown, members) for members in _members(plan, table)]
+
+
+def declared_rows(
+    schema: Schema, engine: Engine, columns: Sequence[str], predicate: Predicate | None, expected: int | None
+) -> tuple[Any, Any]:
+    """Private: the rows as they were streamed, and their declared columns as users of their types expect them."""
+    pa = arrow()
+    selection = Selection(engine, schema, predicate, secret=secrets.token_hex(16))
+    query, kinds = selection.tuples(columns)
+    streamed = arrow_schema([one.alias_or_name for one in query.selects], kinds)
+    table = pa.Table.from_batches(engine.stream(query, kinds), streamed)
+    if expected is not None and table.num_rows != expected:
+        raise SourceFailed(
+            f"the source does not have the {expected} rows that its schema declares; what was charged stays charged"
+        )
+    shown = {name: _shown(pa, table.column(place), schema.columns[name]) for place, name in enumerate(columns)}
+    return table, pa.table(shown)
+
+
+def made_up_rows(schema: Schema, columns: Sequence[str], rows: int = 100) -> Any:
+    """Public: rows as the schema declares them, spread over the bounds; to try a program on before anything is read."""
+    pa = arrow()
+    made = {}
+    for place, name in enumerate(columns):
+        kind = schema.columns[name]
+        # Fractional parts of multiples of an irrational number, another one for each column, are spread evenly.
+        spread = (np.arange(1, rows + 1) * math.sqrt(place + 2.1)) % 1.0
+        if isinstance(kind, Measured):
+            low, high = (int(end) for end in kind.grid.ends)
+            steps = np.array([low + round(float(one) * (high - low)) for one in spread])
+            made[name] = _shown(pa, pa.array(steps), kind)
+        else:
+            values = getattr(kind, "values", None) or ("a", "b")
+            made[name] = pa.array([values[int(one * len(values))] for one in spread], pa.string())
+    return pa.table(made)
 
 
 def _members(plan: ProgramPlan, table: Any) -> list[Members]:

@@ -17,7 +17,7 @@ from dither.privacy import Loss, fraction_of_unit
 from dither.queries.query import Query
 from dither.queries.tables import Histogram
 from dither.quotes.everybody import needs_rows
-from dither.quotes.priors import Prior, prior_of
+from dither.quotes.priors import Prior, declared_prior, prior_of
 from dither.quotes.quote import EXACT, Quote, Quotes, for_all_data, under_prior
 from dither.reals import exact
 from dither.session.plan import Plan, plan
@@ -51,8 +51,8 @@ def quote(
     """Price, calibration and error of one query (a ``Quote``), or of a list or SQL that share a price (``Quotes``).
 
     prior: what is publicly known about the values (``Lognormal``, ``Normal``, ``Uniform``, ``Exponential``,
-        ``PublicSample``), for all columns, or a mapping of columns to priors.  Without one the error is an upper bound
-        for all data.
+        ``PublicSample``), for all columns, or a mapping of columns to priors.  Without one it is what the schema
+        declares about the column, if anything; else the error is an upper bound for all data.
     rows: how many records you assume in the selection, or in each group, where that number is private.  Where the
         table's number of rows is public and nothing is filtered, all groups are taken to be alike.
     calibration: "auto" compares all that apply under a prior and takes the best; without one it is the public rule.
@@ -173,7 +173,8 @@ def _quoted(
     column_prior = prior_of(prior, planned.query.column, schema.columns)
     if column_prior is None or not _speaks_of(planned) or planned.costs_nothing:
         _checked_rows(planned, rows)
-        return _for_all_data(planned, rows)
+        declared = _under_declared(planned, rows) if prior is None else None
+        return declared or _for_all_data(planned, rows)
     counted, assumed = _records(planned, rows)
     if calibration != "auto":
         return _under_prior(planned, column_prior, counted, assumed)
@@ -191,6 +192,18 @@ def _quoted(
                 raise
     ordered = sorted(compared.items(), key=lambda item: item[1].worst_expected)
     return dataclasses.replace(ordered[0][1], alternatives={name: one.expected_error for name, one in ordered})
+
+
+def _under_declared(planned: Plan, rows: int | None) -> Quote | None:
+    """An estimate under what the schema declares about the column, for the very calibration that would answer."""
+    told = planned.schema.priors.get(str(planned.query.column))
+    if told is None or not _speaks_of(planned) or planned.costs_nothing:
+        return None
+    try:
+        counted, assumed = _records(planned, rows)
+        return _under_prior(planned, declared_prior(told), counted, ("values as the schema declares", *assumed))
+    except (NotApplicable, NotProved, InvalidArgument):
+        return None  # what holds for all data is still true
 
 
 def _speaks_of(planned: Plan) -> bool:

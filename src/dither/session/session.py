@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 from dither.data.engines.engine import Engine
 from dither.data.engines.opened import engine_for
@@ -19,7 +19,7 @@ from dither.privacy import Loss
 from dither.programs import Program, opened
 from dither.queries.query import Query
 from dither.release import Release, Releases
-from dither.session.account import LOCAL, PaidSession, price_of
+from dither.session.account import LOCAL, PaidSession, Planned, price_of
 from dither.session.plan import Plan, plan
 from dither.session.programs import ProgramPlan, answer_program, plan_program
 from dither.session.reading import read_and_answer, records_for_owner, restored
@@ -28,6 +28,25 @@ from dither.sql.statement import Statement, parse_sql
 
 MANY_GROUPS = 500
 """Questions with more groups than this are answered with a warning."""
+
+
+@runtime_checkable
+class ProcedurePlan(Planned, Protocol):
+    """A question that was planned, and reads what it needs by itself."""
+
+    def answer(self, engine: Engine) -> Release:
+        """Read and answer what was paid for."""
+
+
+@runtime_checkable
+class Procedure(Protocol):
+    """A question that plans and answers by itself, such as ``dither.KMeans``."""
+
+    def planned(self, schema: Schema, *, epsilon: Any, **options: Any) -> ProcedurePlan:
+        """The plan from public facts; refuses here or never."""
+
+
+Question = Query | Program | Procedure
 
 
 class Session(PaidSession):
@@ -54,7 +73,7 @@ class Session(PaidSession):
 
     def ask(
         self,
-        query: Query | Program | Sequence[Query | Program],
+        query: Question | Sequence[Question],
         *,
         epsilon: Any,
         delta: Any = 0.0,
@@ -88,16 +107,16 @@ class Session(PaidSession):
         )  # fmt: skip
         _tell_of_many_groups(plans)
         answered = self.answer(plans, again=again, request_id=request_id, analyst=analyst)
-        return answered if by is not None or not isinstance(query, (Query, Program)) else answered[0]
+        return answered if by is not None or not _is_one(query) else answered[0]
 
     def plans(
-        self, query: Query | Program | Sequence[Query | Program], *, epsilon: Any, delta: Any = 0.0,
+        self, query: Question | Sequence[Question], *, epsilon: Any, delta: Any = 0.0,
         weights: Sequence[Any] | None = None, **options: Any,
     ) -> list[Any]:  # fmt: skip
         """The plans of one query, or of several that share a price; see ``ask``."""
-        if isinstance(query, (Query, Program)):
+        if _is_one(query):
             return [self.plan(query, epsilon=epsilon, delta=delta, **options)]
-        queries = list(query)
+        queries: list[Any] = list(query)  # type: ignore[arg-type]
         parts = [part_of(Loss.asked(epsilon, delta), share) for share in shares_of(weights, len(queries))]
         return [
             self.plan(one, epsilon=part.epsilon, delta=part.delta, **options)
@@ -161,10 +180,12 @@ class Session(PaidSession):
 
         return least_epsilon(query, self.schema, target_error=target_error, **options)
 
-    def plan(self, query: Query | Program, *, prior: Any = None, rows: Any = None, **options: Any) -> Any:
+    def plan(self, query: Question, *, prior: Any = None, rows: Any = None, **options: Any) -> Any:
         """What would be computed and charged: public facts only."""
         if isinstance(query, Program):
             return plan_program(query, self.schema, **options)
+        if isinstance(query, Procedure):
+            return query.planned(self.schema, **options)
         if prior is not None and options.get("calibration", "auto") == "auto":
             from dither.session.quoting import chosen_calibration  # noqa: PLC0415  (built on this module)
 
@@ -186,6 +207,8 @@ class Session(PaidSession):
     def _read(self, planned: Plan | ProgramPlan, helper: Any) -> list[Release]:
         if isinstance(planned, ProgramPlan):
             return [answer_program(planned, self._engine, helper)]
+        if isinstance(planned, ProcedurePlan):
+            return [planned.answer(self._engine)]
         return read_and_answer(planned, self._engine)
 
     def _told(self, planned: Plan | ProgramPlan, told: dict[str, Any]) -> Release:
@@ -202,6 +225,11 @@ class Session(PaidSession):
         """NOT private: the statistic and its records, for ``dither.inspect``; charges nothing."""
         made = self.plan(query, epsilon=1.0, confidence=None)
         return made.statistic, records_for_owner(made, self._engine)
+
+
+def _is_one(query: Question | Sequence[Question]) -> TypeGuard[Question]:
+    """Whether it is a single question, and not a list of them."""
+    return isinstance(query, (Query, Program, Procedure))
 
 
 def _tell_of_many_groups(plans: Sequence[Plan | ProgramPlan]) -> None:

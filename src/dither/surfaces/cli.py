@@ -12,10 +12,14 @@ from typing import Any
 import click
 
 from dither.errors import DitherError, InvalidArgument
+from dither.surfaces.audit_commands import audit
+from dither.surfaces.bench_commands import bench
 from dither.surfaces.ledger_commands import ledger
 from dither.surfaces.output import check_picture, confidence_of, number, show
 from dither.surfaces.quote_commands import quote
 from dither.surfaces.register import register
+from dither.surfaces.reproduce_commands import reproduce
+from dither.surfaces.run_commands import clusters, run
 from dither.surfaces.serve_commands import serve
 
 _QUESTION = re.compile(
@@ -44,10 +48,15 @@ def main() -> None:
     """Private answers to statistical questions, with noise fitted to the data at hand."""
 
 
+main.add_command(bench)
+main.add_command(audit)
 main.add_command(ledger)
 main.add_command(register)
 main.add_command(serve)
 main.add_command(quote)
+main.add_command(run)
+main.add_command(clusters)
+main.add_command(reproduce)
 
 
 @main.command()
@@ -153,6 +162,7 @@ def demo(out: Path, *, as_json: bool) -> None:
     click.echo(f"      {command} ledger show {out}/payroll.ledger")
     click.echo(f"      {command} ask YOUR.csv 'median(COLUMN)' --bounds LOWER UPPER --epsilon 0.5")
     click.echo(f"      {command} register YOUR.csv -o your.toml")
+    click.echo(f"      {command} serve --demo    # the curator: open the page that it prints, and sign in with a token")
 
 
 def _query(question: str, options: dict[str, Any]) -> Any:

@@ -24,6 +24,7 @@ from typing import Any, Self
 from dither import errors
 from dither.errors import DitherError, InvalidArgument
 from dither.privacy import Budget, Loss
+from dither.programs import Program
 from dither.queries.query import Query
 from dither.release import Release, Releases
 from dither.session.account import Account, Spend
@@ -98,25 +99,25 @@ class RemoteSession:
 
     # --- what a local session has --------------------------------------------------------------------------
 
-    def ask(self, query: Query | Sequence[Query], *, by: Any = None, **options: Any) -> Any:
-        """Ask one query, or several at once; options as for a local session, and ``dataset``."""
+    def ask(self, query: Any, *, by: Any = None, **options: Any) -> Any:
+        """Ask one query or program, or several at once; options as for a local session, and ``dataset``."""
         told: dict[str, Any] = {"query": _queries_json(query)}
         if by is not None:
             told["by"] = by if isinstance(by, str) else list(by)
         answered = self._asked(told, **options)
-        return answered[0] if isinstance(query, Query) and by is None else answered
+        return answered[0] if isinstance(query, (Query, Program)) and by is None else answered
 
     def sql(self, text: str, **options: Any) -> Any:
         """Ask in SQL; one release, or ``Releases`` where several queries or groups are asked for."""
         answered = self._asked({"sql": text}, **options)
         return answered[0] if len(answered) == 1 and answered[0].group is None else answered
 
-    def quote(self, query: Query | Sequence[Query] | str, *, dataset: str | None = None, **options: Any) -> Any:
+    def quote(self, query: Any, *, dataset: str | None = None, **options: Any) -> Any:
         """Price and expected error; reads and charges nothing.  A text is SQL."""
         told = {"sql": query} if isinstance(query, str) else {"query": _queries_json(query)}
         answer = self._call("POST", f"{self._path(dataset)}/quote", told | _options(options))
         quotes = [_quote(one) for one in answer["quotes"]]
-        return quotes[0] if isinstance(query, Query) else quotes
+        return quotes[0] if isinstance(query, (Query, Program)) else quotes
 
     @property
     def budget(self) -> Account:
@@ -190,17 +191,37 @@ class RemoteSession:
 
     def _asked(self, told: dict[str, Any], *, dataset: str | None = None, **options: Any) -> Releases:
         told = told | _options(options) | {"request_id": options.get("request_id") or uuid.uuid4().hex}
-        answer = self._call("POST", f"{self._path(dataset)}/releases", told)
-        while "releases" not in answer:
-            if answer["state"] == "failed":
-                raise _error(answer["problem"])
-            if answer["state"] == "done":
-                answer = answer["answer"]
+        path = f"{self._path(dataset)}/releases"
+        answer = self._call("POST", path, told)
+        for _ in range(_ATTEMPTS):
+            outcome = self._settled(answer)
+            if outcome is not None:
                 break
-            time.sleep(max(0.05, answer["ready_in"] + 0.05))
-            answer = self._call("GET", f"/v1/jobs/{answer['id']}")
+            # The server that worked on it is gone: under the same request id this pays nothing more.
+            answer = self._call("POST", path, told)
+        else:
+            raise ServerUnreachable(f"{self._base} loses this question; ask again with the same request_id")
+        answer = outcome
         releases = [Release.from_dict(_finite(one)) for one in answer["releases"]]
         return Releases(releases, Loss(answer["epsilon"], answer["delta"]))
+
+    def _settled(self, answer: dict[str, Any]) -> dict[str, Any] | None:
+        """The answer of a job, when its schedule says so; None if nobody works on it any more."""
+        while "releases" not in answer:
+            if answer["state"] == "done":
+                return dict(answer["answer"])
+            if answer["state"] == "failed":
+                if answer["problem"]["code"] == "lost":
+                    return None
+                raise _error(answer["problem"])
+            time.sleep(max(0.05, answer["ready_in"] + 0.05))
+            try:
+                answer = self._call("GET", f"/v1/jobs/{answer['id']}")
+            except DitherError as error:
+                if error.code == "not-found":
+                    return None
+                raise
+        return answer
 
     def _call(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
         """One request; sent again where no answer came, which is free since it has a request id."""
@@ -293,12 +314,19 @@ def _options(options: dict[str, Any]) -> dict[str, Any]:
     return told
 
 
-def _queries_json(query: Query | Sequence[Query]) -> Any:
-    return query_json(query) if isinstance(query, Query) else [query_json(one) for one in query]
+def _queries_json(query: Any) -> Any:
+    if isinstance(query, (Query, Program)) or not isinstance(query, Sequence) or isinstance(query, str):
+        return query_json(query)
+    return [query_json(one) for one in query]
 
 
 def query_json(query: Any) -> dict[str, Any]:
-    """A query object as JSON."""
+    """A query object, or a program, as JSON."""
+    if isinstance(query, Program):
+        from dither.surfaces.program_json import program_json
+
+        told_program: dict[str, Any] = _plain(program_json(query))
+        return told_program
     kind = _KINDS.get(type(query).__name__) if isinstance(query, Query) else None
     if kind is None:
         raise InvalidArgument("query", type(query), 'a query object such as Median("total_pay") is accepted')

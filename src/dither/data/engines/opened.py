@@ -24,11 +24,10 @@ def engine_for(schema: Schema) -> Engine:
 
 
 def _engine(schema: Schema) -> Engine:
-    source, name = schema.source, schema.engine or guessed(schema.source)
+    source = _expanded(schema.source) if isinstance(schema.source, str) else schema.source
+    name = schema.engine or guessed(source)
     if name not in ENGINES:
         raise InvalidArgument("engine", name, f"one of {', '.join(ENGINES)} is accepted")
-    if isinstance(source, str):
-        source = _expanded(source)
     if name == "postgres":
         from dither.data.engines.postgres import Postgres  # noqa: PLC0415
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
-from urllib.parse import urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
@@ -168,9 +167,13 @@ class Postgres(Engine):
         )
 
     def fingerprint(self) -> str:
-        parts = urlsplit(self._address)
-        host = f"{parts.hostname or ''}:{parts.port or 5432}"
-        return f"postgresql://{host}{parts.path}#{self._schema_name}.{self._table_name}"
+        # What the server says about itself: an address can be written in many ways.
+        info = self._connection.info
+        where = f"{(info.host or info.hostaddr).lower()}:{info.port}"
+        with contextlib.suppress(self._psycopg.Error):
+            found = self._connection.execute("SELECT system_identifier FROM pg_control_system()").fetchone()
+            where = f"system-{found[0]}"
+        return f"postgresql://{where}/{info.dbname}#{self._schema_name}.{self._table_name}"
 
     def ready(self) -> None:
         alive = False

@@ -8,21 +8,22 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from dither.errors import DitherError, InvalidArgument
+from dither.errors import InvalidArgument, LedgerUnavailable
 from dither.ledger.records import Entry, loss_of
 from dither.privacy import Loss
 from dither.release import Release
 from dither.session.account import price_of
+from dither.session.programs import ProgramPlan
 from dither.session.statements import named, plans_of
 from dither.sql.statement import parse_sql
 from dither.surfaces.http.catalog import Dataset
 from dither.surfaces.http.curator import Curator
 from dither.surfaces.http.jobs import Job
 from dither.surfaces.http.problems import forbidden
+from dither.surfaces.http.programs import seconds_of
 from dither.surfaces.http.questions import Question, kinds_of
 from dither.surfaces.http.schedule import LONGEST_WAIT
 from dither.surfaces.http.store import Token
-from dither.surfaces.http.telemetry import log_failure
 
 
 def pair(loss: Any) -> dict[str, float]:
@@ -47,12 +48,15 @@ def allowed(question: Question, dataset: Dataset, token: Token) -> Any:
             raise InvalidArgument("sql", question.sql, "a graph is asked with query objects")
         statement = parse_sql(question.sql, dataset.schema)  # type: ignore[arg-type]
     kinds = kinds_of(question, statement)
-    if token.kinds is not None and not kinds <= set(token.kinds):
-        listed = ", ".join(sorted(kinds - set(token.kinds)))
-        raise forbidden(f"this token may not ask {listed}, only {', '.join(token.kinds) or 'nothing'}")
+    refused = sorted(one for one in kinds if not token.may_ask(one))
+    if refused:
+        instead = "" if token.kinds is None else f", only {', '.join(token.kinds) or 'nothing'}"
+        raise forbidden(f"this token may not ask {', '.join(refused)}{instead}")
     asked = Loss.asked(question.epsilon, question.delta)
     if token.epsilon_cap is not None and asked.epsilon > token.epsilon_cap:
         raise forbidden(f"this token may spend at most epsilon {token.epsilon_cap:g} on one question")
+    if token.delta_cap is not None and asked.delta > token.delta_cap:
+        raise forbidden(f"this token may spend at most delta {token.delta_cap:g} on one question")
     return statement
 
 
@@ -93,25 +97,29 @@ def _graph_options(question: Question) -> dict[str, Any]:
 def quoted(question: Question, dataset: Dataset, token: Token) -> dict[str, Any]:
     """Price, calibration and expected error; reads and charges nothing."""
     made = planned(question, dataset, token)
-    told: list[dict[str, Any]] = []
+    if any(isinstance(one, ProgramPlan) for one in made.plans):
+        return {"dataset": dataset.name, **pair(made.loss), "quotes": [_priced(one) for one in made.plans]}
     with dataset.session() as session:
-        if hasattr(session, "quote"):
-            asked: Any = question.sql if question.sql is not None else question.queries
-            options = _graph_options(question) if dataset.is_graph else {
-                "epsilon": question.epsilon, "delta": question.delta, "weights": question.weights, **question.options,
-            }  # fmt: skip
-            quotes = session.quote(asked, **options, **question.assumed)
-            told = [one.to_dict() for one in (quotes if isinstance(quotes, list) else [quotes])]
-    if not told:
-        told = [
-            {
-                "query": getattr(one, "label", None) or one.query.label, **pair(one.loss), "expected_error": None,
-                "bound": None, "confidence": one.confidence, "calibration": one.calibration,
-                "noise": one.mechanism.noise_name, "kind": None, "assumptions": [],
-            }
-            for one in made.plans
-        ]  # fmt: skip
+        asked: Any = question.sql if question.sql is not None else question.queries
+        options = _graph_options(question) if dataset.is_graph else {
+            "epsilon": question.epsilon, "delta": question.delta, "weights": question.weights, **question.options,
+        }  # fmt: skip
+        quotes = session.quote(asked, **options, **question.assumed)
+    told = [one.to_dict() for one in (quotes if isinstance(quotes, list) else [quotes])]
     return {"dataset": dataset.name, **pair(made.loss), "quotes": told}
+
+
+def _priced(planned: Any) -> dict[str, Any]:
+    """The price where no error is known in advance: that of a program is its own affair."""
+    told = {
+        "query": planned.label, **pair(planned.loss), "expected_error": None, "bound": None, "kind": None,
+        "confidence": None, "assumptions": [], "calibration": "", "noise": "",
+    }  # fmt: skip
+    if isinstance(planned, ProgramPlan):
+        aggregate = planned.made.aggregate
+        told |= {"calibration": aggregate.calibration, "noise": aggregate.noise}
+        told |= {"blocks": planned.made.sampling.blocks, "seconds": seconds_of(planned)}
+    return told
 
 
 def asked(curator: Curator, question: Question, dataset: Dataset, token: Token, started: float) -> Job:
@@ -119,10 +127,9 @@ def asked(curator: Curator, question: Question, dataset: Dataset, token: Token, 
     made = planned(question, dataset, token)
     request_id = question.request_id or secrets.token_hex(16)
     body = {"questions": [one.asked for one in made.plans if not one.costs_nothing]}
-    before = curator.jobs.hidden(dataset.name, token.name, request_id)
-    if before is not None and before.question == body:
-        return before  # a retry waits for the same outcome, at the same time
-    job = Job(token.name, dataset.name, request_id, curator.seconds_of(dataset.name), started, body)
+    programs = [one for one in made.plans if isinstance(one, ProgramPlan)]
+    seconds = curator.seconds_of(dataset.name) + sum(seconds_of(one) for one in programs)
+    job = Job(token.name, dataset.name, request_id, seconds, started, body)
 
     def work() -> dict[str, Any]:
         with dataset.session() as session:
@@ -132,13 +139,7 @@ def asked(curator: Curator, question: Question, dataset: Dataset, token: Token, 
         ]  # fmt: skip
         return answer_of(curator, dataset.name, request_id, made.loss, releases)
 
-    def failed(error: BaseException) -> None:
-        if not isinstance(error, DitherError):
-            curator.metrics.count("dither_failures_total")
-            log_failure(error, dataset=dataset.name, request_id=request_id)
-
-    curator.jobs.start(job, work, failed)
-    return job
+    return curator.jobs.start(job, work, program=bool(programs))  # a retry waits for the same outcome, at the same time
 
 
 def answer_of(curator: Curator, dataset: str, request_id: str, loss: Loss, releases: list[Release]) -> dict[str, Any]:
@@ -148,8 +149,16 @@ def answer_of(curator: Curator, dataset: str, request_id: str, loss: Loss, relea
         "request_id": request_id,
         **pair(loss),
         "releases": [one.to_dict() for one in releases],
-        "budget": budget_of(curator, dataset),
+        "budget": _budget_now(curator, dataset),
     }
+
+
+def _budget_now(curator: Curator, dataset: str) -> dict[str, Any] | None:
+    """After an answer; it is paid for and stored, whatever else can't be read."""
+    try:
+        return budget_of(curator, dataset)
+    except LedgerUnavailable:
+        return None
 
 
 def budget_of(curator: Curator, dataset: str, token: Token | None = None) -> dict[str, Any]:
@@ -176,13 +185,10 @@ def budget_of(curator: Curator, dataset: str, token: Token | None = None) -> dic
 
 def history_of(curator: Curator, dataset: str, analyst: str | None, after: int, limit: int) -> list[dict[str, Any]]:
     """Charges with their answers, oldest first; of one analyst unless None is named."""
-    entries = curator.ledger.entries(dataset, analyst)
-    answers = {entry.charge: entry.body["release"] for entry in entries if entry.kind == "release"}
-    charges = [entry for entry in entries if entry.kind == "charge" and entry.number > after][:limit]
     told = []
-    for entry in charges:
+    for entry, answered in curator.ledger.charges(dataset, analyst, after=after, limit=limit):
         loss = price_of_entry(entry.body)
-        stored = answers.get(entry.number) if _may_be_seen(curator, entry) else None
+        stored = answered if answered is not None and _may_be_seen(curator, entry) else None
         told.append(
             {
                 "number": entry.number, "at": entry.at, "analyst": entry.analyst, "request_id": entry.request,
@@ -198,10 +204,9 @@ def _may_be_seen(curator: Curator, entry: Entry) -> bool:
 
     The process that answers knows its slots; where another one did, some time must have passed.
     """
-    if curator.jobs.hidden(entry.dataset, str(entry.analyst), entry.request) is not None:
-        return False
-    if curator.jobs.knows(entry.dataset, str(entry.analyst), entry.request):
-        return True
+    here = curator.jobs.of_request(entry.dataset, str(entry.analyst), entry.request)
+    if here:
+        return all(job.is_visible for job in here)
     age = (datetime.now(UTC) - datetime.fromisoformat(entry.at)).total_seconds()
     return age >= max(LONGEST_WAIT, 4.0 * curator.seconds_of(entry.dataset))
 

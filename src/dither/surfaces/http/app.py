@@ -18,7 +18,7 @@ from dither.errors import DitherError
 from dither.surfaces.http import endpoints
 from dither.surfaces.http.bodies import json_response
 from dither.surfaces.http.curator import Curator, Settings
-from dither.surfaces.http.problems import Refused, forbidden, problem_response
+from dither.surfaces.http.problems import Refused, forbidden, problem_response, unauthenticated
 from dither.surfaces.http.store import OWNER, Token
 from dither.surfaces.http.telemetry import log, log_failure
 
@@ -62,6 +62,8 @@ ADDRESSES = (
     Address("POST", "/v1/tokens", endpoints.create_token, OWNER),
     Address("DELETE", "/v1/tokens/{id}", endpoints.revoke_token, OWNER),
     Address("GET", "/v1/jobs/{id}", endpoints.job, SOMEBODY),
+    Address("GET", "/v1/ledger", endpoints.ledger_entries, OWNER),
+    Address("GET", "/v1/ledger/verify", endpoints.verify_ledger, OWNER),
 )
 
 
@@ -141,7 +143,7 @@ async def _admitted(request: Request, who: str) -> Token | None:
     else:
         curator.strangers.take(stranger)
         if who != ALL:
-            raise Refused(401, "unauthenticated", "a valid token is needed: Authorization: Bearer TOKEN")
+            raise unauthenticated()
     if who == OWNER and (token is None or not token.is_owner):
         raise forbidden("this needs the token of an owner")
     return token

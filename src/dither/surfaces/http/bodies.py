@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import re
@@ -16,6 +17,8 @@ from dither.errors import InvalidArgument
 from dither.surfaces.http.problems import Refused, malformed
 
 MOST_BYTES = 256 * 1024
+SLOWEST = 20.0
+"""Seconds that a body may take to arrive."""
 DEEPEST = 20
 MOST_DIGITS = 60
 _BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]')
@@ -28,12 +31,15 @@ async def json_object(request: Request) -> dict[str, Any]:
         raise Refused(415, "unsupported-media-type", "Content-Type: application/json is accepted")
     text = bytearray()
     try:
-        async for part in request.stream():
-            text += part
-            if len(text) > MOST_BYTES:
-                raise Refused(413, "too-large", f"a body of at most {MOST_BYTES} bytes is accepted")
+        async with asyncio.timeout(SLOWEST):
+            async for part in request.stream():
+                text += part
+                if len(text) > MOST_BYTES:
+                    raise Refused(413, "too-large", f"a body of at most {MOST_BYTES} bytes is accepted")
     except ClientDisconnect:
         raise malformed("the body ended early") from None
+    except TimeoutError:
+        raise Refused(408, "too-slow", f"a body that arrives within {SLOWEST:g} seconds is accepted") from None
     return parse(bytes(text))
 
 

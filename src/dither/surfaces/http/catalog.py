@@ -11,16 +11,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from dither.data.engines.opened import guessed
 from dither.data.graph_schema import GraphSchema
 from dither.data.schema import Schema
 from dither.data.schema_file import load_schema, read_schema
 from dither.errors import Contradiction, DitherError, InvalidArgument, InvalidData, SourceFailed, UnknownDataset
 from dither.ledger import Ledger
+from dither.quotes.priors import declared_prior
 from dither.session.opening import open as open_session
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}\Z")
 _ADDRESSES = ("postgresql://", "postgres://")
 _MOST_IDLE = 8
+PASSWORDS = "DITHER_SOURCE_"
+"""Sources may name environment variables that begin so, and no others."""
+_VARIABLE = re.compile(r"\$\{([^}]*)\}?")
 
 
 class Dataset:
@@ -31,6 +36,7 @@ class Dataset:
         self.schema = schema
         self._ledger = ledger
         self._idle: list[Any] = []
+        self._is_closed = False
         self._lock = threading.Lock()
 
     @property
@@ -58,25 +64,32 @@ class Dataset:
         try:
             yield session
         except BaseException as error:
-            if isinstance(error, SourceFailed) or not isinstance(error, DitherError):
+            if isinstance(error, SourceFailed):
                 session.close_source()  # its connection may be broken
-            else:
+                raise self._without_source(error) from None
+            if isinstance(error, DitherError):
                 self._return(session)
+            else:
+                session.close_source()
             raise
         else:
             self._return(session)
 
+    def _without_source(self, error: SourceFailed) -> SourceFailed:
+        """What failed and whether it was charged, without the name of a file or table: that is the owner's."""
+        return SourceFailed(f"the source of {self.name!r} could not be read; {str(error).rpartition('; ')[2]}")
+
     def _return(self, session: Any) -> None:
         with self._lock:
-            if len(self._idle) < _MOST_IDLE:
+            if len(self._idle) < _MOST_IDLE and not self._is_closed:
                 self._idle.append(session)
                 return
         session.close_source()
 
     def close(self) -> None:
-        """Let go of idle sessions."""
+        """Let go of idle sessions, and of those that are in use once they are returned."""
         with self._lock:
-            idle, self._idle = self._idle, []
+            idle, self._idle, self._is_closed = self._idle, [], True
         for session in idle:
             session.close_source()
 
@@ -127,6 +140,8 @@ class Catalog:
         schema = self._placed(read_schema(text, "schema", name=name), name)
         if schema.budget is None:
             raise InvalidArgument("budget", None, "a section [budget] with epsilon is needed")
+        for told in getattr(schema, "priors", {}).values():
+            declared_prior(told)  # refuses what is no prior
         made = Dataset(schema, self._ledger)
         made.open().close_source()  # the source is there, its columns are as declared, the ledger knows the budget
         self._written(file, text)
@@ -147,7 +162,18 @@ class Catalog:
     def _placed(self, schema: Any, name: str) -> Any:
         """The schema under its registered name, with a source that the server may open."""
         source = str(schema.source)
-        if not source.startswith(_ADDRESSES):
+        for variable in _VARIABLE.findall(source):
+            if not variable.startswith(PASSWORDS):
+                # Whoever registers data could otherwise have any secret of the server's sent to an address of theirs.
+                raise InvalidArgument("source", f"${{{variable}}}", f"variables whose names begin with {PASSWORDS}")
+        if not isinstance(schema, GraphSchema):
+            # A Spark source names a path of its own, which could be anywhere.
+            engine = "postgres" if source.startswith(_ADDRESSES) else "duckdb"
+            if (schema.engine or guessed(source)) != engine:
+                raise InvalidArgument(
+                    "source", source, "a file below the server's data folder, or a postgresql:// address, is accepted"
+                )
+        if isinstance(schema, GraphSchema) or not source.startswith(_ADDRESSES):
             file = (self._data / source).resolve()
             if "${" in source or not any(file.is_relative_to(root) for root in self._roots):
                 raise InvalidArgument("source", source, "a file below the server's data folder is accepted")
@@ -156,7 +182,10 @@ class Catalog:
     def _written(self, file: Path, text: str) -> None:
         """All or nothing, and durable."""
         partial = file.with_name(f".{file.name}.{os.getpid()}.{threading.get_ident()}")
-        with partial.open("w", encoding="utf-8") as out:
+        partial.unlink(missing_ok=True)
+        # An address may hold a password: for the server's own eyes, wherever the folder lies.
+        handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with open(handle, "w", encoding="utf-8") as out:  # noqa: PTH123
             out.write(text)
             out.flush()
             os.fsync(out.fileno())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import os
+import secrets
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -13,15 +14,18 @@ from typing import Any, TypeVar
 
 from dither.errors import InvalidArgument
 from dither.ledger import Ledger, open_ledger
+from dither.ledger.records import Report
 from dither.surfaces.http.catalog import Catalog
 from dither.surfaces.http.jobs import Jobs
 from dither.surfaces.http.limits import RateLimit
 from dither.surfaces.http.schedule import DEFAULT_SECONDS
 from dither.surfaces.http.store import ANALYST, OWNER, Store
-from dither.surfaces.http.telemetry import Metrics
+from dither.surfaces.http.telemetry import Metrics, log
 
 _ADDRESSES = ("postgresql://", "postgres://")
 Value = TypeVar("Value")
+DRAIN = 90.0
+"""Seconds that questions under way have to end when the server does."""
 
 
 @dataclass(frozen=True)
@@ -45,9 +49,11 @@ class Curator:
 
     def __init__(self, home: Path, ledger: str | Path | None = None, settings: Settings | None = None) -> None:
         self.home, self.settings = home, settings or Settings()
+        self.process = secrets.token_hex(8)
         prepare_home(home)
         shared = isinstance(ledger, str) and ledger.startswith(_ADDRESSES)
-        self.ledger: Ledger = open_ledger(ledger if ledger is not None else home / "ledger.db")
+        self._ledger_place = ledger if ledger is not None else home / "ledger.db"
+        self.ledger: Ledger = open_ledger(self._ledger_place)
         try:
             self.store = Store(str(ledger) if shared else home / "server.db")
         except BaseException:
@@ -58,6 +64,7 @@ class Curator:
         self.limit = RateLimit(self.settings.rate, self.settings.burst)
         self.strangers = RateLimit(self.settings.rate, self.settings.burst)
         self.metrics = Metrics()
+        self.is_beating, self.is_idle = False, True
         self._tasks: set[asyncio.Task[None]] = set()
         self._pool = ThreadPoolExecutor(8, thread_name_prefix="public")
 
@@ -87,13 +94,21 @@ class Curator:
             raise RuntimeError("tokens are always made here")
         return owner[0], analyst[0]
 
+    def verified(self, known: str | None) -> Report:
+        """Check the whole ledger on a connection of its own: nobody who asks a question waits for that."""
+        with open_ledger(self._ledger_place, create=False) as ledger:
+            return ledger.verify(known)
+
     def seconds_of(self, dataset: str) -> float:
         """The public length of a dataset's first slot."""
         return self.store.answer_seconds(dataset, self.settings.answer_seconds)
 
     def close(self) -> None:
-        """Finish what is under way, and let go of everything."""
-        self.jobs.close()
+        """Finish what is under way, up to a limit, and let go of everything."""
+        self.is_idle = self.jobs.close(DRAIN)
+        if not self.is_idle:
+            log("ended with questions under way", count=self.jobs.under_way)
+            return
         self._pool.shutdown(wait=True)
         self.catalog.close()
         self.store.close()

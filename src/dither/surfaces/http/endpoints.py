@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -10,9 +11,11 @@ from starlette.responses import Response
 
 from dither.data.graph_schema import GraphSchema
 from dither.errors import DitherError, InvalidArgument, UnknownDataset
+from dither.ledger.records import canonical
 from dither.ledger.records import name as checked_name
 from dither.privacy import Budget
-from dither.surfaces.http import answering, questions
+from dither.session.account import LOCAL
+from dither.surfaces.http import answering, questions, shared_jobs
 from dither.surfaces.http.bodies import (
     flag_field,
     json_object,
@@ -25,12 +28,14 @@ from dither.surfaces.http.bodies import (
 from dither.surfaces.http.catalog import Dataset
 from dither.surfaces.http.curator import Curator
 from dither.surfaces.http.jobs import Job
-from dither.surfaces.http.problems import Refused, not_found, problem_response
+from dither.surfaces.http.limits import Limits
+from dither.surfaces.http.problems import Refused, forbidden, not_found, problem_response
 from dither.surfaces.http.schedule import LEAST_SECONDS, LONGEST_WAIT, MOST_SECONDS
-from dither.surfaces.http.store import ROLES, Token
-from dither.surfaces.http.telemetry import log
+from dither.surfaces.http.store import ROLES, KeptJob, Token
+from dither.surfaces.http.telemetry import log, log_failure
 
 MOST_LISTED = 1_000
+_HASH = re.compile("[0-9a-f]{64}")
 _LONGEST_LIFE = timedelta(days=3_650).total_seconds()
 _LONGEST_SCHEMA = 200_000
 
@@ -76,6 +81,8 @@ async def metrics(request: Request) -> Response:
     token = getattr(request.state, "token", None)
     if token is not None and token.is_owner:
         for one in await curator.run(curator.ledger.datasets):
+            if not token.may_see(one.name):
+                continue
             left, spent = (
                 await curator.run(curator.ledger.left, one.name),
                 await curator.run(curator.ledger.spent, one.name),
@@ -89,10 +96,13 @@ async def metrics(request: Request) -> Response:
     return Response(curator.metrics.text(gauges), media_type="text/plain; version=0.0.4")
 
 
+_OWN = ("name", "role", "epsilon_cap", "delta_cap", "kinds", "datasets", "expires")
+
+
 async def me(request: Request) -> Response:
     """What this token is and may do."""
     told = token_of(request).to_dict()
-    return json_response({key: told[key] for key in ("name", "role", "epsilon_cap", "kinds", "datasets", "expires")})
+    return json_response({key: told[key] for key in _OWN})
 
 
 # --- datasets ----------------------------------------------------------------------------------------------
@@ -144,9 +154,10 @@ def _full(curator: Curator, dataset: Dataset, token: Token) -> dict[str, Any]:
     else:
         told |= {"unit": schema.unit, "rows_per_unit": schema.rows_per_unit}
         told["columns"] = {name: kind.to_dict() for name, kind in schema.columns.items()}
+        told["priors"] = {name: dict(prior) for name, prior in schema.priors.items()}
         kinds = questions.TABLE_KINDS
     told["kinds"] = {
-        one: list(questions.KINDS[one][2]) for one in kinds if token.kinds is None or one in token.kinds
+        one: list(questions.KINDS[one][2]) for one in kinds if token.may_ask(one)
     }  # fmt: skip
     return told
 
@@ -155,6 +166,8 @@ async def register(request: Request) -> Response:
     """Register a dataset: its schema is checked against the source, and the ledger opens its account."""
     curator = curator_of(request)
     told = known_fields(await json_object(request), ("name", "schema", "answer_seconds"))
+    if not token_of(request).may_see(str(told.get("name"))):
+        raise forbidden("this token is for some datasets only, and this is none of them")
     name, text = text_field(told, "name", ""), text_field(told, "schema", "", longest=_LONGEST_SCHEMA)
     seconds = _seconds(told)
 
@@ -230,12 +243,32 @@ async def ask(request: Request) -> Response:
         job.is_announced = True
         curator.background(_announced(curator, job))
     if question.wait and job.seconds <= LONGEST_WAIT and await job.wait(LONGEST_WAIT):
+        # Whoever was refused meanwhile gets no answer any more; it stays in the store.
+        await curator.run(curator.store.still_valid, token_of(request))
         if job.problem is not None:
             return problem_response(_told(job.problem))
         return json_response(job.answer)
+    await _kept(curator, job)
     return json_response(
         job.visible(owner=token_of(request).is_owner), 202, {"Location": f"/v1/jobs/{job.id}", "Retry-After": "1"}
     )
+
+
+async def _kept(curator: Curator, job: Job) -> None:
+    """Let other servers know of a job before its address is told."""
+    if job.is_kept:
+        return
+    job.is_kept = True
+    if await curator.run(shared_jobs.keep, curator, job) and not curator.is_beating:
+        curator.is_beating = True
+        curator.background(_beating(curator))
+
+
+async def _beating(curator: Curator) -> None:
+    try:
+        await shared_jobs.beating(curator)
+    finally:
+        curator.is_beating = False
 
 
 async def _announced(curator: Curator, job: Job) -> None:
@@ -243,6 +276,9 @@ async def _announced(curator: Curator, job: Job) -> None:
     await job.wait(float("inf"))
     facts = {"dataset": job.dataset, "analyst": job.analyst, "request_id": job.request_id}
     if job.answer is None:
+        if job.failure is not None and not isinstance(job.failure, DitherError):
+            curator.metrics.count("dither_failures_total")
+            log_failure(job.failure, **facts)
         log("refusal", **facts, code=(job.problem or {}).get("code"))
         return
     curator.metrics.count("dither_releases_total")
@@ -277,15 +313,52 @@ async def budget(request: Request) -> Response:
     return json_response(await curator.run(answering.budget_of, curator, dataset.name, token_of(request)))
 
 
+async def ledger_entries(request: Request) -> Response:
+    """The raw entries of the ledger with their hashes, oldest first, and the head of the chain."""
+    curator, token = curator_of(request), token_of(request)
+    after, limit = _whole(request, "after", 0, 10**15), _whole(request, "limit", 100, MOST_LISTED)
+    dataset = request.query_params.get("dataset")
+    if dataset is not None and not token.may_see(dataset):
+        raise UnknownDataset(dataset)
+    if dataset is None:
+        _all_datasets(token)
+    entries, (number, head) = await curator.run(curator.ledger.page, after, limit, dataset)
+    return json_response(
+        {
+            # The text is what the hash is made of: numbers in it are spelled as they were.
+            "entries": [{**one.to_dict(), "text": canonical(one.body)} for one in entries],
+            "head": {"number": number, "hash": head},
+        }
+    )  # fmt: skip
+
+
+async def verify_ledger(request: Request) -> Response:
+    """Recompute the whole ledger from its entries; ``known`` is a hash noted earlier that must still be in it."""
+    curator = curator_of(request)
+    _all_datasets(token_of(request))
+    known = request.query_params.get("known")
+    if known is not None and not _HASH.fullmatch(known):
+        raise InvalidArgument("known", known[:80], "the 64 digits of a hash are accepted")
+    return json_response((await curator.run(curator.verified, known)).to_dict())
+
+
+def _all_datasets(token: Token) -> None:
+    """The chain of entries is one for all datasets."""
+    if token.datasets is not None:
+        raise forbidden("this token is for some datasets only: name one of them as ?dataset=")
+
+
 async def job(request: Request) -> Response:
     """A question in the background, as its schedule shows it."""
-    token, found = token_of(request), curator_of(request).jobs.find(request.path_params["id"])
-    if found is None or not (token.is_owner or found.analyst == token.name):
-        raise not_found(
-            "there is no such job in this process; if the server was restarted, ask again with the same request_id, "
-            "which pays nothing more"
-        )
-    return json_response(found.visible(owner=token.is_owner))
+    token, curator, job_id = token_of(request), curator_of(request), request.path_params["id"]
+    found: Job | KeptJob | None = curator.jobs.find(job_id)
+    if found is None:
+        found = await curator.run(curator.store.find_job, job_id)
+    if found is None or not token.may_see(found.dataset) or not (token.is_owner or found.analyst == token.name):
+        raise not_found("there is no such job; ask again with the same request_id, which pays nothing more")
+    return json_response(
+        found.visible(owner=token.is_owner) if isinstance(found, Job) else shared_jobs.told(found)
+    )  # fmt: skip
 
 
 # --- tokens ------------------------------------------------------------------------------------------------
@@ -293,14 +366,15 @@ async def job(request: Request) -> Response:
 
 async def list_tokens(request: Request) -> Response:
     """All tokens that were given out, without their secrets."""
-    curator = curator_of(request)
-    return json_response({"tokens": [one.to_dict() for one in await curator.run(curator.store.tokens)]})
+    curator, token = curator_of(request), token_of(request)
+    listed = [one for one in await curator.run(curator.store.tokens) if token.may_manage(one)]
+    return json_response({"tokens": [one.to_dict() for one in listed]})
 
 
 async def create_token(request: Request) -> Response:
     """A new token; its secret is told this once."""
     curator = curator_of(request)
-    fields = ("name", "role", "expires_in", "epsilon_cap", "kinds", "datasets", "budgets")
+    fields = ("name", "role", "expires_in", "epsilon_cap", "delta_cap", "kinds", "datasets", "budgets")
     told = known_fields(await json_object(request), fields)
     name, role = checked_name("name", told.get("name")), text_field(told, "role", "analyst")
     if role not in ROLES:
@@ -310,11 +384,18 @@ async def create_token(request: Request) -> Response:
         raise InvalidArgument("expires_in", life, f"up to {_LONGEST_LIFE:g} seconds are accepted")
     if cap is not None and not 0 < cap <= 1_000_000:
         raise InvalidArgument("epsilon_cap", cap, "a number above 0 is accepted")
+    delta_cap = number_field(told, "delta_cap")
+    if delta_cap is not None and not 0 <= delta_cap <= 1:
+        raise InvalidArgument("delta_cap", delta_cap, "a number from 0 to 1 is accepted")
     kinds, datasets = names_field(told, "kinds"), names_field(told, "datasets")
     for one in kinds or ():
         if one not in questions.KINDS:
             raise InvalidArgument("kinds", one, f"kinds of question are accepted: {', '.join(questions.KINDS)}")
     budgets = _budgets(told)
+    if name == LOCAL:
+        raise InvalidArgument("name", name, "another name is accepted: this one pays for sessions without a server")
+    limits = Limits(cap, delta_cap, kinds, datasets, life)
+    limits.check_within(token_of(request), budgets)
 
     def created() -> tuple[str, Token]:
         known = curator.catalog.names()
@@ -324,7 +405,9 @@ async def create_token(request: Request) -> Response:
         for one, amount in budgets.items():
             _short(curator, curator.catalog.dataset(one))
             curator.ledger.allow(one, name, amount)
-        rules = {"epsilon_cap": None if cap is None else float(cap), "kinds": kinds, "datasets": datasets}
+        caps = {"epsilon_cap": cap, "delta_cap": delta_cap}
+        rules = {key: None if one is None else float(one) for key, one in caps.items()}
+        rules |= {"kinds": kinds, "datasets": datasets}  # type: ignore[dict-item]
         made = curator.store.create(name, role, expires_in=None if life is None else float(life), rules=rules)
         if made is None:
             raise RuntimeError("a token is always made here")
@@ -352,8 +435,13 @@ def _budgets(told: dict[str, Any]) -> dict[str, Budget]:
 
 async def revoke_token(request: Request) -> Response:
     """End a token at once."""
-    curator = curator_of(request)
-    ended = await curator.run(curator.store.revoke, request.path_params["id"])
+    curator, token = curator_of(request), token_of(request)
+
+    def revoked() -> Token | None:
+        found = [one for one in curator.store.tokens() if one.id == request.path_params["id"]]
+        return curator.store.revoke(found[0].id) if found and token.may_manage(found[0]) else None
+
+    ended = await curator.run(revoked)
     if ended is None:
         raise not_found("there is no such token")
     log("token revoked", token=ended.id, by=token_of(request).name)

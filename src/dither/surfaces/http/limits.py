@@ -1,12 +1,17 @@
-"""How often somebody may knock."""
+"""How often somebody may knock, and what a new token may be allowed."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
 
-from dither.surfaces.http.problems import Refused
+from dither.surfaces.http.problems import Refused, forbidden
+from dither.surfaces.http.store import Token
 
 _MOST_KEPT = 10_000
 
@@ -36,3 +41,35 @@ class RateLimit:
                 f"at most {self._rate:g} requests a second are accepted; nothing was read, nothing was charged",
                 {"Retry-After": str(seconds)},
             )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a new token is limited to; None is no limit."""
+
+    epsilon_cap: Any
+    delta_cap: Any
+    kinds: list[str] | None
+    datasets: list[str] | None
+    seconds: Any
+    """Until it expires."""
+
+    def check_within(self, maker: Token, budgets: Iterable[str]) -> None:
+        """Nobody gives out more than they have: neither datasets, kinds, prices nor time."""
+        for mine, theirs, what in (
+            (maker.datasets, self.datasets, "datasets"), (maker.kinds, self.kinds, "kinds of question"),
+        ):  # fmt: skip
+            if mine is not None and (theirs is None or not set(theirs) <= set(mine)):
+                raise forbidden(f"your own token is limited to some {what}: name some of these")
+        for cap, asked, what in (
+            (maker.epsilon_cap, self.epsilon_cap, "epsilon"), (maker.delta_cap, self.delta_cap, "delta"),
+        ):  # fmt: skip
+            if cap is not None and (asked is None or asked > cap):
+                raise forbidden(f"your own token may spend {what} {cap:g} on one question: give out at most that")
+        for dataset in budgets:
+            if not maker.may_see(dataset):
+                raise forbidden("your own token is for some datasets only: give budgets on these")
+        if maker.expires is not None:
+            left = (datetime.fromisoformat(maker.expires) - datetime.now(UTC)).total_seconds()
+            if self.seconds is None or self.seconds > left:
+                raise forbidden(f"your own token ends in {left:.0f} seconds: give out none that lasts longer")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from dither.surfaces.http.questions import KINDS, PRIORS
+from dither.data.schema import PRIOR_PARAMETERS
+from dither.surfaces.http.programs import LONGEST_SLOT, LONGEST_SOURCE, MOST_BLOCKS, SHORTEST_SLOT
+from dither.surfaces.http.questions import KINDS, PROGRAM
 
 
 def document() -> dict[str, Any]:
@@ -28,9 +30,7 @@ def document() -> dict[str, Any]:
             for part in one.path.split("/")
             if part.startswith("{")
         ]
-        if name == "history":
-            whole = {"type": "integer", "minimum": 0}
-            parameters += [{"name": word, "in": "query", "schema": whole} for word in ("after", "limit")]
+        parameters += [{"name": word, "in": "query", "schema": _QUERY_SCHEMAS[word]} for word in _QUERIES.get(name, ())]
         paths.setdefault(one.path, {})[one.method.lower()] = told | ({"parameters": parameters} if parameters else {})
     return {
         "openapi": "3.1.0",
@@ -44,6 +44,16 @@ def document() -> dict[str, Any]:
 
 
 _NUMBER: dict[str, Any] = {"type": "number"}
+_WHOLE_NUMBER: dict[str, Any] = {"type": "integer", "minimum": 0}
+_QUERY_SCHEMAS: dict[str, dict[str, Any]] = {
+    "after": _WHOLE_NUMBER,
+    "limit": _WHOLE_NUMBER | {"maximum": 1_000},
+    "dataset": {"type": "string", "minLength": 1, "maxLength": 64},
+    "known": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
+}
+_QUERIES = {
+    "history": ("after", "limit"), "ledger_entries": ("after", "limit", "dataset"), "verify_ledger": ("known",),
+}  # fmt: skip
 _PRICE: dict[str, Any] = {"type": "number", "exclusiveMinimum": 0}
 _TEXT: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": 200}
 _NUMBERS: dict[str, Any] = {"type": "array", "items": _NUMBER, "minItems": 1, "maxItems": 1000}
@@ -63,14 +73,40 @@ _FIELD_SCHEMAS: dict[str, dict[str, Any]] = {
 _WHOLE: dict[str, Any] = {"type": "integer"}
 
 
+_PAIR: dict[str, Any] = {"type": "array", "items": _NUMBER, "minItems": 2, "maxItems": 2}
+_PROGRAM = {
+    "kind": {"const": PROGRAM},
+    "source": {"type": "string", "minLength": 1, "maxLength": LONGEST_SOURCE},
+    "function": _TEXT,
+    "columns": _NAMES,
+    "output": {"type": "integer", "minimum": 1, "maximum": 1_000},
+    "bounds": {"anyOf": [_PAIR, {"type": "array", "items": _PAIR, "minItems": 1, "maxItems": 1_000}]},
+    "default": {"anyOf": [_NUMBER, _NUMBERS]},
+    "blocks": {"type": "integer", "minimum": 1, "maximum": MOST_BLOCKS},
+    "aggregator": _TEXT,
+    "metric": _TEXT,
+    "sampling": {"enum": ["partition", "overlapping"]},
+    "slot": {"type": "number", "minimum": SHORTEST_SLOT, "maximum": LONGEST_SLOT},
+    "preload": {"type": "array", "items": _TEXT, "maxItems": 20},
+}
+
+
 def _query(kind: str) -> dict[str, Any]:
+    if kind == PROGRAM:
+        return _object(_PROGRAM, "kind", "source", "function", "bounds")
     fields = KINDS[kind][2]
     properties = {"kind": {"const": kind}} | {one: _FIELD_SCHEMAS.get(one, _WHOLE) for one in fields}
     return _object(properties, "kind")
 
 
 def _object(properties: dict[str, Any], *required: str) -> dict[str, Any]:
-    told = {"type": "object", "properties": properties, "additionalProperties": False}
+    """Fields that may be absent may also be null, but for flags and the question itself."""
+    never_null = ("query", "sql", *required)
+    fields = {
+        name: one if name in never_null or one.get("type") == "boolean" else {"anyOf": [one, {"type": "null"}]}
+        for name, one in properties.items()
+    }
+    told = {"type": "object", "properties": fields, "additionalProperties": False}
     return told | ({"required": list(required)} if required else {})
 
 
@@ -84,13 +120,13 @@ _ASKED: dict[str, Any] = {
     "by": {"anyOf": [_TEXT, _NAMES]},
     "calibration": _TEXT,
     "noise": _TEXT,
-    "confidence": {"anyOf": [{"type": "number"}, {"type": "null"}]},
+    "confidence": _NUMBER,
     "weights": {"anyOf": [{"type": "array", "items": _PRICE}, {"type": "object", "additionalProperties": _PRICE}]},
 }
 _PRIOR = {
     "oneOf": [
         _object({"kind": {"const": kind}} | dict.fromkeys(fields, _NUMBER), "kind")
-        for kind, (_, fields) in PRIORS.items()
+        for kind, fields in PRIOR_PARAMETERS.items()
     ]
 }
 _ASSUMED: dict[str, Any] = {"rows": {"type": "integer", "minimum": 1}, "prior": _PRIOR}
@@ -102,7 +138,7 @@ _BODIES: dict[str, dict[str, Any]] = {
     ),
     "quote": _object(_ASKED | _ASSUMED, "epsilon"),
     "register": _object(
-        {"name": _TEXT, "schema": {"type": "string", "maxLength": 200_000}, "answer_seconds": _SECONDS},
+        {"name": _TEXT, "schema": {"type": "string", "minLength": 1, "maxLength": 200_000}, "answer_seconds": _SECONDS},
         "name",
         "schema",
     ),
@@ -113,6 +149,7 @@ _BODIES: dict[str, dict[str, Any]] = {
             "role": {"enum": ["owner", "analyst"]},
             "expires_in": _PRICE,
             "epsilon_cap": _PRICE,
+            "delta_cap": {"type": "number", "minimum": 0, "maximum": 1},
             "kinds": {"type": "array", "items": {"enum": list(KINDS)}},
             "datasets": _NAMES,
             "budgets": {"type": "object", "additionalProperties": _AMOUNT},

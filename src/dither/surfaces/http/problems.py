@@ -50,6 +50,11 @@ def malformed(detail: str) -> Refused:
     return Refused(400, "malformed", f"{detail}; nothing was read, nothing was charged")
 
 
+def unauthenticated() -> Refused:
+    """No token, or none that is valid: nobody is told which."""
+    return Refused(401, "unauthenticated", "a valid token is needed: Authorization: Bearer TOKEN")
+
+
 def forbidden(detail: str) -> Refused:
     """Something that this token may not do."""
     return Refused(403, "forbidden", f"{detail}; nothing was read, nothing was charged")

@@ -7,13 +7,20 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
+from dither.data.schema import PRIOR_PARAMETERS
 from dither.errors import InvalidArgument
+from dither.quotes.priors import declared_prior
 from dither.surfaces.http.bodies import flag_field, known_fields, names_field, number_field, text_field
+from dither.surfaces.http.programs import FIELDS as PROGRAM_FIELDS
+from dither.surfaces.http.programs import program_of
 
 MOST_QUERIES = 50
 MOST_NUMBERS = 1_000
 LONGEST_TEXT = 20_000
 _COLUMN = ("column", "bounds", "step", "nulls")
+
+PROGRAM = "program"
+"""Runs code of the analyst's: allowed to owners, and to tokens that name it among their kinds."""
 
 KINDS: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "median": ("order", "Median", _COLUMN),
@@ -36,6 +43,7 @@ KINDS: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "kcliques": ("graphs", "KCliques", ("k",)),
     "min_cut": ("trees", "MinCut", ()),
     "mst_cost": ("trees", "MSTCost", ()),
+    PROGRAM: ("", "Program", PROGRAM_FIELDS),
 }
 """Of every kind: the module and the name of its query, and the fields it has."""
 GRAPH_KINDS = ("edges", "triangles", "kstars", "ktriangles", "kcliques", "min_cut")
@@ -137,6 +145,8 @@ def query_of(told: Any) -> Any:
         given = told.get("kind") if isinstance(told, dict) else type(told)
         raise InvalidArgument("query.kind", _plain(given), f"one of {', '.join(KINDS)} is accepted")
     kind = told["kind"]
+    if kind == PROGRAM:
+        return program_of(told)
     module, name, fields = KINDS[kind]
     known_fields(told, ("kind", *fields), "query.")
     needed = _NEEDED.get(kind)
@@ -206,25 +216,17 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, (str, bool, int, Decimal)) else type(value)
 
 
-PRIORS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "lognormal": ("Lognormal", ("median", "sigma")),
-    "normal": ("Normal", ("mean", "sd")),
-    "uniform": ("Uniform", ("low", "high")),
-    "exponential": ("Exponential", ("mean", "low")),
-}
-"""What is publicly known about values: the name of the prior and its parameters."""
-
-
 def prior_of(told: Any) -> Any:
     """A prior for quotes."""
-    import dither as dt
-
-    if not isinstance(told, dict) or told.get("kind") not in PRIORS:
+    if not isinstance(told, dict) or not isinstance(told.get("kind"), str) or told["kind"] not in PRIOR_PARAMETERS:
         given = told.get("kind") if isinstance(told, dict) else type(told)
-        raise InvalidArgument("prior.kind", _plain(given), f"one of {', '.join(PRIORS)} is accepted")
-    name, fields = PRIORS[told["kind"]]
+        raise InvalidArgument("prior.kind", _plain(given), f"one of {', '.join(PRIOR_PARAMETERS)} is accepted")
+    kind = told["kind"]
+    fields = PRIOR_PARAMETERS[kind]
     known_fields(told, ("kind", *fields), "prior.")
     for one in fields:
-        if told.get(one) is None and (told["kind"], one) != ("exponential", "low"):
-            raise InvalidArgument(f"prior.{one}", None, f"{told['kind']} needs it")
-    return getattr(dt, name)(**{one: number_field(told, one) for one in fields if told.get(one) is not None})
+        if told.get(one) is None and (kind, one) != ("exponential", "low"):
+            raise InvalidArgument(f"prior.{one}", None, f"{kind} needs it")
+    return declared_prior(
+        {"kind": kind} | {one: number_field(told, one) for one in fields if told.get(one) is not None}
+    )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What the server itself keeps: tokens (hashed), and public settings of datasets.
+"""What the server itself keeps: tokens (hashed), public settings of datasets, and jobs.
 
 In a SQLite file of its own below the home folder, or beside the ledger in PostgreSQL, so that several servers agree.
 """
@@ -18,16 +18,24 @@ from pathlib import Path
 from typing import Any
 
 from dither.errors import DitherError, LedgerUnavailable
+from dither.surfaces.http.problems import unauthenticated
 
 OWNER, ANALYST = "owner", "analyst"
 ROLES = (OWNER, ANALYST)
 VERSION = 1
+LONGEST_KEPT = timedelta(days=7)
+"""Outcomes of jobs are kept for so long; the ledger has the answers for good."""
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS dither_server (version BIGINT NOT NULL)",
     """CREATE TABLE IF NOT EXISTS dither_server_tokens (
         id TEXT PRIMARY KEY, hash TEXT NOT NULL UNIQUE, name TEXT NOT NULL, role TEXT NOT NULL, created TEXT NOT NULL,
         expires TEXT, revoked TEXT, rules TEXT NOT NULL)""",
     "CREATE TABLE IF NOT EXISTS dither_server_settings (dataset TEXT PRIMARY KEY, answer_seconds TEXT NOT NULL)",
+    # Added later: a file of version 1 without it simply has no jobs.
+    """CREATE TABLE IF NOT EXISTS dither_server_jobs (
+        id TEXT PRIMARY KEY, process TEXT NOT NULL, analyst TEXT NOT NULL, dataset TEXT NOT NULL,
+        request_id TEXT NOT NULL, seconds TEXT NOT NULL, started TEXT NOT NULL, seen TEXT NOT NULL, shown TEXT,
+        outcome TEXT)""",
 )
 _COLUMNS = "SELECT id, name, role, created, expires, revoked, rules FROM dither_server_tokens"
 
@@ -43,6 +51,7 @@ class Token:
     expires: str | None
     revoked: str | None
     epsilon_cap: float | None = None
+    delta_cap: float | None = None
     kinds: tuple[str, ...] | None = None
     datasets: tuple[str, ...] | None = None
 
@@ -56,17 +65,43 @@ class Token:
         """True unless it was revoked or has expired."""
         return self.revoked is None and (self.expires is None or datetime.now(UTC).isoformat() < self.expires)
 
+    def may_ask(self, kind: str) -> bool:
+        """True for kinds that it names; where it names none, for all but programs, which only owners then ask."""
+        if self.kinds is not None:
+            return kind in self.kinds
+        return self.is_owner or kind != "program"
+
     def may_see(self, dataset: str) -> bool:
         """True if the token was not given for other datasets only."""
         return self.datasets is None or dataset in self.datasets
+
+    def may_manage(self, other: Token) -> bool:
+        """True of an owner, for tokens that see nothing beyond what this one sees."""
+        return self.datasets is None or (other.datasets is not None and set(other.datasets) <= set(self.datasets))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return dict(self.__dict__)
 
 
+@dataclass(frozen=True)
+class KeptJob:
+    """A job as every server finds it: ``outcome`` is told from ``shown`` on, which is the end of a public slot."""
+
+    id: str
+    analyst: str
+    dataset: str
+    request_id: str
+    seconds: float
+    started: datetime
+    seen: datetime
+    """When its process was last known to work on it."""
+    shown: datetime | None
+    outcome: dict[str, Any] | None
+
+
 class Store:
-    """Tokens and settings; safe for threads and processes."""
+    """Tokens, settings and jobs; safe for threads and processes."""
 
     def __init__(self, place: Path | str) -> None:
         self._place = place
@@ -110,6 +145,13 @@ class Store:
         token = _token(found[0]) if found else None
         return token if token is not None and token.is_valid else None
 
+    def still_valid(self, token: Token) -> None:
+        """An error if a token that came in was revoked, or has expired, since."""
+        with self._work(write=False) as run:
+            found = run(f"{_COLUMNS} WHERE id = ?", token.id)
+        if not found or not _token(found[0]).is_valid:
+            raise unauthenticated()
+
     def tokens(self) -> list[Token]:
         """All tokens that were ever given out."""
         with self._work(write=False) as run:
@@ -138,6 +180,56 @@ class Store:
         with self._work() as run:
             run("DELETE FROM dither_server_settings WHERE dataset = ?", dataset)
             run("INSERT INTO dither_server_settings (dataset, answer_seconds) VALUES (?, ?)", dataset, repr(seconds))
+
+    # --- jobs ----------------------------------------------------------------------------------------------
+
+    def keep_job(self, process: str, job: KeptJob) -> None:
+        """Note a job that begins, so that other servers can tell about it."""
+        started = job.started.isoformat()
+        with self._work() as run:
+            run("DELETE FROM dither_server_jobs WHERE started < ?", (datetime.now(UTC) - LONGEST_KEPT).isoformat())
+            run(
+                "INSERT INTO dither_server_jobs (id, process, analyst, dataset, request_id, seconds, started, seen) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                job.id, process, job.analyst, job.dataset, job.request_id, repr(job.seconds), started,
+                job.seen.isoformat(),
+            )  # fmt: skip
+
+    def end_job(self, job_id: str, shown: datetime, outcome: dict[str, Any]) -> None:
+        """Note how a job ended, and from when on that is told."""
+        with self._work() as run:
+            run(
+                "UPDATE dither_server_jobs SET shown = ?, outcome = ? WHERE id = ?",
+                shown.isoformat(), json.dumps(outcome), job_id,
+            )  # fmt: skip
+
+    def still_working(self, process: str) -> bool:
+        """Say that a process still works on its jobs; false if it has none."""
+        with self._work() as run:
+            waiting = run("SELECT 1 FROM dither_server_jobs WHERE process = ? AND outcome IS NULL LIMIT 1", process)
+            if waiting:
+                run(
+                    "UPDATE dither_server_jobs SET seen = ? WHERE process = ? AND outcome IS NULL",
+                    datetime.now(UTC).isoformat(), process,
+                )  # fmt: skip
+        return bool(waiting)
+
+    def find_job(self, job_id: str) -> KeptJob | None:
+        """A job of any server."""
+        with self._work(write=False) as run:
+            found = run(
+                "SELECT id, analyst, dataset, request_id, seconds, started, seen, shown, outcome "
+                "FROM dither_server_jobs WHERE id = ?",
+                job_id,
+            )
+        if not found:
+            return None
+        number, analyst, dataset, request_id, seconds, started, seen, shown, outcome = found[0]
+        return KeptJob(
+            number, analyst, dataset, request_id, float(seconds), datetime.fromisoformat(started),
+            datetime.fromisoformat(seen), None if shown is None else datetime.fromisoformat(shown),
+            None if outcome is None else json.loads(outcome),
+        )  # fmt: skip
 
     def close(self) -> None:
         """Close the connection."""
@@ -178,16 +270,21 @@ class Store:
                 self._dropped()
                 if not _from_driver(error):
                     raise
-                raise LedgerUnavailable(f"{self._called} cannot be used now; nothing was charged") from None
+                raise LedgerUnavailable(
+                    f"{self._called} cannot be used now; a question under the same request_id pays at most once"
+                ) from None
 
     def _connected(self) -> Any:
         if isinstance(self._place, str):
             import psycopg
 
             return psycopg.connect(self._place, autocommit=True, connect_timeout=10)
+        self._place.touch(mode=0o600)
         connection = sqlite3.connect(self._place, timeout=30, isolation_level=None, check_same_thread=False)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
+        # As in the ledger: what was committed is in the main file, so a log that is torn later revives no token.
+        connection.execute("PRAGMA wal_autocheckpoint = 1")
         self._place.chmod(0o600)
         return connection
 
@@ -213,4 +310,5 @@ def _token(row: tuple[Any, ...]) -> Token:
     number, name, role, created, expires, revoked, text = row
     rules = json.loads(text)
     kinds, datasets = (None if rules.get(key) is None else tuple(rules[key]) for key in ("kinds", "datasets"))
-    return Token(number, name, role, created, expires, revoked, rules.get("epsilon_cap"), kinds, datasets)
+    caps = rules.get("epsilon_cap"), rules.get("delta_cap")
+    return Token(number, name, role, created, expires, revoked, *caps, kinds, datasets)

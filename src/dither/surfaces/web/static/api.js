@@ -71,6 +71,18 @@ export const api = {
   tokens: async () => (await get("/v1/tokens")).tokens,
   createToken: async (body) => (await call("POST", "/v1/tokens", body)).told,
   revoke: async (id) => (await call("DELETE", `/v1/tokens/${encodeURIComponent(id)}`)).told,
+  verify: (known) => get(`/v1/ledger/verify${known ? `?known=${encodeURIComponent(known)}` : ""}`),
+
+  /** All entries of the ledger about a dataset, as they are chained, and the head of the chain. */
+  async entries(name) {
+    const all = [];
+    for (;;) {
+      const after = all.length ? all.at(-1).number : 0;
+      const told = await get(`/v1/ledger?dataset=${encodeURIComponent(name)}&limit=1000&after=${after}`);
+      all.push(...told.entries);
+      if (told.entries.length < 1000) return { entries: all, head: told.head };
+    }
+  },
 
   /** All of the history, page by page, oldest first. */
   async history(name) {

@@ -8,7 +8,7 @@ import { answersFigure, rowsOf } from "./drawing.js";
 import { percent, price, seconds, shown } from "./format.js";
 import { exportButtons } from "./history.js";
 import { budgetMeter, clearMarks, empty, showProblem } from "./parts.js";
-import { glance, quoteParts } from "./quote.js";
+import { dueSeconds, glance, quoteParts } from "./quote.js";
 
 const PAUSE = 450; // milliseconds without a change until the price is asked for
 const PATIENT = 3; // seconds; longer answers are waited for as jobs
@@ -109,7 +109,8 @@ export async function askView(dataset, me) {
 
   async function ask() {
     if (!quoted || busy) return;
-    const { asked } = quoted;
+    const { asked, told } = quoted;
+    const due = dueSeconds(told, dataset);
     const text = JSON.stringify([asked, again.checked]);
     pending = pending?.text === text ? pending : { text, id: requestId() };
     busy = true;
@@ -120,9 +121,9 @@ export async function askView(dataset, me) {
         ...asked,
         request_id: pending.id,
         again: again.checked,
-        wait: (dataset.answer_seconds ?? 0) <= PATIENT,
+        wait: due <= PATIENT,
       };
-      const clock = schedule(slot.answer, dataset.answer_seconds ?? 0);
+      const clock = schedule(slot.answer, due);
       let answered;
       try {
         const first = await api.ask(dataset.name, body);

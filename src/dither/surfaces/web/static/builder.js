@@ -1,6 +1,6 @@
 // The form that makes a question, out of controls or out of SQL.
 
-import { decimal, graphControls, Incomplete, number, tableControls } from "./controls.js";
+import { decimal, graphControls, Incomplete, number, programControls, tableControls } from "./controls.js";
 import { field, fill, freshId, h, select } from "./dom.js";
 import { asSql, quoted } from "./questions.js";
 
@@ -21,7 +21,9 @@ const PRIORS = {
 export function builder(dataset, me, left, onchange) {
   const graph = dataset.kind === "graph";
   const parts = { conditions: [], mode: "build" };
+  const runs = !graph && "program" in dataset.kinds;
   const built = graph ? graphControls(dataset, me) : tableControls(dataset, me, parts, changed);
+  const coded = runs ? programControls(dataset, changed) : null;
   const sql = h("textarea", {
     name: "sql",
     "data-argument": "sql question text",
@@ -54,7 +56,13 @@ export function builder(dataset, me, left, onchange) {
       "fieldset",
       { class: "field" },
       h("legend", { class: "unseen" }, "How to ask"),
-      h("div", { class: "checks" }, one("build", "Build a question"), one("sql", "Write SQL")),
+      h(
+        "div",
+        { class: "checks" },
+        one("build", "Build a question"),
+        one("sql", "Write SQL"),
+        runs ? one("program", "Run a program") : null,
+      ),
     );
   }
 
@@ -67,7 +75,10 @@ export function builder(dataset, me, left, onchange) {
       }
     }
     parts.mode = mode;
-    fill(body, mode === "sql" ? sqlControls() : [built.element, graph ? null : written]);
+    fill(
+      body,
+      mode === "sql" ? sqlControls() : mode === "program" ? coded.element : [built.element, graph ? null : written],
+    );
     changed();
   }
 
@@ -84,7 +95,8 @@ export function builder(dataset, me, left, onchange) {
   }
 
   function question() {
-    const asked = parts.mode === "sql" ? { sql: sqlText() } : built.question();
+    const asked =
+      parts.mode === "sql" ? { sql: sqlText() } : parts.mode === "program" ? coded.question() : built.question();
     return { ...asked, ...paid.question() };
   }
 

@@ -156,6 +156,61 @@ export function tableControls(dataset, me, parts, changed) {
   };
 }
 
+/** Code of the analyst's own, for blocks of people. */
+export function programControls(dataset, changed) {
+  const filter = filterControls(dataset, { conditions: [] }, changed);
+  const names = Object.keys(dataset.columns);
+  const first = names.find((one) => typeof dataset.columns[one].bounds?.[0] === "number") ?? names[0];
+  const bounds = dataset.columns[first].bounds ?? [0, 1];
+  const source = h("textarea", {
+    name: "source",
+    "data-argument": "source program",
+    spellcheck: "false",
+    autocapitalize: "off",
+    rows: 8,
+    value: `import numpy as np\n\ndef middle(table):\n    return float(np.median(table[${JSON.stringify(first)}].to_numpy()))\n`,
+  });
+  const name = h("input", { name: "function", value: "middle", "data-argument": "function", spellcheck: "false" });
+  const [low, high] = bounds.map((end, place) =>
+    decimal(String(end), "bounds", { name: place ? "program-high" : "program-low" }),
+  );
+  const blocks = decimal("", "blocks", { name: "blocks", inputmode: "numeric" });
+  const slot = decimal("1", "slot", { name: "slot" });
+  return {
+    element: h(
+      "div",
+      { class: "fields" },
+      field(
+        "Python",
+        source,
+        "A function of one block of people: an Arrow table with all columns. It runs in a sandbox on every block; only a private aggregate of its answers is released.",
+        { class: "wide" },
+      ),
+      field("Function", name),
+      field("Blocks", blocks, "Empty: a public rule."),
+      field("Least answer", low),
+      field("Greatest answer", high),
+      field("Seconds for each block", slot, "Generous: four times what it takes."),
+      filter.element,
+    ),
+    question() {
+      if (!source.value.trim() || !name.value.trim()) throw new Incomplete("Write a function, and name it.");
+      const where = filter.text();
+      return {
+        query: {
+          kind: "program",
+          source: source.value,
+          function: name.value.trim(),
+          bounds: [number(low, "Least answer"), number(high, "Greatest answer")],
+          slot: number(slot, "Seconds for each block"),
+          ...(blocks.value.trim() ? { blocks: number(blocks, "Blocks") } : {}),
+        },
+        ...(where ? { where } : {}),
+      };
+    },
+  };
+}
+
 function filterControls(dataset, parts, changed) {
   const list = h("div", { "data-argument": "where" });
   const add = h("button", { type: "button", onclick: () => append().focus() }, "Add a condition");

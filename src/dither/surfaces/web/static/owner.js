@@ -136,7 +136,11 @@ export function registerView() {
 }
 
 export async function spendingView(dataset, me, refresh) {
-  const [budget, spends] = await Promise.all([api.budget(dataset.name), api.history(dataset.name)]);
+  const [budget, spends, ledger] = await Promise.all([
+    api.budget(dataset.name),
+    api.history(dataset.name),
+    api.entries(dataset.name),
+  ]);
   return [
     h(
       "section",
@@ -149,7 +153,7 @@ export async function spendingView(dataset, me, refresh) {
         : h("p", { class: "quiet" }, "Nothing was spent yet. Make a token for an analyst, or ask a question yourself."),
     ),
     h("section", { class: "card" }, h("h2", {}, "By analyst"), byAnalyst(budget, spends)),
-    trail(dataset, spends),
+    trail(dataset, spends, ledger),
     dataset.retired ? null : settings(dataset, refresh),
   ];
 }
@@ -178,25 +182,29 @@ function byAnalyst(budget, spends) {
   return foldingTable("Spent by analyst", ["analyst", "questions", "spent", "own budget left"], rows);
 }
 
-function trail(dataset, spends) {
-  if (!spends.length)
+function trail(dataset, spends, { entries, head }) {
+  if (!entries.length)
     return empty("No entries yet", "Every charge is entered in the ledger before the data are read, and shown here.");
-  const newest = [...spends].reverse();
+  const newest = [...entries].reverse();
+  const asked = new Map(spends.map((one) => [one.number, one]));
+  const what = (one) => {
+    if (one.kind === "charge") return questionText(one.body.question);
+    if (one.kind === "release") return `answer to #${one.charge}`;
+    return { register: "budget set", allow: "own budget", grow: "data have grown", retire: "retired" }[one.kind] ?? "";
+  };
   const row = (one) => [
     `#${one.number}`,
     when(one.at),
+    one.kind,
     one.analyst ?? "–",
-    questionText(one.question),
-    price(one),
-    one.releases ? "answered" : "charged, not answered",
+    what(one),
+    asked.has(one.number) ? price(asked.get(one.number)) : "–",
+    h("code", { title: one.hash }, `${one.hash.slice(0, 12)}…`),
   ];
-  const heads = ["entry", "at", "analyst", "question", "price", "state"];
+  const heads = ["entry", "at", "kind", "analyst", "what", "price", "hash"];
   const lines = () =>
-    spends.map(({ releases, question, ...head }) => ({
-      ...head,
-      question: questionText(question),
-      answered: Boolean(releases),
-    }));
+    entries.map(({ body, key, ...rest }) => ({ ...rest, what: what({ body, ...rest }), body: JSON.stringify(body) }));
+  const checked = h("p", { class: "fine", role: "status" });
   return h(
     "section",
     { class: "card" },
@@ -217,18 +225,46 @@ function trail(dataset, spends) {
           {
             type: "button",
             onclick: () =>
-              download(`${dataset.name}-ledger.json`, "application/json", `${JSON.stringify(spends, null, 2)}\n`),
+              download(
+                `${dataset.name}-ledger.json`,
+                "application/json",
+                `${JSON.stringify({ entries, head }, null, 2)}\n`,
+              ),
           },
           "Save JSON",
         ),
+        h("button", { type: "button", name: "verify", onclick: () => verify(checked) }, "Verify the chain"),
       ),
     ),
     foldingTable("Entries of the ledger, newest first", heads, newest.slice(0, TRAIL).map(row)),
     newest.length > TRAIL
       ? h("p", { class: "fine" }, `The newest ${TRAIL} of ${newest.length}; files have all of them.`)
       : null,
-    h("p", { class: "fine" }, "Entries are chained by hashes; “dither ledger verify” on the server checks the chain."),
+    h(
+      "p",
+      { class: "fine" },
+      "Entries are chained by hashes. Note the head elsewhere from time to time: whoever rewrites the ledger cannot rewrite your note. ",
+      `Head of the chain, entry #${head.number}:`,
+      h("code", { class: "secret" }, head.hash),
+    ),
+    checked,
   );
+}
+
+/** Let the server recompute the whole ledger. */
+async function verify(slot) {
+  try {
+    const told = await api.verify();
+    fill(
+      slot,
+      told.ok
+        ? `Verified: all ${told.entries} entries of the ledger fit together.`
+        : `NOT in order: ${told.problem} (entry ${told.first_bad ?? "?"}).`,
+    );
+  } catch (problem) {
+    if (!(problem instanceof Problem)) throw problem;
+    fill(slot, problem.message);
+  }
 }
 
 function settings(dataset, refresh) {

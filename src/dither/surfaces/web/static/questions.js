@@ -27,6 +27,7 @@ export const KINDS = {
   kcliques: { label: "k-cliques", graph: true, group: "Graph" },
   min_cut: { label: "Minimum cut", graph: true, group: "Graph" },
   mst_cost: { label: "Spanning tree cost", graph: true, group: "Graph" },
+  program: { label: "Program", takes: [], group: "Own code" }, // a mode of its own, not a statistic of a column
 };
 
 const LARGEST_KEYS = 1000; // more groups than anyone would read; SQL can still ask for them

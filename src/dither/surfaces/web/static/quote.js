@@ -1,7 +1,7 @@
 // What a question costs and how far its answer will be off, before it is paid for.
 
 import { h } from "./dom.js";
-import { percent, price, shown, slots } from "./format.js";
+import { percent, price, seconds, shown, slots } from "./format.js";
 import { shareOfLeft } from "./parts.js";
 
 const BASES = {
@@ -20,9 +20,14 @@ export function quoteParts(told, dataset, left) {
     ),
     (told.quotes ?? []).map((one) => oneQuote(one, told.quotes.length > 1)),
     dataset.answer_seconds
-      ? h("p", { class: "fine" }, `The answer comes ${slots(dataset.answer_seconds)}: its time tells nothing.`)
+      ? h("p", { class: "fine" }, `The answer comes ${slots(dueSeconds(told, dataset))}: its time tells nothing.`)
       : null,
   ];
+}
+
+/** When an answer is due: the dataset's slot, and what programs take by their own public plan. */
+export function dueSeconds(told, dataset) {
+  return (told.quotes ?? []).reduce((sum, one) => sum + (one.seconds ?? 0), dataset.answer_seconds ?? 0);
 }
 
 function oneQuote(quote, several) {
@@ -61,6 +66,9 @@ function oneQuote(quote, several) {
               ` ${quote.meaning ? sentence(quote.meaning, name) : meaning}`,
             ),
           ]
+        : null,
+      quote.blocks
+        ? [h("dt", {}, "Runs on"), h("dd", {}, `${shown(quote.blocks)} blocks, ${seconds(quote.seconds)} in all`)]
         : null,
       h("dt", {}, "Calibration"),
       h(

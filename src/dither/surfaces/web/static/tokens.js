@@ -62,6 +62,7 @@ function limits(one) {
   const told = [];
   if (one.epsilon_cap !== null && one.epsilon_cap !== undefined)
     told.push(`at most ε ${small(one.epsilon_cap)} a question`);
+  if (one.delta_cap !== null && one.delta_cap !== undefined) told.push(`at most δ ${small(one.delta_cap)} a question`);
   if (one.kinds) told.push(`only ${one.kinds.map((kind) => label(kind).toLowerCase()).join(", ")}`);
   if (one.datasets) told.push(`sees ${one.datasets.join(", ") || "nothing"}`);
   return told.length ? told.join("; ") : "none";
@@ -87,7 +88,9 @@ function createForm(datasets, slot, refresh) {
   const cap = h("input", { name: "epsilon_cap", inputmode: "decimal", "data-argument": "epsilon_cap" });
   const box = (group, value, text) =>
     h("label", { class: "check" }, h("input", { type: "checkbox", name: group, value }), text);
-  const budgets = datasets.map((one) => [one.name, h("input", { inputmode: "decimal", "data-argument": "budgets" })]);
+  const deltaCap = h("input", { name: "delta_cap", inputmode: "decimal", "data-argument": "delta_cap" });
+  const amount = (word) => h("input", { inputmode: "decimal", "data-argument": "budgets", name: `own-${word}` });
+  const budgets = datasets.map((one) => [one.name, amount("epsilon"), amount("delta")]);
   const limited = h(
     "details",
     {},
@@ -95,7 +98,8 @@ function createForm(datasets, slot, refresh) {
     h(
       "div",
       { class: "fields" },
-      field("Most epsilon for one question", cap, "Empty: no cap.", { class: "wide" }),
+      field("Most epsilon for one question", cap, "Empty: no cap."),
+      field("Most delta for one question", deltaCap, "Empty: no cap."),
       datasets.length
         ? h(
             "fieldset",
@@ -113,16 +117,17 @@ function createForm(datasets, slot, refresh) {
         "fieldset",
         { class: "field wide" },
         h("legend", {}, "Kinds of question"),
-        h("p", { class: "hint" }, "None ticked: all."),
+        h("p", { class: "hint" }, "None ticked: all but programs, which run code of the analyst’s in sandboxes."),
         h(
           "div",
           { class: "checks" },
           Object.keys(KINDS).map((kind) => box("kinds", kind, label(kind))),
         ),
       ),
-      budgets.map(([dataset, input]) =>
-        field(`Own epsilon for ${dataset}`, input, "Empty: no limit but the dataset’s."),
-      ),
+      budgets.map(([dataset, epsilon, delta]) => [
+        field(`Own epsilon for ${dataset}`, epsilon, "Empty: no limit but the dataset’s."),
+        field(`Own delta for ${dataset}`, delta, "With an own epsilon; empty: 0."),
+      ]),
     ),
   );
   const submit = h("button", { class: "main" }, "Make a token");
@@ -148,13 +153,14 @@ function createForm(datasets, slot, refresh) {
     try {
       const ticked = (group) => [...form.querySelectorAll(`input[name=${group}]:checked`)].map((one) => one.value);
       const given = budgets
-        .filter(([, input]) => input.value.trim())
-        .map(([dataset, input]) => [dataset, { epsilon: Number(input.value), delta: 0 }]);
+        .filter(([, epsilon]) => epsilon.value.trim())
+        .map(([dataset, epsilon, delta]) => [dataset, { epsilon: Number(epsilon.value), delta: Number(delta.value) }]);
       const made = await api.createToken({
         name: name.value.trim(),
         role: role.value,
         ...(life.value ? { expires_in: Number(life.value) } : {}),
         ...(cap.value.trim() ? { epsilon_cap: Number(cap.value) } : {}),
+        ...(deltaCap.value.trim() ? { delta_cap: Number(deltaCap.value) } : {}),
         ...(ticked("kinds").length ? { kinds: ticked("kinds") } : {}),
         ...(ticked("datasets").length ? { datasets: ticked("datasets") } : {}),
         ...(given.length ? { budgets: Object.fromEntries(given) } : {}),

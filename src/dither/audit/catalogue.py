@@ -1,0 +1,98 @@
+"""All checks of what ships, and what ships: nothing public may go without a check."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import pkgutil
+from collections.abc import Iterable, Sequence
+
+from dither.audit.checks import Check
+from dither.audit.doors import door_checks
+from dither.audit.laws_and_prices import law_checks, price_checks
+from dither.audit.procedure_checks import procedure_checks
+from dither.audit.questions import pair_checks, question_checks
+from dither.audit.traces import trace_checks
+from dither.errors import InvalidArgument
+
+PUBLIC_ONLY = {
+    "errors": (
+        "BudgetExceeded", "DitherError", "InvalidArgument", "InvalidData", "NotApplicable", "NotProved", "SourceFailed",
+    ),
+    "public knowledge, never data": ("Exponential", "Lognormal", "Normal", "PublicSample", "Uniform"),
+    "read like whole numbers and reals": ("Date", "Decimal"),
+    "a door to a session on another machine": ("connect",),
+    "for owners, not private and not reachable from a server": ("inspect",),
+    "no mechanism": ("__version__",),
+}  # fmt: skip
+"""Public names that release nothing, by the reason why no check is theirs."""
+TOOLBOX = {
+    "expected_deviations", "root_up", "summable_noise", "flip_chance", "flipped", "most_flips", "norm_draw",
+    "norm_radius", "nearby", "check_premises", "brute_distance", "lipschitz_violation", "change_chance", "respond",
+    "unbiased",
+    "counts_covered", "reports_at_most", "missed_share", "laplace_half_width", "gaussian_half_width",
+    "laplace_deviation", "laplace_sum_half_widths", "laplace_sum_half_width", "whole_numbers", "declared", "encode",
+    "read_bits", "whole",
+}  # fmt: skip
+"""Functions of the toolbox that are parts of the others, or compute public numbers."""
+
+
+@functools.cache
+def catalogue() -> dict[str, Check]:
+    """Every check by its key."""
+    found: dict[str, Check] = {}
+    for check in (
+        *door_checks(), *question_checks(), *pair_checks(), *law_checks(), *price_checks(), *procedure_checks(),
+        *trace_checks(),
+    ):  # fmt: skip
+        if check.key in found:
+            raise RuntimeError(f"two checks have the name {check.key!r}")
+        found[check.key] = check
+    return found
+
+
+def selected(subject: str | None = None, calibrations: Sequence[str] = (), *, quick: bool = False) -> list[Check]:
+    """The checks about a query, procedure or law (by any of its names), with the given calibrations."""
+    every = [check for check in catalogue().values() if check.in_quick or not quick]
+    found = [check for check in every if subject is None or _about(check, subject)]
+    if not found:
+        names = sorted({check.subject for check in every})
+        raise InvalidArgument("query", subject, f"one of these is accepted: {', '.join(names)}")
+    kept = [check for check in found if not calibrations or check.calibration in calibrations]
+    if not kept:
+        served = sorted({check.calibration for check in found} - {""})
+        raise InvalidArgument("calibration", list(calibrations), f"of {subject}: {', '.join(served)}")
+    return kept
+
+
+def _about(check: Check, subject: str) -> bool:
+    plain = subject.lower().replace("_", " ")
+    return plain == check.subject.lower().replace("_", " ") or subject in check.covers
+
+
+def shipped() -> set[str]:
+    """Every public name that releases something: of the package, the planner, the procedures and the toolbox."""
+    import dither  # noqa: PLC0415
+    from dither import toolbox  # noqa: PLC0415
+    from dither.planner import CALIBRATIONS, NOISES  # noqa: PLC0415
+    from dither.procedures.sample_aggregate import AGGREGATORS, SAMPLINGS  # noqa: PLC0415
+
+    face = set(dither.__all__) - {name for names in PUBLIC_ONLY.values() for name in names}
+    tools = set()
+    for module in pkgutil.iter_modules(toolbox.__path__):
+        loaded = importlib.import_module(f"dither.toolbox.{module.name}")
+        tools |= {
+            name
+            for name, thing in vars(loaded).items()
+            if callable(thing) and not name.startswith("_") and not isinstance(thing, type)
+            and getattr(thing, "__module__", "") == loaded.__name__
+        }  # fmt: skip
+    blocks = {f"{name} of blocks" for name in AGGREGATORS} | {f"{name} blocks" for name in SAMPLINGS}
+    sessions = {"filtered rows", "grouped rows", "several rows a person", "order of events", "public decisions", "sql"}
+    return face | set(CALIBRATIONS) | set(NOISES) | (tools - TOOLBOX) | blocks | sessions
+
+
+def uncovered(checks: Iterable[Check] | None = None) -> set[str]:
+    """What ships without a check."""
+    seen = {name for check in (catalogue().values() if checks is None else checks) for name in check.covers}
+    return shipped() - seen

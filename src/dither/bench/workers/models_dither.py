@@ -1,0 +1,106 @@
+"""Clusters and regression with dither, NRS11's own aggregator, and what the same fits give without privacy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import dither as dt
+from dither.kernels.arrangement import boundary_changes, cell_around, lines_of, minimiser_box
+from dither.kernels.clusters import kmeans as lloyd
+from dither.noise.gaussian import Gaussian
+from dither.procedures.centre import Centre
+from dither.procedures.metrics import Matching
+
+
+def _centres(value: Any, k: int) -> list[list[float]] | None:
+    if value is None:
+        return None
+    return [[float(x) for x in row] for row in np.array(value, dtype=float).reshape(k, -1)[:, :2]]
+
+
+def kmeans(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], Any]:
+    """Centres; None if refused."""
+    function = getattr(dt, options.get("function", "kmeans"))
+    given = {"k": options["k"], "bounds": tuple(options["bounds"]), "epsilon": options["epsilon"]}
+    more = {name: options[name] for name in ("blocks",) if name in options}
+    points = data["points"]
+    return lambda: _centres(function(points, **given, delta=options["delta"], **more).value, options["k"])
+
+
+def _aggregated(options: dict[str, Any], data: dict[str, Any], aggregator: Any) -> Callable[[], Any]:
+    """Sample and aggregate k-means of blocks with the matching distance."""
+    k, points = options["k"], data["points"]
+
+    def program(block: Any) -> Any:
+        return lloyd(np.ascontiguousarray(block), np.ones(len(block)), k).ravel()
+
+    def work() -> Any:
+        release = dt.sample_and_aggregate(
+            points, program, output=k * points.shape[1], bounds=tuple(options["bounds"]), metric=Matching(k),
+            aggregator=aggregator, epsilon=options["epsilon"], delta=options["delta"], executor="trusted",
+            confidence=None,
+        )  # fmt: skip
+        return _centres(release.value, k)
+
+    return work
+
+
+def centre_of_attention(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], Any]:
+    """NRS11's own aggregator."""
+    return _aggregated(options, data, Centre(noise=Gaussian()))
+
+
+def average(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], Any]:
+    """Our certified average of the same blocks, without passes over the points."""
+    return _aggregated(options, data, "average")
+
+
+def plain_kmeans(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], Any]:
+    """Lloyd's algorithm, not private."""
+    points, weights = np.ascontiguousarray(data["points"]), np.ones(len(data["points"]))
+
+    def work() -> Any:
+        return lloyd(points, weights, options["k"]).tolist()
+
+    return work
+
+
+def regression(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], Any]:
+    """Slopes; None if refused.  No bounds are given."""
+    X, y = data["X"], data["y"]
+    given = {"method": options["method"], "epsilon": options["epsilon"], "delta": options["delta"], "confidence": None}
+
+    def work() -> Any:
+        value = dt.regression(X, y, **given).value
+        return None if value is None else [float(one) for one in value[1:]]
+
+    return work
+
+
+def plain_regression(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], Any]:
+    """Least squares, not private."""
+    design, y = np.column_stack([np.ones(len(data["y"])), data["X"]]), data["y"]
+
+    def work() -> Any:
+        return np.linalg.lstsq(design, y)[0][1:].tolist()
+
+    return work
+
+
+def robust_test(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], float]:
+    """The test of the robust regression R_H on all four grids, two coefficients."""
+    X, y = data["X"], data["y"]
+
+    def work() -> float:
+        lines = lines_of(np.column_stack([np.ones(len(y)), X]), y, np.array([0.05, 0.05]))
+        box, least = minimiser_box(lines), 0
+        for shift in ((0, 0), (0, 1), (1, 0), (1, 1)):
+            corner = cell_around(box, shift)
+            if corner is not None:
+                least += int(np.min(boundary_changes(lines, corner)))
+        return float(least)
+
+    return work

@@ -1,0 +1,133 @@
+"""A real server process asked by sixteen analysts at once, and the ledger behind it beside a bare insert."""
+
+from __future__ import annotations
+
+import atexit
+import http.client
+import json
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import dither as dt
+from dither.ledger import SqliteLedger
+
+ANALYSTS = 16
+SCHEMA = """[dataset]
+source = "pay.csv"
+rows = 200
+
+[budget]
+epsilon = 100000
+
+[columns.pay]
+type = "integer"
+bounds = [0, 1000000]
+"""
+QUESTION = {"query": {"kind": "median", "column": "pay"}, "epsilon": 0.001, "again": True}
+
+
+class Server:
+    """``dither serve`` in a process of its own, ended with this one."""
+
+    def __init__(self, slot: float) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="dither-bench-")
+        home = Path(self._folder.name) / "home"
+        for part in ("data", "datasets"):
+            (home / part).mkdir(parents=True)
+        (home / "data" / "pay.csv").write_text("pay\n" + "\n".join(str(100 + 37 * k) for k in range(200)) + "\n")
+        (home / "datasets" / "pay.toml").write_text(SCHEMA)
+        words = ["serve", "--json", "--home", str(home), "--port", "0", "--answer-seconds", str(slot)]
+        self._log = (Path(self._folder.name) / "log").open("w+")
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "dither", *words, "--rate", "100000"],
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            text=True,
+        )
+        atexit.register(self.stop)
+        line = self._process.stdout.readline() if self._process.stdout else ""
+        if not line:
+            self._log.seek(0)
+            raise RuntimeError(f"the server does not start: {self._log.read()[-150:]}")
+        told = json.loads(line)
+        self._port, self._token = urlsplit(told["address"]).port, told["tokens"]["owner"]
+
+    def stop(self) -> None:
+        """End it."""
+        if self._process.poll() is None:
+            self._process.terminate()
+            try:
+                self._process.wait(20)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+        self._log.close()
+        self._folder.cleanup()
+
+    def ask(self, method: str, path: str, body: Any, times: int) -> None:
+        """The same request several times, on one connection."""
+        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=60)
+        headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
+        for _ in range(times):
+            connection.request(method, path, body=None if body is None else json.dumps(body), headers=headers)
+            response = connection.getresponse()
+            text = response.read()
+            if response.status != 200:
+                raise RuntimeError(f"{response.status}: {text[:100]!r}")
+        connection.close()
+
+
+def _together(server: Server, method: str, path: str, body: Any, each: int) -> Callable[[], None]:
+    pool = ThreadPoolExecutor(ANALYSTS)
+
+    def work() -> None:
+        for done in [pool.submit(server.ask, method, path, body, each) for _ in range(ANALYSTS)]:
+            done.result()
+
+    return work
+
+
+def releases(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], None]:
+    """Private answers: charged durably, drawn, stored, answered in their slot."""
+    return _together(Server(options["slot"]), "POST", "/v1/datasets/pay/releases", QUESTION, options["each"])
+
+
+def constant(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], None]:
+    """The same server, tokens checked, answering who one is."""
+    return _together(Server(options["slot"]), "GET", "/v1/me", None, options["each"])
+
+
+def charge(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], None]:
+    """Charges to the ledger, each durable."""
+    folder = tempfile.TemporaryDirectory(prefix="dither-bench-")
+    ledger, number = SqliteLedger(Path(folder.name) / "ledger.sqlite"), iter(range(1 << 60))
+    atexit.register(folder.cleanup)
+    ledger.register("pay", dt.Budget(1_000_000.0))
+
+    def work() -> None:
+        for _ in range(options["each"]):
+            ledger.charge("pay", dt.Loss(0.001), question={"number": next(number)})
+
+    return work
+
+
+def insert(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], None]:
+    """Bare inserts of one row, each committed durably, with the same settings as a ledger's file."""
+    folder = tempfile.TemporaryDirectory(prefix="dither-bench-")
+    connection = sqlite3.connect(Path(folder.name) / "rows.sqlite", isolation_level=None)
+    atexit.register(folder.cleanup)
+    for setting in ("journal_mode = WAL", "synchronous = FULL", "wal_autocheckpoint = 1"):
+        connection.execute(f"PRAGMA {setting}").fetchall()
+    connection.execute("CREATE TABLE bare (number INTEGER PRIMARY KEY, body TEXT)")
+
+    def work() -> None:
+        for _ in range(options["each"]):
+            connection.execute("INSERT INTO bare (body) VALUES (?)", ("x" * 200,))
+
+    return work

@@ -1,0 +1,94 @@
+"""How much noise a mechanism adds, computed rather than sampled.  NOT private: scales fitted to the data."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dither.calibration.mechanism import Ask
+from dither.calibration.noisy_local import NoisyLocalNoise, raised_by
+from dither.calibration.smooth import Smooth, SmoothNoise
+from dither.ladder import Ladder
+from dither.noise.laplace import Laplace
+from dither.noise.law import Law
+from dither.privacy import Loss
+from dither.queries.statistic import Statistic
+from dither.reproduce.intervals import Estimate, mean
+
+DEEP = 120.0
+"""Rungs that weigh less than e^-120 are left out of sums."""
+
+
+def unit(mechanism: Any) -> float:
+    """One grid step in the data's own units."""
+    return float(mechanism.statistic.answers.step)
+
+
+def scale(mechanism: SmoothNoise, data: Any) -> float:
+    """The scale of fitted noise on these data."""
+    bound = mechanism.statistic.ladder(data, mechanism.algorithm).smooth(mechanism.point.beta)
+    return float(bound / mechanism.point.alpha) * unit(mechanism)
+
+
+def typical(mechanism: SmoothNoise, data: Any) -> float:
+    """The median of |error|."""
+    return scale(mechanism, data) * mechanism.point.law.quantile(0.5)
+
+
+def smooth_noise(
+    statistic: Statistic, loss: Loss, law: Law | None = None, *, paper: bool = False, algorithm: Any = "exact"
+) -> SmoothNoise:
+    """Smooth sensitivity, with our constants or NRS11's."""
+    made = Smooth(constants="paper" if paper else "exact", algorithm=algorithm).prepare(Ask(statistic, loss, law))
+    assert isinstance(made, SmoothNoise)  # noqa: S101
+    return made
+
+
+def laplace_scale(statistic: Statistic, loss: Loss, data: Any) -> float:
+    """The scale of NRS11's Laplace noise (Lemma 2.9)."""
+    return scale(smooth_noise(statistic, loss, Laplace(), paper=True), data)
+
+
+def ladder_error(widths: np.ndarray, cap: float, rate: float, *, whole: bool = True) -> float:
+    """The mean |error| of the ladder mechanism, exactly: rung widths U_0, U_1, ... and the cap behind them.
+
+    ``whole``: answers are whole numbers; else the continuous form.
+    """
+    rungs = max(math.ceil(DEEP / rate), len(widths))
+    sizes = np.full(rungs, float(cap))
+    sizes[: len(widths)] = np.asarray(widths, dtype=float)
+    before = np.concatenate([[0.0], np.cumsum(sizes)[:-1]])
+    weights = 2 * sizes * np.exp(-rate * np.arange(1, rungs + 1))
+    away = before + (sizes + (1 if whole else 0)) / 2
+    return float((weights * away).sum() / (1 + weights.sum()))
+
+
+def ladder_noise(ladder: Ladder, epsilon: float) -> float:
+    """The same for a ladder of ours, in grid steps."""
+    rate = epsilon / 2
+    rungs = math.ceil(DEEP / rate) if ladder.top is None else min(ladder.top, math.ceil(DEEP / rate))
+    return ladder_error(ladder.rungs(0, rungs).astype(float), ladder.cap, rate)
+
+
+def noisy_local_noise(mechanism: NoisyLocalNoise, data: Any, rng: np.random.Generator, draws: int = 2000) -> Estimate:
+    """The mean scale of noisy local sensitivity's last noise, over its two draws before."""
+    steady: Any = mechanism.statistic
+    found = np.empty(draws)
+    for index in range(draws):
+        gauge = steady.most_gauge
+        if mechanism.gauge_epsilon is not None:
+            gauge = _raised(steady.gauge(data), 1 / mechanism.gauge_epsilon, mechanism.shortfall, rng)
+            gauge = min(max(gauge, 0), steady.most_gauge)
+        drift = steady.drift(gauge)
+        local = steady.local(data)
+        if drift:
+            local = _raised(local, drift / mechanism.local_epsilon, mechanism.shortfall, rng)
+        found[index] = min(max(local, 1), max(steady.cap, 1))
+    return mean(found).times(unit(mechanism) / float(mechanism.answer_epsilon))
+
+
+def _raised(true: int, size: Fraction, shortfall: Fraction, rng: np.random.Generator) -> int:
+    return true + round(rng.laplace(0.0, float(size))) + raised_by(size, shortfall)

@@ -1,0 +1,40 @@
+"""Everything broken on purpose is found, by the auditors of what ships.
+
+Computed ones are certain.  Of those that are sampled every finding is wrong with probability at most 1e-9; misses are
+rarer than 1e-4 (lower bounds of 15 repeats lie at least 8 of their standard deviations above the claim).
+"""
+
+import pytest
+
+from dither.audit import sabotage
+from dither.audit.checks import Effort
+from dither.audit.sabotages import sabotages
+
+EVERY = list(sabotages())
+
+
+@pytest.mark.parametrize("check", EVERY, ids=lambda check: check.key)
+def test_every_sabotage_is_found(check):
+    """Noise 20% small, local sensitivity raw, beta ignored, the charge after the read, a data-dependent grid ..."""
+    result = check.run(Effort(quick=True))
+    assert not result.holds, result
+
+
+def test_the_list_is_complete():
+    """The mistakes that must be on it, and whatever sabotage.py offers."""
+    named = {check.subject for check in EVERY}
+    assert named >= {
+        "noise 20% small", "local sensitivity used raw", "beta ignored", "the charge after the read",
+        "a grid from the data", "delta ignored", "an error bar that is not paid",
+    }  # fmt: skip
+    offered = {name for name, one in vars(sabotage).items() if callable(one) and not name.startswith("_")}
+    made_there = {name for name in offered if getattr(sabotage, name).__module__ == sabotage.__name__} - {"Regridded"}
+    assert made_there == {
+        "noise_too_small", "local_sensitivity_used_raw", "beta_ignored", "bar_unpaid", "grid_from_data",
+        "delta_ignored",
+    }  # fmt: skip
+
+
+def test_names_are_different():
+    """Each has a key of its own."""
+    assert len({check.key for check in EVERY}) == len(EVERY)
