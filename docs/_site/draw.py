@@ -63,6 +63,7 @@ def _suspicion(ax: Any) -> None:
     ax.set_xlabel("belief about a person before the answer")
     ax.set_ylabel("after it, at most and at least")
     _plain(ax)
+    ax.legend(frameon=False, labelcolor=INK, fontsize=10, loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 
 def _plain(ax: Any) -> None:
