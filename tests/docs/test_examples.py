@@ -20,6 +20,7 @@ PAGES = WRITTEN | GENERATED
 RUN_ELSEWHERE = {
     "docs/server.md": "tests/server runs every call against a real server",
     "docs/page.md": "tests/page drives the page in a browser",
+    "docs/programs.md": "tests/sandbox/test_programs_guide.py runs it where programs can be isolated",
 }
 WITH_EXAMPLES = [
     name
