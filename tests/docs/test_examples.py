@@ -19,8 +19,8 @@ GENERATED = {f"docs/{name}": text for name, text in generated_pages().items() if
 PAGES = WRITTEN | GENERATED
 RUN_ELSEWHERE = {
     "docs/server.md": "tests/server runs every call against a real server",
-    "docs/programs.md": "tests/sandbox/test_programs_guide.py runs it, in sandboxes",
     "docs/page.md": "tests/page drives the page in a browser",
+    "docs/programs.md": "tests/sandbox/test_programs_guide.py runs it where programs can be isolated",
 }
 WITH_EXAMPLES = [
     name

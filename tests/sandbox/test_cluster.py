@@ -15,6 +15,9 @@ from dither.procedures.executor import Output
 from dither.sandbox import Function
 from dither.sandbox.cluster import Cluster, ClusterSchedule
 
+# On a busy machine drawing blocks may take longer than planned, which the owner is warned of.
+pytestmark = pytest.mark.filterwarnings("ignore:reading and drawing the blocks")
+
 OUTPUT = Output(1, bounds=(0, 1000), default=500)
 PROGRAM = "def program(rows):\n    return rows.sum()"
 WRONG = "def program(rows): return [1.0, 2.0]"

@@ -14,6 +14,9 @@ from conftest import needs_package
 from dither.procedures.executor import Output
 from dither.sandbox import Executable, Sandbox
 
+# On a busy machine drawing blocks may take longer than planned, which the owner is warned of.
+pytestmark = pytest.mark.filterwarnings("ignore:reading and drawing the blocks")
+
 GUIDE = Path(__file__).parents[2] / "docs" / "programs.md"
 PIECE = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 

@@ -14,6 +14,9 @@ from dither.programs import answered
 from dither.sandbox import Function, Sandbox, pool
 from dither.sandbox.schedule import SETTLING
 
+# On a busy machine drawing blocks may take longer than planned, which the owner is warned of.
+pytestmark = pytest.mark.filterwarnings("ignore:reading and drawing the blocks")
+
 ROWS = np.linspace(0.0, 1.0, 400)
 EXAMPLE = np.array([0.25, 0.5])
 

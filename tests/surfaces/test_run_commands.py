@@ -16,6 +16,9 @@ from dither.surfaces.cli import main
 
 pytest.importorskip("pyarrow")
 
+# On a busy machine drawing blocks may take longer than planned, which the owner is warned of.
+pytestmark = pytest.mark.filterwarnings("ignore:reading and drawing the blocks")
+
 SCHEMA = """
 [dataset]
 source = "shops.csv"

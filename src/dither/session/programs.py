@@ -145,6 +145,7 @@ def _program_digest(program: Any) -> str:
 
 def answer_program(plan: ProgramPlan, engine: Engine, executor: Executor) -> Release:
     """Run a plan that was paid for."""
+    arrow()  # (loading it takes a second, once a process, which is no matter of the data)
 
     def drawn() -> list[Any]:
         with engine.snapshot():
