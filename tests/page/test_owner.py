@@ -30,17 +30,17 @@ def test_graphs_are_quoted(visit, pictures):
 def test_what_a_schema_declares_makes_an_estimate(visit, pictures):
     """With a prior in the schema the first quote is an estimate, for the calibration that then answers."""
     tab, curator = visit.tab, visit.curator
-    curator.source("known")
-    schema = SCHEMA.format(name="known", epsilon=5) + '\n[priors.pay]\nkind = "normal"\nmean = 500\nsd = 160\n'
-    curator.call("POST", "/v1/datasets", {"name": "known", "schema": schema})
+    curator.source("declared")
+    schema = SCHEMA.format(name="declared", epsilon=5) + '\n[priors.pay]\nkind = "normal"\nmean = 500\nsd = 160\n'
+    curator.call("POST", "/v1/datasets", {"name": "declared", "schema": schema})
     visit.sign_in()
-    visit.open("known")
+    visit.open("declared")
     tab.see("Estimate", ".basis")
     tab.see("values as the schema declares")
     tab.picture(pictures / "declared-prior.png")
     quoted = tab.run("[...document.querySelectorAll('.facts dd')].at(-1).innerText").split(",")[0]
     visit.pay()
-    assert curator.history("known")[0]["releases"][0]["calibration"].replace("_", " ") == quoted
+    assert curator.history("declared")[0]["releases"][0]["calibration"].replace("_", " ") == quoted
 
 
 def test_a_program_is_run(visit, pictures):

@@ -31,7 +31,7 @@ def test_no_server_error(tmp_path):
         "--config-file", str(tmp_path / "schemathesis.toml"), "run", f"{server.url}/openapi.json",
         "--header", f"Authorization: Bearer {server.tokens['owner']}", "--checks", ",".join(CHECKS),
         "--exclude-operation-id", "retire", "--exclude-operation-id", "revoke_token",
-        "--max-examples", str(trials(6, 200)), "--phases", ("fuzzing", "examples,coverage,fuzzing")[trials(0, 1)],
+        "--max-examples", str(trials(4, 200)), "--phases", ("fuzzing", "examples,coverage,fuzzing")[trials(0, 1)],
         "--seed", "8", "--no-color", "--suppress-health-check", "all",
     ]  # fmt: skip
     try:

@@ -27,7 +27,7 @@ MOST_OUTPUTS = 1_000
 MOST_BLOCKS = 100_000
 SHORTEST_SLOT, LONGEST_SLOT = 0.1, 3_600.0
 LONGEST_RUN = 86_400.0
-STARTING = 10.0
+STARTING = 5.0
 """Seconds that are set aside for starting sandboxes and drawing blocks."""
 _MODULE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
 _DEFAULT_SLOT = 1.0
