@@ -279,9 +279,10 @@ def _shortcut(setting: Setting) -> Iterator[Point]:
 
 
 def _robust(setting: Setting) -> Iterator[Point]:
-    sizes = setting.pick(tiny=(10_000,), quick=(3000, 10_000, 30_000), full=(3000, 10_000, 30_000, 100_000))
+    every = (3000, 10_000, 30_000, 100_000)
+    sizes = setting.pick(tiny=every[1:2], quick=every, full=every)
     rng = setting.rng("robust")
-    yield from _regressions("robust", sizes, setting.pick(tiny=1, quick=8, full=20), rng)
+    yield from _regressions("robust", sizes, setting.pick(tiny=1, quick=7, full=20), rng)
     rounds = setting.pick(tiny=1, quick=2, full=3)
     most = (1000, 10_000, 100_000, 1_000_000)
     for n in setting.pick(tiny=(300, 1000, 3000), quick=most[:-1], full=most):
