@@ -32,6 +32,8 @@ LOSS = Loss(4.0, 1e-6)
 """DL09's algorithms divide it by 3 (S), 6 (M), 4 (trimmed mean), 12 (R_S) and 16 (R_H)."""
 QUARTILES = (Fraction(1, 4), Fraction(3, 4))
 PAPER, OURS = "paper's constants", "own (epsilon, delta)"
+HALF = 1.0
+"""Half of the slope that regressions are asked for."""
 
 
 @dataclass(frozen=True)
@@ -314,7 +316,7 @@ def _judge_regression(points: Points) -> Judged:
         f"{paper.xs[-1]:,.0f}; " if paper else ""
     ) + told  # fmt: skip
     return settle(
-        refusals[-1].y.value < 0.5 and bool(paper) and paper.ys[-1] < 0.25, told, "refused still at the largest n",
+        refusals[-1].y.value < 0.5 and bool(paper) and paper.ys[-1] < HALF, told, "refused still at the largest n",
         correction="at large n only: every coefficient pays for a scale, tests and noise",
     )  # fmt: skip
 
