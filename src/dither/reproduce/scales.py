@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from fractions import Fraction
 from typing import Any
@@ -90,5 +91,8 @@ def noisy_local_noise(mechanism: NoisyLocalNoise, data: Any, rng: np.random.Gene
     return mean(found).times(unit(mechanism) / float(mechanism.answer_epsilon))
 
 
+_lift = functools.lru_cache(4096)(raised_by)
+
+
 def _raised(true: int, size: Fraction, shortfall: Fraction, rng: np.random.Generator) -> int:
-    return true + round(rng.laplace(0.0, float(size))) + raised_by(size, shortfall)
+    return true + round(rng.laplace(0.0, float(size))) + _lift(size, shortfall)

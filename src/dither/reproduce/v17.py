@@ -185,7 +185,7 @@ def _series(entry: Entry) -> str:
 
 
 def _table(setting: Setting) -> Iterator[Point]:
-    rng, trials = setting.rng("table"), setting.pick(tiny=2, quick=40, full=80)
+    rng, trials = setting.rng("table"), setting.pick(tiny=2, quick=60, full=100)
     for entry in ENTRIES:
         sizes = setting.pick(tiny=entry.sizes[:2], quick=entry.sizes[:-1], full=entry.sizes)
         for d in sizes:
@@ -201,7 +201,7 @@ def _judge_entry(entry: Entry) -> Callable[[Points], Judged]:
         unit = entry.words[2:-1] if entry.words[0] == "O" else "sqrt(D log |Q|)"
         there, here = f"{first} at d = {ratio.xs[0]:.0f}", f"{last} at d = {ratio.xs[-1]:.0f}"
         ours = f"largest error / {unit}: {there}, {here}"
-        grows = last.low > first.high and last.value > 1.3 * first.value
+        grows = last.low > first.value and last.value > 1.25 * first.value
         return settle(not grows, ours, _reason(entry), correction=_remark(entry))
 
     return judge
