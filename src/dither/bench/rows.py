@@ -123,7 +123,7 @@ def _verdict(
 ) -> tuple[str, str | None]:
     """The verdict, and why there is none."""
     if not mine:
-        return NOT_MEASURED, f"dither: {ours.reason or 'no answer'}"
+        return NOT_MEASURED, f"dither: {ours.reason or _failed(ours)}"
     if other is None:
         return NO_PEER, None
     if not theirs:
