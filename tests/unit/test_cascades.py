@@ -19,7 +19,7 @@ from dither.accounting.cascades import (
     paper_shortcut,
     printed_robust,
 )
-from dither.audit.tested import REFUSED, Mixed, divergence
+from dither.audit.laws_and_prices import cascade_delta
 from dither.calibration.margin_test import MarginTest
 from dither.errors import InvalidArgument
 from dither.privacy import Loss
@@ -94,33 +94,6 @@ def test_bad_parts_are_refused():
         Cascade(())
 
 
-def cascade_law(tests, margins, releases, side):
-    """The law of a cascade whose alternatives release a coin that leans to one side by e^release."""
-    law, left = Mixed(), 1.0
-    for j, (test, margin, release) in enumerate(zip(tests, margins, releases, strict=True)):
-        passed = test.chance(margin)
-        lie = 1.0 / (1.0 + math.exp(release))
-        law.atoms[j, side] += left * passed * (1.0 - lie)
-        law.atoms[j, 1 - side] += left * passed * lie
-        left *= 1.0 - passed
-    law.atoms[REFUSED] = left
-    return law
-
-
-def worst_divergence(tests, releases, epsilon):
-    """The largest divergence over neighbouring margins; where both are 0 a release may tell everything."""
-    worst = 0.0
-    near = [0, 1, 2, 8, 9, 10, 16, 17, 18, 24, 25, 26]
-    steps = [(a, b) for a in near for b in (a - 1, a, a + 1) if b >= 0]
-    for first in steps:
-        for second in steps:
-            told = [50.0 if max(pair) == 0 else e for pair, e in zip((first, second), releases, strict=True)]
-            here = cascade_law(tests, (first[0], second[0]), told, 0)
-            there = cascade_law(tests, (first[1], second[1]), told, 1)
-            worst = max(worst, divergence(here, there, epsilon))
-    return worst
-
-
 @pytest.mark.parametrize("releases", [(0.6, 0.4), (0.2, 0.7), (0.4, 0.4)])
 def test_a_cascade_stays_within_its_price_on_all_neighbouring_margins(releases):
     """The exact divergence over all pairs of margins of two alternatives, at the computed price and 20% below it."""
@@ -130,7 +103,7 @@ def test_a_cascade_stays_within_its_price_on_all_neighbouring_margins(releases):
         for test, e in zip(tests, releases, strict=True)
     ]
     price = Cascade(tuple(parts))
-    assert worst_divergence(tests, releases, float(price.epsilon)) <= float(price.delta) * (1 + 1e-9)
-    assert worst_divergence(tests, releases, float(price.epsilon) * 0.8) > 2 * float(price.delta)
+    assert cascade_delta(tests, releases, float(price.epsilon)) <= float(price.delta) * (1 + 1e-9)
+    assert cascade_delta(tests, releases, float(price.epsilon) * 0.8) > 2 * float(price.delta)
     # The deltas of both tests are needed.
-    assert worst_divergence(tests, releases, float(price.epsilon)) > float(max(test.delta for test in tests)) * 1.3
+    assert cascade_delta(tests, releases, float(price.epsilon)) > float(max(test.delta for test in tests)) * 1.3

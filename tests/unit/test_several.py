@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from fractions import Fraction
-from itertools import combinations, product
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -13,24 +13,11 @@ from scipy.stats import chi2
 
 import dither as dt
 from conftest import trials
+from dither.audit.several_laws import joint_law, levels_law
 from dither.calibration import joint, several
 from dither.calibration.joint import joint_quantiles
 from dither.calibration.several import JOINT_PRICE, draw_levels, levels, price
 from dither.noise import rungs
-
-
-def joint_law(fine, bounds, ranks, rate):
-    """The joint mechanism by its definition: every tuple of points, sorted, weighted by its score."""
-    n, targets = len(fine), [0, *(r - 0.5 for r in ranks), len(fine)]
-    weight = Counter()
-    for z in product(range(bounds[0], bounds[1] + 1), repeat=len(ranks)):
-        cut = [0, *(int(np.sum(fine < one)) for one in sorted(z)), n]
-        score = sum(
-            abs((cut[j] - cut[j - 1]) - (targets[j] - targets[j - 1])) for j in range(1, len(cut))
-        )  # fmt: skip
-        weight[tuple(sorted(z))] += math.exp(-rate * score)
-    total = sum(weight.values())
-    return {z: w / total for z, w in weight.items()}
 
 
 def worst_joint_loss(rate, ranks, values, records):
@@ -82,35 +69,6 @@ def test_the_law_test_has_power():
     met = Counter(tuple(joint_quantiles(fine, bounds, ranks, Fraction(13, 20))) for _ in range(n))
     statistic = sum((met[z] - n * law[z]) ** 2 / (n * law[z]) for z in law if n * law[z] >= 5)
     assert chi2.sf(statistic, len(law)) < 1e-9
-
-
-def node_law(records, bottom, top, share, rate):
-    """The score of one level by its definition, on the records strictly between."""
-    inside = [x for x in records if bottom < x < top]
-    if top - bottom <= 1:
-        return {bottom: 1.0}
-    weight = {}
-    for z in range(bottom + 1, top):
-        below, above = sum(x < z for x in inside), sum(x > z for x in inside)
-        weight[z] = math.exp(-rate * abs((1 - share) * below - share * above))
-    total = sum(weight.values())
-    return {z: w / total for z, w in weight.items()}
-
-
-def levels_law(records, bounds, shares, rate):
-    """The joint law of all levels."""
-    paths = {(): 1.0}
-    for node in [node for level in levels(shares) for node in level]:
-        grown = {}
-        for path, chance in paths.items():
-            drawn = dict(path)
-            bottom = bounds[0] - 1 if node.left is None else drawn[node.left]
-            top = bounds[1] + 1 if node.right is None else drawn[node.right]
-            for z, p in node_law(records, bottom, top, float(node.share), rate).items():
-                place = min(max(z, bounds[0]), bounds[1])
-                grown[(*path, (node.index, place))] = grown.get((*path, (node.index, place)), 0.0) + chance * p
-        paths = grown
-    return {tuple(z for _, z in sorted(path)): chance for path, chance in paths.items()}
 
 
 @pytest.mark.parametrize("shares", [(0.25, 0.5, 0.75), (0.1, 0.5, 0.6)])

@@ -157,7 +157,7 @@ def _unbounded_doors() -> Iterator[Door]:
     for name in ("median", "iqr", "trimmed_mean", "scale"):
         printed = (name, "DL09 as printed")
         paper = _bound(getattr(dt, name), calibration=dt.ProposeTest(constants="paper"), epsilon=24.0, delta=0.3)
-        yield Door(name, paper, long[0], long[1], dear, printed, "without bounds, paper's constants", (0, 1_500))
+        yield Door(name, paper, long[0], long[1], dear, printed, "without bounds, paper's constants", (0, 600))
     ballots = ["bus"] * 9 + ["car"] * 4, ["bus"] * 8 + ["car"] * 5
     yield Door("mode", _bound(dt.mode, epsilon=3.0, delta=0.05), *ballots, Loss(3.0, 0.05), ("mode", "stable bins"))
     rare = ["bus"] * 9 + ["tram"], ["bus"] * 10
@@ -257,7 +257,7 @@ def _toolbox_doors() -> Iterator[Door]:
         for method, loss in (("laplace", price), ("histogram", price), ("gaussian", light)):
             call = _bound(answer_counts, family=family, method=method, epsilon=LOUD, delta=loss.delta)
             told = ("answer_counts", name)
-            yield Door("answer_counts", call, here, there, loss, told, f"{name}, {method}", (0, 1_000),
+            yield Door("answer_counts", call, here, there, loss, told, f"{name}, {method}", (0, 600),
                        lambda answers: numbers(answers.values))  # fmt: skip
     noisy = _bound(noisy_histogram, values=range(3), epsilon=LOUD)
     yield Door("noisy_histogram", noisy, few, other, price, ("noisy_histogram",), "",

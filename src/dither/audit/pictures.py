@@ -45,13 +45,7 @@ def draw(report: Report, path: Path) -> None:
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
     axes.tick_params(axis="y", length=0)
-    axes.legend(
-        loc="upper center",
-        bbox_to_anchor=(0.5, -0.32 / max(0.05 * len(subjects), 1.0)),
-        ncols=4,
-        frameon=False,
-        fontsize=8,
-    )
+    figure.legend(loc="outside lower center", ncols=4, frameon=False, fontsize=8)
     axes.set_title(headline(report), loc="left", fontsize=10, fontweight="bold")
     figure.savefig(path, dpi=140)
 

@@ -26,6 +26,7 @@ from dither.audit.worlds import (
 from dither.calibration.ladder import LadderDraw
 from dither.calibration.largest_local import LargestLocal
 from dither.calibration.mechanism import Ask, Calibration, Mechanism
+from dither.calibration.noisy_local import NoisyLocalNoise
 from dither.calibration.propose_test import ProposeTest, TestedNoise
 from dither.calibration.shells import ShellDraw
 from dither.calibration.smooth import Smooth
@@ -102,7 +103,8 @@ def _columns(query: Any, values: int, records: int, small: int | None = None, lo
 
 
 def _selections(query: Any, relation: Neighbours, rows: int = 1, most: int = 4) -> Callable[[bool], World]:
-    return functools.cache(lambda quick: selection_world(query, (0, 1, 4), most - quick, relation, rows))
+    values = (0, 1) if isinstance(query, Count) else (0, 1, 4)
+    return functools.cache(lambda quick: selection_world(query, values, most - quick, relation, rows))
 
 
 def _graphs(query: Any, vertices: int = 4) -> Callable[[bool], World]:
@@ -197,7 +199,10 @@ def question_checks() -> Iterator[Check]:
     for question in questions():
         yield _ladder_check(question)
         statistic = question.world(True).statistic
-        served = [(name, name, CALIBRATIONS[name]()) for name in applicable(statistic)]
+        # There is no bound below a cap of one step to propose.
+        least = isinstance(statistic, Statistic) and statistic.cap <= 1
+        names = [name for name in applicable(statistic) if not (least and name == "propose_test")]
+        served = [(name, name, CALIBRATIONS[name]()) for name in names]
         for label, calibration in question.extra:
             served.append((label, calibration.name, calibration))
         for label, name, calibration in served:
@@ -302,7 +307,8 @@ def writable(mechanism: Mechanism) -> bool:
 
 def attacked(mechanism: Mechanism, here: Any, there: Any, effort: Effort) -> Result:
     """A lower confidence bound on the epsilon of a mechanism from its answers, error bars included."""
-    quicker = remembering(mechanism) if isinstance(mechanism.statistic, Statistic) else mechanism
+    plain = isinstance(mechanism.statistic, Statistic) and not isinstance(mechanism, NoisyLocalNoise)
+    quicker = remembering(mechanism) if plain else mechanism
     samples = effort.of(500, 3_000)
     several = isinstance(mechanism, ScaledVector) or not isinstance(mechanism.statistic, Statistic)
     attacks = [Direction()] if several else [Histogram(bins=12), Direction()]

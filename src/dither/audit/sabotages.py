@@ -79,7 +79,7 @@ def _too_little_noise() -> Iterator[Check]:
 
         yield _broken("noise 20% small", "exhaustive", law_of, name)
     yield _broken("noise 20% small", "black-box", _narrow_draws, "the sampler itself")
-    alone = _pair_attack("noise_too_small", "worst_case", (1, 1, 8), CROSSING, 12_000, known=True)
+    alone = _pair_attack("noise_too_small", "worst_case", (1, 1, 8), CROSSING, 24_000, known=True)
     yield _broken("noise 20% small", "black-box", alone, "worst_case, answers alone")
 
 
