@@ -82,7 +82,7 @@ class Sandbox:
                within the slot that follows its own: nobody waits for it, and a second sandbox on the same core takes
                the next block.  One that takes longer costs blocks of its own core only, one for each further slot.
                docs/sandbox.md says which channels remain.
-    Cost       ceil(blocks / cores) * slot seconds and a margin of a tenth; 6 ms of processor time a block with
+    Cost       ceil(blocks / cores) * slot seconds and a margin of a tenth; 9 ms of processor time a block with
                scikit-learn loaded.  Two sandboxes for each core.
     """
 

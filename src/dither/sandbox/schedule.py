@@ -17,9 +17,9 @@ SHORTEST_SLOT = 0.02
 """What an open ``Sandbox`` takes: for programs that the owner has read, and for measuring."""
 
 LEAST_SLOT = 0.2
-"""What programs of others get at least.  Starting a block was measured to take 10 ms of processor time, ending one that
-wrote all it could 30 ms in a slot of 0.2 s; on a busy machine several times as long.  In a shorter slot a block may be
-late for reasons that lie in other blocks, and its end may be felt by the next one."""
+"""What programs of others get at least.  Starting a block was measured to take up to 10 ms of processor time; ending
+one that wrote all it could takes a fifth of its time or less, 30 ms; on a busy machine both take several times as long.
+In a shorter slot a block may be late for reasons that lie in other blocks, and its end may be felt by the next one."""
 
 LEAD = 2.0
 """Seconds for reading and drawing blocks, unless told otherwise: twice what a million rows take."""
