@@ -42,8 +42,8 @@ EXPLANATIONS: dict[str, str] = {
     ),
     "quantiles/*/time/PyDP": _FIXED,
     "quantiles/private median/growth/OpenDP": (
-        "OpenDP's time seems to be that of its 10,001 candidates until the records outnumber them, so it grows later; it "
-        "is longer at every size measured."
+        "OpenDP's time seems to be that of its 10,001 candidates until the records outnumber them, so it grows later; "
+        "it is longer at every size measured."
     ),
     "quantiles/smooth/*": (
         "Sorting is no peer but a measure of time: the smooth sensitivity of records that are sorted costs about a "
