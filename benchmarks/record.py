@@ -2,7 +2,7 @@
 
     dither bench all --out results && python benchmarks/record.py results/results.json
 
-Several files are joined, the later ones replacing the areas that they have.
+Several files are joined, the later ones replacing the rows that they have.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ MARKS = {
 def joined(paths: list[Path]) -> Results:
     """One result of several."""
     found = [Results.from_dict(json.loads(path.read_text())) for path in paths]
-    rows = {row.area: [] for one in found for row in one.rows}
-    for one in found:
-        for area in {row.area for row in one.rows}:
-            rows[area] = [row for row in one.rows if row.area == area]
-    ordered = [row for area in AREAS for row in rows.get(area, [])]
+    rows = {row.key: row for one in found for row in one.rows}
+    ordered = sorted(rows.values(), key=lambda row: AREAS.index(row.area))
     current = [replace(row, why=why(row.key)) if row.verdict == PEER_LOWER else row for row in ordered]
     peers = {name: standing for one in found for name, standing in one.peers.items()}
-    seconds = {name: value for one in found for name, value in one.seconds.items()}
+    seconds: dict[str, float] = {}
+    for one in found:
+        for name, value in one.seconds.items():
+            seconds[name] = round(seconds.get(name, 0.0) + value, 1)
     return replace(found[0], rows=current, peers=dict(sorted(peers.items())), seconds=seconds)
 
 
