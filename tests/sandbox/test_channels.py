@@ -3,6 +3,7 @@
 import math
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -295,3 +296,52 @@ def test_blocks_that_run_at_the_same_time_cannot_wake_each_other():
             if box.failures == 0:
                 break
     assert answers.ravel().tolist() == [0.0] * 4
+
+
+SIGNALLED = """
+import os
+
+def program(rows):
+    if rows[0] > 0:
+        os.kill(0, int(rows[0]))
+    return 1.0
+"""
+
+
+@pytest.mark.parametrize("sent", ["SIGKILL", "SIGSTOP", "SIGINT"])
+def test_no_signal_reaches_the_warm_parent(sent):
+    """Not even one to the whole group of processes; a sandbox that dies would have to be started again beside blocks."""
+    with Sandbox(Function(SIGNALLED, "program"), output=OUTPUT, slot=1.0, cores=1) as box:
+        begun = [one.process_id for core in box._running for one in core.workers]
+        box.run([np.array([float(getattr(signal, sent))]), np.zeros(1)])
+        assert [one.process_id for core in box._running for one in core.workers if one.alive] == begun
+
+
+ENLARGED = """
+import ctypes, gc, json, resource
+
+gc.disable()
+MIB = 1 << 20
+mremap = ctypes.CDLL(None).mremap
+mremap.restype = ctypes.c_void_p
+mremap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_int]
+
+def program(rows):
+    page = id(json.decoder.JSONDecoder) & -4096  # memory of the warm parent that can be spared
+    place = mremap(page, 4096, 450 * MIB, 1)
+    if place in (None, (1 << 64) - 1):
+        return 0.0
+    empty = (place + 400 * MIB) & -(1 << 16)
+    before = resource.getrusage(0).ru_minflt
+    for number in range(16):
+        ctypes.string_at(empty + 4096 * number, 1)
+    return 1.0 + resource.getrusage(0).ru_minflt - before
+"""
+
+
+def test_the_memory_of_the_warm_parent_keeps_no_note():
+    """Its file has empty pages behind what was moved there: a block that touches one fills it for those to come."""
+    output = Output(1, bounds=(0, 1000), default=999)
+    with Sandbox(Function(ENLARGED, "program"), output=output, slot=1.0, cores=1) as box:
+        answers = box.run([np.zeros(1)] * 3)
+    assert set(answers.ravel().tolist()) <= {0.0, 999.0}  # (the default: a busy machine)

@@ -33,7 +33,9 @@ _STACK_BYTES = 1 << 17
 _IN_MEMORY = 0xC0  # the top bits of an entry of pagemap: present, or swapped out
 _AT_ONCE = 1000
 _NEAR = 1 << 16  # allocators map larger pieces than this, so none lies between objects that are nearer to each other
-_ROOM_TO_GROW = 1 << 40  # of the file, empty: a piece that is enlarged later must not reach beyond its end
+# Of the file, empty: a piece that the parent enlarges later must not reach beyond its end.  Blocks of functions may not
+# enlarge any (``seccomp.py``): touching an empty page fills it, for all blocks to come.
+_ROOM_TO_GROW = 1 << 40
 
 _long = ctypes.c_long
 _pointer = ctypes.c_void_p

@@ -120,6 +120,7 @@ class Parent:
     def _live(self, descriptors: list[int], *, checking: bool) -> None:
         settings = self.settings
         _call("prctl", _SET_PARENT_DEATH, signal.SIGKILL, 0, 0, 0)
+        os.setsid()  # else ``kill(0, ...)`` would reach the parent, which is of the same group
         place_descriptors(descriptors)
         if not checking and settings["kind"] == "function":
             os.close(TEXT)
