@@ -310,7 +310,7 @@ def program(rows):
 
 @pytest.mark.parametrize("sent", ["SIGKILL", "SIGSTOP", "SIGINT"])
 def test_no_signal_reaches_the_warm_parent(sent):
-    """Not even one to the whole group of processes; a sandbox that dies would have to be started again beside blocks."""
+    """Not even one to the whole group of processes; a sandbox that dies is started again beside blocks."""
     with Sandbox(Function(SIGNALLED, "program"), output=OUTPUT, slot=1.0, cores=1) as box:
         begun = [one.process_id for core in box._running for one in core.workers]
         box.run([np.array([float(getattr(signal, sent))]), np.zeros(1)])

@@ -212,6 +212,44 @@ def test_dictionaries_inside_lists_and_structs_do_not_travel():
         assert all(b"rare" not in memory.encode(block) for block in blocks)
 
 
+def _columns(entries):
+    """One column of every kind of frame, whose type allows missing entries."""
+    pa, pandas, polars = (pytest.importorskip(one) for one in ("pyarrow", "pandas", "polars"))
+    yield pa.array(entries)
+    yield pa.chunked_array([entries])
+    yield polars.Series(entries)
+    for kind in {bool: ("boolean",), int: ("Int64", "category"), float: ("Float64",)}[type(entries[0])]:
+        yield pandas.Series(entries, dtype=kind)
+
+
+@pytest.mark.parametrize("entries", [[1, 2, 3], [True, False, True], [1.5, 2.5, 3.5]], ids=lambda one: str(one[0]))
+def test_one_missing_entry_changes_no_other_block(entries):
+    """Neither its type nor whether there is an answer: what libraries make of whole numbers depends on all of them."""
+    for whole, other in zip(_columns(entries), _columns([*entries[:2], None]), strict=True):
+        one, two = (memory.encode(Rows(rows).block(np.array([0, 1]))) for rows in (whole, other))
+        assert one == two, type(whole)
+
+
+def test_a_text_that_cannot_be_told_changes_no_other_block():
+    """A block without any text has the same type, whatever somebody else's text is."""
+    pandas = pytest.importorskip("pandas")
+    blocks = [
+        Rows(pandas.DataFrame({"a": pandas.Series([None, None, last], dtype="string[python]")})).block(np.array([0, 1]))
+        for last in ("x", "\ud800")
+    ]
+    assert blocks[0].schema == blocks[1].schema
+
+
+def test_views_of_lists_carry_nothing_of_others():
+    """They share one store of values, which would travel with every block."""
+    pa = pytest.importorskip("pyarrow")
+    for kind in (pa.list_view(pa.string()), pa.large_list_view(pa.string()), pa.list_(pa.list_view(pa.string()))):
+        entries = [["a"], ["b"], ["SOMEBODY"]] if kind.value_type == pa.string() else [[["a"]], [["b"]], [["SOMEBODY"]]]
+        block = Rows(pa.table({"a": pa.array(entries, kind)})).block(np.array([0, 1]))
+        assert block.column("a").to_pylist() == entries[:2]
+        assert b"SOMEBODY" not in memory.encode(block)
+
+
 def test_columns_of_texts_and_dates():
     """Lists by what all of their entries are; missing ones stay missing."""
     day = datetime.date(2020, 1, 1)

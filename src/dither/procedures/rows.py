@@ -78,7 +78,7 @@ class Rows:
 
     def _take_array(self, rows: Any) -> set[int]:
         if not isinstance(rows, np.ndarray) and hasattr(rows, "to_numpy"):
-            rows = np.asarray(rows.to_numpy())
+            rows = _one_column(rows)
         if isinstance(rows, np.ma.MaskedArray) and rows.dtype.kind in "biuf":
             rows = np.ma.filled(rows.astype(np.float64), np.nan)
         if isinstance(rows, np.ndarray):
@@ -111,6 +111,58 @@ class Rows:
             else:
                 self._typed[str(name)] = _plain(pa, str(name), column)
         return {len(column) for column in (*self._typed.values(), *self._untyped.values())}
+
+
+def _one_column(rows: Any) -> Any:
+    """One column of a frame as an array or a list, by its declared type alone.
+
+    Where entries may be missing, what ``to_numpy`` makes of whole numbers depends on whether any is: here they are
+    real numbers.
+    """
+    if isinstance(getattr(rows, "dtype", None), np.dtype):
+        return np.asarray(rows.to_numpy())
+    entries = _entries(rows)
+    if str(getattr(rows, "dtype", "")) == "category":  # (what the categories are depends on everybody)
+        return entries
+    declared = _as_numpy(rows[:0]).dtype
+    if declared.kind in "biuf":
+        return np.array([_real(one) for one in entries], dtype=np.float64)
+    if declared.kind == "M":
+        return _as_numpy(rows).astype(declared)
+    return entries
+
+
+def _as_numpy(values: Any) -> Any:
+    """As its library does it; Arrow would raise an error where it has to copy, as it has for missing entries."""
+    return np.asarray(values.to_numpy(zero_copy_only=False) if hasattr(values, "to_pylist") else values.to_numpy())
+
+
+def _entries(values: Any) -> list[Any]:
+    """What a column holds as Python objects; None where an entry is none that Python knows."""
+    try:
+        return list(values.to_pylist() if hasattr(values, "to_pylist") else values)
+    except Exception:  # noqa: BLE001 - (a date beyond the calendar)
+        return [_entry(values, place) for place in range(len(values))]
+
+
+def _entry(values: Any, place: int) -> Any:
+    with contextlib.suppress(Exception):
+        return values[place].as_py() if hasattr(values, "to_pylist") else values[place]
+    return None
+
+
+def _converted(pa: Any, entries: list[Any], wanted: Any) -> Any:
+    """An Arrow column of a type that is declared; missing where an entry is none of it, and nowhere else."""
+    try:
+        return pa.array(entries, wanted)
+    except Exception:  # noqa: BLE001 - whatever a library raises for such a value
+        return pa.concat_arrays([pa.nulls(0, wanted), *(_single(pa, one, wanted) for one in entries)])
+
+
+def _single(pa: Any, entry: Any, wanted: Any) -> Any:
+    with contextlib.suppress(Exception):
+        return pa.array([None if _is_missing(entry) else entry], wanted)
+    return pa.nulls(1, wanted)
 
 
 def table_block(table: Any, members: Members) -> Any:
@@ -196,10 +248,15 @@ def _typed_column(pa: Any, values: Any) -> Any:
     if declared in ("object", "category"):  # (what the categories are depends on everybody)
         return None
     try:
-        pa.array(values[:0], from_pandas=True)
-        return pa.array(values, from_pandas=True)
-    except Exception:  # noqa: BLE001 - whatever a type unknown to Arrow raises; the cause would quote a record
+        wanted = pa.array(values[:0], from_pandas=True).type
+    except Exception:  # noqa: BLE001 - whatever a type unknown to Arrow raises
         return None
+    with contextlib.suppress(Exception):
+        made = pa.array(values, from_pandas=True)
+        if made.type == wanted:
+            return made
+    # An entry that Arrow does not take (half of a surrogate pair) is missing: the type of the others stays.
+    return _converted(pa, list(values), wanted)
 
 
 def _plain(pa: Any, name: str, values: Any) -> Any:
@@ -210,7 +267,7 @@ def _plain(pa: Any, name: str, values: Any) -> Any:
     elif pa.types.is_dictionary(values.type) and not pa.types.is_nested(wanted):
         made = values.cast(wanted)
     else:  # (Arrow casts some of these, and not all)
-        made = pa.array(values.to_pylist(), wanted)
+        made = _converted(pa, _entries(values), wanted)
     try:  # (whether Arrow can take rows of such a type is found out without any)
         table_block(pa.table({name: made.slice(0, 0)}), np.zeros(0, dtype=np.int64))
     except Exception:  # noqa: BLE001
@@ -234,9 +291,10 @@ def _plain_type(pa: Any, kind: Any) -> Any:
         return pa.map_(_plain_type(pa, kind.key_type), _plain_type(pa, kind.item_type))
     if types.is_fixed_size_list(kind):
         return pa.list_(_plain_type(pa, kind.value_type), kind.list_size)
-    if types.is_large_list(kind):
+    # Views of lists share one store of values: a block of them would carry along the entries of others.
+    if types.is_large_list(kind) or types.is_large_list_view(kind):
         return pa.large_list(_plain_type(pa, kind.value_type))
-    if types.is_list(kind):
+    if types.is_list(kind) or types.is_list_view(kind):
         return pa.list_(_plain_type(pa, kind.value_type))
     return kind
 
