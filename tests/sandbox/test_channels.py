@@ -345,3 +345,32 @@ def test_the_memory_of_the_warm_parent_keeps_no_note():
     with Sandbox(Function(ENLARGED, "program"), output=output, slot=1.0, cores=1) as box:
         answers = box.run([np.zeros(1)] * 3)
     assert set(answers.ravel().tolist()) <= {0.0, 999.0}  # (the default: a busy machine)
+
+
+WITHOUT_FILES = """
+import os
+from statistics import median
+
+def program(rows):
+    import json.scanner
+    seen = [place for place in ("/usr", "/lib", "/dev", "/sandbox", os.__file__, "..") if os.path.exists(place)]
+    with open("/tmp/note", "w") as note:
+        note.write("own")
+    return [len(seen), len(os.listdir("/")), median([1, 2, 9]), numpy.random.default_rng(1).integers(5, 6)]
+
+import numpy
+"""
+
+
+def test_programs_may_be_shown_no_files_at_all():
+    """Reading a file brings it into the machine's memory, which programs can find out by time or by counters.
+
+    What the program imports was loaded before.
+    """
+    output = Output(4, bounds=(0, 99), default=99)
+    with Sandbox(Function(WITHOUT_FILES, "program"), output=output, slot=1.0, cores=1, files=False) as box:
+        for _ in range(3):
+            answers = box.run([np.zeros(1)] * 2)
+            if box.failures == 0:
+                break
+    assert answers.tolist() == [[1.0, 1.0, 2.0, 5.0]] * 2  # (".." of "/tmp", and "/tmp", are its own)

@@ -3,11 +3,14 @@
 import json
 import time
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 
 import pytest
 
 import dither as dt
 from curators import CuratorProcess, median, until, with_dataset
+from dither.errors import InvalidArgument
+from dither.surfaces.http.programs import program_of
 from dither.surfaces.http.store import KeptJob, Store
 
 ASK = "/v1/datasets/pay/releases"
@@ -114,6 +117,23 @@ def test_bad_programs(server, bad):
     assert status in (400, 422), told
     assert told["code"] in ("invalid-argument", "unknown-field", "not-applicable")
     assert server.call("GET", "/v1/datasets/pay/budget")[1]["spent"]["epsilon"] == spent
+
+
+def test_programs_from_afar_see_no_files():
+    """A file that one block reads is in memory afterwards: a later program, tried free of charge, could find out."""
+    made = program_of({"kind": "program", "source": SOURCE, "function": "middle", "bounds": [0, 1]})
+    assert made.settings["files"] is False
+
+
+@pytest.mark.parametrize(("slot", "accepted"), [("0.2", True), ("0.19", False)])
+def test_the_least_slot_is_that_of_sandboxes(slot, accepted):
+    """What a sandbox would refuse later is not quoted either."""
+    told = {"kind": "program", "source": SOURCE, "function": "middle", "bounds": [0, 1], "slot": Decimal(slot)}
+    if accepted:
+        assert program_of(told).settings["slot"] == float(slot)
+    else:
+        with pytest.raises(InvalidArgument, match=r"query\.slot"):
+            program_of(told)
 
 
 def test_a_program_that_fails_tells_nothing(server):

@@ -31,6 +31,11 @@ _PRIVATE_TREE = (1 << 18) | 16384
 _SET_SECCOMP, _SET_PARENT_DEATH, _CAPBSET_DROP, _AMBIENT = 22, 1, 24, 47
 _CAPABILITIES = (8, 21)  # SETPCAP and SYS_ADMIN, all that the parent was given
 _PIDFD_OPEN = 434  # the same number everywhere
+_DETACH = 2
+_LOADED_LATE = (
+    "numpy.linalg", "numpy.fft", "numpy.random", "numpy.polynomial", "numpy.ma", "numpy.lib.stride_tricks",
+    "pyarrow.compute",
+)  # fmt: skip
 
 DATA, ANSWER, TEXT = 3, 4, 5
 FINISHED = struct.pack("<d", 1.0)
@@ -65,6 +70,8 @@ class Parent:
         for name in settings["preload"]:
             importlib.import_module(name)
         warm_up()
+        if not settings["files"]:
+            load_what_may_be_needed(settings["imports"])
         self.code: CodeType | None = None
         if settings["kind"] == "function":
             self.code = compile(settings["source"], "<program>", "exec", dont_inherit=True)
@@ -127,6 +134,8 @@ class Parent:
         own_namespaces()
         streams = copied_streams() if self.code is None else (-1, -1)
         scratch_folder(f"size={settings['scratch']},nr_inodes=4096")
+        if not settings["files"]:
+            leave_files(settings["pivot_root"])
         limit_resources(settings, self.address_space)
         give_up_capabilities()
         _call("prctl", _SET_SECCOMP, 2, ctypes.byref(self.filter), 0, 0)
@@ -154,6 +163,44 @@ def warm_up() -> None:
     if clusters is not None:
         numpy = importlib.import_module("numpy")
         clusters.KMeans(2, n_init=1, random_state=0).fit(numpy.arange(8.0).reshape(4, 2))
+
+
+def load_what_may_be_needed(imports: list[str]) -> None:
+    """For blocks that see no files: what the program's text imports, and what packages load when it is first used.
+
+    A name that is no module is left to the program, which then fails by itself.
+    """
+    for package in _LOADED_LATE:
+        if package.partition(".")[0] in sys.modules:
+            imports = [package, *imports]
+    for name in imports:
+        try:
+            importlib.import_module(name)
+        except Exception:  # noqa: BLE001 - it may be a function of a module
+            continue
+
+
+def read_libraries(names: set[str]) -> None:
+    """Bring libraries into memory as a whole: blocks could notice which parts of them others had used before."""
+    for name in names:
+        try:
+            with open(name, "rb", buffering=0) as library:  # noqa: PTH123
+                while library.read(1 << 20):
+                    pass
+        except OSError:
+            continue
+
+
+def leave_files(pivot_root: int) -> None:
+    """The scratch folder becomes all that there is.
+
+    Blocks could otherwise leave notes in which files of the machine are in its memory, where later programs find them.
+    """
+    _call("syscall", ctypes.c_long(pivot_root), b".", b".")
+    _call("umount2", b".", _DETACH)
+    os.chdir("/")
+    os.mkdir("/tmp", 0o700)  # noqa: PTH102
+    os.chdir("/tmp")
 
 
 def place_descriptors(descriptors: list[int]) -> None:
@@ -339,10 +386,12 @@ def address_space_in_use() -> int:
     return high
 
 
-def settle(frozen: Any, view: Any) -> None:
+def settle(frozen: Any, view: Any, *, files: bool) -> None:
     """What is loaded now stays: neither the garbage collector nor a fork need look at it again."""
     gc.collect()
     if view is not None:
+        if not files:
+            read_libraries({one.name for one in view.mappings() if one.name.startswith("/")})
         frozen.freeze(view)
         view.close()
     gc.freeze()
@@ -366,7 +415,7 @@ def main() -> None:
     for standard in (0, 1, 2):  # until here stderr told the owner why a start failed; programs must not reach it
         os.dup2(nowhere, standard)
     os.close(nowhere)
-    settle(frozen, view)
+    settle(frozen, view, files=settings["files"])
     control.send(b"READY")
     parent.serve()
 

@@ -76,6 +76,8 @@ class Sandbox:
     ``slot`` is the time that one block takes as seen from outside; the program may run for three quarters of it.
     ``example`` is a block of made-up, public rows: the program is tried on it before any data are read, and its errors
     are told.  On real blocks nothing is told: a failure of any kind is the default of ``output``.
+    ``files=False`` shows functions no file at all: what they import is loaded before, as far as their text names it or
+    ``preload`` does.  Which files of a machine are in its memory is then nothing that blocks can change or find out.
 
     Guarantee  The time until ``run`` returns is ``schedule(blocks).seconds`` whatever the data are.  Whether, when and
                how a program fails on one block changes the answer of that block alone, as long as the kernel ends it
@@ -100,6 +102,7 @@ class Sandbox:
         scratch_mib: int = 16,
         processes: int = 16,
         visible: Sequence[str | os.PathLike[str]] = (),
+        files: bool = True,
     ) -> None:
         self._program = as_program(program)
         self._output = output
@@ -122,6 +125,7 @@ class Sandbox:
             limits=limits,
             visible=tuple(_existing(one) for one in visible),
             has_example=example is not None,
+            files=files or isinstance(self._program, Executable),
         )
         self._running: list[_Core] = []
         self._one_release = threading.Lock()

@@ -21,6 +21,7 @@ from typing import Any, Literal
 from dither.errors import InvalidArgument
 
 _MOST_CHARACTERS = 1_000_000
+_MOST_IMPORTS = 200
 _LITERALS = (bool, int, float, complex, str, bytes, type(None))
 
 
@@ -120,6 +121,22 @@ def as_program(given: object) -> Program:
     if callable(given):
         return Function.of(given)
     raise InvalidArgument("program", given, "a function, 'file.py:function', a Function or an Executable")
+
+
+def imported(program: Program) -> list[str]:
+    """Names of modules that a function's source imports, or may: of ``from a import b`` also a.b.
+
+    >>> imported(Function("import os.path\\ndef f(rows):\\n    from json import loads", "f"))
+    ['json', 'json.loads', 'os.path']
+    """
+    names: set[str] = set()
+    if isinstance(program, Function):
+        for node in ast.walk(ast.parse(program.source)):
+            if isinstance(node, ast.Import):
+                names |= {one.name for one in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                names |= {node.module, *(f"{node.module}.{one.name}" for one in node.names)}
+    return sorted(names)[:_MOST_IMPORTS]
 
 
 def _defined_names(tree: ast.Module) -> set[str]:

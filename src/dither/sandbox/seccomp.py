@@ -108,6 +108,7 @@ EXECUTABLE: dict[str, Rule] = {
 PARENT: dict[str, Rule] = {
     **EXECUTABLE,
     **dict.fromkeys(["clone", "prctl", "fcntl", "seccomp", "unshare", "setns", "mount", "umount2", "capset"]),
+    "pivot_root": None,
     **dict.fromkeys(
         ["recvmsg", "sendmsg", "sendto", "pidfd_open", "sched_setaffinity", "pipe", "pipe2", "memfd_create"]
     ),

@@ -20,7 +20,8 @@ import numpy as np
 
 from dither.errors import InvalidArgument, NotIsolated
 from dither.sandbox import bubblewrap, memory, seccomp
-from dither.sandbox.programs import Executable, Function, Program
+from dither.sandbox.programs import Executable, Function, Program, imported
+from dither.sandbox.syscalls import numbers
 
 _FLAG_BYTES = 8
 _COMPLAINT_BYTES = 4096
@@ -48,6 +49,7 @@ class Task:
     limits: Limits
     visible: tuple[Path, ...] = ()
     has_example: bool = False
+    files: bool = True
 
 
 class Job:
@@ -242,6 +244,9 @@ def _settings(task: Task, architecture: str) -> dict[str, Any]:
         "cpu_seconds": int(limits.seconds) + 2,
         "checking_seconds": CHECKING_SECONDS,
         "has_example": task.has_example,
+        "files": task.files,
+        "imports": [] if task.files else imported(task.program),
+        "pivot_root": numbers(architecture)["pivot_root"],
     }
     if isinstance(task.program, Function):
         code = seccomp.assemble(seccomp.FUNCTION, architecture)

@@ -14,7 +14,7 @@ from typing import Any
 from dither.errors import InvalidArgument
 from dither.programs import Program
 from dither.sandbox import Function
-from dither.sandbox.schedule import Schedule
+from dither.sandbox.schedule import LEAST_SLOT, Schedule
 from dither.session.programs import ProgramPlan
 from dither.surfaces.http.bodies import known_fields, names_field, number_field, text_field
 
@@ -25,7 +25,7 @@ FIELDS = (
 LONGEST_SOURCE = 100_000
 MOST_OUTPUTS = 1_000
 MOST_BLOCKS = 100_000
-SHORTEST_SLOT, LONGEST_SLOT = 0.1, 3_600.0
+SHORTEST_SLOT, LONGEST_SLOT = LEAST_SLOT, 3_600.0
 LONGEST_RUN = 86_400.0
 STARTING = 5.0
 """Seconds that are set aside for starting sandboxes and drawing blocks."""
@@ -51,7 +51,7 @@ def program_of(told: dict[str, Any]) -> Program:
         metric=text_field(told, "metric"),
         sampling=text_field(told, "sampling", "partition"),
         executor="sandbox",
-        settings={"slot": _slot(told), "preload": _preload(told)},
+        settings={"slot": _slot(told), "preload": _preload(told), "files": False},
     )
     _ = made.shape
     return made
@@ -107,7 +107,7 @@ def _whole(told: dict[str, Any], field: str, most: int, default: int) -> int:
 
 def _slot(told: dict[str, Any]) -> float:
     value = number_field(told, "slot", Decimal(str(_DEFAULT_SLOT)))
-    if not SHORTEST_SLOT <= value <= LONGEST_SLOT:
+    if not SHORTEST_SLOT <= float(value) <= LONGEST_SLOT:
         raise InvalidArgument("query.slot", value, f"{SHORTEST_SLOT:g} to {LONGEST_SLOT:g} seconds are accepted")
     return float(value)
 
