@@ -119,6 +119,15 @@ def test_bad_programs(server, bad):
     assert server.call("GET", "/v1/datasets/pay/budget")[1]["spent"]["epsilon"] == spent
 
 
+def test_few_programs_in_a_question(server):
+    """The sandboxes of all of them are open at once: fifty would take the memory of the machine."""
+    many = program() | {"query": [program()["query"]] * 3}
+    for address in (ASK, "/v1/datasets/pay/quote"):
+        status, told, _ = server.call("POST", address, many, token="alice")
+        assert (status, told["code"]) == (422, "invalid-argument")
+        assert "3 programs" in told["detail"]
+
+
 def test_programs_from_afar_see_no_files():
     """A file that one block reads is in memory afterwards: a later program, tried free of charge, could find out."""
     made = program_of({"kind": "program", "source": SOURCE, "function": "middle", "bounds": [0, 1]})

@@ -24,7 +24,7 @@ from dither.errors import ClusterLost, DitherError, InvalidArgument
 from dither.procedures.executor import Answers, Output
 from dither.sandbox.pool import Sandbox
 from dither.sandbox.programs import as_program
-from dither.sandbox.schedule import Schedule, checked_seconds, moment_after_drawing, wait_until
+from dither.sandbox.schedule import Schedule, checked_seconds, moment_after_drawing, wait_until_planned
 
 _STARTING_SECONDS = 300.0
 _CONNECTING_SECONDS = 60.0
@@ -245,7 +245,7 @@ class Cluster:
             if lost and not self._nodes:
                 break
             work = _dealt(lost, self._nodes, self._cores)
-        wait_until(first + plan.seconds - plan.lead)
+        wait_until_planned(first + plan.seconds - plan.lead, _DELIVERY_SECONDS)
         if lost:
             raise ClusterLost(self.lost_nodes)
         return answers

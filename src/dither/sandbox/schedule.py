@@ -112,6 +112,14 @@ def moment_after_drawing(begun: float | None, lead: float) -> float:
     return moment
 
 
+def wait_until_planned(moment: float, step: float) -> None:
+    """Sleep until then; if it is over, until a whole step after it, or that doubled until it suffices.
+
+    How late something is may depend on the data: it is told up to a factor of two.
+    """
+    wait_until(moment if time.monotonic() <= moment else public_moment(moment, step))
+
+
 def wait_until(moment: float) -> None:
     """Sleep until then; not at all if it is over."""
     left = moment - time.monotonic()

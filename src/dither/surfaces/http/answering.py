@@ -20,7 +20,7 @@ from dither.surfaces.http.catalog import Dataset
 from dither.surfaces.http.curator import Curator
 from dither.surfaces.http.jobs import Job
 from dither.surfaces.http.problems import forbidden
-from dither.surfaces.http.programs import seconds_of
+from dither.surfaces.http.programs import programs_of, seconds_of
 from dither.surfaces.http.questions import Question, kinds_of
 from dither.surfaces.http.schedule import LONGEST_WAIT
 from dither.surfaces.http.store import Token
@@ -97,7 +97,7 @@ def _graph_options(question: Question) -> dict[str, Any]:
 def quoted(question: Question, dataset: Dataset, token: Token) -> dict[str, Any]:
     """Price, calibration and expected error; reads and charges nothing."""
     made = planned(question, dataset, token)
-    if any(isinstance(one, ProgramPlan) for one in made.plans):
+    if programs_of(made.plans):
         return {"dataset": dataset.name, **pair(made.loss), "quotes": [_priced(one) for one in made.plans]}
     with dataset.session() as session:
         asked: Any = question.sql if question.sql is not None else question.queries
@@ -127,7 +127,7 @@ def asked(curator: Curator, question: Question, dataset: Dataset, token: Token, 
     made = planned(question, dataset, token)
     request_id = question.request_id or secrets.token_hex(16)
     body = {"questions": [one.asked for one in made.plans if not one.costs_nothing]}
-    programs = [one for one in made.plans if isinstance(one, ProgramPlan)]
+    programs = programs_of(made.plans)
     seconds = curator.seconds_of(dataset.name) + sum(seconds_of(one) for one in programs)
     job = Job(token.name, dataset.name, request_id, seconds, started, body)
 

@@ -25,6 +25,7 @@ FIELDS = (
 LONGEST_SOURCE = 100_000
 MOST_OUTPUTS = 1_000
 MOST_BLOCKS = 100_000
+MOST_PROGRAMS_ASKED = 2
 SHORTEST_SLOT, LONGEST_SLOT = LEAST_SLOT, 3_600.0
 LONGEST_RUN = 86_400.0
 STARTING = 5.0
@@ -55,6 +56,14 @@ def program_of(told: dict[str, Any]) -> Program:
     )
     _ = made.shape
     return made
+
+
+def programs_of(plans: list[Any]) -> list[ProgramPlan]:
+    """The programs of a question; their sandboxes are all open at once, so there are few of them."""
+    found = [one for one in plans if isinstance(one, ProgramPlan)]
+    if len(found) > MOST_PROGRAMS_ASKED:
+        raise InvalidArgument("query", f"{len(found)} programs", f"at most {MOST_PROGRAMS_ASKED} in a question")
+    return found
 
 
 def seconds_of(plan: ProgramPlan) -> float:
