@@ -288,3 +288,37 @@ def test_half_requests(server):
     until(lambda: server.call("GET", "/healthz", token=None)[0] == 200)
     for one in (*open_ones, smuggled):
         one.close()
+
+
+def test_a_slow_body_leaves_the_whole_slot_to_the_work(server):
+    """Whoever could choose how much of the slot is left would learn how long the work takes."""
+    before = server.call("GET", "/v1/datasets/pay")[1]["answer_seconds"]
+    server.call("PATCH", "/v1/datasets/pay", {"answer_seconds": 1.5})
+    try:
+        body = json.dumps(median(0.01, again=True)).encode()
+        head = f"POST {ASK} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {server.tokens['alice']}\r\n"
+        head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+        with socket.create_connection(("127.0.0.1", server.port), timeout=60) as line:
+            line.sendall(head.encode())
+            time.sleep(1.3)
+            sent = time.monotonic()
+            line.sendall(body)
+            assert line.recv(100).startswith(b"HTTP/1.1 200")
+            assert time.monotonic() - sent > 1.45
+    finally:
+        server.call("PATCH", "/v1/datasets/pay", {"answer_seconds": before})
+
+
+def test_numbers_and_times_in_a_history_tell_nothing_of_other_work(server):
+    """Entries of the ledger are numbered as answers get ready, and charged when a worker is free."""
+    server.token("carol")
+    for _ in range(3):
+        assert server.call("POST", ASK, median(0.01, again=True), token="carol")[0] == 200
+        assert server.call("POST", ASK, median(0.01, again=True), token="bob")[0] == 200
+    listed = server.call("GET", ASK, token="carol")[1]["releases"]
+    assert [one["number"] for one in listed] == [1, 2, 3]
+    assert all(one["at"].endswith(":00+00:00") for one in listed)
+    rest = server.call("GET", f"{ASK}?after=2&limit=5", token="carol")[1]["releases"]
+    assert [one["number"] for one in rest] == [3]
+    assert rest[0]["request_id"] == listed[2]["request_id"]
+    assert max(one["number"] for one in server.call("GET", ASK)[1]["releases"]) > 6

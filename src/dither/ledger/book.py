@@ -299,15 +299,19 @@ class Ledger:
         return found if analyst is None else [entry for entry in found if entry.analyst == analyst]
 
     def charges(
-        self, dataset: str, analyst: str | None = None, *, after: int = 0, limit: int = 1_000
+        self, dataset: str, analyst: str | None = None, *, after: int = 0, skip: int = 0, limit: int = 1_000
     ) -> list[tuple[Entry, dict[str, Any] | None]]:
-        """Up to ``limit`` charges behind a number, each with what was answered for it, if anything was yet."""
+        """Up to ``limit`` charges behind a number, each with what was answered for it, if anything was yet.
+
+        ``skip`` leaves out so many of them.
+        """
         with self._database.transaction() as look:
             accounts.of_dataset(look, name("dataset", dataset))
             whose, values = ("", ()) if analyst is None else (" AND analyst = ?", (name("analyst", analyst),))
             paid = look.all(
-                f"{chain.ENTRIES} WHERE dataset = ? AND number > ? AND kind = 'charge'{whose} ORDER BY number LIMIT ?",
-                dataset, after, *values, limit,
+                f"{chain.ENTRIES} WHERE dataset = ? AND number > ? AND kind = 'charge'{whose} ORDER BY number "
+                "LIMIT ? OFFSET ?",
+                dataset, after, *values, limit, skip,
             )  # fmt: skip
             if not paid:
                 return []

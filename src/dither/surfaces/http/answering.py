@@ -184,14 +184,21 @@ def budget_of(curator: Curator, dataset: str, token: Token | None = None) -> dic
 
 
 def history_of(curator: Curator, dataset: str, analyst: str | None, after: int, limit: int) -> list[dict[str, Any]]:
-    """Charges with their answers, oldest first; of one analyst unless None is named."""
+    """Charges with their answers, oldest first; of one analyst unless None is named.
+
+    Analysts are told how many of their own came before, and the minute.  Numbers of the ledger count answers too, and
+    the exact time of a charge tells when a worker was free for it: both show how long other work really took.
+    """
     told = []
-    for entry, answered in curator.ledger.charges(dataset, analyst, after=after, limit=limit):
+    paging = {"after": after} if analyst is None else {"skip": after}
+    for place, (entry, answered) in enumerate(curator.ledger.charges(dataset, analyst, limit=limit, **paging), 1):
         loss = price_of_entry(entry.body)
         stored = answered if answered is not None and _may_be_seen(curator, entry) else None
         told.append(
             {
-                "number": entry.number, "at": entry.at, "analyst": entry.analyst, "request_id": entry.request,
+                "number": entry.number if analyst is None else after + place,
+                "at": entry.at if analyst is None else f"{entry.at[:16]}:00+00:00",
+                "analyst": entry.analyst, "request_id": entry.request,
                 "question": entry.body["question"], **pair(loss),
                 "releases": None if stored is None else [one for each in stored["answers"] for one in each],
             }

@@ -234,9 +234,11 @@ async def quote(request: Request) -> Response:
 
 async def ask(request: Request) -> Response:
     """Pay, read, answer: at the end of a public slot."""
-    started = answering.now()
     dataset, curator = await _dataset(request), curator_of(request)
-    question = questions.question_of(await json_object(request))
+    told = await json_object(request)
+    # Not before the body is here: whoever sends it slowly could choose how much of the slot is left for the work.
+    started = answering.now()
+    question = questions.question_of(told)
     job = await curator.run(answering.asked, curator, question, dataset, token_of(request), started)
     request.state.request_id = job.request_id
     if not job.is_announced:
