@@ -322,3 +322,19 @@ def test_numbers_and_times_in_a_history_tell_nothing_of_other_work(server):
     assert [one["number"] for one in rest] == [3]
     assert rest[0]["request_id"] == listed[2]["request_id"]
     assert max(one["number"] for one in server.call("GET", ASK)[1]["releases"]) > 6
+
+
+def test_the_budget_beside_an_answer_is_that_of_its_leaving(server):
+    """That of the moment when it was ready would tell that moment, by charges that somebody makes meanwhile."""
+    before = server.call("GET", "/v1/datasets/pay")[1]["answer_seconds"]
+    server.call("PATCH", "/v1/datasets/pay", {"answer_seconds": 3.0})
+    try:
+        told = server.call("POST", ASK, median(0.01, again=True, wait=False), token="alice")[1]
+        place = f"/v1/jobs/{told['id']}"
+        until(lambda: server.call("GET", place)[1]["progress"]["stage"] == "ready")
+        assert server.call("POST", ASK, median(0.01, again=True), token="bob")[0] == 200
+        until(lambda: server.call("GET", place, token="alice")[1]["state"] == "done")
+        now = server.call("GET", "/v1/datasets/pay/budget", token="alice")[1]
+        assert server.call("GET", place, token="alice")[1]["answer"]["budget"]["spent"] == now["spent"]
+    finally:
+        server.call("PATCH", "/v1/datasets/pay", {"answer_seconds": before})

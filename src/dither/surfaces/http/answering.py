@@ -137,28 +137,27 @@ def asked(curator: Curator, question: Question, dataset: Dataset, token: Token, 
         releases = named(made.statement, answers) if made.statement is not None else [
             one for each in answers for one in each
         ]  # fmt: skip
-        return answer_of(curator, dataset.name, request_id, made.loss, releases)
+        return answer_of(dataset.name, request_id, made.loss, releases)
 
     return curator.jobs.start(job, work, program=bool(programs))  # a retry waits for the same outcome, at the same time
 
 
-def answer_of(curator: Curator, dataset: str, request_id: str, loss: Loss, releases: list[Release]) -> dict[str, Any]:
-    """An answer as it is sent."""
+def answer_of(dataset: str, request_id: str, loss: Loss, releases: list[Release]) -> dict[str, Any]:
+    """An answer as it is sent, without the budget."""
     return {
-        "dataset": dataset,
-        "request_id": request_id,
-        **pair(loss),
-        "releases": [one.to_dict() for one in releases],
-        "budget": _budget_now(curator, dataset),
-    }
+        "dataset": dataset, "request_id": request_id, **pair(loss), "releases": [one.to_dict() for one in releases],
+    }  # fmt: skip
 
 
-def _budget_now(curator: Curator, dataset: str) -> dict[str, Any] | None:
-    """After an answer; it is paid for and stored, whatever else can't be read."""
+def with_budget(curator: Curator, answer: dict[str, Any]) -> dict[str, Any]:
+    """An answer and the budget when it leaves: that when it was ready would tell, by others' charges, when that was.
+
+    It is paid for and stored, whatever else can't be read.
+    """
     try:
-        return budget_of(curator, dataset)
+        return answer | {"budget": budget_of(curator, answer["dataset"])}
     except LedgerUnavailable:
-        return None
+        return answer | {"budget": None}
 
 
 def budget_of(curator: Curator, dataset: str, token: Token | None = None) -> dict[str, Any]:

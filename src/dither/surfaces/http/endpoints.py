@@ -249,11 +249,17 @@ async def ask(request: Request) -> Response:
         await curator.run(curator.store.still_valid, token_of(request))
         if job.problem is not None:
             return problem_response(_told(job.problem))
-        return json_response(job.answer)
+        return json_response(await curator.run(answering.with_budget, curator, job.answer))
     await _kept(curator, job)
-    return json_response(
-        job.visible(owner=token_of(request).is_owner), 202, {"Location": f"/v1/jobs/{job.id}", "Retry-After": "1"}
-    )
+    told = await _with_budget(curator, job.visible(owner=token_of(request).is_owner))
+    return json_response(told, 202, {"Location": f"/v1/jobs/{job.id}", "Retry-After": "1"})
+
+
+async def _with_budget(curator: Curator, told: dict[str, Any]) -> dict[str, Any]:
+    """What is told of a job, with the budget of now where it has an answer."""
+    if told.get("answer") is None:
+        return told
+    return told | {"answer": await curator.run(answering.with_budget, curator, told["answer"])}
 
 
 async def _kept(curator: Curator, job: Job) -> None:
@@ -358,9 +364,8 @@ async def job(request: Request) -> Response:
         found = await curator.run(curator.store.find_job, job_id)
     if found is None or not token.may_see(found.dataset) or not (token.is_owner or found.analyst == token.name):
         raise not_found("there is no such job; ask again with the same request_id, which pays nothing more")
-    return json_response(
-        found.visible(owner=token.is_owner) if isinstance(found, Job) else shared_jobs.told(found)
-    )  # fmt: skip
+    told = found.visible(owner=token.is_owner) if isinstance(found, Job) else shared_jobs.told(found)
+    return json_response(await _with_budget(curator, told))
 
 
 # --- tokens ------------------------------------------------------------------------------------------------
