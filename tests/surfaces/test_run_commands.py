@@ -89,6 +89,18 @@ def test_a_program_is_run_and_paid_for(shops, isolated):
     assert json.loads(again.splitlines()[-1]) == made
 
 
+def test_a_program_may_be_shown_no_files(shops, isolated):
+    """What it imports is there all the same; what it opens is not."""
+    code, told = called(shops, *RUN, "--epsilon", "1", "--no-files", "--dry-run")
+    assert code == 0, told
+    (shops / "reader.py").write_text("import os\n\ndef read(table):\n    return open(os.__file__).read(0) == ''\n")
+    reader = ["run", "shops.toml", "reader.py:read", "--bounds", "0", "1", "--epsilon", "1", "--dry-run"]
+    assert called(shops, *reader)[0] == 0
+    code, told = called(shops, *reader, "--no-files")
+    assert code != 0
+    assert "FileNotFoundError" in told
+
+
 def test_a_dry_run_tries_the_program_and_charges_nothing(shops, isolated):
     """On rows made up from the schema; what is wrong with a program is said."""
     code, told = called(shops, *RUN, "--epsilon", "1", "--dry-run", "--json")

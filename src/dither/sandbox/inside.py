@@ -176,7 +176,7 @@ def load_what_may_be_needed(imports: list[str]) -> None:
     for name in imports:
         try:
             importlib.import_module(name)
-        except Exception:  # noqa: BLE001 - it may be a function of a module
+        except (Exception, SystemExit):  # noqa: BLE001 - it may be a function of a module
             continue
 
 

@@ -54,6 +54,10 @@ def _common(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--cores", type=int, default=None, help="How many cores; all by default.")
 @click.option("--preload", default=None, metavar="A,B", help="Modules to load once, before any block.")
 @click.option("--memory-mib", type=int, default=None, help="Memory that a block may take.")
+@click.option(
+    "--files/--no-files", default=True, show_default=True,
+    help="Whether functions see libraries' files; without them only what they import or --preload names is there.",
+)  # fmt: skip
 @click.option("--format", "format_", default="csv", show_default=True, help="csv or arrow, for executables.")
 @click.option("--argument", multiple=True, help="An argument for an executable; repeatable.")
 @click.option("--dry-run", is_flag=True, help="Try PROGRAM on made-up rows, show the plan, charge nothing.")
@@ -161,7 +165,7 @@ def _executor(name: str) -> str:
 
 def _settings(options: dict[str, Any]) -> dict[str, Any]:
     given = {name: options[name] for name in ("slot", "lead", "cores", "memory_mib") if options[name] is not None}
-    return {**given, "preload": tuple(_names(options["preload"]) or ())}
+    return {**given, "preload": tuple(_names(options["preload"]) or ()), "files": options["files"]}
 
 
 def _needs_table(session: Any) -> None:
