@@ -37,6 +37,15 @@ _TABLES = (
         request_id TEXT NOT NULL, seconds TEXT NOT NULL, started TEXT NOT NULL, seen TEXT NOT NULL, shown TEXT,
         outcome TEXT)""",
 )
+_NOBODY = (
+    "",
+    "",
+    ANALYST,
+    "",
+    None,
+    "never",
+    '{"epsilon_cap": null, "delta_cap": null, "kinds": null, "datasets": null}',
+)
 _COLUMNS = "SELECT id, name, role, created, expires, revoked, rules FROM dither_server_tokens"
 
 
@@ -142,8 +151,8 @@ class Store:
         """The token behind a secret, if it is valid."""
         with self._work(write=False) as run:
             found = run(f"{_COLUMNS} WHERE hash = ?", _hash(secret))
-        token = _token(found[0]) if found else None
-        return token if token is not None and token.is_valid else None
+        token = _token(found[0] if found else _NOBODY)  # the same work for secrets that were never given out
+        return token if token.is_valid else None
 
     def still_valid(self, token: Token) -> None:
         """An error if a token that came in was revoked, or has expired, since."""
