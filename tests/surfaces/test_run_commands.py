@@ -150,7 +150,7 @@ def test_clusters_of_a_registered_dataset(shops):
         shops, "clusters", "shops.toml", "-k", "2", "--mixture", "--columns", "x", "--epsilon", "4", "--delta", "1e-6"
     )
     assert code == 0, told
-    assert "component 2" in told
+    assert "component 2" in told, told
     code, told = called(shops, "clusters", "shops.toml", "-k", "2", "--epsilon", "1")
     assert code == 2
     assert "delta" in told

@@ -38,6 +38,9 @@ def confidence_of(text: str) -> Any:
 NARROW = 100
 """Terminals below this width do without the column of calibrations; it stands below the table."""
 
+LEAST_WRAPPED = 18
+"""A column that may be broken into lines still has room for a word."""
+
 MOST_SHOWN = 60
 """Longer tables are cut on the screen."""
 
@@ -52,7 +55,7 @@ def show(releases: list[Any], labels: list[str] | None = None) -> None:
     levels = {release.confidence for release in releases if release.interval is not None}
     level = next(iter(levels)) if len(levels) == 1 else None
     pure = not any(release.loss.delta for release in releases)
-    console = console_of(110 + 12 * len(keys))
+    console = console_of(120 + 12 * len(keys))
     wide = console.width >= NARROW
     headings = [*keys, "question", "answer", "error bar" if level is None else f"{level:.0%} error bar"]
     headings += ["epsilon" if pure else "price", *(["calibration"] if wide else [])]
@@ -104,6 +107,7 @@ def plain_table(headings: list[str], *, right: tuple[str, ...], wrapped: str) ->
     for heading in headings:
         table.add_column(
             escape(heading), justify="right" if heading in right else "left", no_wrap=heading != wrapped,
+            min_width=LEAST_WRAPPED if heading == wrapped else None,
         )  # fmt: skip
     return table
 
