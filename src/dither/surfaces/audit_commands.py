@@ -123,6 +123,7 @@ def _table(report: Any) -> Any:
     from rich.markup import escape
     from rich.table import Table
 
+    from dither.audit.checks import KINDS
     from dither.audit.pictures import number
 
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -130,11 +131,11 @@ def _table(report: Any) -> Any:
         table.add_column(
             heading, justify="right" if heading in ("checks", "cases", "shown / claimed", "findings") else "left"
         )
-    groups: dict[tuple[str, str], list[Any]] = {}
+    groups: dict[tuple[str, Any], list[Any]] = {}
     for one in report.ran:
         groups.setdefault((one.check.subject, one.check.kind), []).append(one)
     before = ""
-    for (subject, kind), ran in sorted(groups.items(), key=lambda item: item[0][0].lower()):
+    for (subject, kind), ran in sorted(groups.items(), key=lambda item: (item[0][0].lower(), KINDS.index(item[0][1]))):
         rated = [one for one in ran if one.result.claimed and one.result.lower is not None]
         closest = max(rated, key=lambda one: one.result.lower / one.result.claimed.epsilon, default=None)
         share = "" if closest is None else number(closest.result.lower / closest.result.claimed.epsilon)
