@@ -17,6 +17,13 @@ def check_picture(path: Path) -> None:
         )
 
 
+def needs_schema(file: Path) -> Path:
+    """Refuse data where a schema file belongs, by the name alone: an error about its text would show a record."""
+    if file.suffix.lower() != ".toml":
+        raise InvalidArgument("file", str(file), "a schema file (.toml) is accepted; dither register drafts one")
+    return file
+
+
 def number(argument: str, text: str) -> Any:
     """A decimal that a person typed, exactly."""
     from decimal import Decimal, InvalidOperation
@@ -75,6 +82,8 @@ def show(releases: list[Any], labels: list[str] | None = None) -> None:
                 table.add_row(*("" for _ in keys), f"  {escape(name)}", answer, shown_bar, *("" for _ in price))
             else:
                 table.add_row(*group, escape(label), answer, shown_bar, *price)
+    if not sys.stdout.isatty():
+        console.width = max(console.width, _least_width(console, table, [label for label, _ in named], releases))
     console.print(table)
     if len(named) > MOST_SHOWN:
         console.print(f"[dim]... and {len(named) - MOST_SHOWN:,} more: --json prints all of them[/dim]")
@@ -89,6 +98,14 @@ def show(releases: list[Any], labels: list[str] | None = None) -> None:
     if missing:
         note = ", ".join(sorted({shown_all(one) for one in missing}))
         console.print(f"[dim]missing values (in a CSV also what is not a number) count as {escape(note)}[/dim]")
+
+
+def _least_width(console: Any, table: Any, labels: list[str], releases: Any) -> int:
+    """Columns for a table of which nothing is cut off: only labels may be broken, and only between words."""
+    inner = [f"  {name}" for release in releases if len(release.rows()) > 1 for name, *_ in release.rows()]
+    words = [word for label in labels for word in label.split()]
+    whole = console.measure(table, options=console.options.update(width=10_000)).maximum
+    return int(whole - max(map(len, labels + inner), default=0) + max(map(len, words + inner), default=0))
 
 
 def console_of(width: int) -> Any:
