@@ -7,7 +7,7 @@ import datetime
 import sys
 from pathlib import Path
 
-PLACE = Path(sys.argv[1])
+PLACE = Path(sys.argv[1] if __name__ == "__main__" else "")
 SEVERAL = ("dither.ledger.chain", "dither.surfaces.http.store", "dither.surfaces.http.answering",
            "dither.surfaces.http.shared_jobs")  # fmt: skip
 

@@ -153,6 +153,10 @@ def test_reports_are_saved(tmp_path):
     assert "no finding" in text
     assert "audit.png" in text
     assert "<script" not in page(report, None)
+    assert "with probability at most" in text
+    broken = page(Report(report.findings, quick=True, seconds=0.0, sabotage=True), None)
+    assert "broken on purpose and must be found" in broken
+    assert "with probability at most" not in broken
 
 
 def test_the_command(tmp_path):

@@ -161,6 +161,7 @@ def test_a_budget_runs_out(visit, pictures):
     tab.fill("input[name=epsilon]", "0.2")
     visit.pay()
     tab.see("ε 0.05 left")
+    tab.see("more than is left")
     tab.choose("select[name=kind]", "mean")
     tab.see("more than is left")
     tab.until("document.querySelector('button[name=ask]').innerText.startsWith('Pay')")

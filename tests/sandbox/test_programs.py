@@ -66,7 +66,7 @@ PAIR = Output(2, bounds=[(0, 10), (-5, 5)], default=(7, -1))
 def test_every_failure_is_the_default_and_stays_with_its_block():
     """Late, crashing, NaN, oversized and senseless answers are the default; others are clipped to the bounds."""
     kinds = [0, 1, 0, 2, 0, 3, 4, 0, 5, 0, 6, 0, 7, 0, 8, 9, 10, 0, 11, 12, 0]
-    with Sandbox(misbehave, output=PAIR, slot=0.2) as box:
+    with Sandbox(misbehave, output=PAIR, slot=0.5) as box:
         answers = box.run([np.array([float(kind), 0.0]) for kind in kinds])
         failures = box.failures
     expected = {0: (1, 2), 8: (10, -5), 12: (10, 1)}
@@ -78,7 +78,7 @@ def test_a_function_brings_its_modules_and_literals():
     """Global modules and literals travel as text; rounds are reported, blocks of any numeric type arrive whole."""
     heard = []
     blocks = [np.arange(6, dtype=kind).reshape(3, 2) for kind in (np.float64, np.int32, np.float32, np.uint8)]
-    with Sandbox(doubled_mean, output=Output(1, bounds=(0, 10)), slot=0.2, example=np.ones((2, 2))) as box:
+    with Sandbox(doubled_mean, output=Output(1, bounds=(0, 10)), slot=0.5, example=np.ones((2, 2))) as box:
         answers = box.run([*blocks, np.zeros((0, 2))], progress=lambda done, planned: heard.append((done, planned)))
     assert answers[:, 0].tolist() == [5.0, 5.0, 5.0, 5.0, 5.0]
     assert heard[-1][0] == heard[-1][1]
@@ -203,7 +203,7 @@ def test_an_executable_reads_csv(tmp_path):
         shutil.which("awk"), ["-F,", "NR > 1 { s += $1; t += $2 } END { print s / (NR - 1), t }"], columns=("a", "b")
     )
     rows = np.array([[1.0, 2.5], [3.0, 4.5]])
-    with Sandbox(mean, output=Output(2, bounds=(0, 10)), slot=0.2, example=rows) as box:
+    with Sandbox(mean, output=Output(2, bounds=(0, 10)), slot=0.5, example=rows) as box:
         assert box.run([rows, rows * 0, rows[:1]]).tolist() == [[2.0, 7.0], [0.0, 0.0], [1.0, 2.5]]
 
 
@@ -319,13 +319,13 @@ def test_a_machine_without_isolation_runs_nothing(monkeypatch):
 
 def test_a_block_that_does_not_go_away_costs_no_other_block():
     """The kernel may take long to end a block: then its sandbox is out of use, and nobody waits for it."""
-    with Sandbox(doubled_mean, output=Output(1, bounds=(0, 10), default=0), slot=0.3, cores=1) as box:
+    with Sandbox(doubled_mean, output=Output(1, bounds=(0, 10), default=0), slot=0.5, cores=1) as box:
         slow = box._running[0].workers[0]
         receive, since = slow._receive, []
 
         def late(deadline):
             since.append(time.monotonic())
-            if time.monotonic() < since[0] + 4 * 0.3:
+            if time.monotonic() < since[0] + 4 * 0.5:
                 time.sleep(max(0.0, deadline - time.monotonic()))
                 return None
             return receive(deadline)
@@ -347,14 +347,14 @@ def test_a_block_that_cannot_be_encoded_is_the_default():
         return pa.table({"day": pa.array([days], pa.int32()).cast(pa.date32())})
 
     lines = Executable(shutil.which("awk"), ["END { print NR }"])
-    with Sandbox(lines, output=Output(1, bounds=(0, 10), default=9), slot=0.3) as box:
+    with Sandbox(lines, output=Output(1, bounds=(0, 10), default=9), slot=0.5) as box:
         assert box.run([dated(1), dated(10**7), dated(2)])[:, 0].tolist() == [2.0, 9.0, 2.0]
         assert box.run([np.array(["a"]), np.array(["\ud800"])])[:, 0].tolist() == [1.0, 9.0]
 
 
 def test_a_sandbox_that_dies_is_replaced():
     """The kernel may take a sandbox when memory is short: its block gets the default, the rest is answered."""
-    with Sandbox(doubled_mean, output=Output(1, bounds=(0, 10), default=0), slot=0.3) as box:
+    with Sandbox(doubled_mean, output=Output(1, bounds=(0, 10), default=0), slot=0.5) as box:
         victim = box._running[0].workers[0].process_id
         blocks = [np.ones(3)] * (6 * box.cores)
         died = []

@@ -49,7 +49,7 @@ def test_programs_run_isolated_by_default():
 
 def test_an_open_sandbox_serves_several_releases():
     """Made for one program and one shape of answers; another shape is refused."""
-    with Sandbox(average, output=Output(1, bounds=(0, 1)), slot=0.1) as box:
+    with Sandbox(average, output=Output(1, bounds=(0, 1)), slot=0.4) as box:
         assert all(0.2 < ask(executor=box).value < 0.8 for _ in range(2))
         with pytest.raises(InvalidArgument, match="executor"):
             ask(executor=box, bounds=(0, 2))
@@ -129,7 +129,7 @@ def test_drawing_that_takes_long_moves_the_answer_by_whole_leads(seconds, doubli
     """
     query = dt.Program(average, bounds=(0, 1), blocks=2)
     made = query.plan(6, Loss.asked(1.0, 0), None)
-    with Sandbox(average, output=Output(1, bounds=(0, 1)), slot=0.2, lead=1.0) as box:
+    with Sandbox(average, output=Output(1, bounds=(0, 1)), slot=0.4, lead=1.0) as box:
         planned = box.schedule(2).seconds + SETTLING + (2**doublings - 1)
         for _ in range(5):
             with warnings.catch_warnings(record=True) as told:

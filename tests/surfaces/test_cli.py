@@ -7,6 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
+
+from dither.surfaces.cli import main
 
 DITHER = str(Path(sys.executable).parent / "dither")
 
@@ -161,3 +164,31 @@ def test_help_names_every_command():
     out = run("--help").stdout
     assert "ask" in out
     assert "demo" in out
+
+
+def test_an_empty_file_is_called_what_it_is(tmp_path):
+    """Not a matter of the column."""
+    (tmp_path / "empty.csv").touch()
+    path = str(tmp_path / "empty.csv")
+    done = CliRunner().invoke(main, ["ask", path, "median(pay)", "--bounds", "0", "1", "--epsilon", "1"])
+    assert done.exit_code == 2
+    assert "first line names the columns" in done.output
+    assert "column='pay'" not in done.output
+
+
+def test_every_command_is_told_in_one_line():
+    """No description in the list of commands is cut off."""
+    told = CliRunner().invoke(main, ["--help"], terminal_width=80).output
+    listed = told.split("Commands:")[1]
+    assert "..." not in listed
+    assert all(f"  {name} " in listed for name in main.commands)
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"), [(["medain"], "did you mean median"), (["--sabotage", "lapace"], "did you mean laplace")]
+)
+def test_an_audit_of_nothing_is_refused(asked, told):
+    """With the name that was probably meant; a sabotage that is not there is not all of them."""
+    done = CliRunner().invoke(main, ["audit", "--list", *asked])
+    assert done.exit_code == 2
+    assert told in done.output

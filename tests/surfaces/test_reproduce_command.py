@@ -23,6 +23,7 @@ def test_errata_are_reproduced_as_tables_plots_and_a_page(tmp_path):
     assert "s of processor time" in result.output
     told = json.loads((tmp_path / "out" / "report.json").read_text())
     assert told["size"] == "quick"
+    assert "dither reproduce errata --quick" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert all(row["verdict"] for one in told["experiments"] for row in one["rows"])
     assert len(list((tmp_path / "out").glob("*.png"))) == len(told["experiments"]) >= 18
 

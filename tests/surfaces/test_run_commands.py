@@ -162,7 +162,7 @@ def test_clusters_of_a_registered_dataset(shops):
         shops, "clusters", "shops.toml", "-k", "2", "--mixture", "--columns", "x", "--epsilon", "4", "--delta", "1e-6"
     )
     assert code == 0, told
-    assert "component 2" in told
+    assert "component 2" in told, told
     code, told = called(shops, "clusters", "shops.toml", "-k", "2", "--epsilon", "1")
     assert code == 2
     assert "delta" in told
@@ -214,3 +214,32 @@ def test_made_up_rows_are_of_the_declared_types():
     assert all(len(set(rows[name].to_pylist())) > 1 for name in columns)
     assert -5 <= min(rows["pay"].to_pylist()) < max(rows["pay"].to_pylist()) <= 5
     assert set(rows["job"].to_pylist()) == {"clerk", "nurse"}
+
+
+def test_a_program_that_fails_on_made_up_rows_is_not_paid_for(shops, isolated):
+    """Otherwise its failures would count as the default, and the answer would look like one; --untried insists."""
+    broken = [one.replace("middle", "broken") for one in RUN]
+    code, told = called(shops, *broken, "--epsilon", "1")
+    assert code == 2
+    assert "KeyError" in told
+    assert dt.open(shops / "shops.toml").budget.spent == dt.Loss(0.0)
+    code, told = called(shops, *broken, "--epsilon", "1", "--untried")
+    assert code == 0, told
+    assert dt.open(shops / "shops.toml").budget.spent == dt.Loss(1.0)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["quote", "shops.csv", "median(x)", "--epsilon", "1"],
+        ["run", "shops.csv", "programs.py:middle", "--bounds", "0", "1", "--epsilon", "1"],
+        ["clusters", "shops.csv", "-k", "2", "--epsilon", "1", "--delta", "1e-6"],
+    ],
+)
+def test_data_in_the_place_of_a_schema_are_refused_unread(shops, command):
+    """By their name: an error that points into the text would show a record of a file without a header."""
+    (shops / "shops.csv").write_text("mary smith,91000\n", encoding="utf-8")
+    code, told = called(shops, *command)
+    assert code == 2
+    assert "dither register" in told
+    assert "mary" not in told

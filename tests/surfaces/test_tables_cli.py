@@ -240,3 +240,27 @@ def test_bad_questions(folder, words, message):
     if words[0] == "p.toml":
         left = told(folder, "ask", "p.toml", "count(*)", "--where", "year = 2012", "--epsilon", "1")["budget"]["left"]
         assert left["epsilon"] == 0
+
+
+def test_the_column_that_tells_people_apart_need_not_be_declared(folder):
+    """It is listed as what it is, and the number of rows as not that of people."""
+    words = (
+        "register",
+        "data/pay.csv",
+        "-o",
+        "unit.toml",
+        *COLUMNS,
+        "--unit",
+        "name",
+        "--rows",
+        "2000",
+        "--epsilon",
+        "1",
+    )
+    done = run(folder, *words)
+    assert done.returncode == 0, done.stderr
+    assert "tells people apart" in done.stdout
+    assert "not declared: name" not in done.stdout
+    text = (folder / "unit.toml").read_text()
+    assert "[columns.name]" not in text
+    assert "not of people" in text

@@ -121,10 +121,14 @@ def test_the_public_function_keeps_as_often_as_it_says(used, passes):
 
 @pytest.mark.parametrize("epsilon", [1e-9, 1e5, 1e200])
 def test_extreme_prices_are_served(epsilon):
-    """Almost no information and all of it: finite numbers, and bars that cover."""
-    answer = randomized_response([1] * 30 + [0] * 70, epsilon=epsilon)
-    assert math.isfinite(answer.estimate)
-    assert answer.interval == ((30, 30) if epsilon > 1 else (0, 100))
+    """Almost no information and all of it: finite numbers, and bars that cover.
+
+    A bar that knows nothing ends up beyond the range one time in twenty; thirty times of fifty is less likely than 1e-20.
+    """
+    answers = [randomized_response([1] * 30 + [0] * 70, epsilon=epsilon) for _ in range(50)]
+    assert all(math.isfinite(answer.estimate) for answer in answers)
+    covering = [answer.interval == ((30, 30) if epsilon > 1 else (0, 100)) for answer in answers]
+    assert all(covering) if epsilon > 1 else sum(covering) > 20
 
 
 def test_categories_keep_their_names_and_others_are_declared():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 import importlib
 import pkgutil
@@ -56,13 +57,20 @@ def selected(subject: str | None = None, calibrations: Sequence[str] = (), *, qu
     every = [check for check in catalogue().values() if check.in_quick or not quick]
     found = [check for check in every if subject is None or _about(check, subject)]
     if not found:
-        names = sorted({check.subject for check in every})
-        raise InvalidArgument("query", subject, f"one of these is accepted: {', '.join(names)}")
+        raise InvalidArgument("query", subject, accepted_names(str(subject), {check.subject for check in every}))
     kept = [check for check in found if not calibrations or check.calibration in calibrations]
     if not kept:
         served = sorted({check.calibration for check in found} - {""})
-        raise InvalidArgument("calibration", list(calibrations), f"of {subject}: {', '.join(served)}")
+        raise InvalidArgument("calibration", list(calibrations), f"of {subject or 'all'}: {', '.join(served)}")
     return kept
+
+
+def accepted_names(given: str, names: set[str]) -> str:
+    """What is accepted instead of a name: those that look alike, or all of them."""
+    alike = difflib.get_close_matches(given.lower().replace("_", " "), sorted(names), n=3)
+    if alike:
+        return f"did you mean {' or '.join(alike)}? dither audit --list names all"
+    return f"one of these is accepted: {', '.join(sorted(names))}"
 
 
 def _about(check: Check, subject: str) -> bool:

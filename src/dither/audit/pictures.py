@@ -12,6 +12,8 @@ from dither.audit.running import Ran, Report
 _COLOURS = {"exact": "#1f5aa6", "exhaustive": "#2e8b57", "black-box": "#d98c21", "trace": "#777777"}
 _MARKS = {"exact": "D", "exhaustive": "o", "black-box": "v", "trace": "s"}
 _FINDING = "#c0392b"
+_MOST = 2.4
+"""Shares above are drawn here: some are infinite."""
 
 
 def draw(report: Report, path: Path) -> None:
@@ -29,17 +31,18 @@ def draw(report: Report, path: Path) -> None:
         own = [one for one in shown if one.check.kind == kind]
         if not own:
             continue
-        across = [min(_share(one), 2.4) for one in own]
+        across = [min(_share(one), _MOST) for one in own]
         height = [place[one.check.subject] + 0.22 * (1 - number) for one in own]
-        colours = [_COLOURS[kind] if one.result.holds else _FINDING for one in own]
+        colours = [_FINDING if one.result.holds is report.sabotage else _COLOURS[kind] for one in own]
         axes.scatter(across, height, s=20, marker=_MARKS[kind], c=colours, alpha=0.75, linewidths=0)
         axes.scatter([], [], s=28, marker=_MARKS[kind], c=_COLOURS[kind], label=f"{kind} ({len(own)})")
     axes.axvline(1.0, color="#333333", lw=1.2)
     axes.text(1.0, len(subjects) - 0.25, " the claim", ha="left", va="bottom", fontsize=8, color="#333333")
     axes.set_yticks(range(len(subjects)), subjects, fontsize=8)
     axes.set_ylim(-0.7, len(subjects) + 0.4)
-    axes.set_xlim(-0.03, max([1.12, *(min(_share(one), 2.4) + 0.05 for one in shown)]))
-    axes.set_xlabel("epsilon that was shown, as a share of the epsilon that is claimed")
+    axes.set_xlim(-0.03, max([1.12, *(min(_share(one), _MOST) + 0.05 for one in shown)]))
+    beyond = f"; {_MOST:g} stands for all above" if any(_share(one) > _MOST for one in shown) else ""
+    axes.set_xlabel(f"epsilon that was shown, as a share of the epsilon that is claimed{beyond}")
     axes.grid(axis="x", color="#dddddd", lw=0.6)
     axes.set_axisbelow(True)
     for side in ("top", "right", "left"):
@@ -83,14 +86,22 @@ tr.finding td {{ background: #fdecea }}
 tr.finding td {{ background: #4a1f1b }} img {{ background: #fff }} }}
 </style></head><body>
 <h1>{html.escape(headline(report))}</h1>
-<p>{kinds}; {report.seconds:.0f} seconds{", quick" if report.quick else ""}. If everything is sound, a finding is
-reported with probability at most {report.false_alarm:g}: black-box checks share it, the others do not sample.</p>
+<p>{kinds}; {report.seconds:.0f} seconds{", quick" if report.quick else ""}. {_meaning(report)}</p>
 {image}
 <table><thead><tr><th>subject</th><th>calibration</th><th>noise</th><th>check</th><th>kind</th><th>claimed</th>
 <th>shown at least</th><th>at most</th><th>cases</th><th>outcome</th></tr></thead><tbody>
 {rows}
 </tbody></table></body></html>
 """
+
+
+def _meaning(report: Report) -> str:
+    if report.sabotage:
+        return "Each of these was broken on purpose and must be found: an auditor that misses one is not to be trusted."
+    return (
+        f"If everything is sound, a finding is reported with probability at most {report.false_alarm:g}: black-box "
+        "checks share it, the others do not sample. &ldquo;Not refuted&rdquo; is no proof: the proofs are."
+    )
 
 
 def _row(one: Ran, *, sabotage: bool) -> str:

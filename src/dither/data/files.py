@@ -63,6 +63,8 @@ def _known_file(path: str | Path) -> tuple[Path, str | None]:
 
 def _place(file: Path, column: str, header: str, delimiter: str) -> tuple[int, int]:
     """Where a column stands in the first line, and how many there are."""
+    if not header.strip():
+        raise InvalidArgument("file", str(file), "a file whose first line names the columns is accepted")
     names = _fields(header, delimiter)
     if column not in names:
         # Not listing them: without a header the first line would be a record.

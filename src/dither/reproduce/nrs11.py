@@ -88,8 +88,9 @@ def _judge_formula(points: Points) -> Judged:
         for p, q in zip(points.of("S*", name), points.of("S* by the formula", name), strict=True):
             gaps.append(abs(p.y.value / q.y.value - 1))
             tops.append(p.y.value * float(name.split()[-1]) * p.x)
+    # Our records lie on a grid of 2^-36 of the range: a spacing of 1e-6 is exact to 1.5e-5 of itself.
     return settle(
-        max(gaps) < 1e-6 and max(tops) < 1 + 1e-6, f"ours differs from the formula by {shown(max(gaps))} at most; S* "
+        max(gaps) < 1e-4 and max(tops) < 1 + 1e-4, f"ours differs from the formula by {shown(max(gaps))} at most; S* "
         f"eps n is between {shown(min(tops))} and {shown(max(tops))}", "the formula does not hold",
         correction="S* is about 1/(e eps n), and its maximum lies at k = 1/eps - 1; for eps > 1 it is 1/n, above "
         "1/(eps n)",

@@ -228,8 +228,8 @@ def _judge_converges(points: Points) -> Judged:
     return settle(
         theirs.ys[-1] < theirs.ys[0], f"NRS11: {theirs[0].y} at n = {theirs.xs[0]:,.0f}, {theirs[-1].y} at "
         f"{theirs.xs[-1]:,.0f}; dither {ours[0].y} and {ours[-1].y}", "no convergence in this range",
-        correction="it does, but far out: at the largest n its error is "
-        f"{shown(theirs.ys[-1] / ours.ys[0])} times dither's at the smallest",
+        correction=f"it does, but far out: at the largest n its error is {shown(theirs.ys[-1] / ours.ys[0])} times "
+        "dither's at the smallest",
     )  # fmt: skip
 
 

@@ -116,13 +116,15 @@ def _opening(findings: Sequence[Finding], told: dict[str, Any]) -> str:
     number = counts(findings)
     rows = sum(number.values())
     size = "" if told["size"] == "full" else f" --{told['size']}"
+    papers = {finding.experiment.paper.lower() for finding in findings}
+    name = f" {papers.pop()}" if len(papers) == 1 else ""
     stand_ins = sorted({s for finding in findings for s in finding.sources if "stand-in" in s})
     warning = "".join(f"<p><strong>{html.escape(s)}</strong></p>" for s in stand_ins)
     return (
         f"<p>{rows} claims and what we find when we measure them again with our own code: "
         f"{number[Verdict.AGREES]} agree, {number[Verdict.CORRECTED]} agree with a correction, "
         f"{number[Verdict.DISAGREES]} disagree, and say why.</p>{warning}"
-        f'<p class="soft">dither {told["dither"]}, <code>dither reproduce{size}</code>, '
+        f'<p class="soft">dither {told["dither"]}, <code>dither reproduce{name}{size}</code>, '
         f"{told['processor_seconds']:,.0f} s of processor time, Python {told['machine']['python']} on "
         f"{told['machine']['processor']}. Numbers vary from run to run; brackets hold an interval (95% unless it is "
         f"said "

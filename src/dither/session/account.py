@@ -76,12 +76,15 @@ class Declared(Protocol):
         """What the rule keeps of delta."""
 
 
+BUDGET = "what the dataset may spend in all, such as Budget(1.0) or a section [budget] of the schema file, is accepted"
+
+
 class PaidSession(ABC):
     """A dataset with an account: every answer is charged before anything is read."""
 
     def __init__(self, schema: Declared, ledger: Ledger | None, fingerprint: str | None) -> None:
         if schema.budget is None:
-            raise InvalidArgument("budget", None, "what the dataset may spend in all, such as Budget(1.0), is accepted")
+            raise InvalidArgument("budget", None, BUDGET)
         self._name = schema.name
         self._ledger = ledger or MemoryLedger()
         self._ledger.register(

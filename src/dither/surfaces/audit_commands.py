@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
 import click
+
+from dither.errors import InvalidArgument
 
 
 @click.command()
@@ -35,14 +38,18 @@ def audit(
     dither audit --out audit-report
     dither audit --sabotage
     """
-    from dither.audit.catalogue import selected
+    from dither.audit.catalogue import accepted_names, selected
     from dither.audit.pictures import save
     from dither.audit.running import run_checks
     from dither.audit.sabotages import sabotages
 
     checks = list(sabotages()) if sabotage else selected(query, calibrations, quick=quick)
     if sabotage and query is not None:
-        checks = [check for check in checks if query in check.subject or query == check.detail] or checks
+        about = [check for check in checks if query in check.subject or query == check.detail]
+        if not about:
+            names = {name for check in checks for name in (check.subject, check.detail) if name}
+            raise InvalidArgument("query", query, accepted_names(query, names))
+        checks = about
     if only_list:
         told = [{"key": check.key, "kind": check.kind, "proof": check.proof} for check in checks]
         click.echo(json.dumps(told) if as_json else "\n".join(check.key for check in checks))
@@ -107,14 +114,16 @@ def _show(report: Any, saved: dict[str, str]) -> None:
 
 def _said(one: Any) -> str:
     result = one.result
-    shown = "" if result.lower is None else f"epsilon is at least {result.lower:.4g}; "
-    return f"claimed {result.claimed}; {shown}{result.note}" if result.claimed else result.note
+    claimed = f"claimed {result.claimed}" if result.claimed else ""
+    shown = f"epsilon is at least {result.lower:.4g}" if result.claimed and result.lower is not None else ""
+    return "; ".join(filter(None, (claimed, shown, result.note)))
 
 
 def _table(report: Any) -> Any:
     from rich.markup import escape
     from rich.table import Table
 
+    from dither.audit.checks import KINDS
     from dither.audit.pictures import number
 
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -122,11 +131,11 @@ def _table(report: Any) -> Any:
         table.add_column(
             heading, justify="right" if heading in ("checks", "cases", "shown / claimed", "findings") else "left"
         )
-    groups: dict[tuple[str, str], list[Any]] = {}
+    groups: dict[tuple[str, Any], list[Any]] = {}
     for one in report.ran:
         groups.setdefault((one.check.subject, one.check.kind), []).append(one)
     before = ""
-    for (subject, kind), ran in sorted(groups.items(), key=lambda item: item[0][0].lower()):
+    for (subject, kind), ran in sorted(groups.items(), key=lambda item: (item[0][0].lower(), KINDS.index(item[0][1]))):
         rated = [one for one in ran if one.result.claimed and one.result.lower is not None]
         closest = max(rated, key=lambda one: one.result.lower / one.result.claimed.epsilon, default=None)
         share = "" if closest is None else number(closest.result.lower / closest.result.claimed.epsilon)
@@ -154,6 +163,10 @@ def _sabotage_table(report: Any) -> Any:
     for one in report.ran:
         outcome = "[bold red]missed[/bold red]" if one.result.holds else "found"
         table.add_row(
-            escape(one.check.subject), escape(one.check.detail), one.check.kind, outcome, escape(_said(one))[:70]
+            escape(one.check.subject),
+            escape(one.check.detail),
+            one.check.kind,
+            outcome,
+            escape(textwrap.shorten(_said(one), 90, placeholder=" …")),
         )
     return table

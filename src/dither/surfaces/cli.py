@@ -206,3 +206,20 @@ def _query(question: str, options: dict[str, Any]) -> Any:
     if name == "trimmed_mean" and len(numbers) <= 1:
         return dt.TrimmedMean(column, **fields, **({"trim": numbers[0]} if numbers else {}))
     raise InvalidArgument("question", question, accepted)
+
+
+_IN_SHORT = {
+    "ask": "Answer a question about a CSV, Parquet or schema file.",
+    "audit": "Try to refute the privacy of everything that ships.",
+    "bench": "Measure speed and errors beside other libraries.",
+    "clusters": "The centres of clusters of a registered dataset.",
+    "demo": "Ask real questions of generated data; start here.",
+    "ledger": "Look into a ledger: show, verify, export, backup.",
+    "quote": "Price and error of a question, before it is asked.",
+    "register": "Draft a schema file for data: what is public, what may be spent.",
+    "reproduce": "Measure again what the papers claim.",
+    "run": "Run a program of your own on blocks of people.",
+    "serve": "Serve datasets over HTTP, with a page.",
+}
+for _name, _text in _IN_SHORT.items():
+    main.commands[_name].short_help = _text

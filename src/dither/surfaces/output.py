@@ -17,6 +17,13 @@ def check_picture(path: Path) -> None:
         )
 
 
+def needs_schema(file: Path) -> Path:
+    """Refuse data where a schema file belongs, by the name alone: an error about its text would show a record."""
+    if file.suffix.lower() != ".toml":
+        raise InvalidArgument("file", str(file), "a schema file (.toml) is accepted; dither register drafts one")
+    return file
+
+
 def number(argument: str, text: str) -> Any:
     """A decimal that a person typed, exactly."""
     from decimal import Decimal, InvalidOperation
@@ -38,6 +45,9 @@ def confidence_of(text: str) -> Any:
 NARROW = 100
 """Terminals below this width do without the column of calibrations; it stands below the table."""
 
+LEAST_WRAPPED = 18
+"""A column that may be broken into lines still has room for a word."""
+
 MOST_SHOWN = 60
 """Longer tables are cut on the screen."""
 
@@ -52,7 +62,7 @@ def show(releases: list[Any], labels: list[str] | None = None) -> None:
     levels = {release.confidence for release in releases if release.interval is not None}
     level = next(iter(levels)) if len(levels) == 1 else None
     pure = not any(release.loss.delta for release in releases)
-    console = console_of(110 + 12 * len(keys))
+    console = console_of(120 + 12 * len(keys))
     wide = console.width >= NARROW
     headings = [*keys, "question", "answer", "error bar" if level is None else f"{level:.0%} error bar"]
     headings += ["epsilon" if pure else "price", *(["calibration"] if wide else [])]
@@ -72,6 +82,8 @@ def show(releases: list[Any], labels: list[str] | None = None) -> None:
                 table.add_row(*("" for _ in keys), f"  {escape(name)}", answer, shown_bar, *("" for _ in price))
             else:
                 table.add_row(*group, escape(label), answer, shown_bar, *price)
+    if not sys.stdout.isatty():
+        console.width = max(console.width, _least_width(console, table, [label for label, _ in named], releases))
     console.print(table)
     if len(named) > MOST_SHOWN:
         console.print(f"[dim]... and {len(named) - MOST_SHOWN:,} more: --json prints all of them[/dim]")
@@ -86,6 +98,14 @@ def show(releases: list[Any], labels: list[str] | None = None) -> None:
     if missing:
         note = ", ".join(sorted({shown_all(one) for one in missing}))
         console.print(f"[dim]missing values (in a CSV also what is not a number) count as {escape(note)}[/dim]")
+
+
+def _least_width(console: Any, table: Any, labels: list[str], releases: Any) -> int:
+    """Columns for a table of which nothing is cut off: only labels may be broken, and only between words."""
+    inner = [f"  {name}" for release in releases if len(release.rows()) > 1 for name, *_ in release.rows()]
+    words = [word for label in labels for word in label.split()]
+    whole = console.measure(table, options=console.options.update(width=10_000)).maximum
+    return int(whole - max(map(len, labels + inner), default=0) + max(map(len, words + inner), default=0))
 
 
 def console_of(width: int) -> Any:
@@ -104,6 +124,7 @@ def plain_table(headings: list[str], *, right: tuple[str, ...], wrapped: str) ->
     for heading in headings:
         table.add_column(
             escape(heading), justify="right" if heading in right else "left", no_wrap=heading != wrapped,
+            min_width=LEAST_WRAPPED if heading == wrapped else None,
         )  # fmt: skip
     return table
 

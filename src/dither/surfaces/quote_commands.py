@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from dither.errors import InvalidArgument
-from dither.surfaces.output import confidence_of, console_of, number, plain_table
+from dither.surfaces.output import confidence_of, console_of, needs_schema, number, plain_table
 
 
 @click.command()
@@ -61,7 +61,7 @@ def quote(file: Path, question: str, *, as_json: bool, **options: Any) -> None:
     }
     if (options["epsilon"] is None) == (options["target_error"] is None):
         raise InvalidArgument("epsilon", options["epsilon"], "either --epsilon or --target-error is accepted")
-    schema = load_schema(file)
+    schema = load_schema(needs_schema(file))
     if not isinstance(schema, Schema):
         raise InvalidArgument("file", str(file), "the schema of a table is accepted: errors of graphs are not quoted")
     statement = statement_of(question, schema, options)

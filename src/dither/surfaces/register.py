@@ -51,13 +51,19 @@ class Draft:
         """True if questions can be asked."""
         return bool(self.columns) and self.epsilon is not None
 
+    @property
+    def undeclared(self) -> list[str]:
+        """Columns that cannot be asked; the one that tells people apart need not be."""
+        return [name for name in self.kinds if name not in self.columns and name != self.unit]
+
     def text(self) -> str:
         """The schema file: what was declared, and the rest as comments to fill in."""
         from dither.data.schema_file import written, written_key
 
         lines = ["[dataset]", f"name = {written(self.name)}", f"source = {written(self.source)}"]
         lines += [f"{key} = {written(one)}" for key, one in (("table", self.table), ("engine", self.engine)) if one]
-        lines += [f'rows = {written(self.rows)}  # public number of rows, or "private"']
+        of_rows = "public number of rows" if self.unit is None else "public number of rows, not of people"
+        lines += [f'rows = {written(self.rows)}  # {of_rows}, or "private"']
         if self.unit is not None:
             lines += [f"unit = {written(self.unit)}", f"rows_per_unit = {self.rows_per_unit}"]
         lines += ["", "[budget]"]
@@ -69,7 +75,7 @@ class Draft:
         for column, kind in self.columns.items():
             lines += ["", f"[columns.{written_key(column)}]"]
             lines += [f"{key} = {written(one)}" for key, one in kind.to_dict().items()]
-        left = [column for column in self.kinds if column not in self.columns]
+        left = self.undeclared
         if left:
             lines += ["", *(f"# {line}" for line in _wrapped(WHY)), "# Columns that are not declared cannot be asked:"]
         for column in left:
@@ -331,11 +337,12 @@ def _list_columns(draft: Draft) -> None:
     width = max(map(len, draft.kinds), default=0)
     for name, kind in draft.kinds.items():
         declared = draft.columns.get(name)
-        click.echo(f"  {name:<{width}}  {kind}" + ("" if declared is None else f"  declared {declared.kind}"))
+        told = "" if declared is None else f"  declared {declared.kind}"
+        click.echo(f"  {name:<{width}}  {kind}{told}" + ("  tells people apart" if name == draft.unit else ""))
 
 
 def _report(draft: Draft, out: Path, as_json: bool) -> None:
-    left = [name for name in draft.kinds if name not in draft.columns]
+    left = draft.undeclared
     if as_json:
         told = {
             "schema": str(out), "dataset": draft.name, "stored": draft.kinds, "declared": list(draft.columns),

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from dither.errors import InvalidArgument
-from dither.surfaces.output import number, show
+from dither.surfaces.output import needs_schema, number, show
 
 
 def _common(command: Callable[..., None]) -> Callable[..., None]:
@@ -61,13 +61,15 @@ def _common(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--format", "format_", default="csv", show_default=True, help="csv or arrow, for executables.")
 @click.option("--argument", multiple=True, help="An argument for an executable; repeatable.")
 @click.option("--dry-run", is_flag=True, help="Try PROGRAM on made-up rows, show the plan, charge nothing.")
+@click.option("--untried", is_flag=True, help="Leave out the trial on made-up rows that comes before the charge.")
 @_common
-def run(file: Path, program: str, *, as_json: bool, dry_run: bool, **options: Any) -> None:
+def run(file: Path, program: str, *, as_json: bool, dry_run: bool, untried: bool, **options: Any) -> None:
     """Run PROGRAM on blocks of people of a registered dataset (a schema FILE, .toml) and release a private aggregate.
 
     PROGRAM is FILE.py:FUNCTION, a function of one Arrow table that returns numbers; or an executable that reads a block
-    as CSV (or Arrow) and writes numbers.  It runs isolated.  A block that fails, is late or answers with something else
-    counts as the default, and nobody is told.
+    as CSV (or Arrow) and writes numbers.  It runs isolated.  It is tried on made-up rows first, and if it fails there
+    nothing is charged.  A block of people that fails, is late or answers with something else counts as the default,
+    and nobody is told.
 
     \b
     dither run payroll.toml analysis.py:mean_pay --bounds 0 300000 --epsilon 1
@@ -83,11 +85,13 @@ def run(file: Path, program: str, *, as_json: bool, dry_run: bool, **options: An
         progress=None if as_json or dry_run or not sys.stderr.isatty() else _told_progress,
         settings=_settings(options),
     )  # fmt: skip
-    with dt.open(file, ledger=options["ledger"]) as session:
+    with dt.open(needs_schema(file), ledger=options["ledger"]) as session:
         _needs_table(session)
         asked = _asked(options)
+        if dry_run or not untried:
+            told = _tried(session.plan(query, where=options["where"], **asked))
         if dry_run:
-            _show_plan(session.plan(query, where=options["where"], **asked), as_json=as_json)
+            _show_plan(told, as_json=as_json)
             return
         release = session.ask(query, where=options["where"], again=options["again"], **asked)
         _show(session, release, as_json=as_json)
@@ -110,7 +114,7 @@ def clusters(file: Path, *, count: int, mixture: bool, as_json: bool, **options:
 
     kind = dt.GaussianMixture if mixture else dt.KMeans
     query = kind(_names(options["columns"]), k=count, blocks=options["blocks"])
-    with dt.open(file, ledger=options["ledger"]) as session:
+    with dt.open(needs_schema(file), ledger=options["ledger"]) as session:
         _needs_table(session)
         release = session.ask(query, again=options["again"], **_asked(options))
         _show(session, release, as_json=as_json)
@@ -180,8 +184,8 @@ def _told_progress(done: int, planned: int) -> None:
     click.echo(end, err=True, nl=False)
 
 
-def _show_plan(plan: Any, *, as_json: bool) -> None:
-    """What would be run, after the program has run on rows made up from the schema; what is wrong with it is said."""
+def _tried(plan: Any) -> dict[str, Any]:
+    """What will be run, after the program has run on rows made up from the schema; what is wrong with it is said."""
     import dataclasses
 
     from dither.programs import opened
@@ -191,7 +195,7 @@ def _show_plan(plan: Any, *, as_json: bool) -> None:
     tried = dataclasses.replace(plan.query, settings={**plan.query.settings, "example": example})
     with opened(tried, tables=True) as executor:
         seconds = executor.schedule(plan.made.sampling.blocks).seconds
-    told = {
+    return {
         "question": plan.label,
         "blocks": plan.made.sampling.blocks,
         "aggregator": plan.made.aggregator,
@@ -199,10 +203,13 @@ def _show_plan(plan: Any, *, as_json: bool) -> None:
         "delta": plan.loss.delta,
         "seconds": round(seconds, 2),
     }
+
+
+def _show_plan(told: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"plan": told}))
         return
-    click.echo(f"the program answers {len(example)} made-up rows; nothing was read, nothing was charged")
+    click.echo("the program answers made-up rows; nothing was read, nothing was charged")
     for name, value in told.items():
         click.echo(f"{name:<12}{value}")
 

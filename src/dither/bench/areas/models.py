@@ -60,8 +60,8 @@ def slope_error(answer: Any, data: Dataset) -> float:
 
 def _clusters(quick: bool) -> list[Comparison]:
     found = []
-    for n in (10_000,) if quick else (1_000, 10_000, 100_000):
-        count = 6 if quick else 5 if n > 10_000 else 20
+    for n in (10_000,) if quick else (1_000, 10_000, 100_000, 1_000_000):
+        count = 6 if quick else {100_000: 5, 1_000_000: 3}.get(n, 20)
         options = {"k": 3, "bounds": (-10, 10), "epsilon": 1.0, "delta": DELTA}
         for function in ("kmeans", "gaussian_mixture"):
             if function == "gaussian_mixture" and (quick or n != 10_000):

@@ -146,6 +146,7 @@ export async function askView(dataset, me) {
       budget = await api.budget(dataset.name).catch(() => budget);
     } finally {
       busy = false;
+      if (quoted) fill(slot.quote, quoteParts(quoted.told, dataset, (budget.own ?? budget).left));
       meters(quoted?.told.epsilon);
       settle();
     }
