@@ -123,7 +123,7 @@ def test_the_public_function_keeps_as_often_as_it_says(used, passes):
 def test_extreme_prices_are_served(epsilon):
     """Almost no information and all of it: finite numbers, and bars that cover.
 
-    A bar that knows nothing ends up beyond the range one time in twenty; thirty times of fifty is less likely than 1e-20.
+    A bar that knows nothing ends beyond the range one time in twenty; thirty times of fifty is less likely than 1e-20.
     """
     answers = [randomized_response([1] * 30 + [0] * 70, epsilon=epsilon) for _ in range(50)]
     assert all(math.isfinite(answer.estimate) for answer in answers)
