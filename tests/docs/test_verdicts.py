@@ -17,7 +17,8 @@ def test_the_page_is_rewritten_from_a_run():
     assert "old" not in made.lower().replace("before", "")
     assert "2 rows: 1 agree, 0 agree with a correction, 1 disagree (1 of them errata)." in made
     assert "| Table 1 | \\|x\\| <= 1 | 1 | **agrees** |" in made
-    assert "### Errata" in made and made.endswith("\n\n## Time\n\nafter\n")
+    assert "### Errata" in made
+    assert made.endswith("\n\n## Time\n\nafter\n")
 
 
 def test_the_page_as_it_stands_holds_all_rows():
