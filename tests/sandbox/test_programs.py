@@ -394,7 +394,7 @@ def interrupt(done, planned):
 
 def test_executors_have_names():
     """A name chooses; an unknown one is refused with the list."""
-    with open_executor("sandbox", doubled_mean, output=Output(1, bounds=(0, 10)), slot=0.2, cores=1) as box:
+    with open_executor("sandbox", doubled_mean, output=Output(1, bounds=(0, 10)), slot=1.0, cores=1) as box:
         assert box.run([np.ones(2)])[0, 0] == 2.0
     with open_executor("trusted", doubled_mean, output=Output(1, bounds=(0, 10))) as box:
         assert box.run([np.ones(2)])[0, 0] == 2.0

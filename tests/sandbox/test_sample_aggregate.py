@@ -36,7 +36,7 @@ def ask(program=average, **options):
             "epsilon": 8.0,
             "blocks": 20,
             "confidence": None,
-            **({} if "executor" in options else {"slot": 0.2}),
+            **({} if "executor" in options else {"slot": 0.4}),
             **options,
         },
     )
@@ -63,7 +63,7 @@ def test_a_session_runs_programs_isolated_too():
         return rows["age"].to_numpy().mean()
 
     session = dt.open({"age": [20, 40, 60] * 200}, columns={"age": dt.Integer(0, 120)}, budget=dt.Budget(9.0))
-    query = dt.Program(mean_age, bounds=(0, 120), blocks=20, settings={"slot": 0.2})
+    query = dt.Program(mean_age, bounds=(0, 120), blocks=20, settings={"slot": 0.5})
     assert 20 < session.ask(query, epsilon=8.0, confidence=None).value < 60
 
 
