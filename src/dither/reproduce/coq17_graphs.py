@@ -239,12 +239,12 @@ def _judge_exponential(points: Points) -> Judged:
 def _judge_first_efficiency(points: Points) -> Judged:
     first = {name: points.of("time", name)[0].y for name in points.series("time")}
     told = ", ".join(f"{name} {value}" for name, value in first.items())
-    slowest = max(first, key=lambda name: first[name].value)
+    fastest, *_, slowest = sorted(first, key=lambda name: first[name].value)
     return settle(
         first["LLS"].low <= min(value.high for value in first.values()) and slowest == "SS (a ladder bound)",
         f"ms on the smallest subgraph: {told}",
-        f"LLS is the fastest and {slowest} the slowest, but SS need not be slow (see above); on small graphs starting "
-        "up is all that is measured",
+        f"{fastest} is the fastest and {slowest} the slowest, and SS need not be slow (see above); on small graphs "
+        "starting up is all that is measured",
     )  # fmt: skip
 
 

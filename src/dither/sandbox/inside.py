@@ -32,6 +32,7 @@ _SET_SECCOMP, _SET_PARENT_DEATH, _CAPBSET_DROP, _AMBIENT = 22, 1, 24, 47
 _CAPABILITIES = (8, 21)  # SETPCAP and SYS_ADMIN, all that the parent was given
 _PIDFD_OPEN = 434  # the same number everywhere
 _DETACH = 2
+# Parts that these packages load when a program first asks for them.  They are for programs: dither draws from none.
 _LOADED_LATE = (
     "numpy.linalg", "numpy.fft", "numpy.random", "numpy.polynomial", "numpy.ma", "numpy.lib.stride_tricks",
     "pyarrow.compute",
