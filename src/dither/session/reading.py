@@ -59,9 +59,14 @@ def private_data(plan: Plan, selection: Selection) -> Sequence[Any]:
     return columns.each()
 
 
-def records_for_owner(plan: Plan, engine: Engine) -> Any:
-    """NOT private: the records of an ungrouped question, with the same rows of each person every time."""
-    return private_data(plan, Selection(engine, plan.schema, plan.predicate))[0]
+def records_for_owner(plan: Plan, engine: Engine) -> dict[tuple[Any, ...], Any]:
+    """NOT private: the records of every group by its key, with the same rows of each person every time."""
+    selection = Selection(engine, plan.schema, plan.predicate, plan.by)
+    keys = (
+        tuple(shown_key(plan.schema.columns[name], one) for name, one in zip(plan.by, key, strict=True))
+        for key in selection.groups
+    )
+    return dict(zip(keys, private_data(plan, selection), strict=True))
 
 
 def _release(plan: Plan, outcome: Outcome, key: tuple[Any, ...]) -> Release:
