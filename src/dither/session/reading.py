@@ -41,7 +41,10 @@ def found_keys(plan: Plan, selection: Selection) -> tuple[tuple[Any, ...], ...]:
         for place, name in enumerate(plan.by)
         if not undeclared(kind := plan.schema.columns[name])
     }
-    counted = counts_by_key(selection, plan.query.column, plan.grid if isinstance(plan.declared, Measured) else None)
+    measured = isinstance(plan.declared, Measured)
+    counted = counts_by_key(
+        selection, plan.query.column, plan.grid if measured else None, plan.missing if measured else None
+    )
     known = {key: count for key, count in counted.items() if all(key[at] in values for at, values in declared.items())}
     shown = plan.finder.release(known.keys(), known.values())
     return tuple(sorted((key for key, _ in shown), key=str))[:MOST_GROUPS]
