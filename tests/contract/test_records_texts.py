@@ -228,8 +228,8 @@ class NoFloat(float):
 
 ENTRIES = [
     "\ud800", Unshowable(), WronglyShown(), NoFloat(3.0), 10**5000, -(10**400), np.longdouble("1e4000"),
-    Decimal("sNaN"), b"\xff", [1], {"a": 1}, object(), 2 + 3j, pd.NaT, pd.NA, NAN, None, "a\x00", datetime.date(2020, 1, 1),
-    Fraction(10**400),
+    Decimal("sNaN"), b"\xff", [1], {"a": 1}, object(), 2 + 3j, pd.NaT, pd.NA, NAN, None, "a\x00",
+    datetime.date(2020, 1, 1), Fraction(10**400),
 ]  # fmt: skip
 
 
