@@ -8,7 +8,7 @@ declared grid, and only then records meet.
 import datetime
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -99,9 +99,6 @@ class Asked:
     """Whether it can be asked of dates."""
     least: int = 1
     """How many records it needs where their number is public."""
-    raw: bool = False
-    """Whether it reads records themselves instead of their steps."""
-    extra: dict[str, Any] = field(default_factory=dict)
 
 
 def at(steps: list[int], rank: int, declared: Declared) -> int:

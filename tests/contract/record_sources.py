@@ -4,14 +4,19 @@ import contextlib
 import csv
 import gzip
 import itertools
+import warnings
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+import dither as dt
+from contract.record_cases import LONG, chosen
+
+PATHS = ("whole", "brackets")
 _NUMBERS = itertools.count()
 
 
@@ -151,9 +156,14 @@ def duckdb_table(place: Place, table: pa.Table) -> dict[str, Any]:
 
 
 def duckdb_view(place: Place, table: pa.Table) -> dict[str, Any]:
-    """A view of a .duckdb file over a Parquet file."""
+    """A view of a .duckdb file over a Parquet file; over a table where there are texts, refused out of files."""
     import duckdb
 
+    if any(one.type == pa.string() for one in table.schema):
+        given = duckdb_table(place, table)
+        with duckdb.connect(given["source"]) as connection:
+            connection.execute("CREATE VIEW seen AS SELECT * FROM records")
+        return {**given, "table": "seen"}
     file, parquet = place.file(".duckdb"), parquet_arrow_groups(place, table)["source"]
     with duckdb.connect(str(file)) as connection:
         connection.execute(f"CREATE VIEW records AS SELECT * FROM read_parquet('{parquet}')")
@@ -232,16 +242,47 @@ POSTGRES = {one.__name__: one for one in (postgres_table, postgres_view, postgre
 SPARK = {one.__name__: one for one in (spark_frame, spark_parquet, parquet_spark)}
 
 
+EMBEDDED = {**FILES, **FRAMES, **TEXTS}
+EVERYWHERE = {**EMBEDDED, **POSTGRES, **SPARK}
+BUDGET = dt.Budget(1_000_000, 0.1)
+
+
+def stored(name: str, place: Callable[[str], Place], columns: dict[str, Any]) -> dict[str, Any]:
+    """A source with these columns: names to Arrow arrays, or to lists of doubles."""
+    table = pa.table(
+        {key: one if isinstance(one, pa.Array) else pa.array(one, pa.float64()) for key, one in columns.items()}
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the libraries that write
+        return EVERYWHERE[name](place(name), table)
+
+
 @contextlib.contextmanager
-def opened(dt: Any, given: dict[str, Any], **options: Any) -> Any:
-    """A session over a source that is closed at the end."""
-    session = dt.open(given["source"], table=given.get("table"), **options)
-    try:
-        yield session
-    finally:
-        session.close_source()
+def asked(given: dict[str, Any], columns: dict[str, Any], **options: Any) -> Iterator[Any]:
+    """A session over a source; whatever is asked of it, a warning is an error."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        session = dt.open(given["source"], table=given.get("table"), columns=columns, budget=BUDGET, **options)
+        try:
+            yield session
+        finally:
+            session.close_source()
 
 
-def decimals(values: list[Any]) -> list[Decimal | None]:
-    """Numbers as decimals of two places."""
-    return [None if one is None else Decimal(str(one)).quantize(Decimal("0.01")) for one in values]
+def some(test: str, *few: int) -> list[str]:
+    """Sources for a test, of every family so many; all of them if DITHER_LONG is set."""
+    families = (FILES, FRAMES, TEXTS, POSTGRES, SPARK)
+    return [name for family, short in zip(families, few, strict=True) for name in chosen(family, short, test)]
+
+
+def both_ways(names: Iterable[str]) -> list[tuple[str, str]]:
+    """Each source with both ways of reading; with one of them in turn unless DITHER_LONG is set."""
+    return [(name, way) for index, name in enumerate(names) for way in (PATHS if LONG else [PATHS[index % 2]])]
+
+
+def read_by(path: str, monkeypatch: Any) -> None:
+    """Choose how ranks are read: all values of a small table at once, or brackets around them."""
+    if path == "brackets":
+        monkeypatch.setenv("DITHER_FEW_ROWS", "0")
+    else:
+        monkeypatch.delenv("DITHER_FEW_ROWS", raising=False)
