@@ -111,7 +111,9 @@ def as_array(data: object, argument: str = "data") -> NDArray[Any]:
         )
     if declared.startswith(_TEXTS):
         raise InvalidArgument(
-            argument, type(data), f"this column stores {declared}: convert it to numbers first, or open it as a category"
+            argument,
+            type(data),
+            f"this column stores {declared}: convert it to numbers first, or open it as a category",
         )
     if isinstance(data, np.ma.MaskedArray) and data.dtype == object:
         array = np.ma.MaskedArray(_untyped(data.filled(np.nan)), np.ma.getmaskarray(data))
@@ -129,6 +131,9 @@ def as_array(data: object, argument: str = "data") -> NDArray[Any]:
         raise InvalidArgument(argument, type(data), f"numbers are accepted, not the kind {array.dtype.kind!r}")
     if len(array) == 0:
         raise InvalidArgument(argument, type(data), "at least one record is accepted")
+    if array.dtype.itemsize > np.dtype(np.float64).itemsize:
+        with np.errstate(over="ignore"):  # (a long double beyond the range of doubles is infinite, and clamped)
+            return array.astype(np.float64)
     return array
 
 

@@ -77,7 +77,8 @@ def batches(file: Path) -> Any:
 
 
 def _opened(file: Path) -> IO[bytes]:
-    return gzip.open(file, "rb") if is_packed(file) else file.open("rb")
+    stream: Any = gzip.open(file, "rb") if is_packed(file) else file.open("rb")
+    return stream  # type: ignore[no-any-return]
 
 
 def _first(stream: IO[bytes]) -> str:

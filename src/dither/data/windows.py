@@ -486,7 +486,11 @@ def _binned(
     source = selection.grouped(name, None, missing)
     if joined is not None:
         source = source.join(joined[0], on=joined[1], join_type="left")
-    query = all_groups(source, selection, exp.alias_(place, "s"), exp.alias_(counted(), "c")).group_by(place.copy())
+    group = exp.column(GROUP, table="g") if selection.by else literal(0)
+    # Grouped by names: engines take a number behind GROUP BY for a place in the list.
+    placed = source.select(exp.alias_(group, GROUP), exp.alias_(place, "s")).subquery("placed")
+    keys = [exp.column(GROUP), exp.column("s")]
+    query = exp.select(*keys, counted()).from_(placed).group_by(*(key.copy() for key in keys))
     counts = [[0] * bins for _ in selection.groups]
     for group, bin_index, number in selection.engine.rows(query):
         counts[int(group)][int(bin_index)] += int(number)

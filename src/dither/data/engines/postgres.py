@@ -10,7 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from dither.data.engines.engine import CALENDAR, Engine, arrow, arrow_schema, clamped, double_literal, guarded, streamed, within_infinities
+from dither.data.engines.engine import (
+    CALENDAR,
+    Engine,
+    arrow,
+    arrow_schema,
+    clamped,
+    double_literal,
+    guarded,
+    streamed,
+    within_infinities,
+)
 from dither.data.predicates import literal
 from dither.errors import InvalidArgument, SourceFailed
 

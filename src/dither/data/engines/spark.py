@@ -115,6 +115,10 @@ class Spark(Engine):
     def half_even(self, number: exp.Expr) -> exp.Expr:
         return exp.Anonymous(this="rint", expressions=[number])
 
+    def text(self, name: str, kind: str) -> exp.Expr:
+        # A file may hold bytes that are no UTF-8, which Spark passes on as they are.
+        return exp.Anonymous(this="make_valid_utf8", expressions=[super().text(name, kind)])
+
     def is_finite(self, number: exp.Expr) -> exp.Expr:
         return within_infinities(number)
 
