@@ -164,7 +164,7 @@ def duckdb_view(place: Place, table: pa.Table) -> dict[str, Any]:
         with duckdb.connect(given["source"]) as connection:
             connection.execute("CREATE VIEW seen AS SELECT * FROM records")
         return {**given, "table": "seen"}
-    file, parquet = place.file(".duckdb"), parquet_arrow_groups(place, table)["source"]
+    file, parquet = place.file(".duckdb"), parquet_arrow(place, table)["source"]
     with duckdb.connect(str(file)) as connection:
         connection.execute(f"CREATE VIEW records AS SELECT * FROM read_parquet('{parquet}')")
     return {"source": str(file), "table": "records"}
