@@ -297,3 +297,8 @@ def read_by(path: str, monkeypatch: Any) -> None:
         monkeypatch.setenv("DITHER_FEW_ROWS", "0")
     else:
         monkeypatch.delenv("DITHER_FEW_ROWS", raising=False)
+
+
+def long_form(name: str) -> int | None:
+    """How many of everything the long form takes: few where a question takes a second."""
+    return 3 if name in SPARK else None

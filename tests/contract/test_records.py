@@ -53,6 +53,7 @@ from contract.record_sources import (
     TEXTS,
     asked,
     both_ways,
+    long_form,
     read_by,
     some,
     stored,
@@ -78,13 +79,13 @@ def width(declared):
     return float(declared.upper - declared.lower)
 
 
-def compare(session, name, records, declared, *, private, few, key, dates=False, where=None):
+def compare(session, name, records, declared, *, private, few, key, dates=False, where=None, long=None):
     """Ask for centres, and compare each with brute force."""
     steps = declared.read(records)
     asked_for = questions(private=private, dates=dates, records=len(steps))
     # Totals of ranks are read in a way of their own: always asked.
     first = [one for one in asked_for if one.name == "TrimmedMean"]
-    for one in first + chosen([one for one in asked_for if one not in first], few, key):
+    for one in first + chosen([one for one in asked_for if one not in first], few, key, long):
         truth = oracle.plain(one.truth(steps, declared, private))
         found = dt.inspect.value(one.query(name), session, where=where)
         tolerance = one.tolerance * width(declared) if private else 0.0
@@ -96,27 +97,40 @@ def test_every_statistic_is_that_of_the_declared_reading(name, path, place, monk
     """All questions about all odd records, with every null policy, with a public and a private number of rows."""
     read_by(path, monkeypatch)
     remote = name in SPARK
-    tables = chosen(TABLES.items(), 1 if remote else 2, (name, path))
+    tables = chosen(TABLES.items(), 1 if remote else 2, (name, path), long_form(name))
     for label, records in tables:
         given = stored(name, place, {"v": records})
-        for nulls, private in chosen(itertools.product(POLICIES, (False, True)), 1, (name, path, label)):
+        for nulls, private in chosen(
+            itertools.product(POLICIES, (False, True)), 1, (name, path, label), long_form(name)
+        ):
             column, declared = real(nulls)
             hidden = private or nulls == "drop"
             with asked(given, {"v": column}, rows=None if private else len(records)) as session:
                 key = (name, path, label, nulls, private)
-                compare(session, "v", records, declared, private=hidden, few=2 if remote else 6, key=key)
+                compare(
+                    session,
+                    "v",
+                    records,
+                    declared,
+                    private=hidden,
+                    few=2 if remote else 6,
+                    key=key,
+                    long=long_form(name),
+                )
 
 
 @pytest.mark.parametrize(("name", "path"), both_ways(some("one nan is read", 8, 2, 1, 1, 1)))
 def test_one_nan_is_read_alike_whatever_the_others_are(name, path, place, monkeypatch):
     """Statistics of row groups leave NaN out: no test of a record may rest on them."""
     read_by(path, monkeypatch)
-    more = chosen([[NAN] * 5, [NAN, NAN, 12.0, 1.0]], 0 if name in SPARK else 1, name)
+    more = chosen([[NAN] * 5, [NAN, NAN, 12.0, 1.0]], 0 if name in SPARK else 1, name, long_form(name))
     for records in [TABLES["one number among NaN"], *more]:
         given = stored(name, place, {"v": records})
         column, declared = real()
         with asked(given, {"v": column}, rows=len(records)) as session:
-            for one in chosen([dt.Sum, dt.Median, dt.Maximum], 1 if name in SPARK else 3, (name, path)):
+            for one in chosen(
+                [dt.Sum, dt.Median, dt.Maximum], 1 if name in SPARK else 3, (name, path), long_form(name)
+            ):
                 truth = next(q.truth for q in QUESTIONS if q.query is one)
                 found = dt.inspect.value(one("v"), session)
                 assert found == oracle.plain(truth(declared.read(records), declared, False)), (records, one)
@@ -126,12 +140,12 @@ def test_one_nan_is_read_alike_whatever_the_others_are(name, path, place, monkey
 def test_filters_compare_records_as_they_are(name, place):
     """A comparison with a missing value is never true, NaN is missing, and infinities are greater than any number."""
     remote = name in SPARK
-    for label in chosen(TABLES, 1 if remote else 2, name):
+    for label in chosen(TABLES, 1 if remote else 2, name, long_form(name)):
         records = TABLES[label]
         given = stored(name, place, {"v": records})
         column, declared = real()
         with asked(given, {"v": column}) as session:
-            for where in chosen(FILTERS, 2 if remote else 5, (name, label)):
+            for where in chosen(FILTERS, 2 if remote else 5, (name, label), long_form(name)):
                 left = kept(records, FILTERS[where])
                 assert dt.inspect.value(dt.Count(), session, where=where) == len(left), (label, where)
             if not remote or LONG:
@@ -158,7 +172,7 @@ def test_every_group_has_the_statistics_of_its_own_records(name, path, place, mo
     declarations = {"v": column, "g": dt.Integer(0, keys[-2]) if name == "duckdb_view" else dt.Category(list(groups))}
     with asked(given, declarations, rows=len(rows)) as session:
         for where in (None, "v <= 5"):
-            for one in chosen(questions(private=True), 1 if name in SPARK else 2, (name, path, where)):
+            for one in chosen(questions(private=True), 1 if name in SPARK else 2, (name, path, where), long_form(name)):
                 found = dt.inspect.value(one.query("v"), session, by="g", where=where)
                 for key, records in groups.items():
                     steps = declared.read(kept(records, where and FILTERS[where]))
@@ -186,6 +200,7 @@ def test_histograms_of_numbers(name, place):
         itertools.product(POLICIES, ([-2.0, 0.0, 3.0, 10.0], [-1.0, 0.25, 0.75], [-5.0, 50.0])),
         1 if name in SPARK else 2,
         name,
+        long_form(name),
     ):
         column, declared = real(nulls)
         with asked(given, {"v": column}, rows=len(records)) as session:
@@ -222,7 +237,9 @@ def test_people_with_several_rows(name, path, place, monkeypatch):
     values = [2**index for index in range(len(people))]
     given = stored(name, place, {"u": pa.array(people), "v": pa.array(values, pa.int64())})
     declared = Declared(Fraction(0), Fraction(2**20), Fraction(1))
-    for most, where in chosen([(1, None), (2, None), (2, "v > 2"), (5, None)], 1 if name in SPARK else 2, (name, path)):
+    for most, where in chosen(
+        [(1, None), (2, None), (2, "v > 2"), (5, None)], 1 if name in SPARK else 2, (name, path), long_form(name)
+    ):
         columns = {"v": dt.Integer(0, 2**20)}
         with asked(given, columns, unit="u", rows_per_unit=most) as session:
             total = dt.inspect.value(dt.Sum("v"), session, where=where)
@@ -232,7 +249,7 @@ def test_people_with_several_rows(name, path, place, monkeypatch):
             assert set(used) <= set(selected)
             assert Counter(people[index] for index in used) == {who: min(most, n) for who, n in counts.items()}
             steps = [values[index] for index in used]
-            for one in chosen(questions(private=True), 1 if name in SPARK else 2, (name, path, most)):
+            for one in chosen(questions(private=True), 1 if name in SPARK else 2, (name, path, most), long_form(name)):
                 truth = oracle.plain(one.truth(steps, declared, True))
                 found = dt.inspect.value(one.query("v"), session, where=where)
                 assert close(found, truth, one.tolerance * width(declared)), (one.name, found, truth)
@@ -314,7 +331,9 @@ def test_flags_are_counted(name, place):
         pytest.skip("pandas holds flags with missing ones as Python objects")
     flags = [True, None, False, True, None]
     given = stored(name, place, {"f": pa.array(flags)})
-    for nulls, truth in chosen([(None, 2), (True, 4), (False, 2), ("drop", 2)], 1 if name in SPARK else 4, name):
+    for nulls, truth in chosen(
+        [(None, 2), (True, 4), (False, 2), ("drop", 2)], 1 if name in SPARK else 4, name, long_form(name)
+    ):
         with asked(given, {"f": dt.Boolean(nulls=nulls)}, rows=len(flags)) as session:
             assert dt.inspect.value(dt.Count("f"), session) == truth, nulls
             assert session.ask(dt.Count("f"), **SURE).value == truth, nulls
@@ -336,7 +355,10 @@ def test_every_question_is_answered_whatever_the_records_are(name, path, place, 
         private = nulls == "drop"
         with asked(given, {"v": column}, rows=len(records)) as session:
             for one in chosen(
-                questions(private=private, records=len(records)), 2 if name in SPARK else 5, (name, path)
+                questions(private=private, records=len(records)),
+                2 if name in SPARK else 5,
+                (name, path),
+                long_form(name),
             ):
                 released = session.ask(one.query("v"), epsilon=1.0)
                 assert released.value is not None
@@ -419,7 +441,7 @@ def test_groups_that_differ_in_one_record_differ_by_at_most_the_first_rung(name,
     given = stored(name, place, {"g": pa.array([key for key, _ in rows]), "v": [one for _, one in rows]})
     column, _ = real(pick(POLICIES, (name, path, "groups")))
     with asked(given, {"v": column, "g": dt.Category([*keys, "none"])}) as session:
-        for one in chosen(questions(private=True), 1 if name in SPARK else 2, (name, path, "groups")):
+        for one in chosen(questions(private=True), 1 if name in SPARK else 2, (name, path, "groups"), long_form(name)):
             values = dt.inspect.value(one.query("v"), session, by="g")
             rungs = dt.inspect.ladder(one.query("v"), session, by="g", rungs=2)
             for key, odd in keys.items():

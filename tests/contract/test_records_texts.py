@@ -22,7 +22,7 @@ import dither as dt
 from contract import record_oracle as oracle
 from contract.record_cases import INF, LOWER, NAN, ODD, QUESTIONS, STEP, TABLES, UPPER, chosen, close, real
 from contract.record_oracle import Declared
-from contract.record_sources import SPARK, TEXTS, asked, read_by, some, stored
+from contract.record_sources import SPARK, TEXTS, asked, long_form, read_by, some, stored
 
 SURE = {"epsilon": 500.0, "confidence": None}
 """At this epsilon a count is off by one with probability below e^-50."""
@@ -138,7 +138,7 @@ def test_texts_are_equal_only_if_all_their_characters_are(name, place):
         truth = oracle.categories(words, NAMES)
         assert dt.inspect.value(dt.Histogram("g"), session) == truth
         assert list(dt.inspect.value(dt.Count(), session, by="g").values()) == list(truth[:-1])
-        for word in chosen(NAMES, 1 if name in SPARK else 3, name):
+        for word in chosen(NAMES, 1 if name in SPARK else 3, name, long_form(name)):
             text = word.replace("'", "''")
             same, other = (dt.inspect.value(dt.Count(), session, where=f"g {sign} '{text}'") for sign in ("=", "<>"))
             assert (same, other) == (words.count(word), sum(one not in (word, None) for one in words)), word
