@@ -38,6 +38,11 @@ def chosen(items: Iterable[Item], short: int, key: object) -> list[Item]:
     return listed if LONG or short >= len(listed) else random.Random(str(key)).sample(listed, short)
 
 
+def pick(items: Iterable[Item], key: object) -> Item:
+    """One of the items, by the key."""
+    return random.Random(str(key)).choice(list(items))
+
+
 def real(nulls: Any = None) -> tuple[Any, Declared]:
     """The same column for the schema and for the oracle."""
     told = Fraction(nulls) if isinstance(nulls, float) else nulls
