@@ -175,11 +175,11 @@ def golden_maximum(objective: Callable[[float], float], low: float, high: float,
     return best[1]
 
 
-def parameter(value: object, argument: str, least: float) -> Fraction:
-    """A law's shape parameter, exactly; must exceed ``least``."""
+def parameter(value: object, argument: str, least: Fraction, most: int) -> Fraction:
+    """A law's shape parameter, exactly: draws of other laws of its family would take too long or too many digits."""
     number = exact(value, argument)
-    if number <= exact(least):
-        raise InvalidArgument(argument, value, f"a number above {least:g} is accepted")
+    if not least <= number <= most:
+        raise InvalidArgument(argument, value, f"a number from {float(least):.7g} to {most} is accepted")
     return number
 
 
