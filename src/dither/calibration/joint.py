@@ -23,6 +23,11 @@ _CERTAINTY = 64
 _GUARD = 192
 
 
+def joint_reach(count: int, points: int, rate: Fraction) -> int:
+    """How many positions on either side of each rank decide a draw with certainty 1 - 2**-64: public."""
+    return max(math.ceil((count * math.log(points) + _CERTAINTY * math.log(2.0)) / float(2 * rate)), 0) + 1
+
+
 def joint_quantiles(
     fine: NDArray[np.int64], bounds: tuple[int, int], ranks: list[int], rate: Fraction, source: Source = system
 ) -> list[int]:
@@ -31,7 +36,7 @@ def joint_quantiles(
     Weight ``e^{-rate score}`` for every tuple of points; the price of rate 1 is 4.
     """
     points, count = bounds[1] - bounds[0] + 1, len(ranks)
-    reach = max(math.ceil((count * math.log(points) + _CERTAINTY * math.log(2.0)) / float(2 * rate)), 0) + 1
+    reach = joint_reach(count, points, rate)
     tapes: list[Tape] = []
     guard = _GUARD
     while True:

@@ -17,6 +17,8 @@ from dither.privacy import Loss, fraction_of_unit
 from dither.queries.statistic import Statistic, VectorStatistic
 
 MOST_EPSILON = 100.0
+SLOW = 16
+"""The weight of rungs whose time grows with their number."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,16 @@ class Mechanism(ABC):
     statistic: Statistic | VectorStatistic
     loss: Loss
     noise_name: str
+
+    @property
+    def rungs(self) -> int:
+        """How many rungs or ranks a draw looks at if there are so many: public; its time and memory grow with it."""
+        return 0
+
+    @property
+    def rung_weight(self) -> int:
+        """How many times as much as usual one of them takes (``SLOW`` where that grows with its number)."""
+        return 1
 
     @property
     def reach(self) -> int:

@@ -85,6 +85,11 @@ def _weights(costs: list[int], rate: Fraction, digits: int) -> tuple[list[int], 
     return under, over
 
 
+def first_reach(most: int, rate: Fraction) -> int:
+    """How many costs ``draw_endless`` looks at first: public."""
+    return window(most * (1 + math.ceil(1 / rate)) + 1, rate)
+
+
 def draw_endless(
     counts: Callable[[int, int], Sequence[int]], most: int, settled: int | None, rate: Fraction, source: Source = system
 ) -> tuple[int, int]:
@@ -93,7 +98,7 @@ def draw_endless(
     No cost has more than ``most`` points (the first has one); from cost ``settled`` on, if that is known, each has
     exactly ``most``: their endless geometric tail then counts as one piece of known mass.
     """
-    reach, digits, tape = window(most * (1 + math.ceil(1 / rate)) + 1, rate), _DIGITS, Tape(128, source)
+    reach, digits, tape = first_reach(most, rate), _DIGITS, Tape(128, source)
     while True:
         if settled is not None:
             reach = min(reach, settled)
@@ -199,9 +204,12 @@ def located(low: list[int], high: list[int], beyond: int, tape: Tape) -> int | N
     return index
 
 
-@functools.lru_cache(maxsize=16)
 def powers(rate: Fraction, count: int, digits: int) -> tuple[list[int], list[int]]:
-    """Whole numbers below and above ``2**digits e^{-rate t}`` for t = 0 .. count - 1."""
+    """Whole numbers below and above ``2**digits e^{-rate t}`` for t = 0 .. count - 1; short lists are remembered."""
+    return _listed(rate, count, digits) if count <= _LISTED else _computed(rate, count, digits)
+
+
+def _computed(rate: Fraction, count: int, digits: int) -> tuple[list[int], list[int]]:
     with precision(digits + 64):
         base = (-ball(rate)).exp() * ball(1 << digits)
         below = int(base.lower().floor().unique_fmpz()) - 1
@@ -211,3 +219,6 @@ def powers(rate: Fraction, count: int, digits: int) -> tuple[list[int], list[int
         under.append((under[-1] * below) >> digits)
         over.append(((over[-1] * above) >> digits) + 1)
     return under, over
+
+
+_listed = functools.lru_cache(maxsize=16)(_computed)
