@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.noise.entropy import Source, Tape, system, uniform_integer
-from dither.noise.rungs import located, powers
+from dither.noise.rungs import doubled, located, powers
 
 _CERTAINTY = 64
 _GUARD = 192
@@ -49,7 +49,7 @@ def joint_quantiles(
                 for _ in range(times)
             ]
             return sorted(drawn)
-        reach, guard = 2 * reach, 2 * guard
+        reach, guard = 2 * reach, doubled(guard)
         for tape in tapes:
             tape.extend()
 

@@ -151,6 +151,7 @@ def bar_factor(law: Law, spread: float, miss: float) -> float:
         return float(masses @ law.tail(c * factors)) + beyond
 
     low, high = 0.0, law.quantile(miss)
+    # Ends: tails fall to nothing, and what lies beyond the cells is e^-14 of what may be missed.
     while missed(high) > miss:
         low, high = high, 2.0 * high
     while high - low > 1e-4 * high:

@@ -21,10 +21,22 @@ from dither.noise.entropy import Source, Tape, system, uniform_integer
 from dither.reals import ball, precision
 
 _DIGITS = 192
+_MOST_DIGITS = 1 << 14
 _LISTED = 1 << 14
 """Tables of powers up to this length are kept."""
 _CERTAINTY = 40
 """The first window leaves at most 2**-40 of the mass outside; the rest is looked at when it is needed."""
+
+
+def doubled(digits: int) -> int:
+    """Twice as many digits for the next round, up to a number that is reached with probability below 2**-250.
+
+    A round is left open by chances of at most 2**-40 and then 2**-64, 2**-128, ... whatever the data are
+    (docs/proofs/sampling.md, "Every loop ends"): seven in a row mean that no weight was positive.
+    """
+    if digits > _MOST_DIGITS:
+        raise RuntimeError("a draw that so many digits do not decide has no weights")
+    return 2 * digits
 
 
 def window(points: int, rate: Fraction) -> int:
@@ -51,7 +63,7 @@ def draw_rung(
         found = located(low, high, beyond, tape)
         if found is not None:
             return found + 1, uniform_integer(sizes[found], source)
-        reach, digits = min(2 * reach, rungs), 2 * digits
+        reach, digits = min(2 * reach, rungs), doubled(digits)
         tape.extend()
 
 
@@ -69,7 +81,7 @@ def draw_index(costs: Sequence[int], rate: Fraction, source: Source = system) ->
         found = located(list(accumulate(under)), list(accumulate(over)), 0, tape)
         if found is not None:
             return found
-        digits *= 2
+        digits = doubled(digits)
         tape.extend()
 
 
@@ -118,7 +130,7 @@ def draw_endless(
             return found, uniform_integer(sizes[found], source)
         if found is not None:
             return reach + geometric(rate, source), uniform_integer(most, source)
-        reach, digits = 2 * reach, 2 * digits
+        reach, digits = 2 * reach, doubled(digits)
         tape.extend()
 
 
@@ -164,7 +176,7 @@ def draw_span(spans: Callable[[int], Spans], reach: int, most: int, rate: Fracti
         found = located(low, high, seen.outside * weigh(seen.least_outside)[1], tape)
         if found is not None:
             return seen.firsts[found] + uniform_integer(seen.sizes[found], source)
-        reach, digits = min(2 * reach, most), 2 * digits
+        reach, digits = min(2 * reach, most), doubled(digits)
         tape.extend()
 
 
