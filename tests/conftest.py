@@ -11,7 +11,7 @@ from typing import NoReturn
 
 import pytest
 
-from servers import postgres, postgres_schema, postgres_server  # noqa: F401  (fixtures)
+from servers import postgres, postgres_schema, postgres_server, spark  # noqa: F401  (fixtures)
 
 
 def trials(short: int, long: int) -> int:
@@ -38,6 +38,18 @@ def missing(reason: str) -> NoReturn:
     if os.environ.get("DITHER_REQUIRE") == "all":
         pytest.fail(f"{reason} (DITHER_REQUIRE=all)")
     pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def isolated():
+    """Skips the test where programs cannot be isolated, or fails it if DITHER_REQUIRE=all."""
+    from dither.errors import NotIsolated
+    from dither.sandbox import require_isolation
+
+    try:
+        require_isolation()
+    except NotIsolated as error:
+        missing(str(error))
 
 
 @pytest.fixture(name="trials")
