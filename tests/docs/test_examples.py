@@ -63,7 +63,7 @@ def test_examples_run_and_print_what_the_page_says(name, stage, request):
     if "PAYROLL_DB" in PAGES[name]:
         request.getfixturevalue("payroll_in_postgres")
     if "$ curl " in PAGES[name] and shutil.which("curl") is None:
-        missing("needs curl")
+        missing("needs curl (Debian: curl)")
     wrong = examples.differences(PAGES[name], stage)
     assert not wrong, "\n".join(f"{name}:{one.line}\nsays:\n{one.said}\nprinted:\n{one.printed}" for one in wrong)
 

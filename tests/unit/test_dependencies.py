@@ -108,3 +108,11 @@ def test_constraints_are_complete():
         assert one.specifier.contains(found[canonicalize_name(one.name)]), one
     installed = {canonicalize_name(one) for name in BASE | EXTRAS["dev"] for one in needed_by(name)}
     assert installed <= set(found)
+
+
+def test_ci_installs_what_tests_skip_without():
+    """Every Debian package that a skipped test names: there nothing may be skipped."""
+    texts = [path.read_text(encoding="utf-8") for path in ROOT.glob("tests/**/*.py")]
+    named = {name for text in texts for name in re.findall(r"\(Debian: ([a-z-]+)\)", text)}
+    needs = re.findall(r'^    "([a-z0-9-]+) \| ', (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
+    assert {"curl", "postgresql"} <= named <= set(needs)
