@@ -243,15 +243,16 @@ def test_revoked_while_waiting(server):
     """Who is revoked before the slot ends gets no answer, of a question or of a job; the charge stays."""
     import threading
 
-    server.call("PATCH", "/v1/datasets/pay", {"answer_seconds": 1.5})
+    server.call("PATCH", "/v1/datasets/pay", {"answer_seconds": 6})
     try:
         server.token("eve", kinds=["median"])
         number = next(one["id"] for one in server.call("GET", "/v1/tokens")[1]["tokens"] if one["name"] == "eve")
+        spent = server.call("GET", "/v1/datasets/pay/budget")[1]["spent"]["epsilon"]
         place = server.call("POST", ASK, median(0.07, wait=False), token="eve")[2]["Location"]
         told = []
         asking = threading.Thread(target=lambda: told.append(server.call("POST", ASK, median(0.08), token="eve")))
         asking.start()
-        time.sleep(0.5)
+        until(lambda: server.call("GET", "/v1/datasets/pay/budget")[1]["spent"]["epsilon"] > spent + 0.14)
         server.call("DELETE", f"/v1/tokens/{number}")
         asking.join()
         assert (told[0][0], told[0][1]["code"]) == (401, "unauthenticated")
