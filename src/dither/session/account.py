@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
@@ -151,18 +151,27 @@ class PaidSession(ABC):
                 return before.release
         return None if again else self._ledger.answer_to(self._name, question)
 
+    @contextlib.contextmanager
+    def prepared(self, plans: Sequence[Any]) -> Iterator[Callable[[], list[list[dict[str, Any]]]]]:
+        """Everything that may fail before a charge; within, the function that reads and answers what was charged."""
+        with self._helpers(plans) as helpers:
+            self._ready()
+            yield lambda: [
+                [one.to_dict() for one in self._read(plan, helper)]
+                for plan, helper in zip(plans, helpers, strict=True)
+            ]  # fmt: skip
+
     def _bought(
         self, plans: Sequence[Planned], question: dict[str, Any], request_id: str | None, analyst: str
     ) -> dict[str, Any]:
-        with self._helpers(plans) as helpers:
-            self._ready()
+        with self.prepared(plans) as read:
             charge = self._ledger.charge(
                 self._name, [one.loss for one in plans], question=question, request_id=request_id, analyst=analyst
             )
             if charge.release is not None:
                 return charge.release
-            answers = [self._read(one, helper) for one, helper in zip(plans, helpers, strict=True)]
-        return self._ledger.store(charge, {"answers": [[one.to_dict() for one in each] for each in answers]})
+            answers = read()
+        return self._ledger.store(charge, {"answers": answers})
 
     @property
     def budget(self) -> Account:

@@ -33,6 +33,7 @@ _DRAIN = 90
     "--data", multiple=True, type=click.Path(path_type=Path), help="Folder with sources, besides HOME/data; repeatable."
 )
 @click.option("--answer-seconds", default=1.0, show_default=True, help="First slot of datasets that declare none.")
+@click.option("--longest-seconds", default=3600.0, show_default=True, help="Longest work on one question.")
 @click.option("--rate", default=20.0, show_default=True, help="Requests a second from one token.")
 @click.option("--workers", default=4, show_default=True, type=click.IntRange(1, 64), help="Threads that answer.")
 @click.option("--certificate", type=click.Path(path_type=Path), help="TLS certificate chain (PEM).")
@@ -60,11 +61,13 @@ def serve(*, demo: bool, host: str, port: int, home: Path, as_json: bool, **opti
         raise InvalidArgument("answer-seconds", options["answer_seconds"], "0.01 to 86400 are accepted")
     if not options["rate"] > 0:
         raise InvalidArgument("rate", options["rate"], "a number above 0 is accepted")
+    if not options["longest_seconds"] > 0:
+        raise InvalidArgument("longest-seconds", options["longest_seconds"], "pass a number of seconds above 0")
     tls = _tls(options["certificate"], options["key"])
     listening = _listening(host, port)
     settings = Settings(
         rate=options["rate"], burst=max(60, round(3 * options["rate"])), workers=options["workers"],
-        answer_seconds=options["answer_seconds"], roots=options["data"],
+        answer_seconds=options["answer_seconds"], roots=options["data"], longest_seconds=options["longest_seconds"],
     )  # fmt: skip
     prepare_home(home)
     if demo:

@@ -76,6 +76,7 @@ def create_app(
 
     @contextlib.asynccontextmanager
     async def life(_: Starlette) -> AsyncIterator[None]:
+        kept.workers.prepare()
         yield
         kept.close()
 

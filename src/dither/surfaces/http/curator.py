@@ -21,6 +21,7 @@ from dither.surfaces.http.limits import RateLimit
 from dither.surfaces.http.schedule import DEFAULT_SECONDS
 from dither.surfaces.http.store import ANALYST, OWNER, Store
 from dither.surfaces.http.telemetry import Metrics, log
+from dither.surfaces.http.workers import Workers
 
 _ADDRESSES = ("postgresql://", "postgres://")
 Value = TypeVar("Value")
@@ -42,6 +43,8 @@ class Settings:
     """The first slot of datasets that declare none."""
     roots: tuple[Path, ...] = ()
     """Folders besides HOME/data where sources may lie."""
+    longest_seconds: float = 3_600.0
+    """How long work on a question may take; a worker process that takes longer is ended."""
 
 
 class Curator:
@@ -59,7 +62,8 @@ class Curator:
         except BaseException:
             self.ledger.close()
             raise
-        self.catalog = Catalog(home, self.ledger, self.settings.roots)
+        self.workers = Workers(self.settings.longest_seconds)
+        self.catalog = Catalog(home, self.ledger, self.workers, self.settings.roots)
         self.jobs = Jobs(self.settings.workers, self.settings.most_waiting)
         self.limit = RateLimit(self.settings.rate, self.settings.burst)
         self.strangers = RateLimit(self.settings.rate, self.settings.burst)
@@ -111,6 +115,7 @@ class Curator:
             return
         self._pool.shutdown(wait=True)
         self.catalog.close()
+        self.workers.close()
         self.store.close()
         self.ledger.close()
 

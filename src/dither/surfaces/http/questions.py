@@ -77,6 +77,8 @@ class Question:
     wait: bool = True
     assumed: dict[str, Any] = field(default_factory=dict)
     """What is publicly known: rows and prior."""
+    body: dict[str, Any] = field(default_factory=dict)
+    """All of it as it came, for the worker that plans it again."""
 
 
 def question_of(told: dict[str, Any], *, quoted: bool = False) -> Question:
@@ -115,6 +117,7 @@ def question_of(told: dict[str, Any], *, quoted: bool = False) -> Question:
         flag_field(told, "again", False),
         flag_field(told, "wait", True),
         assumed,
+        told,
     )
 
 

@@ -55,8 +55,8 @@ def log(event: str, **facts: Any) -> None:
     LOG.info(event, extra={"facts": facts})
 
 
-def log_failure(error: BaseException, **facts: Any) -> None:
-    """An unexpected failure: its type and the lines of our own code that it passed, without its words."""
+def places_of(error: BaseException) -> list[str]:
+    """The lines of our own code that an error passed, those in the server before those in its worker."""
     frames = traceback.extract_tb(error.__traceback__)
     ours = [Path(one.filename) for one in frames]
     places = [
@@ -64,7 +64,13 @@ def log_failure(error: BaseException, **facts: Any) -> None:
         for file, one in zip(ours, frames, strict=True)
         if file.is_relative_to(_PACKAGE)
     ]
-    LOG.error("failure", extra={"facts": {"error": type(error).__name__, "places": places[-8:], **facts}})
+    return [*places, *getattr(error, "places", ())][-8:]
+
+
+def log_failure(error: BaseException, **facts: Any) -> None:
+    """An unexpected failure: its type and the lines of our own code that it passed, without its words."""
+    name = getattr(error, "error", type(error).__name__)
+    LOG.error("failure", extra={"facts": {"error": name, "places": places_of(error), **facts}})
 
 
 class Metrics:
