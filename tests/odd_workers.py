@@ -10,14 +10,17 @@ import time
 from pathlib import Path
 from typing import Any
 
+from dither.kernels.progress import report
+
 COMMAND = [sys.executable, __file__, "work"]
 GO_ON = "go-on"
 """Whoever waits goes on as soon as this file is in the folder of the data; who reads leaves a file there too."""
 
 
 def odd(plan: Any, folder: Path) -> None:
-    """Abort at a maximum, raise at a variance, wait at a minimum, hold the interpreter's lock at a mean."""
+    """Halfway: abort a maximum, fail a variance, let a minimum wait and a mean hold the interpreter's lock."""
     kind = type(plan.query).__name__
+    report(0.5)
     (folder / f"reading-{kind}").touch()
     if kind == "Maximum":
         os.abort()

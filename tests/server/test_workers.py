@@ -3,11 +3,16 @@
 import os
 import signal
 import threading
+from pathlib import Path
 
 import pytest
 
+import dither as dt
 from curators import CuratorProcess, median, until, with_dataset
+from dither import errors
 from dither.ledger import open_ledger
+from dither.surfaces.http.bodies import parse
+from dither.surfaces.http.channel import WorkFailed, error_message, exact_json, raise_error
 from odd_workers import GO_ON, is_there, workers_of
 
 ASK = "/v1/datasets/pay/releases"
@@ -73,6 +78,7 @@ def test_a_killed_worker_costs_one_question(server):
     """The question it read is a charged failure; the next is answered by a new worker; a retry pays nothing more."""
     place = _asked(server, WAITING, "first")
     _is_read(server, "Minimum")
+    until(lambda: server.call("GET", place)[1]["progress"]["share"] == 0.5)  # owners see how far it is
     _kill_workers(server)
     _is_charged_failure(_outcome(server, place))
     assert _spent(server) == 0.25
@@ -189,3 +195,104 @@ def test_workers_drain_with_their_server(server):
     assert answers[0][0] == 200, answers
     assert process.wait(60) == 0
     _checked(server, {"first"})
+
+
+WEIGHTED = '[dataset]\nsource = "roads.csv"\n[graph]\nvertices = 4\nweight = "cost"\ncap = 10\n[budget]\nepsilon = 9\n'
+FRIENDS = '[dataset]\nsource = "roads.csv"\n[graph]\nvertices = 4\n[budget]\nepsilon = 9\n'
+STAFF = """[dataset]
+source = "{source}"
+table = "staff"
+rows = 100
+[budget]
+epsilon = 9
+[columns.pay]
+type = "integer"
+bounds = [0, 1000]
+"""
+
+
+def test_every_source_is_read_by_its_worker(tmp_path, postgres_schema):
+    """Tables in files and in PostgreSQL, graphs with private edges and with private weights: the server opens none."""
+    import psycopg
+
+    home = with_dataset(tmp_path / "home", epsilon=9)
+    (home / "data" / "roads.csv").write_text("source,target,cost\n0,1,2\n1,2,3\n2,3,4\n3,0,9\n0,2,1\n")
+    (home / "datasets" / "roads.toml").write_text(WEIGHTED)
+    (home / "data" / "friends.csv").write_text("source,target\n0,1\n1,2\n2,0\n")
+    with psycopg.connect(postgres_schema, autocommit=True) as connection:
+        connection.execute("CREATE TABLE staff (pay INTEGER NOT NULL)")
+        connection.execute("INSERT INTO staff SELECT 5 * one FROM generate_series(1, 100) one")
+    server = CuratorProcess(home).start()
+    try:
+        registered = {"friends": FRIENDS.replace("roads", "friends"), "staff": STAFF.format(source=postgres_schema)}
+        for name, schema in registered.items():
+            status, told, _ = server.call("POST", "/v1/datasets", {"name": name, "schema": schema})
+            assert status == 201, told
+        for name, kind in (("pay", "median"), ("staff", "median"), ("roads", "mst_cost"), ("friends", "triangles")):
+            query = {"kind": kind} | ({"column": "pay"} if kind == "median" else {})
+            for path in ("quote", "releases"):
+                status, told, _ = server.call("POST", f"/v1/datasets/{name}/{path}", {"query": query, "epsilon": 8})
+                assert status == 200, told
+        assert len(workers_of(server.process.pid)) == 5  # (one of them in reserve)
+        opened = Path(f"/proc/{server.process.pid}/maps").read_text()
+        assert "duckdb" not in opened
+    finally:
+        assert server.stop() == 0
+
+
+def test_few_workers_are_kept(tmp_path, monkeypatch):
+    """Of more datasets than workers may be kept, those not asked for the longest time lose theirs, and get it again."""
+    from starlette.testclient import TestClient
+
+    from dither.surfaces.http.app import create_app
+    from dither.surfaces.http.curator import Curator
+
+    monkeypatch.setattr("dither.surfaces.http.workers.MOST", 1)
+    home = with_dataset(tmp_path / "home", epsilon=10)
+    (home / "data" / "more.csv").write_bytes((home / "data" / "pay.csv").read_bytes())
+    (home / "datasets" / "more.toml").write_text(
+        (home / "datasets" / "pay.toml").read_text().replace("pay.csv", "more.csv")
+    )
+    curator, before = Curator(home), set(workers_of(os.getpid()))
+    secret = curator.first_owner()
+    with TestClient(create_app(home, curator=curator), headers={"Authorization": f"Bearer {secret}"}) as client:
+        for name in ("pay", "more", "pay", "more"):
+            answer = client.post(f"/v1/datasets/{name}/releases", json=median(0.5, again=True))
+            assert answer.status_code == 200, answer.text
+            until(lambda: len(set(workers_of(os.getpid())) - before) == 2)  # one kept, one in reserve
+    assert set(workers_of(os.getpid())) <= before
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"epsilon": 0.1, "delta": 1e-9, "rows": 100000000000000000000000000000}',
+        '{"epsilon": 0.1000000000000000000000000000000000000001, "bounds": [-1E+30, 2.50, -0.0]}',
+        '{"where": "job = \'a\\"b\\\\\\n\\u00e9\\ud83d\\ude00\'", "by": ["x", null], "again": true, "empty": [{}, []]}',
+    ],
+)
+def test_questions_cross_with_every_digit(text):
+    """What a worker reads is what the server has read, decimals included."""
+    read = parse(text.encode())
+    crossed = parse(exact_json(read).encode())
+    assert (crossed, repr(crossed)) == (read, repr(read))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        errors.InvalidArgument("pay", 1, "2 is accepted"),
+        errors.SourceFailed("the source is not there; nothing was charged"),
+        errors.NotIsolated("bubblewrap"),
+        errors.BudgetExceeded(dataset="pay", asked=dt.Loss(1.0), left=dt.Loss(0.5)),
+    ],
+)
+def test_errors_cross_with_their_class_and_text(error):
+    """What was raised on purpose in a worker is raised in the server; of anything else only its type and our lines."""
+    with pytest.raises(type(error)) as crossed:
+        raise_error(error_message(error))
+    assert str(crossed.value) == str(error)
+    assert (crossed.value.code, crossed.value.status) == (error.code, error.status)
+    with pytest.raises(WorkFailed) as failed:
+        raise_error(error_message(MemoryError("777123")))
+    assert (failed.value.error, "777123" in str(failed.value)) == ("MemoryError", False)

@@ -11,6 +11,7 @@ import base64
 import contextlib
 import ctypes
 import dataclasses
+import importlib
 import os
 import queue
 import resource
@@ -20,6 +21,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -179,7 +181,10 @@ def main() -> None:
         signal.signal(one, lambda *_: None)
     ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core file would hold records
+    with contextlib.suppress(OSError):  # where memory runs out, it is the worker that goes, and not the server
+        Path("/proc/self/oom_score_adj").write_text("500")
     channel = Channel(socket.socket(fileno=descriptor))
+    importlib.import_module("duckdb")  # while nobody waits
     told = channel.receive()
     if told is not None:
         schema = read_schema(told["text"], told["called"], name=told["name"])

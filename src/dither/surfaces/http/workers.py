@@ -212,7 +212,12 @@ class Workers:
         if self._is_closed:
             raise Refused(503, "busy", f"the server is about to end; {UNCHARGED}")
         process, self._spare = self._spare, None
-        return process if process is not None and not process.has_ended else _Process()
+        if process is not None and not process.has_ended:
+            return process
+        try:
+            return _Process()
+        except OSError:
+            raise Refused(503, "worker-ended", f"no process can be started for these data now; {UNCHARGED}") from None
 
     def used(self, worker: DatasetWorker) -> None:
         """Note that a dataset was asked, and end what was not for long if there are too many."""
