@@ -11,8 +11,7 @@ import dither as dt
 from curators import CuratorProcess, median, until, with_dataset
 from dither import errors
 from dither.ledger import open_ledger
-from dither.surfaces.http.bodies import parse
-from dither.surfaces.http.channel import WorkFailed, error_message, exact_json, raise_error
+from dither.surfaces.http.channel import WorkFailed, error_message, raise_error
 from odd_workers import GO_ON, is_there, workers_of
 
 ASK = "/v1/datasets/pay/releases"
@@ -261,21 +260,6 @@ def test_few_workers_are_kept(tmp_path, monkeypatch):
             assert answer.status_code == 200, answer.text
             until(lambda: len(set(workers_of(os.getpid())) - before) == 2)  # one kept, one in reserve
     assert set(workers_of(os.getpid())) <= before
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        '{"epsilon": 0.1, "delta": 1e-9, "rows": 100000000000000000000000000000}',
-        '{"epsilon": 0.1000000000000000000000000000000000000001, "bounds": [-1E+30, 2.50, -0.0]}',
-        '{"where": "job = \'a\\"b\\\\\\n\\u00e9\\ud83d\\ude00\'", "by": ["x", null], "again": true, "empty": [{}, []]}',
-    ],
-)
-def test_questions_cross_with_every_digit(text):
-    """What a worker reads is what the server has read, decimals included."""
-    read = parse(text.encode())
-    crossed = parse(exact_json(read).encode())
-    assert (crossed, repr(crossed)) == (read, repr(read))
 
 
 @pytest.mark.parametrize(

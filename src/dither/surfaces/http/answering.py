@@ -8,18 +8,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from dither.errors import LedgerUnavailable
+from dither.errors import InvalidArgument, LedgerUnavailable
 from dither.ledger.records import Entry, loss_of
 from dither.privacy import Loss
 from dither.release import Release
 from dither.session.account import price_of
 from dither.session.programs import ProgramPlan
-from dither.session.statements import named
+from dither.session.statements import named, plans_of
+from dither.sql.statement import parse_sql
 from dither.surfaces.http.catalog import Dataset
-from dither.surfaces.http.channel import exact_json
 from dither.surfaces.http.curator import Curator
 from dither.surfaces.http.jobs import Job
-from dither.surfaces.http.planning import graph_options, plans_in, statement_of
 from dither.surfaces.http.problems import forbidden
 from dither.surfaces.http.programs import programs_of, seconds_of
 from dither.surfaces.http.questions import Question, kinds_of
@@ -43,7 +42,11 @@ class Planned:
 
 def allowed(question: Question, dataset: Dataset, token: Token) -> Any:
     """The statement of SQL (None of a query); an error if this token may not ask this."""
-    statement = statement_of(question, dataset.schema)
+    statement = None
+    if question.sql is not None:
+        if dataset.is_graph:
+            raise InvalidArgument("sql", question.sql, "a graph is asked with query objects")
+        statement = parse_sql(question.sql, dataset.schema)  # type: ignore[arg-type]
     kinds = kinds_of(question, statement)
     refused = sorted(one for one in kinds if not token.may_ask(one))
     if refused:
@@ -60,9 +63,35 @@ def allowed(question: Question, dataset: Dataset, token: Token) -> Any:
 def planned(question: Question, dataset: Dataset, token: Token) -> Planned:
     """What would be computed and charged: public facts only."""
     statement = allowed(question, dataset, token)
-    with dataset.session() as session:
-        plans = plans_in(session, question, statement)
+    if dataset.is_graph:
+        with dataset.session() as session:
+            plans = [session.plan(_one(question), **_graph_options(question))]
+    elif statement is not None:
+        asked = Loss.asked(question.epsilon, question.delta)
+        plans = plans_of(statement, dataset.schema, asked, question.weights, **question.options)  # type: ignore[arg-type]
+    else:
+        with dataset.session() as session:
+            plans = session.plans(
+                question.queries, epsilon=question.epsilon, delta=question.delta, weights=question.weights,
+                **question.options, **question.assumed,
+            )  # fmt: skip
     return Planned(plans, statement, price_of(plans))
+
+
+def _one(question: Question) -> Any:
+    if isinstance(question.queries, list):
+        raise InvalidArgument("query", "a list", "a graph is asked one query at a time")
+    return question.queries
+
+
+def _graph_options(question: Question) -> dict[str, Any]:
+    for name in ("where", "by"):
+        if question.options.get(name) is not None:
+            raise InvalidArgument(name, question.options[name], "a graph is asked as a whole")
+    for name in question.assumed:
+        raise InvalidArgument(name, None, "of a graph nothing is assumed")
+    options = {key: question.options[key] for key in ("calibration", "noise", "confidence")}
+    return {"epsilon": question.epsilon, "delta": question.delta, **options}
 
 
 def quoted(question: Question, dataset: Dataset, token: Token) -> dict[str, Any]:
@@ -72,7 +101,7 @@ def quoted(question: Question, dataset: Dataset, token: Token) -> dict[str, Any]
         return {"dataset": dataset.name, **pair(made.loss), "quotes": [_priced(one) for one in made.plans]}
     with dataset.session() as session:
         asked: Any = question.sql if question.sql is not None else question.queries
-        options = graph_options(question) if dataset.is_graph else {
+        options = _graph_options(question) if dataset.is_graph else {
             "epsilon": question.epsilon, "delta": question.delta, "weights": question.weights, **question.options,
         }  # fmt: skip
         quotes = session.quote(asked, **options, **question.assumed)
@@ -104,8 +133,7 @@ def asked(curator: Curator, question: Question, dataset: Dataset, token: Token, 
 
     def work() -> dict[str, Any]:
         with dataset.session() as session:
-            asking = session.asking(exact_json(question.body), seconds)
-            answers = asking.answers(made.plans, again=question.again, request_id=request_id, analyst=token.name)
+            answers = session.answers(made.plans, again=question.again, request_id=request_id, analyst=token.name)
         releases = named(made.statement, answers) if made.statement is not None else [
             one for each in answers for one in each
         ]  # fmt: skip

@@ -1,6 +1,7 @@
 """What the server and a worker process say to each other: JSON objects with their length before them.
 
-Only public things cross: questions, plans, releases that were paid for, errors in public words.
+Only public things cross: plans, releases that were paid for, errors in public words.  Plans go to the worker as Python
+objects; nothing that a worker sends is unpickled.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ import json
 import socket
 import struct
 import threading
-from decimal import Decimal
 from typing import Any
 
 from dither import errors
@@ -92,12 +92,3 @@ def raise_error(message: dict[str, Any]) -> None:
         error.args = (message["text"],)
         error.code, error.status = message["code"], message["status"]  # type: ignore[misc]
         raise error
-
-
-def exact_json(value: Any) -> str:
-    """Plain values and decimals as JSON, with every digit of the decimals."""
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{json.dumps(key)}: {exact_json(one)}" for key, one in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(exact_json(one) for one in value) + "]"
-    return str(value) if isinstance(value, Decimal) else json.dumps(value)

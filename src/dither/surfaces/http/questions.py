@@ -77,8 +77,6 @@ class Question:
     wait: bool = True
     assumed: dict[str, Any] = field(default_factory=dict)
     """What is publicly known: rows and prior."""
-    body: dict[str, Any] = field(default_factory=dict)
-    """All of it as it came, for the worker that plans it again."""
 
 
 def question_of(told: dict[str, Any], *, quoted: bool = False) -> Question:
@@ -117,7 +115,6 @@ def question_of(told: dict[str, Any], *, quoted: bool = False) -> Question:
         flag_field(told, "again", False),
         flag_field(told, "wait", True),
         assumed,
-        told,
     )
 
 

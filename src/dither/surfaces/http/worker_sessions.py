@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from dither.ledger import Ledger
 from dither.session.account import PaidSession
 from dither.session.graphs import GraphSession
 from dither.session.session import Session
+from dither.surfaces.http.programs import programs_of, seconds_of
 from dither.surfaces.http.workers import Answers, DatasetWorker
 
 
@@ -36,19 +36,11 @@ class _InWorker(PaidSession):
     """A session that reads in a worker.  It holds nothing that threads could not share."""
 
     _worker: DatasetWorker
-    _question, _seconds = "", 0.0
-
-    def asking(self, question: str, seconds: float) -> Self:
-        """The same session for one question, given in JSON so that the worker can plan it too."""
-        made = copy.copy(self)
-        made._question, made._seconds = question, seconds
-        return made
 
     @contextlib.contextmanager
     def prepared(self, plans: Sequence[Any]) -> Iterator[Callable[[], Answers]]:
         """Prepared, and after the charge read, in the worker."""
-        asked = [one.asked for one in plans]
-        with self._worker.prepared(self._question, asked, self._seconds) as read:
+        with self._worker.prepared(list(plans), sum(seconds_of(one) for one in programs_of(list(plans)))) as read:
             yield read
 
 

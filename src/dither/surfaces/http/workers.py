@@ -6,8 +6,10 @@ working on is done again: before the charge by its successor, after it by a proc
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import itertools
+import pickle
 import queue
 import socket
 import subprocess
@@ -308,12 +310,12 @@ class DatasetWorker:
                 self.rest()
 
     @contextlib.contextmanager
-    def prepared(self, question: str, asked: list[Any], seconds: float) -> Iterator[Callable[[], Answers]]:
-        """Prepare a question; within, the function that has it read and answered once it is charged.
+    def prepared(self, plans: list[Any], seconds: float) -> Iterator[Callable[[], Answers]]:
+        """Prepare what was planned; within, the function that has it read and answered once it is charged.
 
         seconds: what its public schedule needs, beside the time that any work may take.
         """
-        message = {"do": "prepare", "question": question, "asked": asked}
+        message = {"do": "prepare", "plans": base64.b64encode(pickle.dumps(plans)).decode()}
         longest = self._workers.longest + seconds
         with self._asked(**message) as (talk, _):
             try:
