@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
+from dither.data.descriptors import check_descriptors
 from dither.errors import InvalidArgument
 from dither.ledger import Ledger, MemoryLedger
 from dither.ledger.records import loss_of
@@ -156,6 +157,7 @@ class PaidSession(ABC):
     ) -> dict[str, Any]:
         with self._helpers(plans) as helpers:
             self._ready()
+            check_descriptors()
             charge = self._ledger.charge(
                 self._name, [one.loss for one in plans], question=question, request_id=request_id, analyst=analyst
             )
