@@ -53,8 +53,13 @@ def work() -> None:
     dataset_worker.main()
 
 
+def _is_worker(command: Path) -> bool:
+    words = command.read_bytes().split(b"\0")
+    return b"work" in words or b"dither.surfaces.http.dataset_worker" in words
+
+
 def workers_of(pid: int) -> list[int]:
-    """The processes that a server started, without those that have ended."""
+    """The workers that a server started, without those that have ended."""
     found = []
     for one in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -62,7 +67,7 @@ def workers_of(pid: int) -> list[int]:
         except OSError:
             continue
         state, parent = rest.split()[:2]
-        if int(parent) == pid and state != "Z":
+        if int(parent) == pid and state != "Z" and _is_worker(one.with_name("cmdline")):
             found.append(int(name.split()[0]))
     return found
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
+from dither.data.descriptors import check_descriptors
 from dither.errors import InvalidArgument
 from dither.ledger import Ledger, MemoryLedger
 from dither.ledger.records import loss_of
@@ -156,6 +157,7 @@ class PaidSession(ABC):
         """Everything that may fail before a charge; within, the function that reads and answers what was charged."""
         with self._helpers(plans) as helpers:
             self._ready()
+            check_descriptors()
             yield lambda: [
                 [one.to_dict() for one in self._read(plan, helper)]
                 for plan, helper in zip(plans, helpers, strict=True)

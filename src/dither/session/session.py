@@ -114,14 +114,7 @@ class Session(PaidSession):
         weights: Sequence[Any] | None = None, **options: Any,
     ) -> list[Any]:  # fmt: skip
         """The plans of one query, or of several that share a price; see ``ask``."""
-        if _is_one(query):
-            return [self.plan(query, epsilon=epsilon, delta=delta, **options)]
-        queries: list[Any] = list(query)  # type: ignore[arg-type]
-        parts = [part_of(Loss.asked(epsilon, delta), share) for share in shares_of(weights, len(queries))]
-        return [
-            self.plan(one, epsilon=part.epsilon, delta=part.delta, **options)
-            for one, part in zip(queries, parts, strict=True)
-        ]
+        return plans_for(query, self.schema, epsilon=epsilon, delta=delta, weights=weights, **options)
 
     def sql(
         self,
@@ -182,15 +175,7 @@ class Session(PaidSession):
 
     def plan(self, query: Question, *, prior: Any = None, rows: Any = None, **options: Any) -> Any:
         """What would be computed and charged: public facts only."""
-        if isinstance(query, Program):
-            return plan_program(query, self.schema, **options)
-        if isinstance(query, Procedure):
-            return query.planned(self.schema, **options)
-        if prior is not None and options.get("calibration", "auto") == "auto":
-            from dither.session.quoting import chosen_calibration  # noqa: PLC0415  (built on this module)
-
-            options["calibration"] = chosen_calibration(query, self.schema, prior=prior, rows=rows, **options)
-        return plan(query, self.schema, **options)
+        return plan_for(query, self.schema, prior=prior, rows=rows, **options)
 
     @contextlib.contextmanager
     def _helpers(self, plans: Sequence[Any]) -> Iterator[list[Any]]:
@@ -225,6 +210,34 @@ class Session(PaidSession):
         """NOT private: the statistic and its records, for ``dither.inspect``; charges nothing."""
         made = self.plan(query, epsilon=1.0, confidence=None)
         return made.statistic, records_for_owner(made, self._engine)
+
+
+def plans_for(
+    query: Question | Sequence[Question], schema: Schema, *, epsilon: Any, delta: Any = 0.0,
+    weights: Sequence[Any] | None = None, **options: Any,
+) -> list[Any]:  # fmt: skip
+    """The plans of one query, or of several that share a price: from the schema alone, no source is opened."""
+    if _is_one(query):
+        return [plan_for(query, schema, epsilon=epsilon, delta=delta, **options)]
+    queries: list[Any] = list(query)  # type: ignore[arg-type]
+    parts = [part_of(Loss.asked(epsilon, delta), share) for share in shares_of(weights, len(queries))]
+    return [
+        plan_for(one, schema, epsilon=part.epsilon, delta=part.delta, **options)
+        for one, part in zip(queries, parts, strict=True)
+    ]
+
+
+def plan_for(query: Question, schema: Schema, *, prior: Any = None, rows: Any = None, **options: Any) -> Any:
+    """The plan of one query, from the schema alone."""
+    if isinstance(query, Program):
+        return plan_program(query, schema, **options)
+    if isinstance(query, Procedure):
+        return query.planned(schema, **options)
+    if prior is not None and options.get("calibration", "auto") == "auto":
+        from dither.session.quoting import chosen_calibration  # noqa: PLC0415  (built on this module)
+
+        options["calibration"] = chosen_calibration(query, schema, prior=prior, rows=rows, **options)
+    return plan(query, schema, **options)
 
 
 def _is_one(query: Question | Sequence[Question]) -> TypeGuard[Question]:

@@ -42,6 +42,11 @@ class Dataset:
         """True for a graph, false for a table."""
         return isinstance(self.schema, GraphSchema)
 
+    @property
+    def is_planned_by_schema(self) -> bool:
+        """True unless questions are planned from public edges too, which lie in the file."""
+        return not isinstance(self.schema, GraphSchema) or self.schema.weight is None
+
     def open(self) -> Any:
         """The session; errors say where the source is, so they are for owners."""
         if self._session is None:

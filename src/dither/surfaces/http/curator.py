@@ -6,6 +6,7 @@ import asyncio
 import contextvars
 import os
 import secrets
+import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,8 +17,10 @@ from dither.errors import InvalidArgument
 from dither.ledger import Ledger, open_ledger
 from dither.ledger.records import Report
 from dither.surfaces.http.catalog import Catalog
-from dither.surfaces.http.jobs import Jobs
+from dither.surfaces.http.fork_server import ForkServer
+from dither.surfaces.http.jobs import SHARE_EACH, Jobs
 from dither.surfaces.http.limits import RateLimit
+from dither.surfaces.http.planners import Planners
 from dither.surfaces.http.schedule import DEFAULT_SECONDS
 from dither.surfaces.http.store import ANALYST, OWNER, Store
 from dither.surfaces.http.telemetry import Metrics, log
@@ -45,12 +48,19 @@ class Settings:
     """Folders besides HOME/data where sources may lie."""
     longest_seconds: float = 3_600.0
     """How long work on a question may take; a worker process that takes longer is ended."""
+    planners: int = 2
+    """Processes that plan and quote."""
+    plan_seconds: float = 10.0
+    """Seconds that a plan or a quote may take."""
 
 
 class Curator:
     """One server process over a home folder; several may share it on a ledger in PostgreSQL."""
 
-    def __init__(self, home: Path, ledger: str | Path | None = None, settings: Settings | None = None) -> None:
+    def __init__(
+        self, home: Path, ledger: str | Path | None = None, settings: Settings | None = None,
+        forks: ForkServer | None = None,
+    ) -> None:  # fmt: skip
         self.home, self.settings = home, settings or Settings()
         self.process = secrets.token_hex(8)
         prepare_home(home)
@@ -71,11 +81,33 @@ class Curator:
         self.is_beating, self.is_idle = False, True
         self._tasks: set[asyncio.Task[None]] = set()
         self._pool = ThreadPoolExecutor(8, thread_name_prefix="public")
+        # Whatever else goes on: tokens are looked up and health is told.  What takes long has threads of its own too.
+        self._reserved = ThreadPoolExecutor(2, thread_name_prefix="reserved")
+        self._long = ThreadPoolExecutor(2, thread_name_prefix="long")
+        self._forks, self._lock = forks, threading.Lock()
+        self.planners = Planners(
+            self.fork_server, helpers=self.settings.planners, seconds=self.settings.plan_seconds,
+            most_waiting=self.settings.most_waiting, most_each=max(8, self.settings.most_waiting // SHARE_EACH),
+        )  # fmt: skip
+
+    def fork_server(self) -> ForkServer:
+        """What starts helper processes."""
+        with self._lock:
+            if self._forks is None:
+                self._forks = ForkServer.started()
+            return self._forks
 
     async def run(self, work: Callable[..., Value], *values: Any) -> Value:
-        """Do public work in a thread, so that nobody else waits for it."""
-        context = contextvars.copy_context()
-        return await asyncio.get_running_loop().run_in_executor(self._pool, lambda: context.run(work, *values))
+        """Do short public work in a thread, so that nobody else waits for it."""
+        return await _in_thread(self._pool, work, values)
+
+    async def run_reserved(self, work: Callable[..., Value], *values: Any) -> Value:
+        """Look up a token, or tell how the server is: never behind anything else."""
+        return await _in_thread(self._reserved, work, values)
+
+    async def run_long(self, work: Callable[..., Value], *values: Any) -> Value:
+        """What owners ask for and may take minutes: a source that is looked at, a ledger that is verified."""
+        return await _in_thread(self._long, work, values)
 
     def background(self, work: Coroutine[Any, Any, None]) -> None:
         """Do something later, for nobody who waits."""
@@ -109,15 +141,31 @@ class Curator:
 
     def close(self) -> None:
         """Finish what is under way, up to a limit, and let go of everything."""
+        self.planners.close()
         self.is_idle = self.jobs.close(DRAIN)
         if not self.is_idle:
             log("ended with questions under way", count=self.jobs.under_way)
             return
-        self._pool.shutdown(wait=True)
+        for pool in (self._pool, self._reserved, self._long):
+            pool.shutdown(wait=True)
+        if self._forks is not None:
+            self._forks.close()
         self.catalog.close()
         self.workers.close()
         self.store.close()
         self.ledger.close()
+
+
+async def _in_thread(pool: ThreadPoolExecutor, work: Callable[..., Value], values: tuple[Any, ...]) -> Value:
+    context = contextvars.copy_context()
+
+    def run() -> Value:
+        try:
+            return context.run(work, *values)
+        except StopIteration as error:  # a future would never end with this one
+            raise RuntimeError("an iterator ended early") from error
+
+    return await asyncio.get_running_loop().run_in_executor(pool, run)
 
 
 def prepare_home(home: Path) -> None:

@@ -25,10 +25,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from dither.data.engines.opened import engine_for
-from dither.data.files import file_column_type
 from dither.data.graph_schema import GraphSchema
 from dither.data.schema_file import read_schema
 from dither.errors import DitherError, InvalidArgument, InvalidData, SourceFailed
@@ -51,11 +48,11 @@ class Sessions:
         self._idle: list[Any] = []
         self._lock = threading.Lock()
 
-    def opened(self) -> str:
+    def opened(self) -> str | None:
         """Open a session, kept for later; the fingerprint.  Errors say where the source is, so they are for owners."""
         if isinstance(self.schema, GraphSchema):
             self._keep(open_session(self.schema))
-            return ""
+            return None
         engine = engine_for(self.schema)
         self._keep(Session(self.schema, engine=engine))
         return engine.fingerprint()
@@ -132,13 +129,8 @@ class DatasetWorker:
             os._exit(0)  # the server is gone
 
     def _open(self, number: int, message: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
-        """What the server has to know of a source before it plans anything: public."""
-        fingerprint, schema = self._sessions.opened(), self._sessions.schema
-        if not isinstance(schema, GraphSchema) or schema.weight is None:
-            return {"fingerprint": fingerprint, "edges": None}
-        edges = np.ascontiguousarray(schema.read_public().edges, dtype=np.int64)
-        weights = np.dtype(file_column_type(schema.file, schema.weight)).str
-        return {"fingerprint": fingerprint, "edges": base64.b64encode(edges.tobytes()).decode(), "weights": weights}
+        """Look at the source, as its schema declares it."""
+        return {"fingerprint": self._sessions.opened()}
 
     def _answer(self, number: int, message: dict[str, Any]) -> dict[str, Any] | None:
         """Prepare a question, and read once the server says that it is charged."""
@@ -168,7 +160,7 @@ class DatasetWorker:
 
 
 def _planned_here(session: Any, plan: Any) -> Any:
-    """The same question, planned from the public edges that this session has: the server's may be older."""
+    """The same question, planned from the public edges that this session has: others may have been there before."""
     options = {name: plan.asked[name] for name in ("epsilon", "delta", "calibration", "noise", "confidence")}
     made = session.plan(plan.query, **options)
     if (made.loss, made.asked) != (plan.loss, plan.asked):

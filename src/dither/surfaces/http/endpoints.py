@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import re
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -15,7 +17,7 @@ from dither.ledger.records import canonical
 from dither.ledger.records import name as checked_name
 from dither.privacy import Budget
 from dither.session.account import LOCAL
-from dither.surfaces.http import answering, questions, shared_jobs
+from dither.surfaces.http import answering, planning, questions, shared_jobs
 from dither.surfaces.http.bodies import (
     flag_field,
     json_object,
@@ -177,7 +179,7 @@ async def register(request: Request) -> Response:
             curator.store.set_answer_seconds(name, seconds)
         return _full(curator, dataset, token_of(request))
 
-    made = await curator.run(registered)
+    made = await curator.run_long(registered)
     log("registered", dataset=name, by=token_of(request).name)
     return json_response(made, 201, {"Location": f"/v1/datasets/{name}"})
 
@@ -228,8 +230,24 @@ async def retire(request: Request) -> Response:
 async def quote(request: Request) -> Response:
     """What an answer would cost and how exact it would be; reads and charges nothing."""
     dataset, curator = await _dataset(request), curator_of(request)
-    question = questions.question_of(await json_object(request), quoted=True)
-    return json_response(await curator.run(answering.quoted, question, dataset, token_of(request)))
+    told = await json_object(request)
+    question = await curator.run(functools.partial(questions.question_of, quoted=True), told)
+    return json_response((await _in_helper(request, planning.quoted, told, question, dataset)).quotes)
+
+
+async def _in_helper(request: Request, work: Callable[..., Any], told: Any, question: Any, dataset: Dataset) -> Any:
+    """A plan or a quote from a helper process; whoever gets one that was made before needs the same rights."""
+
+    async def gone() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+
+    token, key = token_of(request), (dataset, work.__name__, questions.canonical_text(told))
+    made = await curator_of(request).planners.run(
+        token.name, work, question, dataset.schema, token, key=key if dataset.is_planned_by_schema else None, gone=gone
+    )
+    planning.check_rights(made.kinds, question, token)
+    return made
 
 
 async def ask(request: Request) -> Response:
@@ -238,15 +256,16 @@ async def ask(request: Request) -> Response:
     told = await json_object(request)
     # Not before the body is here: whoever sends it slowly could choose how much of the slot is left for the work.
     started = answering.now()
-    question = questions.question_of(told)
-    job = await curator.run(answering.asked, curator, question, dataset, token_of(request), started)
+    question = await curator.run(questions.question_of, told)
+    made = await _in_helper(request, planning.planned, told, question, dataset)
+    job = await curator.run(answering.asked, curator, question, made, dataset, token_of(request), started)
     request.state.request_id = job.request_id
     if not job.is_announced:
         job.is_announced = True
         curator.background(_announced(curator, job))
     if question.wait and job.seconds <= LONGEST_WAIT and await job.wait(LONGEST_WAIT):
         # Whoever was refused meanwhile gets no answer any more; it stays in the store.
-        await curator.run(curator.store.still_valid, token_of(request))
+        await curator.run_reserved(curator.store.still_valid, token_of(request))
         if job.problem is not None:
             return problem_response(_told(job.problem))
         return json_response(await curator.run(answering.with_budget, curator, job.answer))
@@ -347,7 +366,7 @@ async def verify_ledger(request: Request) -> Response:
     known = request.query_params.get("known")
     if known is not None and not _HASH.fullmatch(known):
         raise InvalidArgument("known", known[:80], "the 64 digits of a hash are accepted")
-    return json_response((await curator.run(curator.verified, known)).to_dict())
+    return json_response((await curator.run_long(curator.verified, known)).to_dict())
 
 
 def _all_datasets(token: Token) -> None:

@@ -1,14 +1,11 @@
-"""Sessions of the server: planned, charged and stored here; read in the worker process of the dataset."""
+"""Sessions of the server: charged and stored here, read in the worker process of the dataset."""
 
 from __future__ import annotations
 
-import base64
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 from dither.data.graph_schema import GraphSchema
 from dither.ledger import Ledger
@@ -54,25 +51,17 @@ class TableInWorker(_InWorker, Session):
 
 
 class GraphInWorker(_InWorker, GraphSession):
-    """A session over a graph; of one with private weights it has the public edges, to plan with."""
+    """A session over a graph."""
 
     def __init__(self, schema: GraphSchema, ledger: Ledger, worker: DatasetWorker) -> None:
         self._worker = worker
-        self._opened = worker.opened()
         super().__init__(schema, ledger=ledger)
 
     def _ready(self) -> None:
-        """The worker looks."""
+        self._worker.opened()
 
-    def _read_public(self) -> Any:
-        if self._opened["edges"] is None:
-            return None
-        from dither.data.graph import Graph  # (compiled kernels are slow to load)
-
-        edges = np.frombuffer(base64.b64decode(self._opened.pop("edges")), dtype=np.int64).reshape(-1, 2)
-        weights = np.zeros(len(edges), dtype=np.dtype(self._opened["weights"]))
-        schema = self.schema
-        return Graph(edges, n=schema.vertices, weights=weights, cap=schema.cap, step=schema.step)
+    def _read_public(self) -> None:
+        """Whoever plans reads the public edges; here nothing is planned."""
 
 
 def session_in(worker: DatasetWorker, schema: Any, ledger: Ledger) -> TableInWorker | GraphInWorker:
