@@ -87,7 +87,7 @@ def raise_error(message: dict[str, Any]) -> None:
     if "failure" in message:
         raise WorkFailed(message["failure"], message["places"])
     if "error" in message:
-        cls = next(_KNOWN[name] for name in message["error"] if name in _KNOWN)
+        cls = next((_KNOWN[name] for name in message["error"] if name in _KNOWN), DitherError)
         error = cls.__new__(cls)
         error.args = (message["text"],)
         error.code, error.status = message["code"], message["status"]  # type: ignore[misc]

@@ -91,11 +91,12 @@ class _Process:
         self._channel.shut()
 
     def _listen(self) -> None:
-        while (message := self._channel.receive()) is not None:
-            with self._lock:
-                replies = self._replies.get(message["id"])
-            if replies is not None:
-                replies.put(message)
+        with contextlib.suppress(ValueError, TypeError, KeyError):  # no message of ours: the process is beside itself
+            while (message := self._channel.receive()) is not None:
+                with self._lock:
+                    replies = self._replies.get(message["id"])
+                if replies is not None:
+                    replies.put(message)
         with self._lock:
             self.has_ended = True
             if self._blamed is None and len(self._reading) == 1:
@@ -304,7 +305,7 @@ class DatasetWorker:
                     raise _TooLong
                 yield talk, reply
         except _TooLong:
-            raise _refused("could not be prepared", self._workers.longest, UNCHARGED) from None
+            raise _refused("nothing could be prepared", self._workers.longest, UNCHARGED) from None
         finally:
             if self._is_closed:
                 self.rest()
@@ -330,7 +331,7 @@ class DatasetWorker:
         if not talk.is_to_blame:
             with contextlib.suppress(_Ended, _TooLong, DitherError):
                 return self._read_alone(message, longest)
-        raise _refused("was not answered", longest, CHARGED)
+        raise _refused("this question was not answered", longest, CHARGED)
 
     def _read_alone(self, message: dict[str, Any], longest: float) -> Answers:
         """Again, for a question that was charged when its process ended because of another one."""
@@ -347,6 +348,5 @@ class DatasetWorker:
 def _refused(what: str, longest: float, charged: str) -> Refused:
     return Refused(
         503, "worker-ended",
-        f"this question {what}: the process that works on these data ended, or took longer than {longest:g} seconds; "
-        f"{charged}",
+        f"{what}: the process that works on these data ended, or took longer than {longest:g} seconds; {charged}",
     )  # fmt: skip
