@@ -54,12 +54,20 @@ def work() -> None:
 
 
 def _is_worker(command: Path) -> bool:
-    words = command.read_bytes().split(b"\0")
+    try:
+        words = command.read_bytes().split(b"\0")
+    except OSError:
+        return False
     return b"work" in words or b"dither.surfaces.http.dataset_worker" in words
 
 
 def workers_of(pid: int) -> list[int]:
     """The workers that a server started, without those that have ended."""
+    return [one for one in children_of(pid) if _is_worker(Path(f"/proc/{one}/cmdline"))]
+
+
+def children_of(pid: int) -> list[int]:
+    """The processes that a process started, without those that have ended."""
     found = []
     for one in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -67,7 +75,7 @@ def workers_of(pid: int) -> list[int]:
         except OSError:
             continue
         state, parent = rest.split()[:2]
-        if int(parent) == pid and state != "Z" and _is_worker(one.with_name("cmdline")):
+        if int(parent) == pid and state != "Z":
             found.append(int(name.split()[0]))
     return found
 

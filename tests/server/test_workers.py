@@ -1,5 +1,6 @@
 """Worker processes: aborts, kills and overruns cost one question; the server answers others meanwhile; none is left."""
 
+import dataclasses
 import os
 import signal
 import threading
@@ -10,9 +11,10 @@ import pytest
 import dither as dt
 from curators import CuratorProcess, median, until, with_dataset
 from dither import errors
+from dither.data.schema_file import read_schema
 from dither.ledger import open_ledger
 from dither.surfaces.http.channel import WorkFailed, error_message, raise_error
-from odd_workers import GO_ON, is_there, workers_of
+from odd_workers import GO_ON, children_of, is_there, workers_of
 
 ASK = "/v1/datasets/pay/releases"
 WAITING = {"query": {"kind": "minimum", "column": "pay"}, "epsilon": 0.25}
@@ -196,6 +198,28 @@ def test_workers_drain_with_their_server(server):
     _checked(server, {"first"})
 
 
+def _below(pid: int) -> set[int]:
+    """All processes that a process has started, and those that these have."""
+    own = set(children_of(pid))
+    return own.union(*(_below(one) for one in own))
+
+
+def test_a_program_ends_with_its_worker(server, isolated):
+    """Its rows are read, and its sandboxes run, below the worker: when that is killed, nothing of it goes on."""
+    source = "def middle(table):\n    return float(len(table))\n"
+    query = {"kind": "program", "source": source, "function": "middle", "columns": ["pay"], "bounds": [0, 1000]}
+    place = _asked(server, {"query": query | {"blocks": 8, "slot": 60}, "epsilon": 0.25}, "program")
+    until(lambda: _spent(server) == 0.25, 120)
+    (worker,) = [one for one in workers_of(server.process.pid) if children_of(one)]
+    running = _below(worker)
+    assert running
+    os.kill(worker, signal.SIGKILL)
+    until(lambda: not any(is_there(one) for one in running))
+    until(lambda: server.call("GET", place)[1]["progress"]["stage"] == "ready", 120)
+    assert server.call("POST", ASK, median(0.25, request_id="next"))[0] == 200
+    _checked(server, {"program", "next"})
+
+
 WEIGHTED = '[dataset]\nsource = "roads.csv"\n[graph]\nvertices = 4\nweight = "cost"\ncap = 10\n[budget]\nepsilon = 9\n'
 FRIENDS = '[dataset]\nsource = "roads.csv"\n[graph]\nvertices = 4\n[budget]\nepsilon = 9\n'
 STAFF = """[dataset]
@@ -221,6 +245,8 @@ def test_every_source_is_read_by_its_worker(tmp_path, postgres_schema):
     with psycopg.connect(postgres_schema, autocommit=True) as connection:
         connection.execute("CREATE TABLE staff (pay INTEGER NOT NULL)")
         connection.execute("INSERT INTO staff SELECT 5 * one FROM generate_series(1, 100) one")
+    roads = dataclasses.replace(read_schema(WEIGHTED, "roads"), folder=str(home / "data"))
+    dt.open(roads).quote(dt.MSTCost(), epsilon=8)  # compiles, which may take longer than a plan may
     server = CuratorProcess(home).start()
     try:
         registered = {"friends": FRIENDS.replace("roads", "friends"), "staff": STAFF.format(source=postgres_schema)}

@@ -77,6 +77,7 @@ def serve(*, demo: bool, host: str, port: int, home: Path, as_json: bool, **opti
         rate=options["rate"], burst=max(60, round(3 * options["rate"])), workers=options["workers"],
         answer_seconds=options["answer_seconds"], roots=options["data"], longest_seconds=options["longest_seconds"],
     )  # fmt: skip
+    log_to_stderr()
     prepare_home(home)
     if demo:
         from dither.demo.home import prepare_demo
@@ -85,7 +86,6 @@ def serve(*, demo: bool, host: str, port: int, home: Path, as_json: bool, **opti
     curator = Curator(home, options["ledger"], settings, forks)
     app = create_app(home, curator=curator)
     _tell(_address(listening, host, secure=bool(tls)), _tokens(curator, demo), as_json)
-    log_to_stderr()
     config = uvicorn.Config(
         app, log_config=None, access_log=False, server_header=False, date_header=True, lifespan="on", ws="none",
         http=limited(_connections(options["connections"], options["workers"])), timeout_keep_alive=KEEP_ALIVE,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import logging
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
@@ -40,6 +42,7 @@ class Spark(Engine):
         from py4j.protocol import Py4JError  # noqa: PLC0415
 
         self._errors = (PySparkException, Py4JError, OSError)
+        _keep_quiet()
         self._named = isinstance(source, str)
         self._described_as = str(source) if isinstance(source, str) else (table or "frame")
         self._frame = guarded(self._called, lambda: self._frame_of(source, table), *self._errors)
@@ -57,8 +60,11 @@ class Spark(Engine):
         from pyspark.sql import SparkSession  # noqa: PLC0415
 
         where, _, path = source.removeprefix("spark+").partition("!")
-        builder = SparkSession.builder.appName("dither")
+        builder, before = SparkSession.builder.appName("dither"), SparkSession.getActiveSession()
         session = (builder.master(where) if where.startswith(("local", "spark:")) else builder).getOrCreate()
+        if before is None:  # a session of our own, whose errors of tasks would quote records
+            with contextlib.suppress(Exception):
+                session.sparkContext.setLogLevel("OFF")
         return session.read.parquet(path) if path else session.table(str(table))
 
     @property
@@ -132,3 +138,25 @@ class Spark(Engine):
     def close(self) -> None:
         with contextlib.suppress(*self._errors):
             self._session.catalog.dropTempView(self._view)
+
+
+def _keep_quiet() -> None:
+    """PySpark logs its errors with the values that caused them: not those of our queries."""
+    try:
+        from pyspark.logger import PySparkLogger  # noqa: PLC0415  (an optional part; before 4.0 nothing is logged)
+    except ImportError:
+        return
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        logger = PySparkLogger.getLogger(name)
+        if _is_of_others not in logger.filters:
+            logger.addFilter(_is_of_others)
+
+
+def _is_of_others(record: logging.LogRecord) -> bool:  # noqa: ARG001
+    """False if the query that failed was made here: errors are logged below the call that raises them."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_globals.get("__name__") == __name__:
+            return False
+        frame = frame.f_back  # type: ignore[assignment]
+    return True

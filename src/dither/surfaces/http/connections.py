@@ -26,6 +26,8 @@ WRITE_SECONDS = 30.0
 KEEP_ALIVE = 5
 BACKLOG = 128
 """Connections that wait in the kernel; also how many are accepted before those that wait make room."""
+ROUNDS = 3
+"""Of the event loop, from accepting a connection to reading what it sent."""
 LARGEST_HEADERS = 64 * 1024
 
 
@@ -56,9 +58,8 @@ class LimitedProtocol(H11Protocol):
         super().connection_made(transport)
         self.waiting[self] = None
         self._timer("headers", HEADER_SECONDS)
-        if len(self.connections) > self.most and self.waiting:
-            oldest, _ = self.waiting.popitem(last=False)
-            oldest.transport.abort()
+        if len(self.connections) > self.most:
+            self._make_room(ROUNDS)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.waiting.pop(self, None)
@@ -98,6 +99,15 @@ class LimitedProtocol(H11Protocol):
             for event in (h11.Response(status_code=400, headers=headers), h11.Data(data=body), h11.EndOfMessage()):
                 self.transport.write(self.conn.send(event) or b"")
         self.transport.close()
+
+    def _make_room(self, rounds: int) -> None:
+        """After some rounds of the loop: what has arrived already, at connections accepted just now, is read first."""
+        if rounds:
+            self.loop.call_soon(self._make_room, rounds - 1)
+        elif len(self.connections) > self.most and self.waiting:
+            oldest, _ = self.waiting.popitem(last=False)
+            self.connections.discard(oldest)
+            oldest.transport.abort()
 
     @property
     def _is_waiting(self) -> bool:

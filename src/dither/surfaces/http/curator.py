@@ -6,6 +6,7 @@ import asyncio
 import contextvars
 import os
 import secrets
+import stat
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
@@ -18,9 +19,11 @@ from dither.ledger import Ledger, open_ledger
 from dither.ledger.records import Report
 from dither.surfaces.http.catalog import Catalog
 from dither.surfaces.http.fork_server import ForkServer
+from dither.surfaces.http.health import Health
 from dither.surfaces.http.jobs import SHARE_EACH, Jobs
 from dither.surfaces.http.limits import RateLimit
 from dither.surfaces.http.planners import Planners
+from dither.surfaces.http.problems import hide_folder
 from dither.surfaces.http.schedule import DEFAULT_SECONDS
 from dither.surfaces.http.store import ANALYST, OWNER, Store
 from dither.surfaces.http.telemetry import Metrics, log
@@ -61,22 +64,30 @@ class Curator:
         self, home: Path, ledger: str | Path | None = None, settings: Settings | None = None,
         forks: ForkServer | None = None,
     ) -> None:  # fmt: skip
+        home = home.absolute()
         self.home, self.settings = home, settings or Settings()
         self.process = secrets.token_hex(8)
         prepare_home(home)
         shared = isinstance(ledger, str) and ledger.startswith(_ADDRESSES)
-        self._ledger_place = ledger if ledger is not None else home / "ledger.db"
+        file = None if shared else home / "ledger.db" if ledger is None else Path(ledger).absolute()
+        self._ledger_place = ledger if file is None else file
+        hide_folder(home, "HOME")
+        for root in (*self.settings.roots, *([] if file is None else [file.parent])):
+            hide_folder(root, "…")
         self.ledger: Ledger = open_ledger(self._ledger_place)
         try:
             self.store = Store(str(ledger) if shared else home / "server.db")
         except BaseException:
             self.ledger.close()
             raise
+        self.health = Health(self.ledger, self.store, None if file is None else file.parent)
         self.workers = Workers(self.settings.longest_seconds)
         self.catalog = Catalog(home, self.ledger, self.workers, self.settings.roots)
         self.jobs = Jobs(self.settings.workers, self.settings.most_waiting)
         self.limit = RateLimit(self.settings.rate, self.settings.burst)
         self.strangers = RateLimit(self.settings.rate, self.settings.burst)
+        self.visitors = RateLimit(5 * self.settings.rate, 5 * self.settings.burst)
+        """The page: a dozen files at once, and many people may share an address."""
         self.metrics = Metrics()
         self.is_beating, self.is_idle = False, True
         self._tasks: set[asyncio.Task[None]] = set()
@@ -173,9 +184,18 @@ def prepare_home(home: Path) -> None:
     try:
         for folder in (home, home / "datasets", home / "data"):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _close_to_others(home)
         if not os.access(home, os.W_OK | os.X_OK) or not os.access(home / "datasets", os.W_OK | os.X_OK):
             raise PermissionError(13, "not writable")
     except OSError as error:
         raise InvalidArgument(
             "home", str(home), f"a folder that can be written is accepted ({error.strerror})"
         ) from None
+
+
+def _close_to_others(home: Path) -> None:
+    """Data, tokens and answers lie below: nobody but the server's user looks into it."""
+    mode = stat.S_IMODE(home.stat().st_mode)
+    if mode & 0o077:
+        home.chmod(mode & ~0o077)
+        log("home closed to others", mode=f"{mode:o}", now=f"{mode & ~0o077:o}")

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from dither.data.graph_schema import GraphSchema
-from dither.errors import DitherError, InvalidArgument, UnknownDataset
+from dither.errors import DitherError, InvalidArgument, SourceFailed, UnknownDataset
 from dither.ledger.records import canonical
 from dither.ledger.records import name as checked_name
 from dither.privacy import Budget
@@ -60,17 +60,23 @@ async def _dataset(request: Request) -> Dataset:
     request.state.dataset = name if isinstance(name, str) and len(name) <= 64 and name.isprintable() else "?"
     if not token_of(request).may_see(name):
         raise UnknownDataset(name)
-    return await curator_of(request).run(curator_of(request).catalog.dataset, name)
+    try:
+        return await curator_of(request).run(curator_of(request).catalog.dataset, name)
+    except UnknownDataset:
+        raise
+    except DitherError:
+        if token_of(request).is_owner:
+            raise  # it shows a line of the schema
+        raise SourceFailed(f"the schema of {name!r} can't be used now; nothing was read, nothing was charged") from None
 
 
 # --- health, metrics, oneself ------------------------------------------------------------------------------
 
 
 async def health(request: Request) -> Response:
-    """Whether ledger and tokens can be read."""
+    """Whether ledger and tokens can be read and written."""
     curator = curator_of(request)
-    await curator.run(curator.ledger.datasets)
-    await curator.run(curator.store.tokens)
+    await curator.run_reserved(curator.health.check)
     return json_response({"status": "ok"})
 
 

@@ -240,6 +240,11 @@ class Store:
             None if outcome is None else json.loads(outcome),
         )  # fmt: skip
 
+    def check_writable(self) -> None:
+        """An error if nothing can be written; changes nothing."""
+        with self._work() as run:
+            run("UPDATE dither_server SET version = version")
+
     def close(self) -> None:
         """Close the connection."""
         with self._lock:
@@ -275,13 +280,22 @@ class Store:
             except DitherError:
                 self._dropped()
                 raise
-            except Exception as error:
+            except self._driver_errors():
                 self._dropped()
-                if not _from_driver(error):
-                    raise
                 raise LedgerUnavailable(
                     f"{self._called} cannot be used now; a question under the same request_id pays at most once"
                 ) from None
+            except BaseException:
+                self._dropped()
+                raise
+
+    def _driver_errors(self) -> tuple[type[Exception], ...]:
+        """What says that the database can't be used; anything else is a mistake of ours."""
+        if isinstance(self._place, str):
+            import psycopg
+
+            return psycopg.Error, OSError
+        return sqlite3.Error, OSError
 
     def _connected(self) -> Any:
         if isinstance(self._place, str):
@@ -302,12 +316,6 @@ class Store:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
-
-
-def _from_driver(error: Exception) -> bool:
-    return type(error).__module__.split(".")[0] in ("sqlite3", "psycopg", "builtins") and not isinstance(
-        error, (TypeError, KeyError, AttributeError)
-    )
 
 
 def _hash(secret: str) -> str:
