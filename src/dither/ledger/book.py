@@ -41,10 +41,10 @@ _UNTOUCHED = "nothing was read, nothing was charged"
 class Ledger:
     """Budgets, charges and releases of several datasets; safe for threads, and for processes where it is on disk."""
 
-    def __init__(self, database: Database, *, create: bool = True) -> None:
+    def __init__(self, database: Database, *, create: bool = True, check: bool = True) -> None:
         self._database = database
         try:
-            database.prepare(create=create)
+            database.prepare(create=create, check=check)
         except BaseException:
             database.close()
             raise
@@ -340,9 +340,13 @@ class Ledger:
         return [chain.entry_of(row) for row in rows], (int(head[0]), str(head[1]))
 
     def verify(self, known: str | None = None) -> Report:
-        """Recompute everything from the entries; ``known`` is a hash seen earlier that must still be in the chain."""
+        """Recompute everything from the entries, and compare every index with its table.
+
+        ``known`` is a hash seen earlier that must still be in the chain.
+        """
         with self._database.transaction() as look:
-            return verify(look, known)
+            report = verify(look, known)
+            return report if not report.ok else dataclasses.replace(report, problem=self._database.index_problem(look))
 
     def export(self) -> Iterator[dict[str, Any]]:
         """All entries as plain values, oldest first, one snapshot."""

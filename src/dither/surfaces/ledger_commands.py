@@ -48,7 +48,7 @@ def show(place: str, dataset: str | None, *, as_json: bool) -> None:
 @_json
 def verify(place: str, head: str | None, *, as_json: bool) -> None:
     """Work everything out again from the entries; exit code 1 and the first wrong entry if something does not fit."""
-    with _opened(place) as book:
+    with _opened(place, check=False) as book:
         report = book.verify(head)
     if as_json:
         click.echo(json.dumps(report.to_dict()))
@@ -84,7 +84,7 @@ def backup(place: str, copy: Path, *, as_json: bool) -> None:
     """Copy a ledger's file to COPY while it is in use, and verify the copy."""
     from dither.ledger import SqliteLedger
 
-    with _opened(place) as book:
+    with _opened(place, check=False) as book:
         if not isinstance(book, SqliteLedger):
             raise NotApplicable("PATH", "postgresql", "PostgreSQL has tools of its own for this", "pg_dump")
         report = book.backup(copy)
@@ -97,10 +97,10 @@ def backup(place: str, copy: Path, *, as_json: bool) -> None:
         sys.exit(1)
 
 
-def _opened(place: str) -> Ledger:
+def _opened(place: str, *, check: bool = True) -> Ledger:
     from dither.ledger import open_ledger
 
-    return open_ledger(place, create=False)
+    return open_ledger(place, create=False, check=check)
 
 
 def _told(book: Ledger, one: Registered) -> dict[str, Any]:
