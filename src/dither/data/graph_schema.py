@@ -8,7 +8,7 @@ from typing import Any
 
 from dither.data.files import check_file_columns
 from dither.errors import InvalidArgument, SourceFailed
-from dither.privacy import Budget, Neighbours
+from dither.privacy import Budget, Neighbours, Relation
 
 MOST_VERTICES = (1 << 31) - 1
 
@@ -52,6 +52,11 @@ class GraphSchema:
     def neighbours(self) -> Neighbours:
         """Which graphs every release compares."""
         return Neighbours.EDGE if self.weight is None else Neighbours.WEIGHT
+
+    @property
+    def relation(self) -> Relation:
+        """The neighbours with the columns that tell edges apart: set once, when the graph is registered."""
+        return Relation(self.neighbours, tuple(sorted(self.ends)))
 
     @property
     def file(self) -> Path:

@@ -33,7 +33,7 @@ from dither.ledger.records import (
     question_key,
 )
 from dither.ledger.replay import verify
-from dither.privacy import Budget, Loss
+from dither.privacy import Budget, Loss, Relation
 
 _UNTOUCHED = "nothing was read, nothing was charged"
 
@@ -62,43 +62,54 @@ class Ledger:
     # What owners do
 
     def register(
-        self, dataset: str, budget: Budget, *, kind: str = "basic", slack: object = None, fingerprint: str | None = None
-    ) -> None:
+        self, dataset: str, budget: Budget, *, kind: str = "basic", slack: object = None,
+        fingerprint: str | None = None, relation: Relation | None = None,
+    ) -> None:  # fmt: skip
         """Open an account for a dataset, once: saying the same again changes nothing, saying otherwise is an error.
 
         ``fingerprint`` is a public mark of the source (never a hash of private contents).  Names with the same
-        fingerprint share one account.
+        fingerprint share one account.  ``relation`` says between which datasets all losses of the account hold; an
+        account without one takes the first that is stated.
         """
         name("dataset", dataset)
         state = accounts.rules(budget, kind, slack)
         if fingerprint is not None:
             name("fingerprint", fingerprint)
         with self._database.transaction() as look:
-            if self._known(look, dataset, state, fingerprint):
+            known = self._known(look, dataset, state, fingerprint, relation)
+            if known is not None and not _takes(known, relation):
                 return
         with self._database.transaction(WRITING) as work:
-            if self._known(work, dataset, state, fingerprint):
+            known = self._known(work, dataset, state, fingerprint, relation)
+            if known is not None and not _takes(known, relation):
                 return
-            shared = accounts.of_fingerprint(work, fingerprint)
-            if shared is not None:
-                _agree(shared, state, f"the data of {dataset!r} are registered under another name")
+            shared = known or accounts.of_fingerprint(work, fingerprint)
+            if known is None and shared is not None:
+                _agree(shared, state, relation, f"the data of {dataset!r} are registered under another name")
                 if shared.retired:
                     raise Retired(f"the data of {dataset!r} are retired under another name; {_UNTOUCHED}")
             account = accounts.create(work, state) if shared is None else shared.id
-            work.run("INSERT INTO dither_names (dataset, account) VALUES (?, ?)", dataset, account)
+            if known is None:
+                work.run("INSERT INTO dither_names (dataset, account) VALUES (?, ?)", dataset, account)
             if shared is None and fingerprint is not None:
                 work.run(
                     "INSERT INTO dither_fingerprints (fingerprint, account, version) VALUES (?, ?, 1)",
                     fingerprint, account,
                 )  # fmt: skip
+            if relation is not None and (shared is None or shared.relation is None):
+                accounts.write_relation(work, account, relation)
             body = {"account": account, "filter": _filter(state), "fingerprint": fingerprint}
+            body["relation"] = None if relation is None else relation.to_dict()
             chain.append(work, "register", dataset, body)
 
-    def _known(self, look: Transaction, dataset: str, state: FilterState, fingerprint: str | None) -> bool:
+    def _known(
+        self, look: Transaction, dataset: str, state: FilterState, fingerprint: str | None, relation: Relation | None
+    ) -> Account | None:
+        """The account of a name that is registered, if all that is said about it agrees."""
         account = accounts.find(look, dataset)
         if account is None:
-            return False
-        _agree(account, state, f"dataset {dataset!r} is registered")
+            return None
+        _agree(account, state, relation, f"dataset {dataset!r} is registered")
         if fingerprint is not None:
             marked = accounts.of_fingerprint(look, fingerprint)
             if marked is None or marked.id != account.id:
@@ -106,7 +117,7 @@ class Ledger:
                     f"dataset {dataset!r} is registered with another fingerprint; if its data have grown, "
                     f"`grow` records that and keeps the budget; {_UNTOUCHED}"
                 )
-        return True
+        return account
 
     def grow(self, dataset: str, *, fingerprint: str | None = None) -> int:
         """Record that the data have changed; returns the number of the new version.
@@ -355,7 +366,17 @@ class Ledger:
         return (chain.entry_of(row).to_dict() for row in rows)
 
 
-def _agree(account: Account, state: FilterState, known_as: str) -> None:
+def _takes(account: Account, relation: Relation | None) -> bool:
+    """True if an account that knew no relation has one from now on."""
+    return relation is not None and account.relation is None and not account.retired
+
+
+def _agree(account: Account, state: FilterState, relation: Relation | None, known_as: str) -> None:
+    if relation is not None and account.relation not in (None, relation):
+        raise Contradiction(
+            f"{known_as} with the neighbour relation {account.relation}, not {relation}: losses of two relations do "
+            f"not add up, so a relation is set once; declare the one that is registered; {_UNTOUCHED}"
+        )
     if not accounts.same_rules(account.state, state):
         held = account.state
         raise Contradiction(
@@ -430,6 +451,7 @@ def _registered(look: Transaction, dataset: str) -> Registered:
         version=account.version,
         retired=account.retired,
         fingerprint=_fingerprint(look, account),
+        relation=account.relation,
         analysts={
             analyst: budget_of(own.state.epsilon, own.state.delta)
             for analyst, own in accounts.analysts(look, account.id)

@@ -7,6 +7,7 @@ waiting.
 from __future__ import annotations
 
 import os
+import secrets
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -257,6 +258,7 @@ class Database(ABC):
                     change.run(statement.format(**self.types))
                 version += 1
                 change.run("UPDATE dither_ledger SET version = ?", version)
+            change.run("UPDATE dither_ledger SET secret = ? WHERE secret IS NULL", secrets.token_hex(32))
 
     def _create(self, change: Transaction) -> None:
         for statement in (*TABLES, *self.extras):

@@ -11,7 +11,7 @@ from typing import Any
 from dither.accounting.filters import DELTA_UNITS, EPSILON_UNITS
 from dither.accounting.rounding import printed_down, printed_up
 from dither.errors import InvalidArgument
-from dither.privacy import Budget, Loss
+from dither.privacy import Budget, Loss, Relation
 
 GENESIS = "0" * 64
 """What the first entry names as the hash before it."""
@@ -75,6 +75,7 @@ class Registered:
     version: int
     retired: bool
     fingerprint: str | None
+    relation: Relation | None
     analysts: dict[str, Budget]
 
 
@@ -86,6 +87,8 @@ class Report:
     head: str
     problem: str | None = None
     first_bad: int | None = None
+    relations: dict[str, dict[str, Any] | None] = field(default_factory=dict)
+    """Between which datasets the losses of each name hold, as the entries say."""
 
     @property
     def ok(self) -> bool:

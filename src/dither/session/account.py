@@ -11,7 +11,7 @@ from typing import Any, Protocol, Self
 from dither.errors import InvalidArgument
 from dither.ledger import Ledger, MemoryLedger
 from dither.ledger.records import loss_of
-from dither.privacy import Budget, Loss
+from dither.privacy import Budget, Loss, Relation
 from dither.release import Release, Releases
 
 LOCAL = "local"
@@ -75,6 +75,10 @@ class Declared(Protocol):
     def slack(self) -> Any:
         """What the rule keeps of delta."""
 
+    @property
+    def relation(self) -> Relation:
+        """Between which datasets all losses hold."""
+
 
 BUDGET = "what the dataset may spend in all, such as Budget(1.0) or a section [budget] of the schema file, is accepted"
 
@@ -88,8 +92,9 @@ class PaidSession(ABC):
         self._name = schema.name
         self._ledger = ledger or MemoryLedger()
         self._ledger.register(
-            schema.name, schema.budget, kind=schema.filter, slack=schema.slack, fingerprint=fingerprint or None
-        )
+            schema.name, schema.budget, kind=schema.filter, slack=schema.slack, fingerprint=fingerprint or None,
+            relation=schema.relation,
+        )  # fmt: skip
 
     @abstractmethod
     def _ready(self) -> None:
