@@ -10,6 +10,7 @@ import pytest
 from dither.errors import LedgerUnavailable
 from dither.ledger import PostgresLedger, SqliteLedger
 from dither.privacy import Budget, Loss
+from dither.surfaces.http.store import OWNER, Store
 
 FOREVER = 600
 """Seconds that no test reaches unless a reader waits for a writer."""
@@ -59,7 +60,9 @@ def test_readers_go_on_while_a_writer_waits(place):
         seen = []
 
         def read():
-            seen.extend([ledger.left("pay"), ledger.spent("pay"), len(ledger.entries("pay")), ledger.datasets()[0].name])
+            seen.extend(
+                [ledger.left("pay"), ledger.spent("pay"), len(ledger.entries("pay")), ledger.datasets()[0].name]
+            )
             seen.append(ledger.answer_to("pay", {"n": 1}))
             seen.append(ledger.charged("pay", Loss(0.25), question={"n": 1}, request_id="one", analyst="local").release)
 
@@ -73,6 +76,30 @@ def test_readers_go_on_while_a_writer_waits(place):
     assert [one.number for one in charged] == [4]
     assert ledger.verify().ok
     ledger.close()
+
+
+def test_tokens_are_read_while_a_writer_waits(tmp_path):
+    """The server's own database: another process holds it, a thread waits to write, and tokens are still found."""
+    store = Store(tmp_path / "server.db")
+    secret, token = store.create("owner", OWNER)
+    writer = threading.Thread(target=lambda: store.set_answer_seconds("pay", 2.0), daemon=True)
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(tmp_path / "server.db")], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        text=True,
+    ) as holder:  # fmt: skip
+        assert holder.stdout.readline() == "held\n"
+        writer.start()
+        while store._locks[True].acquire(blocking=False):  # until the thread has its turn, and waits
+            store._locks[True].release()
+            time.sleep(0.01)
+        assert store.find(secret) == token
+        assert store.tokens() == [token]
+        assert store.answer_seconds("pay", 1.0) == 1.0
+        assert writer.is_alive()
+        holder.stdin.close()
+    writer.join(FOREVER / 5)
+    assert store.answer_seconds("pay", 1.0) == 2.0
+    store.close()
 
 
 def test_a_reading_connection_writes_nothing(tmp_path):

@@ -1,4 +1,4 @@
-"""One account, one neighbour relation: it is set once, chained, and another one is refused before anything is charged."""
+"""One account, one neighbour relation: set once and chained; another one is refused before anything is charged."""
 
 import contextlib
 import re
@@ -154,7 +154,7 @@ def test_a_changed_relation_is_found(tmp_path):
 
 
 def test_an_edited_schema_is_refused(tmp_path):
-    """Person-level, then row-level; a public number of rows, then a private one: nothing is charged, nothing is free."""
+    """Person-level, then row-level; a public number of rows, then a private one: nothing charged, nothing free."""
     (tmp_path / "t.csv").write_text("u,v\n" + "".join(f"{row // 10},{row % 7}\n" for row in range(200)))
     words = {"columns": {"v": dt.Real(0, 100)}, "budget": Budget(2.0), "ledger": tmp_path / "x.ledger", "name": "t"}
     variants = [
@@ -187,9 +187,7 @@ def test_graphs_have_a_relation_too(tmp_path):
         assert ledger.dataset("g").relation == Relation(Neighbours.EDGE, ("source", "target"))
         for other in ({"weight": "w", "cap": 5}, {"ends": ("source", "other")}):
             with pytest.raises(Contradiction, match="edge, identified by source and target"):
-                dt.open(
-                    GraphSchema(str(tmp_path / "g.csv"), 3, name="g", budget=Budget(1.0), **other), ledger=ledger
-                )
+                dt.open(GraphSchema(str(tmp_path / "g.csv"), 3, name="g", budget=Budget(1.0), **other), ledger=ledger)
         dt.open(GraphSchema(str(tmp_path / "g.csv"), 3, ends=("target", "source"), name="g", budget=Budget(1.0)),
                 ledger=ledger)  # fmt: skip
         assert ledger.verify().entries == 1

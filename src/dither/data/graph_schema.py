@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dither.data.files import check_file_columns
+from dither.data.files import check_file_columns, state_of_file
 from dither.errors import InvalidArgument, SourceFailed
 from dither.privacy import Budget, Neighbours, Relation
 
@@ -62,6 +62,10 @@ class GraphSchema:
     def file(self) -> Path:
         """Where the edges are."""
         return Path(self.source) if self.folder is None else Path(self.folder) / self.source
+
+    def state(self) -> str | None:
+        """When the file was last written, and how long it is; for owners only."""
+        return state_of_file(self.file)
 
     def ready(self) -> None:
         """Fail if the file is not there, or has not the columns: before anything is charged, and reading no edge."""

@@ -8,6 +8,7 @@ one transaction.  The rules in words: docs/ledger.md.
 from __future__ import annotations
 
 import dataclasses
+import hmac
 import json
 import secrets
 from collections.abc import Iterator, Sequence
@@ -231,10 +232,11 @@ class Ledger:
             accounts.of_dataset(look, name("dataset", dataset))
             return _before(look, dataset, name("analyst", analyst), name("request_id", request_id), asked, units)
 
-    def store(self, charge: Charge, release: dict[str, Any]) -> dict[str, Any]:
+    def store(self, charge: Charge, release: dict[str, Any], *, source: str | None = None) -> dict[str, Any]:
         """Keep the release of a charge and return the one to answer with: the first that was stored.
 
-        Two workers may compute an answer for one retried request; only one of the answers ever leaves.
+        Two workers may compute an answer for one retried request; only one of the answers ever leaves.  ``source`` is
+        the ``mark`` of the state of the source that was read.
         """
         if not isinstance(charge, Charge):
             raise InvalidArgument("charge", charge, "a Charge is accepted")
@@ -246,24 +248,44 @@ class Ledger:
             stored = chain.release_of(work, charge.number)
             if stored is None:
                 # With the time of its charge: how long the answer took may depend on the data.
-                entry = chain.append(
-                    work, "release", paid.dataset, {"release": json.loads(kept)},
+                body = {"release": json.loads(kept)} | ({} if source is None else {"source": name("source", source)})
+                stored = chain.append(
+                    work, "release", paid.dataset, body,
                     analyst=paid.analyst, request=paid.request, key=paid.key, charge=paid.number, at=paid.at,
                 )  # fmt: skip
-                stored = entry.body["release"]
-        return dict(stored)
+        return dict(stored.body["release"])
 
     def answer_to(self, dataset: str, question: dict[str, Any]) -> dict[str, Any] | None:
         """The stored release of an identical question on the same version of the data, free; None if there is none."""
+        stored = self.stored(dataset, question)
+        return None if stored is None else stored[0]
+
+    def stored(self, dataset: str, question: dict[str, Any]) -> tuple[dict[str, Any], str | None] | None:
+        """The same with the mark of its source, if that is known.  Of several answers it is the newest."""
         asked = public_json("question", question)
         with self._database.transaction() as look:
             account = accounts.of_dataset(look, name("dataset", dataset))
             row = look.one(
                 "SELECT body FROM dither_entries WHERE kind = 'release' AND dataset = ? AND key = ? "
-                "ORDER BY number LIMIT 1",
+                "ORDER BY number DESC LIMIT 1",
                 dataset, question_key(asked, account.version),
             )  # fmt: skip
-        return None if row is None else dict(json.loads(row[0])["release"])
+        if row is None:
+            return None
+        body = json.loads(row[0])
+        return dict(body["release"]), body.get("source")
+
+    def mark(self, state: str) -> str:
+        """What entries keep of the state of a source: the same for the same state in this ledger, and no way back."""
+        with self._database.transaction() as look:
+            row = look.one("SELECT secret FROM dither_ledger")
+        return hmac.digest(bytes.fromhex(row[0]) if row else b"", state.encode(), "sha256").hex()[:32]
+
+    def has_answers_of_other_sources(self, dataset: str, source: str) -> bool:
+        """True if a stored answer that may still be given was computed from another state of the source."""
+        with self._database.transaction() as look:
+            account = accounts.of_dataset(look, name("dataset", dataset))
+            return chain.has_others(look, account, dataset, name("source", source))
 
     # What everyone may see
 

@@ -6,29 +6,10 @@ from typing import Any, ClassVar
 
 from dither.errors import DitherError, InvalidArgument, LedgerDamaged, LedgerUnavailable
 from dither.ledger.database import Database, Transaction
+from dither.ledger.indexes import incomplete_index
 from dither.ledger.schema import POSTGRES_ONLY
 
 _CREATION_LOCK = 4_720_318_560_291_736_507  # any number that other programs are unlikely to take
-_INDEXES = (
-    ("dither_one_charge_per_request", "dither_entries", "kind = 'charge'", ("dataset", "analyst", "request")),
-    ("dither_one_release_per_charge", "dither_entries", "kind = 'release'", ("charge",)),
-    ("dither_answers", "dither_entries", "kind = 'release'", ("dataset", "key")),
-    ("dither_histories", "dither_entries", "TRUE", ("dataset", "number")),
-    ("dither_entries_pkey", "dither_entries", "TRUE", ("number",)),
-    ("dither_accounts_pkey", "dither_accounts", "TRUE", ("id",)),
-    ("dither_accounts_parent_analyst_key", "dither_accounts", "parent IS NOT NULL", ("parent", "analyst")),
-    ("dither_names_pkey", "dither_names", "TRUE", ("dataset",)),
-    ("dither_fingerprints_pkey", "dither_fingerprints", "TRUE", ("fingerprint",)),
-)
-"""By which index the ledger finds what: the index, its table, which rows it holds, and by which columns."""
-_OTHER_PLANS = (
-    "enable_seqscan", "enable_bitmapscan", "enable_indexonlyscan", "enable_sort", "enable_incremental_sort",
-)  # fmt: skip
-"""What PostgreSQL shall not do while indexes are compared with tables, wherever it has a choice."""
-_TEXTS = ("dataset", "analyst", "request", "key", "fingerprint")
-_HIDDEN = {"kind = 'charge'": "kind || '' = 'charge'", "kind = 'release'": "kind || '' = 'release'",
-           "parent IS NOT NULL": "parent + 0 IS NOT NULL", "TRUE": "TRUE"}  # fmt: skip
-"""The same conditions as expressions, for which no index is used: the rows come from the table."""
 
 
 class PostgresDatabase(Database):
@@ -104,26 +85,13 @@ class PostgresDatabase(Database):
 
     def index_problem(self, look: Transaction) -> str | None:
         """Every index must hold as many rows as its table, and find each of them."""
-        look.all(f"SELECT set_config(name, 'off', true) FROM unnest(ARRAY{list(_OTHER_PLANS)}) name")
-        for index, table, condition, columns in _INDEXES:
-            # In the order of the index, which nothing but the index has.  What it is compared with comes from the
-            # table itself, since no index is used for an expression.
-            keys = ", ".join(columns)
-            scanned = ", ".join(f"{one} || '' AS {one}" if one in _TEXTS else f"{one} + 0 AS {one}" for one in columns)
-            rows = f"(SELECT {scanned} FROM {table} WHERE {_HIDDEN[condition]} OFFSET 0) scan"
-            mine, theirs = (f"({', '.join(f'{which}.{one}' for one in columns)})" for which in ("found", "scan"))
-            missed = look.one(
-                f"SELECT 1 WHERE (SELECT count(*) FROM {rows}) <> (SELECT count(*) FROM (SELECT 1 FROM {table} "
-                f"WHERE {condition} ORDER BY {keys} OFFSET 0) indexed) UNION ALL "
-                f"SELECT 1 FROM {rows} WHERE (SELECT {mine} = {theirs} FROM {table} found WHERE {condition} "
-                f"AND {mine} >= {theirs} ORDER BY {keys} LIMIT 1) IS NOT TRUE LIMIT 1"
-            )
-            if missed is not None:
-                return (
-                    f"the ledger in PostgreSQL is damaged: the index {index} does not find all rows of {table}, so "
-                    "what was charged might be charged again; rebuild it with REINDEX and verify, or restore a backup"
-                )
-        return None
+        index = incomplete_index(look)
+        if index is None:
+            return None
+        return (
+            f"the ledger in PostgreSQL is damaged: the index {index} does not find all rows of its table, so what was "
+            "charged might be charged again; rebuild it with REINDEX and verify, or restore a backup"
+        )
 
     def explain(self, error: Exception) -> DitherError:
         """By SQLSTATE; the connection string may hold a password and is never shown."""

@@ -54,6 +54,8 @@ class Charge:
     question: dict[str, Any]
     version: int
     release: dict[str, Any] | None = field(default=None, compare=False)
+    source: str | None = field(default=None, compare=False)
+    """The mark of the state of the source that the release was computed from, if it is known."""
     fresh: bool = field(default=True, compare=False)
     """False if the same request had been charged before: nothing was paid this time."""
 

@@ -7,7 +7,7 @@ import os
 import re
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from dither.errors import Contradiction, DitherError, InvalidArgument, InvalidDa
 from dither.ledger import Ledger
 from dither.quotes.priors import declared_prior
 from dither.session.opening import open as open_session
+from dither.surfaces.http.telemetry import log
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}\Z")
 _ADDRESSES = ("postgresql://", "postgres://")
@@ -46,7 +47,16 @@ class Dataset:
 
     def open(self) -> Any:
         """A new session; errors say where the source is, so they are for owners."""
-        return open_session(self.schema, ledger=self._ledger)
+        opened = open_session(self.schema, ledger=self._ledger)
+        opened.on_changed_source = lambda message: log("source changed", dataset=self.name, detail=message)
+        return opened
+
+    def source_has_changed(self) -> bool | None:
+        """For owners: whether stored answers are of an earlier state of the source; None if that is not known."""
+        with suppress(DitherError), self.session() as session:
+            changed: bool | None = session.source_has_changed
+            return changed
+        return None
 
     def _opened(self) -> Any:
         try:
