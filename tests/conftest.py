@@ -40,6 +40,18 @@ def missing(reason: str) -> NoReturn:
     pytest.skip(reason)
 
 
+@pytest.fixture(scope="session")
+def isolated():
+    """Skips the test where programs cannot be isolated, or fails it if DITHER_REQUIRE=all."""
+    from dither.errors import NotIsolated
+    from dither.sandbox import require_isolation
+
+    try:
+        require_isolation()
+    except NotIsolated as error:
+        missing(str(error))
+
+
 @pytest.fixture(name="trials")
 def trials_fixture():
     """``trials(short, long)``."""

@@ -65,10 +65,14 @@ class CuratorProcess:
         self.port = 0
         self.process: subprocess.Popen[str] | None = None
         self.log = home.parent / f"{home.name}-{id(self)}.log"
+        self.before: list[str] = []
+        """What runs the command: another user, say."""
+        self.environment: dict[str, str] | None = None
 
     def start(self) -> "CuratorProcess":
         """Start, on the same port as before if there was one; returns when it is listening."""
         command = [
+            *self.before,
             sys.executable,
             *self.program,
             "serve",
@@ -80,7 +84,7 @@ class CuratorProcess:
         ]
         with self.log.open("a") as log:
             self.process = subprocess.Popen(
-                [*command, *self.words], stdout=subprocess.PIPE, stderr=log, text=True,
+                [*command, *self.words], stdout=subprocess.PIPE, stderr=log, text=True, env=self.environment,
                 preexec_fn=_end_with_tests,  # noqa: PLW1509
             )  # fmt: skip
         line = self.process.stdout.readline()

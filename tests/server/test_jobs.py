@@ -33,7 +33,7 @@ def server(tmp_path_factory):
     one.stop()
 
 
-def test_programs_run_as_jobs(server):
+def test_programs_run_as_jobs(server, isolated):
     """Quoted with blocks and seconds, charged once, answered at the end of a public schedule, from the store again."""
     status, told, _ = server.call("POST", "/v1/datasets/pay/quote", program(), token="alice")
     assert status == 200, told
@@ -145,7 +145,7 @@ def test_the_least_slot_is_that_of_sandboxes(slot, accepted):
             program_of(told)
 
 
-def test_a_program_that_fails_tells_nothing(server):
+def test_a_program_that_fails_tells_nothing(server, isolated):
     """Its exception, with a record in its words, reaches nobody: the blocks are the default, and it is paid for."""
     source = "def leak(table):\n    raise ValueError(str(table['pay'].to_pylist()))\n"
     status, told, _ = server.call("POST", ASK, program(source=source, function="leak", default=7), token="alice")

@@ -7,10 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 import dither as dt
-from conftest import missing
 from dither.data.schema import Schema
-from dither.errors import NotIsolated
-from dither.sandbox import require_isolation
 from dither.session.programs import made_up_rows
 from dither.surfaces.cli import main
 
@@ -56,15 +53,6 @@ def shops(tmp_path):
     (tmp_path / "shops.toml").write_text(SCHEMA, encoding="utf-8")
     (tmp_path / "programs.py").write_text(PROGRAM, encoding="utf-8")
     return tmp_path
-
-
-@pytest.fixture
-def isolated():
-    """Programs run only where they can be isolated."""
-    try:
-        require_isolation()
-    except NotIsolated as error:
-        missing(str(error))
 
 
 def called(folder, *arguments):

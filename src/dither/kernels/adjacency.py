@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from dither.kernels.compiled import compiled
 
 Starts = NDArray[np.int64]
 """n + 1 numbers: the neighbours of v are ``ends[starts[v] : starts[v + 1]]``."""
@@ -14,7 +15,7 @@ Ends = NDArray[np.int32]
 """Neighbours, rising within each row; every edge appears at both of its vertices."""
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def compressed(edges: NDArray[Any], n: int) -> tuple[Starts, Ends]:
     """Rows of the simple graph behind a list of pairs.
 
@@ -50,7 +51,7 @@ def compressed(edges: NDArray[Any], n: int) -> tuple[Starts, Ends]:
     return _without_repetitions(starts, ends, n)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _without_repetitions(starts: Starts, ends: Ends, n: int) -> tuple[Starts, Ends]:
     """Sorted rows without repeated entries, packed in place."""
     packed = np.zeros(n + 1, dtype=np.int64)
@@ -67,7 +68,7 @@ def _without_repetitions(starts: Starts, ends: Ends, n: int) -> tuple[Starts, En
     return packed, ends if free == len(ends) else ends[:free].copy()
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def edge_list(starts: Starts, ends: Ends) -> NDArray[np.int32]:
     """Every edge once as (u, v) with u < v, in rising order."""
     edges = np.empty((len(ends) // 2, 2), dtype=np.int32)

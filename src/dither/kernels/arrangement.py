@@ -15,8 +15,9 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from dither.kernels.compiled import compiled
 
 BITS = 19
 """Directions are whole vectors of length at most 2**19: two of them cross to less than 2**39."""
@@ -73,7 +74,7 @@ def lines_of(design: NDArray[np.float64], response: NDArray[np.float64], sides: 
     return Lines(np.ascontiguousarray(ahead[said]), 2 * whole[said])
 
 
-@njit(cache=True)
+@compiled()
 def _slope_before(tangent: Whole, rest: Whole, place: int) -> tuple[int, int]:
     """The tangential subgradient just before and just after a place on a grid line."""
     before = after = 0
@@ -92,7 +93,7 @@ def _slope_before(tangent: Whole, rest: Whole, place: int) -> tuple[int, int]:
     return before, after
 
 
-@njit(cache=True)
+@compiled()
 def _events(tangent: Whole, normal: Whole, rest: Whole, length: int) -> Any:
     """What a sweep along one edge needs: the subgradient before its start, and the lines crossed, in order.
 
@@ -132,7 +133,7 @@ def _events(tangent: Whole, normal: Whole, rest: Whole, length: int) -> Any:
     return g_t, g_n, along, places[order], vectors[order]
 
 
-@njit(cache=True)
+@compiled()
 def _to_segment(p_t: int, p_n: int, d_t: int, d_n: int, times: int) -> float:
     """The distance from the origin to the segment from p to p + times d, rounded."""
     x, y = float(p_t), float(p_n)
@@ -145,7 +146,7 @@ def _to_segment(p_t: int, p_n: int, d_t: int, d_n: int, times: int) -> float:
     return abs(float(p_t * d_n - p_n * d_t)) / math.sqrt(u * u + v * v)
 
 
-@njit(cache=True)
+@compiled()
 def _to_zonotope(g_t: int, g_n: int, along: int, vectors: Whole, first: int, last: int) -> float:
     """The distance from the origin to ``g + sum [0, 2] vectors[first:last] + [-along, along] e_n``; 0 if inside.
 
@@ -173,7 +174,7 @@ def _to_zonotope(g_t: int, g_n: int, along: int, vectors: Whole, first: int, las
     return 0.0 if inside and not flat else best
 
 
-@njit(cache=True)
+@compiled()
 def _groups(places: NDArray[np.float64], length: int) -> Any:
     """Where runs of equal places begin and end; the two ends of the edge count even if no line passes there."""
     starts = np.empty(len(places) + 2, dtype=np.int64)
@@ -195,7 +196,7 @@ def _groups(places: NDArray[np.float64], length: int) -> Any:
     return starts[:count], stops[:count]
 
 
-@njit(cache=True)
+@compiled()
 def _edge_distances(g_t: int, g_n: int, along: int, places: NDArray[np.float64], vectors: Whole, length: int) -> Any:
     """For every place on the edge where lines cross (and both its ends): the distance, and g before it."""
     starts, stops = _groups(places, length)
@@ -210,7 +211,7 @@ def _edge_distances(g_t: int, g_n: int, along: int, places: NDArray[np.float64],
     return found, before, starts, stops
 
 
-@njit(cache=True)
+@compiled()
 def _normal_side(g_t: int, g_n: int, along: int, places: NDArray[np.float64], vectors: Whole, length: int) -> int:
     """The sign of the normal subgradients ``(0, g_n)`` on an edge that holds the least point of its line.
 
@@ -233,7 +234,7 @@ def _normal_side(g_t: int, g_n: int, along: int, places: NDArray[np.float64], ve
     return 0
 
 
-@njit(cache=True)
+@compiled()
 def _chain_sign(p_t: int, p_n: int, vectors: Whole, first: int, last: int, step: int) -> int:
     """The sign of the normal coordinate where a chain of vectors from p (p_t <= 0) meets the normal axis.
 

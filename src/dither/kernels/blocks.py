@@ -11,8 +11,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from dither.kernels.compiled import compiled
 
 Floats = NDArray[np.float64]
 
@@ -24,7 +25,7 @@ LEAST_PIVOT = 1e-9
 """A standardised design with a smaller pivot counts as collinear."""
 
 
-@njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _solve(matrix: Floats, right: Floats, least: float) -> bool:
     """Solve in place by elimination with row pivots; False if a pivot is not above ``least``."""
     q = len(right)
@@ -51,7 +52,7 @@ def _solve(matrix: Floats, right: Floats, least: float) -> bool:
     return True
 
 
-@njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _weighted(design: Floats, response: Floats, weights: Floats, count: int, into: Floats) -> bool:
     """Weighted least squares by normal equations of a standardised design."""
     q = design.shape[1]
@@ -70,7 +71,7 @@ def _weighted(design: Floats, response: Floats, weights: Floats, count: int, int
     return True
 
 
-@njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _sizes(design: Floats, response: Floats, count: int, fit: Floats, into: Floats) -> None:
     for i in range(count):
         rest = response[i]
@@ -79,7 +80,7 @@ def _sizes(design: Floats, response: Floats, count: int, fit: Floats, into: Floa
         into[i] = abs(rest)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _middle(sizes: Floats, count: int, rank: int) -> float:
     """The entry of a rank (from 1), by Hoare's selection; reorders the entries."""
     low, high, place = 0, count - 1, rank - 1
@@ -101,7 +102,7 @@ def _middle(sizes: Floats, count: int, rank: int) -> float:
     return float(sizes[place])
 
 
-@njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _standardise(design: Floats, count: int, intercept: bool, centres: Floats, spreads: Floats) -> None:
     """Columns moved to their mean (if there is an intercept to take it up) and divided by their largest size."""
     for j in range(design.shape[1]):
@@ -123,7 +124,7 @@ def _standardise(design: Floats, count: int, intercept: bool, centres: Floats, s
             design[i, j] = design[i, j] / spreads[j] if spreads[j] > 0.0 else 0.0
 
 
-@njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _polish(design: Floats, response: Floats, count: int, fit: Floats, sizes: Floats) -> None:
     """From least squares ``fit`` to the robust fit, in place."""
     q = design.shape[1]
@@ -159,7 +160,7 @@ def _polish(design: Floats, response: Floats, count: int, fit: Floats, sizes: Fl
                 fit[k] = next_fit[k]
 
 
-@njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _gather(
     design: Floats, response: Floats, order: NDArray[np.int64], first: int, size: int, part: Floats, goal: Floats
 ) -> int:
@@ -180,7 +181,7 @@ def _gather(
     return count
 
 
-@njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def fit_blocks(
     design: Floats, response: Floats, order: NDArray[np.int64], size: int, intercept: bool, robust: bool
 ) -> tuple[Floats, NDArray[np.bool_]]:

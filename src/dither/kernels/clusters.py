@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from dither.kernels.compiled import compiled
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -23,7 +24,7 @@ MIXTURE_ROUNDS = 25
 FAR = np.iinfo(np.int64).max
 
 
-@njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _uniform(state: np.uint64) -> tuple[np.uint64, float]:
     """The next number of a public sequence (splitmix64), in [0, 1)."""
     state = state + np.uint64(0x9E3779B97F4A7C15)
@@ -34,7 +35,7 @@ def _uniform(state: np.uint64) -> tuple[np.uint64, float]:
     return state, float(mixed >> np.uint64(11)) / 9007199254740992.0
 
 
-@njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _squared(one: Floats, other: Floats) -> float:
     total = 0.0
     for j in range(len(one)):
@@ -43,7 +44,7 @@ def _squared(one: Floats, other: Floats) -> float:
     return total
 
 
-@njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _seeded(points: Floats, weights: Floats, k: int, state: np.uint64, centres: Floats) -> np.uint64:
     """k-means++: each further centre is a point, likelier where no centre is near."""
     n = len(points)
@@ -65,7 +66,7 @@ def _seeded(points: Floats, weights: Floats, k: int, state: np.uint64, centres: 
     return state
 
 
-@njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _lloyd(points: Floats, weights: Floats, centres: Floats) -> float:
     """One of Lloyd's steps in place; returns the cost before it.  A centre without points stays."""
     k, width = centres.shape
@@ -87,7 +88,7 @@ def _lloyd(points: Floats, weights: Floats, centres: Floats) -> float:
     return cost
 
 
-@njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def kmeans(points: Floats, weights: Floats, k: int, starts: int = STARTS, rounds: int = ROUNDS) -> Floats:
     """The best of several runs of Lloyd's algorithm on weighted points."""
     best, least = np.zeros((k, points.shape[1])), np.inf
@@ -104,7 +105,7 @@ def kmeans(points: Floats, weights: Floats, k: int, starts: int = STARTS, rounds
     return best
 
 
-@njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _shared(points: Floats, centres: Floats, shares: Floats, variances: Floats, part: Floats) -> None:
     """How much of each point belongs to each component."""
     k, width = centres.shape
@@ -125,7 +126,7 @@ def _shared(points: Floats, centres: Floats, shares: Floats, variances: Floats, 
             part[i, c] /= total
 
 
-@njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _fitted(points: Floats, part: Floats, centre: Floats, least_variance: float) -> tuple[float, float]:
     """Move a component to the mean of its parts; returns its share and variance, a share of -1 if it has no parts."""
     n, width = points.shape
@@ -145,7 +146,7 @@ def _fitted(points: Floats, part: Floats, centre: Floats, least_variance: float)
     return mass / n, max(total / (mass * width), least_variance)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def mixture(points: Floats, k: int, least_sd: float) -> Floats:
     """Centres and standard deviations of k spherical Gaussians: expectation-maximisation from the best k-means."""
     n, width = points.shape
@@ -170,7 +171,7 @@ def mixture(points: Floats, k: int, least_sd: float) -> Floats:
     return found
 
 
-@njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def clustered_blocks(points: Floats, order: Whole, blocks: int, k: int, least_sd: float) -> Floats:
     """k centres for every block of consecutive entries of ``order``, or centres and standard deviations.
 
@@ -190,7 +191,7 @@ def clustered_blocks(points: Floats, order: Whole, blocks: int, k: int, least_sd
     return found
 
 
-@njit(cache=True)
+@compiled()
 def matched_costs(sets: Whole) -> Whole:
     """For every two sets the larger of the two sums, over the points of one, of squares to the nearest of the other.
 
@@ -216,7 +217,7 @@ def matched_costs(sets: Whole) -> Whole:
     return costs
 
 
-@njit(cache=True)
+@compiled()
 def separations(sets: Whole) -> Whole:
     """The least squared distance between two points of each set; the greatest number for sets of one point."""
     m, k, width = sets.shape
@@ -232,7 +233,7 @@ def separations(sets: Whole) -> Whole:
     return found
 
 
-@njit(cache=True)
+@compiled()
 def aligned(sets: Whole, reference: Whole) -> Whole:
     """Each set with its points in the order of the reference: the nearest one for each point of the reference."""
     m, k, width = sets.shape

@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from dither.kernels.compiled import compiled
 
 Whole: TypeAlias = NDArray[Any]
 """An array of whole numbers."""
@@ -31,7 +32,7 @@ class Multigraph(NamedTuple):
     times: Whole
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def root(parent: Whole, vertex: int) -> int:
     """The representative of a vertex, halving the way to it."""
     while parent[vertex] != vertex:
@@ -40,7 +41,7 @@ def root(parent: Whole, vertex: int) -> int:
     return vertex
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def pack_forests(count: int, a: Whole, b: Whole, most: int) -> Whole:
     """For each edge, in the order given, the first of ``most`` forests that it leaves acyclic; ``most`` if none.
 
@@ -65,7 +66,7 @@ def pack_forests(count: int, a: Whole, b: Whole, most: int) -> Whole:
     return index
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def numbered(parent: Whole) -> tuple[int, Whole]:
     """The classes of a union-find structure, numbered 0, 1, ...: their count and the number of each vertex."""
     number = np.full(len(parent), -1, dtype=np.int32)
@@ -80,7 +81,7 @@ def numbered(parent: Whole) -> tuple[int, Whole]:
     return classes, labels
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def classes_joined(count: int, a: Whole, b: Whole) -> tuple[int, Whole]:
     """The components of a graph: how many, and the number of each vertex's."""
     parent = np.arange(count, dtype=np.int32)
@@ -89,7 +90,7 @@ def classes_joined(count: int, a: Whole, b: Whole) -> tuple[int, Whole]:
     return numbered(parent)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def merged(classes: int, a: Whole, b: Whole, times: Whole) -> tuple[Whole, Whole, Whole]:
     """The edges without loops, parallels merged: (a, b, times)."""
     first = np.zeros(classes + 1, dtype=np.int64)
@@ -123,7 +124,7 @@ def merged(classes: int, a: Whole, b: Whole, times: Whole) -> tuple[Whole, Whole
     return out_a[:size], out_b[:size], out[:size]
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def relabelled(labels: Whole, a: Whole) -> Whole:
     """``labels[a]``, compiled: short arrays are the usual case."""
     out = np.empty(len(a), dtype=np.int32)
@@ -132,7 +133,7 @@ def relabelled(labels: Whole, a: Whole) -> Whole:
     return out
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def incidence(count: int, a: Whole, b: Whole) -> tuple[Whole, Whole]:
     """(first, arcs): the arcs of vertex v are ``arcs[first[v]:first[v + 1]]``; arc 2e leads a -> b, 2e + 1 back."""
     first = np.zeros(count + 1, dtype=np.int64)
@@ -151,7 +152,7 @@ def incidence(count: int, a: Whole, b: Whole) -> tuple[Whole, Whole]:
     return first, arcs
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def degrees(count: int, a: Whole, b: Whole, times: Whole) -> Whole:
     """The number of edges at each vertex."""
     degree = np.zeros(count, dtype=np.int64)
@@ -161,7 +162,7 @@ def degrees(count: int, a: Whole, b: Whole, times: Whole) -> Whole:
     return degree
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def append(head: Whole, tail: Whole, after: Whole, before: Whole, which: int, vertex: int) -> None:
     """Put a vertex at the end of one of several linked lists."""
     last = tail[which]
@@ -172,7 +173,7 @@ def append(head: Whole, tail: Whole, after: Whole, before: Whole, which: int, ve
         head[which] = vertex
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def remove(head: Whole, tail: Whole, after: Whole, before: Whole, which: int, vertex: int) -> None:
     """Take a vertex out of its linked list."""
     left, right = before[vertex], after[vertex]
@@ -186,7 +187,7 @@ def remove(head: Whole, tail: Whole, after: Whole, before: Whole, which: int, ve
         tail[which] = left
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def search_classes(count: int, a: Whole, b: Whole, times: Whole, order: int) -> tuple[int, Whole]:
     """Classes of vertices that one capped maximum adjacency order shows to be ``order``-connected (Lemma 5).
 
@@ -228,7 +229,7 @@ def search_classes(count: int, a: Whole, b: Whole, times: Whole, order: int) -> 
     return numbered(parent)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def bridgeless_classes(count: int, a: Whole, b: Whole, times: Whole) -> tuple[int, Whole]:
     """The classes of 2-connected vertices: components once single edges that close no cycle are removed."""
     first, arcs = incidence(count, a, b)
@@ -269,7 +270,7 @@ def bridgeless_classes(count: int, a: Whole, b: Whole, times: Whole) -> tuple[in
     return numbered(parent)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def capped_flow(count: int, a: Whole, b: Whole, times: Whole, source: int, sink: int, most: int) -> tuple[int, Whole]:
     """A largest flow between two vertices, up to ``most``, and the source's side of a smallest cut if it is less."""
     first, arcs = incidence(count, a, b)
@@ -310,7 +311,7 @@ def capped_flow(count: int, a: Whole, b: Whole, times: Whole, source: int, sink:
             return flow, come != -1
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def crossing_weights(classes: int, labels: Whole, a: Whole, b: Whole, weights: Whole, rank: int, beyond: int) -> Whole:
     """For each class the weights of the lightest and of the ``rank``-th lightest edge that leaves it.
 
@@ -330,7 +331,7 @@ def crossing_weights(classes: int, labels: Whole, a: Whole, b: Whole, weights: W
     return out
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def near_classes(count: int, a: Whole, b: Whole, times: Whole, order: int, work: int) -> tuple[int, Whole]:
     """Classes of vertices joined by edges between whose ends flows show ``order`` paths, until ``work`` arcs are seen.
 

@@ -14,10 +14,10 @@ from queue import SimpleQueue
 from typing import Any, TypeAlias
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from dither.kernels.adjacency import Ends, Starts
+from dither.kernels.compiled import compiled
 from dither.kernels.progress import report
 
 Whole: TypeAlias = NDArray[np.int64]
@@ -48,7 +48,7 @@ def spread(run: Callable[[Any], Any], over: Sequence[Any], cores: int) -> Iterat
             yield from pool.map(run, over)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def by_falling_degree(starts: Starts) -> Short:
     """The vertices, largest degree first; equal ones in rising order."""
     n = len(starts) - 1
@@ -91,7 +91,7 @@ class Ranked:
         return len(self.starts) - 1
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _renamed(starts: Starts, ends: Ends, order: Short) -> tuple[Starts, Ends, Whole]:
     n = len(order)
     rank = np.empty(n, dtype=np.int32)
@@ -166,7 +166,7 @@ def _cut(first: int, last: int, parts: int) -> list[tuple[int, int]]:
     return [(a, b) for a, b in pairwise(edges) if b > a]
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _search_rows(starts: Starts, ends: Ends, first: int, last: int, partners: int, best: Whole) -> int:
     """Search the pairs i < j with i from first to last - 1.
 
@@ -208,7 +208,7 @@ def _search_rows(starts: Starts, ends: Ends, first: int, last: int, partners: in
     return partners
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _least_open(best: Whole, both: int) -> int:
     """The least number of common neighbours with which a pair, its degrees summing up to ``both``, may be new."""
     common = 0
@@ -217,7 +217,7 @@ def _least_open(best: Whole, both: int) -> int:
     return common
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _walk(
     starts: Starts,
     ends: Ends,
@@ -251,7 +251,7 @@ def _walk(
     return found
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _strangers(starts: Starts, ends: Ends, i: int, partners: int, count: Short, base: int, best: Whole) -> bool:
     """Pairs of row i with nothing in common."""
     news = False
@@ -264,7 +264,7 @@ def _strangers(starts: Starts, ends: Ends, i: int, partners: int, count: Short, 
     return news
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _shared(starts: Starts, ends: Ends, i: int, j: int, first: int) -> int:
     """How many of the first neighbours of i are neighbours of j."""
     here, there, common = starts[i], starts[j], 0
@@ -280,14 +280,14 @@ def _shared(starts: Starts, ends: Ends, i: int, j: int, first: int) -> int:
     return common
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _joined(starts: Starts, ends: Ends, i: int, j: int) -> bool:
     row = ends[starts[i] : starts[i + 1]]
     place = np.searchsorted(row, j)
     return bool(place < len(row) and row[place] == j)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _seen(best: Whole, common: int, half: int) -> bool:
     """Enter a pair; True if it was not dominated."""
     if best[common] >= half:
@@ -298,7 +298,7 @@ def _seen(best: Whole, common: int, half: int) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _rule_out(best: Whole, ruled: Whole) -> None:
     """``ruled[d]``: a pair whose smaller degree is d is dominated, whatever it shares, if its degrees sum up to this.
 
@@ -357,7 +357,7 @@ def in_parallel(graph: Ranked, kernel: Callable[..., Any], buffers: list[Any] | 
         yield found
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _count_triangles(starts: Starts, ends: Ends, split: Whole, first: int, last: int) -> int:
     """Triangles whose last vertex is in the block: u > v > w."""
     stamp = np.full(len(starts), -1, dtype=np.int32)
@@ -372,7 +372,7 @@ def _count_triangles(starts: Starts, ends: Ends, split: Whole, first: int, last:
     return found
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _count_supports(starts: Starts, ends: Ends, split: Whole, first: int, last: int, supports: Short) -> int:
     """The same triangles, entered at the earlier end of each of their edges."""
     place = np.full(len(starts), -1, dtype=np.int64)
@@ -392,7 +392,7 @@ def _count_supports(starts: Starts, ends: Ends, split: Whole, first: int, last: 
     return 0
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _mirror(starts: Starts, ends: Ends, split: Whole, supports: Short) -> None:
     """Copy what is known at (u, v), v < u, to (v, u); rows are sorted, so the second parts fill up in order."""
     place = split.copy()
@@ -437,7 +437,7 @@ def degree_pairs(starts: Starts, ends: Ends) -> list[tuple[int, int]]:
     return found
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def bounded_degree(starts: Starts, ends: Ends, most: int) -> tuple[Starts, Ends]:
     """The graph of those edges that are among the first ``most`` at both of their vertices.
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from dither.kernels.compiled import compiled
 
 Whole = NDArray[np.int64]
 FAR = np.iinfo(np.int64).max
 
 
-@njit(cache=True)
+@compiled()
 def matching_cost(costs: Whole) -> int:
     """The least sum of ``costs[i, p(i)]`` over all permutations p: the Hungarian method with potentials, O(k^3).
 
@@ -52,7 +53,7 @@ def matching_cost(costs: Whole) -> int:
     return int(-column_price[0])
 
 
-@njit(cache=True)
+@compiled()
 def squared_matching_distances(sets: Whole) -> Whole:
     """``min over p of sum_j |c_j - c'_p(j)|^2`` for all pairs of sets of points: (m, k, l) -> (m, m), symmetric."""
     m, k, length = sets.shape

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from dither.kernels.adjacency import Ends, Starts
+from dither.kernels.compiled import compiled
 from dither.kernels.graph import Ranked, Short, Whole, in_parallel, spread, workers
 from dither.kernels.progress import report
 
@@ -98,7 +98,7 @@ def _limbs(numbers: list[int], limbs: int) -> Whole:
     return np.array([[(one >> (LIMB * place)) & mask for place in range(limbs)] for one in numbers], dtype=np.int64)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _potential(starts: Starts, supports: Short, worth: Real, most: int) -> Real:
     """For each vertex a bound on the worth of at most ``most`` of its edges."""
     bound = np.zeros(len(starts) - 1)
@@ -111,7 +111,7 @@ def _potential(starts: Starts, supports: Short, worth: Real, most: int) -> Real:
     return bound
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _pair_sums(
     starts: Starts, ends: Ends, supports: Short, whole: Whole, part: Whole, rows: Short, best: Whole
 ) -> None:
@@ -151,7 +151,7 @@ def _pair_sums(
             joined[ends[at]] = 0
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _keep_larger(value: Whole, best: Whole) -> None:
     limbs = len(best)
     for limb in range(limbs - 1):
@@ -184,7 +184,7 @@ def _clique_kernel(widest: int, k: int) -> Callable[..., Any]:
     return kernel
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _count_cliques(starts: Starts, ends: Ends, split: Whole, first: int, last: int, widest: int, k: int) -> int:
     """Cliques whose last vertex is in the block: cliques of k - 1 vertices among the earlier neighbours."""
     words = (widest + 63) // 64
@@ -201,7 +201,7 @@ def _count_cliques(starts: Starts, ends: Ends, split: Whole, first: int, last: i
     return found
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _cliques_within(
     starts: Starts, ends: Ends, split: Whole, members: Short, k: int, place: Short, below: Bits, stack: Bits
 ) -> int:
@@ -226,7 +226,7 @@ def _cliques_within(
     return _descend(below, stack, words, k)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _descend(below: Bits, stack: Bits, words: int, k: int) -> int:
     """Cliques of k vertices in the set ``stack[k]``, by depth-first search without recursion.
 
@@ -252,7 +252,7 @@ def _descend(below: Bits, stack: Bits, words: int, k: int) -> int:
     return found
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _highest(word: int) -> int:
     """The position of the highest set bit."""
     position = 0
@@ -264,7 +264,7 @@ def _highest(word: int) -> int:
     return position
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _ones(word: int) -> int:
     """The number of set bits."""
     rest = np.uint64(word)
@@ -295,7 +295,7 @@ def clique_change(graph: Ranked, supports: Short, k: int, most_common: int) -> i
     return int(best.max())
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _clique_pairs(
     starts: Starts,
     ends: Ends,
