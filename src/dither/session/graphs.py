@@ -155,6 +155,9 @@ class GraphSession(PaidSession):
             f"{self.schema.file.name} could not be read{changed}; what was charged for this question stays charged"
         )
 
+    def _state(self) -> str | None:
+        return self.schema.state()
+
     def _ready(self) -> None:
         self.schema.ready()
 

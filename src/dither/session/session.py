@@ -186,6 +186,9 @@ class Session(PaidSession):
                 for one in plans
             ]
 
+    def _state(self) -> str | None:
+        return self._engine.state()
+
     def _ready(self) -> None:
         self._engine.ready()
 

@@ -7,13 +7,16 @@ import itertools
 import logging
 import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, ClassVar
+from urllib.parse import unquote, urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
 from sqlglot import exp
 
 from dither.data.engines.engine import Engine, arrow, arrow_schema, guarded, streamed, whole_result
+from dither.data.files import state_of_file
 from dither.data.predicates import literal
 from dither.errors import InvalidArgument, SourceFailed
 
@@ -127,6 +130,17 @@ class Spark(Engine):
 
     def fingerprint(self) -> str:
         return f"spark:{self._described_as}" if self._named else ""
+
+    def state(self) -> str | None:
+        """Those of its files, where Spark reads files of this machine; nothing is known of others, or of a frame."""
+        if not self._named:
+            return None
+        files: list[Any] = []
+        with contextlib.suppress(*self._errors):
+            files = [urlsplit(one) for one in sorted(self._frame.inputFiles())]
+        if not files or any(one.scheme != "file" for one in files):
+            return None
+        return ",".join(str(state_of_file(Path(unquote(one.path)))) for one in files)
 
     def ready(self) -> None:
         alive = False

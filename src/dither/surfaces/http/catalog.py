@@ -7,7 +7,7 @@ import os
 import re
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,10 @@ from dither.data.engines.opened import guessed
 from dither.data.graph_schema import GraphSchema
 from dither.data.schema import Schema
 from dither.data.schema_file import read_schema, schema_text
-from dither.errors import Contradiction, InvalidArgument, InvalidData, SourceFailed, UnknownDataset
+from dither.errors import Contradiction, DitherError, InvalidArgument, InvalidData, SourceFailed, UnknownDataset
 from dither.ledger import Ledger
 from dither.quotes.priors import declared_prior
+from dither.surfaces.http.telemetry import log
 from dither.surfaces.http.worker_sessions import session_in
 from dither.surfaces.http.workers import DatasetWorker, Source, Workers
 
@@ -50,8 +51,17 @@ class Dataset:
     def open(self) -> Any:
         """The session; errors say where the source is, so they are for owners."""
         if self._session is None:
-            self._session = session_in(self._worker, self.schema, self._ledger)
+            opened = session_in(self._worker, self.schema, self._ledger)
+            opened.on_changed_source = lambda message: log("source changed", dataset=self.name, detail=message)
+            self._session = opened
         return self._session
+
+    def source_has_changed(self) -> bool | None:
+        """For owners: whether stored answers are of an earlier state of the source; None if that is not known."""
+        with suppress(DitherError), self.session() as session:
+            changed: bool | None = session.source_has_changed
+            return changed
+        return None
 
     def _opened(self) -> Any:
         try:

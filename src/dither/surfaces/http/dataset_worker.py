@@ -110,7 +110,7 @@ class DatasetWorker:
                     self._waiting[number].put(action)
                 continue
             self._waiting[number] = queue.SimpleQueue()
-            work = self._open if action == "open" else self._answer
+            work = {"open": self._open, "state": self._state, "prepare": self._answer}[action]
             threading.Thread(target=self._work, args=(work, number, message), daemon=True).start()
 
     def _work(self, work: Callable[[int, dict[str, Any]], dict[str, Any] | None], number: int, message: Any) -> None:
@@ -131,6 +131,11 @@ class DatasetWorker:
     def _open(self, number: int, message: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
         """Look at the source, as its schema declares it."""
         return {"fingerprint": self._sessions.opened()}
+
+    def _state(self, number: int, message: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
+        """What the source says of its last change."""
+        with self._sessions.borrowed() as session:
+            return {"state": session._state()}
 
     def _answer(self, number: int, message: dict[str, Any]) -> dict[str, Any] | None:
         """Prepare a question, and read once the server says that it is charged."""

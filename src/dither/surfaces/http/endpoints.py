@@ -164,6 +164,8 @@ def _full(curator: Curator, dataset: Dataset, token: Token) -> dict[str, Any]:
         told["columns"] = {name: kind.to_dict() for name, kind in schema.columns.items()}
         told["priors"] = {name: dict(prior) for name, prior in schema.priors.items()}
         kinds = questions.TABLE_KINDS
+    if token.is_owner:
+        told["source_changed"] = dataset.source_has_changed()
     told["kinds"] = {
         one: list(questions.KINDS[one][2]) for one in kinds if token.may_ask(one)
     }  # fmt: skip
@@ -440,7 +442,8 @@ async def create_token(request: Request) -> Response:
         caps = {"epsilon_cap": cap, "delta_cap": delta_cap}
         rules = {key: None if one is None else float(one) for key, one in caps.items()}
         rules |= {"kinds": kinds, "datasets": datasets}  # type: ignore[dict-item]
-        made = curator.store.create(name, role, expires_in=None if life is None else float(life), rules=rules)
+        life_in_seconds = None if life is None else float(life)
+        made = curator.store.create(name, role, expires_in=life_in_seconds, rules=rules, by=token_of(request).name)
         if made is None:
             raise RuntimeError("a token is always made here")
         return made

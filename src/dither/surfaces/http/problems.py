@@ -74,6 +74,15 @@ def forbidden(detail: str) -> Refused:
     return Refused(403, "forbidden", f"{detail}; nothing was read, nothing was charged")
 
 
+def last_owner() -> Refused:
+    """The end of the last token that manages all datasets and tokens."""
+    return Refused(
+        409, "last-owner",
+        "this is the last valid owner's token for all datasets, and nobody could give out another: make one first; "
+        "nothing was changed",
+    )  # fmt: skip
+
+
 def not_found(detail: str = "there is nothing at this address") -> Refused:
     """An address with nothing behind it, or nothing for this token."""
     return Refused(404, "not-found", detail)

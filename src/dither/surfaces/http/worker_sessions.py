@@ -5,9 +5,13 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from dither.data.engines.opened import guessed
+from dither.data.files import state_of_file
 from dither.data.graph_schema import GraphSchema
+from dither.data.schema import Schema
 from dither.ledger import Ledger
 from dither.session.account import PaidSession
 from dither.session.graphs import GraphSession
@@ -20,10 +24,19 @@ from dither.surfaces.http.workers import Answers, DatasetWorker
 class _Elsewhere:
     """Stands for an engine that a worker holds."""
 
-    mark: str
+    schema: Schema
+    worker: DatasetWorker
 
     def fingerprint(self) -> str:
-        return self.mark
+        """Opens the source."""
+        mark: str = self.worker.opened()["fingerprint"]
+        return mark
+
+    def state(self) -> str | None:
+        """Of a file what its folder says of it, which needs no worker."""
+        if (self.schema.engine or guessed(self.schema.source)) == "duckdb":
+            return state_of_file(Path(self.schema.folder or ".") / self.schema.source)
+        return self.worker.state()
 
     def close(self) -> None:
         """Nothing is open here."""
@@ -44,9 +57,9 @@ class _InWorker(PaidSession):
 class TableInWorker(_InWorker, Session):
     """A session over a table."""
 
-    def __init__(self, schema: Any, ledger: Ledger, worker: DatasetWorker) -> None:
+    def __init__(self, schema: Schema, ledger: Ledger, worker: DatasetWorker) -> None:
         self._worker = worker
-        elsewhere: Any = _Elsewhere(worker.opened()["fingerprint"])
+        elsewhere: Any = _Elsewhere(schema, worker)
         super().__init__(schema, ledger=ledger, engine=elsewhere)
 
 

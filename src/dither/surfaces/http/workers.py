@@ -33,6 +33,8 @@ _ATTEMPTS = 3
 """So many workers may end under a question that was not charged yet; then it is refused."""
 _STARTING = 60.0
 """Seconds that a process may take to start, beside what its work takes."""
+_STATE = 5.0
+"""Seconds that anybody waits to hear whether a source has changed."""
 UNCHARGED = "nothing was read, nothing was charged"
 CHARGED = "what was charged stays charged: ask again with the same request_id, which pays nothing more"
 Answers = list[list[dict[str, Any]]]
@@ -154,15 +156,16 @@ class _Conversation:
     def __init__(self, process: _Process, number: int, replies: queue.SimpleQueue[dict[str, Any] | None]) -> None:
         self._process, self._number, self._replies = process, number, replies
 
-    def ask(self, seconds: float, **message: Any) -> dict[str, Any]:
-        """Send a message and wait for its reply; a process that takes longer is ended."""
+    def ask(self, seconds: float, *, patient: bool = False, **message: Any) -> dict[str, Any]:
+        """Send a message and wait for its reply; a process that takes longer is ended, unless one is patient."""
         self._process.send({"id": self._number, **message}, reading=message["do"] == "read")
         end = time.monotonic() + seconds
         while True:
             try:
                 reply = self._replies.get(timeout=max(0.0, end - time.monotonic()))
             except queue.Empty:
-                self._process.end(self._number)
+                if not patient:
+                    self._process.end(self._number)
                 raise _TooLong from None
             if reply is None:
                 raise _Ended
@@ -290,6 +293,13 @@ class DatasetWorker:
         """Open the source: what is public about it, or an error for owners."""
         with self._asked(do="open") as (_, reply):
             return reply
+
+    def state(self) -> str | None:
+        """What the source says of its last change; None if it does not, or if the worker is too busy to ask."""
+        with contextlib.suppress(_Ended, _TooLong, DitherError), self._current().conversation() as talk:
+            state: str | None = talk.ask(_STATE, patient=True, do="state")["state"]
+            return state
+        return None
 
     @contextlib.contextmanager
     def _asked(self, **message: Any) -> Iterator[tuple[_Conversation, dict[str, Any]]]:
