@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 from dither.surfaces.http import bodies
 from dither.surfaces.http.problems import Refused
 
-HOSTILE = ('b\'"\' + b\'\\\\"\' * n', "b'\"' * n", "b'\"\\\\' * n", "b'{' * n", "b'[\"' + b'\\\\\\\\\"' * n", "b'{\"a\":' * n")
+HOSTILE = (
+    "b'\"' + b'\\\\\"' * n",
+    "b'\"' * n",
+    "b'\"\\\\' * n",
+    "b'{' * n",
+    "b'[\"' + b'\\\\\\\\\"' * n",
+    "b'{\"a\":' * n",
+)
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -37,7 +44,9 @@ def nested(value: object) -> int:
 def test_the_depth_is_that_of_the_value(value):
     """Brackets in texts, with whatever is escaped in them, do not count."""
     assert bodies._depth(json.dumps(value).encode()) == nested(value)
-    assert bodies._depth(json.dumps(value, ensure_ascii=False, indent=1).encode("utf-8", "surrogatepass")) == nested(value)
+    assert bodies._depth(json.dumps(value, ensure_ascii=False, indent=1).encode("utf-8", "surrogatepass")) == nested(
+        value
+    )
 
 
 @pytest.mark.parametrize("text", ["\\ud800", "\\uDFFF", "x\\udc00y", "\\ud800\\ud800"])

@@ -91,9 +91,11 @@ def serve(*, demo: bool, host: str, port: int, home: Path, as_json: bool, **opti
         http=limited(_connections(options["connections"], options["workers"])), timeout_keep_alive=KEEP_ALIVE,
         backlog=BACKLOG, timeout_graceful_shutdown=_DRAIN, proxy_headers=False, **tls,
     )  # fmt: skip
-    for one in (signal.SIGTERM, signal.SIGINT):  # the server drains, then hands the signal back: it has served
-        signal.signal(one, lambda *_: None)
-    LimitedServer(config, curator.planners.stop).run(sockets=[listening])
+    server = LimitedServer(config, curator.planners.stop)
+    for one in (signal.SIGTERM, signal.SIGINT):
+        # For one that comes before the server listens for it; when it has drained it hands its own back, to no effect.
+        signal.signal(one, lambda *_: setattr(server, "should_exit", True))
+    server.run(sockets=[listening])
     if not curator.is_idle:
         # A program may have hours to go.  What was charged is asked again under its request id, which pays nothing.
         sys.stderr.flush()

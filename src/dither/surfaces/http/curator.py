@@ -69,8 +69,8 @@ class Curator:
         self.process = secrets.token_hex(8)
         prepare_home(home)
         shared = isinstance(ledger, str) and ledger.startswith(_ADDRESSES)
-        file = None if shared else home / "ledger.db" if ledger is None else Path(ledger).absolute()
-        self._ledger_place = ledger if file is None else file
+        file = None if shared else (home / "ledger.db" if ledger is None else Path(ledger)).absolute()
+        self._ledger_place: str | Path = str(ledger) if file is None else file
         hide_folder(home, "HOME")
         for root in (*self.settings.roots, *([] if file is None else [file.parent])):
             hide_folder(root, "…")

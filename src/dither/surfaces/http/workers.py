@@ -216,7 +216,7 @@ class Workers:
 
     def _taken(self) -> _Process:
         if self._is_closed:
-            raise Refused(503, "busy", f"the server is about to end; {UNCHARGED}")
+            raise Refused(503, "stopping", f"the server is ending; {UNCHARGED}")
         process, self._spare = self._spare, None
         if process is not None and not process.has_ended:
             return process
