@@ -93,7 +93,7 @@ class Sessions:
         session.close_source()
 
 
-class DatasetWorker:
+class Worker:
     """Answers the server's messages; every question has a thread."""
 
     def __init__(self, channel: Channel, schema: Any) -> None:
@@ -106,8 +106,9 @@ class DatasetWorker:
         while (message := self._channel.receive()) is not None:
             number, action = message["id"], message["do"]
             if action in ("read", "end"):
-                if number in self._waiting:  # (a question that failed meanwhile is gone)
-                    self._waiting[number].put(action)
+                waiting = self._waiting.get(number)
+                if waiting is not None:  # (a question that failed meanwhile is gone)
+                    waiting.put(action)
                 continue
             self._waiting[number] = queue.SimpleQueue()
             work = {"open": self._open, "state": self._state, "prepare": self._answer}[action]
@@ -189,7 +190,7 @@ def main() -> None:
     told = channel.receive()
     if told is not None:
         schema = read_schema(told["text"], told["called"], name=told["name"])
-        DatasetWorker(channel, dataclasses.replace(schema, name=told["name"], folder=told["folder"])).run()
+        Worker(channel, dataclasses.replace(schema, name=told["name"], folder=told["folder"])).run()
     os._exit(0)  # whatever threads may be doing
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dither.data.descriptors import check_descriptors
 from dither.data.engines.opened import guessed
 from dither.data.files import state_of_file
 from dither.data.graph_schema import GraphSchema
@@ -51,6 +52,7 @@ class _InWorker(PaidSession):
     def prepared(self, plans: Sequence[Any]) -> Iterator[Callable[[], Answers]]:
         """Prepared, and after the charge read, in the worker."""
         with self._worker.prepared(list(plans), sum(seconds_of(one) for one in programs_of(list(plans)))) as read:
+            check_descriptors()  # of this process; the worker has looked at its own
             yield read
 
 
