@@ -54,6 +54,21 @@ def test_tokens_and_health_have_threads_of_their_own(curator, client):
         end.set()
 
 
+def test_a_store_that_does_not_answer_is_not_well(curator, client, monkeypatch):
+    """Health says so in time, and tokens are looked up meanwhile."""
+    from dither.surfaces.http import curator as curator_module
+
+    end = threading.Event()
+    monkeypatch.setattr(curator_module, "SLOWEST_LOOK", 0.2)
+    monkeypatch.setattr(curator.health, "check", lambda: end.wait(600) and None)
+    try:
+        for _ in range(3):
+            assert client.get("/healthz").status_code == 503
+        assert client.get("/v1/me").status_code == 200
+    finally:
+        end.set()
+
+
 def test_an_iterator_that_ends_early_is_a_failure_and_no_hang(curator, client, monkeypatch):
     """A future can't end with StopIteration: the request would never be answered."""
     monkeypatch.setattr(curator.health, "check", lambda: next(iter(())))

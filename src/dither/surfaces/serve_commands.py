@@ -88,6 +88,7 @@ def serve(*, demo: bool, host: str, port: int, home: Path, as_json: bool, **opti
     _tell(_address(listening, host, secure=bool(tls)), _tokens(curator, demo), as_json)
     config = uvicorn.Config(
         app, log_config=None, access_log=False, server_header=False, date_header=True, lifespan="on", ws="none",
+        loop="asyncio",
         http=limited(_connections(options["connections"], options["workers"])), timeout_keep_alive=KEEP_ALIVE,
         backlog=BACKLOG, timeout_graceful_shutdown=_DRAIN, proxy_headers=False, **tls,
     )  # fmt: skip
