@@ -29,6 +29,7 @@ type = "category"
 values = ["clerk", "nurse"]
 """
 JUMPING_CLOCK = Path(__file__).parent / "jumping_clock.py"
+ODD_WORKERS = Path(__file__).parent / "odd_workers.py"
 PLANTED = 777_123
 """A value in the data that must be seen nowhere."""
 
@@ -80,10 +81,13 @@ class CuratorProcess:
     """``dither serve`` in a process of its own."""
 
     def __init__(
-        self, home: Path, *words: str, ledger: str | None = None, seconds: float = 0.05, clock: Path | None = None
-    ) -> None:
+        self, home: Path, *words: str, ledger: str | None = None, seconds: float = 0.05, clock: Path | None = None,
+        odd: bool = False,
+    ) -> None:  # fmt: skip
         self.home = home
         self.program = ["-m", "dither"] if clock is None else [str(JUMPING_CLOCK), str(clock)]
+        if odd:
+            self.program = [str(ODD_WORKERS)]
         self.words = ["--answer-seconds", str(seconds), "--rate", "10000", *words]
         if ledger is not None:
             self.words += ["--ledger", ledger]

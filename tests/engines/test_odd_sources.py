@@ -262,3 +262,37 @@ def objects(entries):
     made = np.empty(len(entries), dtype=object)
     made[:] = entries
     return made
+
+
+def test_pyspark_logs_no_record_of_a_query_that_fails(spark):
+    """Its errors quote values; those of other queries in the same session are still logged."""
+    needs_package("pyspark")
+    import logging
+
+    from dither.data.engines.spark import Spark
+
+    logger_class = pytest.importorskip("pyspark.logger").PySparkLogger
+    frame = spark.sql("SELECT CAST(x AS INT) AS pay FROM VALUES ('1'), ('hunter2') AS t(x)")
+    engine = Spark(frame)
+    lines: list[str] = []
+
+    class Kept(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            lines.append(record.getMessage())
+
+    handler = Kept()
+    loggers = [logger_class.getLogger(name) for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger")]
+    for one in loggers:
+        one.addHandler(handler)
+    try:
+        with pytest.raises(dt.DitherError) as error:
+            engine.rows(parse_one(f"SELECT SUM(pay) FROM {engine.table().sql()}"))
+        assert "hunter2" not in str(error.value)
+        assert lines == []
+        with pytest.raises(Exception, match="hunter2"):
+            frame.collect()
+        assert "hunter2" in "".join(lines)
+    finally:
+        for one in loggers:
+            one.removeHandler(handler)
+        engine.close()

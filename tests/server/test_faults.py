@@ -85,7 +85,9 @@ def test_disk_full(tmp_path):
             _, told, _ = server.call("POST", ASK, median(EPSILON, request_id=f"f{number}", again=True), token="alice")
             codes.add(told.get("code"))
         assert "ledger-unavailable" in codes
+        until(lambda: server.call("GET", "/healthz", token=None)[0] == 503)
         ballast.unlink()
+        until(lambda: server.call("GET", "/healthz", token=None)[0] == 200)
         assert server.call("POST", ASK, median(EPSILON, request_id="after", again=True), token="alice")[0] == 200
         assert server.stop() == 0
         with open_ledger(small / "home" / "ledger.db", create=False) as ledger:
