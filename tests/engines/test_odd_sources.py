@@ -296,3 +296,17 @@ def test_pyspark_logs_no_record_of_a_query_that_fails(spark):
         for one in loggers:
             one.removeHandler(handler)
         engine.close()
+
+
+def test_a_database_without_an_encoding_is_refused(postgres):
+    """Its texts are bytes of any sort."""
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute("DROP DATABASE IF EXISTS unencoded")
+        connection.execute("CREATE DATABASE unencoded ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0")
+        address = f"postgresql://postgres@127.0.0.1:{connection.info.port}/unencoded"
+    try:
+        with pytest.raises(dt.InvalidArgument, match="SQL_ASCII"):
+            Postgres(address, "anything")
+    finally:
+        with psycopg.connect(postgres, autocommit=True) as connection:
+            connection.execute("DROP DATABASE unencoded")

@@ -61,6 +61,11 @@ class Postgres(Engine):
             reached = self._psycopg.connect(self._address, autocommit=True)
         if reached is None:
             raise SourceFailed("PostgreSQL could not be reached at the declared source; nothing was charged")
+        if reached.info.parameter_status("server_encoding") == "SQL_ASCII":
+            reached.close()
+            raise InvalidArgument(
+                "source", "SQL_ASCII", "texts of a database without an encoding may be any bytes: use one in UTF-8"
+            )
         return reached
 
     @property
