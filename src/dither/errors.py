@@ -36,6 +36,30 @@ class InvalidArgument(DitherError, ValueError):
         return type(self), (self.argument, self.given, self.accepted)
 
 
+class EpsilonTooSmall(InvalidArgument):
+    """An epsilon so small that a mechanism would take too much memory or time; found from public facts."""
+
+    code = "epsilon-too-small"
+
+    def __init__(self, given: float, least: float, rungs: int) -> None:
+        super().__init__(
+            "epsilon", given,
+            f"at least {least:g} is accepted here, because its draw would look at {rungs:,} ranks or rungs; "
+            "noise that is added (calibration='worst_case') has no such limit",
+        )  # fmt: skip
+        self.least = least
+        self.rungs = rungs
+
+    def of_whole(self, given: float, parts: float) -> EpsilonTooSmall:
+        """The same for the whole epsilon, of which the mechanism got one part of so many."""
+        if parts == 1:
+            return self
+        return EpsilonTooSmall(given, float(f"{self.least * parts * 1.005:.3g}"), self.rungs)
+
+    def __reduce__(self) -> tuple[type[EpsilonTooSmall], tuple[float, float, int]]:  # type: ignore[override]
+        return type(self), (self.given, self.least, self.rungs)  # type: ignore[return-value]
+
+
 class InvalidText(InvalidArgument):
     """A text (SQL, a filter, a schema file) that cannot be used; points at the place."""
 

@@ -446,9 +446,10 @@ def _naming_the_least(error: InvalidArgument, query: Query, shape: Any, asked: t
 def _prepared(statistic: Statistic | VectorStatistic, *asked: Any) -> tuple[str, Mechanism]:
     """The mechanism, from public facts alone; remembered where the question can be hashed."""
     try:
-        return _remembered(statistic, *asked)
+        hash((statistic, asked))
     except TypeError:
         return _fresh(statistic, *asked)
+    return _remembered(statistic, *asked)
 
 
 def _fresh(

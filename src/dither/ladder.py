@@ -33,22 +33,34 @@ MOST_BETA = 120
 DEEPEST = 128.0
 """A smooth bound is never below cap e^-128: a constant is smooth too, and windows stay finite."""
 _INFLATION = 1.0 + 2.0**-36
+MOST_RUNGS = 1 << 24
+"""No search looks at more rungs: from there on they count as the cap, which makes a ladder again."""
+MOST_SLOW_RUNGS = 1 << 17
+"""The same where rung k takes a time proportional to k: some ten seconds for all of them."""
 
 
 class Ladder:
     """Rungs given by a function of a range of indices, up to a public cap."""
 
     def __init__(
-        self, rungs: Callable[[int, int], Rungs], cap: int, *, top: int | None = None, first: int = 32
+        self,
+        rungs: Callable[[int, int], Rungs],
+        cap: int,
+        *,
+        top: int | None = None,
+        first: int = 32,
+        deepest: int = MOST_RUNGS,
     ) -> None:
         """``rungs(start, stop)`` gives U_start .. U_{stop-1}; from index ``top`` on all rungs are the cap.
 
         ``first``: how many rungs to look at before asking whether more matter; few where rungs are dear.
+        ``deepest``: no rung from this public index on is looked at; those count as the cap.
         """
         self._rungs = rungs
         self.cap = cap
         self.top = top
         self.first = first
+        self.deepest = deepest
 
     def __repr__(self) -> str:
         return "Ladder(<private>)"
@@ -67,10 +79,13 @@ class Ladder:
     def smooth(self, beta: Fraction) -> Fraction:
         """A beta-smooth upper bound on the local sensitivity: ``max_k e^{-beta k} U_k``, rounded up.
 
-        Stops exactly: once ``cap e^{-beta k}`` is below the running maximum no later rung matters.
+        Stops exactly: once ``cap e^{-beta k}`` is below the running maximum no later rung matters.  Ends after
+        ``deepest`` rungs, from where on the ladder is truncated: at a public place, so that the bound stays smooth.
         """
+        if self.top is None or self.top > self.deepest:
+            return self.truncated(self.deepest).smooth(beta)
         rate = usable_rate(beta)
-        most = math.ceil(DEEPEST / rate) + 1 if self.top is None else min(math.ceil(DEEPEST / rate), self.top) + 1
+        most = min(math.ceil(DEEPEST / rate), self.top) + 1
         best, start, stop = least_bound(self.cap), 0, min(self.first, most)
         while True:
             weights = decay(rate, stop + 1)
@@ -84,24 +99,26 @@ class Ladder:
     def margin(self, bound: int, deepest: int | None = None) -> int:
         """``min {k : U_k > bound}``: how many records must change before the sensitivity can exceed ``bound``.
 
-        1-Lipschitz between neighbours (axiom 2), also where it is cut at a public ``deepest``.  ``bound`` must be below
-        the cap.  Rungs rise, so few of them are looked at: O(log margin).
+        1-Lipschitz between neighbours (axiom 2), also where it is cut at a public ``deepest``, by default that of the
+        ladder.  ``bound`` must be below the cap.  Rungs rise, so few of them are looked at: O(log margin).
         """
+        deepest = self.deepest if deepest is None else deepest
         if not bound < self.cap:
             raise InvalidArgument("bound", bound, f"a bound below the cap {self.cap} is accepted")
         low, high = 0, self.first
-        while not (deepest is not None and low >= deepest) and self[high] <= bound:
+        while low < deepest and self[high] <= bound:
             low, high = high + 1, 2 * high
         while low < high:
             middle = (low + high) // 2
             low, high = (low, middle) if self[middle] > bound else (middle + 1, high)
-        return low if deepest is None else min(low, deepest)
+        return min(low, deepest)
 
     def truncated(self, at: int) -> Ladder:
         """The ladder with every rung from index ``at`` on replaced by the cap (NRS11 Claim 3.2)."""
         if at < 0:
             raise InvalidArgument("at", at, "a rung of at least 0 is accepted")
-        return Ladder(self.rungs, self.cap, top=at if self.top is None else min(at, self.top), first=self.first)
+        top = at if self.top is None else min(at, self.top)
+        return Ladder(self.rungs, self.cap, top=top, first=self.first, deepest=self.deepest)
 
     def stepped(self, size: int, diameter: int | None = None) -> Ladder:
         """The ladder for neighbours that differ in up to ``size`` records: ``V_k = sum_{i<s} U_{sk+i}``.
@@ -121,7 +138,8 @@ class Ladder:
                 fine = fine.astype(object)
             return np.asarray(np.minimum(fine.reshape(stop - start, size).sum(axis=1), cap))
 
-        return Ladder(rungs, cap, top=None if self.top is None else -(-self.top // size))
+        top = None if self.top is None else -(-self.top // size)
+        return Ladder(rungs, cap, top=top, deepest=max(self.deepest // size, 1))
 
 
 def usable_rate(beta: Fraction) -> float:

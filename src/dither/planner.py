@@ -9,6 +9,7 @@ from __future__ import annotations
 from dither.calibration.inverse import Inverse
 from dither.calibration.ladder import LadderMechanism
 from dither.calibration.largest_local import LargestLocal
+from dither.calibration.limits import check_cost
 from dither.calibration.mechanism import Ask, Calibration, Mechanism
 from dither.calibration.noisy_local import NoisyLocal
 from dither.calibration.propose_test import ProposeTest, check_room
@@ -108,8 +109,12 @@ def prepare(
     level = None if confidence is None else exact(confidence, "confidence")
     ask = Ask(statistic, loss, law, level)
     chosen = _calibration(calibration, statistic, law)
+    if isinstance(statistic, Statistic) and statistic.cap == 0:
+        # The same answer on all data: noise for the worst of them is no noise, and there is nothing to fit or test.
+        return WorstCase.name, WorstCase().prepare(Ask(statistic, loss, None, level))
     mechanism = chosen.prepare(ask)
     check_room(mechanism)
+    check_cost(mechanism, loss.epsilon)
     return chosen.name, mechanism
 
 

@@ -14,6 +14,7 @@ from dither.errors import InvalidArgument, NotProved
 from dither.noise.gaussian import Gaussian, dilation_masses, shift_mass
 from dither.noise.heavy_tails import Cauchy, PowerLaw, Student
 from dither.noise.laplace import Laplace
+from dither.noise.small_losses import flow_alpha, flow_proves
 from dither.noise.suprema import shifted_rise_at_most
 from dither.privacy import Loss
 from dither.reals import ball, precision
@@ -204,3 +205,69 @@ def test_shapes_out_of_range_are_refused(make, argument):
     """Generalised Cauchy needs gamma > 1, Student dof > 0, the power law p > 1."""
     with pytest.raises(InvalidArgument, match=argument):
         make()
+
+
+TAILS = [Cauchy(4), Cauchy(1.5), Cauchy(40), Student(3), Student(1), Student(0.25)]
+
+
+def gains(law, alpha, beta):
+    """The largest log-ratio at each corner, by balls of 300 bits at many places: a lower bound of the supremum."""
+    found = []
+    with precision(300):
+        for stretch in (Fraction(0), -beta, beta):
+            grow = ball(stretch).exp()
+            moved = ball(alpha) * grow if stretch < 0 else ball(alpha)
+            places = [(ball(Fraction(k, 64)) * ball(2).log()).exp() for k in range(-640, 1280)]
+            found.append(max(float(law.rise(w * grow + moved) - law.rise(w) - ball(stretch)) for w in places))
+    return found
+
+
+@pytest.mark.parametrize("law", TAILS, ids=str)
+def test_small_losses_have_points_in_closed_form(law):
+    """At epsilon 1e-6 a point is found at once; it holds at all corners, and one 0.1% beyond it does not."""
+    loss = Loss(1e-6)
+    point = law.point(loss)
+    assert "small losses" in point.proof
+    worst = max(gains(law, point.alpha, point.beta))
+    assert 0.999e-6 < worst <= 1e-6
+    assert max(gains(law, point.alpha * Fraction(1002, 1000), point.beta)) > 1e-6
+    with pytest.raises(NotProved):
+        law.prove(point.alpha * Fraction(1001, 1000), point.beta, loss)
+
+
+@pytest.mark.parametrize("law", TAILS, ids=str)
+def test_the_frontier_scales_with_small_losses(law):
+    """alpha / epsilon and beta / epsilon tend to fixed numbers: those of 1e-9 are those of 1e-5."""
+    near, far = law.point(Loss(1e-5)), law.point(Loss(1e-9))
+    assert far.error_factor * 1e-18 == pytest.approx(near.error_factor * 1e-10, rel=1e-4)
+    assert float(far.alpha * far.beta) == pytest.approx(float(near.alpha * near.beta) * 1e-8, rel=1e-4)
+
+
+@pytest.mark.parametrize("law", TAILS, ids=str)
+@pytest.mark.parametrize("epsilon", [0.02, 0.3])
+def test_the_closed_form_of_small_losses_implies_the_three_corners(law, epsilon):
+    """What the flow admits, branch and bound proves as well, at losses where both are at hand."""
+    for share in (0.0, 0.2, 0.7):
+        beta = Fraction(share * epsilon / max(float(law.power) - 1, 1.0))
+        alpha = Fraction(flow_alpha(law, float(beta), epsilon)) * Fraction(999_999, 1_000_000)
+        assert alpha > 0
+        assert flow_proves(law, alpha, beta, Fraction(epsilon))
+        assert "corners" in law.prove(alpha, beta, Loss(epsilon))
+
+
+def test_students_closed_form_is_the_formula():
+    """For a = 2 the supremum is (p/2)(b + sqrt(s^2 + b^2)): alpha by hand."""
+    epsilon, beta, dof = 1e-7, 2e-8, 3.0
+    p = dof + 1
+    shift = math.sqrt((2 * (epsilon + beta) / p - beta) ** 2 - beta**2)
+    assert flow_alpha(Student(3), beta, epsilon) == pytest.approx(shift * math.sqrt(dof), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("law", "argument"),
+    [(Student, 1e30), (Student, 1e-9), (Cauchy, 1.0000001), (Cauchy, 1e9), (PowerLaw, 1.0000001), (PowerLaw, 1e9)],
+)
+def test_shapes_whose_draws_would_not_end_are_refused(law, argument):
+    """Rejection would go on for 1e15 pairs, or one draw would have 1e7 digits: from public facts alone."""
+    with pytest.raises(InvalidArgument, match="accepted"):
+        law(argument)

@@ -17,10 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.noise.entropy import Source, Tape, system, uniform_integer
-from dither.noise.rungs import located, powers
+from dither.noise.rungs import doubled, located, powers
 
 _CERTAINTY = 64
 _GUARD = 192
+
+
+def joint_reach(count: int, points: int, rate: Fraction) -> int:
+    """How many positions on either side of each rank decide a draw with certainty 1 - 2**-64: public."""
+    return max(math.ceil((count * math.log(points) + _CERTAINTY * math.log(2.0)) / float(2 * rate)), 0) + 1
 
 
 def joint_quantiles(
@@ -31,7 +36,7 @@ def joint_quantiles(
     Weight ``e^{-rate score}`` for every tuple of points; the price of rate 1 is 4.
     """
     points, count = bounds[1] - bounds[0] + 1, len(ranks)
-    reach = max(math.ceil((count * math.log(points) + _CERTAINTY * math.log(2.0)) / float(2 * rate)), 0) + 1
+    reach = joint_reach(count, points, rate)
     tapes: list[Tape] = []
     guard = _GUARD
     while True:
@@ -44,7 +49,7 @@ def joint_quantiles(
                 for _ in range(times)
             ]
             return sorted(drawn)
-        reach, guard = 2 * reach, 2 * guard
+        reach, guard = 2 * reach, doubled(guard)
         for tape in tapes:
             tape.extend()
 

@@ -8,11 +8,11 @@ from fractions import Fraction
 from typing import Any
 
 from dither.calibration.ladder_bar import SPREAD, LadderBar
-from dither.calibration.mechanism import Ask, Calibration, Mechanism, Outcome, only_noises
+from dither.calibration.mechanism import SLOW, Ask, Calibration, Mechanism, Outcome, only_noises
 from dither.calibration.worst_case import around
 from dither.errors import InvalidArgument, NotApplicable
 from dither.ladder import LEAST_BETA, Ladder
-from dither.noise.rungs import draw_endless
+from dither.noise.rungs import draw_endless, first_reach
 from dither.privacy import Loss
 from dither.queries.statistic import Statistic
 
@@ -70,6 +70,15 @@ class LadderDraw(Mechanism):
     rate: Fraction
     bar: LadderBar | None
     noise_name = "ladder"
+
+    @property
+    def rungs(self) -> int:
+        steps = first_reach(2 * self.statistic.cap, self.rate)
+        return steps if self.bar is None else max(steps, self.bar.rungs(self.statistic.cap))
+
+    @property
+    def rung_weight(self) -> int:
+        return SLOW if self.statistic.slow_rungs else 1
 
     def run(self, data: Any) -> Outcome:
         ladder = self.statistic.ladder(data)

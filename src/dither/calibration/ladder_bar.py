@@ -31,6 +31,8 @@ _SLACK = 2.0**-19
 _DEEPEST = 480.0
 """Tails below e^-480 are not looked at: from there on the ladder of quantiles is its cap."""
 _NOTHING = 1e-300
+_MOST_QUANTILES = 1 << 18
+"""So many quantiles are worked out, one by one; from there on the ladder of quantiles is its cap."""
 
 
 @dataclass(frozen=True)
@@ -53,10 +55,15 @@ class LadderBar:
         """The smoothness of the bound."""
         return self.epsilon * SPREAD
 
+    def rungs(self, cap: int) -> int:
+        """How many rungs of a ladder with this cap it looks at, where the bound is a grid step or more: public."""
+        depth = (2.0 * float(self.rate) + _SLACK) * math.log(max(self.span, 2)) / float(self.beta)
+        return _far(cap, None, float(self.rate), min(depth - math.log(float(self.miss) / 2.0), _DEEPEST))
+
     def half_width(self, ladder: Ladder) -> int:
         """Released: ``ln Q + Lap(SPREAD)``, shifted so that it falls below ln Q half as often as may be missed."""
-        if ladder.cap == 0:
-            return 0
+        if ladder.cap == 0 or self.span == 0:
+            return 0  # the same answer on all data: there is no logarithm to tell
         bound = self.quantiles(ladder).smooth(self.beta)
 
         def location() -> Any:
@@ -73,18 +80,18 @@ class LadderBar:
         deepest = max(math.floor((_DEEPEST + first) / fall), 0)
 
         def rungs(start: int, stop: int) -> Rungs:
-            far = _far(ladder, float(self.rate), -first + fall * stop)
+            far = _far(ladder.cap, ladder.top, float(self.rate), -first + fall * stop)
             targets = first - fall * np.arange(start, stop, dtype=np.float64)
             return error_quantiles(ladder, self.rate, far, targets, self.span)
 
-        return Ladder(rungs, self.span, top=deepest)
+        return Ladder(rungs, self.span, top=deepest, deepest=_MOST_QUANTILES)
 
 
-def _far(ladder: Ladder, rate: float, depth: float) -> int:
+def _far(cap: int, top: int | None, rate: float, depth: float) -> int:
     """So many rungs that what lies beyond is e^-40 of a tail of e^-depth: public, but for a ladder's own top."""
-    most = math.log(2.0 * ladder.cap) + math.log1p(1.0 / rate)
+    most = math.log(2.0 * cap) + math.log1p(1.0 / rate)
     far = math.ceil((depth + most + 40.0) / rate) + 1
-    return far if ladder.top is None else min(far, ladder.top)
+    return far if top is None else min(far, top)
 
 
 def error_quantiles(ladder: Ladder, rate: Fraction, far: int, log_tails: Floats, span: int) -> Rungs:

@@ -11,12 +11,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from dither.errors import NotApplicable
+from dither.errors import InvalidArgument, NotApplicable
 from dither.noise.law import Constants, Law, Point
 from dither.privacy import Loss, fraction_of_unit
 from dither.queries.statistic import Statistic, VectorStatistic
 
 MOST_EPSILON = 100.0
+MOST_CONFIDENCE = 1 - Fraction(1, 10**12)
+"""Bars are worked out in floats, which tell 1 - 1e-12 from 1."""
+SLOW = 16
+"""The weight of rungs whose time grows with their number."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +48,9 @@ class Ask:
     """None: no error bar."""
 
     def __post_init__(self) -> None:
-        if self.confidence is not None:
-            fraction_of_unit("confidence", self.confidence)
+        if self.confidence is not None and fraction_of_unit("confidence", self.confidence) > MOST_CONFIDENCE:
+            most = f"at most {float(MOST_CONFIDENCE)} is accepted, or None for no error bar"
+            raise InvalidArgument("confidence", self.confidence, most)
 
     @property
     def usable(self) -> Loss:
@@ -59,6 +64,16 @@ class Mechanism(ABC):
     statistic: Statistic | VectorStatistic
     loss: Loss
     noise_name: str
+
+    @property
+    def rungs(self) -> int:
+        """How many rungs or ranks a draw looks at if there are so many: public; its time and memory grow with it."""
+        return 0
+
+    @property
+    def rung_weight(self) -> int:
+        """How many times as much as usual one of them takes (``SLOW`` where that grows with its number)."""
+        return 1
 
     @property
     def reach(self) -> int:

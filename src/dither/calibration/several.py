@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.calibration.ends import Ends
-from dither.calibration.joint import joint_quantiles
+from dither.calibration.joint import joint_quantiles, joint_reach
 from dither.calibration.mechanism import Mechanism, Outcome
 from dither.calibration.shells import ShellDraw
 from dither.noise.rungs import Spans, draw_span, window
@@ -23,6 +23,10 @@ VALUE_SHARE = Fraction(1, 2)
 MOST_BITS = 61
 MOST_JOINT = 20
 """Up to so many quantiles are drawn jointly; the time of that grows with the cube of their number."""
+MOST_BLOCKS = 1 << 23
+"""Blocks of answers that a joint draw adds up: some two minutes.  Where there are more, levels are drawn."""
+MOST_CELLS = 1 << 20
+"""Positions of all answers together, likewise: some 1.2 GB."""
 JOINT_PRICE = 4
 """What rate 1 of the joint draw costs: its score moves by at most 2 (docs/proofs/quantiles.md)."""
 
@@ -99,11 +103,26 @@ class SeveralDraws(Mechanism):
             epsilon *= VALUE_SHARE
         fits = (statistic.grid.points * _spread(statistic.records)).bit_length() <= MOST_BITS
         nested, alone = epsilon / price(levels(statistic.shares)), epsilon / (2 * count)
-        if fits and 1 < count <= MOST_JOINT:
-            return cls(statistic, Loss(loss.epsilon), epsilon / JOINT_PRICE, "joint", ends)
+        joint = epsilon / JOINT_PRICE
+        if fits and 1 < count <= MOST_JOINT and _has_room(statistic, joint):
+            return cls(statistic, Loss(loss.epsilon), joint, "joint", ends)
         if fits and nested > alone:
             return cls(statistic, Loss(loss.epsilon), nested, "levels", ends)
         return cls(statistic, Loss(loss.epsilon), alone, "alone", ends)
+
+    @property
+    def rungs(self) -> int:
+        points = self.statistic.grid.points
+        ends = 0 if self.ends is None else self.ends.reach(points) // 2
+        if self.manner == "joint":
+            return ends  # ``prepared`` has counted its blocks
+        finer = 1 if self.manner == "alone" else _spread(self.statistic.records)
+        return max(ends, window(points * finer, self.rate))
+
+    @property
+    def rung_weight(self) -> int:
+        # Two runs a record, with fractions for their costs.
+        return 4 if self.manner == "levels" else 1
 
     def run(self, data: Any) -> Outcome:
         answers = self._alone(data) if self.manner == "alone" else self._together(data)
@@ -127,6 +146,13 @@ class SeveralDraws(Mechanism):
     def _alone(self, data: Any) -> list[int]:
         draws = (ShellDraw.of(one, self.loss, 2 * self.rate, None).run(data).answer for one in self.statistic.each())
         return sorted(draw for draw in draws if isinstance(draw, int))
+
+
+def _has_room(statistic: RankedValues, rate: Fraction) -> bool:
+    """Whether a joint draw stays within its limits of time and memory: public."""
+    count, points = len(statistic.shares), statistic.grid.points * _spread(statistic.records)
+    positions = min(2 * joint_reach(count, points, rate), statistic.records + 1)
+    return count * positions <= MOST_CELLS and count * (count + 1) // 2 * positions <= MOST_BLOCKS
 
 
 def draw_levels(

@@ -9,7 +9,7 @@ from typing import Any
 
 from dither.calibration.ends import Ends
 from dither.calibration.measure import Measure
-from dither.calibration.mechanism import Mechanism, Outcome
+from dither.calibration.mechanism import SLOW, Mechanism, Outcome
 from dither.noise.rungs import draw_rung, window
 from dither.privacy import Loss
 from dither.queries.statistic import Chain, Statistic
@@ -80,8 +80,19 @@ class ShellDraw(Mechanism):
         grid_ends = statistic.answers.ends
         if not statistic.one_sided:
             return cls(statistic, loss, epsilon / 2, ends, Measure.even(grid_ends))
-        leaning = Measure.leaning(grid_ends, epsilon, down=statistic.leans_down)
-        return cls(statistic, loss, epsilon, ends, leaning)
+        down = statistic.leans_down
+        measure = Measure.even(grid_ends) if down is None else Measure.leaning(grid_ends, epsilon, down=down)
+        return cls(statistic, loss, epsilon, ends, measure)
+
+    @property
+    def rungs(self) -> int:
+        steps = window(self.measure.total, self.rate)
+        # Both ends look at links alone, which weigh half as much as shells.
+        return steps if self.ends is None else max(steps, self.ends.reach(self.statistic.answers.points) // 2)
+
+    @property
+    def rung_weight(self) -> int:
+        return SLOW if getattr(self.statistic, "slow_links", False) else 1
 
     @property
     def reach(self) -> int:

@@ -123,6 +123,8 @@ class SmoothNoise(Mechanism):
         gives a bar with exactly the stated coverage (docs/proofs/error-bars.md).
         """
         assert self.bar_loss is not None and self.confidence is not None  # noqa: PT018, S101
+        if bound == 0:
+            return 0  # only where the cap is 0: the same answer on all data
         spread = self.point.beta / self.bar_loss.exact_epsilon
 
         def location() -> Any:
@@ -149,6 +151,7 @@ def bar_factor(law: Law, spread: float, miss: float) -> float:
         return float(masses @ law.tail(c * factors)) + beyond
 
     low, high = 0.0, law.quantile(miss)
+    # Ends: tails fall to nothing, and what lies beyond the cells is e^-14 of what may be missed.
     while missed(high) > miss:
         low, high = high, 2.0 * high
     while high - low > 1e-4 * high:

@@ -128,6 +128,8 @@ def added(law: Law, value: int, scale: Fraction) -> int:
 def public_half_width(law: Law, scale: Fraction, confidence: Fraction) -> int:
     """Grid steps that the noise does not exceed with probability ``confidence``."""
     miss = float(1 - confidence)
+    if not scale:
+        return 0
     if law.name == "laplace":
         # Integer law: P(|K| > w) = 2 e^{-(w+1)/scale} / (1 + e^{-1/scale}).
         width = float(scale) * math.log(2.0 / (miss * (1.0 + math.exp(-1.0 / float(scale)))))

@@ -31,16 +31,15 @@ def coins(count: int, chance: Real, *, source: Source = system) -> NDArray[np.bo
 
 def leading_word(chance: Real) -> int:
     """``floor(2**64 chance)``: words below it are surely heads, words above it surely tails."""
-    digits = 2 * _WORD
-    while True:
-        with precision(digits):
+    for doublings in range(1, 12):
+        with precision(_WORD << doublings):
             scaled = ball(chance) * ball(1 << _WORD)
             low = scaled.lower().floor().unique_fmpz()
             high = scaled.upper().floor().unique_fmpz()
         # A chance that underflows is a ball around zero, but no chance is negative.
         if low is not None and high is not None and max(int(low), 0) == int(high):
             return int(high)
-        digits *= 2
+    raise RuntimeError("a chance that is a multiple of 2**-64 must be given exactly: it cannot be told apart from one")
 
 
 def settle_coin(chance: Real, tape: Tape) -> bool:

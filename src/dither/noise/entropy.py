@@ -20,6 +20,7 @@ Source: TypeAlias = Callable[[int], bytes]
 """Returns the given number of fresh, uniform, independent bytes."""
 
 system: Source = os.urandom
+MOST_BITS = 1 << 16
 
 
 class Tape:
@@ -61,7 +62,14 @@ class Tape:
         return (1 if word >> top else -1), ball_of_bits(word & ((1 << top) - 1), top)
 
     def extend(self, bits: int = 64) -> None:
-        """Read ``bits`` more bits of every real on the tape."""
+        """Read ``bits`` more bits of every real on the tape.
+
+        Every loop that waits for a draw to be decided calls this, so this is where all of them end.  That a draw around
+        a finite number is open after b bits has probability below ``2**(2500 - b / 2)`` for all data (docs/proofs/
+        sampling.md, "Every loop ends"), hence below 2**-30000 here: only a number that is none gets here.
+        """
+        if self.bits > MOST_BITS:
+            raise RuntimeError("a draw that so many random bits do not decide is around no finite number")
         self._words = [(word << bits) | int.from_bytes(self._source(bits // 8), "big") for word in self._words]
         self.bits += bits
 

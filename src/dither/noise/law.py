@@ -22,6 +22,8 @@ from dither.privacy import Loss
 from dither.reals import Ball, exact, round_down
 
 Constants: TypeAlias = Literal["exact", "paper"]
+MOST_HALVINGS = 200
+"""Smaller parts of epsilon than 2**-200 are not tried as a smoothness."""
 
 
 @dataclass(frozen=True)
@@ -149,8 +151,12 @@ class Law(ABC):
 def best_beta(law: Law, loss: Loss, dimension: int) -> float:
     """The beta that maximises alpha * beta along the frontier (the default rule), by golden section."""
     low, high = 0.0, float(loss.epsilon)
-    while law.guess_alpha(high, loss, dimension) <= 0.0:
+    for _ in range(MOST_HALVINGS):
+        if law.guess_alpha(high, loss, dimension) > 0.0:
+            break
         high /= 2.0
+    else:
+        raise NotProved(f"no smoothness of {law} was found for {loss}")
     high = min(2.0 * high, float(loss.epsilon))
     return golden_maximum(lambda beta: beta * law.guess_alpha(beta, loss, dimension), low, high, 1e-5)
 
@@ -175,11 +181,11 @@ def golden_maximum(objective: Callable[[float], float], low: float, high: float,
     return best[1]
 
 
-def parameter(value: object, argument: str, least: float) -> Fraction:
-    """A law's shape parameter, exactly; must exceed ``least``."""
+def parameter(value: object, argument: str, least: Fraction, most: int) -> Fraction:
+    """A law's shape parameter, exactly: draws of other laws of its family would take too long or too many digits."""
     number = exact(value, argument)
-    if number <= exact(least):
-        raise InvalidArgument(argument, value, f"a number above {least:g} is accepted")
+    if not least <= number <= most:
+        raise InvalidArgument(argument, value, f"a number from {float(least):.7g} to {most} is accepted")
     return number
 
 

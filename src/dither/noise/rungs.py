@@ -21,10 +21,22 @@ from dither.noise.entropy import Source, Tape, system, uniform_integer
 from dither.reals import ball, precision
 
 _DIGITS = 192
+_MOST_DIGITS = 1 << 14
 _LISTED = 1 << 14
 """Tables of powers up to this length are kept."""
 _CERTAINTY = 40
 """The first window leaves at most 2**-40 of the mass outside; the rest is looked at when it is needed."""
+
+
+def doubled(digits: int) -> int:
+    """Twice as many digits for the next round, up to a number that is reached with probability below 2**-250.
+
+    A round is left open by chances of at most 2**-40 and then 2**-64, 2**-128, ... whatever the data are
+    (docs/proofs/sampling.md, "Every loop ends"): seven in a row mean that no weight was positive.
+    """
+    if digits > _MOST_DIGITS:
+        raise RuntimeError("a draw that so many digits do not decide has no weights")
+    return 2 * digits
 
 
 def window(points: int, rate: Fraction) -> int:
@@ -51,7 +63,7 @@ def draw_rung(
         found = located(low, high, beyond, tape)
         if found is not None:
             return found + 1, uniform_integer(sizes[found], source)
-        reach, digits = min(2 * reach, rungs), 2 * digits
+        reach, digits = min(2 * reach, rungs), doubled(digits)
         tape.extend()
 
 
@@ -69,7 +81,7 @@ def draw_index(costs: Sequence[int], rate: Fraction, source: Source = system) ->
         found = located(list(accumulate(under)), list(accumulate(over)), 0, tape)
         if found is not None:
             return found
-        digits *= 2
+        digits = doubled(digits)
         tape.extend()
 
 
@@ -85,6 +97,11 @@ def _weights(costs: list[int], rate: Fraction, digits: int) -> tuple[list[int], 
     return under, over
 
 
+def first_reach(most: int, rate: Fraction) -> int:
+    """How many costs ``draw_endless`` looks at first: public."""
+    return window(most * (1 + math.ceil(1 / rate)) + 1, rate)
+
+
 def draw_endless(
     counts: Callable[[int, int], Sequence[int]], most: int, settled: int | None, rate: Fraction, source: Source = system
 ) -> tuple[int, int]:
@@ -93,7 +110,7 @@ def draw_endless(
     No cost has more than ``most`` points (the first has one); from cost ``settled`` on, if that is known, each has
     exactly ``most``: their endless geometric tail then counts as one piece of known mass.
     """
-    reach, digits, tape = window(most * (1 + math.ceil(1 / rate)) + 1, rate), _DIGITS, Tape(128, source)
+    reach, digits, tape = first_reach(most, rate), _DIGITS, Tape(128, source)
     while True:
         if settled is not None:
             reach = min(reach, settled)
@@ -113,7 +130,7 @@ def draw_endless(
             return found, uniform_integer(sizes[found], source)
         if found is not None:
             return reach + geometric(rate, source), uniform_integer(most, source)
-        reach, digits = 2 * reach, 2 * digits
+        reach, digits = 2 * reach, doubled(digits)
         tape.extend()
 
 
@@ -159,7 +176,7 @@ def draw_span(spans: Callable[[int], Spans], reach: int, most: int, rate: Fracti
         found = located(low, high, seen.outside * weigh(seen.least_outside)[1], tape)
         if found is not None:
             return seen.firsts[found] + uniform_integer(seen.sizes[found], source)
-        reach, digits = min(2 * reach, most), 2 * digits
+        reach, digits = min(2 * reach, most), doubled(digits)
         tape.extend()
 
 
@@ -199,9 +216,12 @@ def located(low: list[int], high: list[int], beyond: int, tape: Tape) -> int | N
     return index
 
 
-@functools.lru_cache(maxsize=16)
 def powers(rate: Fraction, count: int, digits: int) -> tuple[list[int], list[int]]:
-    """Whole numbers below and above ``2**digits e^{-rate t}`` for t = 0 .. count - 1."""
+    """Whole numbers below and above ``2**digits e^{-rate t}`` for t = 0 .. count - 1; short lists are remembered."""
+    return _listed(rate, count, digits) if count <= _LISTED else _computed(rate, count, digits)
+
+
+def _computed(rate: Fraction, count: int, digits: int) -> tuple[list[int], list[int]]:
     with precision(digits + 64):
         base = (-ball(rate)).exp() * ball(1 << digits)
         below = int(base.lower().floor().unique_fmpz()) - 1
@@ -211,3 +231,6 @@ def powers(rate: Fraction, count: int, digits: int) -> tuple[list[int], list[int
         under.append((under[-1] * below) >> digits)
         over.append(((over[-1] * above) >> digits) + 1)
     return under, over
+
+
+_listed = functools.lru_cache(maxsize=16)(_computed)

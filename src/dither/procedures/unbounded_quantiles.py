@@ -15,10 +15,11 @@ import numpy as np
 from dither.accounting.cascades import Arrangement, Priced
 from dither.calibration.ends import Ends
 from dither.calibration.inverse import VALUE_SHARE
+from dither.calibration.limits import check_cost
 from dither.calibration.mechanism import MOST_EPSILON
 from dither.calibration.shells import ShellDraw
 from dither.data.column import Column
-from dither.ladder import Ladder, Rungs
+from dither.ladder import MOST_SLOW_RUNGS, Ladder, Rungs
 from dither.privacy import Loss, Neighbours
 from dither.procedures.floating import FloatingGrid
 from dither.procedures.ordered import Ordered, RankRange
@@ -48,7 +49,13 @@ class CodedRange(Statistic, Layered):
     records: int
     neighbours = Neighbours.CHANGE_ONE
     one_sided = False
+    slow_rungs = True
+    slow_links = True
     answers = SIZES.grid
+
+    @property
+    def most_changes(self) -> int:
+        return self.records
 
     @property
     def cap(self) -> int:  # type: ignore[override]
@@ -62,7 +69,7 @@ class CodedRange(Statistic, Layered):
             up, down = self._links(data, start + 1, stop), self._links(data, -stop, -start - 1)
             return np.asarray(np.array(up) - np.array(down[::-1]))
 
-        return Ladder(rungs, self.cap, top=self.records)
+        return Ladder(rungs, self.cap, top=self.records, deepest=MOST_SLOW_RUNGS)
 
     def chain(self, data: Ordered) -> Chain:
         p, q, n = self.lower, self.upper, self.records
@@ -123,4 +130,5 @@ def _plan(statistic: RankedValue | CodedRange, loss: Loss, *, bar: bool) -> Draw
     epsilon = min(loss.exact_epsilon, Fraction(int(MOST_EPSILON)))
     part = epsilon * VALUE_SHARE if bar else epsilon
     spent = Loss(loss.epsilon)
+    check_cost(ShellDraw.of(statistic, spent, part, None), loss.epsilon)
     return within(DrawnPlan(spent, statistic, part, (epsilon - part) / 2 if bar else None), spent)

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.data.grid import Grid
-from dither.ladder import Ladder, Rungs
+from dither.kernels.elementary import exp
+from dither.ladder import DEEPEST, MOST_SLOW_RUNGS, Ladder, Rungs, rounded_up, usable_rate
 from dither.privacy import Neighbours
 from dither.queries.order import OrderLadder, RankedValue, rank_of
 from dither.queries.statistic import Algorithm, Chain, Layered, Statistic
@@ -42,6 +43,7 @@ class SharedRank(Statistic, Layered):
     most: int
     answers: Grid
     neighbours: Neighbours
+    slow_rungs: ClassVar[bool] = True
 
     @property
     def cap(self) -> int:  # type: ignore[override]
@@ -59,6 +61,10 @@ class SharedRank(Statistic, Layered):
         return self.share == 1
 
     @property
+    def most_changes(self) -> int:
+        return self._farthest()
+
+    @property
     def shares(self) -> tuple[float, ...]:
         """Where in the sorted data its ranks lie."""
         return (float(self.share),)
@@ -74,7 +80,8 @@ class SharedRank(Statistic, Layered):
         here = self.ranked(data)
         if algorithm == "linear":
             return here.ladder(data, algorithm)
-        return OrderLadder(here, data, sublinear=algorithm == "sublinear")
+        # The number of records is private here: a sublinear search is cut where the public bound on it says.
+        return OrderLadder(here, data, cut_for=self.most if algorithm == "sublinear" else None)
 
     def chain(self, data: Any) -> Chain:
         here = self.ranked(data)
@@ -152,6 +159,10 @@ class FilteredTotal(Statistic):
     def value(self, data: Any) -> int:
         return int(data.total())
 
+    @property
+    def most_changes(self) -> int:
+        return 0
+
     def ladder(self, data: Any, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
         return Ladder(lambda start, stop: np.full(stop - start, self.cap, dtype=object), self.cap, top=0)
 
@@ -194,12 +205,27 @@ class FilteredMean(Statistic):
         return int(data.total()) * self._finer // data.records if data.records else (low + high) // 2
 
     def ladder(self, data: Any, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
-        records, cap = data.records, self.cap
+        return MeanLadder(data.records, self.cap)
 
-        def rungs(start: int, stop: int) -> Rungs:
-            return np.array([-(-cap // max(1, records - k)) for k in range(start, stop)], dtype=np.int64)
 
-        return Ladder(rungs, cap, top=max(0, records - 1))
+class MeanLadder(Ladder):
+    """Rungs ``ceil(cap / max(1, n - k))``, with a smooth bound in closed form."""
+
+    def __init__(self, records: int, cap: int) -> None:
+        super().__init__(self._explicit, cap, top=max(0, records - 1))
+        self._records = records
+
+    def _explicit(self, start: int, stop: int) -> Rungs:
+        return np.array([-(-self.cap // max(1, self._records - k)) for k in range(start, stop)], dtype=np.int64)
+
+    def smooth(self, beta: Fraction) -> Fraction:
+        """``max(cap / n, cap e^{-beta (n-1)}) + 1``: the weights ``e^{-beta k} / (n - k)`` are log-convex in k.
+
+        One grid step pays for rounding the rungs up: a constant is smooth, and so is a sum of smooth bounds.
+        """
+        rate, records = usable_rate(beta), max(self._records, 1)
+        last = float(exp(np.array([-min(rate * (records - 1), DEEPEST)]))[0])
+        return rounded_up(self.cap * max(1.0 / records, last)) + 1
 
 
 @dataclass(frozen=True)
@@ -214,10 +240,15 @@ class SharedRankDifference(Statistic):
     answers: Grid
     neighbours: Neighbours
     fitted: ClassVar[bool] = True
+    slow_rungs: ClassVar[bool] = True
 
     @property
     def records_on(self) -> Grid:
         return self.lower.answers
+
+    @property
+    def most_changes(self) -> int:
+        return self.lower.most
 
     @property
     def cap(self) -> int:  # type: ignore[override]
@@ -237,7 +268,7 @@ class SharedRankDifference(Statistic):
         def rungs(start: int, stop: int) -> Rungs:
             return np.asarray(np.minimum(below.rungs(start, stop) + above.rungs(start, stop), self.cap))
 
-        return Ladder(rungs, self.cap, top=data.records)
+        return Ladder(rungs, self.cap, top=data.records, deepest=MOST_SLOW_RUNGS)
 
 
 @dataclass(frozen=True)
@@ -265,6 +296,15 @@ class OfPeople(Statistic):
     def cap(self) -> int:  # type: ignore[override]
         stepped = self.rows * self.base.cap
         return stepped if self._diameter is None else min(stepped, self._diameter)
+
+    @property
+    def most_changes(self) -> int | None:
+        base = self.base.most_changes
+        return None if base is None else -(-base // self.rows)
+
+    @property
+    def slow_rungs(self) -> bool:  # type: ignore[override]
+        return self.base.slow_rungs
 
     @property
     def smoothness(self) -> Fraction | None:  # type: ignore[override]

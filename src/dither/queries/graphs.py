@@ -45,6 +45,11 @@ class GraphCount(Statistic):
     def answers(self) -> Grid:  # type: ignore[override]
         return Grid(Fraction(1), 0, self.most)
 
+    @property
+    def most_changes(self) -> int:
+        # So many edges join any two vertices to all others.
+        return 2 * self.vertices
+
 
 @dataclass(frozen=True)
 class EdgeCount(GraphCount, Levelled):

@@ -10,13 +10,14 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dither.data.column import Column, Shape
 from dither.data.grid import Grid
 from dither.errors import InvalidArgument
 from dither.kernels.elementary import exp
 from dither.kernels.order import decay, heaviest_pair
-from dither.ladder import DEEPEST, Ladder, Rungs, least_bound, reaches, rounded_up, usable_rate
+from dither.ladder import DEEPEST, MOST_SLOW_RUNGS, Ladder, Rungs, least_bound, reaches, rounded_up, usable_rate
 from dither.privacy import Neighbours, fraction_of_unit
 from dither.queries.query import ColumnQuery, not_proved
 from dither.queries.statistic import Algorithm, Chain, Layered, Statistic, VectorStatistic
@@ -34,7 +35,10 @@ class RankedValue(Statistic, Layered):
     rank: int
     records: int
     answers: Grid
+    share: Fraction | None = None
+    """What made it that rank, if a share did: of one record minimum, median and maximum are the same rank."""
     neighbours = Neighbours.CHANGE_ONE
+    slow_rungs = True
 
     @property
     def cap(self) -> int:  # type: ignore[override]
@@ -47,14 +51,20 @@ class RankedValue(Statistic, Layered):
         return self.rank in (1, self.records)
 
     @property
+    def most_changes(self) -> int:
+        return self.records
+
+    @property
     def most_margin(self) -> int:
         # Attained where all records are equal to one of the bounds.
         return max(self.records - self.rank, self.rank - 1)
 
     @property
-    def leans_down(self) -> bool:
-        """Extremes only: whether the answer is the largest record."""
-        return self.rank > 1
+    def leans_down(self) -> bool | None:
+        """Extremes only: whether the answer is the largest record; None if it is no more the largest than the smallest."""
+        if self.records > 1 or self.share is None:
+            return self.rank > 1
+        return None if 0 < self.share < 1 else self.share == 1
 
     @property
     def shares(self) -> tuple[float, ...]:
@@ -68,7 +78,7 @@ class RankedValue(Statistic, Layered):
         if algorithm == "linear":
             top = max(self.rank - 1, self.records - self.rank)
             return Ladder(lambda start, stop: self._symmetric_rungs(data, start, stop), self.cap, top=top)
-        return OrderLadder(self, data, sublinear=algorithm == "sublinear")
+        return OrderLadder(self, data, cut_for=self.records if algorithm == "sublinear" else None)
 
     def even_data(self) -> Column:
         return evenly_spread(self.records, self.answers)
@@ -89,19 +99,46 @@ class RankedValue(Statistic, Layered):
 
 def evenly_spread(records: int, grid: Grid) -> Column:
     """Public: so many records at equal distances, no two of the gaps between them and the bounds differing much."""
-    low, high = grid.ends
-    places = [low + (high - low) * (2 * i + 1) // (2 * records) for i in range(records)]
-    return Column(np.array(places, dtype=np.int64), grid, ordered=True)
+    return _EvenColumn(records, grid)
+
+
+class _EvenColumn(Column):
+    """Records that are worked out when they are asked for: proposals look at few of very many."""
+
+    __slots__ = ("_count",)
+
+    def __init__(self, records: int, grid: Grid) -> None:
+        super().__init__(np.zeros(0, dtype=np.int64), grid)
+        self._count = records
+
+    @property
+    def records(self) -> int:
+        return self._count
+
+    @property
+    def values(self) -> NDArray[np.int64]:
+        return self.ranks(1, self._count)
+
+    def ranks(self, first: int, last: int) -> NDArray[np.int64]:
+        low, high = self.grid.ends
+        inside = range(max(first, 1), min(last, self._count) + 1)
+        places = [low + (high - low) * (2 * i - 1) // (2 * self._count) for i in inside]
+        before, after = max(0, min(last, 0) - first + 1), max(0, last - max(self._count, first - 1))
+        return np.array([low] * before + places + [high] * after, dtype=np.int64)
+
+    def _sorted(self) -> NDArray[np.int64]:
+        return self.ranks(1, self._count)
 
 
 class OrderLadder(Ladder):
     """The exact ladder of one rank, with NRS11's near-linear smooth bound on a window of ranks."""
 
-    def __init__(self, statistic: RankedValue, data: Column, *, sublinear: bool = False) -> None:
+    def __init__(self, statistic: RankedValue, data: Column, *, cut_for: int | None = None) -> None:
+        """``cut_for``: a public number of records; smooth bounds then look at few ranks of so many (sublinear)."""
         # All n records must change before both ends of the bounds can be neighbours in rank.
-        super().__init__(self._explicit, statistic.cap, top=statistic.records)
+        super().__init__(self._explicit, statistic.cap, top=statistic.records, deepest=MOST_SLOW_RUNGS)
         self._rank, self._data, self._records = statistic.rank, data, statistic.records
-        self._sublinear = sublinear
+        self._cut_for = cut_for
 
     def _explicit(self, start: int, stop: int) -> Rungs:
         window = self._data.ranks(self._rank - stop, self._rank + stop)
@@ -117,11 +154,11 @@ class OrderLadder(Ladder):
         # A window that reaches beyond both ends of the data holds every pair; one of DEEPEST / rate ranks
         # leaves out only pairs below the floor.
         limit = min(max(self._rank, self._records - self._rank + 1), math.ceil(DEEPEST / rate))
-        if self._sublinear:
-            # NRS11 Claim 3.5(2): look at k0 rungs and put the cap behind them; k0 is public.
-            rungs = math.ceil(2.0 * math.log(self._records + 1) / rate)
+        if self._cut_for is not None:
+            # NRS11 Claim 3.5(2): look at k0 ranks on either side and put the cap behind them; k0 is public.
+            rungs = math.ceil(2.0 * math.log(self._cut_for + 1) / rate)
             reach = min(limit, rungs)
-            behind = self.cap * float(exp(np.array([-rate * rungs]))[0])
+            behind = self.cap * float(exp(np.array([-min(rate * rungs, 2 * DEEPEST)]))[0])
             return rounded_up(max(self._heaviest(reach, decay(rate, 2 * reach + 1)), behind))
         best, reach = least_bound(self.cap), min(64, limit)
         while True:
@@ -147,7 +184,8 @@ class OrderLadder(Ladder):
         def rungs(start: int, stop: int) -> Rungs:
             return np.array([self[size * (k + 1) - 1] for k in range(start, stop)], dtype=np.int64)
 
-        return Ladder(rungs, self.cap, top=None if self.top is None else -(-self.top // size))
+        top = None if self.top is None else -(-self.top // size)
+        return Ladder(rungs, self.cap, top=top, deepest=max(self.deepest // size, 1))
 
 
 @dataclass(frozen=True)
@@ -167,6 +205,10 @@ class RankedValues(VectorStatistic):
     @property
     def caps(self) -> tuple[int, ...]:  # type: ignore[override]
         return (self.grid.ends[1] - self.grid.ends[0],) * len(self.shares)
+
+    @property
+    def most_changes(self) -> int:
+        return self.records
 
     @property
     def l1(self) -> int:  # type: ignore[override]
@@ -208,7 +250,8 @@ class OrderStatistic(ColumnQuery):
     def resolve(self, shape: Shape) -> Statistic:
         if shape.private:
             raise not_proved(self.kind)
-        return RankedValue(self.rank_among(shape.records), shape.records, self.grid(whole=shape.whole))
+        share = getattr(self, "share", None)
+        return RankedValue(self.rank_among(shape.records), shape.records, self.grid(whole=shape.whole), share)
 
 
 @dataclass(frozen=True)

@@ -24,10 +24,13 @@ from dither.reals import exact
 
 @dataclass(frozen=True)
 class SmallestTotal(ColumnTotal):
-    """The total of the k smallest of n records of a bounded column; neighbours change one record.
+    """The total of the k smallest records of a bounded column; where there are fewer, the upper bound for each missing.
 
-    Guarantee  Ladder and chain are the exact ones.
-    Theorem    docs/proofs/largest_local.md: A^(j) = max(x_(k+j) - lo, x_(k+j+1) - x_(1)).
+    ``records`` is their number, or a public bound on it where it is private: records that are not there count as the
+    upper bound, so adding or removing one is changing one of ``records`` records.
+
+    Guarantee  Ladder and chain are the exact ones, for changed, added and removed records.
+    Theorem    docs/proofs/largest_local.md: A^(j) = max(x_(k+j) - lo, x_(k+j+1) - x_(1)); docs/proofs/filtered.md.
     Cost       O(1) for each rung after sorting.
     """
 
@@ -35,6 +38,11 @@ class SmallestTotal(ColumnTotal):
     records: int
     column: Grid
     answers: Grid
+    neighbours: Neighbours = Neighbours.CHANGE_ONE
+
+    @property
+    def most_changes(self) -> int:
+        return self.records
 
     def value(self, data: Column) -> int:
         return exact_sum(data.ranks(1, self.smallest))
@@ -64,7 +72,11 @@ class SmallestTotal(ColumnTotal):
 
 @dataclass(frozen=True)
 class SmallestSum(ColumnQuery):
-    """The sum of the k smallest records of one bounded column."""
+    """The sum of the k smallest records of one bounded column.
+
+    Where the number of records is private (behind a filter, in groups) there may be fewer than k: each missing one
+    counts as the upper bound.
+    """
 
     k: int = field(kw_only=True)
     kind: ClassVar[str] = "sum of the smallest"
@@ -83,7 +95,8 @@ class SmallestSum(ColumnQuery):
             raise InvalidArgument("k", self.k, f"a whole number from 1 to {shape.records} is accepted")
         grid = self.grid(whole=shape.whole)
         low, high = grid.ends
-        return SmallestTotal(self.k, shape.records, grid, Grid(grid.step, low * self.k, high * self.k))
+        answers = Grid(grid.step, low * self.k, high * self.k)
+        return SmallestTotal(self.k, shape.records, grid, answers, shape.neighbours)
 
 
 @dataclass(frozen=True, eq=False)

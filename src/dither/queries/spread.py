@@ -12,7 +12,7 @@ import numpy as np
 from dither.data.column import Column, Shape
 from dither.data.grid import Grid
 from dither.errors import InvalidArgument
-from dither.ladder import Ladder, Rungs
+from dither.ladder import MOST_SLOW_RUNGS, Ladder, Rungs
 from dither.privacy import Neighbours, fraction_of_unit
 from dither.queries.filtered import SharedRank, SharedRankDifference
 from dither.queries.order import RankedValue, evenly_spread, rank_of
@@ -34,10 +34,16 @@ class RankDifference(Statistic, Layered):
     answers: Grid
     neighbours = Neighbours.CHANGE_ONE
     one_sided = False
+    slow_rungs = True
+    slow_links = True
 
     @property
     def records_on(self) -> Grid:
         return self.lower.answers
+
+    @property
+    def most_changes(self) -> int:
+        return self.lower.records
 
     @property
     def cap(self) -> int:  # type: ignore[override]
@@ -62,7 +68,7 @@ class RankDifference(Statistic, Layered):
         def rungs(start: int, stop: int) -> Rungs:
             return np.asarray(np.minimum(below.rungs(start, stop) + above.rungs(start, stop), self.cap))
 
-        return Ladder(rungs, self.cap, top=self.lower.records)
+        return Ladder(rungs, self.cap, top=self.lower.records, deepest=MOST_SLOW_RUNGS)
 
     def even_data(self) -> Column:
         return evenly_spread(self.lower.records, self.records_on)
@@ -75,10 +81,9 @@ class RankDifference(Statistic, Layered):
             near_p, near_q = data.ranks(p - reach, p + reach), data.ranks(q - reach, q + reach)
 
             def link(k: int) -> int:
-                out = np.arange(abs(k) + 1)
                 if k >= 0:
-                    return int((near_q[reach + out] - near_p[reach - (k - out)]).max())
-                return max(0, int((near_q[reach - out] - near_p[reach + (-k - out)]).min()))
+                    return int((near_q[reach : reach + k + 1] - near_p[reach - k : reach + 1]).max())
+                return max(0, int((near_q[reach + k : reach + 1] - near_p[reach : reach - k + 1]).min()))
 
             return [link(k) for k in range(first, last + 1)]
 
@@ -142,7 +147,11 @@ class SquaredSpread(Statistic):
     @property
     def cap(self) -> int:  # type: ignore[override]
         low, high = self.column.ends
-        return max(self.records - 1, 1) * (high - low) ** 2
+        return (self.records - 1) * (high - low) ** 2
+
+    @property
+    def most_changes(self) -> int:
+        return 0
 
     def value(self, data: Column) -> int:
         total, squares = data.moments()

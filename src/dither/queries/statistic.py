@@ -33,10 +33,18 @@ class Statistic(ABC):
     None: the beta that suits a linearly growing ladder.  Laws that need delta keep their own (docs/decisions.md).
     """
 
+    slow_rungs: ClassVar[bool] = False
+    """True if rung k takes a time proportional to k."""
+
     @property
     def records_on(self) -> Grid:
         """Where the records live: public."""
         return self.answers
+
+    @property
+    def most_changes(self) -> int | None:
+        """Public: after so many changes of any data all rungs are the cap and the chain has reached both ends."""
+        return None
 
     @abstractmethod
     def value(self, data: Any) -> int:
@@ -70,6 +78,11 @@ class VectorStatistic(ABC):
     """The same in squares."""
     labels: tuple[str, ...]
 
+    @property
+    def most_changes(self) -> int | None:
+        """Public: after so many changes of any data all of its numbers can be anything; None if that is not known."""
+        return None
+
     @abstractmethod
     def values(self, data: Any) -> Sequence[int]:
         """The true values, in grid steps: private."""
@@ -95,6 +108,8 @@ class Chain:
 class Layered(ABC):
     """A statistic with a chain, so that answers can be drawn by how many changes they need."""
 
+    slow_links: ClassVar[bool] = False
+    """True if link k takes a time proportional to k."""
     one_sided: bool
     """True if a change of one record moves the chain one way around every answer (minimum, maximum); public."""
 

@@ -14,7 +14,7 @@ import numpy as np
 from dither.data.column import Column, Shape
 from dither.data.grid import Grid
 from dither.errors import InvalidArgument
-from dither.ladder import Ladder, Rungs
+from dither.ladder import MOST_SLOW_RUNGS, Ladder, Rungs
 from dither.privacy import Neighbours
 from dither.queries.filtered import FilteredMean, FilteredTotal
 from dither.queries.order import evenly_spread
@@ -55,6 +55,15 @@ class TrimmedTotal(ColumnTotal):
     answers: Grid
 
     @property
+    def slow_rungs(self) -> bool:  # type: ignore[override]
+        # A sum's chain is read off in one pass, a trimmed one's ladder is not.
+        return self.trimmed > 0
+
+    @property
+    def most_changes(self) -> int:
+        return 2 * (self.records - self.trimmed) + 1
+
+    @property
     def most_margin(self) -> int:
         # After as many changes as are cut on a side, one more moves a record that counts.
         return self.trimmed
@@ -73,7 +82,7 @@ class TrimmedTotal(ColumnTotal):
             return np.array([int((above[: k + 2] - below[stop - 1 - k :]).max()) for k in range(start, stop)])
 
         # By then every window of k + 1 steps reaches beyond one end on either side.
-        return Ladder(rungs, self.cap, top=2 * (n - m) + 1)
+        return Ladder(rungs, self.cap, top=2 * (n - m) + 1, deepest=MOST_SLOW_RUNGS)
 
     def even_data(self) -> Column:
         return evenly_spread(self.records, self.column)

@@ -62,6 +62,10 @@ class SpanningForestCost(Statistic):
         return self.weights
 
     @property
+    def most_changes(self) -> int:
+        return self.connectivity
+
+    @property
     def fitted(self) -> bool:  # type: ignore[override]
         # The ladder reaches the cap after so many changes: too soon for a smooth bound to be far below it.
         return self.connectivity >= WELL_CONNECTED

@@ -28,7 +28,7 @@ from dither.kernels.elementary import Floats
 from dither.ladder import Ladder
 from dither.noise.laplace import Laplace
 from dither.noise.law import Law
-from dither.noise.rungs import window
+from dither.noise.rungs import first_reach, window
 from dither.queries.statistic import Chain
 from dither.quotes.walks import walked
 
@@ -137,12 +137,12 @@ class Mixture(ErrorLaw):
     def quantile(self, miss: float) -> float:
         """The least whole distance (large ones: to a thousandth) that is exceeded with at most this probability."""
         low, high = -1.0, max(2.0 * self.mean, 1.0)
-        while self.beyond(high) > miss:
+        while math.isfinite(high) and self.beyond(high) > miss:
             low, high = high, 2.0 * high
-        while high - low > max(1.0, 1e-3 * high):
+        while math.isfinite(high) and high - low > max(1.0, 1e-3 * high):
             middle = (low + high) / 2.0
             low, high = (middle, high) if self.beyond(middle) > miss else (low, middle)
-        return float(math.floor(high))
+        return float(math.floor(high)) if math.isfinite(high) else high
 
 
 def error_laws(mechanism: Mechanism, data: Any) -> list[ErrorLaw]:
@@ -211,7 +211,13 @@ def _links(chain: Chain, reach: int, sign: int) -> NDArray[np.int64]:
     """The chain from the value outwards; of very many links, the far ones are interpolated between some."""
     if reach <= _MOST_LINKS:
         found = chain.values(0, reach) if sign > 0 else chain.values(-reach, 0)[::-1]
-        return np.array(found, dtype=np.int64)
+        try:
+            return np.array(found, dtype=np.int64)
+        except OverflowError:
+            pass
+        raise NotApplicable(
+            "prior", "this many records", "their sum has more steps than an estimate can hold", "quotes without a prior"
+        )
     near = np.arange(_MOST_LINKS // 8)
     places = np.unique(np.concatenate([near, np.geomspace(len(near), reach, 256).astype(np.int64), [reach]]))
     some = [chain.values(sign * int(place), sign * int(place))[0] for place in places]
@@ -220,21 +226,25 @@ def _links(chain: Chain, reach: int, sign: int) -> NDArray[np.int64]:
 
 def _of_ladder(mechanism: LadderDraw, data: Any) -> ErrorLaw:
     ladder = mechanism.statistic.ladder(data)
-    cells = _ladder_cells(ladder, mechanism.rate)
     down, up = rooms(mechanism.statistic.answers, mechanism.statistic.value(data))
+    cells = _ladder_cells(ladder, mechanism.rate, max(down, up))
     return Mixture([cells.cut(down), cells.cut(up)])
 
 
-def _ladder_cells(ladder: Ladder, rate: Fraction) -> Cells:
-    reach = window(2 * ladder.cap * (1 + math.ceil(1 / rate)) + 1, rate)
+def _ladder_cells(ladder: Ladder, rate: Fraction, room: float) -> Cells:
+    reach = first_reach(2 * ladder.cap, rate)
+    if ladder.top is not None and math.isfinite(room):
+        # From the top on rungs are as wide as the cap, and what lies beyond the room is cut to it: one cell.
+        reach = min(reach, ladder.top + math.ceil(room / ladder.cap) + 1)
+    behind = math.exp(-float(rate) * reach) / math.expm1(float(rate))
     widths = _widths(ladder, reach)
     ends = np.concatenate([[0.0], np.cumsum(widths)])
     kept = widths > 0.0
     mass = 2.0 * widths * np.exp(-float(rate) * np.arange(1, reach + 1))
     return Cells(
-        np.concatenate([[0.0], ends[:-1][kept] + 1.0]),
-        np.concatenate([[0.0], ends[1:][kept]]),
-        np.concatenate([[1.0], mass[kept]]),
+        np.concatenate([[0.0], ends[:-1][kept] + 1.0, [ends[-1] + 1.0]]),
+        np.concatenate([[0.0], ends[1:][kept], [ends[-1] + ladder.cap]]),
+        np.concatenate([[1.0], mass[kept], [2.0 * ladder.cap * behind]]),
     )
 
 

@@ -20,7 +20,8 @@ from dither.kernels.elementary import Floats
 def walked(data: Any, ranks: list[int], rate: Fraction) -> list[tuple[Floats, Floats, Floats]]:
     """(near, far, mass) of runs of equally likely distances, for each rank."""
     points = data.grid.points
-    reach = math.ceil((math.log(points) + 30.0) / float(rate)) + 1
+    # Beyond the records there are no gaps.
+    reach = min(math.ceil((math.log(points) + 30.0) / float(rate)) + 1, data.records + 1)
     gaps = [_Gaps(data, rank, reach) for rank in ranks]
     speed = float(rate)
     outside = np.exp(-speed * np.abs(np.arange(-reach, reach) + 0.5))

@@ -20,7 +20,7 @@ from dither.data.predicates import Predicate, parse_filter
 from dither.data.schema import Schema
 from dither.data.selection import at_most_groups
 from dither.data.types import Category, ColumnType, Date, Measured, storable
-from dither.errors import InvalidArgument
+from dither.errors import EpsilonTooSmall, InvalidArgument
 from dither.planner import prepare
 from dither.privacy import Loss, Neighbours
 from dither.queries.filtered import for_people
@@ -141,9 +141,13 @@ def plan(
     # Whoever changes groups leaves one and enters another: two steps for each of a person's rows.
     steps = 2 * schema.rows_per_unit if keys else 1
     each = rest.per_step(steps)
-    name, mechanism = prepare(
-        statistic, epsilon=each.epsilon, delta=each.delta, calibration=calibration, noise=noise, confidence=confidence
-    )
+    try:
+        name, mechanism = prepare(
+            statistic, epsilon=each.epsilon, delta=each.delta, calibration=calibration, noise=noise,
+            confidence=confidence,
+        )  # fmt: skip
+    except EpsilonTooSmall as error:
+        raise error.of_whole(asked.epsilon, asked.epsilon / each.epsilon) from None
     level = None if confidence is None else float(exact(confidence, "confidence"))
     loss = mechanism.loss.for_group(steps)
     if finder is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import operator
 from collections.abc import Callable, Sequence
@@ -11,7 +12,7 @@ from typing import Any
 from dither.calibration.mechanism import MOST_EPSILON
 from dither.data.schema import Schema
 from dither.data.types import Measured
-from dither.errors import InvalidArgument, NotApplicable, NotProved
+from dither.errors import EpsilonTooSmall, InvalidArgument, NotApplicable, NotProved
 from dither.planner import applicable, named_noise
 from dither.privacy import Loss, fraction_of_unit
 from dither.queries.query import Query
@@ -121,12 +122,18 @@ def least_epsilon(
     def error(one: Quote) -> float:
         return one.worst_expected if of == "expected_error" else one.worst_bound
 
+    def good(epsilon: float, **fixed: Any) -> bool:
+        try:
+            return error(quoted(epsilon, **fixed)) <= target
+        except EpsilonTooSmall:
+            return False
+
     # Comparing calibrations takes long: it is done where the search starts and at what it found.
     here, reached, tried = quoted(1.0), [], set[str]()
     while here.calibration not in tried:
         tried.add(here.calibration)
         fixed = {"calibration": here.calibration} if here.alternatives else {}
-        least = _searched(lambda epsilon, fixed=fixed: error(quoted(epsilon, **fixed)) <= target)  # type: ignore[misc]
+        least = _searched(functools.partial(good, **fixed))
         if least is not None:
             reached.append((least, fixed))
         here = quoted(MOST_EPSILON if least is None else least)
