@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from dither.data.engines.engine import (
     CALENDAR,
+    LARGEST_DOUBLE,
     Engine,
     arrow,
     arrow_schema,
@@ -31,6 +32,8 @@ _KINDS = (
     | {"date": "date", "timestamp without time zone": "date", "timestamp with time zone": "date"}
 )
 _BATCH = 200_000
+_LEAST = "2.4703282292062328e-324"
+"""Just above half of the least double: what is smaller rounds to 0, which PostgreSQL takes for an error."""
 
 
 class Postgres(Engine):
@@ -177,8 +180,8 @@ class Postgres(Engine):
 
     def from_decimal(self, raw: exp.Expr) -> exp.Expr:
         """A numeric beyond the range of doubles would raise an error; NaN is missing."""
-        most = exp.cast(exp.Literal.string("1e300"), "numeric")
-        tiny = exp.cast(exp.Literal.string("1e-300"), "numeric")
+        most = exp.cast(exp.Literal.string(repr(LARGEST_DOUBLE)), "numeric")
+        tiny = exp.cast(exp.Literal.string(_LEAST), "numeric")
         inside = clamped(raw, exp.Neg(this=most), most.copy())
         return (
             exp.case()
