@@ -92,7 +92,7 @@ def compare(session, name, records, declared, *, private, few, key, dates=False,
         assert close(found, truth, tolerance), (key, one.name, where, found, truth)
 
 
-@pytest.mark.parametrize(("name", "path"), both_ways(some("every statistic is that", 8, 5, 3, 3, 2)))
+@pytest.mark.parametrize(("name", "path"), both_ways(some("every statistic is that", 8, 5, 3, 3, 1)))
 def test_every_statistic_is_that_of_the_declared_reading(name, path, place, monkeypatch):
     """All questions about all odd records, with every null policy, with a public and a private number of rows."""
     read_by(path, monkeypatch)
@@ -136,7 +136,7 @@ def test_one_nan_is_read_alike_whatever_the_others_are(name, path, place, monkey
                 assert found == oracle.plain(truth(declared.read(records), declared, False)), (records, one)
 
 
-@pytest.mark.parametrize("name", some("filters compare records as", 8, 3, 1, 2, 1))
+@pytest.mark.parametrize("name", some("filters compare records as", 8, 2, 1, 2, 1))
 def test_filters_compare_records_as_they_are(name, place):
     """A comparison with a missing value is never true, NaN is missing, and infinities are greater than any number."""
     remote = name in SPARK
@@ -145,7 +145,7 @@ def test_filters_compare_records_as_they_are(name, place):
         given = stored(name, place, {"v": records})
         column, declared = real()
         with asked(given, {"v": column}) as session:
-            for where in chosen(FILTERS, 2 if remote else 5, (name, label), long_form(name)):
+            for where in chosen(FILTERS, 2 if remote else 4, (name, label), long_form(name)):
                 left = kept(records, FILTERS[where])
                 assert dt.inspect.value(dt.Count(), session, where=where) == len(left), (label, where)
             if not remote or LONG:
@@ -181,7 +181,7 @@ def test_every_group_has_the_statistics_of_its_own_records(name, path, place, mo
                     assert close(found[(key,)], truth, tolerance), (nulls, where, one.name, key, found[(key,)], truth)
 
 
-@pytest.mark.parametrize("name", some("numbers as keys of", 3, 2, 1, 1, 1))
+@pytest.mark.parametrize("name", some("numbers as keys of", 3, 2, 1, 1, 0))
 def test_numbers_as_keys_of_groups(name, place):
     """Minus zero is zero; what is no declared key, not even rounded to one, is in no group."""
     records = [None, NAN, INF, -INF, -0.0, 0.0, 1.0, 1.5, 2.0, 1e308, 2.0000001]
@@ -343,7 +343,7 @@ def test_flags_are_counted(name, place):
 # --- (b) answers ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("name", "path"), both_ways(some("every question is answered", 4, 3, 1, 2, 1)))
+@pytest.mark.parametrize(("name", "path"), both_ways(some("every question is answered", 4, 2, 1, 2, 0)))
 def test_every_question_is_answered_whatever_the_records_are(name, path, place, monkeypatch):
     """At an ordinary price, with intervals: no exception and no warning."""
     read_by(path, monkeypatch)
@@ -421,7 +421,7 @@ def test_every_public_question_of_tables_is_in_the_contract(place):
 BASES = ([1.0, 2.0, 7.0, 9.0], [NAN, NAN, NAN, 4.0], [None, None, 8.0, 9.0], [INF, INF, -INF, None])
 
 
-@pytest.mark.parametrize(("name", "path"), both_ways(some("files that differ in", 3, 1, 1, 1, 0)))
+@pytest.mark.parametrize(("name", "path"), both_ways(some("files that differ in", 2, 1, 1, 1, 0)))
 def test_files_that_differ_in_one_record_differ_by_at_most_the_first_rung(name, path, place, monkeypatch):
     """Every pair of odd records in the same place of a small file."""
     read_by(path, monkeypatch)
@@ -442,7 +442,7 @@ def test_files_that_differ_in_one_record_differ_by_at_most_the_first_rung(name, 
                 assert moved <= min(rung, farther) * (1 + 1e-12), (base, one.name, odd, other, value, there)
 
 
-@pytest.mark.parametrize(("name", "path"), both_ways(some("groups that differ in", 3, 2, 1, 1, 1)))
+@pytest.mark.parametrize(("name", "path"), both_ways(some("groups that differ in", 3, 1, 1, 1, 0)))
 def test_groups_that_differ_in_one_record_differ_by_at_most_the_first_rung(name, path, place, monkeypatch):
     """Every group holds the same records and one odd one, the last group none: one record more or less."""
     read_by(path, monkeypatch)
@@ -461,7 +461,7 @@ def test_groups_that_differ_in_one_record_differ_by_at_most_the_first_rung(name,
                     assert moved <= rungs[end][0] * (1 + 1e-12), (base, one.name, odd, moved, rungs[end])
 
 
-@pytest.mark.parametrize(("name", "path"), both_ways(some("people that differ move", 2, 1, 1, 1, 0)))
+@pytest.mark.parametrize(("name", "path"), both_ways(some("people that differ move", 1, 1, 1, 1, 0)))
 def test_people_that_differ_move_values_by_at_most_the_first_rung(name, path, place, monkeypatch):
     """All rows of one person are replaced by others, up to twice as many as are used."""
     read_by(path, monkeypatch)
