@@ -57,7 +57,9 @@ class Ends:
             return places[-1:], [0]
         # Costs beyond a public reach are cut there: still 1-Lipschitz, and only a window of the chain is needed.
         # No cost exceeds the number of links below the target.
-        reach = min(target + window(len(places), self.epsilon / 2), target - chain.bottom if upper else target + chain.top)
+        reach = min(
+            target + window(len(places), self.epsilon / 2), target - chain.bottom if upper else target + chain.top
+        )
         first, last = target - reach, target + reach
         if upper:
             links = chain.values(first, last)
