@@ -1,4 +1,4 @@
-"""How small an epsilon may be, and that whatever is public ends: searches, plans, refinements, answers that never move."""
+"""How small an epsilon may be, and that searches, plans and refinements end."""
 
 import ast
 import functools
