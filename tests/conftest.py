@@ -11,7 +11,7 @@ from typing import NoReturn
 
 import pytest
 
-from servers import postgres, postgres_schema, postgres_server  # noqa: F401  (fixtures)
+from servers import postgres, postgres_schema, postgres_server, spark  # noqa: F401  (fixtures)
 
 
 def trials(short: int, long: int) -> int:

@@ -134,3 +134,26 @@ def postgres_schema(postgres_server):
     yield f"{postgres_server.dsn()}?options=-csearch_path%3D{name}"
     with psycopg.connect(postgres_server.dsn(), autocommit=True) as connection:
         connection.execute(f"DROP SCHEMA {name} CASCADE")
+
+
+@pytest.fixture(scope="session")
+def spark():
+    """A Spark session of our own, on two cores."""
+    from conftest import needs_package
+
+    needs_package("pyspark")
+    from pyspark.sql import SparkSession
+
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    session = (
+        SparkSession.builder.master("local[2]")
+        .appName("dither-tests")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.session.timeZone", "UTC")
+        .getOrCreate()
+    )
+    yield session
+    session.stop()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -13,23 +13,49 @@ from dither.noise.law import Constants, Point
 from dither.planner import named_noise
 from dither.privacy import Loss
 from dither.queries.query import Query
-from dither.queries.statistic import Algorithm, Statistic
+from dither.queries.statistic import Algorithm, Statistic, VectorStatistic
 from dither.reals import exact
 
 
-def value(query: Query, data: Any) -> int | float:
-    """The true value on the query's grid.  ``data``: an array, a graph, or an owner's session on any engine."""
-    statistic, records = _resolved(query, data)
+def value(query: Query, data: Any, *, where: Any = None, by: Any = None) -> Any:
+    """The true value on the query's grid, or the true values of a histogram or of several quantiles.
+
+    data: an array, a graph, or an owner's session on any engine.
+    where, by: in a session a filter and groups, as for ``Session.ask``; with groups the result is a mapping of keys to
+        values, with one entry of a key for each column in ``by``.
+
+    >>> import dither as dt
+    >>> session = dt.open({"pay": [10, 20, 90], "flag": [True, False, True]},
+    ...                   columns={"pay": dt.Integer(0, 100), "flag": dt.Boolean()}, budget=dt.Budget(1.0))
+    >>> value(dt.Sum("pay"), session, where="pay > 10"), value(dt.Sum("pay"), session, by="flag")
+    (110, {(False,): 20, (True,): 100})
+    """
+    statistic, groups = _groups(query, data, where, by)
+    values = {key: _value(statistic, records) for key, records in groups.items()}
+    return values if by is not None else values[()]
+
+
+def _value(statistic: Statistic | VectorStatistic, records: Any) -> Any:
+    if isinstance(statistic, VectorStatistic):
+        steps = statistic.values(records)
+        return tuple(grid.value(one) for grid, one in zip(statistic.answers, steps, strict=True))
     return statistic.answers.value(statistic.value(records))
 
 
-def ladder(query: Query, data: Any, *, rungs: int = 10) -> list[float]:
-    """How far one more change can move the value after 0, 1, 2, ... changes, in the data's own units."""
+def ladder(query: Query, data: Any, *, rungs: int = 10, where: Any = None, by: Any = None) -> Any:
+    """How far one more change can move the value after 0, 1, 2, ... changes, in the data's own units.
+
+    where, by: as for ``value``.
+    """
     if not isinstance(rungs, int) or rungs < 1:
         raise InvalidArgument("rungs", rungs, "a whole number of at least 1 is accepted")
-    statistic, records = _resolved(query, data)
-    climbed = statistic.ladder(records).rungs(0, rungs)
-    return [float(statistic.answers.step * int(rung)) for rung in climbed]
+    statistic, groups = _groups(query, data, where, by)
+    one = _single(query, statistic)
+    ladders = {
+        key: [float(one.answers.step * int(rung)) for rung in one.ladder(records).rungs(0, rungs)]
+        for key, records in groups.items()
+    }
+    return ladders if by is not None else ladders[()]
 
 
 def smooth(query: Query, data: Any, *, beta: Any, algorithm: Algorithm = "exact") -> float:
@@ -51,19 +77,40 @@ def margin(query: Query, data: Any, *, bound: Any) -> int:
     return statistic.ladder(records).margin(steps)
 
 
+def rows(session: Any, columns: Sequence[str], *, where: Any = None) -> Any:
+    """The declared columns of the selected records as an Arrow table: what a program or a clustering computes on."""
+    return session.inspected_rows(columns, where=where)
+
+
 def _resolved(query: Query, data: Any) -> tuple[Statistic, Any]:
-    if not isinstance(query, Query):
-        raise InvalidArgument("query", query, "a query object such as Median(bounds=(0, 1)) is accepted")
-    if hasattr(data, "inspected"):
-        found = data.inspected(query)
-        if not isinstance(found[0], Statistic):
-            raise InvalidArgument("query", query.kind, "a query for a single number is accepted")
-        return found[0], found[1]
-    shape = query.shape(data)
-    statistic = query.resolve(shape)
+    statistic, groups = _groups(query, data)
+    return _single(query, statistic), groups[()]
+
+
+def _single(query: Query, statistic: Statistic | VectorStatistic) -> Statistic:
     if not isinstance(statistic, Statistic):
         raise InvalidArgument("query", query.kind, "a query for a single number is accepted")
-    return statistic, query.read(data, shape)
+    return statistic
+
+
+def _groups(
+    query: Query, data: Any, where: Any = None, by: Any = None
+) -> tuple[Statistic | VectorStatistic, dict[tuple[Any, ...], Any]]:
+    """The statistic, and the records of every group; without groups their key is empty."""
+    if not isinstance(query, Query):
+        raise InvalidArgument("query", query, "a query object such as Median(bounds=(0, 1)) is accepted")
+    if hasattr(data, "inspected_groups"):
+        found: tuple[Statistic | VectorStatistic, dict[tuple[Any, ...], Any]] = data.inspected_groups(
+            query, where=where, by=by
+        )
+        return found
+    if where is not None or by is not None:
+        raise InvalidArgument("where", where or by, "filters and groups are accepted for a session on a table")
+    if hasattr(data, "inspected"):
+        statistic, records = data.inspected(query)
+        return statistic, {(): records}
+    shape = query.shape(data)
+    return query.resolve(shape), {(): query.read(data, shape)}
 
 
 def admissible(

@@ -1,34 +1,10 @@
 """A table on three engines: DuckDB, a real PostgreSQL and a real Spark in local mode."""
 
-import os
-
 import pytest
 
-from conftest import needs_package
 from dither.data.engines.duckdb import DuckDB
 from dither.data.engines.postgres import Postgres
 from dither.data.engines.spark import Spark
-
-
-@pytest.fixture(scope="session")
-def spark():
-    """A Spark session of our own, on two cores."""
-    needs_package("pyspark")
-    from pyspark.sql import SparkSession
-
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    session = (
-        SparkSession.builder.master("local[2]")
-        .appName("dither-tests")
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.sql.session.timeZone", "UTC")
-        .getOrCreate()
-    )
-    yield session
-    session.stop()
 
 
 def in_postgres(dsn, table, name="records"):

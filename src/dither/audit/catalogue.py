@@ -13,6 +13,7 @@ from dither.audit.doors import door_checks
 from dither.audit.laws_and_prices import law_checks, price_checks
 from dither.audit.procedure_checks import procedure_checks
 from dither.audit.questions import pair_checks, question_checks
+from dither.audit.records import record_checks
 from dither.audit.traces import trace_checks
 from dither.errors import InvalidArgument
 
@@ -44,7 +45,7 @@ def catalogue() -> dict[str, Check]:
     found: dict[str, Check] = {}
     for check in (
         *door_checks(), *question_checks(), *pair_checks(), *law_checks(), *price_checks(), *procedure_checks(),
-        *trace_checks(),
+        *trace_checks(), *record_checks(),
     ):  # fmt: skip
         if check.key in found:
             raise RuntimeError(f"two checks have the name {check.key!r}")
@@ -97,6 +98,7 @@ def shipped() -> set[str]:
         }  # fmt: skip
     blocks = {f"{name} of blocks" for name in AGGREGATORS} | {f"{name} blocks" for name in SAMPLINGS}
     sessions = {"filtered rows", "grouped rows", "several rows a person", "order of events", "public decisions", "sql"}
+    sessions |= {"records of sources"}
     return face | set(CALIBRATIONS) | set(NOISES) | (tools - TOOLBOX) | blocks | sessions
 
 

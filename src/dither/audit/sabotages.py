@@ -21,6 +21,7 @@ from dither.audit.divergence import over_box
 from dither.audit.laws_and_prices import LAWS, SCALE, batch_delta
 from dither.audit.pairs import worst_pairs
 from dither.audit.questions import cliff_world, prepared, questions
+from dither.audit.record_sabotages import in_records
 from dither.audit.tested import bins_divergence
 from dither.audit.traces import order_of_events, public_decisions
 from dither.audit.whole_worlds import axioms, privacy, sensitivities
@@ -48,6 +49,7 @@ def sabotages() -> Iterator[Check]:
     yield from _seen_in_answers()
     yield from _understated()
     yield from _in_sessions()
+    yield from in_records()
 
 
 def _broken(name: str, kind: Any, run: Callable[[Effort], Result], detail: str = "") -> Check:

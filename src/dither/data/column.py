@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import math
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dither.data.entries import reals
 from dither.data.grid import Grid
-from dither.errors import InvalidArgument, InvalidData
+from dither.errors import InvalidArgument
 from dither.kernels.sums import exact_dot, exact_sum
 from dither.privacy import Neighbours
 from dither.reals import exact
@@ -99,22 +100,29 @@ def shape_of(data: object, argument: str = "data") -> Shape:
 
 
 def as_array(data: object, argument: str = "data") -> NDArray[Any]:
-    """A one-dimensional numeric array, or an error that shows no entry of it."""
+    """A one-dimensional numeric array.  Errors depend on the type of the data alone, never on an entry."""
     array: NDArray[Any]
     if hasattr(data, "columns") and hasattr(data, "to_numpy"):
         raise InvalidArgument(argument, type(data), "one column, such as frame['age'], is accepted, not a whole frame")
-    if str(getattr(data, "dtype", getattr(data, "type", ""))).lower().startswith(("date", "timestamp", "timedelta")):
+    declared = _declared_type(data)
+    if declared.startswith(_TIMES):
         raise InvalidArgument(
             argument, type(data), "numbers are accepted; for dates open the data with columns={name: dither.Date(...)}"
         )
+    if declared.startswith(_TEXTS):
+        raise InvalidArgument(
+            argument,
+            type(data),
+            f"this column stores {declared}: convert it to numbers first, or open it as a category",
+        )
     if isinstance(data, np.ma.MaskedArray) and data.dtype == object:
-        array = np.ma.MaskedArray(_reals(data.filled(np.nan).tolist(), argument), np.ma.getmaskarray(data))
+        array = np.ma.MaskedArray(_untyped(data.filled(np.nan)), np.ma.getmaskarray(data))
     elif isinstance(data, np.ndarray):
-        array = _reals(data.tolist(), argument) if data.dtype == object else data
+        array = _untyped(data) if data.dtype == object else data
     elif hasattr(data, "to_numpy"):
-        array = _foreign(data, argument)
+        array = _foreign(data, declared)
     elif isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
-        array = _reals(data, argument)
+        array = _untyped(data)
     else:
         raise InvalidArgument(argument, type(data), "a one-dimensional array or sequence of numbers is accepted")
     if array.ndim != 1:
@@ -123,39 +131,53 @@ def as_array(data: object, argument: str = "data") -> NDArray[Any]:
         raise InvalidArgument(argument, type(data), f"numbers are accepted, not the kind {array.dtype.kind!r}")
     if len(array) == 0:
         raise InvalidArgument(argument, type(data), "at least one record is accepted")
+    if array.dtype.itemsize > np.dtype(np.float64).itemsize:
+        with np.errstate(over="ignore"):  # (a long double beyond the range of doubles is infinite, and clamped)
+            return array.astype(np.float64)
     return array
 
 
-def _reals(data: Any, argument: str) -> NDArray[Any]:
-    """Untyped numbers are real: whether all of them are whole is no public fact.  Huge ones are clamped later."""
-    try:
-        return np.asarray(data, dtype=np.float64)
-    except OverflowError:
-        with contextlib.suppress(TypeError, ValueError, OverflowError):
-            return np.array([_clipped(one) for one in data], dtype=np.float64)
-    except (TypeError, ValueError):
-        pass
-    # Raised outside the handler: the cause would quote a record.
-    raise InvalidData(f"{argument}: not every record is a number; nothing was charged")
+_TIMES = ("date", "timestamp", "timedelta", "duration", "time32", "time64")
+_TEXTS = ("str", "utf8", "large_str", "large_utf8", "binary", "large_binary", "categorical", "enum")
 
 
-def _clipped(one: Any) -> float:
-    """One number, huge ones cut to what a float holds; None is missing."""
-    return math.nan if one is None else float(min(max(one, -1e300), 1e300))
+def _declared_type(data: object) -> str:
+    """The name of the type that a column of another library declares; nothing for what declares none."""
+    if isinstance(data, np.ndarray):
+        return "" if data.dtype.kind not in "mM" else str(data.dtype)
+    return str(getattr(data, "dtype", getattr(data, "type", ""))).lower()
 
 
-def _foreign(data: Any, argument: str) -> NDArray[Any]:
+def _untyped(data: Any) -> NDArray[Any]:
+    """Entries without a declared type are real numbers: whether all of them are whole is no public fact.
+
+    What is no number is missing.  A list of numbers is converted at once, anything else entry by entry: both read every
+    entry in the same way, so no entry decides about how the others are read.
+    """
+    if not isinstance(data, np.ndarray):
+        with contextlib.suppress(Exception), warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            guessed = np.asarray(data)
+            if guessed.dtype.kind in "iufb":  # (a list of rows of one length has two dimensions: its shape is public)
+                return guessed.astype(np.float64)
+    flat = data if not isinstance(data, np.ndarray) or data.ndim == 1 else data.ravel()
+    found = reals(flat)
+    return found if flat is data else found.reshape(data.shape)
+
+
+def _foreign(data: Any, declared: str) -> NDArray[Any]:
     """A column of another library, by its declared type: what it converts to may depend on a missing record."""
-    declared = str(getattr(data, "dtype", getattr(data, "type", ""))).lower()
     real = None
-    for options in ({"dtype": "float64", "na_value": np.nan}, {"zero_copy_only": False}, {}):
-        try:
-            real = np.asarray(data.to_numpy(**options), dtype=np.float64)
-            break
-        except Exception:  # noqa: BLE001  (foreign errors may quote records; the next way may work)
-            continue
+    if declared not in ("object", "category"):
+        for options in ({"dtype": "float64", "na_value": np.nan}, {"zero_copy_only": False}, {}):
+            with contextlib.suppress(Exception), warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                array = np.asarray(data.to_numpy(**options))
+                if array.dtype.kind in "iufb":
+                    real = array.astype(np.float64)
+                    break
     if real is None:
-        raise InvalidData(f"{argument}: not every record is a number; nothing was charged")
+        real = reals(data.to_pylist() if hasattr(data, "to_pylist") else data)
     if not declared.startswith(("int", "uint", "bool")):
         return real
     missing = np.isnan(real)
@@ -214,10 +236,18 @@ def columns_of(data: object, argument: str = "data") -> list[NDArray[Any]]:
         return _same_length([as_array(data[name], argument) for name in data.columns], data, argument)
     if isinstance(data, Mapping):
         return _same_length([as_array(column, argument) for column in data.values()], data, argument)
-    array = data if isinstance(data, np.ndarray) and data.dtype != object else _reals(data, argument)
+    array = data if isinstance(data, np.ndarray) else _rows(data)
+    array = _untyped(array) if array.dtype == object else array
     if array.ndim != 2 or array.shape[1] == 0:
         raise InvalidArgument(argument, type(data), "records in rows and columns are accepted")
     return [as_array(array[:, j], argument) for j in range(array.shape[1])]
+
+
+def _rows(data: Any) -> NDArray[Any]:
+    """A list of rows as an array of objects; its shape is as public as the length of a list."""
+    with contextlib.suppress(Exception):
+        return np.array(data, dtype=object)
+    return np.zeros(0, dtype=object)
 
 
 def _same_length(columns: list[NDArray[Any]], data: object, argument: str) -> list[NDArray[Any]]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import gzip
 import math
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 
+from dither.data.lines import header, inner_suffix, records
 from dither.errors import InvalidArgument, InvalidData
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
@@ -44,15 +44,14 @@ def file_column_type(path: str | Path, column: str) -> np.dtype[Any]:
     if delimiter is None:
         stored: np.dtype[Any] = _parquet(file, column, read=False).dtype
         return stored
-    with _opened(file) as lines:
-        _place(file, column, next(lines, ""), delimiter)
+    _place(file, column, header(file), delimiter)
     return np.dtype(np.float64)
 
 
 def _known_file(path: str | Path) -> tuple[Path, str | None]:
     """A file of a known kind, and the delimiter if it is text."""
     file = Path(path)
-    inner = file.with_suffix("").suffix.lower() if file.suffix.lower() == ".gz" else file.suffix.lower()
+    inner = inner_suffix(file)
     if inner not in (*_DELIMITERS, *_PARQUET):
         accepted = ", ".join((*_DELIMITERS, ".csv.gz", *_PARQUET))
         raise InvalidArgument("file", str(path), f"a file ending in {accepted} is accepted")
@@ -61,11 +60,11 @@ def _known_file(path: str | Path) -> tuple[Path, str | None]:
     return file, _DELIMITERS.get(inner)
 
 
-def _place(file: Path, column: str, header: str, delimiter: str) -> tuple[int, int]:
+def _place(file: Path, column: str, first: str, delimiter: str) -> tuple[int, int]:
     """Where a column stands in the first line, and how many there are."""
-    if not header.strip():
+    if not first.strip():
         raise InvalidArgument("file", str(file), "a file whose first line names the columns is accepted")
-    names = _fields(header, delimiter)
+    names = _fields(first, delimiter)
     if column not in names:
         # Not listing them: without a header the first line would be a record.
         accepted = f"a name from the first line of {file.name} (separated by {delimiter!r}) is accepted"
@@ -74,11 +73,9 @@ def _place(file: Path, column: str, header: str, delimiter: str) -> tuple[int, i
 
 
 def _text(file: Path, column: str, delimiter: str, empty: bool) -> np.ma.MaskedArray[Any, Any]:
-    with _opened(file) as lines:
-        place, width = _place(file, column, next(lines, ""), delimiter)
-        values = np.fromiter(
-            (_entry(_fields(line, delimiter), place) for line in lines if width == 1 or line.strip()), dtype=np.float64
-        )
+    place, width = _place(file, column, header(file), delimiter)
+    lines = (line for line in records(file) if width == 1 or line)
+    values = np.fromiter((_entry(_fields(line, delimiter), place) for line in lines), dtype=np.float64)
     if len(values) == 0 and not empty:
         raise InvalidArgument("file", file.name, "at least one record after the first line is accepted")
     return np.ma.MaskedArray(values, np.isnan(values))
@@ -90,12 +87,6 @@ def _fields(line: str, delimiter: str) -> list[str]:
         return next(csv.reader([line], delimiter=delimiter), [])
     except csv.Error:
         return []
-
-
-def _opened(file: Path) -> TextIO:
-    if file.suffix.lower() == ".gz":
-        return gzip.open(file, "rt", encoding="utf-8-sig", errors="replace")
-    return file.open(encoding="utf-8-sig", errors="replace")
 
 
 def _entry(fields: list[str], place: int) -> float:

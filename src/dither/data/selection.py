@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from dither.data.engines.engine import Engine, column, double_literal
+from dither.data.engines.engine import Engine, clamped, column, double_literal
 from dither.data.grid import Grid
 from dither.data.predicates import Predicate, literal
 from dither.data.schema import Schema
@@ -73,17 +73,30 @@ class Selection:
             return exp.TryCast(this=column(name), to=exp.DataType.build("bigint"))
         return self.cleaned(name)
 
-    def records(self, name: str | None, grid: Grid | None, fraction: float | None = None) -> exp.Select:
-        """x for every selected record (NULL if missing), and its keys k0, k1, ...; a sample of them if wanted."""
-        value = literal(1) if name is None else self.cleaned(name)
-        chosen = exp.select(exp.alias_(value, VALUE)).from_(self.engine.table(fraction))
+    def value(self, name: str | None, missing: float | None) -> exp.Expr:
+        """What a question reads of a record: 1, a text (NULL if missing), or a finite double that is never NULL.
+
+        ``missing``: the public number that a record without one counts as; None where such records are left out.
+        """
+        if name is None:
+            return literal(1)
+        cleaned = self.cleaned(name)
+        if isinstance(self.schema.column(name), Category):
+            return cleaned
+        number = exp.cast(cleaned, "double")
+        return number if missing is None else exp.Coalesce(this=number, expressions=[double_literal(missing)])
+
+    def records(
+        self, name: str | None, grid: Grid | None, missing: float | None, fraction: float | None = None
+    ) -> exp.Select:
+        """x for every selected record (see ``value``), and its keys k0, k1, ...; a sample of them if wanted."""
+        chosen = exp.select(exp.alias_(self.value(name, missing), VALUE)).from_(self.engine.table(fraction))
         for place, key in enumerate(self.by):
             chosen = chosen.select(exp.alias_(self._key(key), f"k{place}"))
         if self.predicate is not None:
             chosen = chosen.where(self.predicate.expression(self.cleaned))
-        declared = None if name is None else self.schema.column(name)
-        if declared is not None and declared.drops_nulls:
-            chosen = chosen.where(_known(value.copy()))
+        if name is not None and self.schema.column(name).drops_nulls:
+            chosen = chosen.where(_known(self.cleaned(name)))
         if self.schema.unit is None:
             return chosen
         return self._bounded(chosen, grid)
@@ -95,8 +108,7 @@ class Selection:
         it is the same in every pass over the data and in every engine.
         """
         chosen = self._with_unit(chosen)
-        # A missing value must not look like any other: rows that tie here must be the same in every respect.
-        value = column(VALUE) if grid is None else self.steps(column(VALUE), grid, grid.ends[0] - 1)
+        value = column(VALUE) if grid is None else self.steps(column(VALUE), grid)
         told = [exp.cast(value, "text"), *(exp.cast(column(f"k{place}"), "text") for place in range(len(self.by)))]
         return self._fewest(chosen, told, [VALUE, *(f"k{one}" for one in range(len(self.by)))])
 
@@ -140,7 +152,8 @@ class Selection:
                 chosen = chosen.where(_known(value.copy()))
             measured = isinstance(declared, Measured)
             if isinstance(declared, Measured):
-                value = self.steps(exp.cast(value, "double"), declared.grid, declared.missing)
+                missing = None if declared.drops_nulls else raw_value(declared.grid, declared.missing)
+                value = self.steps(self.value(name, missing), declared.grid)
             chosen = chosen.select(exp.alias_(value, f"c{place}"))
             kinds.append("whole" if measured else "text")
         if self.schema.unit is None:
@@ -156,11 +169,12 @@ class Selection:
         self,
         name: str | None,
         grid: Grid | None,
+        missing: float | None,
         brackets: dict[int, tuple[float, float]] | None = None,
         fraction: float | None = None,
     ) -> exp.Select:
         """``FROM`` the records joined with their groups, nothing selected yet.  ``brackets`` limits the groups."""
-        records = self.records(name, grid, fraction).subquery("t")
+        records = self.records(name, grid, missing, fraction).subquery("t")
         if not self.by:
             if brackets is None:
                 return exp.Select().from_(records)
@@ -185,17 +199,25 @@ class Selection:
         )
         return exp.Select().from_(records).join(listed, on=same)
 
-    def steps(self, value: exp.Expr, grid: Grid, missing: int) -> exp.Expr:
-        """A number rounded to the grid and clamped, as ``Grid.quantise`` does it, operation by operation."""
+    def steps(self, value: exp.Expr, grid: Grid) -> exp.Expr:
+        """A number that is not NULL, rounded to the grid and clamped as ``Grid.quantise`` does it, step by step."""
         low, high = grid.ends
-        size = grid.step.numerator / grid.step.denominator
+        size = _size(grid)
         # Clamped before it is divided and zero where it is tiny: PostgreSQL raises errors on overflow and underflow.
-        inside = _between(value.copy(), (low - 1) * size, (high + 1) * size)
+        inside = _between(value, (low - 1) * size, (high + 1) * size)
         rounded = self.engine.half_even(exp.Div(this=inside, expression=double_literal(size), typed=True))
         tiny = exp.LT(this=exp.Abs(this=value.copy()), expression=double_literal(size / 4))
         settled = exp.case().when(tiny, double_literal(0.0)).else_(rounded)
-        whole = exp.cast(_between(settled, float(low), float(high)), "bigint")
-        return exp.case().when(exp.Is(this=value.copy(), expression=exp.Null()), literal(missing)).else_(whole)
+        return exp.cast(_between(settled, float(low), float(high)), "bigint")
+
+
+def _size(grid: Grid) -> float:
+    return grid.step.numerator / grid.step.denominator
+
+
+def raw_value(grid: Grid, steps: int) -> float:
+    """A double that rounds to this grid point: the nearest to it."""
+    return steps * _size(grid)
 
 
 def at_most_groups(by: list[str], schema: Schema) -> None:
@@ -211,10 +233,7 @@ def _known(value: exp.Expr) -> exp.Expr:
 
 
 def _between(value: exp.Expr, low: float, high: float) -> exp.Expr:
-    # All three engines ignore NULL here, and no record is NULL where this is used; the writer's own care for NULL
-    # would repeat the argument many times over.
-    least = exp.Anonymous(this="GREATEST", expressions=[value, double_literal(low)])
-    return exp.Anonymous(this="LEAST", expressions=[least, double_literal(high)])
+    return clamped(value, double_literal(low), double_literal(high))
 
 
 def count_if(condition: exp.Expr) -> exp.Expr:
@@ -231,7 +250,7 @@ def thresholds(grid: Grid, steps: Sequence[int]) -> NDArray[np.float64]:
     """The same for many numbers of steps at once."""
     low, high = grid.ends
     wanted = np.array(steps, dtype=np.int64)
-    size = grid.step.numerator / grid.step.denominator
+    size = _size(grid)
     found: NDArray[np.float64] = np.asarray((wanted - 0.5) * size, dtype=np.float64)
 
     def reached(numbers: NDArray[np.float64]) -> NDArray[np.bool_]:

@@ -1,14 +1,19 @@
 """Columns that stay in their engine: totals, bins, and windows of ranks around quantiles, fetched when asked for.
 
+Every record is a finite number before anything else is asked of it, missing ones being their public value (see
+``Selection.value``), so no count, sum or comparison below has a case of its own for them.
+
 Ranks are found by bracketing: a sample suggests two values around the ranks wanted, one pass counts what lies below
 them, one fetches what lies between.  The counts verify the bracket, and it is widened where it was too narrow; so
-the sample decides how long reading takes and nothing else.
+the sample decides how long reading takes and nothing else.  Small tables are fetched whole instead; the environment
+variable ``DITHER_FEW_ROWS`` says how small (0: brackets always).
 """
 
 from __future__ import annotations
 
 import functools
 import math
+import os
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,16 +33,18 @@ from dither.data.selection import (
     all_groups,
     count_if,
     counted,
-    threshold,
+    raw_value,
     thresholds,
 )
-from dither.errors import SourceFailed
+from dither.errors import InvalidArgument, SourceFailed
+from dither.kernels.sums import exact_dot
 
 FEW_ROWS = 250_000
 """Tables up to this size are fetched as values with their multiplicities, without brackets."""
+FEW_ROWS_SETTING = "DITHER_FEW_ROWS"
 FEW_POINTS = 1 << 18
 SAMPLED = 60_000
-"""How many sampled records suggest brackets."""
+"""How many sampled records suggest brackets; never more than half of the table."""
 SAMPLED_EACH = 2_000
 """And how many for each group, as far as the table goes."""
 SLACK = 4.0
@@ -69,11 +76,17 @@ class Segment:
         places = np.searchsorted(self.ends, np.arange(first, last + 1) - self.offset, side="left")
         return self.values[places]
 
+    def total(self, first: int, last: int) -> int:
+        """The exact sum of the values at ranks first..last."""
+        upper = np.clip(self.ends, first - 1 - self.offset, last - self.offset)
+        copies = np.diff(upper, prepend=first - 1 - self.offset)
+        base = int(self.values[0])
+        return base * (last - first + 1) + exact_dot(self.values - base, copies)
+
 
 @dataclass
 class _Group:
     records: int
-    missing: int
     segments: list[Segment] = field(default_factory=list)
 
 
@@ -82,7 +95,9 @@ class EngineColumns:
 
     def __init__(self, selection: Selection, name: str | None, grid: Grid, missing: int, expected: int | None) -> None:
         """``expected``: the public number of records of the whole table, verified when it is read."""
-        self.selection, self.name, self.grid, self.missing = selection, name, grid, missing
+        self.selection, self.name, self.grid = selection, name, grid
+        dropped = name is not None and selection.schema.column(name).drops_nulls
+        self._missing = None if dropped else raw_value(grid, missing)
         self.expected = expected
         self._groups: list[_Group] | None = None
         self._sample: list[NDArray[np.int64]] | None = None
@@ -120,22 +135,20 @@ class EngineColumns:
     def _from(
         self, brackets: dict[int, tuple[float, float]] | None = None, fraction: float | None = None
     ) -> exp.Select:
-        return self.selection.grouped(self.name, self.grid, brackets, fraction)
+        return self.selection.grouped(self.name, self.grid, self._missing, brackets, fraction)
 
     def _count(self, brackets: dict[int, tuple[int, int]]) -> dict[int, tuple[int, int]]:
-        """For bracketed groups (all if none is), how many present records lie below either end."""
-        columns = [counted(), exp.Count(this=column(VALUE))]
+        """For bracketed groups (all if none is), how many records lie below either end."""
+        columns = [counted()]
         bounded = self._raw(brackets) or None
         if bounded is not None:
             columns += [count_if(exp.LT(this=column(VALUE), expression=column(end))) for end in (LOW, HIGH)]
         rows = self.selection.engine.rows(all_groups(self._from(bounded), self.selection, *columns))
         found = {int(row[0]): [int(number) for number in row[1:]] for row in rows}
         if self._groups is None and (bounded is None or len(bounded) == len(self.selection.groups)):
-            empty = [0, 0]
-            each = (found.get(index, empty) for index in range(len(self.selection.groups)))
-            self._groups = [_Group(numbers[0], numbers[0] - numbers[1]) for numbers in each]
+            self._groups = [_Group(found.get(index, [0])[0]) for index in range(len(self.selection.groups))]
             self._verify(self._groups[0].records)
-        return {index: tuple(found.get(index, [0, 0, 0, 0])[2:]) for index in brackets}  # type: ignore[misc]
+        return {index: tuple(found.get(index, [0, 0, 0])[1:]) for index in brackets}  # type: ignore[misc]
 
     def _raw(self, brackets: dict[int, tuple[int, int]]) -> dict[int, tuple[float, float]]:
         """Brackets in the column's own units: the doubles that round into them."""
@@ -160,12 +173,13 @@ class EngineColumns:
         """Everything if that is little, else a window around each hinted quantile of every group."""
         engine, groups = self.selection.engine, len(self.selection.groups)
         rows = self.expected or engine.estimated_rows()
-        self._complete = rows <= FEW_ROWS or self.grid.points * groups <= FEW_POINTS
+        few = few_rows()
+        self._complete = rows <= few or (few > 0 and self.grid.points * groups <= FEW_POINTS)
         if self._complete:
             self._load_everything()
             return
-        wanted = min(max(SAMPLED, SAMPLED_EACH * groups), rows)
-        self._fraction = wanted / rows
+        wanted = min(max(SAMPLED, SAMPLED_EACH * groups), max(rows // 2, 1))
+        self._fraction = min(wanted / max(rows, 1), 1.0)
         self._sample = self._sorted(self._from(fraction=self._fraction))
         for share in self.shares:
             sizes = [len(one) / self._fraction for one in self._sample]
@@ -175,7 +189,7 @@ class EngineColumns:
             self._load({i: (int(at) - self.width, math.ceil(at) + self.width) for i, at in enumerate(around)})
 
     def _steps(self) -> exp.Expr:
-        return self.selection.steps(column(VALUE), self.grid, self.missing)
+        return self.selection.steps(column(VALUE), self.grid)
 
     def _sorted(self, query: exp.Select) -> list[NDArray[np.int64]]:
         """The sorted steps of every group.  Group and steps travel as one number where they fit: one column to sort."""
@@ -202,7 +216,7 @@ class EngineColumns:
             order = np.argsort(values[inside], kind="stable")
             ends = np.cumsum(counts[inside][order])
             segment = Segment(0, values[inside][order], ends)
-            self._groups.append(_Group(segment.last, 0, [segment]))
+            self._groups.append(_Group(segment.last, [segment]))
         self._verify(self._groups[0].records)
 
     def _load(self, wanted: dict[int, tuple[int, int]]) -> None:
@@ -217,21 +231,13 @@ class EngineColumns:
             found = self._count(tried)
             groups = self._counted()
             for index, (first, last) in list(short.items()):
-                held = self._held(index, tried[index], found[index])
-                if held[0] < max(first, 1) and held[1] >= min(last, groups[index].records):
+                if found[index][0] < max(first, 1) and found[index][1] >= min(last, groups[index].records):
                     brackets[index], below[index] = tried[index], found[index]
                     del short[index]
                 elif tried[index] == whole:
                     raise SourceFailed("the source changed while it was being read; what was charged stays charged")
             slack *= 6
         self._fetch(brackets, below)
-
-    def _held(self, index: int, bracket: tuple[int, int], below: tuple[int, int]) -> tuple[int, int]:
-        """How many records lie below either end of a bracket, missing ones at their public value."""
-        missing = self._counted()[index].missing
-        return below[0] + (missing if self.missing < bracket[0] else 0), below[1] + (
-            missing if self.missing < bracket[1] else 0
-        )
 
     def _bracket(self, index: int, ranks: tuple[int, int], slack: float) -> tuple[int, int]:
         """Grid points [a, b) that probably hold these ranks, from the sample."""
@@ -255,14 +261,11 @@ class EngineColumns:
         )
         each = self._sorted(self._from(ends).where(inside))
         groups = self._counted()
-        for index, (low, high) in brackets.items():
+        for index in brackets:
             found, counts = _counted_runs(each[index])
             if len(each[index]) != below[index][1] - below[index][0]:
                 raise SourceFailed("the source changed while it was being read; what was charged stays charged")
-            if low <= self.missing < high and groups[index].missing:
-                found, counts = _with_copies(found, counts, self.missing, groups[index].missing)
-            offset = self._held(index, (low, high), below[index])[0]
-            groups[index].segments.append(Segment(offset, found, np.cumsum(counts)))
+            groups[index].segments.append(Segment(below[index][0], found, np.cumsum(counts)))
 
     # --- totals and bins --------------------------------------------------------------------------------
 
@@ -303,25 +306,23 @@ class EngineColumns:
         if last < first:
             return 0
         low, high = int(self.ranks(index, first, first)[0]), int(self.ranks(index, last, last)[0])
+        for segment in self._counted()[index].segments:
+            if segment.holds(first, last):
+                return segment.total(first, last)
         if low == high:
             return low * (last - first + 1)
-        ends = (threshold(self.grid, low + 1), threshold(self.grid, high))
-        steps, value = self._steps(), column(VALUE)
-        inside = exp.and_(
-            exp.GTE(this=value, expression=double_literal(ends[0])),
-            exp.LT(this=value.copy(), expression=double_literal(ends[1])),
-        )
-        total = exp.Sum(this=exp.cast(exp.case().when(inside, steps).else_(literal(0)), "decimal(38, 0)"))
-        below = count_if(exp.LT(this=value.copy(), expression=double_literal(ends[0])))
-        under = count_if(exp.LT(this=value.copy(), expression=double_literal(ends[1])))
-        rows = self.selection.engine.rows(all_groups(self._from(), self.selection, total, below, under))
-        row = next(row for row in rows if int(row[0]) == index)
-        inner, up_to_low, up_to_high = int(row[1] or 0), int(row[2]), int(row[3])
-        missing = self._counted()[index].missing
-        inner += self.missing * missing if low < self.missing < high else 0
-        up_to_low += missing if self.missing <= low else 0
-        up_to_high += missing if self.missing < high else 0
-        return inner + low * (up_to_low - first + 1) + high * (last - up_to_high)
+        # What lies strictly between the two values is summed by the engine; ties with them are counted.
+        above_low, from_high = (double_literal(float(end)) for end in thresholds(self.grid, [low + 1, high]))
+        up_to_low = exp.LT(this=column(VALUE), expression=above_low)
+        below_high = exp.LT(this=column(VALUE), expression=from_high)
+        inside = exp.and_(exp.Not(this=up_to_low.copy()), below_high.copy())
+        total = exp.Sum(this=exp.cast(exp.case().when(inside, self._steps()).else_(literal(0)), "decimal(38, 0)"))
+        query = all_groups(self._from(), self.selection, total, count_if(up_to_low), count_if(below_high))
+        numbers = next((row for row in self.selection.engine.rows(query) if int(row[0]) == index), (index, 0, 0, 0))
+        inner, lows, under = (int(number or 0) for number in numbers[1:])
+        if not first <= lows <= under < last:
+            raise SourceFailed("the source changed while it was being read; what was charged stays charged")
+        return inner + low * (lows - first + 1) + high * (last - under)
 
 
 class EngineColumn:
@@ -391,17 +392,6 @@ def _counted_runs(ordered: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArra
     return ordered[starts], np.diff(np.append(starts, len(ordered)))
 
 
-def _with_copies(
-    values: NDArray[np.int64], counts: NDArray[np.int64], value: int, copies: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    place = int(np.searchsorted(values, value))
-    if place < len(values) and values[place] == value:
-        counts = counts.copy()
-        counts[place] += copies
-        return values, counts
-    return np.insert(values, place, value), np.insert(counts, place, copies)
-
-
 def _moments(number: Any, *sums: Any) -> tuple[int, int, int]:
     """The number of records, their sum and the sum of their squares, from sums of limbs."""
     high, low, both_high, mixed, both_low = (int(one or 0) for one in sums)
@@ -427,16 +417,31 @@ def _bin_of(value: exp.Expr, inner: list[float], first: int) -> exp.Expr:
     )
 
 
-def counts_by_key(selection: Selection, name: str | None, grid: Grid | None) -> dict[tuple[Any, ...], int]:
+def few_rows() -> int:
+    """Up to how many rows a table is fetched whole: ``FEW_ROWS``, or what the environment says."""
+    given = os.environ.get(FEW_ROWS_SETTING, "").strip()
+    if not given:
+        return FEW_ROWS
+    if not given.isdecimal():
+        raise InvalidArgument(FEW_ROWS_SETTING, given, "write a whole number of rows, or remove the variable")
+    return int(given)
+
+
+def counts_by_key(
+    selection: Selection, name: str | None, grid: Grid | None, missing: int | None
+) -> dict[tuple[Any, ...], int]:
     """How many records each key that occurs has: private.  Records without a key are in no group."""
     keys = [column(f"k{place}") for place in range(len(selection.by))]
     known = exp.and_(*(exp.Not(this=exp.Is(this=key.copy(), expression=exp.Null())) for key in keys))
-    source = selection.records(name, grid).subquery("t")
+    known_as = None if grid is None or missing is None else raw_value(grid, missing)
+    source = selection.records(name, grid, known_as).subquery("t")
     query = exp.select(*keys, counted()).from_(source).where(known).group_by(*(key.copy() for key in keys))
     return {tuple(_plain_key(part) for part in row[:-1]): int(row[-1]) for row in selection.engine.rows(query)}
 
 
 def _plain_key(part: Any) -> Any:
+    if isinstance(part, bytes):  # (a database without an encoding)
+        return part.decode("utf-8", "replace")
     return part if isinstance(part, str) else int(part)
 
 
@@ -458,9 +463,7 @@ class BinnedRecords:
 
 def binned_numbers(selection: Selection, name: str, edges: tuple[float, ...], missing: float) -> list[BinnedRecords]:
     """Records between consecutive edges, for every group; those outside are in the first and the last bin."""
-    value = exp.Coalesce(this=column(VALUE), expressions=[double_literal(missing)])
-    place = _bin_of(value, list(edges[1:-1]), 0)
-    return _binned(selection, name, place, len(edges) - 1)
+    return _binned(selection, name, _bin_of(column(VALUE), list(edges[1:-1]), 0), len(edges) - 1, missing=missing)
 
 
 def binned_categories(selection: Selection, name: str, categories: tuple[str, ...]) -> list[BinnedRecords]:
@@ -468,7 +471,7 @@ def binned_categories(selection: Selection, name: str, categories: tuple[str, ..
     listed = selection.engine.values(enumerate(categories), "c", ["place", "name"])
     same = exp.EQ(this=exp.column(VALUE, table="t"), expression=exp.column("name", table="c"))
     place = exp.Coalesce(this=exp.column("place", table="c"), expressions=[literal(len(categories))])
-    return _binned(selection, name, place, len(categories) + 1, (listed, same))
+    return _binned(selection, name, place, len(categories) + 1, joined=(listed, same))
 
 
 def _binned(
@@ -476,12 +479,18 @@ def _binned(
     name: str,
     place: exp.Expr,
     bins: int,
+    *,
+    missing: float | None = None,
     joined: tuple[exp.Expr, exp.Expr] | None = None,
 ) -> list[BinnedRecords]:
-    source = selection.grouped(name, None)
+    source = selection.grouped(name, None, missing)
     if joined is not None:
         source = source.join(joined[0], on=joined[1], join_type="left")
-    query = all_groups(source, selection, exp.alias_(place, "s"), exp.alias_(counted(), "c")).group_by(place.copy())
+    group = exp.column(GROUP, table="g") if selection.by else literal(0)
+    # Grouped by names: engines take a number behind GROUP BY for a place in the list.
+    placed = source.select(exp.alias_(group, GROUP), exp.alias_(place, "s")).subquery("placed")
+    keys = [exp.column(GROUP), exp.column("s")]
+    query = exp.select(*keys, counted()).from_(placed).group_by(*(key.copy() for key in keys))
     counts = [[0] * bins for _ in selection.groups]
     for group, bin_index, number in selection.engine.rows(query):
         counts[int(group)][int(bin_index)] += int(number)

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from dither.data.entries import is_missing, real, text
 from dither.errors import InvalidArgument
 from dither.procedures.partition import Members
 
@@ -126,7 +127,7 @@ def _one_column(rows: Any) -> Any:
         return entries
     declared = _as_numpy(rows[:0]).dtype
     if declared.kind in "biuf":
-        return np.array([_real(one) for one in entries], dtype=np.float64)
+        return np.array([real(one) for one in entries], dtype=np.float64)
     if declared.kind == "M":
         return _as_numpy(rows).astype(declared)
     return entries
@@ -161,7 +162,7 @@ def _converted(pa: Any, entries: list[Any], wanted: Any) -> Any:
 
 def _single(pa: Any, entry: Any, wanted: Any) -> Any:
     with contextlib.suppress(Exception):
-        return pa.array([None if _is_missing(entry) else entry], wanted)
+        return pa.array([None if is_missing(entry) else entry], wanted)
     return pa.nulls(1, wanted)
 
 
@@ -184,22 +185,22 @@ def untyped_array(entries: list[Any]) -> Any:
     except ValueError:  # rows of different lengths
         made = _objects(entries)
     flat = made.ravel().tolist()
-    if all(_is_missing(one) or isinstance(one, _NUMBERS) for one in flat):
-        return np.array([_real(one) for one in flat], dtype=np.float64).reshape(made.shape)
-    return np.array([_text(one) or "" for one in flat], dtype=str).reshape(made.shape)
+    if all(is_missing(one) or isinstance(one, _NUMBERS) for one in flat):
+        return np.array([real(one) for one in flat], dtype=np.float64).reshape(made.shape)
+    return np.array([text(one) or "" for one in flat], dtype=str).reshape(made.shape)
 
 
 def untyped_column(pa: Any, entries: list[Any]) -> Any:
     """A column without a type in Arrow: one kind for all entries; numbers are real, and what is mixed becomes text."""
-    present = [one for one in entries if not _is_missing(one)]
+    present = [one for one in entries if not is_missing(one)]
     if all(isinstance(one, _NUMBERS) for one in present):
-        return pa.array([None if _is_missing(one) else _real(one) for one in entries], pa.float64())
+        return pa.array([None if is_missing(one) else real(one) for one in entries], pa.float64())
     for kind, arrow_type in ((datetime.datetime, pa.timestamp("us")), (datetime.date, pa.date32())):
         if all(isinstance(one, kind) for one in present):
             with contextlib.suppress(Exception):  # (a date that the type cannot hold: text, in this block alone)
-                return pa.array([None if _is_missing(one) else one for one in entries], arrow_type)
+                return pa.array([None if is_missing(one) else one for one in entries], arrow_type)
     with contextlib.suppress(Exception):  # (half of a surrogate pair)
-        return pa.array([_text(one) for one in entries], pa.string())
+        return pa.array([text(one) for one in entries], pa.string())
     return pa.nulls(len(entries), pa.string())
 
 
@@ -209,31 +210,6 @@ def _objects(entries: list[Any]) -> Any:
     for place, one in enumerate(entries):
         made[place] = one
     return made
-
-
-def _is_missing(one: Any) -> bool:
-    return one is None or (isinstance(one, float) and one != one) or type(one).__name__ in ("NAType", "NaTType")
-
-
-def _real(one: Any) -> float:
-    """A number as a float; NaN where it is missing or none that a float can be."""
-    if _is_missing(one):
-        return np.nan
-    try:
-        return float(one)
-    except OverflowError:
-        return np.inf if one > 0 else -np.inf
-    except Exception:  # noqa: BLE001 - a complex number, or somebody's own class
-        return np.nan
-
-
-def _text(one: Any) -> str | None:
-    if _is_missing(one):
-        return None
-    try:
-        return one.decode("utf-8", "replace") if isinstance(one, bytes) else str(one)
-    except Exception:  # noqa: BLE001 - somebody's own class
-        return None
 
 
 def _typed_column(pa: Any, values: Any) -> Any:

@@ -41,7 +41,10 @@ def found_keys(plan: Plan, selection: Selection) -> tuple[tuple[Any, ...], ...]:
         for place, name in enumerate(plan.by)
         if not undeclared(kind := plan.schema.columns[name])
     }
-    counted = counts_by_key(selection, plan.query.column, plan.grid if isinstance(plan.declared, Measured) else None)
+    measured = isinstance(plan.declared, Measured)
+    counted = counts_by_key(
+        selection, plan.query.column, plan.grid if measured else None, plan.missing if measured else None
+    )
     known = {key: count for key, count in counted.items() if all(key[at] in values for at, values in declared.items())}
     shown = plan.finder.release(known.keys(), known.values())
     return tuple(sorted((key for key, _ in shown), key=str))[:MOST_GROUPS]
@@ -59,9 +62,14 @@ def private_data(plan: Plan, selection: Selection) -> Sequence[Any]:
     return columns.each()
 
 
-def records_for_owner(plan: Plan, engine: Engine) -> Any:
-    """NOT private: the records of an ungrouped question, with the same rows of each person every time."""
-    return private_data(plan, Selection(engine, plan.schema, plan.predicate))[0]
+def records_for_owner(plan: Plan, engine: Engine) -> dict[tuple[Any, ...], Any]:
+    """NOT private: the records of every group by its key, with the same rows of each person every time."""
+    selection = Selection(engine, plan.schema, plan.predicate, plan.by)
+    keys = (
+        tuple(shown_key(plan.schema.columns[name], one) for name, one in zip(plan.by, key, strict=True))
+        for key in selection.groups
+    )
+    return dict(zip(keys, private_data(plan, selection), strict=True))
 
 
 def _release(plan: Plan, outcome: Outcome, key: tuple[Any, ...]) -> Release:

@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 from dither.data.engines.engine import Engine
 from dither.data.engines.opened import engine_for
+from dither.data.predicates import parse_filter
 from dither.data.schema import Schema
 from dither.ledger import Ledger
 from dither.privacy import Loss
@@ -21,7 +22,7 @@ from dither.queries.query import Query
 from dither.release import Release, Releases
 from dither.session.account import LOCAL, PaidSession, Planned, price_of
 from dither.session.plan import Plan, plan
-from dither.session.programs import ProgramPlan, answer_program, plan_program
+from dither.session.programs import ProgramPlan, answer_program, declared_rows, plan_program
 from dither.session.reading import read_and_answer, records_for_owner, restored
 from dither.session.statements import named, part_of, plans_of, shares_of
 from dither.sql.statement import Statement, parse_sql
@@ -221,10 +222,15 @@ class Session(PaidSession):
         """Let go of the data; everything that was charged is already durable."""
         self._engine.close()
 
-    def inspected(self, query: Query) -> tuple[Any, Any]:
-        """NOT private: the statistic and its records, for ``dither.inspect``; charges nothing."""
-        made = self.plan(query, epsilon=1.0, confidence=None)
+    def inspected_groups(self, query: Query, *, where: Any = None, by: Any = None) -> tuple[Any, dict[Any, Any]]:
+        """NOT private: the statistic and the records of each group, for ``dither.inspect``; charges nothing."""
+        made = self.plan(query, epsilon=1.0, confidence=None, where=where, by=by)
         return made.statistic, records_for_owner(made, self._engine)
+
+    def inspected_rows(self, columns: Sequence[str], *, where: Any = None) -> Any:
+        """NOT private: columns of the selected rows as programs see them, for ``dither.inspect``; charges nothing."""
+        predicate = None if where is None else parse_filter(where, self.schema)
+        return declared_rows(self.schema, self._engine, columns, predicate, None)[1]
 
 
 def _is_one(query: Question | Sequence[Question]) -> TypeGuard[Question]:

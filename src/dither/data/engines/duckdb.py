@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import gzip
+import json
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from dither.data.engines.engine import Engine, arrow_schema, guarded, streamed, whole_result
+from dither.data.engines.engine import CALENDAR, Engine, arrow_schema, clamped, column, guarded, streamed, whole_result
+from dither.data.engines.frames import readable
+from dither.data.lines import batches, header, inner_suffix
 from dither.data.predicates import literal
 from dither.errors import InvalidArgument, InvalidData, SourceFailed
 
@@ -41,8 +43,17 @@ _PARQUET = (".parquet", ".pq")
 _DATABASES = (".duckdb", ".db")
 _SPLITTERS = {".csv": "comma_fields", ".tsv": "tab_fields"}
 _BATCH = 1 << 16
-_NEVER = "\x01"
-"""The delimiter that makes a whole line one field."""
+_LINES = "dither_lines"
+_SWITCHED_OFF = ("statistics_propagation", "row_group_pruner", "join_filter_pushdown", "filter_pushdown")
+"""Optimisations that decide about records by minima and maxima of many.
+
+NaN does not count in those; and a filter that is pushed into a Parquet file takes every text of a page for missing
+where one is and the others are alike (DuckDB 2.0.0).
+"""
+_EXACT_DIGITS = 15
+"""Decimals of at most so many digits become doubles by one division of exact numbers: correctly rounded."""
+_OF_FILES = re.compile(r"READ_|_SCAN$|GLOB|SNIFF")
+_OF_TABLES = re.compile(r"^(SEQ_SCAN|TABLE_SCAN|INDEX_SCAN|COLUMN_DATA_SCAN|DUMMY_SCAN|EXPRESSION_SCAN)")
 _MACROS = (
     """CREATE MACRO unquoted(f) AS CASE WHEN starts_with(f, '"') AND ends_with(f, '"') AND length(f) > 1
        THEN replace(substr(f, 2, length(f) - 2), '""', '"') ELSE f END""",
@@ -88,8 +99,12 @@ class DuckDB(Engine):
         self._connection.execute("SET enable_progress_bar = false")
         # A pandas column of objects is text, whatever they are: a type guessed from some records fails on others.
         self._connection.execute("SET pandas_analyze_sample = 0")
+        self._connection.execute(f"SET disabled_optimizers = '{','.join(_SWITCHED_OFF)}'")
+        self._wide: set[str] = set()
         self._table = self._database_table(table) if in_file else self._view(source)
         self._kinds = self._described()
+        if in_file:
+            self._refuse_fragile_texts()
 
     def absent_column(self) -> str:
         if self.casts_text:  # not listing them: without a header the first line would be a record
@@ -110,7 +125,7 @@ class DuckDB(Engine):
         if self._file is None:
             registered = False
             with contextlib.suppress(Exception):  # (a foreign object may fail in any way, and quote its records)
-                self._connection.register("source", source)
+                self._connection.register("source", readable(source))
                 registered = True
             if not registered:
                 raise InvalidArgument(
@@ -119,19 +134,49 @@ class DuckDB(Engine):
             return exp.to_table("source")
         path = literal(_only(self._file))
         if inner_suffix(self._file) in _PARQUET:
-            return exp.Table(this=exp.Anonymous(this="read_parquet", expressions=[path]))
+            # Statistics leave NaN out; and a text with a byte that is no UTF-8 is read as another text, not refused.
+            options = [_option("can_have_nan", exp.true()), _option("utf8_validation", exp.Literal.string("replace"))]
+            return exp.Table(this=exp.Anonymous(this="read_parquet", expressions=[path, *options]))
         for macro in _MACROS:
             self._connection.execute(macro)
         return _csv_table(self._file)
 
     def _described(self) -> dict[str, str]:
+        if self.casts_text and self._file is not None:
+            return dict.fromkeys(csv_names(self._file, _DELIMITERS[inner_suffix(self._file)]), "text")
         described = None
         with contextlib.suppress(self._errors):
             described = self._connection.sql(self.sql(exp.select("*").from_(self._table.copy())))
         if described is None:
             raise InvalidData(f"{self._called} could not be read as what its name says; nothing was charged")
+        self._wide = {
+            name
+            for name, kind in zip(described.columns, described.types, strict=True)
+            if kind.id == "decimal" and int(str(dict(kind.children)["precision"])) > _EXACT_DIGITS
+        }
         kinds = (str(kind).split("(")[0] for kind in described.types)
         return {name: _KINDS.get(kind, "other") for name, kind in zip(described.columns, kinds, strict=True)}
+
+    def _refuse_fragile_texts(self) -> None:
+        """Texts of a view that reads files: one that is no UTF-8 would make every question about it fail."""
+        texts = [name for name, kind in self._kinds.items() if kind == "text"]
+        if texts and self._reads_files(texts):
+            self._kinds |= dict.fromkeys(texts, "other")
+
+    def _reads_files(self, names: Sequence[str]) -> bool:
+        """Whether columns of the table come out of files and not out of the database."""
+        query = exp.select(*(column(name) for name in names)).from_(self._table.copy())
+        plan = guarded(
+            self._called, lambda: self._connection.execute(f"EXPLAIN (FORMAT json) {self.sql(query)}").fetchall()
+        )
+        pending = list(json.loads(plan[0][1]))
+        while pending:
+            node = pending.pop()
+            name = str(node.get("name", "")).strip().upper()
+            if _OF_FILES.search(name) and not _OF_TABLES.match(name):
+                return True
+            pending += node.get("children", ())
+        return False
 
     def kinds(self) -> dict[str, str]:
         return self._kinds
@@ -150,12 +195,18 @@ class DuckDB(Engine):
             return max(self._file.stat().st_size // 64, 1)
         return int(self.rows(exp.select(exp.Count(this=exp.Star())).from_(self.table()))[0][0])
 
+    def _opened(self) -> Any:
+        """The connection, with the lines of a text file from the first."""
+        if self.casts_text and self._file is not None:
+            self._connection.register(_LINES, batches(self._file))
+        return self._connection
+
     def rows(self, query: exp.Select) -> list[tuple[Any, ...]]:
-        return guarded(self._called, lambda: self._connection.execute(self.sql(query)).fetchall())
+        return guarded(self._called, lambda: self._opened().execute(self.sql(query)).fetchall())
 
     def arrays(self, query: exp.Select) -> list[NDArray[np.int64]]:
         def fetched() -> list[NDArray[np.int64]]:
-            columns = self._connection.execute(self.sql(query)).fetchnumpy()
+            columns = self._opened().execute(self.sql(query)).fetchnumpy()
             return [whole_result(values) for values in columns.values()]
 
         return guarded(self._called, fetched)
@@ -164,7 +215,7 @@ class DuckDB(Engine):
         schema = arrow_schema([one.alias_or_name for one in query.selects], kinds)
 
         def batches() -> Iterator[Any]:
-            result = self._connection.sql(self.sql(query))
+            result = self._opened().sql(self.sql(query))
             # Newer versions have another name for it.
             reader = getattr(result, "to_arrow_reader", None) or result.fetch_arrow_reader
             for batch in reader(_BATCH):
@@ -175,9 +226,24 @@ class DuckDB(Engine):
     def half_even(self, number: exp.Expr) -> exp.Expr:
         return exp.Anonymous(this="round_even", expressions=[number, literal(0)])
 
+    def is_finite(self, number: exp.Expr) -> exp.Expr:
+        # A function, not comparisons: those are decided by statistics of whole row groups, which leave NaN out.
+        return exp.Anonymous(this="isfinite", expressions=[number.copy()])
+
+    def is_nan(self, number: exp.Expr) -> exp.Expr:
+        return exp.Anonymous(this="isnan", expressions=[number.copy()])
+
     def day_number(self, day: exp.Expr) -> exp.Expr:
-        epoch = exp.cast(exp.Literal.string("1970-01-01"), "date")
-        return exp.Anonymous(this="date_diff", expressions=[exp.Literal.string("day"), epoch, day])
+        # An infinite date is beyond all bounds, as an infinite number is.
+        first, last, epoch = (exp.cast(exp.Literal.string(one), "date") for one in (*CALENDAR, "1970-01-01"))
+        days = exp.Anonymous(
+            this="date_diff", expressions=[exp.Literal.string("day"), epoch, clamped(day, first, last)]
+        )
+        return exp.case().when(exp.Is(this=day.copy(), expression=exp.Null()), exp.Null()).else_(days)
+
+    def from_decimal(self, raw: exp.Expr) -> exp.Expr:
+        # DuckDB rounds long decimals twice.
+        return exp.cast(exp.cast(raw, "text") if raw.name in self._wide else raw, "double")
 
     def fingerprint(self) -> str:
         return f"file:{self._file.resolve()}" if self._file is not None else ""
@@ -206,28 +272,13 @@ class DuckDB(Engine):
         self._connection.close()
 
 
-def inner_suffix(file: Path) -> str:
-    """The suffix that tells the format: that of the packed file for ``.gz``."""
-    return Path(file.stem).suffix.lower() if file.suffix.lower() == ".gz" else file.suffix.lower()
-
-
 def _only(file: Path) -> str:
     """The path of this file alone: DuckDB takes *, ? and [ for patterns, which may name others."""
     return re.sub(r"([*?[])", r"[\1]", str(file))
 
 
-def _csv_lines(file: Path) -> exp.Expr:
-    """A CSV, one record a line.  Nothing is guessed from records, and no quote of one line reaches into the next."""
-    options: dict[str, exp.Expr] = {
-        "auto_detect": exp.false(), "header": exp.true(), "delim": exp.Literal.string(_NEVER),
-        "quote": exp.Literal.string(""), "escape": exp.Literal.string(""), "null_padding": exp.true(),
-        "ignore_errors": exp.true(), "strict_mode": exp.false(),
-        "columns": exp.Struct(
-            expressions=[exp.PropertyEQ(this=exp.to_identifier("line", quoted=True), expression=literal("VARCHAR"))]
-        ),
-    }  # fmt: skip
-    given = [exp.PropertyEQ(this=exp.to_identifier(key), expression=value) for key, value in options.items()]
-    return exp.Table(this=exp.Anonymous(this="read_csv", expressions=[literal(_only(file)), *given]))
+def _option(name: str, value: exp.Expr) -> exp.Expr:
+    return exp.PropertyEQ(this=exp.to_identifier(name), expression=value)
 
 
 def _csv_table(file: Path) -> exp.Expr:
@@ -238,9 +289,9 @@ def _csv_table(file: Path) -> exp.Expr:
     suffix = inner_suffix(file)
     names = csv_names(file, _DELIMITERS[suffix])
     split = exp.Anonymous(this=_SPLITTERS[suffix], expressions=[exp.column("line")])
-    lines = exp.select(exp.alias_(split, "fields")).from_(_csv_lines(file))
+    lines = exp.select(exp.alias_(split, "fields")).from_(_LINES)
     if len(names) > 1:
-        lines = lines.where("NOT line IS NULL")
+        lines = lines.where("line <> ''")
     fields = [
         exp.alias_(
             exp.Anonymous(this="field", expressions=[exp.column("fields"), literal(index + 1)]), name, quoted=True
@@ -252,9 +303,9 @@ def _csv_table(file: Path) -> exp.Expr:
 
 def csv_names(file: Path, delimiter: str) -> list[str]:
     """The names in the first line."""
-    opened = gzip.open if file.suffix.lower() == ".gz" else open
-    with opened(file, "rt", encoding="utf-8-sig", errors="replace", newline="") as lines:
-        names = next(csv.reader([next(iter(lines), "")], delimiter=delimiter), [])
+    names: list[str] = []
+    with contextlib.suppress(csv.Error):
+        names = next(csv.reader([header(file)], delimiter=delimiter), [])
     if not names or len(set(names)) != len(names) or not all(names):
         raise InvalidData(f"{file.name}: the first line must name every column once; nothing was charged")
     return [str(name) for name in names]

@@ -1,7 +1,10 @@
 """What every engine offers, and how the columns of a source become numbers, days and texts inside it.
 
 Queries are built once as syntax trees and written in each engine's dialect; identifiers are always quoted and literals
-escaped by the writer.  No record may make an engine raise an error: whatever could overflow is clamped first.
+escaped by the writer.  Two rules hold where records become numbers.  No record may make an engine raise an error:
+every number is finite from the start, and whatever could overflow is clamped first.  And no engine may decide about one
+record by statistics of the others: a NaN is recognised by a function of the record alone, which no optimiser replaces
+by a constant because a file's statistics, which leave NaN out, seem to allow it.
 """
 
 from __future__ import annotations
@@ -23,6 +26,10 @@ KINDS = ("whole", "real", "decimal", "text", "boolean", "date", "other")
 
 Result = TypeVar("Result")
 
+LARGEST_DOUBLE = float(np.finfo(np.float64).max)
+"""What an infinite record counts as: beyond all bounds, and below the ends of no bracket but an infinite one."""
+CALENDAR = ("0001-01-01", "9999-12-31")
+"""The first and the last day that every engine knows; what lies beyond counts as the nearer of them."""
 _TRUE = ("true", "t", "yes", "1")
 _FALSE = ("false", "f", "no", "0")
 
@@ -105,7 +112,7 @@ class Engine(ABC):
     # --- columns as numbers, days and texts -----------------------------------------------------------
 
     def number(self, name: str, kind: str) -> exp.Expr:
-        """A column as a double; NULL if missing or NaN."""
+        """A column as a finite double; NULL if missing or NaN."""
         raw = column(name)
         if kind == "text":
             self._needs_casts(name)
@@ -118,8 +125,27 @@ class Engine(ABC):
             raw = exp.cast(raw, "double")
         if kind in ("whole", "boolean", "decimal"):
             return raw
-        # NaN is above infinity in all three engines, and unequal to itself in none of them.
-        return exp.case().when(exp.LTE(this=raw.copy(), expression=double_literal(np.inf)), raw).else_(exp.Null())
+        return self.finite(raw)
+
+    def finite(self, number: exp.Expr) -> exp.Expr:
+        """A double as a finite one: NULL if it is NaN, the largest double of its sign if it is infinite."""
+        above, below = (node(this=number.copy(), expression=double_literal(0.0)) for node in (exp.GT, exp.LT))
+        return (
+            exp.case()
+            .when(self.is_finite(number), number.copy())
+            .when(self.is_nan(number), exp.Null())
+            .when(above, double_literal(LARGEST_DOUBLE))
+            .when(below, double_literal(-LARGEST_DOUBLE))
+            .else_(exp.Null())
+        )
+
+    @abstractmethod
+    def is_finite(self, number: exp.Expr) -> exp.Expr:
+        """Whether a double is neither NaN nor infinite, by a test of this record alone."""
+
+    @abstractmethod
+    def is_nan(self, number: exp.Expr) -> exp.Expr:
+        """Whether a double is NaN, by a test of this record alone."""
 
     def from_decimal(self, raw: exp.Expr) -> exp.Expr:
         """A decimal as a double."""
@@ -173,6 +199,22 @@ def column(name: str) -> exp.Expr:
     return exp.column(name, quoted=True)
 
 
+def clamped(value: exp.Expr, low: exp.Expr, high: exp.Expr) -> exp.Expr:
+    """A value that is not NULL, cut to a range.
+
+    All three engines ignore NULL in these functions; the writer's own care for NULL would repeat the argument many
+    times over.
+    """
+    least = exp.Anonymous(this="GREATEST", expressions=[value.copy(), low])
+    return exp.Anonymous(this="LEAST", expressions=[least, high])
+
+
+def within_infinities(number: exp.Expr) -> exp.Expr:
+    """Whether a double lies between the infinities, for engines in which NaN is above both."""
+    low, high = (double_literal(end) for end in (-np.inf, np.inf))
+    return exp.and_(exp.GT(this=number.copy(), expression=low), exp.LT(this=number.copy(), expression=high))
+
+
 def double_literal(value: float) -> exp.Expr:
     """A double, exactly; infinities too."""
     if np.isinf(value):
@@ -199,13 +241,9 @@ def guarded(what: str, work: Callable[[], Result], *errors: type[Exception]) -> 
 
 
 def arrow() -> Any:
-    """The Arrow package, or an error that says what is missing."""
-    try:
-        import pyarrow as pa  # noqa: PLC0415  (an optional part)
-    except ImportError:
-        raise InvalidArgument(
-            "pyarrow", "not installed", "install dither[arrow]: plain columns and blocks of rows become Arrow tables"
-        ) from None
+    """The Arrow package, which is slow to load."""
+    import pyarrow as pa  # noqa: PLC0415
+
     return pa
 
 

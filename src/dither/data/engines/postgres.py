@@ -10,7 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from dither.data.engines.engine import Engine, arrow, arrow_schema, double_literal, guarded, streamed
+from dither.data.engines.engine import (
+    CALENDAR,
+    Engine,
+    arrow,
+    arrow_schema,
+    clamped,
+    double_literal,
+    guarded,
+    streamed,
+    within_infinities,
+)
 from dither.data.predicates import literal
 from dither.errors import InvalidArgument, SourceFailed
 
@@ -146,10 +156,17 @@ class Postgres(Engine):
         # round(double precision) is C's rint: ties to even.
         return exp.Anonymous(this="round", expressions=[number])
 
+    def is_finite(self, number: exp.Expr) -> exp.Expr:
+        return within_infinities(number)
+
+    def is_nan(self, number: exp.Expr) -> exp.Expr:
+        # NaN is equal to itself there.
+        return exp.EQ(this=number.copy(), expression=exp.cast(exp.Literal.string("NaN"), "double"))
+
     def day_number(self, day: exp.Expr) -> exp.Expr:
         # Infinite dates cannot be subtracted: cut to the calendar first.
-        first, last = (exp.cast(exp.Literal.string(text), "date") for text in ("0001-01-01", "9999-12-31"))
-        inside = _cut(day, first, last)
+        first, last = (exp.cast(exp.Literal.string(text), "date") for text in CALENDAR)
+        inside = clamped(day, first, last)
         known = exp.Sub(this=inside, expression=exp.cast(exp.Literal.string("1970-01-01"), "date"))
         return exp.case().when(exp.Is(this=day.copy(), expression=exp.Null()), exp.Null()).else_(exp.Paren(this=known))
 
@@ -157,7 +174,7 @@ class Postgres(Engine):
         """A numeric beyond the range of doubles would raise an error; NaN is missing."""
         most = exp.cast(exp.Literal.string("1e300"), "numeric")
         tiny = exp.cast(exp.Literal.string("1e-300"), "numeric")
-        inside = _cut(raw, exp.Neg(this=most), most.copy())
+        inside = clamped(raw, exp.Neg(this=most), most.copy())
         return (
             exp.case()
             .when(exp.Is(this=raw.copy(), expression=exp.Null()), exp.Null())  # GREATEST ignores NULL
@@ -201,8 +218,3 @@ class Postgres(Engine):
 
     def close(self) -> None:
         self._connection.close()
-
-
-def _cut(value: exp.Expr, low: exp.Expr, high: exp.Expr) -> exp.Expr:
-    least = exp.Anonymous(this="GREATEST", expressions=[value, low])
-    return exp.Anonymous(this="LEAST", expressions=[least, high])

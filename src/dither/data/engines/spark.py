@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from dither.data.engines.engine import Engine, arrow, arrow_schema, guarded, streamed, whole_result
+from dither.data.engines.engine import Engine, arrow, arrow_schema, guarded, streamed, whole_result, within_infinities
 from dither.data.predicates import literal
 from dither.errors import InvalidArgument, SourceFailed
 
@@ -114,6 +114,16 @@ class Spark(Engine):
 
     def half_even(self, number: exp.Expr) -> exp.Expr:
         return exp.Anonymous(this="rint", expressions=[number])
+
+    def text(self, name: str, kind: str) -> exp.Expr:
+        # A file may hold bytes that are no UTF-8, which Spark passes on as they are.
+        return exp.Anonymous(this="make_valid_utf8", expressions=[super().text(name, kind)])
+
+    def is_finite(self, number: exp.Expr) -> exp.Expr:
+        return within_infinities(number)
+
+    def is_nan(self, number: exp.Expr) -> exp.Expr:
+        return exp.Anonymous(this="isnan", expressions=[number.copy()])
 
     def day_number(self, day: exp.Expr) -> exp.Expr:
         epoch = exp.cast(exp.Literal.string("1970-01-01"), "date")

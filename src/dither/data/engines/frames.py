@@ -1,0 +1,63 @@
+"""Frames of pandas and Arrow in a form that an engine reads to the end, whatever single entries are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dither.data.entries import texts
+
+
+def readable(frame: Any) -> Any:
+    """The same frame with texts in place of objects and of texts that have no bytes; types stay those declared."""
+    library = type(frame).__module__.partition(".")[0]
+    if library == "pandas" and hasattr(frame, "dtypes"):
+        return _pandas(frame)
+    if library == "pyarrow" and hasattr(frame, "itercolumns"):
+        return _arrow(frame)
+    return frame
+
+
+def _pandas(frame: Any) -> Any:
+    import pandas as pd  # noqa: PLC0415  (there, for the frame is one of its own)
+
+    untyped = [place for place, kind in enumerate(frame.dtypes) if str(kind) in ("object", "str", "string")]
+    if not untyped:
+        return frame
+    columns = {
+        name: pd.Series(texts(_entries(frame.iloc[:, place])), dtype=object) if place in untyped else
+        frame.iloc[:, place].reset_index(drop=True)
+        for place, name in enumerate(frame.columns)
+    }  # fmt: skip
+    return pd.DataFrame(columns)
+
+
+def _entries(column: Any) -> list[Any]:
+    try:
+        return list(column.astype(object))
+    except Exception:  # noqa: BLE001 - a text in Arrow's storage that is no UTF-8
+        import pyarrow as pa  # noqa: PLC0415
+
+        return pa.array(column).cast(pa.large_binary()).to_pylist()  # type: ignore[no-any-return]
+
+
+def _arrow(table: Any) -> Any:
+    import pyarrow as pa  # noqa: PLC0415
+
+    if not isinstance(table, pa.Table):
+        table = pa.Table.from_batches([table])
+    for place, column in enumerate(table.itercolumns()):
+        kind = column.type
+        if not _is_text(pa, kind.value_type if pa.types.is_dictionary(kind) else kind):
+            continue
+        try:
+            column.validate(full=True)
+        except pa.ArrowInvalid:
+            plain = column.cast(kind.value_type) if pa.types.is_dictionary(kind) else column
+            replaced = texts(plain.cast(pa.large_binary()).to_pylist())
+            table = table.set_column(place, table.schema.names[place], pa.array(replaced, pa.large_string()))
+    return table
+
+
+def _is_text(pa: Any, kind: Any) -> bool:
+    tests = ("is_string", "is_large_string", "is_string_view")
+    return any(getattr(pa.types, test)(kind) for test in tests if hasattr(pa.types, test))

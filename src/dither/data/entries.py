@@ -1,0 +1,76 @@
+"""What one entry without a declared type counts as: a number, a text, or nothing.
+
+Entries of lists and of columns of objects may be anything.  Each is read by itself, and none of them may raise an error
+or a warning: whether one is there would depend on a single record.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def is_missing(entry: Any) -> bool:
+    """True for None, NaN and the missing values of pandas."""
+    return entry is None or (isinstance(entry, float) and entry != entry) or type(entry).__name__ in _NOTHING
+
+
+_NOTHING = ("NAType", "NaTType")
+
+
+def real(entry: Any) -> float:
+    """A number as a float, those beyond its range as infinities; NaN where it is missing or no number.
+
+    >>> real("12"), real(10**400), real("twelve")
+    (12.0, inf, nan)
+    """
+    if is_missing(entry) or isinstance(entry, (complex, np.complexfloating)):
+        return math.nan
+    try:
+        return float(entry)
+    except OverflowError:
+        return _infinity(entry)
+    except Exception:  # noqa: BLE001 - an entry may be of anybody's own class
+        return math.nan
+
+
+def _infinity(entry: Any) -> float:
+    try:
+        return math.inf if entry > 0 else -math.inf
+    except Exception:  # noqa: BLE001
+        return math.nan
+
+
+def text(entry: Any) -> str | None:
+    """An entry as a text that every engine can hold; None where it is missing or has none.
+
+    >>> text(3.5), text(b"abc"), text("\\ud800") is None
+    ('3.5', 'abc', True)
+    """
+    if is_missing(entry):
+        return None
+    try:
+        written = entry.decode("utf-8", "replace") if isinstance(entry, bytes) else str(entry)
+        written.encode()  # (half of a surrogate pair has no bytes)
+    except Exception:  # noqa: BLE001 - an entry may be of anybody's own class
+        return None
+    return str(written)
+
+
+def reals(entries: Iterable[Any]) -> NDArray[np.float64]:
+    """Many entries as numbers."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        return np.fromiter((real(one) for one in entries), dtype=np.float64)
+
+
+def texts(entries: Iterable[Any]) -> list[str | None]:
+    """Many entries as texts."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return [text(one) for one in entries]

@@ -1,0 +1,126 @@
+"""Odd records, and the questions about them: what ``test_records`` asks of every source."""
+
+import math
+import os
+import random
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
+from typing import Any, TypeVar
+
+import dither as dt
+from contract import record_oracle as oracle
+from contract.record_oracle import FINE, Asked, Declared
+
+LONG = os.environ.get("DITHER_LONG", "") not in {"", "0"}
+Item = TypeVar("Item")
+
+NAN, INF = math.nan, math.inf
+LOWER, UPPER, STEP = -2, 10, 0.5
+ODD: tuple[Any, ...] = (
+    None, NAN, INF, -INF, 1e308, -1e308, 5e-324, -5e-324, 1e-200, -0.0, float(LOWER), float(UPPER),
+    0.25, 0.75, -0.25, UPPER + 1e-9, LOWER - 1e-9, UPPER + STEP / 2, LOWER - STEP / 2, 3.0,
+)  # fmt: skip
+"""Missing, no number, infinite, huge, tiny, minus zero, both bounds, half steps, just beyond, and an ordinary one."""
+TABLES: dict[str, list[Any]] = {
+    "everything odd": [*ODD, 1.0, 2.0, 7.0],
+    "one number among NaN": [NAN, NAN, NAN, NAN, 1.0],
+    "one missing among NaN": [NAN, NAN, None, NAN, NAN],
+    "one infinity among missing": [None, None, INF, None, None, None],
+    "missing and both infinities": [None, None, None, -INF, 4.0, 9.0, INF, INF, 2.0, 2.0, 1.0, None],
+    "no number at all": [None, NAN, None, NAN],
+}
+POLICIES: tuple[Any, ...] = (None, "lower", "upper", 3.0, "drop")
+
+
+def chosen(items: Iterable[Item], short: int, key: object) -> list[Item]:
+    """A slice of the items that depends on nothing but the key; all of them if DITHER_LONG is set."""
+    listed = list(items)
+    return listed if LONG or short >= len(listed) else random.Random(str(key)).sample(listed, short)
+
+
+def real(nulls: Any = None) -> tuple[Any, Declared]:
+    """The same column for the schema and for the oracle."""
+    told = Fraction(nulls) if isinstance(nulls, float) else nulls
+    return dt.Real(LOWER, UPPER, step=STEP, nulls=nulls), Declared(
+        Fraction(LOWER), Fraction(UPPER), Fraction(STEP), told
+    )
+
+
+def _several(*shares: Fraction) -> Callable[[list[int], Declared, bool], Any]:
+    return lambda steps, declared, private: tuple(oracle.quantile(one)(steps, declared, private) for one in shares)
+
+
+_FIFTH, _QUARTER, _HALF = Fraction(1, 5), Fraction(1, 4), Fraction(1, 2)
+QUESTIONS: tuple[Asked, ...] = (
+    Asked("Sum", dt.Sum, oracle.total, dates=False),
+    Asked("Mean", dt.Mean, oracle.mean, tolerance=2 * FINE),
+    Asked("Median", dt.Median, oracle.quantile(_HALF)),
+    Asked("Quantile", lambda name: dt.Quantile(name, q=Fraction(7, 10)), oracle.quantile(Fraction(7, 10))),
+    Asked("Minimum", dt.Minimum, oracle.quantile(Fraction(0))),
+    Asked("Maximum", dt.Maximum, oracle.quantile(Fraction(1))),
+    Asked("IQR", dt.IQR, oracle.iqr, least=2),
+    Asked("TrimmedMean", lambda name: dt.TrimmedMean(name, trim=_FIFTH), oracle.trimmed_mean(_FIFTH), private=False),
+    Asked("Variance", dt.Variance, oracle.variance(0), private=False, dates=False),
+    Asked("Variance", lambda name: dt.Variance(name, ddof=1), oracle.variance(1), private=False, dates=False, least=2),
+    Asked(
+        "OrderStatistic",
+        lambda name: dt.OrderStatistic(name, rank=2),
+        lambda steps, declared, private: declared.step * steps[1],
+        private=False,
+        least=2,
+    ),
+    Asked(
+        "Quantiles",
+        lambda name: dt.Quantiles(name, q=[_QUARTER, _HALF, 1]),
+        _several(_QUARTER, _HALF, Fraction(1)),
+        private=False,
+        has_ladder=False,
+    ),
+    Asked(
+        "SmallestSum", lambda name: dt.SmallestSum(name, k=2), oracle.smallest(2), private=False, dates=False, least=2
+    ),
+)
+ELSEWHERE = {
+    "Count": "counted by filters, groups and flags below",
+    "Histogram": "of numbers and of categories below",
+    "Program": "its rows below",
+    "KMeans": "its rows below",
+    "GaussianMixture": "its rows below",
+}
+"""Public questions of tables that are tested in a way of their own."""
+
+Condition = Callable[[float | None], bool]
+FILTERS: dict[str, Condition] = {
+    "v > 5": lambda v: v is not None and v > 5,
+    "v <= 5": lambda v: v is not None and v <= 5,
+    "v = 3": lambda v: v == 3,
+    "v <> 3": lambda v: v is not None and v != 3,
+    "v IS NULL": lambda v: v is None,
+    "v IS NOT NULL": lambda v: v is not None,
+    "NOT v > 5": lambda v: v is not None and not v > 5,
+    "v BETWEEN 0 AND 7.5": lambda v: v is not None and 0 <= v <= 7.5,
+    "v IN (0, 3, 5)": lambda v: v in (0, 3, 5),
+    "v NOT IN (3, 5)": lambda v: v is not None and v not in (3, 5),
+    "v = 0": lambda v: v == 0,
+    "v < 0": lambda v: v is not None and v < 0,
+    "v > 0": lambda v: v is not None and v > 0,
+    "v >= 1e300": lambda v: v is not None and v >= 1e300,
+    "v < -1e299": lambda v: v is not None and v < -1e299,
+    "v > 5 OR v IS NULL": lambda v: v is None or v > 5,
+    "NOT (v > 5 OR v IS NULL)": lambda v: v is not None and v <= 5,
+    "NOT v IS NULL AND v <> 0": lambda v: v is not None and v != 0,
+}
+"""Filters compare the record itself, neither clamped nor rounded; a comparison with a missing one is never true."""
+
+
+def kept(records: Sequence[Any], condition: Condition | None) -> list[Any]:
+    """The records that satisfy a filter."""
+    return [one for one in records if condition is None or condition(oracle.number(one))]
+
+
+def close(found: Any, truth: Any, tolerance: float = 0.0) -> bool:
+    """Whether two values, or two lists of values, are equal up to a tolerance."""
+    if isinstance(truth, tuple):
+        pairs = zip(found, truth, strict=True)
+        return len(found) == len(truth) and all(close(one, other, tolerance) for one, other in pairs)
+    return abs(found - truth) <= tolerance
