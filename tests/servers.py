@@ -139,9 +139,12 @@ def postgres_schema(postgres_server):
 @pytest.fixture(scope="session")
 def spark():
     """A Spark session of our own, on two cores."""
-    from conftest import needs_package
+    from conftest import missing, needs_package
 
     needs_package("pyspark")
+    home = os.environ.get("JAVA_HOME")
+    if shutil.which("java") is None and not (home and Path(home, "bin", "java").exists()):
+        missing("needs Java (Debian: default-jre-headless)")
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
