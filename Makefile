@@ -2,33 +2,57 @@
 
 PYTHON  ?= python3
 WORKERS ?= 2
+# Exact versions of everything that is installed; `make CONSTRAINTS= setup` takes the newest that pyproject.toml allows.
+CONSTRAINTS ?= constraints.txt
 
 VENV   := .venv
 BIN    := $(VENV)/bin
 EXTRAS := dev,docs,accounting,models,postgres,ray,server,spark
-PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-cache-dir
+BUILD  := hatchling editables
+PIP     = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-cache-dir --no-compile $(addprefix --constraint ,$(CONSTRAINTS))
+# The quickest test of every part: numbers, noise, privacy loss, statistics, tables, sessions, SQL, and the house rules.
+QUICK  := $(patsubst %,tests/unit/test_%.py,admissible cascades column declared_priors dependencies elementary entropy errors \
+	filtered filters graph_session house measure order planned_moments privacy propose_test session session_attacks sql totals vectors)
+BASE   := $(VENV)/.base-done
 SETUP  := $(VENV)/.setup-done
+
+# $(call alone,NAME) COMMAND waits until no other make of this tree holds the lock NAME; without flock it just runs.
+LOCKS := $(CURDIR)/.cache/locks
+FLOCK := $(shell mkdir -p $(LOCKS) 2>/dev/null && flock -o $(LOCKS)/none true 2>/dev/null && echo flock -o)
+alone  = $(if $(FLOCK),$(FLOCK) $(LOCKS)/$(1))
 
 # Matplotlib would otherwise keep its font cache in the home directory.
 export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo docs pictures test test-long lint pytest bench format clean
+.PHONY: help setup demo docs pictures quick test test-long lint pytest bench constraints format clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: $(SETUP) ## build .venv and install dither with what demo and tests need
+setup: $(SETUP) ## build .venv and install dither with everything that tests and documentation need
 
-$(SETUP): pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
-		|| { echo "dither needs Python 3.11 or newer; try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
-	@test -x $(BIN)/python || { echo "creating $(VENV)"; $(PYTHON) -m venv $(VENV); }
-	@echo "installing dither[$(EXTRAS)] into $(VENV) (a minute or two, once)"
-	@$(PIP) --editable '.[$(EXTRAS)]'
-	@touch $@
+# Whoever waited for the lock looks again: then there is nothing left to do.
+ifndef INSTALLING
+$(BASE) $(SETUP): pyproject.toml $(CONSTRAINTS)
+	@$(call alone,setup) $(MAKE) --no-print-directory --silent INSTALLING=1 $@
+else
+$(BASE): pyproject.toml $(CONSTRAINTS)
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "dither needs Python 3.11 or newer; try: make PYTHON=python3.12 setup"; exit 1; }
+	test -x $(BIN)/python || { echo "creating $(VENV)"; $(PYTHON) -m venv $(VENV); }
+	echo "installing dither[server] into $(VENV) (half a minute, once)"
+	$(PIP) $(BUILD)
+	$(PIP) --no-build-isolation --editable '.[server]'
+	touch $@
 
-demo: setup ## answer real questions on generated data
+$(SETUP): $(BASE)
+	echo "installing what dither[$(EXTRAS)] adds (a minute or two, once)"
+	$(PIP) --no-build-isolation --editable '.[$(EXTRAS)]'
+	touch $@
+endif
+
+demo: $(BASE) ## answer real questions on generated data
 	@$(BIN)/dither demo
 
 docs: setup ## build the documentation into build/site; a warning is an error
@@ -37,6 +61,12 @@ docs: setup ## build the documentation into build/site; a warning is an error
 
 pictures: setup ## compute and draw the curves of the documentation anew (two minutes)
 	$(BIN)/python docs/_site/curves.py
+
+quick: setup ## an answer within a minute: style, import contracts and the quickest tests
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/lint-imports --no-logo > /dev/null || $(BIN)/lint-imports --no-logo
+	@$(BIN)/pytest -n $(WORKERS) --quiet -r fE $(QUICK)
 
 test: lint pytest ## lint, type-check and test; slow tests shortened
 
@@ -50,10 +80,19 @@ lint: setup ## ruff, mypy and the import contracts
 	$(BIN)/lint-imports --no-logo
 
 pytest: lint
-	$(BIN)/pytest -n $(WORKERS)
+	$(call alone,heavy) $(BIN)/pytest -n $(WORKERS)
 
 bench: setup ## side by side with other libraries, each in an environment of its own
-	$(BIN)/dither bench all --peers .cache/peers --out bench-output
+	$(call alone,heavy) $(BIN)/dither bench all --peers .cache/peers --out bench-output
+
+# By the oldest Python that is supported (PYTHON=...): newer ones can install what suits it, not the other way round.
+constraints: ## write the newest versions that pyproject.toml allows into constraints.txt
+	@rm -rf .cache/newest && $(PYTHON) -m venv .cache/newest
+	@.cache/newest/bin/python -m pip install --quiet --no-cache-dir $(BUILD) '.[$(EXTRAS)]'
+	@{ echo "# Versions that the tests passed with; written by \`make constraints\`."; \
+		.cache/newest/bin/python -m pip freeze | grep -E '^[A-Za-z0-9._-]+==' | grep -v '^dither=='; } > .cache/newest.txt
+	@mv .cache/newest.txt constraints.txt && rm -rf .cache/newest
+	@echo "constraints.txt is new: run make test before it is committed"
 
 format: setup ## rewrite the code in the house format
 	$(BIN)/ruff check --fix .

@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-PATIENCE = 30.0
+PATIENCE = 300.0
 """Seconds until a thing that should have happened on the page counts as missing."""
 
 KEYS = {

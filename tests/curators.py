@@ -8,6 +8,8 @@ import subprocess
 import sys
 import threading
 import time
+from datetime import UTC, datetime, timedelta
+from ipaddress import IPv4Address
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -27,6 +29,7 @@ type = "category"
 values = ["clerk", "nurse"]
 """
 JUMPING_CLOCK = Path(__file__).parent / "jumping_clock.py"
+ODD_WORKERS = Path(__file__).parent / "odd_workers.py"
 PLANTED = 777_123
 """A value in the data that must be seen nowhere."""
 
@@ -46,6 +49,30 @@ def with_dataset(home: Path, name: str = "pay", epsilon: object = 1.0) -> Path:
     return home
 
 
+def certificate(folder: Path) -> tuple[Path, Path]:
+    """A self-signed certificate for this machine, and its key."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
+    here = x509.SubjectAlternativeName([x509.IPAddress(IPv4Address("127.0.0.1"))])
+    made = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=2))
+        .add_extension(here, critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    encoding = serialization.Encoding.PEM
+    plain = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    (folder / "chain.pem").write_bytes(made.public_bytes(encoding))
+    (folder / "key.pem").write_bytes(key.private_bytes(encoding, *plain))
+    return folder / "chain.pem", folder / "key.pem"
+
+
 def _end_with_tests() -> None:
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
@@ -54,10 +81,13 @@ class CuratorProcess:
     """``dither serve`` in a process of its own."""
 
     def __init__(
-        self, home: Path, *words: str, ledger: str | None = None, seconds: float = 0.05, clock: Path | None = None
-    ) -> None:
+        self, home: Path, *words: str, ledger: str | None = None, seconds: float = 0.05, clock: Path | None = None,
+        odd: bool = False,
+    ) -> None:  # fmt: skip
         self.home = home
         self.program = ["-m", "dither"] if clock is None else [str(JUMPING_CLOCK), str(clock)]
+        if odd:
+            self.program = [str(ODD_WORKERS)]
         self.words = ["--answer-seconds", str(seconds), "--rate", "10000", *words]
         if ledger is not None:
             self.words += ["--ledger", ledger]
@@ -100,11 +130,11 @@ class CuratorProcess:
         """kill -9."""
         self._end(signal.SIGKILL)
 
-    def stop(self, seconds: float = 60) -> int:
+    def stop(self, seconds: float = 300) -> int:
         """SIGTERM; the exit code."""
         return self._end(signal.SIGTERM, seconds)
 
-    def _end(self, sign: signal.Signals, seconds: float = 60) -> int:
+    def _end(self, sign: signal.Signals, seconds: float = 300) -> int:
         process, self.process = self.process, None
         if process is None:
             return 0
@@ -130,7 +160,7 @@ class CuratorProcess:
         return self.log.read_text()
 
 
-def call(port, method, path, body=None, token=None, *, raw=None, headers=None, timeout=60):
+def call(port, method, path, body=None, token=None, *, raw=None, headers=None, timeout=300):
     """One request on a connection of its own."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
     sent = {} if token is None else {"Authorization": f"Bearer {token}"}
@@ -152,8 +182,8 @@ def median(epsilon: float = 0.1, **more: object) -> dict[str, object]:
     return {"query": {"kind": "median", "column": "pay"}, "epsilon": epsilon, **more}
 
 
-def until(condition, seconds: float = 30.0) -> None:
-    """Wait for a condition."""
+def until(condition, seconds: float = 300.0) -> None:
+    """Wait for a condition; only one that never comes true takes so long."""
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "waited in vain"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from dither.errors import InvalidArgument
 from dither.reals import ball, exact, lower_float, precision, upper_float
@@ -32,6 +33,34 @@ class Neighbours(enum.Enum):
 
     def __str__(self) -> str:
         return self.value
+
+
+@dataclass(frozen=True)
+class Relation:
+    """Between which datasets the losses of one dataset hold.  Losses of different relations do not add up.
+
+    >>> str(Relation(Neighbours.PERSON, ("customer",), 10))
+    'person, identified by customer, up to 10 rows each'
+    """
+
+    neighbours: Neighbours
+    unit: tuple[str, ...] = ()
+    """The columns that tell people, or edges, apart; none where every row stands for itself."""
+    rows_per_unit: int = 1
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {"neighbours": str(self.neighbours), "unit": list(self.unit), "rows_per_unit": self.rows_per_unit}
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Relation:
+        """The relation that ``to_dict`` wrote."""
+        return cls(Neighbours(plain["neighbours"]), tuple(plain["unit"]), int(plain["rows_per_unit"]))
+
+    def __str__(self) -> str:
+        unit = f", identified by {' and '.join(self.unit)}" if self.unit else ""
+        rows = f", up to {self.rows_per_unit} rows each" if self.neighbours is Neighbours.PERSON else ""
+        return f"{self.neighbours}{unit}{rows}"
 
 
 @dataclass(frozen=True, order=False)

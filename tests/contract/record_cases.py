@@ -32,10 +32,16 @@ TABLES: dict[str, list[Any]] = {
 POLICIES: tuple[Any, ...] = (None, "lower", "upper", 3.0, "drop")
 
 
-def chosen(items: Iterable[Item], short: int, key: object) -> list[Item]:
-    """A slice of the items that depends on nothing but the key; all of them if DITHER_LONG is set."""
+def chosen(items: Iterable[Item], short: int, key: object, long: int | None = None) -> list[Item]:
+    """A slice of the items that depends on nothing but the key; ``long`` or all of them if DITHER_LONG is set."""
     listed = list(items)
-    return listed if LONG or short >= len(listed) else random.Random(str(key)).sample(listed, short)
+    size = short if not LONG else len(listed) if long is None else long
+    return listed if size >= len(listed) else random.Random(str(key)).sample(listed, size)
+
+
+def pick(items: Iterable[Item], key: object) -> Item:
+    """One of the items, by the key."""
+    return random.Random(str(key)).choice(list(items))
 
 
 def real(nulls: Any = None) -> tuple[Any, Declared]:
@@ -105,7 +111,9 @@ FILTERS: dict[str, Condition] = {
     "v < 0": lambda v: v is not None and v < 0,
     "v > 0": lambda v: v is not None and v > 0,
     "v >= 1e300": lambda v: v is not None and v >= 1e300,
-    "v < -1e299": lambda v: v is not None and v < -1e299,
+    "v > 1e300": lambda v: v is not None and v > 1e300,
+    "v <= 1e300": lambda v: v is not None and v <= 1e300,
+    "v < -1e300": lambda v: v is not None and v < -1e300,
     "v > 5 OR v IS NULL": lambda v: v is None or v > 5,
     "NOT (v > 5 OR v IS NULL)": lambda v: v is not None and v <= 5,
     "NOT v IS NULL AND v <> 0": lambda v: v is not None and v != 0,

@@ -4,6 +4,7 @@ import contextlib
 import csv
 import gzip
 import itertools
+import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -43,6 +44,16 @@ def csv_file(place: Place, table: pa.Table) -> dict[str, Any]:
     file = place.file(".csv")
     with file.open("w", newline="", encoding="utf-8") as out:
         rows = csv.writer(out, lineterminator="\n")
+        rows.writerow(table.column_names)
+        rows.writerows([written(one) for one in row.values()] for row in table.to_pylist())
+    return {"source": str(file)}
+
+
+def tsv_file(place: Place, table: pa.Table) -> dict[str, Any]:
+    """Fields between tabs, with quotes around all of them."""
+    file = place.file(".tsv")
+    with file.open("w", newline="", encoding="utf-8") as out:
+        rows = csv.writer(out, delimiter="\t", lineterminator="\n", quoting=csv.QUOTE_ALL)
         rows.writerow(table.column_names)
         rows.writerows([written(one) for one in row.values()] for row in table.to_pylist())
     return {"source": str(file)}
@@ -164,7 +175,7 @@ def duckdb_view(place: Place, table: pa.Table) -> dict[str, Any]:
         with duckdb.connect(given["source"]) as connection:
             connection.execute("CREATE VIEW seen AS SELECT * FROM records")
         return {**given, "table": "seen"}
-    file, parquet = place.file(".duckdb"), parquet_arrow_groups(place, table)["source"]
+    file, parquet = place.file(".duckdb"), parquet_arrow(place, table)["source"]
     with duckdb.connect(str(file)) as connection:
         connection.execute(f"CREATE VIEW records AS SELECT * FROM read_parquet('{parquet}')")
     return {"source": str(file), "table": "records"}
@@ -185,7 +196,7 @@ def postgres_type(kind: pa.DataType) -> str:
 def _in_postgres(place: Place, table: pa.Table, types: dict[str, str]) -> str:
     import psycopg
 
-    name = f"records{next(_NUMBERS)}"
+    name = f"records_{os.urandom(6).hex()}"
     columns = ", ".join(f'"{one.name}" {types.get(one.name, postgres_type(one.type))}' for one in table.schema)
     with psycopg.connect(str(place.postgres), autocommit=True) as connection:
         connection.execute(f"CREATE TABLE {name} ({columns})")
@@ -237,7 +248,7 @@ FILES = {
     )
 }  # fmt: skip
 FRAMES = {one.__name__: one for one in (arrow_frame, polars_frame, pandas_numpy, pandas_arrow, pandas_nullable)}
-TEXTS = {one.__name__: one for one in (csv_file, packed_csv)}
+TEXTS = {one.__name__: one for one in (csv_file, packed_csv, tsv_file)}
 POSTGRES = {one.__name__: one for one in (postgres_table, postgres_view, postgres_numeric)}
 SPARK = {one.__name__: one for one in (spark_frame, spark_parquet, parquet_spark)}
 
@@ -286,3 +297,8 @@ def read_by(path: str, monkeypatch: Any) -> None:
         monkeypatch.setenv("DITHER_FEW_ROWS", "0")
     else:
         monkeypatch.delenv("DITHER_FEW_ROWS", raising=False)
+
+
+def long_form(name: str) -> int | None:
+    """How many of everything the long form takes: few where a question takes a second."""
+    return 3 if name in SPARK else None

@@ -22,7 +22,7 @@ import dither as dt
 from contract import record_oracle as oracle
 from contract.record_cases import INF, LOWER, NAN, ODD, QUESTIONS, STEP, TABLES, UPPER, chosen, close, real
 from contract.record_oracle import Declared
-from contract.record_sources import SPARK, TEXTS, asked, read_by, some, stored
+from contract.record_sources import SPARK, TEXTS, asked, long_form, read_by, some, stored
 
 SURE = {"epsilon": 500.0, "confidence": None}
 """At this epsilon a count is off by one with probability below e^-50."""
@@ -49,7 +49,7 @@ def quoted(field):
 
 
 @pytest.mark.parametrize("path", ["whole", "brackets"])
-@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("name", ["csv_file", "packed_csv"])
 def test_fields_that_are_numbers_and_fields_that_are_none(name, path, place, monkeypatch):
     """A field is a number by itself or it is missing; the oracle and the list agree on which."""
     read_by(path, monkeypatch)
@@ -85,7 +85,7 @@ LINES = {
 
 
 @pytest.mark.parametrize("ending", [b"\n", b"\r\n"])
-@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("name", ["csv_file", "packed_csv"])
 def test_every_line_is_one_record_whatever_its_bytes(name, ending, place):
     """No line is lost, joined with another or split, so that the declared number of rows is always there."""
     names = ["a", "b", "é"]
@@ -138,7 +138,7 @@ def test_texts_are_equal_only_if_all_their_characters_are(name, place):
         truth = oracle.categories(words, NAMES)
         assert dt.inspect.value(dt.Histogram("g"), session) == truth
         assert list(dt.inspect.value(dt.Count(), session, by="g").values()) == list(truth[:-1])
-        for word in chosen(NAMES, 1 if name in SPARK else 3, name):
+        for word in chosen(NAMES, 1 if name in SPARK else 3, name, long_form(name)):
             text = word.replace("'", "''")
             same, other = (dt.inspect.value(dt.Count(), session, where=f"g {sign} '{text}'") for sign in ("=", "<>"))
             assert (same, other) == (words.count(word), sum(one not in (word, None) for one in words)), word
@@ -228,8 +228,8 @@ class NoFloat(float):
 
 ENTRIES = [
     "\ud800", Unshowable(), WronglyShown(), NoFloat(3.0), 10**5000, -(10**400), np.longdouble("1e4000"),
-    Decimal("sNaN"), b"\xff", [1], {"a": 1}, object(), 2 + 3j, pd.NaT, pd.NA, NAN, None, "a\x00", datetime.date(2020, 1, 1),
-    Fraction(10**400),
+    Decimal("sNaN"), b"\xff", [1], {"a": 1}, object(), 2 + 3j, pd.NaT, pd.NA, NAN, None, "a\x00",
+    datetime.date(2020, 1, 1), Fraction(10**400),
 ]  # fmt: skip
 
 
@@ -435,8 +435,8 @@ def test_ends_of_the_types_of_postgres(path, postgres_schema, monkeypatch):
                 assert dt.inspect.value(one.query(name), session) == truth, (name, one.name)
             missing = sum(oracle.number(one) is None for one in records)
             assert dt.inspect.value(dt.Count(), session, where=f"{name} IS NULL") == missing, name
-            above = sum((oracle.number(one) or 0) > 1e299 for one in records)
-            assert dt.inspect.value(dt.Count(), session, where=f"{name} > 1e299") == above, name
+            above = sum((oracle.number(one) or 0) > 1e300 for one in records)
+            assert dt.inspect.value(dt.Count(), session, where=f"{name} > 1e300") == above, name
 
 
 def value(kind, written):

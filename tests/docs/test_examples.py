@@ -3,11 +3,13 @@
 import contextlib
 import os
 import re
+import shutil
 
 import examples
 import pytest
 from generated import generated_pages
 
+from conftest import missing
 from servers import postgres  # noqa: F401  (a fixture)
 
 DOCS = examples.ROOT / "docs"
@@ -60,6 +62,8 @@ def test_examples_run_and_print_what_the_page_says(name, stage, request):
     """Words are compared, numbers are not: noise is fresh every time."""
     if "PAYROLL_DB" in PAGES[name]:
         request.getfixturevalue("payroll_in_postgres")
+    if "$ curl " in PAGES[name] and shutil.which("curl") is None:
+        missing("needs curl (Debian: curl)")
     wrong = examples.differences(PAGES[name], stage)
     assert not wrong, "\n".join(f"{name}:{one.line}\nsays:\n{one.said}\nprinted:\n{one.printed}" for one in wrong)
 

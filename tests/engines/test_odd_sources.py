@@ -3,6 +3,8 @@
 import datetime
 from urllib.parse import urlsplit
 
+import numpy as np
+import pandas as pd
 import psycopg
 import pyarrow as pa
 import pytest
@@ -202,3 +204,109 @@ def test_one_postgres_table_is_one_source_however_it_is_named(postgres):
     assert there.fingerprint() != plain.fingerprint()
     with pytest.raises(dt.InvalidArgument, match="table that exists"):
         Postgres(postgres, "odd; DROP TABLE odd")
+
+
+class Unwritable:
+    """Fails however it is written."""
+
+    def __str__(self):
+        raise RuntimeError("secret")
+
+    __repr__ = __float__ = __str__
+
+
+def test_mappings_of_lists_have_their_declared_types():
+    """No entry decides about how the others are read, or whether the table can be opened."""
+    columns = {
+        "v": dt.Integer(0, 10),
+        "g": dt.Category(["a"]),
+        "ok": dt.Boolean(),
+        "day": dt.Date("2020-01-01", "2020-12-31"),
+    }
+    for odd in (None, 10**400, 2**70, "x", "\ud800", Unwritable(), 1.5, float("nan"), datetime.date(2020, 5, 5), [1]):
+        table = {name: [one, odd, one] for name, one in (("v", 3), ("g", "a"), ("ok", True), ("day", "2020-02-02"))}
+        opened = dt.open(table, columns=columns, budget=BUDGET, rows=3)
+        assert dt.inspect.value(dt.Median("v"), opened) == 3
+        assert dt.inspect.value(dt.Count(), opened, where="g = 'a' AND ok") in (2, 3)
+        assert dt.inspect.value(dt.Minimum("day"), opened, where="day = '2020-02-02'") is not None
+
+
+def test_streams_are_read_into_tables():
+    """A stream ends with its first reader; the second question would fail."""
+    table = pa.table({"v": [1.0, 2.0, 3.0]})
+    opened = dt.open(table.to_reader(), columns={"v": dt.Integer(0, 10)}, budget=BUDGET, rows=3)
+    assert [dt.inspect.value(dt.Sum("v"), opened) for _ in range(2)] == [6, 6]
+
+
+def test_frames_with_odd_texts_keep_their_rows():
+    """Objects, categories and texts of pandas, and Arrow texts that are no UTF-8."""
+    texts = ["a", "\ud800", Unwritable(), 10**5000, b"\xff", None, 3.5, "a"]
+    frames = [pd.DataFrame({"g": pd.Series(texts, dtype=object)})]
+    frames += [pd.DataFrame({"g": pd.Categorical.from_codes(range(7), categories=objects([*texts[:5], 3.5, "b"]))})]
+    bad = pa.array([b"a", b"\xff", None, b"a"], pa.binary()).view(pa.string())
+    frames += [
+        pa.table({"g": bad}),
+        pa.table({"g": bad.dictionary_encode()}),
+        pa.table({"g": bad.cast(pa.large_binary()).view(pa.large_string())}),
+    ]
+    for frame in frames:
+        for categories in (["a"], None):
+            opened = dt.open(frame, columns={"g": dt.Category(categories)}, budget=BUDGET, rows=len(frame))
+            wanted = 1 if isinstance(frame, pd.DataFrame) and str(frame.dtypes.iloc[0]) == "category" else 2
+            assert dt.inspect.value(dt.Count(), opened, where="g = 'a'") == wanted
+            opened.ask(dt.Count(), by="g", epsilon=1.0, delta=0 if categories else 1e-6)
+
+
+def objects(entries):
+    """An array of objects."""
+    made = np.empty(len(entries), dtype=object)
+    made[:] = entries
+    return made
+
+
+def test_pyspark_logs_no_record_of_a_query_that_fails(spark):
+    """Its errors quote values; those of other queries in the same session are still logged."""
+    needs_package("pyspark")
+    import logging
+
+    from dither.data.engines.spark import Spark
+
+    logger_class = pytest.importorskip("pyspark.logger").PySparkLogger
+    frame = spark.sql("SELECT CAST(x AS INT) AS pay FROM VALUES ('1'), ('hunter2') AS t(x)")
+    engine = Spark(frame)
+    lines: list[str] = []
+
+    class Kept(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            lines.append(record.getMessage())
+
+    handler = Kept()
+    loggers = [logger_class.getLogger(name) for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger")]
+    for one in loggers:
+        one.addHandler(handler)
+    try:
+        with pytest.raises(dt.DitherError) as error:
+            engine.rows(parse_one(f"SELECT SUM(pay) FROM {engine.table().sql()}"))
+        assert "hunter2" not in str(error.value)
+        assert lines == []
+        with pytest.raises(Exception, match="hunter2"):
+            frame.collect()
+        assert "hunter2" in "".join(lines)
+    finally:
+        for one in loggers:
+            one.removeHandler(handler)
+        engine.close()
+
+
+def test_a_database_without_an_encoding_is_refused(postgres):
+    """Its texts are bytes of any sort."""
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute("DROP DATABASE IF EXISTS unencoded")
+        connection.execute("CREATE DATABASE unencoded ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0")
+        address = f"postgresql://postgres@127.0.0.1:{connection.info.port}/unencoded"
+    try:
+        with pytest.raises(dt.InvalidArgument, match="SQL_ASCII"):
+            Postgres(address, "anything")
+    finally:
+        with psycopg.connect(postgres, autocommit=True) as connection:
+            connection.execute("DROP DATABASE unencoded")

@@ -30,7 +30,7 @@ def browser() -> Iterator[Browser]:
     """One browser for all tests of a process; each test has a profile of its own."""
     found = chromium()
     if found is None:
-        missing("needs chromium")
+        missing("needs chromium (Debian: chromium)")
     made = Browser(found)
     yield made
     made.close()

@@ -123,27 +123,22 @@ class Slow:
 
 @pytest.mark.parametrize(("seconds", "doublings"), [(0.0, 0), (0.6, 0), (1.2, 1), (2.2, 2)])
 def test_drawing_that_takes_long_moves_the_answer_by_whole_leads(seconds, doublings):
-    """Within the lead nothing changes; beyond, it is doubled until it suffices, and the owner is told.
+    """Within the lead nothing changes; beyond, it is doubled until it suffices, and the owner hears of it.
 
-    A busy machine can only delay: one of a few attempts must be as planned.
+    A busy machine can only delay; ``test_planned_moments.py`` shows that it is not doubled more than that.
     """
     query = dt.Program(average, bounds=(0, 1), blocks=2)
     made = query.plan(6, Loss.asked(1.0, 0), None)
     with Sandbox(average, output=Output(1, bounds=(0, 1)), slot=0.4, lead=1.0) as box:
         planned = box.schedule(2).seconds + SETTLING + (2**doublings - 1)
-        for _ in range(5):
-            with warnings.catch_warnings(record=True) as told:
-                warnings.simplefilter("always")
-                begun = time.monotonic()
-                answered(query, made, box, Slow(seconds).draw)
-                taken = time.monotonic() - begun
-            assert taken >= planned
-            assert len(told) >= (doublings > 0)
-            assert all("longer lead" in str(one.message) for one in told)
-            if taken < planned + 0.7:
-                break
-    assert taken < planned + 0.7
-    assert len(told) == (doublings > 0)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            begun = time.monotonic()
+            answered(query, made, box, Slow(seconds).draw)
+            taken = time.monotonic() - begun
+    assert taken >= planned
+    assert len(told) >= (doublings > 0)
+    assert all("longer lead" in str(one.message) for one in told)
 
 
 def test_progress_is_told_to_the_owner():

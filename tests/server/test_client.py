@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 import dither as dt
-from curators import CuratorProcess, with_dataset
+from curators import CuratorProcess, certificate, with_dataset
 from dither.surfaces.cli import main
 from dither.surfaces.client import RemoteSession, ServerRefused, ServerUnreachable, query_json
 from dither.surfaces.http.bodies import parse
@@ -158,17 +158,13 @@ def test_at_the_shell(server):
 
 def test_tls(tmp_path):
     """A certificate of one's own: the client trusts it where it is told to, and not otherwise."""
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",
-         "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", tmp_path / "key.pem", "-out", tmp_path / "cert.pem"],
-        check=True, capture_output=True,
-    )  # fmt: skip
+    chain, key = certificate(tmp_path)
     home = with_dataset(tmp_path / "home")
-    words = ["--certificate", str(tmp_path / "cert.pem"), "--key", str(tmp_path / "key.pem")]
+    words = ["--certificate", str(chain), "--key", str(key)]
     one = CuratorProcess(home, *words).start()
     try:
         assert one.url.startswith("https://")
-        session = dt.connect(one.url, token=one.tokens["owner"], certificate=str(tmp_path / "cert.pem"))
+        session = dt.connect(one.url, token=one.tokens["owner"], certificate=str(chain))
         assert session.ask(dt.Median("pay"), epsilon=0.5).loss == dt.Loss(0.5)
         stranger = dt.connect(one.url, token=one.tokens["owner"])
         with pytest.raises(ServerUnreachable):

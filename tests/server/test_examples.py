@@ -12,20 +12,9 @@ import pytest
 
 import dither as dt
 from conftest import missing
-from curators import CuratorProcess, median, until, with_dataset
+from curators import CuratorProcess, certificate, median, until, with_dataset
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-
-
-def certificate(folder: Path) -> tuple[Path, Path]:
-    """A self-signed certificate for this machine."""
-    made = folder / "chain.pem", folder / "key.pem"
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",
-         "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", made[1], "-out", made[0]],
-        check=True, capture_output=True,
-    )  # fmt: skip
-    return made
 
 
 @pytest.fixture
@@ -66,7 +55,7 @@ def proxied(tmp_path):
         yield curator, f"https://127.0.0.1:{port}", chain, tmp_path / "access.log"
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(300)
         process.stderr.close()
         curator.stop()
 
@@ -112,7 +101,7 @@ def test_a_slow_answer_comes_through(proxied):
     told: list[object] = []
     asking = threading.Thread(target=lambda: told.append(session.ask(dt.Median("pay"), epsilon=0.125)))
     asking.start()
-    asking.join(60)
+    asking.join()
     assert told
     assert curator.call("POST", "/v1/datasets/pay/releases", median(0.125))[0] == 200
 

@@ -8,6 +8,7 @@ from decimal import Decimal
 import pytest
 
 import dither as dt
+import odd_workers
 from curators import CuratorProcess, median, until, with_dataset
 from dither.errors import InvalidArgument
 from dither.surfaces.http.programs import program_of
@@ -243,15 +244,16 @@ def test_revoked_while_waiting(server):
     """Who is revoked before the slot ends gets no answer, of a question or of a job; the charge stays."""
     import threading
 
-    server.call("PATCH", "/v1/datasets/pay", {"answer_seconds": 1.5})
+    server.call("PATCH", "/v1/datasets/pay", {"answer_seconds": 6})
     try:
         server.token("eve", kinds=["median"])
         number = next(one["id"] for one in server.call("GET", "/v1/tokens")[1]["tokens"] if one["name"] == "eve")
+        spent = server.call("GET", "/v1/datasets/pay/budget")[1]["spent"]["epsilon"]
         place = server.call("POST", ASK, median(0.07, wait=False), token="eve")[2]["Location"]
         told = []
         asking = threading.Thread(target=lambda: told.append(server.call("POST", ASK, median(0.08), token="eve")))
         asking.start()
-        time.sleep(0.5)
+        until(lambda: server.call("GET", "/v1/datasets/pay/budget")[1]["spent"]["epsilon"] > spent + 0.14)
         server.call("DELETE", f"/v1/tokens/{number}")
         asking.join()
         assert (told[0][0], told[0][1]["code"]) == (401, "unauthenticated")
@@ -269,29 +271,29 @@ def test_unforeseen_failures_keep_the_schedule(tmp_path, monkeypatch):
     from dither.surfaces.http.app import create_app
     from dither.surfaces.http.curator import Curator, Settings
 
-    def broken(*_, **__):
-        raise MemoryError("777123")
-
-    monkeypatch.setattr("dither.session.session.read_and_answer", broken)
+    monkeypatch.setattr("dither.surfaces.http.workers.COMMAND", odd_workers.COMMAND)
+    broken = {"query": {"kind": "variance", "column": "pay"}, "epsilon": 0.5}
     logged: list[tuple[float, str]] = []
     monkeypatch.setattr(telemetry.LOG, "error", lambda event, **more: logged.append((time.monotonic(), str(more))))
     home = with_dataset(tmp_path / "home", epsilon=10)
     curator = Curator(home, settings=Settings(answer_seconds=1.0))
     secret = curator.first_owner()
     with TestClient(create_app(home, curator=curator), headers={"Authorization": f"Bearer {secret}"}) as client:
+        assert client.get("/v1/datasets/pay").status_code == 200  # a worker has started
         begun = time.monotonic()
-        place = client.post(ASK, json=median(0.5, wait=False)).headers["Location"]
+        place = client.post(ASK, json=broken | {"wait": False}).headers["Location"]
         until(lambda: client.get(place).json()["progress"]["stage"] == "ready")
         if time.monotonic() - begun < 0.9:
             assert logged == []
             assert "dither_failures_total 1" not in client.get("/metrics").text
-        answer = client.post(ASK, json=median(0.5, request_id="x", again=True))
+        answer = client.post(ASK, json=broken | {"request_id": "x", "again": True})
         assert time.monotonic() - begun >= 1.0
         assert (answer.status_code, answer.json()["code"]) == (500, "internal")
         assert "777123" not in answer.text
         until(lambda: len(logged) == 2)
         assert logged[0][0] - begun >= 1.0
         assert "777123" not in str(logged)
+        assert "MemoryError" in str(logged[0])
         assert "dither_failures_total 2" in client.get("/metrics").text
 
 

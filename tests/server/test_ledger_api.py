@@ -3,6 +3,10 @@
 import hashlib
 import json
 import sqlite3
+import subprocess
+import sys
+import threading
+import time
 
 import pytest
 
@@ -125,3 +129,92 @@ def test_declared_priors(server):
     assert "values as the schema declares" in quote["assumptions"]
     answer = server.call("POST", "/v1/datasets/prior/releases", median(0.5))[1]["releases"][0]
     assert answer["calibration"] == quote["calibration"]
+
+
+def test_relations_are_shown(server):
+    """In the entries, and in what verify works out from them."""
+    entries = server.call("GET", "/v1/ledger?limit=1000")[1]["entries"]
+    relation = {"neighbours": "change-one", "unit": [], "rows_per_unit": 1}
+    assert all(one["body"]["relation"] == relation for one in entries if one["kind"] == "register")
+    assert (
+        server.call("GET", "/v1/ledger/verify")[1]["relations"].items() >= {"pay": relation, "more": relation}.items()
+    )
+
+
+def test_a_schema_edited_behind_the_server_is_refused(tmp_path):
+    """A private number of rows where a public one was registered: 409, nothing charged, and the count is not free."""
+    home = with_dataset(tmp_path / "home", epsilon=3)
+    with_server = CuratorProcess(home).start()
+    try:
+        assert with_server.call("POST", ASK, median(1.0))[0] == 200
+        file = home / "datasets" / "pay.toml"
+        file.write_text(file.read_text().replace("rows = 200\n", ""))
+        status, told, _ = with_server.call("POST", ASK, median(0.5))
+        assert (status, told["code"]) == (409, "contradiction")
+        assert "neighbour relation change-one" in told["detail"]
+        assert with_server.call("GET", "/v1/ledger/verify")[1]["entries"] == 3
+    finally:
+        with_server.stop()
+
+
+def test_owners_learn_that_a_source_changed(tmp_path):
+    """Owners only, and in the log; analysts get the stored answer as before, until the owner declares the change."""
+    home = with_dataset(tmp_path / "home", epsilon=9)
+    one = CuratorProcess(home).start()
+    try:
+        one.token("alice")
+        first = one.call("POST", ASK, median(1.0), token="alice")[1]
+        assert one.call("GET", "/v1/datasets/pay")[1]["source_changed"] is False
+        lines = (home / "data" / "pay.csv").read_text().splitlines()
+        (home / "data" / "pay.csv").write_text("\n".join([lines[0], *(["3,nurse"] * 200)]) + "\n")
+        one.stop()
+        one.start()
+        told = one.call("POST", ASK, median(1.0), token="alice")[1]
+        assert told["releases"] == first["releases"]
+        assert told.keys() == first.keys()
+        assert one.call("GET", "/v1/datasets/pay")[1]["source_changed"] is True
+        assert "source_changed" not in one.call("GET", "/v1/datasets/pay", token="alice")[1]
+        assert '"event": "source changed"' in one.log.read_text()
+        assert one.call("PATCH", "/v1/datasets/pay", {"grown": True})[1]["source_changed"] is False
+        renewed = one.call("POST", ASK, median(1.0), token="alice")[1]
+        assert renewed["releases"] != first["releases"]
+        assert renewed["budget"]["spent"]["epsilon"] == 2.0
+    finally:
+        one.stop()
+
+
+HOLDER = """
+import sqlite3, sys
+held = sqlite3.connect(sys.argv[1], isolation_level=None)
+held.execute("BEGIN IMMEDIATE")
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_readers_do_not_wait_for_a_charge_that_waits(tmp_path):
+    """Another process holds the ledger: a question waits for it, while health, budget and history are told at once."""
+    home = with_dataset(tmp_path / "home", epsilon=9)
+    one = CuratorProcess(home).start()
+    try:
+        assert one.call("POST", ASK, median(1.0))[0] == 200
+        with subprocess.Popen(
+            [sys.executable, "-c", HOLDER, str(home / "ledger.db")], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            text=True,
+        ) as holder:  # fmt: skip
+            assert holder.stdout.readline() == "held\n"
+            told = []
+            asking = threading.Thread(target=lambda: told.append(one.call("POST", ASK, median(2.0))[0]), daemon=True)
+            asking.start()
+            while "dither_questions_under_way 1" not in one.call("GET", "/metrics")[1]:
+                time.sleep(0.01)
+            for path in ("/healthz", "/v1/datasets/pay/budget", ASK, "/v1/ledger", "/v1/datasets"):
+                assert one.call("GET", path)[0] == 200
+            assert one.call("GET", "/v1/datasets/pay/budget")[1]["spent"]["epsilon"] == 1.0
+            assert asking.is_alive()
+            holder.stdin.close()
+        asking.join(120)
+        assert told == [200]
+        assert one.call("GET", "/v1/datasets/pay/budget")[1]["spent"]["epsilon"] == 3.0
+    finally:
+        one.stop()

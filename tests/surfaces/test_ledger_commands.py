@@ -1,5 +1,6 @@
 """dither ledger: what people see of a ledger, and the commands of docs/ledger.md."""
 
+import contextlib
 import json
 import sqlite3
 from pathlib import Path
@@ -8,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from dither.ledger import PostgresLedger, SqliteLedger
-from dither.privacy import Budget, Loss
+from dither.privacy import Budget, Loss, Neighbours, Relation
 from dither.surfaces.cli import main
 
 
@@ -19,7 +20,13 @@ def run(*words):
 
 def fill(ledger):
     """Two datasets, three charges, one answer."""
-    ledger.register("pay", Budget(1.0, 1e-6), kind="advanced", fingerprint="file:pay.parquet")
+    ledger.register(
+        "pay",
+        Budget(1.0, 1e-6),
+        kind="advanced",
+        fingerprint="file:pay.parquet",
+        relation=Relation(Neighbours.PERSON, ("u",), 3),
+    )
     ledger.register("[bold]weather", Budget(2.0))
     ledger.allow("pay", "ann", Budget(0.5))
     ledger.store(ledger.charge("pay", Loss(0.1), question={"n": 1}, analyst="ann"), {"value": 3})
@@ -49,6 +56,9 @@ def test_show_lists_budgets_and_histories(place):
     assert "epsilon 0.15" in history
     told = json.loads(run("show", place, "--json").output)["datasets"]
     assert [one["dataset"] for one in told] == ["[bold]weather", "pay"]
+    assert told[1]["relation"] == {"neighbours": "person", "unit": ["u"], "rows_per_unit": 3}
+    assert told[0]["relation"] is None
+    assert "no neighbour relation yet" in table.output
     assert told[1]["spent"] == {"epsilon": 0.25, "delta": 0.0}
     assert told[1]["analysts"]["ann"]["spent"]["epsilon"] == 0.1
     entries = json.loads(run("show", place, "pay", "--json").output)["entries"]
@@ -60,7 +70,9 @@ def test_verify_tells_the_head_and_takes_one(place):
     told = json.loads(run("verify", place, "--json").output)
     assert told["ok"]
     assert told["entries"] == 8
+    assert told["relations"]["pay"]["neighbours"] == "person"
     assert told["head"] in run("verify", place).output
+    assert "pay: person, identified by u, up to 3 rows each" in run("verify", place).output
     assert run("verify", place, "--head", told["head"]).exit_code == 0
     wrong = run("verify", place, "--head", "f" * 64)
     assert wrong.exit_code == 1
@@ -161,3 +173,23 @@ def test_what_is_not_a_ledger_is_said(tmp_path):
         assert done.exit_code == 2
         assert "'nobody' is not registered" in done.output
     assert [path.name for path in tmp_path.iterdir()] == ["ledger.db"]
+
+
+def test_verify_and_backup_fail_on_an_index_that_misses_rows(tmp_path):
+    """They said "in order" once, and a paid request was charged again."""
+    path = tmp_path / "ledger.db"
+    with SqliteLedger(path) as ledger:
+        fill(ledger)
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        index = "dither_one_charge_per_request"
+        sql = connection.execute("SELECT sql FROM sqlite_master WHERE name = ?", (index,)).fetchone()[0]
+        connection.execute(f"DROP INDEX {index}")
+        connection.execute(f"{sql} AND number > 100")
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("UPDATE sqlite_master SET sql = ? WHERE name = ?", (sql, index))
+    for words in (("verify", path), ("backup", path, tmp_path / "copy.db")):
+        done = run(*words)
+        assert done.exit_code == 1
+        assert f"missing from index {index}" in done.output
+        assert "in order" not in done.output
+    assert "damaged" in run("show", path).output

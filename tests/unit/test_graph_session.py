@@ -11,7 +11,7 @@ import pytest
 import dither as dt
 from dither.data import graph
 from dither.data.schema_file import dump_schema, load_schema
-from dither.errors import InvalidText
+from dither.errors import Contradiction, InvalidText
 
 FRIENDS = """[dataset]
 name = "friends"
@@ -55,17 +55,19 @@ def test_private_edges(folder):
         assert [spend.question["questions"][0]["query"]["kind"] for spend in again.history] == ["Triangles"]
 
 
-def test_other_columns_are_another_question(folder):
-    """Whoever declares other ends of the edges is not told the answer about the old ones."""
+def test_other_columns_are_another_relation(folder):
+    """One edge between a and b may be many between a and c: whoever declares other ends is refused, and not charged."""
     lines = (folder / "edges.csv").read_text().splitlines()
     (folder / "edges.csv").write_text("\n".join(f"{line},{'c' if line == lines[0] else 0}" for line in lines))
     with dt.open(folder / "friends.toml") as session:
         session.ask(dt.Edges(), epsilon=4.0)
     (folder / "friends.toml").write_text(FRIENDS.replace('["a", "b"]', '["a", "c"]'))
-    with dt.open(folder / "friends.toml") as session:
-        # 435 edges before, 29 now.
+    with pytest.raises(Contradiction, match="identified by a and b, not edge, identified by a and c"):
+        dt.open(folder / "friends.toml")
+    # With an account of its own it is another question: 435 edges before, 29 now.
+    with dt.open(folder / "friends.toml", ledger=folder / "other.ledger") as session:
         assert session.ask(dt.Edges(), epsilon=4.0).value < 200
-        assert session.budget.spent == dt.Loss(8.0)
+        assert session.budget.spent == dt.Loss(4.0)
 
 
 def test_private_weights(folder):

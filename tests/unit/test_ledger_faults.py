@@ -191,7 +191,7 @@ def test_a_database_at_its_limit_says_that_there_is_no_room(tmp_path):
     """SQLite's own error for a full disk, inside a charge: nothing was charged, and the next one works."""
     ledger = SqliteLedger(tmp_path / "ledger.db")
     ledger.register("pay", Budget(1000.0))
-    connection = ledger._database._connection
+    connection = ledger._database.writer.connection
     pages = connection.execute("PRAGMA page_count").fetchone()[0]
     connection.execute(f"PRAGMA max_page_count = {pages}")
     with pytest.raises(LedgerUnavailable, match=r"no room on the disk .* nothing was charged"):
@@ -261,9 +261,9 @@ def test_a_forked_process_connects_anew(tmp_path, postgres_schema):
 
         with worker(task) as (_, lines):
             assert lines.read() == "2\n"
-        connection = ledger._database._connection
+        connection = ledger._database.writer.connection
         assert ledger.charge("pay", PRICE, question={}).number == 3
-        assert ledger._database._connection is connection
+        assert ledger._database.writer.connection is connection
         assert ledger.verify().ok
         ledger.close()
 
@@ -272,7 +272,7 @@ def test_a_failure_does_not_cost_a_ledger_in_memory():
     """After an error inside a transaction the connection, and with it the ledger, is still there."""
     ledger = MemoryLedger()
     ledger.register("pay", Budget(1.0))
-    connection = ledger._database._connection
+    connection = ledger._database.writer.connection
     connection.execute("PRAGMA max_page_count = 1")
     with pytest.raises(LedgerUnavailable, match="no room"):
         ledger.charge("pay", PRICE, question={"filling": "x" * 20_000})

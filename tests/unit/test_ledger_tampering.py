@@ -195,25 +195,27 @@ def test_a_newer_version_is_refused(store):
 
 def test_an_older_version_is_upgraded(store, monkeypatch):
     """The steps run in one transaction, once; entries and chain stay as they are."""
-    monkeypatch.setattr(database, "VERSION", 3)
+    now = database.VERSION
+    monkeypatch.setattr(database, "VERSION", now + 2)
     steps = {
-        1: ("ALTER TABLE dither_names ADD COLUMN note TEXT",),
-        2: ("CREATE TABLE dither_more (x {BIGINT}) {STRICT}",),
+        now: ("ALTER TABLE dither_names ADD COLUMN note TEXT",),
+        now + 1: ("CREATE TABLE dither_more (x {BIGINT}) {STRICT}",),
     }
     monkeypatch.setattr(database, "UPGRADES", steps)
     for _ in range(2):
         with store.open() as ledger:
             assert ledger.verify().ok
             assert ledger.left("pay") == Loss(0.6, 1e-6)
-    monkeypatch.setattr(database, "VERSION", 1)
-    with pytest.raises(LedgerDamaged, match="version 3"):
+    monkeypatch.setattr(database, "VERSION", now)
+    with pytest.raises(LedgerDamaged, match=f"version {now + 2}"):
         store.open()
 
 
 def test_an_upgrade_that_fails_changes_nothing(store, monkeypatch):
     """All or nothing: the old version stays usable."""
-    monkeypatch.setattr(database, "VERSION", 2)
-    monkeypatch.setattr(database, "UPGRADES", {1: ("CREATE TABLE dither_more (x TEXT)", "SELECT nothing_like_it")})
+    now = database.VERSION
+    monkeypatch.setattr(database, "VERSION", now + 1)
+    monkeypatch.setattr(database, "UPGRADES", {now: ("CREATE TABLE dither_more (x TEXT)", "SELECT nothing_like_it")})
     with pytest.raises(LedgerUnavailable, match="nothing was charged"):
         store.open()
     monkeypatch.undo()

@@ -6,6 +6,7 @@ or a warning: whether one is there would depend on a single record.
 
 from __future__ import annotations
 
+import datetime
 import math
 import warnings
 from collections.abc import Iterable
@@ -60,6 +61,33 @@ def text(entry: Any) -> str | None:
     except Exception:  # noqa: BLE001 - an entry may be of anybody's own class
         return None
     return str(written)
+
+
+def truth(entry: Any) -> bool | None:
+    """An entry as a truth value: numbers other than 0 are true; None where it is missing or neither.
+
+    >>> truth(True), truth(0), truth("true"), truth("maybe")
+    (True, False, True, None)
+    """
+    words = {"true": True, "false": False}
+    if isinstance(entry, str):
+        return words.get(entry.strip().lower())
+    number = real(entry)
+    return None if math.isnan(number) else number != 0
+
+
+def day(entry: Any) -> datetime.date | None:
+    """An entry as a day: a date, the day of a moment, or an ISO text; None where it is missing or none of these."""
+    try:
+        if isinstance(entry, str):
+            return datetime.date.fromisoformat(entry)
+        if isinstance(entry, np.datetime64):
+            entry = entry.astype("datetime64[D]").item()
+        if isinstance(entry, datetime.datetime):
+            return None if is_missing(entry) else entry.date()
+        return entry if isinstance(entry, datetime.date) else None
+    except Exception:  # noqa: BLE001 - an entry may be of anybody's own class
+        return None
 
 
 def reals(entries: Iterable[Any]) -> NDArray[np.float64]:

@@ -48,6 +48,16 @@ def file_column_type(path: str | Path, column: str) -> np.dtype[Any]:
     return np.dtype(np.float64)
 
 
+def state_of_file(file: Path) -> str | None:
+    """When a file, and the log of a database file, were last written, and how long they are.  For owners only."""
+    stamps = []
+    for one in (file, file.with_name(f"{file.name}.wal")):
+        with contextlib.suppress(OSError):
+            status = one.stat()
+            stamps.append(f"{status.st_mtime_ns}:{status.st_size}")
+    return ",".join(stamps) or None
+
+
 def _known_file(path: str | Path) -> tuple[Path, str | None]:
     """A file of a known kind, and the delimiter if it is text."""
     file = Path(path)

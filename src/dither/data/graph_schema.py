@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dither.data.files import check_file_columns
+from dither.data.files import check_file_columns, state_of_file
 from dither.errors import InvalidArgument, SourceFailed
-from dither.privacy import Budget, Neighbours
+from dither.privacy import Budget, Neighbours, Relation
 
 MOST_VERTICES = (1 << 31) - 1
 
@@ -54,9 +54,18 @@ class GraphSchema:
         return Neighbours.EDGE if self.weight is None else Neighbours.WEIGHT
 
     @property
+    def relation(self) -> Relation:
+        """The neighbours with the columns that tell edges apart: set once, when the graph is registered."""
+        return Relation(self.neighbours, tuple(sorted(self.ends)))
+
+    @property
     def file(self) -> Path:
         """Where the edges are."""
         return Path(self.source) if self.folder is None else Path(self.folder) / self.source
+
+    def state(self) -> str | None:
+        """When the file was last written, and how long it is; for owners only."""
+        return state_of_file(self.file)
 
     def ready(self) -> None:
         """Fail if the file is not there, or has not the columns: before anything is charged, and reading no edge."""

@@ -77,7 +77,7 @@ def batches(file: Path) -> Any:
 
 
 def _opened(file: Path) -> IO[bytes]:
-    stream: Any = gzip.open(file, "rb") if is_packed(file) else file.open("rb")
+    stream: Any = gzip.open(file, "rb") if is_packed(file) else file.open("rb")  # noqa: SIM115  (closed by its reader)
     return stream  # type: ignore[no-any-return]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from dither.data.types import Boolean, Category, ColumnType, Measured
 from dither.errors import InvalidArgument
-from dither.privacy import Budget, Neighbours
+from dither.privacy import Budget, Neighbours, Relation
 from dither.reals import exact, plain
 
 PRIVATE = "private"
@@ -81,6 +81,11 @@ class Schema:
         if self.unit is not None:
             return Neighbours.PERSON
         return Neighbours.CHANGE_ONE if isinstance(self.rows, int) else Neighbours.ADD_REMOVE_CHANGE
+
+    @property
+    def relation(self) -> Relation:
+        """The neighbours with what tells people apart: set once, when the dataset is registered."""
+        return Relation(self.neighbours, () if self.unit is None else (self.unit,), self.rows_per_unit)
 
     def column(self, name: object, argument: str = "column") -> ColumnType:
         """The type of a declared column."""

@@ -49,7 +49,7 @@ _RATIO = re.compile(r"-?[0-9]{1,99}/[0-9]{1,99}\Z")
 def load_schema(path: Any) -> Schema | GraphSchema:
     """The schema that a file describes, or an error that points at the line."""
     file = FilePath(path)
-    return read_schema(_text(file), file.name, name=file.stem, folder=str(file.absolute().parent))
+    return read_schema(schema_text(file), file.name, name=file.stem, folder=str(file.absolute().parent))
 
 
 def read_schema(text: str, called: str, *, name: str = "data", folder: str | None = None) -> Schema | GraphSchema:
@@ -102,7 +102,7 @@ def pointing_at(path: Any) -> Iterator[None]:
         raise
     except InvalidArgument as error:
         file = FilePath(path)
-        reader = _Reader(_text(file), file.name)
+        reader = _Reader(schema_text(file), file.name)
         place = _home(error.argument)
         if place is None or place not in reader.places.keys:
             raise
@@ -155,7 +155,8 @@ def written(value: Any) -> str:
 # --- reading -------------------------------------------------------------------------------------------
 
 
-def _text(file: FilePath) -> str:
+def schema_text(file: FilePath) -> str:
+    """The text of a schema file."""
     try:
         if file.stat().st_size > LONGEST:
             raise InvalidArgument("schema", str(file), f"a file of at most {LONGEST:,} bytes is accepted")

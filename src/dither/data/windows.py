@@ -440,8 +440,6 @@ def counts_by_key(
 
 
 def _plain_key(part: Any) -> Any:
-    if isinstance(part, bytes):  # (a database without an encoding)
-        return part.decode("utf-8", "replace")
     return part if isinstance(part, str) else int(part)
 
 

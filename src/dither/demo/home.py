@@ -81,4 +81,5 @@ def friends(people: int = FRIENDS, seed: int = 7) -> list[tuple[int, int]]:
 
 def _once(file: Path, text: str) -> None:
     if not file.exists():
+        file.touch(mode=0o600)
         file.write_text(text, encoding="utf-8")

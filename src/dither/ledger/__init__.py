@@ -44,28 +44,31 @@ class MemoryLedger(Ledger):
 
 
 class SqliteLedger(Ledger):
-    """A ledger in a local file; ``wait`` is how many seconds to wait for another process that writes."""
+    """A ledger in a local file; ``wait`` is how many seconds to wait for another process that writes.
 
-    def __init__(self, path: str | Path, *, wait: float = _WAIT, create: bool = True) -> None:
+    ``check=False`` opens it without the check of its indexes, for whoever verifies it anyway.
+    """
+
+    def __init__(self, path: str | Path, *, wait: float = _WAIT, create: bool = True, check: bool = True) -> None:
         self._file = file_database(path, wait=wait, create=create)
-        super().__init__(self._file, create=create)
+        super().__init__(self._file, create=create, check=check)
 
     def backup(self, copy: str | Path) -> Report:
         """Write a copy of this moment into a new file, while others go on; returns the check of the copy."""
         self._file.copy_to(Path(copy))
-        with SqliteLedger(copy, create=False) as made:
+        with SqliteLedger(copy, create=False, check=False) as made:
             return made.verify()
 
 
 class PostgresLedger(Ledger):
     """A ledger in PostgreSQL, shared by several servers."""
 
-    def __init__(self, dsn: str, *, wait: float = _WAIT, create: bool = True) -> None:
-        super().__init__(PostgresDatabase(dsn, wait), create=create)
+    def __init__(self, dsn: str, *, wait: float = _WAIT, create: bool = True, check: bool = True) -> None:
+        super().__init__(PostgresDatabase(dsn, wait), create=create, check=check)
 
 
-def open_ledger(place: str | Path, *, create: bool = True) -> Ledger:
+def open_ledger(place: str | Path, *, create: bool = True, check: bool = True) -> Ledger:
     """The ledger of a path, or of a ``postgresql://`` address."""
     if isinstance(place, str) and place.startswith(("postgresql://", "postgres://")):
-        return PostgresLedger(place, create=create)
-    return SqliteLedger(place, create=create)
+        return PostgresLedger(place, create=create, check=check)
+    return SqliteLedger(place, create=create, check=check)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 
 from dither.accounting.filters import FilterState, most_squares, open_filter
 from dither.errors import InvalidArgument, UnknownDataset
 from dither.ledger.database import Transaction
+from dither.ledger.records import canonical
 from dither.ledger.schema import WORD
-from dither.privacy import Budget
+from dither.privacy import Budget, Relation
 
 MOST_EPSILON = 1_000_000
 """The greatest budget a ledger keeps: its sums fit into the words of every database."""
 
 _COLUMNS = """SELECT a.id, a.version, a.retired, a.kind, a.epsilon, a.delta, a.slack, a.spent_epsilon,
-    a.spent_high, a.spent_low, a.spent_delta FROM dither_accounts a """
+    a.spent_high, a.spent_low, a.spent_delta, a.relation FROM dither_accounts a """
 _OF_NAME = f"{_COLUMNS} JOIN dither_names n ON n.account = a.id WHERE n.dataset = ?"
 _OF_FINGERPRINT = f"{_COLUMNS} JOIN dither_fingerprints f ON f.account = a.id WHERE f.fingerprint = ?"
 _OF_ANALYST = f"{_COLUMNS} WHERE a.parent = ? AND a.analyst = ?"
@@ -28,6 +30,8 @@ class Account:
     version: int
     retired: bool
     state: FilterState
+    relation: Relation | None
+    """Between which datasets its losses hold; None of an analyst, and until an opening says so."""
 
 
 def rules(budget: Budget, kind: str, slack: object) -> FilterState:
@@ -97,6 +101,11 @@ def replace(work: Transaction, account: int, state: FilterState) -> None:
     )  # fmt: skip
 
 
+def write_relation(work: Transaction, account: int, relation: Relation) -> None:
+    """The relation of an account that has none yet."""
+    work.run("UPDATE dither_accounts SET relation = ? WHERE id = ?", canonical(relation.to_dict()), account)
+
+
 def write_spent(work: Transaction, account: int, state: FilterState) -> None:
     """What was spent; the table's CHECKs have the last word."""
     work.run(
@@ -108,6 +117,7 @@ def write_spent(work: Transaction, account: int, state: FilterState) -> None:
 def _account(row: tuple[object, ...] | None) -> Account | None:
     if row is None:
         return None
-    number, version, retired, kind, epsilon, delta, slack, spent, high, low, spent_delta = row
+    number, version, retired, kind, epsilon, delta, slack, spent, high, low, spent_delta, relation = row
     state = FilterState(kind, epsilon, delta, slack, spent, high * WORD + low, spent_delta)  # type: ignore[arg-type,operator]
-    return Account(number, version, bool(retired), state)  # type: ignore[arg-type]
+    held = None if relation is None else Relation.from_dict(json.loads(str(relation)))
+    return Account(number, version, bool(retired), state, held)  # type: ignore[arg-type]

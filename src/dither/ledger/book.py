@@ -8,6 +8,7 @@ one transaction.  The rules in words: docs/ledger.md.
 from __future__ import annotations
 
 import dataclasses
+import hmac
 import json
 import secrets
 from collections.abc import Iterator, Sequence
@@ -33,7 +34,7 @@ from dither.ledger.records import (
     question_key,
 )
 from dither.ledger.replay import verify
-from dither.privacy import Budget, Loss
+from dither.privacy import Budget, Loss, Relation
 
 _UNTOUCHED = "nothing was read, nothing was charged"
 
@@ -41,10 +42,10 @@ _UNTOUCHED = "nothing was read, nothing was charged"
 class Ledger:
     """Budgets, charges and releases of several datasets; safe for threads, and for processes where it is on disk."""
 
-    def __init__(self, database: Database, *, create: bool = True) -> None:
+    def __init__(self, database: Database, *, create: bool = True, check: bool = True) -> None:
         self._database = database
         try:
-            database.prepare(create=create)
+            database.prepare(create=create, check=check)
         except BaseException:
             database.close()
             raise
@@ -62,43 +63,54 @@ class Ledger:
     # What owners do
 
     def register(
-        self, dataset: str, budget: Budget, *, kind: str = "basic", slack: object = None, fingerprint: str | None = None
-    ) -> None:
+        self, dataset: str, budget: Budget, *, kind: str = "basic", slack: object = None,
+        fingerprint: str | None = None, relation: Relation | None = None,
+    ) -> None:  # fmt: skip
         """Open an account for a dataset, once: saying the same again changes nothing, saying otherwise is an error.
 
         ``fingerprint`` is a public mark of the source (never a hash of private contents).  Names with the same
-        fingerprint share one account.
+        fingerprint share one account.  ``relation`` says between which datasets all losses of the account hold; an
+        account without one takes the first that is stated.
         """
         name("dataset", dataset)
         state = accounts.rules(budget, kind, slack)
         if fingerprint is not None:
             name("fingerprint", fingerprint)
         with self._database.transaction() as look:
-            if self._known(look, dataset, state, fingerprint):
+            known = self._known(look, dataset, state, fingerprint, relation)
+            if known is not None and not _takes(known, relation):
                 return
         with self._database.transaction(WRITING) as work:
-            if self._known(work, dataset, state, fingerprint):
+            known = self._known(work, dataset, state, fingerprint, relation)
+            if known is not None and not _takes(known, relation):
                 return
-            shared = accounts.of_fingerprint(work, fingerprint)
-            if shared is not None:
-                _agree(shared, state, f"the data of {dataset!r} are registered under another name")
+            shared = known or accounts.of_fingerprint(work, fingerprint)
+            if known is None and shared is not None:
+                _agree(shared, state, relation, f"the data of {dataset!r} are registered under another name")
                 if shared.retired:
                     raise Retired(f"the data of {dataset!r} are retired under another name; {_UNTOUCHED}")
             account = accounts.create(work, state) if shared is None else shared.id
-            work.run("INSERT INTO dither_names (dataset, account) VALUES (?, ?)", dataset, account)
+            if known is None:
+                work.run("INSERT INTO dither_names (dataset, account) VALUES (?, ?)", dataset, account)
             if shared is None and fingerprint is not None:
                 work.run(
                     "INSERT INTO dither_fingerprints (fingerprint, account, version) VALUES (?, ?, 1)",
                     fingerprint, account,
                 )  # fmt: skip
+            if relation is not None and (shared is None or shared.relation is None):
+                accounts.write_relation(work, account, relation)
             body = {"account": account, "filter": _filter(state), "fingerprint": fingerprint}
+            body["relation"] = None if relation is None else relation.to_dict()
             chain.append(work, "register", dataset, body)
 
-    def _known(self, look: Transaction, dataset: str, state: FilterState, fingerprint: str | None) -> bool:
+    def _known(
+        self, look: Transaction, dataset: str, state: FilterState, fingerprint: str | None, relation: Relation | None
+    ) -> Account | None:
+        """The account of a name that is registered, if all that is said about it agrees."""
         account = accounts.find(look, dataset)
         if account is None:
-            return False
-        _agree(account, state, f"dataset {dataset!r} is registered")
+            return None
+        _agree(account, state, relation, f"dataset {dataset!r} is registered")
         if fingerprint is not None:
             marked = accounts.of_fingerprint(look, fingerprint)
             if marked is None or marked.id != account.id:
@@ -106,7 +118,7 @@ class Ledger:
                     f"dataset {dataset!r} is registered with another fingerprint; if its data have grown, "
                     f"`grow` records that and keeps the budget; {_UNTOUCHED}"
                 )
-        return True
+        return account
 
     def grow(self, dataset: str, *, fingerprint: str | None = None) -> int:
         """Record that the data have changed; returns the number of the new version.
@@ -220,10 +232,11 @@ class Ledger:
             accounts.of_dataset(look, name("dataset", dataset))
             return _before(look, dataset, name("analyst", analyst), name("request_id", request_id), asked, units)
 
-    def store(self, charge: Charge, release: dict[str, Any]) -> dict[str, Any]:
+    def store(self, charge: Charge, release: dict[str, Any], *, source: str | None = None) -> dict[str, Any]:
         """Keep the release of a charge and return the one to answer with: the first that was stored.
 
-        Two workers may compute an answer for one retried request; only one of the answers ever leaves.
+        Two workers may compute an answer for one retried request; only one of the answers ever leaves.  ``source`` is
+        the ``mark`` of the state of the source that was read.
         """
         if not isinstance(charge, Charge):
             raise InvalidArgument("charge", charge, "a Charge is accepted")
@@ -235,24 +248,44 @@ class Ledger:
             stored = chain.release_of(work, charge.number)
             if stored is None:
                 # With the time of its charge: how long the answer took may depend on the data.
-                entry = chain.append(
-                    work, "release", paid.dataset, {"release": json.loads(kept)},
+                body = {"release": json.loads(kept)} | ({} if source is None else {"source": name("source", source)})
+                stored = chain.append(
+                    work, "release", paid.dataset, body,
                     analyst=paid.analyst, request=paid.request, key=paid.key, charge=paid.number, at=paid.at,
                 )  # fmt: skip
-                stored = entry.body["release"]
-        return dict(stored)
+        return dict(stored.body["release"])
 
     def answer_to(self, dataset: str, question: dict[str, Any]) -> dict[str, Any] | None:
         """The stored release of an identical question on the same version of the data, free; None if there is none."""
+        stored = self.stored(dataset, question)
+        return None if stored is None else stored[0]
+
+    def stored(self, dataset: str, question: dict[str, Any]) -> tuple[dict[str, Any], str | None] | None:
+        """The same with the mark of its source, if that is known.  Of several answers it is the newest."""
         asked = public_json("question", question)
         with self._database.transaction() as look:
             account = accounts.of_dataset(look, name("dataset", dataset))
             row = look.one(
                 "SELECT body FROM dither_entries WHERE kind = 'release' AND dataset = ? AND key = ? "
-                "ORDER BY number LIMIT 1",
+                "ORDER BY number DESC LIMIT 1",
                 dataset, question_key(asked, account.version),
             )  # fmt: skip
-        return None if row is None else dict(json.loads(row[0])["release"])
+        if row is None:
+            return None
+        body = json.loads(row[0])
+        return dict(body["release"]), body.get("source")
+
+    def mark(self, state: str) -> str:
+        """What entries keep of the state of a source: the same for the same state in this ledger, and no way back."""
+        with self._database.transaction() as look:
+            row = look.one("SELECT secret FROM dither_ledger")
+        return hmac.digest(bytes.fromhex(row[0]) if row else b"", state.encode(), "sha256").hex()[:32]
+
+    def has_answers_of_other_sources(self, dataset: str, source: str) -> bool:
+        """True if a stored answer that may still be given was computed from another state of the source."""
+        with self._database.transaction() as look:
+            account = accounts.of_dataset(look, name("dataset", dataset))
+            return chain.has_others(look, account, dataset, name("source", source))
 
     # What everyone may see
 
@@ -340,9 +373,17 @@ class Ledger:
         return [chain.entry_of(row) for row in rows], (int(head[0]), str(head[1]))
 
     def verify(self, known: str | None = None) -> Report:
-        """Recompute everything from the entries; ``known`` is a hash seen earlier that must still be in the chain."""
+        """Recompute everything from the entries, and compare every index with its table.
+
+        ``known`` is a hash seen earlier that must still be in the chain.
+        """
         with self._database.transaction() as look:
-            return verify(look, known)
+            report = verify(look, known)
+            return (
+                report
+                if not report.ok
+                else dataclasses.replace(report, problem=self._database.index_problem(look, whole=True))
+            )
 
     def export(self) -> Iterator[dict[str, Any]]:
         """All entries as plain values, oldest first, one snapshot."""
@@ -351,7 +392,17 @@ class Ledger:
         return (chain.entry_of(row).to_dict() for row in rows)
 
 
-def _agree(account: Account, state: FilterState, known_as: str) -> None:
+def _takes(account: Account, relation: Relation | None) -> bool:
+    """True if an account that knew no relation has one from now on."""
+    return relation is not None and account.relation is None and not account.retired
+
+
+def _agree(account: Account, state: FilterState, relation: Relation | None, known_as: str) -> None:
+    if relation is not None and account.relation not in (None, relation):
+        raise Contradiction(
+            f"{known_as} with the neighbour relation {account.relation}, not {relation}: losses of two relations do "
+            f"not add up, so a relation is set once; declare the one that is registered; {_UNTOUCHED}"
+        )
     if not accounts.same_rules(account.state, state):
         held = account.state
         raise Contradiction(
@@ -426,6 +477,7 @@ def _registered(look: Transaction, dataset: str) -> Registered:
         version=account.version,
         retired=account.retired,
         fingerprint=_fingerprint(look, account),
+        relation=account.relation,
         analysts={
             analyst: budget_of(own.state.epsilon, own.state.delta)
             for analyst, own in accounts.analysts(look, account.id)

@@ -58,10 +58,25 @@ def one_entry(look: Transaction, condition: str, *values: object) -> Entry | Non
     return None if row is None else entry_of(row)
 
 
-def release_of(look: Transaction, charge: int) -> dict[str, Any] | None:
+def release_of(look: Transaction, charge: int) -> Entry | None:
     """What was stored for a charge, if anything was."""
-    entry = one_entry(look, "kind = 'release' AND charge = ?", charge)
-    return None if entry is None else entry.body["release"]
+    return one_entry(look, "kind = 'release' AND charge = ?", charge)
+
+
+def has_others(look: Transaction, account: Account, dataset: str, source: str) -> bool:
+    """True if a stored answer of the present version was computed from another state of the source."""
+    grown = look.one(
+        "SELECT COALESCE(MAX(e.number), 0) FROM dither_entries e JOIN dither_names n ON n.dataset = e.dataset "
+        "WHERE n.account = ? AND e.kind = 'grow'",
+        account.id,
+    )
+    # Keys are sorted: a body with a mark ends with it, a body without one ends with that of the release.
+    row = look.one(
+        "SELECT 1 FROM dither_entries WHERE kind = 'release' AND dataset = ? AND charge > ? AND body LIKE ? "
+        "AND NOT body LIKE ? LIMIT 1",
+        dataset, grown[0] if grown else 0, '%"}', f'%"source":"{source}"}}',
+    )  # fmt: skip
+    return row is not None
 
 
 def charged(look: Transaction, dataset: str, analyst: str, request: str) -> Entry | None:
@@ -69,7 +84,7 @@ def charged(look: Transaction, dataset: str, analyst: str, request: str) -> Entr
     return one_entry(look, "kind = 'charge' AND dataset = ? AND analyst = ? AND request = ?", dataset, analyst, request)
 
 
-def charge_of(entry: Entry, release: dict[str, Any] | None, *, fresh: bool) -> Charge:
+def charge_of(entry: Entry, release: Entry | None, *, fresh: bool) -> Charge:
     """A charge from its entry."""
     return Charge(
         number=entry.number,
@@ -79,7 +94,8 @@ def charge_of(entry: Entry, release: dict[str, Any] | None, *, fresh: bool) -> C
         losses=tuple(loss_of(epsilon, delta) for epsilon, delta in entry.body["losses"]),
         question=entry.body["question"],
         version=entry.body["version"],
-        release=release,
+        release=None if release is None else release.body["release"],
+        source=None if release is None else release.body.get("source"),
         fresh=fresh,
     )
 

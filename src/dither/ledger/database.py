@@ -1,8 +1,13 @@
-"""The thin layer between the ledger's rules and a database: transactions, and errors that say what they mean."""
+"""The thin layer between the ledger's rules and a database: transactions, and errors that say what they mean.
+
+Reads and writes have a connection each: whoever waits for another process to end its transaction keeps no reader
+waiting.
+"""
 
 from __future__ import annotations
 
 import os
+import secrets
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -78,8 +83,92 @@ class Transaction:
                 self._database.refuse(error, self._purpose.before)
 
 
-class Database(ABC):
+class Lane:
     """One connection, used by one thread at a time; opened again after a loss and in a forked process."""
+
+    def __init__(self, database: Database, *, writes: bool) -> None:
+        self._database = database
+        self._writes = writes
+        self._turn = threading.RLock()
+        self.connection: Any = None
+        self._owner = os.getpid()
+
+    @contextmanager
+    def transaction(self, purpose: Purpose, begin: str) -> Iterator[Transaction]:
+        """All or nothing."""
+        with self._turn:
+            transaction = self._begun(purpose, begin)
+            try:
+                yield transaction
+                transaction.send()
+            except BaseException:
+                self._roll_back()
+                raise
+            try:
+                self.connection.execute("COMMIT")
+            except self._database.driver_errors() as error:
+                self._roll_back()
+                self._database.refuse(error, purpose.at_commit)
+            except BaseException:
+                self._roll_back()
+                raise
+
+    def _begun(self, purpose: Purpose, begin: str) -> Transaction:
+        reused = self.connection is not None and self._owner == os.getpid()
+        if not reused:
+            self._reconnect(purpose)
+        try:
+            return self._started(purpose, begin)
+        except LedgerUnavailable:
+            if not reused or not self._database.lost(self.connection):
+                raise
+        # The server went away since the last transaction.  Nothing has been written yet, so a second try is safe.
+        self._reconnect(purpose)
+        return self._started(purpose, begin)
+
+    def _started(self, purpose: Purpose, begin: str) -> Transaction:
+        try:
+            self.connection.execute(begin)
+        except self._database.driver_errors() as error:
+            self._roll_back()
+            self._database.refuse(error, purpose.before)
+        return Transaction(self._database, self.connection, purpose)
+
+    def _reconnect(self, purpose: Purpose) -> None:
+        if self.connection is not None and self._owner != os.getpid():
+            _INHERITED.append(self.connection)
+        self.connection = None
+        try:
+            self.connection = self._database.connect(writes=self._writes)
+        except self._database.driver_errors() as error:
+            self._database.refuse(error, purpose.before)
+        self._owner = os.getpid()
+
+    def _roll_back(self) -> None:
+        if self.connection is None:
+            return
+        try:
+            # Databases end a transaction themselves after some errors.
+            if self._database.in_transaction(self.connection):
+                self.connection.execute("ROLLBACK")
+        except self._database.driver_errors():
+            self._discard()
+
+    def _discard(self) -> None:
+        """Give up a connection whose state is not known; the next transaction opens another."""
+        with suppress(*self._database.driver_errors()):
+            self.connection.close()
+        self.connection = None
+
+    def close(self) -> None:
+        """Close the connection."""
+        with self._turn:
+            if self.connection is not None and self._owner == os.getpid():
+                self._discard()
+
+
+class Database(ABC):
+    """Where a ledger lies, reached by one connection for reads and one for writes."""
 
     begin_read: str
     begin_write: str
@@ -87,17 +176,16 @@ class Database(ABC):
     types: ClassVar[dict[str, str]]
     extras: tuple[str, ...]
 
-    def __init__(self) -> None:
-        self._turn = threading.RLock()
-        self._connection: Any = None
-        self._owner = os.getpid()
+    def __init__(self, *, one_connection: bool = False) -> None:
+        self.writer = Lane(self, writes=True)
+        self.reader = self.writer if one_connection else Lane(self, writes=False)
 
     @abstractmethod
     def driver_errors(self) -> tuple[type[Exception], ...]:
         """What the driver raises."""
 
     @abstractmethod
-    def connect(self) -> Any:
+    def connect(self, *, writes: bool) -> Any:
         """A new connection in autocommit mode, set up to be durable."""
 
     @abstractmethod
@@ -111,6 +199,14 @@ class Database(ABC):
     @abstractmethod
     def in_transaction(self, connection: Any) -> bool:
         """True if a transaction is open."""
+
+    @abstractmethod
+    def index_problem(self, look: Transaction, *, whole: bool) -> str | None:
+        """What is wrong with the indexes: entries that are there and that a lookup would not find, above all.
+
+        A charge that a lookup misses would be paid a second time, its release made a second time, and a name that it
+        misses would get a second budget.  These are always looked at; ``whole`` is for all indexes.
+        """
 
     def spelled(self, statement: str) -> str:
         """A statement in the driver's own spelling of placeholders."""
@@ -129,85 +225,28 @@ class Database(ABC):
     @contextmanager
     def transaction(self, purpose: Purpose = READING, *, creating: bool = False) -> Iterator[Transaction]:
         """All or nothing.  A writing transaction sees the newest state, and no one else writes meanwhile."""
-        with self._turn:
-            transaction = self._begin(purpose, creating)
-            try:
-                yield transaction
-                transaction.send()
-            except BaseException:
-                self._roll_back()
-                raise
-            try:
-                self._connection.execute("COMMIT")
-            except self.driver_errors() as error:
-                self._roll_back()
-                self.refuse(error, purpose.at_commit)
-            except BaseException:
-                self._roll_back()
-                raise
-
-    def _begin(self, purpose: Purpose, creating: bool) -> Transaction:
-        reused = self._connection is not None and self._owner == os.getpid()
-        if not reused:
-            self._reconnect(purpose)
-        try:
-            return self._started(purpose, creating)
-        except LedgerUnavailable:
-            if not reused or not self.lost():
-                raise
-        # The server went away since the last transaction.  Nothing has been written yet, so a second try is safe.
-        self._reconnect(purpose)
-        return self._started(purpose, creating)
-
-    def _started(self, purpose: Purpose, creating: bool) -> Transaction:
+        lane = self.writer if purpose.writes else self.reader
         begin = self.begin_create if creating else self.begin_write if purpose.writes else self.begin_read
-        try:
-            self._connection.execute(begin)
-        except self.driver_errors() as error:
-            self._roll_back()
-            self.refuse(error, purpose.before)
-        return Transaction(self, self._connection, purpose)
+        with lane.transaction(purpose, begin) as transaction:
+            yield transaction
 
-    def lost(self) -> bool:
+    def lost(self, connection: Any) -> bool:
         """True if the connection is gone and a new one may work."""
-        return self._connection is None
-
-    def _reconnect(self, purpose: Purpose) -> None:
-        if self._connection is not None and self._owner != os.getpid():
-            _INHERITED.append(self._connection)
-        self._connection = None
-        try:
-            self._connection = self.connect()
-        except self.driver_errors() as error:
-            self.refuse(error, purpose.before)
-        self._owner = os.getpid()
-
-    def _roll_back(self) -> None:
-        if self._connection is None:
-            return
-        try:
-            # Databases end a transaction themselves after some errors.
-            if self.in_transaction(self._connection):
-                self._connection.execute("ROLLBACK")
-        except self.driver_errors():
-            self._discard()
-
-    def _discard(self) -> None:
-        """Give up a connection whose state is not known; the next transaction opens another."""
-        with suppress(*self.driver_errors()):
-            self._connection.close()
-        self._connection = None
+        return connection is None
 
     def close(self) -> None:
-        """Close the connection."""
-        with self._turn:
-            if self._connection is not None and self._owner == os.getpid():
-                self._discard()
+        """Close the connections."""
+        self.writer.close()
+        self.reader.close()
 
-    def prepare(self, *, create: bool) -> None:
-        """Create the tables if there are none, upgrade older ones, refuse newer ones."""
+    def prepare(self, *, create: bool, check: bool) -> None:
+        """Create the tables if there are none, upgrade older ones, refuse newer ones and damaged ones."""
         with self.transaction() as look:
-            if self.has_ledger(look) and self._version(look) == VERSION:
+            known = self.has_ledger(look)
+            problem = self.index_problem(look, whole=False) if known and check else None
+            if problem is not None:
+                raise LedgerDamaged(f"{problem}; {_UNTOUCHED}")
+            if known and self._version(look) == VERSION:
                 return
         with self.transaction(WRITING, creating=True) as change:
             if not self.has_ledger(change):
@@ -220,6 +259,7 @@ class Database(ABC):
                     change.run(statement.format(**self.types))
                 version += 1
                 change.run("UPDATE dither_ledger SET version = ?", version)
+            change.run("UPDATE dither_ledger SET secret = ? WHERE secret IS NULL", secrets.token_hex(32))
 
     def _create(self, change: Transaction) -> None:
         for statement in (*TABLES, *self.extras):

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from dither.errors import DitherError, InvalidArgument, LedgerDamaged, LedgerUnavailable
 from dither.ledger.database import Database, Transaction
+from dither.ledger.indexes import incomplete_index
 from dither.ledger.schema import POSTGRES_ONLY
 
 _CREATION_LOCK = 4_720_318_560_291_736_507  # any number that other programs are unlikely to take
@@ -40,7 +41,7 @@ class PostgresDatabase(Database):
         """What psycopg raises."""
         return (self._driver.Error,)
 
-    def connect(self) -> Any:
+    def connect(self, *, writes: bool) -> Any:  # noqa: ARG002  (transactions that read say so themselves)
         """A session whose commits wait for the disk; a server that does not sync at all is refused."""
         connection = self._driver.connect(
             self._dsn, autocommit=True, connect_timeout=max(2, int(self._wait)), application_name="dither ledger"
@@ -78,9 +79,19 @@ class PostgresDatabase(Database):
         found = "SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'dither_ledger'"
         return transaction.one(found) is not None
 
-    def lost(self) -> bool:
+    def lost(self, connection: Any) -> bool:
         """True if the connection is gone."""
-        return self._connection is None or bool(self._connection.closed)
+        return connection is None or bool(connection.closed)
+
+    def index_problem(self, look: Transaction, *, whole: bool) -> str | None:
+        """Every index must hold as many rows as its table, and find each of them."""
+        index = incomplete_index(look, whole=whole)
+        if index is None:
+            return None
+        return (
+            f"the ledger in PostgreSQL is damaged: the index {index} does not find all rows of its table, so what was "
+            "charged might be charged again; rebuild it with REINDEX and verify, or restore a backup"
+        )
 
     def explain(self, error: Exception) -> DitherError:
         """By SQLSTATE; the connection string may hold a password and is never shown."""

@@ -11,7 +11,7 @@ from typing import Any
 from dither.accounting.filters import DELTA_UNITS, EPSILON_UNITS
 from dither.accounting.rounding import printed_down, printed_up
 from dither.errors import InvalidArgument
-from dither.privacy import Budget, Loss
+from dither.privacy import Budget, Loss, Relation
 
 GENESIS = "0" * 64
 """What the first entry names as the hash before it."""
@@ -54,6 +54,8 @@ class Charge:
     question: dict[str, Any]
     version: int
     release: dict[str, Any] | None = field(default=None, compare=False)
+    source: str | None = field(default=None, compare=False)
+    """The mark of the state of the source that the release was computed from, if it is known."""
     fresh: bool = field(default=True, compare=False)
     """False if the same request had been charged before: nothing was paid this time."""
 
@@ -75,6 +77,7 @@ class Registered:
     version: int
     retired: bool
     fingerprint: str | None
+    relation: Relation | None
     analysts: dict[str, Budget]
 
 
@@ -86,6 +89,8 @@ class Report:
     head: str
     problem: str | None = None
     first_bad: int | None = None
+    relations: dict[str, dict[str, Any] | None] = field(default_factory=dict)
+    """Between which datasets the losses of each name hold, as the entries say."""
 
     @property
     def ok(self) -> bool:

@@ -13,7 +13,7 @@ from dither.ledger.chain import ENTRIES, entry_of
 from dither.ledger.database import Transaction
 from dither.ledger.records import GENESIS, Entry, Report, canonical, chained, question_key
 from dither.ledger.schema import WORD
-from dither.privacy import Loss
+from dither.privacy import Loss, Relation
 
 _LABELS = ("dataset", "analyst", "request", "key", "charge")
 _PAGE = 2000
@@ -40,7 +40,8 @@ def verify(look: Transaction, known: str | None = None) -> Report:
     problem = _check_head(look, number, previous) or replay.compare(look)
     if problem is None and not met:
         problem = f"no entry has the hash {known}: entries after or with it are gone, or it is from another ledger"
-    return Report(number, previous, problem)
+    relations = {name: replay.relations.get(account) for name, account in sorted(replay.names.items())}
+    return Report(number, previous, problem, relations=relations)
 
 
 def _rows(look: Transaction) -> Iterator[tuple[Any, ...]]:
@@ -77,6 +78,7 @@ class Replay:
     versions: dict[int, int] = field(default_factory=dict)
     retired: set[int] = field(default_factory=set)
     names: dict[str, int] = field(default_factory=dict)
+    relations: dict[int, dict[str, Any]] = field(default_factory=dict)
     fingerprints: dict[str, tuple[int, int]] = field(default_factory=dict)
     allowances: dict[tuple[int, str], FilterState] = field(default_factory=dict)
     spent_by: dict[tuple[int, str], tuple[int, int, int]] = field(default_factory=dict)
@@ -110,8 +112,11 @@ class Replay:
     def _register(self, entry: Entry) -> None:
         account, fingerprint = entry.body["account"], entry.body["fingerprint"]
         state = _state(entry.body["filter"])
-        if entry.dataset in self.names:
+        if entry.dataset in self.names and not self._restates(entry, state):
             raise Broken("registers a dataset twice")
+        self._relate(account, entry.body.get("relation"))
+        if entry.dataset in self.names:
+            return
         shared = self.fingerprints.get(fingerprint, (None,))[0] if fingerprint is not None else None
         if account in self.states:
             if shared != account or _rules(self.states[account]) != _rules(state) or account in self.retired:
@@ -123,6 +128,26 @@ class Replay:
             if fingerprint is not None:
                 self.fingerprints[fingerprint] = (account, 1)
         self.names[entry.dataset] = account
+
+    def _restates(self, entry: Entry, state: FilterState) -> bool:
+        """True of a second registration that says nothing new but the relation, which was not known."""
+        account, fingerprint = self.names[entry.dataset], entry.body["fingerprint"]
+        return (
+            entry.body["account"] == account
+            and account not in self.retired
+            and account not in self.relations
+            and entry.body.get("relation") is not None
+            and _rules(self.states[account]) == _rules(state)
+            and (fingerprint is None or self.fingerprints.get(fingerprint, (None,))[0] == account)
+        )
+
+    def _relate(self, account: int, relation: dict[str, Any] | None) -> None:
+        if relation is None:
+            return
+        if self.relations.setdefault(account, relation) != relation:
+            raise Broken("registers with another neighbour relation")
+        if Relation.from_dict(relation).to_dict() != relation:
+            raise Broken("has a neighbour relation that is not of a form that dither writes")
 
     def _grow(self, entry: Entry, account: int) -> None:
         fingerprint, version = entry.body["fingerprint"], entry.body["version"]
@@ -167,12 +192,12 @@ class Replay:
         found: dict[str, Any] = {"accounts": {}, "budgets of analysts": {}}
         for row in look.all(
             "SELECT id, parent, analyst, version, retired, kind, epsilon, delta, slack, spent_epsilon, spent_high, "
-            "spent_low, spent_delta FROM dither_accounts"
+            "spent_low, spent_delta, relation FROM dither_accounts"
         ):
-            kind, epsilon, delta, slack, spent, high, low, spent_delta = row[5:]
+            kind, epsilon, delta, slack, spent, high, low, spent_delta, relation = row[5:]
             state = FilterState(kind, epsilon, delta, slack, spent, high * WORD + low, spent_delta)
             if row[1] is None:
-                found["accounts"][row[0]] = (row[3], bool(row[4]), state)
+                found["accounts"][row[0]] = (row[3], bool(row[4]), state, relation)
             else:
                 found["budgets of analysts"][row[1], row[2]] = state
         found["names"] = dict(look.all("SELECT dataset, account FROM dither_names"))
@@ -181,7 +206,10 @@ class Replay:
             for row in look.all("SELECT fingerprint, account, version FROM dither_fingerprints")
         }
         told = {
-            "accounts": {one: (self.versions[one], one in self.retired, state) for one, state in self.states.items()},
+            "accounts": {
+                one: (self.versions[one], one in self.retired, state, _text(self.relations.get(one)))
+                for one, state in self.states.items()
+            },
             "budgets of analysts": self.allowances,
             "names": self.names,
             "fingerprints": self.fingerprints,
@@ -194,6 +222,10 @@ class Replay:
 
 def _labels(entry: Entry) -> tuple[str, str | None, str | None, str | None]:
     return entry.dataset, entry.analyst, entry.request, entry.key
+
+
+def _text(relation: dict[str, Any] | None) -> str | None:
+    return None if relation is None else canonical(relation)
 
 
 def _state(told: dict[str, Any]) -> FilterState:

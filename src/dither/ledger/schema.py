@@ -9,7 +9,7 @@ from __future__ import annotations
 
 WORD = 10**18
 
-VERSION = 1
+VERSION = 2
 
 # {BIGINT} and {STRICT} differ by database; nothing else does.
 TABLES = (
@@ -17,7 +17,8 @@ TABLES = (
         one {BIGINT} PRIMARY KEY CHECK (one = 1),
         version {BIGINT} NOT NULL,
         number {BIGINT} NOT NULL CHECK (number >= 0),
-        hash TEXT NOT NULL
+        hash TEXT NOT NULL,
+        secret TEXT
     ) {STRICT}""",
     """CREATE TABLE dither_accounts (
         id {BIGINT} PRIMARY KEY,
@@ -35,6 +36,7 @@ TABLES = (
         spent_high {BIGINT} NOT NULL CHECK (spent_high >= 0),
         spent_low {BIGINT} NOT NULL CHECK (spent_low BETWEEN 0 AND 999999999999999999),
         spent_delta {BIGINT} NOT NULL CHECK (spent_delta >= 0),
+        relation TEXT,
         UNIQUE (parent, analyst),
         CHECK ((parent IS NULL) = (analyst IS NULL)),
         CHECK (spent_delta <= delta - slack),
@@ -84,5 +86,7 @@ POSTGRES_ONLY = (
         FOR EACH STATEMENT EXECUTE FUNCTION dither_entries_refuse()""",
 )
 
-UPGRADES: dict[int, tuple[str, ...]] = {}
+UPGRADES: dict[int, tuple[str, ...]] = {
+    1: ("ALTER TABLE dither_ledger ADD COLUMN secret TEXT", "ALTER TABLE dither_accounts ADD COLUMN relation TEXT"),
+}
 """For each older version the statements that lead to the next; entries are never rewritten, so the chain stays."""

@@ -29,7 +29,7 @@ class SqliteDatabase(Database):
     extras = SQLITE_ONLY
 
     def __init__(self, path: Path | None, wait: float) -> None:
-        super().__init__()
+        super().__init__(one_connection=path is None)
         if sqlite3.sqlite_version_info < _OLDEST:
             raise LedgerUnavailable(
                 f"SQLite {sqlite3.sqlite_version} is too old for a ledger, 3.37 is needed; nothing was charged"
@@ -42,8 +42,8 @@ class SqliteDatabase(Database):
         """What sqlite3 raises."""
         return (sqlite3.Error,)
 
-    def connect(self) -> Any:
-        """WAL with syncs at every commit; waits for other writers up to the limit."""
+    def connect(self, *, writes: bool) -> Any:
+        """WAL with syncs at every commit; waits for other writers up to the limit.  A reader waits for nobody."""
         if self._path is None:
             if self._opened:
                 raise LedgerUnavailable("a ledger in memory ends with its process or its close; nothing was charged")
@@ -60,6 +60,8 @@ class SqliteDatabase(Database):
             # entries, and a log that is torn later takes nothing with it that was acknowledged.
             connection.execute("PRAGMA wal_autocheckpoint = 1")
             connection.execute("PRAGMA foreign_keys = ON")
+            if not writes:
+                connection.execute("PRAGMA query_only = ON")
         except BaseException:
             connection.close()
             raise
@@ -92,6 +94,20 @@ class SqliteDatabase(Database):
         """True if the tables are there."""
         return transaction.one("SELECT 1 FROM sqlite_master WHERE name = 'dither_ledger'") is not None
 
+    def index_problem(self, look: Transaction, *, whole: bool) -> str | None:  # noqa: ARG002  (it is quick enough)
+        """SQLite's own check of pages, order and every index against its table.
+
+        ``quick_check`` leaves out the comparison of indexes with tables, which is what matters here.
+        """
+        found = [str(row[0]) for row in look.all("PRAGMA integrity_check(1)")]
+        if found == ["ok"]:
+            return None
+        what = self._path or "the ledger in memory"
+        return (
+            f"{what} is damaged ({found[0]}): what was charged might be charged again; restore a backup, or rebuild "
+            "the indexes of a copy with SQLite's REINDEX and verify that"
+        )
+
     def copy_to(self, file: Path) -> None:
         """Write one snapshot into a new file, while others go on; a file that is there is not touched."""
         try:
@@ -102,7 +118,7 @@ class SqliteDatabase(Database):
             raise LedgerUnavailable(f"{file} cannot be written ({error.strerror}); the ledger is unchanged") from None
         try:
             with closing(sqlite3.connect(file)) as target, self.transaction():
-                self._connection.backup(target)
+                self.reader.connection.backup(target)
         except sqlite3.Error as error:
             file.unlink(missing_ok=True)
             raise LedgerUnavailable(f"{file} cannot be written ({error}); the ledger is unchanged") from None

@@ -54,7 +54,7 @@ class ImaginedColumn:
         """The sum of all records, or of those at ranks first..last."""
         lowest, highest = (1, self.records) if first is None or last is None else (first, last)
         values, weight = self._summed(lowest, highest)
-        return round(float(values.sum()) * weight)
+        return round(float(values.sum(dtype=np.float64)) * weight)  # whole numbers would overflow
 
     def moments(self) -> tuple[int, int]:
         """The sums of the records, and of their squares, above the lower end of the grid."""

@@ -211,7 +211,13 @@ def _links(chain: Chain, reach: int, sign: int) -> NDArray[np.int64]:
     """The chain from the value outwards; of very many links, the far ones are interpolated between some."""
     if reach <= _MOST_LINKS:
         found = chain.values(0, reach) if sign > 0 else chain.values(-reach, 0)[::-1]
-        return np.array(found, dtype=np.int64)
+        try:
+            return np.array(found, dtype=np.int64)
+        except OverflowError:
+            pass
+        raise NotApplicable(
+            "prior", "this many records", "their sum has more steps than an estimate can hold", "quotes without a prior"
+        )
     near = np.arange(_MOST_LINKS // 8)
     places = np.unique(np.concatenate([near, np.geomspace(len(near), reach, 256).astype(np.int64), [reach]]))
     some = [chain.values(sign * int(place), sign * int(place))[0] for place in places]

@@ -21,6 +21,10 @@ from dither.reals import exact
 
 MOST_SAMPLED = 1 << 20
 """Of a larger public sample evenly spaced quantiles are kept."""
+LARGEST = 1e30
+"""No value of any column is larger; with it all quantiles are finite numbers."""
+WIDEST_SIGMA = 64.0
+"""Of the logarithms: quantiles down to 2**-60 of a median of at most LARGEST then stay below 1e308."""
 
 
 class Prior(ABC):
@@ -47,7 +51,7 @@ class Lognormal(Prior):
 
     def __post_init__(self) -> None:
         _positive("median", self.median)
-        _positive("sigma", self.sigma)
+        _positive("sigma", self.sigma, WIDEST_SIGMA)
 
     def quantile(self, share: Floats) -> Floats:
         return np.exp(math.log(_real("median", self.median)) + _real("sigma", self.sigma) * _normal(share))
@@ -199,12 +203,15 @@ def prior_of(given: Any, column: str | None, columns: Collection[str]) -> Prior 
 def _real(argument: str, value: Any) -> float:
     if isinstance(value, date):
         return float(day_number(value, argument))
-    return float(exact(value, argument))
+    number = exact(value, argument)
+    if abs(number) > LARGEST:
+        raise InvalidArgument(argument, value, f"a prior describes values up to {LARGEST:.0e}: write a smaller number")
+    return float(number)
 
 
-def _positive(argument: str, value: Any) -> None:
-    if not _real(argument, value) > 0:
-        raise InvalidArgument(argument, value, "a positive number is accepted")
+def _positive(argument: str, value: Any, most: float = LARGEST) -> None:
+    if not 0 < _real(argument, value) <= most:
+        raise InvalidArgument(argument, value, f"a positive number up to {most:g} is accepted")
 
 
 def _normal(share: Floats) -> Floats:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
+from dither.data.descriptors import check_descriptors
 from dither.errors import InvalidArgument
 from dither.ledger import Ledger, MemoryLedger
 from dither.ledger.records import loss_of
-from dither.privacy import Budget, Loss
+from dither.privacy import Budget, Loss, Relation
 from dither.release import Release, Releases
 
 LOCAL = "local"
@@ -75,6 +77,10 @@ class Declared(Protocol):
     def slack(self) -> Any:
         """What the rule keeps of delta."""
 
+    @property
+    def relation(self) -> Relation:
+        """Between which datasets all losses hold."""
+
 
 BUDGET = "what the dataset may spend in all, such as Budget(1.0) or a section [budget] of the schema file, is accepted"
 
@@ -86,10 +92,17 @@ class PaidSession(ABC):
         if schema.budget is None:
             raise InvalidArgument("budget", None, BUDGET)
         self._name = schema.name
+        self._has_said_so = False
+        self.on_changed_source: Callable[[str], None] = _warned
         self._ledger = ledger or MemoryLedger()
         self._ledger.register(
-            schema.name, schema.budget, kind=schema.filter, slack=schema.slack, fingerprint=fingerprint or None
-        )
+            schema.name, schema.budget, kind=schema.filter, slack=schema.slack, fingerprint=fingerprint or None,
+            relation=schema.relation,
+        )  # fmt: skip
+
+    @abstractmethod
+    def _state(self) -> str | None:
+        """What the source says about its last change, if anything; never shown, only compared."""
 
     @abstractmethod
     def _ready(self) -> None:
@@ -148,21 +161,54 @@ class PaidSession(ABC):
                 self._name, losses, question=question, request_id=request_id, analyst=analyst
             )  # fmt: skip
             if before is not None:
-                return before.release
-        return None if again else self._ledger.answer_to(self._name, question)
+                return self._from_store(before.release, before.source)
+        stored = None if again else self._ledger.stored(self._name, question)
+        return None if stored is None else self._from_store(*stored)
+
+    def _from_store(self, release: dict[str, Any] | None, source: str | None) -> dict[str, Any] | None:
+        """A stored release; once in a session the owner learns that the source is another one by now."""
+        if source is not None and not self._has_said_so and self._mark() not in (None, source):
+            self._has_said_so = True
+            self.on_changed_source(
+                f"the source of {self._name!r} has changed since a stored answer was computed, and the stored answer "
+                "is given: again=True pays for a new one"
+            )
+        return release
+
+    def _mark(self) -> str | None:
+        state = self._state()
+        return None if state is None else self._ledger.mark(state)
+
+    @property
+    def source_has_changed(self) -> bool | None:
+        """For owners: True if stored answers were computed before the source was last changed; None if not known."""
+        mark = self._mark()
+        return None if mark is None else self._ledger.has_answers_of_other_sources(self._name, mark)
+
+    @contextlib.contextmanager
+    def prepared(self, plans: Sequence[Any]) -> Iterator[Callable[[], list[list[dict[str, Any]]]]]:
+        """Everything that may fail before a charge; within, the function that reads and answers what was charged."""
+        with self._helpers(plans) as helpers:
+            self._ready()
+            check_descriptors()
+            yield lambda: [
+                [one.to_dict() for one in self._read(plan, helper)]
+                for plan, helper in zip(plans, helpers, strict=True)
+            ]  # fmt: skip
 
     def _bought(
         self, plans: Sequence[Planned], question: dict[str, Any], request_id: str | None, analyst: str
     ) -> dict[str, Any]:
-        with self._helpers(plans) as helpers:
-            self._ready()
+        with self.prepared(plans) as read:
+            source = self._mark()
             charge = self._ledger.charge(
                 self._name, [one.loss for one in plans], question=question, request_id=request_id, analyst=analyst
             )
             if charge.release is not None:
+                self._from_store(charge.release, charge.source)
                 return charge.release
-            answers = [self._read(one, helper) for one, helper in zip(plans, helpers, strict=True)]
-        return self._ledger.store(charge, {"answers": [[one.to_dict() for one in each] for each in answers]})
+            answers = read()
+        return self._ledger.store(charge, {"answers": answers}, source=source)
 
     @property
     def budget(self) -> Account:
@@ -199,6 +245,10 @@ class PaidSession(ABC):
 def price_of(plans: Sequence[Planned]) -> Loss:
     """What several questions cost together."""
     return sum((one.loss for one in plans if not one.costs_nothing), Loss(0.0))
+
+
+def _warned(message: str) -> None:
+    warnings.warn(message, stacklevel=2)
 
 
 def _price(body: dict[str, Any]) -> Loss:

@@ -52,9 +52,9 @@ class GraphSession(PaidSession):
 
     def __init__(self, schema: GraphSchema, *, ledger: Ledger | None = None) -> None:
         self.schema = schema
-        schema.ready()
+        self._ready()
         super().__init__(schema, ledger, f"file:{schema.file.resolve()}")
-        self._edges: Graph | None = schema.read_public()
+        self._edges: Graph | None = self._read_public()
 
     def __repr__(self) -> str:
         return f"<GraphSession {self.schema.name}: {self.schema.vertices} vertices; {self.budget}>"
@@ -138,6 +138,11 @@ class GraphSession(PaidSession):
         graph = self._read_private()
         return query.read(graph, query.shape(graph if self._edges is None else self._edges))
 
+    def _read_public(self) -> Graph | None:
+        """The public edges; None if they are private."""
+        edges: Graph | None = self.schema.read_public()
+        return edges
+
     def _read_private(self) -> Graph:
         """The private edges or weights, after the charge: an error about them must not say that nothing was charged."""
         with contextlib.suppress(DitherError, OSError, EOFError, zlib.error):
@@ -149,6 +154,9 @@ class GraphSession(PaidSession):
         raise SourceFailed(
             f"{self.schema.file.name} could not be read{changed}; what was charged for this question stays charged"
         )
+
+    def _state(self) -> str | None:
+        return self.schema.state()
 
     def _ready(self) -> None:
         self.schema.ready()

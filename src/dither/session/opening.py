@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from dither.data.engines.engine import arrow
 from dither.data.engines.opened import engine_for
+from dither.data.entries import day, reals, texts, truth
 from dither.data.graph_schema import GraphSchema
 from dither.data.schema import PRIVATE, Schema
-from dither.data.types import ColumnType
+from dither.data.types import Boolean, ColumnType, Date, Measured
 from dither.errors import InvalidArgument, InvalidData
 from dither.ledger import Ledger, MemoryLedger, open_ledger
 from dither.privacy import Budget
@@ -70,7 +73,7 @@ def open(
     if columns is None:
         raise InvalidArgument("columns", None, 'declared columns such as {"total_pay": Real(0, 600_000)} are accepted')
     if isinstance(source, Mapping):
-        source = _as_table(source)
+        source = _as_table(source, columns)
     schema = Schema(
         str(source) if isinstance(source, Path) else source, columns, name or _named(source), rows or PRIVATE,
         table=table, engine=engine, unit=unit, rows_per_unit=rows_per_unit, budget=budget, filter=filter, slack=slack,
@@ -95,12 +98,35 @@ def _ledger(place: Any) -> Ledger:
     return MemoryLedger() if place is None or place == MEMORY else open_ledger(place)
 
 
-def _as_table(columns: Mapping[str, Any]) -> Any:
-    """Plain arrays as a table that an engine reads."""
+def _as_table(given: Mapping[str, Any], declared: Mapping[str, ColumnType]) -> Any:
+    """Plain arrays as a table that an engine reads; entries without a type have the declared one."""
     pa = arrow()
-    table = None
-    with contextlib.suppress(pa.ArrowException, TypeError, ValueError, OverflowError):  # which quote records
-        table = pa.table({str(name): pa.array(values) for name, values in columns.items()})
-    if table is None:
-        raise InvalidData("source: not all arrays have one length and one type of records; nothing was charged")
-    return table
+    columns = {str(name): _as_column(pa, values, declared.get(str(name))) for name, values in given.items()}
+    if len({len(one) for one in columns.values()}) > 1:
+        raise InvalidData("source: not all arrays have one length; nothing was charged")
+    return pa.table(columns)
+
+
+def _as_column(pa: Any, values: Any, declared: ColumnType | None) -> Any:
+    if str(getattr(values, "dtype", getattr(values, "type", "object"))) != "object":
+        typed = None
+        with contextlib.suppress(Exception):  # (whose text may quote records)
+            typed = pa.array(values)
+        if typed is None:
+            raise InvalidArgument(
+                "source", type(values), "arrays of numbers, texts, dates or truth values are accepted"
+            )
+        return typed
+    if isinstance(values, (str, bytes)) or not isinstance(values, (Sequence, np.ndarray)):
+        raise InvalidArgument("source", type(values), "a mapping of names to arrays or lists is accepted")
+    entries = list(values)
+    if isinstance(declared, Date):
+        return pa.array([day(one) for one in entries], pa.date32())
+    if isinstance(declared, Boolean):
+        return pa.array([truth(one) for one in entries], pa.bool_())
+    if isinstance(declared, Measured):
+        return pa.array(reals(entries), pa.float64())
+    if declared is None:  # (the column that tells people apart, or one that nobody asks about)
+        with contextlib.suppress(Exception):
+            return pa.array(entries)
+    return pa.array(texts(entries), pa.string())

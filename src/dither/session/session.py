@@ -115,14 +115,7 @@ class Session(PaidSession):
         weights: Sequence[Any] | None = None, **options: Any,
     ) -> list[Any]:  # fmt: skip
         """The plans of one query, or of several that share a price; see ``ask``."""
-        if _is_one(query):
-            return [self.plan(query, epsilon=epsilon, delta=delta, **options)]
-        queries: list[Any] = list(query)  # type: ignore[arg-type]
-        parts = [part_of(Loss.asked(epsilon, delta), share) for share in shares_of(weights, len(queries))]
-        return [
-            self.plan(one, epsilon=part.epsilon, delta=part.delta, **options)
-            for one, part in zip(queries, parts, strict=True)
-        ]
+        return plans_for(query, self.schema, epsilon=epsilon, delta=delta, weights=weights, **options)
 
     def sql(
         self,
@@ -183,15 +176,7 @@ class Session(PaidSession):
 
     def plan(self, query: Question, *, prior: Any = None, rows: Any = None, **options: Any) -> Any:
         """What would be computed and charged: public facts only."""
-        if isinstance(query, Program):
-            return plan_program(query, self.schema, **options)
-        if isinstance(query, Procedure):
-            return query.planned(self.schema, **options)
-        if prior is not None and options.get("calibration", "auto") == "auto":
-            from dither.session.quoting import chosen_calibration  # noqa: PLC0415  (built on this module)
-
-            options["calibration"] = chosen_calibration(query, self.schema, prior=prior, rows=rows, **options)
-        return plan(query, self.schema, **options)
+        return plan_for(query, self.schema, prior=prior, rows=rows, **options)
 
     @contextlib.contextmanager
     def _helpers(self, plans: Sequence[Any]) -> Iterator[list[Any]]:
@@ -201,6 +186,9 @@ class Session(PaidSession):
                 running.enter_context(opened(one.query, tables=True)) if isinstance(one, ProgramPlan) else None
                 for one in plans
             ]
+
+    def _state(self) -> str | None:
+        return self._engine.state()
 
     def _ready(self) -> None:
         self._engine.ready()
@@ -231,6 +219,34 @@ class Session(PaidSession):
         """NOT private: columns of the selected rows as programs see them, for ``dither.inspect``; charges nothing."""
         predicate = None if where is None else parse_filter(where, self.schema)
         return declared_rows(self.schema, self._engine, columns, predicate, None)[1]
+
+
+def plans_for(
+    query: Question | Sequence[Question], schema: Schema, *, epsilon: Any, delta: Any = 0.0,
+    weights: Sequence[Any] | None = None, **options: Any,
+) -> list[Any]:  # fmt: skip
+    """The plans of one query, or of several that share a price: from the schema alone, no source is opened."""
+    if _is_one(query):
+        return [plan_for(query, schema, epsilon=epsilon, delta=delta, **options)]
+    queries: list[Any] = list(query)  # type: ignore[arg-type]
+    parts = [part_of(Loss.asked(epsilon, delta), share) for share in shares_of(weights, len(queries))]
+    return [
+        plan_for(one, schema, epsilon=part.epsilon, delta=part.delta, **options)
+        for one, part in zip(queries, parts, strict=True)
+    ]
+
+
+def plan_for(query: Question, schema: Schema, *, prior: Any = None, rows: Any = None, **options: Any) -> Any:
+    """The plan of one query, from the schema alone."""
+    if isinstance(query, Program):
+        return plan_program(query, schema, **options)
+    if isinstance(query, Procedure):
+        return query.planned(schema, **options)
+    if prior is not None and options.get("calibration", "auto") == "auto":
+        from dither.session.quoting import chosen_calibration  # noqa: PLC0415  (built on this module)
+
+        options["calibration"] = chosen_calibration(query, schema, prior=prior, rows=rows, **options)
+    return plan(query, schema, **options)
 
 
 def _is_one(query: Question | Sequence[Question]) -> TypeGuard[Question]:

@@ -21,6 +21,7 @@ from dither.surfaces.register import register
 from dither.surfaces.reproduce_commands import reproduce
 from dither.surfaces.run_commands import clusters, run
 from dither.surfaces.serve_commands import serve
+from dither.surfaces.token_commands import tokens
 
 _QUESTION = re.compile(
     r"^\s*(?P<name>[a-z_]+)\s*\(\s*(?P<column>\"[^\"]+\"|[^,()\"]+?)\s*(?P<rest>(?:,[^,()]+)*)\)\s*$"
@@ -53,6 +54,7 @@ main.add_command(audit)
 main.add_command(ledger)
 main.add_command(register)
 main.add_command(serve)
+main.add_command(tokens)
 main.add_command(quote)
 main.add_command(run)
 main.add_command(clusters)
@@ -220,6 +222,7 @@ _IN_SHORT = {
     "reproduce": "Measure again what the papers claim.",
     "run": "Run a program of your own on blocks of people.",
     "serve": "Serve datasets over HTTP, with a page.",
+    "tokens": "A new owner token for a curator whose owners lost theirs.",
 }
 for _name, _text in _IN_SHORT.items():
     main.commands[_name].short_help = _text

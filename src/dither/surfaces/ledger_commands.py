@@ -32,7 +32,7 @@ def show(place: str, dataset: str | None, *, as_json: bool) -> None:
     with _opened(place) as book:
         if dataset is None:
             told = [_told(book, one) for one in book.datasets()]
-            columns = ["dataset", "kind", "budget", "spent", "left", "version", "state", "analysts"]
+            columns = ["dataset", "kind", "relation", "budget", "spent", "left", "version", "state", "analysts"]
         else:
             told = [entry.to_dict() for entry in book.entries(dataset)]
             columns = ["number", "at", "kind", "analyst", "request", "price", "question", "hash"]
@@ -48,12 +48,14 @@ def show(place: str, dataset: str | None, *, as_json: bool) -> None:
 @_json
 def verify(place: str, head: str | None, *, as_json: bool) -> None:
     """Work everything out again from the entries; exit code 1 and the first wrong entry if something does not fit."""
-    with _opened(place) as book:
+    with _opened(place, check=False) as book:
         report = book.verify(head)
     if as_json:
         click.echo(json.dumps(report.to_dict()))
     elif report.ok:
         click.echo(f"{report.entries} entries, all in order; head {report.head}")
+        for name, relation in report.relations.items():
+            click.echo(f"{name}: {_related(relation)}")
     else:
         click.secho(f"damaged: {report.problem}", fg="red", err=True)
     if not report.ok:
@@ -84,7 +86,7 @@ def backup(place: str, copy: Path, *, as_json: bool) -> None:
     """Copy a ledger's file to COPY while it is in use, and verify the copy."""
     from dither.ledger import SqliteLedger
 
-    with _opened(place) as book:
+    with _opened(place, check=False) as book:
         if not isinstance(book, SqliteLedger):
             raise NotApplicable("PATH", "postgresql", "PostgreSQL has tools of its own for this", "pg_dump")
         report = book.backup(copy)
@@ -97,10 +99,10 @@ def backup(place: str, copy: Path, *, as_json: bool) -> None:
         sys.exit(1)
 
 
-def _opened(place: str) -> Ledger:
+def _opened(place: str, *, check: bool = True) -> Ledger:
     from dither.ledger import open_ledger
 
-    return open_ledger(place, create=False)
+    return open_ledger(place, create=False, check=check)
 
 
 def _told(book: Ledger, one: Registered) -> dict[str, Any]:
@@ -115,6 +117,7 @@ def _told(book: Ledger, one: Registered) -> dict[str, Any]:
         "state": "retired" if one.retired else "open",
         "account": one.account,
         "fingerprint": one.fingerprint,
+        "relation": None if one.relation is None else one.relation.to_dict(),
         "analysts": {
             who: {
                 "budget": {"epsilon": budget.epsilon, "delta": budget.delta},
@@ -129,6 +132,7 @@ def _shown(row: dict[str, Any]) -> dict[str, str]:
     """A row as people read it: prices as words, analysts by name, hashes cut."""
     told = {name: _price(value) if isinstance(value, dict) else str(value) for name, value in row.items()}
     if "analysts" in row:
+        told["relation"] = _related(row["relation"])
         told["analysts"] = ", ".join(f"{who}: {_price(own['budget'])}" for who, own in row["analysts"].items())
     if "body" in row:
         units = row["body"].get("losses", [])
@@ -140,6 +144,13 @@ def _shown(row: dict[str, Any]) -> dict[str, str]:
         told |= {name: row[name] or "" for name in ("analyst", "request")}
         told["request"] = told["request"] if len(told["request"]) <= 12 else f"{told['request'][:12]}…"
     return told
+
+
+def _related(relation: dict[str, Any] | None) -> str:
+    """Between which datasets losses hold, in words."""
+    from dither.privacy import Relation
+
+    return "no neighbour relation yet" if relation is None else str(Relation.from_dict(relation))
 
 
 def _asked(question: Any) -> str:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _DRAIN = 90
 """Seconds that questions under way have to end after SIGTERM."""
 
+MOST_RATE = 1_000_000
+
 
 @click.command()
 @click.option("--demo", is_flag=True, help="Generated data and fresh tokens, to try it out.")
@@ -33,8 +35,12 @@ _DRAIN = 90
     "--data", multiple=True, type=click.Path(path_type=Path), help="Folder with sources, besides HOME/data; repeatable."
 )
 @click.option("--answer-seconds", default=1.0, show_default=True, help="First slot of datasets that declare none.")
+@click.option("--longest-seconds", default=3600.0, show_default=True, help="Longest work on one question.")
 @click.option("--rate", default=20.0, show_default=True, help="Requests a second from one token.")
 @click.option("--workers", default=4, show_default=True, type=click.IntRange(1, 64), help="Threads that answer.")
+@click.option(
+    "--connections", default=1_000, show_default=True, type=click.IntRange(8, 60_000), help="Open at once, at most."
+)
 @click.option("--certificate", type=click.Path(path_type=Path), help="TLS certificate chain (PEM).")
 @click.option("--key", type=click.Path(path_type=Path), help="Its private key (PEM).")
 @click.option("--json", "as_json", is_flag=True, help="Print address and tokens as one JSON object.")
@@ -48,7 +54,9 @@ def serve(*, demo: bool, host: str, port: int, home: Path, as_json: bool, **opti
         import uvicorn
 
         from dither.surfaces.http.app import create_app
+        from dither.surfaces.http.connections import BACKLOG, KEEP_ALIVE, LimitedServer, limited
         from dither.surfaces.http.curator import Curator, Settings, prepare_home
+        from dither.surfaces.http.fork_server import ForkServer
     except ImportError:
         raise InvalidArgument(
             "serve", "server", "install dither with its extra: pip install 'dither[server]'"
@@ -58,34 +66,53 @@ def serve(*, demo: bool, host: str, port: int, home: Path, as_json: bool, **opti
 
     if not LEAST_SECONDS <= options["answer_seconds"] <= MOST_SECONDS:
         raise InvalidArgument("answer-seconds", options["answer_seconds"], "0.01 to 86400 are accepted")
-    if not options["rate"] > 0:
-        raise InvalidArgument("rate", options["rate"], "a number above 0 is accepted")
+    if not 0 < options["longest_seconds"] <= 7 * MOST_SECONDS:
+        raise InvalidArgument("longest-seconds", options["longest_seconds"], "pass seconds above 0, at most a week")
+    if not 0 < options["rate"] <= MOST_RATE:
+        raise InvalidArgument("rate", options["rate"], f"a number above 0 and up to {MOST_RATE:,} is accepted")
+    forks = ForkServer.forked()  # now, while there are no threads, sockets or data that helpers would inherit
     tls = _tls(options["certificate"], options["key"])
     listening = _listening(host, port)
     settings = Settings(
         rate=options["rate"], burst=max(60, round(3 * options["rate"])), workers=options["workers"],
-        answer_seconds=options["answer_seconds"], roots=options["data"],
+        answer_seconds=options["answer_seconds"], roots=options["data"], longest_seconds=options["longest_seconds"],
     )  # fmt: skip
+    log_to_stderr()
     prepare_home(home)
     if demo:
         from dither.demo.home import prepare_demo
 
         prepare_demo(home)
-    curator = Curator(home, options["ledger"], settings)
+    curator = Curator(home, options["ledger"], settings, forks)
     app = create_app(home, curator=curator)
     _tell(_address(listening, host, secure=bool(tls)), _tokens(curator, demo), as_json)
-    log_to_stderr()
     config = uvicorn.Config(
-        app, log_config=None, access_log=False, server_header=False, date_header=True, lifespan="on",
-        timeout_graceful_shutdown=_DRAIN, h11_max_incomplete_event_size=64 * 1024, proxy_headers=False, **tls,
+        app, log_config=None, access_log=False, server_header=False, date_header=True, lifespan="on", ws="none",
+        loop="asyncio",
+        http=limited(_connections(options["connections"], options["workers"])), timeout_keep_alive=KEEP_ALIVE,
+        backlog=BACKLOG, timeout_graceful_shutdown=_DRAIN, proxy_headers=False, **tls,
     )  # fmt: skip
-    for one in (signal.SIGTERM, signal.SIGINT):  # the server drains, then hands the signal back: it has served
-        signal.signal(one, lambda *_: None)
-    uvicorn.Server(config).run(sockets=[listening])
+    server = LimitedServer(config, curator.planners.stop)
+    for one in (signal.SIGTERM, signal.SIGINT):
+        # For one that comes before the server listens for it; when it has drained it hands its own back, to no effect.
+        signal.signal(one, lambda *_: setattr(server, "should_exit", True))
+    server.run(sockets=[listening])
     if not curator.is_idle:
         # A program may have hours to go.  What was charged is asked again under its request id, which pays nothing.
         sys.stderr.flush()
         os._exit(1)
+
+
+def _connections(most: int, workers: int) -> int:
+    """As many as wanted and as leave descriptors for the questions of all workers, and for the server itself."""
+    from dither.data.descriptors import NEEDED, raise_descriptors
+
+    left = raise_descriptors() - NEEDED * (workers + 2)
+    if left < most:
+        from dither.surfaces.http.telemetry import log
+
+        log("fewer connections", wanted=most, accepted=max(8, left))
+    return min(most, max(8, left))
 
 
 def _tokens(curator: Any, demo: bool) -> dict[str, str]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from dither.bench.design import CHANGE_EDGE, OURS, Area, Asked, Comparison, Data, Dataset, Effort, Way
 from dither.bench.sources import real_file, stand_in
+from dither.errors import InvalidArgument
 
 DELTA = 1e-6
 SIZES = {"ca-GrQc": (5_242, 14_484), "ca-HepTh": (9_877, 25_973), "ca-CondMat": (23_133, 93_439),
@@ -23,7 +24,12 @@ LADDER = "exact triangle ladder at beta 1/20 of"
 def generated(kind: str, vertices: int, edges: int) -> np.ndarray:
     """A simple graph with at most so many edges: ends drawn evenly, or with a heavy tail (degree exponent 3)."""
     if kind == "preferential attachment":
-        import igraph  # noqa: PLC0415  (only where such a graph is made)
+        try:
+            import igraph  # noqa: PLC0415  (an optional part)
+        except ImportError:
+            raise InvalidArgument(
+                "kind", kind, "igraph draws such graphs: install dither with its extra, pip install 'dither[bench]'"
+            ) from None
 
         attached: np.ndarray = np.array(igraph.Graph.Barabasi(vertices, edges // vertices).get_edgelist(), np.int32)
         return attached

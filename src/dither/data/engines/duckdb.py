@@ -16,6 +16,7 @@ from sqlglot import exp
 
 from dither.data.engines.engine import CALENDAR, Engine, arrow_schema, clamped, column, guarded, streamed, whole_result
 from dither.data.engines.frames import readable
+from dither.data.files import state_of_file
 from dither.data.lines import batches, header, inner_suffix
 from dither.data.predicates import literal
 from dither.errors import InvalidArgument, InvalidData, SourceFailed
@@ -247,6 +248,9 @@ class DuckDB(Engine):
 
     def fingerprint(self) -> str:
         return f"file:{self._file.resolve()}" if self._file is not None else ""
+
+    def state(self) -> str | None:
+        return None if self._file is None else state_of_file(self._file)
 
     def ready(self) -> None:
         if self._file is not None and not self._file.is_file():

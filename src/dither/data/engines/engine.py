@@ -79,6 +79,13 @@ class Engine(ABC):
     def fingerprint(self) -> str:
         """Which source this is, in public terms; nothing for a frame, which only its dataset's name tells apart."""
 
+    def state(self) -> str | None:
+        """What the source itself says about its last change, such as a file's time and size; None if nothing.
+
+        It may depend on the records: it is compared on the owner's machine and never shown.
+        """
+        return None
+
     @abstractmethod
     def ready(self) -> None:
         """Fail, before anything is charged, if the source is not there."""

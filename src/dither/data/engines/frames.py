@@ -6,12 +6,16 @@ from typing import Any
 
 from dither.data.entries import texts
 
+_UNTYPED = ("object", "str", "string", "category")
+
 
 def readable(frame: Any) -> Any:
     """The same frame with texts in place of objects and of texts that have no bytes; types stay those declared."""
     library = type(frame).__module__.partition(".")[0]
     if library == "pandas" and hasattr(frame, "dtypes"):
         return _pandas(frame)
+    if library == "pyarrow" and hasattr(frame, "read_all"):  # (a stream can be read once, a session asks often)
+        frame = frame.read_all()
     if library == "pyarrow" and hasattr(frame, "itercolumns"):
         return _arrow(frame)
     return frame
@@ -20,15 +24,14 @@ def readable(frame: Any) -> Any:
 def _pandas(frame: Any) -> Any:
     import pandas as pd  # noqa: PLC0415  (there, for the frame is one of its own)
 
-    untyped = [place for place, kind in enumerate(frame.dtypes) if str(kind) in ("object", "str", "string")]
+    untyped = [place for place, kind in enumerate(frame.dtypes) if str(kind) in _UNTYPED]
     if not untyped:
         return frame
-    columns = {
-        name: pd.Series(texts(_entries(frame.iloc[:, place])), dtype=object) if place in untyped else
-        frame.iloc[:, place].reset_index(drop=True)
-        for place, name in enumerate(frame.columns)
-    }  # fmt: skip
-    return pd.DataFrame(columns)
+    cleaned = frame.copy(deep=False)
+    for place in untyped:
+        written = texts(_entries(frame.iloc[:, place]))
+        cleaned.isetitem(place, pd.Series(written, index=frame.index, dtype=object))
+    return cleaned
 
 
 def _entries(column: Any) -> list[Any]:

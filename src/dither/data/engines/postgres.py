@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from dither.data.engines.engine import (
     CALENDAR,
+    LARGEST_DOUBLE,
     Engine,
     arrow,
     arrow_schema,
@@ -31,6 +32,8 @@ _KINDS = (
     | {"date": "date", "timestamp without time zone": "date", "timestamp with time zone": "date"}
 )
 _BATCH = 200_000
+_LEAST = "2.4703282292062328e-324"
+"""Just above half of the least double: what is smaller rounds to 0, which PostgreSQL takes for an error."""
 
 
 class Postgres(Engine):
@@ -61,6 +64,11 @@ class Postgres(Engine):
             reached = self._psycopg.connect(self._address, autocommit=True)
         if reached is None:
             raise SourceFailed("PostgreSQL could not be reached at the declared source; nothing was charged")
+        if reached.info.parameter_status("server_encoding") == "SQL_ASCII":
+            reached.close()
+            raise InvalidArgument(
+                "source", "SQL_ASCII", "texts of a database without an encoding may be any bytes: use one in UTF-8"
+            )
         return reached
 
     @property
@@ -172,8 +180,8 @@ class Postgres(Engine):
 
     def from_decimal(self, raw: exp.Expr) -> exp.Expr:
         """A numeric beyond the range of doubles would raise an error; NaN is missing."""
-        most = exp.cast(exp.Literal.string("1e300"), "numeric")
-        tiny = exp.cast(exp.Literal.string("1e-300"), "numeric")
+        most = exp.cast(exp.Literal.string(repr(LARGEST_DOUBLE)), "numeric")
+        tiny = exp.cast(exp.Literal.string(_LEAST), "numeric")
         inside = clamped(raw, exp.Neg(this=most), most.copy())
         return (
             exp.case()
@@ -191,6 +199,18 @@ class Postgres(Engine):
             found = self._connection.execute("SELECT system_identifier FROM pg_control_system()").fetchone()
             where = f"system-{found[0]}"
         return f"postgresql://{where}/{info.dbname}#{self._schema_name}.{self._table_name}"
+
+    def state(self) -> str | None:
+        """The table's file and PostgreSQL's counters of changed rows, which are some seconds late; none of a view."""
+        query = (
+            "SELECT c.oid, c.relfilenode, s.n_tup_ins, s.n_tup_upd, s.n_tup_del FROM pg_class c "
+            "JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_stat_all_tables s ON s.relid = c.oid "
+            "WHERE n.nspname = %s AND c.relname = %s AND c.relkind IN ('r', 'm')"
+        )
+        with contextlib.suppress(self._psycopg.Error):
+            found = self._connection.execute(query, (self._schema_name, self._table_name)).fetchone()
+            return None if found is None else ":".join(map(str, found))
+        return None
 
     def ready(self) -> None:
         alive = False

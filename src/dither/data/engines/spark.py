@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import logging
+import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, ClassVar
+from urllib.parse import unquote, urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
 from sqlglot import exp
 
 from dither.data.engines.engine import Engine, arrow, arrow_schema, guarded, streamed, whole_result, within_infinities
+from dither.data.files import state_of_file
 from dither.data.predicates import literal
 from dither.errors import InvalidArgument, SourceFailed
 
@@ -40,6 +45,7 @@ class Spark(Engine):
         from py4j.protocol import Py4JError  # noqa: PLC0415
 
         self._errors = (PySparkException, Py4JError, OSError)
+        _keep_quiet()
         self._named = isinstance(source, str)
         self._described_as = str(source) if isinstance(source, str) else (table or "frame")
         self._frame = guarded(self._called, lambda: self._frame_of(source, table), *self._errors)
@@ -57,8 +63,11 @@ class Spark(Engine):
         from pyspark.sql import SparkSession  # noqa: PLC0415
 
         where, _, path = source.removeprefix("spark+").partition("!")
-        builder = SparkSession.builder.appName("dither")
+        builder, before = SparkSession.builder.appName("dither"), SparkSession.getActiveSession()
         session = (builder.master(where) if where.startswith(("local", "spark:")) else builder).getOrCreate()
+        if before is None:  # a session of our own, whose errors of tasks would quote records
+            with contextlib.suppress(Exception):
+                session.sparkContext.setLogLevel("OFF")
         return session.read.parquet(path) if path else session.table(str(table))
 
     @property
@@ -132,6 +141,17 @@ class Spark(Engine):
     def fingerprint(self) -> str:
         return f"spark:{self._described_as}" if self._named else ""
 
+    def state(self) -> str | None:
+        """Those of its files, where Spark reads files of this machine; nothing is known of others, or of a frame."""
+        if not self._named:
+            return None
+        files: list[Any] = []
+        with contextlib.suppress(*self._errors):
+            files = [urlsplit(one) for one in sorted(self._frame.inputFiles())]
+        if not files or any(one.scheme != "file" for one in files):
+            return None
+        return ",".join(str(state_of_file(Path(unquote(one.path)))) for one in files)
+
     def ready(self) -> None:
         alive = False
         with contextlib.suppress(*self._errors):
@@ -142,3 +162,25 @@ class Spark(Engine):
     def close(self) -> None:
         with contextlib.suppress(*self._errors):
             self._session.catalog.dropTempView(self._view)
+
+
+def _keep_quiet() -> None:
+    """PySpark logs its errors with the values that caused them: not those of our queries."""
+    try:
+        from pyspark.logger import PySparkLogger  # noqa: PLC0415  (an optional part; before 4.0 nothing is logged)
+    except ImportError:
+        return
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        logger = PySparkLogger.getLogger(name)
+        if _is_of_others not in logger.filters:
+            logger.addFilter(_is_of_others)
+
+
+def _is_of_others(record: logging.LogRecord) -> bool:  # noqa: ARG001
+    """False if the query that failed was made here: errors are logged below the call that raises them."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_globals.get("__name__") == __name__:
+            return False
+        frame = frame.f_back  # type: ignore[assignment]
+    return True

@@ -1,27 +1,23 @@
-"""From a question to its quote or its answer, for one token on one dataset."""
+"""From a question that was planned to its answer, for one token on one dataset."""
 
 from __future__ import annotations
 
 import secrets
 import time
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from dither.errors import InvalidArgument, LedgerUnavailable
+from dither.errors import LedgerUnavailable
 from dither.ledger.records import Entry, loss_of
 from dither.privacy import Loss
 from dither.release import Release
-from dither.session.account import price_of
-from dither.session.programs import ProgramPlan
-from dither.session.statements import named, plans_of
-from dither.sql.statement import parse_sql
+from dither.session.statements import named
 from dither.surfaces.http.catalog import Dataset
 from dither.surfaces.http.curator import Curator
 from dither.surfaces.http.jobs import Job
-from dither.surfaces.http.problems import forbidden
+from dither.surfaces.http.planning import Planned
 from dither.surfaces.http.programs import programs_of, seconds_of
-from dither.surfaces.http.questions import Question, kinds_of
+from dither.surfaces.http.questions import Question
 from dither.surfaces.http.schedule import LONGEST_WAIT
 from dither.surfaces.http.store import Token
 
@@ -31,100 +27,10 @@ def pair(loss: Any) -> dict[str, float]:
     return {"epsilon": loss.epsilon, "delta": loss.delta}
 
 
-@dataclass(frozen=True)
-class Planned:
-    """A question that may be asked: its plans and, of SQL, its statement."""
-
-    plans: list[Any]
-    statement: Any
-    loss: Loss
-
-
-def allowed(question: Question, dataset: Dataset, token: Token) -> Any:
-    """The statement of SQL (None of a query); an error if this token may not ask this."""
-    statement = None
-    if question.sql is not None:
-        if dataset.is_graph:
-            raise InvalidArgument("sql", question.sql, "a graph is asked with query objects")
-        statement = parse_sql(question.sql, dataset.schema)  # type: ignore[arg-type]
-    kinds = kinds_of(question, statement)
-    refused = sorted(one for one in kinds if not token.may_ask(one))
-    if refused:
-        instead = "" if token.kinds is None else f", only {', '.join(token.kinds) or 'nothing'}"
-        raise forbidden(f"this token may not ask {', '.join(refused)}{instead}")
-    asked = Loss.asked(question.epsilon, question.delta)
-    if token.epsilon_cap is not None and asked.epsilon > token.epsilon_cap:
-        raise forbidden(f"this token may spend at most epsilon {token.epsilon_cap:g} on one question")
-    if token.delta_cap is not None and asked.delta > token.delta_cap:
-        raise forbidden(f"this token may spend at most delta {token.delta_cap:g} on one question")
-    return statement
-
-
-def planned(question: Question, dataset: Dataset, token: Token) -> Planned:
-    """What would be computed and charged: public facts only."""
-    statement = allowed(question, dataset, token)
-    if dataset.is_graph:
-        with dataset.session() as session:
-            plans = [session.plan(_one(question), **_graph_options(question))]
-    elif statement is not None:
-        asked = Loss.asked(question.epsilon, question.delta)
-        plans = plans_of(statement, dataset.schema, asked, question.weights, **question.options)  # type: ignore[arg-type]
-    else:
-        with dataset.session() as session:
-            plans = session.plans(
-                question.queries, epsilon=question.epsilon, delta=question.delta, weights=question.weights,
-                **question.options, **question.assumed,
-            )  # fmt: skip
-    return Planned(plans, statement, price_of(plans))
-
-
-def _one(question: Question) -> Any:
-    if isinstance(question.queries, list):
-        raise InvalidArgument("query", "a list", "a graph is asked one query at a time")
-    return question.queries
-
-
-def _graph_options(question: Question) -> dict[str, Any]:
-    for name in ("where", "by"):
-        if question.options.get(name) is not None:
-            raise InvalidArgument(name, question.options[name], "a graph is asked as a whole")
-    for name in question.assumed:
-        raise InvalidArgument(name, None, "of a graph nothing is assumed")
-    options = {key: question.options[key] for key in ("calibration", "noise", "confidence")}
-    return {"epsilon": question.epsilon, "delta": question.delta, **options}
-
-
-def quoted(question: Question, dataset: Dataset, token: Token) -> dict[str, Any]:
-    """Price, calibration and expected error; reads and charges nothing."""
-    made = planned(question, dataset, token)
-    if programs_of(made.plans):
-        return {"dataset": dataset.name, **pair(made.loss), "quotes": [_priced(one) for one in made.plans]}
-    with dataset.session() as session:
-        asked: Any = question.sql if question.sql is not None else question.queries
-        options = _graph_options(question) if dataset.is_graph else {
-            "epsilon": question.epsilon, "delta": question.delta, "weights": question.weights, **question.options,
-        }  # fmt: skip
-        quotes = session.quote(asked, **options, **question.assumed)
-    told = [one.to_dict() for one in (quotes if isinstance(quotes, list) else [quotes])]
-    return {"dataset": dataset.name, **pair(made.loss), "quotes": told}
-
-
-def _priced(planned: Any) -> dict[str, Any]:
-    """The price where no error is known in advance: that of a program is its own affair."""
-    told = {
-        "query": planned.label, **pair(planned.loss), "expected_error": None, "bound": None, "kind": None,
-        "confidence": None, "assumptions": [], "calibration": "", "noise": "",
-    }  # fmt: skip
-    if isinstance(planned, ProgramPlan):
-        aggregate = planned.made.aggregate
-        told |= {"calibration": aggregate.calibration, "noise": aggregate.noise}
-        told |= {"blocks": planned.made.sampling.blocks, "seconds": seconds_of(planned)}
-    return told
-
-
-def asked(curator: Curator, question: Question, dataset: Dataset, token: Token, started: float) -> Job:
-    """Plan the question and put it to the workers."""
-    made = planned(question, dataset, token)
+def asked(
+    curator: Curator, question: Question, made: Planned, dataset: Dataset, token: Token, started: float
+) -> Job:  # fmt: skip
+    """Put a question that was planned to the workers."""
     request_id = question.request_id or secrets.token_hex(16)
     body = {"questions": [one.asked for one in made.plans if not one.costs_nothing]}
     programs = programs_of(made.plans)

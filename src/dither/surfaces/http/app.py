@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib.util
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -76,6 +78,7 @@ def create_app(
 
     @contextlib.asynccontextmanager
     async def life(_: Starlette) -> AsyncIterator[None]:
+        kept.workers.prepare()
         yield
         kept.close()
 
@@ -98,7 +101,7 @@ def create_app(
 def _with_page(app: Starlette) -> None:
     """Serve the page too, where it is installed."""
     if importlib.util.find_spec("dither.surfaces.web") is not None:
-        importlib.import_module("dither.surfaces.web").add_page(app)
+        importlib.import_module("dither.surfaces.web").add_page(app, _visit)
 
 
 def _door(path: str, here: dict[str, Address]) -> Handler:
@@ -137,7 +140,7 @@ async def _admitted(request: Request, who: str) -> Token | None:
     scheme, _, secret = request.headers.get("authorization", "").partition(" ")
     token = None
     if scheme.lower() == "bearer" and 0 < len(secret.strip()) <= 200:
-        token = await curator.run(curator.store.find, secret.strip())
+        token = await curator.run_reserved(curator.store.find, secret.strip())
     if token is not None:
         curator.limit.take(token.id)
     else:
@@ -149,13 +152,32 @@ async def _admitted(request: Request, who: str) -> Token | None:
     return token
 
 
-async def _openapi(request: Request) -> Response:  # noqa: ARG001
+def _visit(request: Request) -> Response | None:
+    """Count a request for what is the same for everybody; a refusal if there are too many from one address."""
+    try:
+        endpoints.curator_of(request).visitors.take(request.client.host if request.client is not None else "?")
+    except Refused as error:
+        response = problem_response(error)
+        response.headers.update(HEADERS)
+        return response
+    return None
+
+
+async def _openapi(request: Request) -> Response:
+    return _visit(request) or json_response(_document(), headers=HEADERS)
+
+
+@functools.cache
+def _document() -> dict[str, Any]:
     from dither.surfaces.http.openapi import document
 
-    return json_response(document(), headers=HEADERS)
+    return document()
 
 
-async def _not_there(request: Request, error: Exception) -> Response:  # noqa: ARG001
+async def _not_there(request: Request, error: Exception) -> Response:
+    refused = _visit(request)
+    if refused is not None:
+        return refused
     status = error.status_code if isinstance(error, HTTPException) else 500
     allowed = dict(getattr(error, "headers", None) or {})
     code = _CODES.get(status, "malformed")

@@ -7,6 +7,7 @@ import json
 import math
 import re
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from typing import Any
 
@@ -21,7 +22,10 @@ SLOWEST = 20.0
 """Seconds that a body may take to arrive."""
 DEEPEST = 20
 MOST_DIGITS = 60
-_BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]')
+# Possessive: a text that does not end is passed once, instead of once from each of its quotation marks.
+_BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+_READERS = ThreadPoolExecutor(2, thread_name_prefix="body")
 
 
 async def json_object(request: Request) -> dict[str, Any]:
@@ -40,7 +44,8 @@ async def json_object(request: Request) -> dict[str, Any]:
         raise malformed("the body ended early") from None
     except TimeoutError:
         raise Refused(408, "too-slow", f"a body that arrives within {SLOWEST:g} seconds is accepted") from None
-    return parse(bytes(text))
+    # Away from the loop: nobody else waits while a large body is read.
+    return await asyncio.get_running_loop().run_in_executor(_READERS, parse, bytes(text))
 
 
 def parse(text: bytes) -> dict[str, Any]:
@@ -58,16 +63,29 @@ def parse(text: bytes) -> dict[str, Any]:
         raise malformed("an object such as {...} is accepted")
     if "\x00" in text.decode("utf-8") or "\\u0000" in text.decode("utf-8"):
         raise malformed("texts without the character NUL are accepted")
+    if _SURROGATE.search(text) and not _encodable(told):
+        raise malformed("a text has half of a surrogate pair such as \\ud800, which is no character")
     return told
+
+
+def _encodable(told: Any) -> bool:
+    """False if a text has half of a surrogate pair: it can't be stored, hashed or sent."""
+    try:
+        json.dumps(told, ensure_ascii=False, default=str).encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _depth(text: bytes) -> int:
     deepest = depth = 0
     for match in _BRACKETS.finditer(text):
-        if match[0] in b"[{":
+        if match[0] in (b"[", b"{"):
             depth += 1
             deepest = max(deepest, depth)
-        elif match[0] in b"]}":
+            if depth > DEEPEST:
+                break
+        elif match[0] in (b"]", b"}"):
             depth -= 1
     return deepest
 

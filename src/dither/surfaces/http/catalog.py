@@ -1,4 +1,4 @@
-"""The registered datasets: schema files below the home folder, and sessions over them that worker threads borrow."""
+"""The registered datasets: schema files below the home folder, and the session and the worker process of each."""
 
 from __future__ import annotations
 
@@ -7,46 +7,61 @@ import os
 import re
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from dither.data.engines.opened import guessed
 from dither.data.graph_schema import GraphSchema
 from dither.data.schema import Schema
-from dither.data.schema_file import load_schema, read_schema
+from dither.data.schema_file import read_schema, schema_text
 from dither.errors import Contradiction, DitherError, InvalidArgument, InvalidData, SourceFailed, UnknownDataset
 from dither.ledger import Ledger
 from dither.quotes.priors import declared_prior
-from dither.session.opening import open as open_session
+from dither.surfaces.http.telemetry import log
+from dither.surfaces.http.worker_sessions import session_in
+from dither.surfaces.http.workers import DatasetWorker, Source, Workers
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}\Z")
 _ADDRESSES = ("postgresql://", "postgres://")
-_MOST_IDLE = 8
 PASSWORDS = "DITHER_SOURCE_"
 """Sources may name environment variables that begin so, and no others."""
 _VARIABLE = re.compile(r"\$\{([^}]*)\}?")
 
 
 class Dataset:
-    """One registered dataset.  Sessions are not for several threads at once, so each borrower has one alone."""
+    """One registered dataset.  Its session plans and charges; whatever is private is read by its worker process."""
 
-    def __init__(self, schema: Schema | GraphSchema, ledger: Ledger) -> None:
+    def __init__(self, schema: Schema | GraphSchema, ledger: Ledger, worker: DatasetWorker) -> None:
         self.name = schema.name
         self.schema = schema
-        self._ledger = ledger
-        self._idle: list[Any] = []
-        self._is_closed = False
-        self._lock = threading.Lock()
+        self._ledger, self._worker = ledger, worker
+        self._session: Any = None
 
     @property
     def is_graph(self) -> bool:
         """True for a graph, false for a table."""
         return isinstance(self.schema, GraphSchema)
 
+    @property
+    def is_planned_by_schema(self) -> bool:
+        """True unless questions are planned from public edges too, which lie in the file."""
+        return not isinstance(self.schema, GraphSchema) or self.schema.weight is None
+
     def open(self) -> Any:
-        """A new session; errors say where the source is, so they are for owners."""
-        return open_session(self.schema, ledger=self._ledger)
+        """The session; errors say where the source is, so they are for owners."""
+        if self._session is None:
+            opened = session_in(self._worker, self.schema, self._ledger)
+            opened.on_changed_source = lambda message: log("source changed", dataset=self.name, detail=message)
+            self._session = opened
+        return self._session
+
+    def source_has_changed(self) -> bool | None:
+        """For owners: whether stored answers are of an earlier state of the source; None if that is not known."""
+        with suppress(DitherError), self.session() as session:
+            changed: bool | None = session.source_has_changed
+            return changed
+        return None
 
     def _opened(self) -> Any:
         try:
@@ -56,52 +71,29 @@ class Dataset:
 
     @contextmanager
     def session(self) -> Iterator[Any]:
-        """A session that nobody else uses meanwhile."""
-        with self._lock:
-            session = self._idle.pop() if self._idle else None
-        if session is None:
-            session = self._opened()
+        """The session, for any number of threads; errors do not say where the source is."""
         try:
-            yield session
-        except BaseException as error:
-            if isinstance(error, SourceFailed):
-                session.close_source()  # its connection may be broken
-                raise self._without_source(error) from None
-            if isinstance(error, DitherError):
-                self._return(session)
-            else:
-                session.close_source()
-            raise
-        else:
-            self._return(session)
+            yield self._opened()
+        except SourceFailed as error:
+            raise self._without_source(error) from None
 
     def _without_source(self, error: SourceFailed) -> SourceFailed:
         """What failed and whether it was charged, without the name of a file or table: that is the owner's."""
         return SourceFailed(f"the source of {self.name!r} could not be read; {str(error).rpartition('; ')[2]}")
 
-    def _return(self, session: Any) -> None:
-        with self._lock:
-            if len(self._idle) < _MOST_IDLE and not self._is_closed:
-                self._idle.append(session)
-                return
-        session.close_source()
-
     def close(self) -> None:
-        """Let go of idle sessions, and of those that are in use once they are returned."""
-        with self._lock:
-            idle, self._idle, self._is_closed = self._idle, [], True
-        for session in idle:
-            session.close_source()
+        """End the worker, once it has finished what is under way."""
+        self._worker.close()
 
 
 class Catalog:
     """All datasets of a home folder; several servers may share it, so files are looked at anew every time."""
 
-    def __init__(self, home: Path, ledger: Ledger, roots: tuple[Path, ...] = ()) -> None:
+    def __init__(self, home: Path, ledger: Ledger, workers: Workers, roots: tuple[Path, ...] = ()) -> None:
         self._folder = home / "datasets"
         self._data = home / "data"
         self._roots = tuple(root.resolve() for root in (self._data, *roots))
-        self._ledger = ledger
+        self._ledger, self._workers = ledger, workers
         self._lock = threading.Lock()
         self._known: dict[str, tuple[tuple[int, int], Dataset]] = {}
 
@@ -121,12 +113,16 @@ class Catalog:
             known = self._known.get(name)
             if known is not None and known[0] == stamp:
                 return known[1]
-            schema = load_schema(file)
-            made = Dataset(self._placed(schema, name), self._ledger)
+            made = self._made(name, schema_text(file), file.name)
             self._known[name] = (stamp, made)
         if known is not None:
             known[1].close()
         return made
+
+    def _made(self, name: str, text: str, called: str) -> Dataset:
+        schema = self._placed(read_schema(text, called, name=name), name)
+        source = Source(name, text, called, str(self._data))
+        return Dataset(schema, self._ledger, DatasetWorker(self._workers, source))
 
     def register(self, name: str, text: str) -> Dataset:
         """Check a schema against its source, open its account, and keep its file."""
@@ -137,15 +133,25 @@ class Catalog:
         file = self._file(name)
         if file.exists() and file.read_text(encoding="utf-8") != text:
             raise Contradiction(f"dataset {name!r} is registered with another schema; nothing was changed")
-        schema = self._placed(read_schema(text, "schema", name=name), name)
-        if schema.budget is None:
+        made = self._made(name, text, "schema")
+        if made.schema.budget is None:
             raise InvalidArgument("budget", None, "a section [budget] with epsilon is needed")
-        for told in getattr(schema, "priors", {}).values():
+        for told in getattr(made.schema, "priors", {}).values():
             declared_prior(told)  # refuses what is no prior
-        made = Dataset(schema, self._ledger)
-        made.open().close_source()  # the source is there, its columns are as declared, the ledger knows the budget
-        self._written(file, text)
+        try:
+            made.open()  # the source is there, its columns are as declared, the ledger knows the budget
+            self._written(file, text)
+            self._adopt(name, made)
+        finally:
+            if self._known.get(name, (None, None))[1] is not made:
+                made.close()
         return self.dataset(name)
+
+    def _adopt(self, name: str, made: Dataset) -> None:
+        """Keep a new dataset with its worker, unless the same schema was known before."""
+        status = self._file(name).stat()
+        with self._lock:
+            self._known.setdefault(name, ((status.st_mtime_ns, status.st_size), made))
 
     def close(self) -> None:
         """Let go of all sessions."""

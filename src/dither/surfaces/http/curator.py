@@ -6,6 +6,8 @@ import asyncio
 import contextvars
 import os
 import secrets
+import stat
+import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,11 +18,16 @@ from dither.errors import InvalidArgument
 from dither.ledger import Ledger, open_ledger
 from dither.ledger.records import Report
 from dither.surfaces.http.catalog import Catalog
-from dither.surfaces.http.jobs import Jobs
+from dither.surfaces.http.fork_server import ForkServer
+from dither.surfaces.http.health import Health
+from dither.surfaces.http.jobs import SHARE_EACH, Jobs
 from dither.surfaces.http.limits import RateLimit
+from dither.surfaces.http.planners import Planners
+from dither.surfaces.http.problems import hide_folder
 from dither.surfaces.http.schedule import DEFAULT_SECONDS
 from dither.surfaces.http.store import ANALYST, OWNER, Store
 from dither.surfaces.http.telemetry import Metrics, log
+from dither.surfaces.http.workers import Workers
 
 _ADDRESSES = ("postgresql://", "postgres://")
 Value = TypeVar("Value")
@@ -42,36 +49,76 @@ class Settings:
     """The first slot of datasets that declare none."""
     roots: tuple[Path, ...] = ()
     """Folders besides HOME/data where sources may lie."""
+    longest_seconds: float = 3_600.0
+    """How long work on a question may take; a worker process that takes longer is ended."""
+    planners: int = 2
+    """Processes that plan and quote."""
+    plan_seconds: float = 10.0
+    """Seconds that a plan or a quote may take."""
 
 
 class Curator:
     """One server process over a home folder; several may share it on a ledger in PostgreSQL."""
 
-    def __init__(self, home: Path, ledger: str | Path | None = None, settings: Settings | None = None) -> None:
+    def __init__(
+        self, home: Path, ledger: str | Path | None = None, settings: Settings | None = None,
+        forks: ForkServer | None = None,
+    ) -> None:  # fmt: skip
+        home = home.absolute()
         self.home, self.settings = home, settings or Settings()
         self.process = secrets.token_hex(8)
         prepare_home(home)
         shared = isinstance(ledger, str) and ledger.startswith(_ADDRESSES)
-        self._ledger_place = ledger if ledger is not None else home / "ledger.db"
+        file = None if shared else (home / "ledger.db" if ledger is None else Path(ledger)).absolute()
+        self._ledger_place: str | Path = str(ledger) if file is None else file
+        hide_folder(home, "HOME")
+        for root in (*self.settings.roots, *([] if file is None else [file.parent])):
+            hide_folder(root, "…")
         self.ledger: Ledger = open_ledger(self._ledger_place)
         try:
             self.store = Store(str(ledger) if shared else home / "server.db")
         except BaseException:
             self.ledger.close()
             raise
-        self.catalog = Catalog(home, self.ledger, self.settings.roots)
+        self.health = Health(self.ledger, self.store, None if file is None else file.parent)
+        self.workers = Workers(self.settings.longest_seconds)
+        self.catalog = Catalog(home, self.ledger, self.workers, self.settings.roots)
         self.jobs = Jobs(self.settings.workers, self.settings.most_waiting)
         self.limit = RateLimit(self.settings.rate, self.settings.burst)
         self.strangers = RateLimit(self.settings.rate, self.settings.burst)
+        self.visitors = RateLimit(5 * self.settings.rate, 5 * self.settings.burst)
+        """The page: a dozen files at once, and many people may share an address."""
         self.metrics = Metrics()
         self.is_beating, self.is_idle = False, True
         self._tasks: set[asyncio.Task[None]] = set()
         self._pool = ThreadPoolExecutor(8, thread_name_prefix="public")
+        # Whatever else goes on: tokens are looked up and health is told.  What takes long has threads of its own too.
+        self._reserved = ThreadPoolExecutor(2, thread_name_prefix="reserved")
+        self._long = ThreadPoolExecutor(2, thread_name_prefix="long")
+        self._forks, self._lock = forks, threading.Lock()
+        self.planners = Planners(
+            self.fork_server, helpers=self.settings.planners, seconds=self.settings.plan_seconds,
+            most_waiting=self.settings.most_waiting, most_each=max(8, self.settings.most_waiting // SHARE_EACH),
+        )  # fmt: skip
+
+    def fork_server(self) -> ForkServer:
+        """What starts helper processes."""
+        with self._lock:
+            if self._forks is None:
+                self._forks = ForkServer.started()
+            return self._forks
 
     async def run(self, work: Callable[..., Value], *values: Any) -> Value:
-        """Do public work in a thread, so that nobody else waits for it."""
-        context = contextvars.copy_context()
-        return await asyncio.get_running_loop().run_in_executor(self._pool, lambda: context.run(work, *values))
+        """Do short public work in a thread, so that nobody else waits for it."""
+        return await _in_thread(self._pool, work, values)
+
+    async def run_reserved(self, work: Callable[..., Value], *values: Any) -> Value:
+        """Look up a token: never behind anything else."""
+        return await _in_thread(self._reserved, work, values)
+
+    async def run_long(self, work: Callable[..., Value], *values: Any) -> Value:
+        """What owners ask for and may take minutes: a source that is looked at, a ledger that is verified."""
+        return await _in_thread(self._long, work, values)
 
     def background(self, work: Coroutine[Any, Any, None]) -> None:
         """Do something later, for nobody who waits."""
@@ -81,22 +128,24 @@ class Curator:
 
     def first_owner(self) -> str | None:
         """The secret of a first owner's token, if there was none yet."""
-        made = self.store.create("owner", OWNER, only_if_no_owner=True)
+        made = self.store.create("owner", OWNER, only_if_no_owner=True, by="first start")
         return None if made is None else made[0]
 
     def demo_tokens(self) -> tuple[str, str]:
         """New tokens for an owner and an analyst of the demonstration; earlier ones end."""
-        for old in self.store.tokens():
+        before = self.store.tokens()
+        owner = self.store.create("demo-owner", OWNER, by="demo")
+        analyst = self.store.create("demo-analyst", ANALYST, by="demo")
+        for old in before:
             if old.name in ("demo-owner", "demo-analyst") and old.revoked is None:
                 self.store.revoke(old.id)
-        owner, analyst = self.store.create("demo-owner", OWNER), self.store.create("demo-analyst", ANALYST)
         if owner is None or analyst is None:
             raise RuntimeError("tokens are always made here")
         return owner[0], analyst[0]
 
     def verified(self, known: str | None) -> Report:
         """Check the whole ledger on a connection of its own: nobody who asks a question waits for that."""
-        with open_ledger(self._ledger_place, create=False) as ledger:
+        with open_ledger(self._ledger_place, create=False, check=False) as ledger:
             return ledger.verify(known)
 
     def seconds_of(self, dataset: str) -> float:
@@ -105,14 +154,32 @@ class Curator:
 
     def close(self) -> None:
         """Finish what is under way, up to a limit, and let go of everything."""
+        self.planners.close()
         self.is_idle = self.jobs.close(DRAIN)
         if not self.is_idle:
             log("ended with questions under way", count=self.jobs.under_way)
             return
-        self._pool.shutdown(wait=True)
+        for pool in (self._pool, self._reserved, self._long):
+            pool.shutdown(wait=True)
+        self.health.close()
+        if self._forks is not None:
+            self._forks.close()
         self.catalog.close()
+        self.workers.close()
         self.store.close()
         self.ledger.close()
+
+
+async def _in_thread(pool: ThreadPoolExecutor, work: Callable[..., Value], values: tuple[Any, ...]) -> Value:
+    context = contextvars.copy_context()
+
+    def run() -> Value:
+        try:
+            return context.run(work, *values)
+        except StopIteration as error:  # a future would never end with this one
+            raise RuntimeError("an iterator ended early") from error
+
+    return await asyncio.get_running_loop().run_in_executor(pool, run)
 
 
 def prepare_home(home: Path) -> None:
@@ -120,9 +187,18 @@ def prepare_home(home: Path) -> None:
     try:
         for folder in (home, home / "datasets", home / "data"):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _close_to_others(home)
         if not os.access(home, os.W_OK | os.X_OK) or not os.access(home / "datasets", os.W_OK | os.X_OK):
             raise PermissionError(13, "not writable")
     except OSError as error:
         raise InvalidArgument(
             "home", str(home), f"a folder that can be written is accepted ({error.strerror})"
         ) from None
+
+
+def _close_to_others(home: Path) -> None:
+    """Data, tokens and answers lie below: nobody but the server's user looks into it."""
+    mode = stat.S_IMODE(home.stat().st_mode)
+    if mode & 0o077:
+        home.chmod(mode & ~0o077)
+        log("home closed to others", mode=f"{mode:o}", now=f"{mode & ~0o077:o}")

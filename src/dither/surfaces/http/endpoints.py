@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import re
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -10,12 +12,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from dither.data.graph_schema import GraphSchema
-from dither.errors import DitherError, InvalidArgument, UnknownDataset
+from dither.errors import DitherError, InvalidArgument, SourceFailed, UnknownDataset
 from dither.ledger.records import canonical
 from dither.ledger.records import name as checked_name
 from dither.privacy import Budget
 from dither.session.account import LOCAL
-from dither.surfaces.http import answering, questions, shared_jobs
+from dither.surfaces.http import answering, planning, questions, shared_jobs
 from dither.surfaces.http.bodies import (
     flag_field,
     json_object,
@@ -58,17 +60,22 @@ async def _dataset(request: Request) -> Dataset:
     request.state.dataset = name if isinstance(name, str) and len(name) <= 64 and name.isprintable() else "?"
     if not token_of(request).may_see(name):
         raise UnknownDataset(name)
-    return await curator_of(request).run(curator_of(request).catalog.dataset, name)
+    try:
+        return await curator_of(request).run(curator_of(request).catalog.dataset, name)
+    except UnknownDataset:
+        raise
+    except DitherError:
+        if token_of(request).is_owner:
+            raise  # it shows a line of the schema
+        raise SourceFailed(f"the schema of {name!r} can't be used now; nothing was read, nothing was charged") from None
 
 
 # --- health, metrics, oneself ------------------------------------------------------------------------------
 
 
 async def health(request: Request) -> Response:
-    """Whether ledger and tokens can be read."""
-    curator = curator_of(request)
-    await curator.run(curator.ledger.datasets)
-    await curator.run(curator.store.tokens)
+    """Whether ledger and tokens can be read and written."""
+    await curator_of(request).health.check()
     return json_response({"status": "ok"})
 
 
@@ -156,6 +163,8 @@ def _full(curator: Curator, dataset: Dataset, token: Token) -> dict[str, Any]:
         told["columns"] = {name: kind.to_dict() for name, kind in schema.columns.items()}
         told["priors"] = {name: dict(prior) for name, prior in schema.priors.items()}
         kinds = questions.TABLE_KINDS
+    if token.is_owner:
+        told["source_changed"] = dataset.source_has_changed()
     told["kinds"] = {
         one: list(questions.KINDS[one][2]) for one in kinds if token.may_ask(one)
     }  # fmt: skip
@@ -177,7 +186,7 @@ async def register(request: Request) -> Response:
             curator.store.set_answer_seconds(name, seconds)
         return _full(curator, dataset, token_of(request))
 
-    made = await curator.run(registered)
+    made = await curator.run_long(registered)
     log("registered", dataset=name, by=token_of(request).name)
     return json_response(made, 201, {"Location": f"/v1/datasets/{name}"})
 
@@ -228,8 +237,24 @@ async def retire(request: Request) -> Response:
 async def quote(request: Request) -> Response:
     """What an answer would cost and how exact it would be; reads and charges nothing."""
     dataset, curator = await _dataset(request), curator_of(request)
-    question = questions.question_of(await json_object(request), quoted=True)
-    return json_response(await curator.run(answering.quoted, question, dataset, token_of(request)))
+    told = await json_object(request)
+    question = await curator.run(functools.partial(questions.question_of, quoted=True), told)
+    return json_response((await _in_helper(request, planning.quoted, told, question, dataset)).quotes)
+
+
+async def _in_helper(request: Request, work: Callable[..., Any], told: Any, question: Any, dataset: Dataset) -> Any:
+    """A plan or a quote from a helper process; whoever gets one that was made before needs the same rights."""
+
+    async def gone() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+
+    token, key = token_of(request), (dataset, work.__name__, questions.canonical_text(told))
+    made = await curator_of(request).planners.run(
+        token.name, work, question, dataset.schema, token, key=key if dataset.is_planned_by_schema else None, gone=gone
+    )
+    planning.check_rights(made.kinds, question, token)
+    return made
 
 
 async def ask(request: Request) -> Response:
@@ -238,15 +263,16 @@ async def ask(request: Request) -> Response:
     told = await json_object(request)
     # Not before the body is here: whoever sends it slowly could choose how much of the slot is left for the work.
     started = answering.now()
-    question = questions.question_of(told)
-    job = await curator.run(answering.asked, curator, question, dataset, token_of(request), started)
+    question = await curator.run(questions.question_of, told)
+    made = await _in_helper(request, planning.planned, told, question, dataset)
+    job = await curator.run(answering.asked, curator, question, made, dataset, token_of(request), started)
     request.state.request_id = job.request_id
     if not job.is_announced:
         job.is_announced = True
         curator.background(_announced(curator, job))
     if question.wait and job.seconds <= LONGEST_WAIT and await job.wait(LONGEST_WAIT):
         # Whoever was refused meanwhile gets no answer any more; it stays in the store.
-        await curator.run(curator.store.still_valid, token_of(request))
+        await curator.run_reserved(curator.store.still_valid, token_of(request))
         if job.problem is not None:
             return problem_response(_told(job.problem))
         return json_response(await curator.run(answering.with_budget, curator, job.answer))
@@ -347,7 +373,7 @@ async def verify_ledger(request: Request) -> Response:
     known = request.query_params.get("known")
     if known is not None and not _HASH.fullmatch(known):
         raise InvalidArgument("known", known[:80], "the 64 digits of a hash are accepted")
-    return json_response((await curator.run(curator.verified, known)).to_dict())
+    return json_response((await curator.run_long(curator.verified, known)).to_dict())
 
 
 def _all_datasets(token: Token) -> None:
@@ -415,7 +441,8 @@ async def create_token(request: Request) -> Response:
         caps = {"epsilon_cap": cap, "delta_cap": delta_cap}
         rules = {key: None if one is None else float(one) for key, one in caps.items()}
         rules |= {"kinds": kinds, "datasets": datasets}  # type: ignore[dict-item]
-        made = curator.store.create(name, role, expires_in=None if life is None else float(life), rules=rules)
+        life_in_seconds = None if life is None else float(life)
+        made = curator.store.create(name, role, expires_in=life_in_seconds, rules=rules, by=token_of(request).name)
         if made is None:
             raise RuntimeError("a token is always made here")
         return made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 from starlette.responses import Response
@@ -10,6 +11,17 @@ from starlette.responses import Response
 from dither.errors import DitherError
 
 MEDIA_TYPE = "application/problem+json"
+
+
+_HIDDEN: dict[str, str] = {}
+"""Folders of this process's servers, and what messages call them."""
+
+
+def hide_folder(folder: Path, shown: str) -> None:
+    """From now on no problem says where this folder lies: that is nobody's business but the machine's."""
+    for one in (folder.absolute(), folder.resolve()):
+        if one != Path(one.anchor):
+            _HIDDEN.setdefault(str(one), shown)
 
 
 class Refused(DitherError):
@@ -42,6 +54,8 @@ def problem_response(error: BaseException) -> Response:
 
 def _body(status: int, code: str, detail: str) -> dict[str, Any]:
     title = code.replace("-", " ")
+    for folder, shown in sorted(_HIDDEN.items(), key=lambda one: -len(one[0])):
+        detail = detail.replace(folder, shown)
     return {"type": "about:blank", "title": title, "status": status, "code": code, "detail": detail}
 
 
@@ -58,6 +72,15 @@ def unauthenticated() -> Refused:
 def forbidden(detail: str) -> Refused:
     """Something that this token may not do."""
     return Refused(403, "forbidden", f"{detail}; nothing was read, nothing was charged")
+
+
+def last_owner() -> Refused:
+    """The end of the last token that manages all datasets and tokens."""
+    return Refused(
+        409, "last-owner",
+        "this is the last valid owner's token for all datasets, and nobody could give out another: make one first; "
+        "nothing was changed",
+    )  # fmt: skip
 
 
 def not_found(detail: str = "there is nothing at this address") -> Refused:

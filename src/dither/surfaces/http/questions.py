@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -111,11 +112,28 @@ def question_of(told: dict[str, Any], *, quoted: bool = False) -> Question:
         number_field(told, "delta", 0),
         options,
         _weights(told),
-        text_field(told, "request_id"),
+        _request_id(told),
         flag_field(told, "again", False),
         flag_field(told, "wait", True),
         assumed,
     )
+
+
+def _request_id(told: dict[str, Any]) -> str | None:
+    value: str | None = text_field(told, "request_id")
+    if value is not None and not value.isprintable():
+        raise InvalidArgument("request_id", value, "it has characters that can't be printed; send letters and digits")
+    return value
+
+
+def canonical_text(told: dict[str, Any]) -> str:
+    """The same for questions that differ in the order of fields, the spelling of numbers and how they are sent.
+
+    >>> canonical_text({"epsilon": Decimal("0.10"), "wait": True}) == canonical_text({"epsilon": Decimal("1e-1")})
+    True
+    """
+    asked = {key: value for key, value in told.items() if key in _QUOTED and value is not None}
+    return json.dumps(asked, sort_keys=True, default=lambda number: f"{number.normalize():f}")
 
 
 def _by(told: dict[str, Any]) -> Any:
@@ -161,7 +179,11 @@ def query_of(told: Any) -> Any:
 
 def kind_of(query: Any) -> str:
     """The kind of a query object: its name in this table."""
-    return next(kind for kind, (_, name, _fields) in KINDS.items() if type(query).__name__ == name)
+    named = type(query).__name__
+    for kind, (_, name, _fields) in KINDS.items():
+        if named == name:
+            return kind
+    raise InvalidArgument("query", named, f"the server does not offer it; ask one of {', '.join(KINDS)}")
 
 
 def kinds_of(question: Question, statement: Any) -> set[str]:

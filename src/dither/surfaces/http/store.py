@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from dither.errors import DitherError, LedgerUnavailable
-from dither.surfaces.http.problems import unauthenticated
+from dither.surfaces.http.problems import last_owner, unauthenticated
 
 OWNER, ANALYST = "owner", "analyst"
 ROLES = (OWNER, ANALYST)
@@ -63,6 +63,8 @@ class Token:
     delta_cap: float | None = None
     kinds: tuple[str, ...] | None = None
     datasets: tuple[str, ...] | None = None
+    by: str | None = None
+    """Who made it: an owner's token by name, or a command."""
 
     @property
     def is_owner(self) -> bool:
@@ -73,6 +75,11 @@ class Token:
     def is_valid(self) -> bool:
         """True unless it was revoked or has expired."""
         return self.revoked is None and (self.expires is None or datetime.now(UTC).isoformat() < self.expires)
+
+    @property
+    def manages_all(self) -> bool:
+        """True of a valid owner's token that is not for some datasets only."""
+        return self.is_owner and self.is_valid and self.datasets is None
 
     def may_ask(self, kind: str) -> bool:
         """True for kinds that it names; where it names none, for all but programs, which only owners then ask."""
@@ -114,8 +121,9 @@ class Store:
 
     def __init__(self, place: Path | str) -> None:
         self._place = place
-        self._lock = threading.Lock()
-        self._connection: Any = None
+        # Reads have a connection of their own: whoever waits for another process that writes keeps nobody out.
+        self._locks = {True: threading.Lock(), False: threading.Lock()}
+        self._connections: dict[bool, Any] = {True: None, False: None}
         with self._work() as run:
             for statement in _TABLES:
                 run(statement)
@@ -129,13 +137,17 @@ class Store:
 
     def create(
         self, name: str, role: str, *, expires_in: float | None = None, rules: dict[str, Any] | None = None,
-        only_if_no_owner: bool = False,
+        only_if_no_owner: bool = False, by: str | None = None,
     ) -> tuple[str, Token] | None:  # fmt: skip
-        """A new token: its secret, which is told once, and what is kept of it; None if there is an owner already."""
+        """A new token: its secret, which is told once, and what is kept of it; None if there is an owner already.
+
+        ``by`` says who made it, for the list of tokens.
+        """
         secret = f"dither_{secrets.token_urlsafe(32)}"
         now = datetime.now(UTC)
         expires = None if expires_in is None else (now + timedelta(seconds=expires_in)).isoformat()
-        row = (secrets.token_hex(8), _hash(secret), name, role, now.isoformat(), expires, json.dumps(rules or {}))
+        kept = json.dumps({**(rules or {}), "by": by})
+        row = (secrets.token_hex(8), _hash(secret), name, role, now.isoformat(), expires, kept)
         with self._work() as run:
             if only_if_no_owner and run("SELECT 1 FROM dither_server_tokens WHERE role = ? LIMIT 1", OWNER):
                 return None
@@ -167,8 +179,14 @@ class Store:
             return [_token(row) for row in run(f"{_COLUMNS} ORDER BY created, id")]
 
     def revoke(self, token_id: str) -> Token | None:
-        """End a token at once; None if there is no such token."""
+        """End a token at once; None if there is no such token.
+
+        The last one that manages everything stays: nobody could give out another.
+        """
         with self._work() as run:
+            valid = [one.id for one in map(_token, run(_COLUMNS)) if one.manages_all]
+            if valid == [token_id]:
+                raise last_owner()
             run(
                 "UPDATE dither_server_tokens SET revoked = ? WHERE id = ? AND revoked IS NULL",
                 datetime.now(UTC).isoformat(), token_id,
@@ -240,12 +258,16 @@ class Store:
             None if outcome is None else json.loads(outcome),
         )  # fmt: skip
 
+    def check_writable(self) -> None:
+        """An error if nothing can be written; changes nothing."""
+        with self._work() as run:
+            run("UPDATE dither_server SET version = version")
+
     def close(self) -> None:
         """Close the connection."""
-        with self._lock:
-            if self._connection is not None:
-                self._connection.close()
-                self._connection = None
+        for write, lock in self._locks.items():
+            with lock:
+                self._dropped(write)
 
     # --- the database --------------------------------------------------------------------------------------
 
@@ -257,11 +279,11 @@ class Store:
     def _work(self, *, write: bool = True) -> Iterator[Any]:
         """One transaction; an error of the driver is told without its words, which may name an address."""
         on_postgres = isinstance(self._place, str)
-        with self._lock:
+        with self._locks[write]:
             try:
-                if self._connection is None:
-                    self._connection = self._connected()
-                cursor = self._connection.cursor()
+                if self._connections[write] is None:
+                    self._connections[write] = self._connected()
+                cursor = self._connections[write].cursor()
                 cursor.execute("BEGIN" if on_postgres or not write else "BEGIN IMMEDIATE")
                 if on_postgres and write:
                     cursor.execute("SELECT pg_advisory_xact_lock(1684632680)")
@@ -273,15 +295,24 @@ class Store:
                 yield run
                 cursor.execute("COMMIT")
             except DitherError:
-                self._dropped()
+                self._dropped(write)
                 raise
-            except Exception as error:
-                self._dropped()
-                if not _from_driver(error):
-                    raise
+            except self._driver_errors():
+                self._dropped(write)
                 raise LedgerUnavailable(
                     f"{self._called} cannot be used now; a question under the same request_id pays at most once"
                 ) from None
+            except BaseException:
+                self._dropped(write)
+                raise
+
+    def _driver_errors(self) -> tuple[type[Exception], ...]:
+        """What says that the database can't be used; anything else is a mistake of ours."""
+        if isinstance(self._place, str):
+            import psycopg
+
+            return psycopg.Error, OSError
+        return sqlite3.Error, OSError
 
     def _connected(self) -> Any:
         if isinstance(self._place, str):
@@ -297,17 +328,11 @@ class Store:
         self._place.chmod(0o600)
         return connection
 
-    def _dropped(self) -> None:
+    def _dropped(self, write: bool) -> None:
         """After a failure the next call connects anew; what was not committed is gone."""
-        connection, self._connection = self._connection, None
+        connection, self._connections[write] = self._connections[write], None
         if connection is not None:
             connection.close()
-
-
-def _from_driver(error: Exception) -> bool:
-    return type(error).__module__.split(".")[0] in ("sqlite3", "psycopg", "builtins") and not isinstance(
-        error, (TypeError, KeyError, AttributeError)
-    )
 
 
 def _hash(secret: str) -> str:
@@ -320,4 +345,4 @@ def _token(row: tuple[Any, ...]) -> Token:
     rules = json.loads(text)
     kinds, datasets = (None if rules.get(key) is None else tuple(rules[key]) for key in ("kinds", "datasets"))
     caps = rules.get("epsilon_cap"), rules.get("delta_cap")
-    return Token(number, name, role, created, expires, revoked, *caps, kinds, datasets)
+    return Token(number, name, role, created, expires, revoked, *caps, kinds, datasets, rules.get("by"))

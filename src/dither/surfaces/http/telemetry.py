@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import sys
 import threading
+import time
 import traceback
 from collections import Counter
 from datetime import UTC, datetime
@@ -18,6 +20,8 @@ _HELP = {
     "dither_refusals_total": "Requests that were refused, by code.",
     "dither_failures_total": "Unexpected failures.",
 }
+MOST_ALIKE, _MINUTE, _MOST_TEMPLATES = 5, 60.0, 1_000
+_PLACE = re.compile(r"%[-+ #0-9.*]*[a-zA-Z]")
 _PACKAGE = Path(__file__).parents[2]
 
 
@@ -35,8 +39,33 @@ class JsonLines(logging.Formatter):
         elif record.exc_info:
             facts |= {"event": "failure", "error": getattr(record.exc_info[0], "__name__", "?")}
         else:
-            facts["event"] = str(record.msg)[:200]  # the template, without what would be filled in
-        return json.dumps(facts)
+            facts["event"] = _PLACE.sub("…", str(record.msg))[:200]  # without what would be filled in
+        if getattr(record, "left_out", 0):
+            facts["left_out"] = record.left_out  # type: ignore[attr-defined]
+        return json.dumps(facts, ensure_ascii=False)
+
+
+class Sparing(logging.Filter):
+    """Of what other libraries say again and again, a few lines a minute, and then how many were left out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lock = threading.Lock()
+        self._seen: dict[tuple[str, str], tuple[float, int]] = {}
+        """Since when, and how many."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.name.startswith("dither."):
+            return True
+        alike, now = (record.name, str(record.msg)[:80]), time.monotonic()
+        with self._lock:
+            since, count = self._seen.get(alike, (now, 0))
+            if now - since >= _MINUTE:
+                record.left_out, since, count = max(0, count - MOST_ALIKE), now, 0
+            if len(self._seen) > _MOST_TEMPLATES:
+                self._seen.clear()
+            self._seen[alike] = since, count + 1
+        return count < MOST_ALIKE
 
 
 LOG = logging.getLogger("dither.server")
@@ -46,6 +75,7 @@ def log_to_stderr() -> None:
     """All loggers of this process write JSON lines."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
+    handler.addFilter(Sparing())
     logging.root.handlers = [handler]
     logging.root.setLevel(logging.INFO)
 
@@ -55,8 +85,8 @@ def log(event: str, **facts: Any) -> None:
     LOG.info(event, extra={"facts": facts})
 
 
-def log_failure(error: BaseException, **facts: Any) -> None:
-    """An unexpected failure: its type and the lines of our own code that it passed, without its words."""
+def places_of(error: BaseException) -> list[str]:
+    """The lines of our own code that an error passed, those in the server before those in its worker."""
     frames = traceback.extract_tb(error.__traceback__)
     ours = [Path(one.filename) for one in frames]
     places = [
@@ -64,7 +94,13 @@ def log_failure(error: BaseException, **facts: Any) -> None:
         for file, one in zip(ours, frames, strict=True)
         if file.is_relative_to(_PACKAGE)
     ]
-    LOG.error("failure", extra={"facts": {"error": type(error).__name__, "places": places[-8:], **facts}})
+    return [*places, *getattr(error, "places", ())][-8:]
+
+
+def log_failure(error: BaseException, **facts: Any) -> None:
+    """An unexpected failure: its type and the lines of our own code that it passed, without its words."""
+    name = getattr(error, "error", type(error).__name__)
+    LOG.error("failure", extra={"facts": {"error": name, "places": places_of(error), **facts}})
 
 
 class Metrics:

@@ -6,6 +6,7 @@ The page is the same for everybody and holds no data: it asks the API with the t
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
@@ -54,8 +55,11 @@ def _file(name: str, content: bytes) -> PageFile:
     )
 
 
-def add_page(app: Any) -> None:
-    """Serve the page at ``/`` and its files below ``/static/`` of a FastAPI or Starlette application."""
+def add_page(app: Any, visit: Callable[[Any], Any] = lambda _: None) -> None:
+    """Serve the page at ``/`` and its files below ``/static/`` of a FastAPI or Starlette application.
+
+    visit: looks at every request first; what it returns is sent instead, unless that is None.
+    """
     from starlette.requests import Request
     from starlette.responses import Response
     from starlette.routing import Route
@@ -70,7 +74,8 @@ def add_page(app: Any) -> None:
 
     def route(path: str, name: str) -> Route:
         async def endpoint(request: Request) -> Response:
-            return serve(name, request)
+            refused: Response | None = visit(request)
+            return serve(name, request) if refused is None else refused
 
         return Route(path, endpoint, methods=["GET"], include_in_schema=False)
 

@@ -1,0 +1,42 @@
+"""File descriptors: enough of them for a question, before it is charged.
+
+A process that has none left can't open a source, and some libraries then end the process.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+
+from dither.errors import SourceFailed
+
+NEEDED = 64
+"""For one question: files that an engine reads in parallel or writes for want of memory, pipes, the ledger."""
+WANTED = 65_536
+"""What a server asks for, if it may."""
+
+
+def check_descriptors() -> None:
+    """An error if a question could not open its files; nothing was charged yet."""
+    held: list[int] = []
+    try:
+        while len(held) < NEEDED:
+            held.append(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
+    except OSError:
+        raise SourceFailed(
+            f"fewer than {NEEDED} file descriptors are left, too few to open a source safely: raise the limit "
+            "(ulimit -n) or close connections; nothing was charged"
+        ) from None
+    finally:
+        for one in held:
+            os.close(one)
+
+
+def raise_descriptors() -> int:
+    """Let this process have as many descriptors as it may, up to ``WANTED``; how many that are."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = WANTED if hard == resource.RLIM_INFINITY else min(WANTED, hard)
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return WANTED if soft == resource.RLIM_INFINITY else soft
+    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    return wanted
