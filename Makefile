@@ -85,6 +85,7 @@ pytest: lint
 bench: setup ## side by side with other libraries, each in an environment of its own
 	$(call alone,heavy) $(BIN)/dither bench all --peers .cache/peers --out bench-output
 
+# By the oldest Python that is supported (PYTHON=...): newer ones can install what suits it, not the other way round.
 constraints: ## write the newest versions that pyproject.toml allows into constraints.txt
 	@rm -rf .cache/newest && $(PYTHON) -m venv .cache/newest
 	@.cache/newest/bin/python -m pip install --quiet --no-cache-dir $(BUILD) '.[$(EXTRAS)]'

@@ -107,7 +107,7 @@ class Ladder:
             raise InvalidArgument("bound", bound, f"a bound below the cap {self.cap} is accepted")
         low, high = 0, self.first
         while low < deepest and self[high] <= bound:
-            low, high = high + 1, 2 * high
+            low, high = high + 1, min(2 * high, deepest)
         while low < high:
             middle = (low + high) // 2
             low, high = (low, middle) if self[middle] > bound else (middle + 1, high)

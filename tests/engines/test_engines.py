@@ -10,6 +10,7 @@ import pytest
 
 import dither as dt
 from dither.data.column import Column
+from dither.data.engines.spark import Spark
 from dither.data.predicates import parse_filter
 from dither.data.schema import Schema
 from dither.data.selection import Selection, threshold
@@ -286,3 +287,15 @@ def test_blocks_of_programs_hold_the_same_rows_everywhere(engines_of, options):
         per_person = np.unique([row["person"] for row in rows], return_counts=True)[1]
         assert not options or per_person.max() <= 2
     assert held["duckdb"] == held["postgres"] == held["spark"]
+
+
+def test_spark_says_when_its_files_changed(spark, tmp_path):
+    """By time and size of files on this machine; of a DataFrame nothing is known."""
+    source = f"spark+local[2]!{tmp_path / 'of space'}"
+    spark.range(9).write.parquet(str(tmp_path / "of space"))
+    before = Spark(source)
+    assert before.state() == Spark(source).state()
+    assert before.state() is not None
+    spark.range(10).write.mode("overwrite").parquet(str(tmp_path / "of space"))
+    assert Spark(source).state() != before.state()
+    assert Spark(spark.range(9)).state() is None

@@ -3,6 +3,10 @@
 import hashlib
 import json
 import sqlite3
+import subprocess
+import sys
+import threading
+import time
 
 import pytest
 
@@ -175,5 +179,42 @@ def test_owners_learn_that_a_source_changed(tmp_path):
         renewed = one.call("POST", ASK, median(1.0), token="alice")[1]
         assert renewed["releases"] != first["releases"]
         assert renewed["budget"]["spent"]["epsilon"] == 2.0
+    finally:
+        one.stop()
+
+
+HOLDER = """
+import sqlite3, sys
+held = sqlite3.connect(sys.argv[1], isolation_level=None)
+held.execute("BEGIN IMMEDIATE")
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_readers_do_not_wait_for_a_charge_that_waits(tmp_path):
+    """Another process holds the ledger: a question waits for it, while health, budget and history are told at once."""
+    home = with_dataset(tmp_path / "home", epsilon=9)
+    one = CuratorProcess(home).start()
+    try:
+        assert one.call("POST", ASK, median(1.0))[0] == 200
+        with subprocess.Popen(
+            [sys.executable, "-c", HOLDER, str(home / "ledger.db")], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            text=True,
+        ) as holder:  # fmt: skip
+            assert holder.stdout.readline() == "held\n"
+            told = []
+            asking = threading.Thread(target=lambda: told.append(one.call("POST", ASK, median(2.0))[0]), daemon=True)
+            asking.start()
+            while "dither_questions_under_way 1" not in one.call("GET", "/metrics")[1]:
+                time.sleep(0.01)
+            for path in ("/healthz", "/v1/datasets/pay/budget", ASK, "/v1/ledger", "/v1/datasets"):
+                assert one.call("GET", path)[0] == 200
+            assert one.call("GET", "/v1/datasets/pay/budget")[1]["spent"]["epsilon"] == 1.0
+            assert asking.is_alive()
+            holder.stdin.close()
+        asking.join(120)
+        assert told == [200]
+        assert one.call("GET", "/v1/datasets/pay/budget")[1]["spent"]["epsilon"] == 3.0
     finally:
         one.stop()

@@ -1,5 +1,6 @@
 """What operators meet: full disks, open folders, odd options, logs, and messages that name no place on the machine."""
 
+import asyncio
 import json
 import logging
 import os
@@ -56,11 +57,9 @@ def test_tokens_and_health_have_threads_of_their_own(curator, client):
 
 def test_a_store_that_does_not_answer_is_not_well(curator, client, monkeypatch):
     """Health says so in time, and tokens are looked up meanwhile."""
-    from dither.surfaces.http import curator as curator_module
-
     end = threading.Event()
-    monkeypatch.setattr(curator_module, "SLOWEST_LOOK", 0.2)
-    monkeypatch.setattr(curator.health, "check", lambda: end.wait(600) and None)
+    monkeypatch.setattr(health_module, "SLOWEST", 0.2)
+    monkeypatch.setattr(curator.store, "check_writable", lambda: end.wait(600))
     try:
         for _ in range(3):
             assert client.get("/healthz").status_code == 503
@@ -71,8 +70,8 @@ def test_a_store_that_does_not_answer_is_not_well(curator, client, monkeypatch):
 
 def test_an_iterator_that_ends_early_is_a_failure_and_no_hang(curator, client, monkeypatch):
     """A future can't end with StopIteration: the request would never be answered."""
-    monkeypatch.setattr(curator.health, "check", lambda: next(iter(())))
-    assert client.get("/healthz").status_code == 500
+    monkeypatch.setattr(curator.store, "find", lambda _: next(iter(())))
+    assert client.get("/v1/me").status_code == 500
 
 
 def test_a_query_that_the_server_does_not_offer_is_refused():
@@ -86,7 +85,8 @@ def test_a_query_that_the_server_does_not_offer_is_refused():
 
 def test_health_is_bad_when_nothing_can_be_written(curator, client, monkeypatch):
     """A disk without room: 503 at the next look, and 200 again when there is room."""
-    monkeypatch.setattr(health_module, "EVERY", 0.0)
+    for name in ("EVERY", "OLDEST"):
+        monkeypatch.setattr(health_module, name, 0.0)
     assert client.get("/healthz").status_code == 200
     real = os.write
     monkeypatch.setattr(os, "write", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
@@ -97,15 +97,21 @@ def test_health_is_bad_when_nothing_can_be_written(curator, client, monkeypatch)
     assert not list(curator.home.glob(".probe*"))
 
 
-def test_health_looks_once_in_a_while(curator, monkeypatch):
-    """However often it is asked, by whomever."""
-    looks = []
-    health = Health(curator.ledger, curator.store, curator.home)
-    monkeypatch.setattr(health, "_look", lambda: looks.append(1))
+def test_health_looks_once_in_a_while_and_keeps_nobody_waiting(curator, client, monkeypatch):
+    """However often it is asked, by whomever; and while a slow disk is looked at, the last look counts."""
+    looks, end = [], threading.Event()
+    monkeypatch.setattr(curator.ledger, "datasets", lambda: looks.append(1))
     monkeypatch.setattr(health_module, "EVERY", 3_600.0)
-    for _ in range(50):
-        health.check()
+    assert {client.get("/healthz").status_code for _ in range(20)} == {200}
     assert len(looks) == 1
+    monkeypatch.setattr(health_module, "EVERY", 0.0)
+    monkeypatch.setattr(health_module, "OLDEST", 3_600.0)
+    monkeypatch.setattr(curator.store, "check_writable", lambda: end.wait(600))
+    try:
+        assert {client.get("/healthz").status_code for _ in range(20)} == {200}
+        assert len(looks) == 2
+    finally:
+        end.set()
 
 
 def test_health_needs_a_store_that_can_be_written(curator, monkeypatch):
@@ -117,8 +123,10 @@ def test_health_needs_a_store_that_can_be_written(curator, monkeypatch):
         return sqlite3.connect(f"file:{file}?mode=ro", uri=True, isolation_level=None, check_same_thread=False)
 
     monkeypatch.setattr(curator.store, "_connected", connected)
+    health = Health(curator.ledger, curator.store, None)
     with pytest.raises(LedgerUnavailable):
-        Health(curator.ledger, curator.store, None).check()
+        asyncio.run(health.check())
+    health.close()
 
 
 @pytest.mark.parametrize("rate", ["inf", "nan", "0", "-1", "1e9"])

@@ -12,6 +12,7 @@ from curators import PAYROLL, CuratorProcess, median, together, with_dataset
 from dither.surfaces.http import planners as module
 from dither.surfaces.http.fork_server import ForkServer
 from dither.surfaces.http.planners import Planners
+from dither.surfaces.http.planning import MOST_MEMORY
 from dither.surfaces.http.problems import Refused
 
 FOR_EVER = 3_600
@@ -148,6 +149,19 @@ def test_a_helper_that_dies_is_replaced(forks):
             await planners.run("a", os._exit, 1)
         assert error.value.code == "busy"
         assert await planners.run("a", os.getpid) > 0
+
+    run(forks, work)
+
+
+def test_memory_has_a_limit(forks):
+    """What takes too much is refused, and the helper serves the next one."""
+
+    async def work(planners):
+        pid = await planners.run("a", os.getpid)
+        with pytest.raises(Refused, match="too much memory") as error:
+            await planners.run("a", bytearray, 2 * MOST_MEMORY)
+        assert error.value.status == 422
+        assert await planners.run("a", os.getpid) == pid
 
     run(forks, work)
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import dither as dt
+from dither.calibration.mechanism import Calibration
 
 PAY = np.random.default_rng(1).lognormal(11, 0.6, 5_000)
 BOUNDS = (0, 1_000_000)
@@ -253,3 +254,19 @@ def test_columns_that_are_no_numbers_are_named_for_what_they_are():
     for days in (frame["day"], frame["day"].to_numpy()):
         with pytest.raises(dt.InvalidArgument, match="Date"):
             dt.median(days, bounds=(0, 100), epsilon=1.0)
+
+
+def test_a_calibration_that_fails_is_prepared_once():
+    """A TypeError of its own is not taken for a question that cannot be remembered."""
+    calls = []
+
+    class Broken(Calibration):
+        name = "broken"
+
+        def prepare(self, ask):
+            calls.append(ask)
+            raise TypeError("of its own")
+
+    with pytest.raises(TypeError, match="of its own"):
+        dt.median([1.0, 2.0], bounds=(0, 3), epsilon=1.0, calibration=Broken())
+    assert len(calls) == 1

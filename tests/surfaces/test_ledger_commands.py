@@ -1,5 +1,6 @@
 """dither ledger: what people see of a ledger, and the commands of docs/ledger.md."""
 
+import contextlib
 import json
 import sqlite3
 from pathlib import Path
@@ -172,3 +173,23 @@ def test_what_is_not_a_ledger_is_said(tmp_path):
         assert done.exit_code == 2
         assert "'nobody' is not registered" in done.output
     assert [path.name for path in tmp_path.iterdir()] == ["ledger.db"]
+
+
+def test_verify_and_backup_fail_on_an_index_that_misses_rows(tmp_path):
+    """They said "in order" once, and a paid request was charged again."""
+    path = tmp_path / "ledger.db"
+    with SqliteLedger(path) as ledger:
+        fill(ledger)
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        index = "dither_one_charge_per_request"
+        sql = connection.execute("SELECT sql FROM sqlite_master WHERE name = ?", (index,)).fetchone()[0]
+        connection.execute(f"DROP INDEX {index}")
+        connection.execute(f"{sql} AND number > 100")
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("UPDATE sqlite_master SET sql = ? WHERE name = ?", (sql, index))
+    for words in (("verify", path), ("backup", path, tmp_path / "copy.db")):
+        done = run(*words)
+        assert done.exit_code == 1
+        assert f"missing from index {index}" in done.output
+        assert "in order" not in done.output
+    assert "damaged" in run("show", path).output

@@ -1,5 +1,6 @@
 """Statistics of selections: values, ladders, chains and sensitivities against enumeration over all small datasets."""
 
+import math
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
 
@@ -12,6 +13,7 @@ from dither.calibration.mechanism import Ask
 from dither.data.column import Column, Shape
 from dither.data.grid import Grid
 from dither.errors import NotProved
+from dither.ladder import Ladder
 from dither.privacy import Loss, Neighbours
 from dither.queries.filtered import (
     FilteredMean,
@@ -22,6 +24,7 @@ from dither.queries.filtered import (
     reachable_ranks,
 )
 from dither.queries.order import Median, OrderStatistic, Quantiles, rank_of
+from dither.queries.smallest import SmallestSum, SmallestTotal
 from dither.queries.spread import Variance
 from dither.queries.tables import Covariance, Histogram, MeanVector
 from dither.queries.totals import TrimmedMean
@@ -294,3 +297,111 @@ def test_histograms_of_groups_and_people():
     before, after = np.array([3, 0]), np.array([0, 3])
     assert int(np.abs(before - after).sum()) == many.l1
     assert int(((before - after) ** 2).sum()) == many.l2_squared
+
+
+@pytest.mark.parametrize("deepest", [1, 3])
+def test_smooth_bounds_stay_smooth_where_a_cut_is_met(deepest):
+    """A ladder that counts as its cap from an early public rung on: neighbours' bounds differ by e^beta at most."""
+    beta = Fraction(1, 4)
+    for relation in BOTH:
+        bounds = {}
+        for x in universe():
+            exact = SharedRank(Fraction(1, 2), MOST, GRID, relation).ladder(column(x))
+            bounds[x] = Ladder(exact.rungs, exact.cap, top=exact.top, deepest=deepest).smooth(beta)
+        assert max(bounds.values()) == bounds[()]
+        assert min(bounds.values()) == pytest.approx(4 * math.exp(-deepest / 4), rel=1e-6)
+        assert all(
+            bounds[x] <= bounds[y] * Fraction(math.exp(0.25)) for x in universe() for y in neighbours(x, relation)
+        )
+
+
+@pytest.mark.parametrize("relation", BOTH)
+@pytest.mark.parametrize("beta", [Fraction(1, 4), Fraction(1), Fraction(3)])
+@pytest.mark.parametrize("share", [Fraction(0), Fraction(1, 4), Fraction(1, 2), Fraction(1)])
+def test_sublinear_bounds_are_cut_at_a_public_place(share, beta, relation):
+    """All datasets of up to seven records: the cut is that of the public bound on their number, as by brute force,
+
+    so that neighbours with another number of records share it; and bounds of neighbours differ by e^beta at most.
+    """
+    values, most, public = (0, 4), 7, 30
+    statistic = SharedRank(share, public, GRID, relation)
+    cut, rate = math.ceil(2 * math.log(public + 1) / float(beta)), float(beta)
+    found = {}
+    for x in universe(values, most):
+        found[x] = float(statistic.ladder(column(x), "sublinear").smooth(beta))
+        padded = [0] * 40 + sorted(x) + [4] * 40
+        at = 40 + rank_of(share, len(x)) - 1
+        reach = min(cut, 39)
+        pairs = [
+            (padded[j] - padded[i]) * math.exp(-rate * (j - i - 1))
+            for i in range(at - reach, at + 1)
+            for j in range(at, at + reach + 1)
+            if i < j
+        ]
+        assert found[x] == pytest.approx(max(*pairs, 4 * math.exp(-rate * cut)), rel=1e-6)
+    for x in universe(values, most):
+        for y in neighbours(x, relation, values, most):
+            assert found[x] <= found[y] * math.exp(rate) * (1 + 1e-12)
+
+
+SMALLEST = [(1, (0, 1, 3, 4), GRID), (2, (0, 1, 3, 4), GRID), (3, (-3, -1, 1), Grid(Fraction(1), -3, 1))]
+
+
+@pytest.mark.parametrize("relation", BOTH)
+@pytest.mark.parametrize(("k", "values", "grid"), SMALLEST)
+def test_sums_of_the_smallest_of_a_selection(k, values, grid, relation):
+    """Value, axioms, exact local sensitivity and interlacing chains, on all selections of up to five records.
+
+    Selections with fewer than k records count each missing one as the upper bound.
+    """
+    statistic = smallest(k, grid, relation)
+    assert statistic.neighbours is relation
+    high = grid.ends[1]
+    space = universe(values)
+    value = {x: statistic.value(column(x, grid)) for x in space}
+    assert value == {x: sum(sorted((*x, *[high] * k))[:k]) for x in space}
+    assert violations(statistic, relation, values) == []
+    links = {x: statistic.chain(column(x, grid)).values(-k - 2, MOST + 2) for x in space}
+    for x in space:
+        assert list(links[x]) == sorted(links[x])
+        assert links[x][k + 2] == value[x]
+        for y in neighbours(x, relation, values):
+            assert all(links[y][i - 1] <= links[x][i] <= links[y][i + 1] for i in range(1, k + MOST + 4))
+        # Every record can be in the universe, so the first rung is the local sensitivity where there is room to add.
+        if len(x) < MOST and relation is Neighbours.ADD_REMOVE_CHANGE and grid.ends[0] in values and high in values:
+            moves = [abs(value[x] - value[y]) for y in neighbours(x, relation, values)]
+            assert statistic.ladder(column(x, grid))[0] == max(moves)
+
+
+@pytest.mark.parametrize("relation", BOTH)
+def test_draws_of_sums_of_the_smallest_are_private(relation):
+    """The exact output laws of all neighbours: within epsilon, whatever the number of records."""
+    epsilon = 1.0
+    mechanism = Inverse().prepare(Ask(smallest(2, GRID, relation), Loss(epsilon)))
+    laws = {x: output_law(mechanism, column(x)) for x in universe((0, 1, 4), 4)}
+    worst = max(
+        abs(math.log(laws[x][z] / laws[y][z]))
+        for x in laws
+        for y in neighbours(x, relation, (0, 1, 4), 4)
+        for z in laws[x]
+    )
+    assert worst <= epsilon * (1 + 1e-9)
+
+
+def test_a_sum_of_the_smallest_that_drops_missing_records_is_caught():
+    """The axiom check can fail: missing records that count as nothing."""
+
+    class Dropped(SmallestTotal):
+        def value(self, data):
+            return int(data.ranks(1, min(self.smallest, data.records)).sum()) if data.records else 0
+
+    honest = smallest(2, Grid(Fraction(1), 10, 14), Neighbours.ADD_REMOVE)
+    broken = Dropped(honest.smallest, honest.records, honest.column, honest.answers, honest.neighbours)
+    assert violations(honest, Neighbours.ADD_REMOVE, (10, 11, 14)) == []
+    assert violations(broken, Neighbours.ADD_REMOVE, (10, 11, 14))
+
+
+def smallest(k, grid, relation):
+    """The statistic of a selection with at most MOST records."""
+    shape = Shape(MOST, whole=True, nullable=False, private=True, neighbours=relation)
+    return SmallestSum(k=k, bounds=grid.ends).resolve(shape)

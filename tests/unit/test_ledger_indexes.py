@@ -81,10 +81,13 @@ def test_postgres_is_compared_with_its_indexes(postgres_schema, index):
         filled(ledger)
     with psycopg.connect(postgres_schema, autocommit=True) as connection:
         connection.execute(switch.format("true", index))
-    with pytest.raises(LedgerDamaged, match=rf"{index} does not find all rows .*nothing was charged"):
-        PostgresLedger(postgres_schema)
+    if index not in ("dither_answers", "dither_histories", "dither_entries_pkey"):  # no payment is found by these
+        with pytest.raises(LedgerDamaged, match=rf"{index} does not find all rows .*nothing was charged"):
+            PostgresLedger(postgres_schema)
     with PostgresLedger(postgres_schema, check=False) as ledger:
-        assert not ledger.verify().ok
+        report = ledger.verify()
+        assert not report.ok
+        assert index == "dither_entries_pkey" or index in report.problem
     with psycopg.connect(postgres_schema, autocommit=True) as connection:
         connection.execute(f"REINDEX INDEX {index}")
     with PostgresLedger(postgres_schema) as ledger:

@@ -15,6 +15,7 @@ from dither.calibration import measure
 from dither.calibration.inverse import Inverse
 from dither.calibration.measure import Measure
 from dither.calibration.mechanism import Ask
+from dither.data.column import Shape
 from dither.data.grid import Grid
 from dither.privacy import Loss
 from dither.queries.order import RankedValue
@@ -84,3 +85,16 @@ def test_leaning_pays_for_wide_bounds():
         step = float(mechanism.statistic.answers.step)
         errors[lean] = np.mean([abs(mechanism.run(column).answer * step - x.max()) for _ in range(200)])
     assert errors[measure.LEAN] < 0.5 * errors[0]
+
+
+def test_extremes_of_one_record_lean_their_own_way():
+    """Of one record minimum, median and maximum are the same rank: the question decides where the mass leans."""
+    wide = {"bounds": (0, 1 << 20), "step": 1}
+    shape = Shape(1, whole=True, nullable=False)
+    leans = [
+        Inverse().prepare(Ask(query.resolve(shape), Loss(1.0))).measure.weights
+        for query in (dt.Minimum(**wide), dt.Maximum(**wide), dt.Median(**wide))
+    ]
+    assert leans[0] == tuple(reversed(leans[1]))
+    assert leans[0][0] < leans[0][-1]
+    assert leans[2] == (1,)

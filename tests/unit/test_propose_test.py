@@ -22,7 +22,7 @@ from dither.data.grid import Grid
 from dither.errors import InvalidArgument, NotApplicable
 from dither.ladder import Ladder
 from dither.privacy import Loss
-from dither.queries.order import RankedValue, evenly_spread
+from dither.queries.order import RankedValue, _EvenColumn, evenly_spread
 
 GRID = Grid(Fraction(1), 0, 30)
 VALUES = (0, 1, 2, 3, 30)
@@ -236,3 +236,29 @@ def test_too_few_records_for_a_default_bound_name_the_least_number(ask):
     call(least)
     with pytest.raises(InvalidArgument, match=f"at least {least} records are enough"):
         call(least - 1)
+
+
+def test_naming_the_least_number_of_records_looks_at_few_of_them(monkeypatch):
+    """Proposals are read off records that are worked out one by one: 526 records were found by spreading millions."""
+    looked = []
+    whole = _EvenColumn.ranks
+    monkeypatch.setattr(
+        _EvenColumn, "ranks", lambda self, first, last: looked.append(last - first + 1) or whole(self, first, last)
+    )
+    with pytest.raises(InvalidArgument, match="at least 526 records are enough"):
+        dt.median(np.arange(50.0), bounds=(0, 100), epsilon=0.1, delta=1e-6, calibration="propose_test")
+    assert sum(looked) < 100_000
+
+
+@pytest.mark.parametrize("records", [1, 2, 7])
+def test_evenly_spread_records_are_a_column(records):
+    """Ranks beyond either end are the bounds; values, totals and moments are those of the listed records."""
+    grid = Grid(Fraction(1), -3, 1000)
+    spread = evenly_spread(records, grid)
+    listed = Column(np.array([-3 + 1003 * (2 * i + 1) // (2 * records) for i in range(records)]), grid)
+    assert spread.records == listed.records
+    assert spread.values.tolist() == listed.values.tolist()
+    assert spread.ranks(-2, records + 3).tolist() == listed.ranks(-2, records + 3).tolist()
+    assert spread.ranks(3, 2).tolist() == []
+    assert spread.total() == listed.total()
+    assert spread.moments() == listed.moments()

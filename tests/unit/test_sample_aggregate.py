@@ -1,5 +1,6 @@
 """Sample and aggregate: partitions, medians of blocks, what is refused, and that nothing is told by errors."""
 
+import asyncio
 import datetime
 
 import numpy as np
@@ -274,3 +275,26 @@ def test_one_person_changes_no_more_blocks_than_promised(sampling):
         tables.append(betrayer.run([Rows(rows).block(one) for one in members]))
     changed = int((tables[0] != tables[1]).sum())
     assert 1 <= changed <= sampling.touched
+
+
+@pytest.mark.parametrize("raised", [GeneratorExit, SystemExit, asyncio.CancelledError, BaseException, MemoryError])
+def test_whatever_a_trusted_function_raises_is_the_default(raised):
+    """Whether it raises may depend on one person: only the owner's own interrupt gets through."""
+
+    def function(block):
+        if block[0]:
+            raise raised
+        return 1.0
+
+    executor = Trusted(function, output=Output(1, bounds=(0, 1), default=0.25))
+    assert executor.run([np.array([0]), np.array([1])]).tolist() == [[1.0], [0.25]]
+
+
+def test_an_interrupt_is_not_swallowed():
+    """Ctrl-C is the owner's."""
+
+    def function(block):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Trusted(function, output=Output(1, bounds=(0, 1))).run([np.array([0])])

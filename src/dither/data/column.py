@@ -74,16 +74,16 @@ class Column:
 
     def total(self, first: int | None = None, last: int | None = None) -> int:
         """The exact sum of all records, or of those at ranks first..last."""
-        return exact_sum(self._values if first is None or last is None else self.ranks(first, last))
+        return exact_sum(self.values if first is None or last is None else self.ranks(first, last))
 
     def moments(self) -> tuple[int, int]:
         """The exact sums of the records, and of their squares, above the lower end of the grid."""
-        shifted = self._values - self.grid.ends[0]
+        shifted = self.values - self.grid.ends[0]
         return exact_sum(shifted), exact_dot(shifted, shifted)
 
     def bin_counts(self, bins: int) -> list[int]:
         """How many records are 0, 1, ..., bins - 1."""
-        counts: list[int] = np.bincount(self._values, minlength=bins).tolist()
+        counts: list[int] = np.bincount(self.values, minlength=bins).tolist()
         return counts
 
     def _sorted(self) -> NDArray[np.int64]:

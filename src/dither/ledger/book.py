@@ -379,7 +379,11 @@ class Ledger:
         """
         with self._database.transaction() as look:
             report = verify(look, known)
-            return report if not report.ok else dataclasses.replace(report, problem=self._database.index_problem(look))
+            return (
+                report
+                if not report.ok
+                else dataclasses.replace(report, problem=self._database.index_problem(look, whole=True))
+            )
 
     def export(self) -> Iterator[dict[str, Any]]:
         """All entries as plain values, oldest first, one snapshot."""

@@ -201,10 +201,11 @@ class Database(ABC):
         """True if a transaction is open."""
 
     @abstractmethod
-    def index_problem(self, look: Transaction) -> str | None:
+    def index_problem(self, look: Transaction, *, whole: bool) -> str | None:
         """What is wrong with the indexes: entries that are there and that a lookup would not find, above all.
 
-        A charge that a lookup misses would be paid a second time, and a name that it misses would get a second budget.
+        A charge that a lookup misses would be paid a second time, its release made a second time, and a name that it
+        misses would get a second budget.  These are always looked at; ``whole`` is for all indexes.
         """
 
     def spelled(self, statement: str) -> str:
@@ -242,7 +243,7 @@ class Database(ABC):
         """Create the tables if there are none, upgrade older ones, refuse newer ones and damaged ones."""
         with self.transaction() as look:
             known = self.has_ledger(look)
-            problem = self.index_problem(look) if known and check else None
+            problem = self.index_problem(look, whole=False) if known and check else None
             if problem is not None:
                 raise LedgerDamaged(f"{problem}; {_UNTOUCHED}")
             if known and self._version(look) == VERSION:

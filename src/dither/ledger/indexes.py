@@ -48,20 +48,25 @@ _CHARGES, _RELEASES = (
     {"condition": f"kind = '{kind}'", "hidden": f"kind || '' = '{kind}'"} for kind in ("charge", "release")
 )
 _ANALYSTS = {"condition": "parent IS NOT NULL", "hidden": "parent + 0 IS NOT NULL"}
-_INDEXES = (
+_NEEDED = (
     _Index("dither_one_charge_per_request", "dither_entries", ("dataset", "analyst", "request"), **_CHARGES),
     _Index("dither_one_release_per_charge", "dither_entries", ("charge",), **_RELEASES),
-    _Index("dither_answers", "dither_entries", ("dataset", "key"), **_RELEASES),
-    _Index("dither_histories", "dither_entries", ("dataset", "number")),
-    _Index("dither_entries_pkey", "dither_entries", ("number",)),
     _Index("dither_accounts_pkey", "dither_accounts", ("id",)),
     _Index("dither_accounts_parent_analyst_key", "dither_accounts", ("parent", "analyst"), **_ANALYSTS),
     _Index("dither_names_pkey", "dither_names", ("dataset",)),
     _Index("dither_fingerprints_pkey", "dither_fingerprints", ("fingerprint",)),
 )
+"""What a payment is found by, and whoever pays."""
+_OTHERS = (
+    _Index("dither_answers", "dither_entries", ("dataset", "key"), **_RELEASES),
+    _Index("dither_histories", "dither_entries", ("dataset", "number")),
+    _Index("dither_entries_pkey", "dither_entries", ("number",)),
+)
+"""What stored answers and histories are found by."""
 
 
-def incomplete_index(look: Transaction) -> str | None:
-    """The first index that does not find all rows of its table."""
+def incomplete_index(look: Transaction, *, whole: bool) -> str | None:
+    """The first index that does not find all rows of its table; of the needed ones, or of all."""
     look.all("SELECT set_config(name, 'off', true) FROM unnest(?::text[]) name", _OTHER_PLANS)
-    return next((one.name for one in _INDEXES if look.one(one.missed()) is not None), None)
+    looked_at = (*_NEEDED, *_OTHERS) if whole else _NEEDED
+    return next((one.name for one in looked_at if look.one(one.missed()) is not None), None)

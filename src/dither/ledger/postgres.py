@@ -83,9 +83,9 @@ class PostgresDatabase(Database):
         """True if the connection is gone."""
         return connection is None or bool(connection.closed)
 
-    def index_problem(self, look: Transaction) -> str | None:
+    def index_problem(self, look: Transaction, *, whole: bool) -> str | None:
         """Every index must hold as many rows as its table, and find each of them."""
-        index = incomplete_index(look)
+        index = incomplete_index(look, whole=whole)
         if index is None:
             return None
         return (

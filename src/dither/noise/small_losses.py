@@ -112,5 +112,5 @@ def _float_rise(law: Tail, shift: float, stretch: float) -> float:
             high = middle
     if high > 1e6:
         # u^(a-1) / (1 + u^a) is 1 / (u + u^(1-a)), which does not overflow.
-        return p * (shift + stretch * high) / (high + high ** (1.0 - a))
-    return p * high ** (a - 1.0) * (shift + stretch * high) / (1.0 + high**a)
+        return p * (shift + stretch * high) / (high + math.pow(high, 1.0 - a))
+    return p * math.pow(high, a - 1.0) * (shift + stretch * high) / (1.0 + math.pow(high, a))

@@ -15,6 +15,7 @@ from fractions import Fraction
 import numpy as np
 
 from dither.accounting.cascades import Arrangement, Levels, Priced
+from dither.calibration.limits import check_cost
 from dither.calibration.margin_test import MarginTest
 from dither.calibration.mechanism import MOST_EPSILON, point_of
 from dither.errors import InvalidArgument
@@ -25,7 +26,7 @@ from dither.noise.gaussian import Gaussian
 from dither.privacy import Loss
 from dither.procedures.block_fits import random_order
 from dither.procedures.certified_average import BITS, MOST_BLOCKS, MOST_COORDINATES, CertifiedAverage, least_blocks
-from dither.procedures.floating import FloatingGrid, draw_quantile
+from dither.procedures.floating import FloatingGrid, draw_quantile, quantile_draw
 from dither.procedures.private_pass import Components, PrivatePass, distances
 from dither.reals import round_down
 
@@ -183,7 +184,7 @@ class ClusterPlan:
 
     def _polished(self, points: Floats, start: Components, passes: tuple[Fraction, ...]) -> Components:
         """Private passes over all points, within a reach that is drawn once."""
-        grid = FloatingGrid(self.space.diagonal * 2.0**-24, bits=6, highest=24, signed=False)
+        grid = reach_grid(self.space)
         apart = distances(points, start.centres)
         code = draw_quantile(grid.codes(apart), grid, self.reach_epsilon, REACH_QUANTILE)
         reach = min(REACH_TIMES * grid.value(code + 1), self.space.diagonal)
@@ -198,6 +199,11 @@ class ClusterPlan:
     def _inside(self, centres: Floats) -> Floats:
         cut: Floats = np.clip(centres, np.array(self.space.low), np.array(self.space.high))
         return cut
+
+
+def reach_grid(space: Space) -> FloatingGrid:
+    """Where the drawn reach lives: public."""
+    return FloatingGrid(space.diagonal * 2.0**-24, bits=6, highest=24, signed=False)
 
 
 def plan_clusters(
@@ -229,6 +235,7 @@ def plan_clusters(
     average = None
     if chosen is not None:
         average = CertifiedAverage(chosen, test, epsilon * RADIUS_SHARE, root_share(mu, START_SHARE))
+    check_cost(quantile_draw(records, reach_grid(space), epsilon * REACH_SHARE, REACH_QUANTILE), loss.epsilon)
     return ClusterPlan(records, space, centres, loss, soft, average, epsilon * REACH_SHARE, noise, mu, miss)
 
 

@@ -61,7 +61,7 @@ class RankedValue(Statistic, Layered):
 
     @property
     def leans_down(self) -> bool | None:
-        """Extremes only: whether the answer is the largest record; None if it is no more the largest than the smallest."""
+        """Extremes only: whether the answer is the largest record; None where it is as much the smallest."""
         if self.records > 1 or self.share is None:
             return self.rank > 1
         return None if 0 < self.share < 1 else self.share == 1

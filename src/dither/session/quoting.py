@@ -122,7 +122,7 @@ def least_epsilon(
     def error(one: Quote) -> float:
         return one.worst_expected if of == "expected_error" else one.worst_bound
 
-    def good(epsilon: float, **fixed: Any) -> bool:
+    def good(fixed: dict[str, Any], epsilon: float) -> bool:
         try:
             return error(quoted(epsilon, **fixed)) <= target
         except EpsilonTooSmall:
@@ -133,7 +133,7 @@ def least_epsilon(
     while here.calibration not in tried:
         tried.add(here.calibration)
         fixed = {"calibration": here.calibration} if here.alternatives else {}
-        least = _searched(functools.partial(good, **fixed))
+        least = _searched(functools.partial(good, fixed))
         if least is not None:
             reached.append((least, fixed))
         here = quoted(MOST_EPSILON if least is None else least)

@@ -83,6 +83,8 @@ def _depth(text: bytes) -> int:
         if match[0] in (b"[", b"{"):
             depth += 1
             deepest = max(deepest, depth)
+            if depth > DEEPEST:
+                break
         elif match[0] in (b"]", b"}"):
             depth -= 1
     return deepest

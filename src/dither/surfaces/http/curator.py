@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from dither.errors import InvalidArgument, LedgerUnavailable
+from dither.errors import InvalidArgument
 from dither.ledger import Ledger, open_ledger
 from dither.ledger.records import Report
 from dither.surfaces.http.catalog import Catalog
@@ -31,8 +31,6 @@ from dither.surfaces.http.workers import Workers
 
 _ADDRESSES = ("postgresql://", "postgres://")
 Value = TypeVar("Value")
-SLOWEST_LOOK = 5.0
-"""Seconds after which a ledger that does not answer is not well."""
 DRAIN = 90.0
 """Seconds that questions under way have to end when the server does."""
 
@@ -96,7 +94,6 @@ class Curator:
         self._pool = ThreadPoolExecutor(8, thread_name_prefix="public")
         # Whatever else goes on: tokens are looked up and health is told.  What takes long has threads of its own too.
         self._reserved = ThreadPoolExecutor(2, thread_name_prefix="reserved")
-        self._looking = ThreadPoolExecutor(1, thread_name_prefix="health")
         self._long = ThreadPoolExecutor(2, thread_name_prefix="long")
         self._forks, self._lock = forks, threading.Lock()
         self.planners = Planners(
@@ -118,14 +115,6 @@ class Curator:
     async def run_reserved(self, work: Callable[..., Value], *values: Any) -> Value:
         """Look up a token: never behind anything else."""
         return await _in_thread(self._reserved, work, values)
-
-    async def check_health(self) -> None:
-        """An error unless a question could be charged; a ledger that does not answer in time is one too."""
-        try:
-            async with asyncio.timeout(SLOWEST_LOOK):
-                await _in_thread(self._looking, self.health.check, ())
-        except TimeoutError:
-            raise LedgerUnavailable(f"ledger and tokens did not answer within {SLOWEST_LOOK:g} seconds") from None
 
     async def run_long(self, work: Callable[..., Value], *values: Any) -> Value:
         """What owners ask for and may take minutes: a source that is looked at, a ledger that is verified."""
@@ -170,8 +159,9 @@ class Curator:
         if not self.is_idle:
             log("ended with questions under way", count=self.jobs.under_way)
             return
-        for pool in (self._pool, self._reserved, self._looking, self._long):
+        for pool in (self._pool, self._reserved, self._long):
             pool.shutdown(wait=True)
+        self.health.close()
         if self._forks is not None:
             self._forks.close()
         self.catalog.close()

@@ -75,7 +75,7 @@ async def _dataset(request: Request) -> Dataset:
 
 async def health(request: Request) -> Response:
     """Whether ledger and tokens can be read and written."""
-    await curator_of(request).check_health()
+    await curator_of(request).health.check()
     return json_response({"status": "ok"})
 
 

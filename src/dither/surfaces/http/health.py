@@ -5,51 +5,66 @@ Nothing private is touched, and how long it takes says nothing about data.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import math
 import os
-import threading
 import time
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
-from dither.errors import LedgerUnavailable
+from dither.errors import DitherError, LedgerUnavailable
 from dither.ledger import Ledger
 from dither.surfaces.http.store import Store
 
-EVERY = 2.0
-"""Seconds between two looks; in between everybody is told what the last one saw."""
+EVERY, OLDEST = 2.0, 10.0
+"""Seconds: after the first a new look is begun, after the second nobody is told what the last one saw."""
+SLOWEST = 5.0
+"""Seconds after which a ledger that does not answer is not well."""
 PROBE = 64 * 1024
 """Bytes that there must be room for beside the ledger: a charge and its answer take a few pages."""
 
 
 class Health:
-    """Looks at ledger and store, at most once in a while."""
+    """Looks at ledger and store once in a while, in a thread of its own: who asks need not wait for a disk."""
 
     def __init__(self, ledger: Ledger, store: Store, folder: Path | None) -> None:
         self._ledger, self._store, self._folder = ledger, store, folder
         """The folder of a ledger that is a file."""
-        self._lock = threading.Lock()
-        self._looked: float | None = None
-        self._failure: LedgerUnavailable | None = None
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="health")
+        self._under_way: Future[None] | None = None
+        self._seen: tuple[float, Exception | None] = (-math.inf, None)
+        """When it was looked last, and what was wrong."""
 
-    def check(self) -> None:
+    async def check(self) -> None:
         """An error unless a question could be charged."""
-        with self._lock:
-            if self._looked is None or time.monotonic() - self._looked >= EVERY:
-                self._failure = None
-                try:
-                    self._look()
-                except LedgerUnavailable as error:
-                    self._failure = error
-                self._looked = time.monotonic()
-            failure = self._failure
-        if failure is not None:
+        age = time.monotonic() - self._seen[0]
+        if age >= EVERY and (self._under_way is None or self._under_way.done()):
+            self._under_way = self._thread.submit(self._look)
+        if age > OLDEST and self._under_way is not None:
+            looking = asyncio.wrap_future(self._under_way)
+            if not (await asyncio.wait([looking], timeout=SLOWEST))[0]:
+                raise LedgerUnavailable(f"ledger and tokens did not answer within {SLOWEST:g} seconds")
+        failure = self._seen[1]
+        if isinstance(failure, DitherError):
             raise LedgerUnavailable(str(failure))
+        if failure is not None:
+            raise RuntimeError("a look at ledger and tokens failed") from failure
+
+    def close(self) -> None:
+        """Look no more."""
+        self._thread.shutdown(wait=True)
 
     def _look(self) -> None:
-        self._ledger.datasets()
-        if self._folder is not None:
-            _write_probe(self._folder)
-        self._store.check_writable()
+        failure = None
+        try:
+            self._ledger.datasets()
+            if self._folder is not None:
+                _write_probe(self._folder)
+            self._store.check_writable()
+        except Exception as error:  # noqa: BLE001  (whatever it is, it is told to whoever asks)
+            failure = error
+        self._seen = time.monotonic(), failure
 
 
 def _write_probe(folder: Path) -> None:
