@@ -82,9 +82,7 @@ QUESTIONS: tuple[Asked, ...] = (
         private=False,
         has_ladder=False,
     ),
-    Asked(
-        "SmallestSum", lambda name: dt.SmallestSum(name, k=2), oracle.smallest(2), private=False, dates=False, least=2
-    ),
+    Asked("SmallestSum", lambda name: dt.SmallestSum(name, k=2), oracle.smallest(2), dates=False, least=2),
 )
 ELSEWHERE = {
     "Count": "counted by filters, groups and flags below",

@@ -156,8 +156,8 @@ def iqr(steps: list[int], declared: Declared, private: bool) -> Fraction:
 
 
 def smallest(k: int) -> Callable[[list[int], Declared, bool], Fraction]:
-    """The sum of the smallest records."""
-    return lambda steps, declared, private: declared.step * sum(steps[:k])
+    """The sum of the smallest records; those that are not there count as the upper bound."""
+    return lambda steps, declared, private: declared.step * sum(at(steps, one, declared) for one in range(1, k + 1))
 
 
 def bins(records: list[Any], edges: list[float], declared: Declared) -> tuple[int, ...]:

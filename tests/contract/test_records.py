@@ -101,7 +101,7 @@ def test_every_statistic_is_that_of_the_declared_reading(name, path, place, monk
     for label, records in tables:
         given = stored(name, place, {"v": records})
         for nulls, private in chosen(
-            itertools.product(POLICIES, (False, True)), 1, (name, path, label), long_form(name)
+            itertools.product(POLICIES, (False, True)), 1, (name, path, label), long_form(name) or 4
         ):
             column, declared = real(nulls)
             hidden = private or nulls == "drop"
@@ -113,7 +113,7 @@ def test_every_statistic_is_that_of_the_declared_reading(name, path, place, monk
                     records,
                     declared,
                     private=hidden,
-                    few=2 if remote else 6,
+                    few=1 if remote else 6,
                     key=key,
                     long=long_form(name),
                 )
@@ -427,7 +427,7 @@ def test_files_that_differ_in_one_record_differ_by_at_most_the_first_rung(name, 
     read_by(path, monkeypatch)
     column, _ = real(pick(POLICIES[:4], (name, path)))
     for base in chosen(BASES, 1, (name, path)):
-        placed = chosen([one for one in QUESTIONS if one.has_ladder], 2, (name, path, "ladder"))
+        placed = chosen([one for one in QUESTIONS if one.has_ladder], 2, (name, path, base, "ladder"), 4)
         seen = {one: [] for one in placed}
         tried = [3.0, *chosen(ODD, 9, (name, path, "odd"))]
         for odd in tried:

@@ -129,7 +129,8 @@ def test_hostile_requests_beside_a_long_question(tmp_path):
         assert {200, 202, 400, 401, 404, 422} <= set(statuses)
         assert '"failure"' not in server.logs()
         if trials(0, 1):
-            print(f"healthz: {len(delays)} looks, slowest {max(delays):.3f} s")
+            slowest = ", ".join(f"{one:.3f}" for one in sorted(delays)[-5:])
+            print(f"healthz: {len(delays)} looks, slowest {slowest} s")
             assert max(delays) < 0.5
     finally:
         ended.set()

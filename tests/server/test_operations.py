@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import math
 import os
 import sqlite3
 import stat
@@ -59,6 +60,7 @@ def test_a_store_that_does_not_answer_is_not_well(curator, client, monkeypatch):
     """Health says so in time, and tokens are looked up meanwhile."""
     end = threading.Event()
     monkeypatch.setattr(health_module, "SLOWEST", 0.2)
+    monkeypatch.setattr(curator.health, "_seen", (-math.inf, None))
     monkeypatch.setattr(curator.store, "check_writable", lambda: end.wait(600))
     try:
         for _ in range(3):
@@ -100,6 +102,7 @@ def test_health_is_bad_when_nothing_can_be_written(curator, client, monkeypatch)
 def test_health_looks_once_in_a_while_and_keeps_nobody_waiting(curator, client, monkeypatch):
     """However often it is asked, by whomever; and while a slow disk is looked at, the last look counts."""
     looks, end = [], threading.Event()
+    monkeypatch.setattr(curator.health, "_seen", (-math.inf, None))
     monkeypatch.setattr(curator.ledger, "datasets", lambda: looks.append(1))
     monkeypatch.setattr(health_module, "EVERY", 3_600.0)
     assert {client.get("/healthz").status_code for _ in range(20)} == {200}

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import threading
 import time
 from pathlib import Path
@@ -51,13 +52,43 @@ def test_an_overrun_is_ended_with_its_process(forks):
 
     async def work(planners):
         pid = await planners.run("a", os.getpid)
-        with pytest.raises(Refused, match=r"more than 0\.2 seconds") as error:
-            await planners.run("a", time.sleep, FOR_EVER)
+        with pytest.raises(Refused, match=r"more than 0\.2 seconds of a processor") as error:
+            await planners.run("a", sum, range(10**13))
         assert (error.value.status, error.value.code) == (422, "takes-too-long")
         await _until(lambda: not _is_running(pid))
         assert await planners.run("a", os.getpid) != pid
 
     run(forks, work, seconds=0.2)
+
+
+def test_a_busy_machine_ends_nothing(forks):
+    """The limit is processor time: what waits for its turn on a processor is not refused."""
+
+    async def work(planners):
+        await planners.run("a", time.sleep, 1.0)
+
+    run(forks, work, seconds=0.2)
+
+
+def test_a_fork_server_that_ended_says_so():
+    """Whoever holds it starts another one."""
+    server = ForkServer.started()
+    pid = _forks_of_this_process().pop()
+    helper = server.start("dither.surfaces.http.planning:helper")
+    assert not server.has_ended
+    os.kill(pid, signal.SIGKILL)
+    for _ in range(2):
+        with pytest.raises(OSError, match="has ended"):
+            server.start("dither.surfaces.http.planning:helper")
+        assert server.has_ended
+    helper.end()
+    server.close()
+
+
+def _forks_of_this_process() -> list[int]:
+    """Fresh interpreters that start helpers, the newest last."""
+    children = Path(f"/proc/self/task/{threading.get_native_id()}/children").read_text().split()
+    return sorted(int(one) for one in children if b"fork_server" in Path(f"/proc/{one}/cmdline").read_bytes())
 
 
 def _is_running(pid: int) -> bool:

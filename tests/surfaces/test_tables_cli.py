@@ -264,3 +264,18 @@ def test_the_column_that_tells_people_apart_need_not_be_declared(folder):
     text = (folder / "unit.toml").read_text()
     assert "[columns.name]" not in text
     assert "not of people" in text
+
+
+def test_a_replaced_source_is_noticed_at_the_shell(tmp_path):
+    """The stored answer is given with a note on standard error that names the way to a new one."""
+    (tmp_path / "t.toml").write_text(
+        '[dataset]\nname = "t"\nsource = "t.csv"\n[columns.v]\ntype = "real"\nbounds = [0, 99]\n[budget]\nepsilon = 9\n'
+    )
+    words = ["ask", str(tmp_path / "t.toml"), "median(v)", "--epsilon", "1"]
+    (tmp_path / "t.csv").write_text("v\n" + "10\n" * 300)
+    assert "--again" not in CliRunner().invoke(main, words).stderr
+    (tmp_path / "t.csv").write_text("v\n" + "9\n" * 300)
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0
+    assert "has changed since a stored answer was computed" in done.stderr
+    assert "--again" in done.stderr

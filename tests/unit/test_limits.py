@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from click.testing import CliRunner
 
 import dither as dt
 from dither.calibration.limits import MOST_RUNGS, rounded_up
@@ -33,6 +34,7 @@ from dither.queries.filtered import FilteredMean, SharedRank
 from dither.queries.levels import Levels
 from dither.queries.order import Quantiles, RankedValue
 from dither.reals import ball
+from dither.surfaces.cli import main
 
 ROOT = Path(__file__).parents[2]
 GENEROUS = 60
@@ -72,6 +74,22 @@ def test_sql_refuses_like_the_session():
     with pytest.raises(EpsilonTooSmall):
         opened.sql("SELECT median(v) FROM data GROUP BY g", epsilon=1e-6)
     assert opened.budget.spent == Loss(0.0)
+
+
+def test_functions_and_the_shell_refuse_too(tmp_path):
+    """Millions of records in memory, and a table at the shell whose ledger stays as it was."""
+    with pytest.raises(EpsilonTooSmall):
+        dt.median(np.zeros(3_000_000), bounds=(0, 1), epsilon=1e-6)
+    with pytest.raises(EpsilonTooSmall):
+        dt.median(np.zeros(3_000_000), epsilon=1e-6)
+    (tmp_path / "pay.csv").write_text("pay\n" + "\n".join(map(str, range(20))) + "\n")
+    (tmp_path / "pay.toml").write_text(
+        '[dataset]\nsource = "pay.csv"\n[budget]\nepsilon = 1\n[columns]\npay = { type = "real", bounds = [0, 100] }\n'
+    )
+    words = ["ask", str(tmp_path / "pay.toml"), "median(pay)", "--epsilon", "1e-5"]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code != 0
+    assert "at least 0.00011 is accepted" in done.stderr
 
 
 def test_a_share_is_what_counts():

@@ -160,10 +160,13 @@ def _selected() -> Iterator[Question]:
         "median": Median(bounds=(0, 4)), "minimum": Minimum(bounds=(0, 4)), "maximum": Maximum(bounds=(0, 4)),
         "quantile": Quantile(q=Fraction(2, 3), bounds=(0, 4)), "sum": Sum(bounds=(0, 4)), "mean": Mean(bounds=(0, 4)),
         "interquartile range": IQR(bounds=(0, 4)), "count": Count(),
+        "sum of the smallest": SmallestSum(k=2, bounds=(0, 4)),
     }  # fmt: skip
+    cut = (("sublinear bound", Smooth(algorithm="sublinear")),)
     for manner, relation in _BOTH.items():
         for name, query in asked.items():
-            yield Question(f"{manner} {name}", (f"{manner} rows",), _selections(query, relation), "filtered")
+            world, extra = _selections(query, relation), cut if name == "median" else ()
+            yield Question(f"{manner} {name}", (f"{manner} rows",), world, "filtered", extra)
     for name in ("median", "sum", "mean"):
         world = _selections(asked[name], Neighbours.ADD_REMOVE_CHANGE, rows=2)
         yield Question(f"{name} of people", ("several rows a person",), world, "filtered")

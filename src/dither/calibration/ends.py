@@ -56,10 +56,10 @@ class Ends:
         if target >= (chain.top if upper else -chain.bottom):
             return places[-1:], [0]
         # Costs beyond a public reach are cut there: still 1-Lipschitz, and only a window of the chain is needed.
-        # No cost exceeds the number of links below the target.
-        reach = min(
-            target + window(len(places), self.epsilon / 2), target - chain.bottom if upper else target + chain.top
-        )
+        # No cost exceeds the number of links on either side of the target.
+        behind, ahead = (-chain.bottom, chain.top) if upper else (chain.top, -chain.bottom)
+        looked = target + window(len(places), self.epsilon / 2)
+        reach = min(looked, max(target + behind, ahead - target + 1))
         first, last = target - reach, target + reach
         if upper:
             links = chain.values(first, last)

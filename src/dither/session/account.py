@@ -171,7 +171,7 @@ class PaidSession(ABC):
             self._has_said_so = True
             self.on_changed_source(
                 f"the source of {self._name!r} has changed since a stored answer was computed, and the stored answer "
-                "is given: again=True pays for a new one"
+                "is given: again=True (--again at the shell) pays for a new one"
             )
         return release
 

@@ -79,6 +79,8 @@ def create_app(
     @contextlib.asynccontextmanager
     async def life(_: Starlette) -> AsyncIterator[None]:
         kept.workers.prepare()
+        with contextlib.suppress(Exception):  # the first look is the slowest; what it sees is told to whoever asks
+            await kept.health.check()
         yield
         kept.close()
 

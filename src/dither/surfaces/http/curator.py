@@ -104,7 +104,7 @@ class Curator:
     def fork_server(self) -> ForkServer:
         """What starts helper processes."""
         with self._lock:
-            if self._forks is None:
+            if self._forks is None or self._forks.has_ended:
                 self._forks = ForkServer.started()
             return self._forks
 

@@ -10,12 +10,14 @@ import contextlib
 import ctypes
 import importlib
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
 import threading
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import NoReturn
 
 _PARENT_DEATH_SIGNAL = 1
@@ -28,6 +30,16 @@ class Forked:
     def __init__(self, connection: Connection, handle: int) -> None:
         self.connection = connection
         self._handle = handle
+
+    def processor_seconds(self) -> float:
+        """Processor time that it has used; none once it is gone."""
+        try:
+            described = Path(f"/proc/self/fdinfo/{self._handle}").read_text()
+            number = re.search(r"^Pid:\s*(\d+)", described, re.MULTILINE)
+            times = Path(f"/proc/{number[1] if number else 0}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            return 0.0
+        return (int(times[11]) + int(times[12])) / os.sysconf("SC_CLK_TCK")
 
     def end(self) -> None:
         """kill -9, of this very process: its number may be another's by now, this handle never is."""
@@ -43,6 +55,7 @@ class ForkServer:
     def __init__(self, control: socket.socket) -> None:
         self._control = control
         self._lock = threading.Lock()
+        self.has_ended = False
 
     @classmethod
     def forked(cls) -> ForkServer:
@@ -67,11 +80,13 @@ class ForkServer:
     def start(self, function: str) -> Forked:
         """A new process that calls ``module:function`` with its end of a pipe, and ends when that returns."""
         ours, theirs = socket.socketpair()
-        with theirs, self._lock:
+        handles: list[int] = []
+        with theirs, self._lock, contextlib.suppress(ConnectionError):
             socket.send_fds(self._control, [function.encode()], [theirs.fileno()])
             _, handles, *_ = socket.recv_fds(self._control, 1, 1)
         if not handles:
             ours.close()
+            self.has_ended = True
             raise OSError("the process that starts helpers has ended")
         return Forked(Connection(ours.detach()), handles[0])
 
