@@ -149,7 +149,7 @@ def test_bad_shares_and_data_are_refused():
             dt.trimmed_mean(NORMAL, trim=trim, **PRICE)
     with pytest.raises(dt.NotApplicable, match="propose_test"):
         dt.trimmed_mean(NORMAL, calibration="inverse", epsilon=1.0)
-    for data in ([], ["a"], None):
+    for data in ([], np.array(["a"]), None):
         with pytest.raises(dt.DitherError, match="data"):
             dt.scale(data, **PRICE)
     with pytest.raises(dt.InvalidArgument, match="data"):
