@@ -48,7 +48,7 @@ $(BASE): pyproject.toml $(CONSTRAINTS)
 
 $(SETUP): $(BASE)
 	echo "installing what dither[$(EXTRAS)] adds (a minute or two, once)"
-	$(PIP) --no-build-isolation --editable '.[$(EXTRAS)]'
+	$(PIP) --editable '.[$(EXTRAS)]'
 	touch $@
 endif
 

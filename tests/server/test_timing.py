@@ -8,8 +8,10 @@ from conftest import trials
 from curators import CuratorProcess, write_pay
 
 SECONDS = 1.0
-CLUB = 170
-"""So many vertices know each other in one of the graphs: its 33 million cliques of four are counted one by one."""
+CLUB = 230
+"""So many vertices know each other in one of the graphs: its 113 million cliques of four are counted one by one."""
+TRIES = 20
+"""Of the least time of so many tries on the sparse graph a busy machine takes no part any more."""
 ALPHA = 1e-4
 """The test's false-alarm rate."""
 GRAPH = """[dataset]
@@ -59,7 +61,11 @@ def test_response_times(tmp_path):
             _seconds(server, name)  # compiles
             server.call("PATCH", f"/v1/datasets/{name}", {"answer_seconds": SECONDS})
         seen: dict[str, list[float]] = {"sparse": [], "dense": []}
-        worked = {name: min(_worked(server, name) for _ in range(4)) for name in seen}
+        worked = {name: _worked(server, name) for name in seen}
+        for _ in range(TRIES):
+            worked = {name: min(worked[name], _worked(server, name)) for name in seen}
+            if worked["dense"] > 4 * worked["sparse"]:
+                break
         difference = (worked["dense"] - worked["sparse"]) / SECONDS
         assert worked["dense"] > 2 * worked["sparse"]
         for turn in range(trials(10, 200)):
