@@ -18,7 +18,7 @@ SETUP  := $(VENV)/.setup-done
 
 # $(call alone,NAME) COMMAND waits until no other make of this tree holds the lock NAME; without flock it just runs.
 LOCKS := $(CURDIR)/.cache/locks
-FLOCK := $(shell mkdir -p $(LOCKS) 2>/dev/null && flock -o $(LOCKS)/none true 2>/dev/null && echo flock -o)
+FLOCK := $(shell mkdir -p $(LOCKS) 2>/dev/null && touch $(LOCKS)/setup $(LOCKS)/heavy 2>/dev/null && flock --help >/dev/null 2>&1 && echo flock -o)
 alone  = $(if $(FLOCK),$(FLOCK) $(LOCKS)/$(1))
 
 # Matplotlib would otherwise keep its font cache in the home directory.

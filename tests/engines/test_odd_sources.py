@@ -231,6 +231,15 @@ def test_mappings_of_lists_have_their_declared_types():
         assert dt.inspect.value(dt.Minimum("day"), opened, where="day = '2020-02-02'") is not None
 
 
+def test_mappings_of_arrays_with_odd_texts():
+    """Half of a surrogate pair in an array of texts, columns of objects of pandas, texts of Arrow."""
+    columns = {"g": dt.Category(["a"])}
+    for texts in (np.array(["a", "\ud800"]), pd.Series(["a", Unwritable()], dtype=object), pd.Series(["a", "b"]),
+                  pa.array(["a", "b"]), pa.array([b"a", b"\xff"], pa.binary()).view(pa.string())):  # fmt: skip
+        opened = dt.open({"g": texts}, columns=columns, budget=BUDGET, rows=2)
+        assert dt.inspect.value(dt.Count(), opened, where="g = 'a'") == 1
+
+
 def test_streams_are_read_into_tables():
     """A stream ends with its first reader; the second question would fail."""
     table = pa.table({"v": [1.0, 2.0, 3.0]})
@@ -310,3 +319,12 @@ def test_a_database_without_an_encoding_is_refused(postgres):
     finally:
         with psycopg.connect(postgres, autocommit=True) as connection:
             connection.execute("DROP DATABASE unencoded")
+
+
+def test_a_setting_that_is_none_is_refused_before_the_charge(monkeypatch):
+    """DITHER_FEW_ROWS decides how records are read, after the charge."""
+    opened = dt.open({"v": [1, 2, 3]}, columns={"v": dt.Integer(0, 10)}, budget=BUDGET, rows=3)
+    monkeypatch.setenv("DITHER_FEW_ROWS", "many")
+    with pytest.raises(dt.InvalidArgument, match="DITHER_FEW_ROWS"):
+        opened.ask(dt.Median("v"), epsilon=1.0)
+    assert opened.budget.spent == dt.Loss(0.0)

@@ -60,9 +60,9 @@ def _missing_forgotten(columns: EngineColumns, index: int, first: int, last: int
     return int(inside.sum()) + low * (up_to_low - first + 1) + high * (last - below_high)
 
 
-def _missing_dropped(selection: Selection, name: str | None, missing: float | None) -> exp.Expr:
+def _missing_dropped(selection: Selection, name: str | None, missing: float | None) -> exp.Expr:  # noqa: ARG001
     """Missing records as they come, with no value: sums and counts pass over them."""
-    return _value(selection, name, None if missing is not None else missing)
+    return _value(selection, name, None)
 
 
 _value = Selection.value

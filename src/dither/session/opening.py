@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +108,8 @@ def _as_table(given: Mapping[str, Any], declared: Mapping[str, ColumnType]) -> A
 
 
 def _as_column(pa: Any, values: Any, declared: ColumnType | None) -> Any:
-    if str(getattr(values, "dtype", getattr(values, "type", "object"))) != "object":
+    stored = str(getattr(values, "dtype", getattr(values, "type", "object")))
+    if stored != "object" and not stored.startswith(("<U", ">U", "|S", "|U", "str", "string")):
         typed = None
         with contextlib.suppress(Exception):  # (whose text may quote records)
             typed = pa.array(values)
@@ -117,8 +118,12 @@ def _as_column(pa: Any, values: Any, declared: ColumnType | None) -> Any:
                 "source", type(values), "arrays of numbers, texts, dates or truth values are accepted"
             )
         return typed
-    if isinstance(values, (str, bytes)) or not isinstance(values, (Sequence, np.ndarray)):
+    if isinstance(values, (pa.Array, pa.ChunkedArray)):
+        return values  # (the reader of frames looks at its texts)
+    if isinstance(values, (str, bytes)) or not (hasattr(values, "__iter__") and hasattr(values, "__len__")):
         raise InvalidArgument("source", type(values), "a mapping of names to arrays or lists is accepted")
+    if stored != "object":
+        return pa.array(texts(values.tolist() if isinstance(values, np.ndarray) else values), pa.string())
     entries = list(values)
     if isinstance(declared, Date):
         return pa.array([day(one) for one in entries], pa.date32())

@@ -15,6 +15,7 @@ from dither.data.engines.engine import Engine
 from dither.data.engines.opened import engine_for
 from dither.data.predicates import parse_filter
 from dither.data.schema import Schema
+from dither.data.windows import few_rows
 from dither.ledger import Ledger
 from dither.privacy import Loss
 from dither.programs import Program, opened
@@ -191,6 +192,7 @@ class Session(PaidSession):
         return self._engine.state()
 
     def _ready(self) -> None:
+        few_rows()  # a setting that is none is refused now, not when records are read
         self._engine.ready()
 
     def _read(self, planned: Plan | ProgramPlan, helper: Any) -> list[Release]:
