@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dither.data.lines import header, inner_suffix, records
+from dither.data.lines import UNREADABLE, header, inner_suffix, records
 from dither.errors import InvalidArgument, InvalidData
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
@@ -84,8 +84,12 @@ def _place(file: Path, column: str, first: str, delimiter: str) -> tuple[int, in
 
 def _text(file: Path, column: str, delimiter: str, empty: bool) -> np.ma.MaskedArray[Any, Any]:
     place, width = _place(file, column, header(file), delimiter)
-    lines = (line for line in records(file) if width == 1 or line)
-    values = np.fromiter((_entry(_fields(line, delimiter), place) for line in lines), dtype=np.float64)
+    values = None
+    with contextlib.suppress(*UNREADABLE):
+        lines = (line for line in records(file) if width == 1 or line)
+        values = np.fromiter((_entry(_fields(line, delimiter), place) for line in lines), dtype=np.float64)
+    if values is None:
+        raise InvalidData(f"{file.name} could not be read to its end; nothing was charged")
     if len(values) == 0 and not empty:
         raise InvalidArgument("file", file.name, "at least one record after the first line is accepted")
     return np.ma.MaskedArray(values, np.isnan(values))

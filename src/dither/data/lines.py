@@ -7,13 +7,19 @@ a carriage return before it) and nowhere else, and bytes that are no UTF-8 are r
 
 from __future__ import annotations
 
+import contextlib
 import gzip
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
+from dither.errors import InvalidData
+
+UNREADABLE = (OSError, EOFError, zlib.error)
+"""What a file raises that is damaged, or packed in another way than its name says."""
 _BLOCK = 1 << 24
 _BOM = b"\xef\xbb\xbf"
 _FEED = 0x0A
@@ -31,8 +37,12 @@ def inner_suffix(file: Path) -> str:
 
 def header(file: Path) -> str:
     """The first line, which names the columns."""
-    with _opened(file) as stream:
-        return _first(stream)
+    found = None
+    with contextlib.suppress(*UNREADABLE), _opened(file) as stream:
+        found = _first(stream)
+    if found is None:
+        raise InvalidData(f"{file.name} cannot be read: it is not what its name says; nothing was charged")
+    return found
 
 
 def blocks(file: Path) -> Iterator[bytes]:

@@ -297,8 +297,8 @@ class EngineColumns:
         """The public number of rows must be what the source has."""
         if self.expected is not None and records is not None and records != self.expected:
             raise SourceFailed(
-                f"the source does not have the {self.expected} rows that its schema declares; "
-                "what was charged stays charged"
+                f"the source does not have the {self.expected} rows that its schema declares: correct rows in the "
+                "schema, or make it private; what was charged stays charged"
             )
 
     def between(self, index: int, first: int, last: int) -> int:

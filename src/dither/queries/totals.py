@@ -81,8 +81,8 @@ class TrimmedTotal(ColumnTotal):
             # Rung k: max over t = 0 .. k+1 of x_(n-m+t) - x_(m+t-k); below[j] holds rank m - stop + 1 + j.
             return np.array([int((above[: k + 2] - below[stop - 1 - k :]).max()) for k in range(start, stop)])
 
-        # By then every window of k + 1 steps reaches beyond one end on either side.
-        return Ladder(rungs, self.cap, top=2 * (n - m) + 1, deepest=MOST_SLOW_RUNGS)
+        # From 2m + 1 changes on a record below all can be raised above all: t = m + 1 spans the bounds.
+        return Ladder(rungs, self.cap, top=2 * m + 1, deepest=MOST_SLOW_RUNGS)
 
     def even_data(self) -> Column:
         return evenly_spread(self.records, self.column)

@@ -172,7 +172,8 @@ def declared_rows(
     table = pa.Table.from_batches(engine.stream(query, kinds), streamed)
     if expected is not None and table.num_rows != expected:
         raise SourceFailed(
-            f"the source does not have the {expected} rows that its schema declares; what was charged stays charged"
+            f"the source does not have the {expected} rows that its schema declares: correct rows in the schema, "
+            "or make it private; what was charged stays charged"
         )
     shown = {name: _shown(pa, table.column(place), schema.columns[name]) for place, name in enumerate(columns)}
     return table, pa.table(shown)

@@ -94,7 +94,15 @@ class DuckDB(Engine):
                 raise InvalidArgument("source", str(source), "the path of a readable file is accepted")
         in_file = self._file is not None and inner_suffix(self._file) in _DATABASES
         place = str(self._file) if in_file else ":memory:"
-        self._connection = guarded(self._called, lambda: duckdb.connect(place, read_only=in_file))
+        connected = None
+        with contextlib.suppress(duckdb.Error, OSError):
+            connected = duckdb.connect(place, read_only=in_file)
+        if connected is None:
+            raise SourceFailed(
+                f"{self._called} cannot be opened: it is no database of DuckDB, or another process writes to it; "
+                "nothing was charged"
+            )
+        self._connection: Any = connected
         if threads is not None:
             self._connection.execute(f"SET threads = {int(threads)}")
         self._connection.execute("SET enable_progress_bar = false")
@@ -118,9 +126,14 @@ class DuckDB(Engine):
 
     def _database_table(self, table: str | None) -> exp.Expr:
         if table is None:
-            raise InvalidArgument("table", table, "the name of a table in the database file is accepted")
+            raise InvalidArgument("table", table, f"pass table=NAME (at the shell --table NAME): {self._tables()}")
         parts = [exp.to_identifier(part, quoted=True) for part in table.split(".")]
         return exp.Table(**dict(zip(("this", "db", "catalog"), reversed(parts), strict=False)))
+
+    def _tables(self) -> str:
+        """The names of the tables and views of a database file: public."""
+        found = guarded(self._called, lambda: self._connection.execute("SHOW TABLES").fetchall())
+        return ", ".join(str(row[0]) for row in found) or "it has none"
 
     def _view(self, source: Any) -> exp.Expr:
         if self._file is None:
@@ -148,6 +161,10 @@ class DuckDB(Engine):
         described = None
         with contextlib.suppress(self._errors):
             described = self._connection.sql(self.sql(exp.select("*").from_(self._table.copy())))
+        if described is None and self._file is not None and inner_suffix(self._file) in _DATABASES:
+            raise InvalidArgument(
+                "table", self._table.name, f"a table or view of the file is accepted: {self._tables()}"
+            )
         if described is None:
             raise InvalidData(f"{self._called} could not be read as what its name says; nothing was charged")
         self._wide = {
