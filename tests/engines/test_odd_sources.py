@@ -328,3 +328,88 @@ def test_a_setting_that_is_none_is_refused_before_the_charge(monkeypatch):
     with pytest.raises(dt.InvalidArgument, match="DITHER_FEW_ROWS"):
         opened.ask(dt.Median("v"), epsilon=1.0)
     assert opened.budget.spent == dt.Loss(0.0)
+
+
+def people(units):
+    """How many people a count is centred on."""
+    columns = {"v": dt.Integer(0, 10)}
+    opened = dt.open({"v": [1] * len(units), "u": units}, columns=columns, unit="u", budget=BUDGET)
+    return dt.inspect.value(dt.Count(), opened)
+
+
+def test_nobody_decides_who_the_others_are():
+    """One more person moves the number of people by one, whatever their identity is written as."""
+    moments = [datetime.datetime(2000, 1, 1, 0, 0, second, tzinfo=datetime.UTC) for second in range(50)]
+    shifted = [one.astimezone(datetime.timezone(datetime.timedelta(hours=1))) for one in moments]
+    for units in (moments, [*moments, *shifted], list(range(50)), [1, 2.5, "x"]):
+        for other in (datetime.date(2001, 1, 1), "y", 77, 1.5, True, 10**400):
+            assert people([*units, other]) == people([other, *units]) == people(units) + 1
+        assert people([*units, None]) == people([*units, float("nan")]) == people(units)
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+@pytest.mark.parametrize("zone", [None, "UTC"])
+def test_moments_beyond_the_calendar_fail_nothing(tmp_path, unit, zone):
+    """As dates, as identities of people, and in columns that nobody declared."""
+    import pyarrow.parquet as pq
+
+    day = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit] * 86_400
+    moments = [10_957 * day] * 5 + [2**62, -(2**62), 2**63 - 1, -(2**63) + 5, None]
+    made = pa.array(moments, pa.int64()).cast(pa.timestamp(unit, zone))
+    table = pa.table({"at": made, "v": [1.0] * 10, "span": pa.array(moments, pa.int64()).cast(pa.duration(unit))})
+    pq.write_table(table.drop_columns(["span"]), tmp_path / "t.parquet")
+    days, reals = {"at": dt.Date("2000-01-01", "2020-01-01")}, {"v": dt.Real(0, 2)}
+    for source in (table, table.to_pandas(), str(tmp_path / "t.parquet")):
+        plain = dt.open(source, columns=reals, budget=BUDGET, rows=10)
+        assert dt.inspect.value(dt.Sum("v"), plain) == 10
+        plain.ask(dt.Count(), where="v > 0", epsilon=1.0)
+        if isinstance(source, str) and unit in ("s", "ms"):  # (DuckDB converts these while it reads)
+            with pytest.raises(dt.InvalidArgument, match="at"):
+                dt.open(source, columns=days, budget=BUDGET)
+            continue
+        opened = dt.open(source, columns=days | reals, budget=BUDGET, rows=10)
+        for where in (None, "at >= '2000-01-01'", "at IS NULL"):
+            assert opened.ask(dt.Count(), where=where or "v > 0", epsilon=1.0).value is not None
+        assert opened.ask(dt.Median("at"), epsilon=1.0).value is not None
+        units = dt.open(source, columns=reals, budget=BUDGET, unit="at", name="units")
+        assert dt.inspect.value(dt.Count(), units) == 5
+
+
+def test_decimals_that_are_none_fail_nothing():
+    """Bits beyond 38 digits."""
+    for raw in (-(2**127), 2**127 - 1, 1):
+        bits = b"".join(int(one).to_bytes(16, "little", signed=True) for one in (1, 2, raw))
+        for scale in (0, 10):
+            made = pa.Array.from_buffers(pa.decimal128(38, scale), 3, [None, pa.py_buffer(bits)])
+            opened = dt.open(pa.table({"v": made}), columns={"v": dt.Real(0, 10)}, budget=BUDGET, rows=3)
+            assert opened.ask(dt.Median("v"), epsilon=1.0).value is not None
+
+
+def test_views_over_text_files_are_refused(tmp_path):
+    """The types of their columns are taken from records, and one record makes reading fail."""
+    import duckdb
+
+    (tmp_path / "t.csv").write_text("v\n1\n2\n")
+    with duckdb.connect(str(tmp_path / "t.duckdb")) as connection:
+        connection.read_csv(str(tmp_path / "t.csv")).create_view("below")
+        connection.execute("CREATE VIEW seen AS SELECT * FROM below")
+        connection.execute("CREATE TABLE kept AS SELECT 1.5 AS v")
+        connection.execute("CREATE VIEW above AS SELECT v FROM kept")
+    for table in ("kept", "above"):
+        opened = dt.open(tmp_path / "t.duckdb", table=table, columns={"v": dt.Real(0, 2)}, budget=BUDGET, rows=1)
+        assert dt.inspect.value(dt.Sum("v"), opened) == 1.5
+        opened.close()
+    with pytest.raises(dt.InvalidArgument, match="text files"):
+        dt.open(tmp_path / "t.duckdb", table="seen", columns={"v": dt.Real(0, 2)}, budget=BUDGET)
+
+
+def test_long_lines_are_cut(tmp_path):
+    """Splitting a line of very many fields takes no more memory than a public number of bytes needs."""
+    from dither.data.lines import LONGEST, blocks
+
+    file = tmp_path / "t.csv"
+    file.write_bytes(b"v,w\n1,2\n" + b"," * (40 << 20) + b"\n3,4\n" + b"5," * (2 << 20))
+    lengths = [len(line) for block in blocks(file) for line in block.split(b"\n")[:-1]]
+    assert lengths == [3, LONGEST, 3, LONGEST]
+    opened = dt.open(str(file), columns={"v": dt.Real(0, 10)}, budget=BUDGET, rows=4)
+    assert dt.inspect.value(dt.Sum("v"), opened) == 9

@@ -15,13 +15,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+_NOTHING = ("NAType", "NaTType")
+_FAILURES = (Exception, SystemExit)
+"""What an entry of anybody's own class may raise when it is looked at."""
+
 
 def is_missing(entry: Any) -> bool:
-    """True for None, NaN and the missing values of pandas."""
-    return entry is None or (isinstance(entry, float) and entry != entry) or type(entry).__name__ in _NOTHING
-
-
-_NOTHING = ("NAType", "NaTType")
+    """True for None, NaN and the missing values of pandas; of a number of somebody's own class, if it says so."""
+    try:
+        return bool(entry is None or (isinstance(entry, float) and entry != entry) or type(entry).__name__ in _NOTHING)
+    except _FAILURES:
+        return True
 
 
 def real(entry: Any) -> float:
@@ -36,14 +40,14 @@ def real(entry: Any) -> float:
         return float(entry)
     except OverflowError:
         return _infinity(entry)
-    except Exception:  # noqa: BLE001 - an entry may be of anybody's own class
+    except _FAILURES:
         return math.nan
 
 
 def _infinity(entry: Any) -> float:
     try:
         return math.inf if entry > 0 else -math.inf
-    except Exception:  # noqa: BLE001
+    except _FAILURES:
         return math.nan
 
 
@@ -58,7 +62,7 @@ def text(entry: Any) -> str | None:
     try:
         written = entry.decode("utf-8", "replace") if isinstance(entry, bytes) else str(entry)
         written.encode()  # (half of a surrogate pair has no bytes)
-    except Exception:  # noqa: BLE001 - an entry may be of anybody's own class
+    except _FAILURES:
         return None
     return str(written)
 
@@ -86,7 +90,7 @@ def day(entry: Any) -> datetime.date | None:
         if isinstance(entry, datetime.datetime):
             return None if is_missing(entry) else entry.date()
         return entry if isinstance(entry, datetime.date) else None
-    except Exception:  # noqa: BLE001 - an entry may be of anybody's own class
+    except _FAILURES:
         return None
 
 

@@ -20,6 +20,8 @@ from dither.errors import InvalidData
 
 UNREADABLE = (OSError, EOFError, zlib.error)
 """What a file raises that is damaged, or packed in another way than its name says."""
+LONGEST = 1 << 20
+"""Bytes of a line that are looked at: splitting a longer one into fields would take memory without bound."""
 _BLOCK = 1 << 24
 _BOM = b"\xef\xbb\xbf"
 _FEED = 0x0A
@@ -49,17 +51,16 @@ def blocks(file: Path) -> Iterator[bytes]:
     """The lines after the first in blocks: UTF-8, every line ended by one line feed."""
     with _opened(file) as stream:
         _first(stream)
-        parts: list[bytes] = []
+        rest = b""
         while data := stream.read(_BLOCK):
             cut = data.rfind(b"\n") + 1
             if cut:
-                yield _cleaned(b"".join([*parts, data[:cut]]))
-                parts = [data[cut:]]
-            else:
-                parts.append(data)
-        last = b"".join(parts)
-        if last:
-            yield _cleaned(last + b"\n")
+                yield _cleaned(rest + data[:cut])
+                rest = data[cut:]
+            elif len(rest) <= LONGEST:  # (of a line that is longer only the beginning counts)
+                rest += data
+        if rest:
+            yield _cleaned(rest + b"\n")
 
 
 def records(file: Path) -> Iterator[str]:
@@ -97,6 +98,9 @@ def _first(stream: IO[bytes]) -> str:
 
 
 def _cleaned(block: bytes) -> bytes:
+    ends = np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == _FEED)
+    if np.diff(ends, prepend=-1).max(initial=0) > LONGEST + 1:
+        block = b"\n".join(line[:LONGEST] for line in block.split(b"\n"))
     if not block.isascii():
         # A line feed is never part of a longer character, so what is replaced in a line depends on that line alone.
         block = block.decode("utf-8", "replace").encode("utf-8")

@@ -131,7 +131,6 @@ def _as_column(pa: Any, values: Any, declared: ColumnType | None) -> Any:
         return pa.array([truth(one) for one in entries], pa.bool_())
     if isinstance(declared, Measured):
         return pa.array(reals(entries), pa.float64())
-    if declared is None:  # (the column that tells people apart, or one that nobody asks about)
-        with contextlib.suppress(Exception):
-            return pa.array(entries)
+    # Texts of each entry alone, also where nothing is declared (the column that tells people apart): a type that is
+    # guessed from all entries would let one person decide who the others are.
     return pa.array(texts(entries), pa.string())

@@ -53,6 +53,7 @@ where one is and the others are alike (DuckDB 2.0.0).
 """
 _EXACT_DIGITS = 15
 """Decimals of at most so many digits become doubles by one division of exact numbers: correctly rounded."""
+_MILLISECONDS = re.compile(r"TIMESTAMP_MILLIS|MILLIS=(?!<null>)")
 _OF_FILES = re.compile(r"READ_|_SCAN$|GLOB|SNIFF")
 _OF_TABLES = re.compile(r"^(SEQ_SCAN|TABLE_SCAN|INDEX_SCAN|COLUMN_DATA_SCAN|DUMMY_SCAN|EXPRESSION_SCAN)")
 _MACROS = (
@@ -113,7 +114,9 @@ class DuckDB(Engine):
         self._table = self._database_table(table) if in_file else self._view(source)
         self._kinds = self._described()
         if in_file:
-            self._refuse_fragile_texts()
+            self._look_below_views()
+        elif self._file is not None and inner_suffix(self._file) in _PARQUET:
+            self._kinds |= dict.fromkeys(self._in_milliseconds(), "other")
 
     def absent_column(self) -> str:
         if self.casts_text:  # not listing them: without a header the first line would be a record
@@ -175,26 +178,40 @@ class DuckDB(Engine):
         kinds = (str(kind).split("(")[0] for kind in described.types)
         return {name: _KINDS.get(kind, "other") for name, kind in zip(described.columns, kinds, strict=True)}
 
-    def _refuse_fragile_texts(self) -> None:
-        """Texts of a view that reads files: one that is no UTF-8 would make every question about it fail."""
-        texts = [name for name, kind in self._kinds.items() if kind == "text"]
-        if texts and self._reads_files(texts):
-            self._kinds |= dict.fromkeys(texts, "other")
+    def _in_milliseconds(self) -> list[str]:
+        """Columns of a Parquet file whose moments DuckDB converts while it reads, with an error for those too far."""
+        scanned = exp.Anonymous(this="parquet_schema", expressions=[literal(_only(self._file or Path()))])
+        query = exp.select("name", "converted_type", "logical_type").from_(exp.Table(this=scanned))
+        found = guarded(self._called, lambda: self._connection.execute(self.sql(query)).fetchall())
+        return [str(row[0]) for row in found if row[0] in self._kinds and _MILLISECONDS.search(f"{row[1]} {row[2]}")]
 
-    def _reads_files(self, names: Sequence[str]) -> bool:
-        """Whether columns of the table come out of files and not out of the database."""
-        query = exp.select(*(column(name) for name in names)).from_(self._table.copy())
+    def _look_below_views(self) -> None:
+        """Of a view that reads files: text files are refused, and so are columns of Parquet that one record breaks."""
+        below = self._files_below()
+        if below - {"READ_PARQUET", "PARQUET_SCAN"}:
+            raise InvalidArgument(
+                "table", self._table.name, "a view over text files takes types from records: register the file itself"
+            )
+        if below:
+            fragile = (name for name, kind in self._kinds.items() if kind in ("text", "date"))
+            self._kinds |= dict.fromkeys(fragile, "other")
+
+    def _files_below(self) -> set[str]:
+        """Which readers of files stand behind a table of a database; none if its rows are in the database."""
+        query = exp.select("*").from_(self._table.copy())
         plan = guarded(
             self._called, lambda: self._connection.execute(f"EXPLAIN (FORMAT json) {self.sql(query)}").fetchall()
         )
-        pending = list(json.loads(plan[0][1]))
+        pending, found = list(json.loads(plan[0][1])), set()
         while pending:
             node = pending.pop()
-            name = str(node.get("name", "")).strip().upper()
-            if _OF_FILES.search(name) and not _OF_TABLES.match(name):
-                return True
+            details = node.get("extra_info") or {}
+            names = {str(node.get("name", "")), str(details.get("Function", "")) if isinstance(details, dict) else ""}
+            for name in (one.strip().upper().replace(" ", "_") for one in names):
+                if _OF_FILES.search(name) and not _OF_TABLES.match(name):
+                    found.add(name)
             pending += node.get("children", ())
-        return False
+        return found
 
     def kinds(self) -> dict[str, str]:
         return self._kinds
@@ -259,9 +276,19 @@ class DuckDB(Engine):
         )
         return exp.case().when(exp.Is(this=day.copy(), expression=exp.Null()), exp.Null()).else_(days)
 
+    def day(self, name: str, kind: str) -> exp.Expr:
+        # Moments of seconds and milliseconds may lie beyond what DuckDB can make days of: these are missing.
+        raw: exp.Expr = exp.Trim(this=column(name)) if kind == "text" else column(name)
+        return self.day_number(exp.TryCast(this=raw, to=exp.DataType.build("date")))
+
     def from_decimal(self, raw: exp.Expr) -> exp.Expr:
         # DuckDB rounds long decimals twice.
-        return exp.cast(exp.cast(raw, "text") if raw.name in self._wide else raw, "double")
+        direct = exp.cast(raw, "double")
+        if raw.name not in self._wide:
+            return direct
+        text, double = (exp.DataType.build(name) for name in ("text", "double"))
+        written = exp.TryCast(this=exp.TryCast(this=raw.copy(), to=text), to=double)
+        return exp.Coalesce(this=written, expressions=[direct])  # (bits that are no decimal have no text)
 
     def fingerprint(self) -> str:
         return f"file:{self._file.resolve()}" if self._file is not None else ""

@@ -14,6 +14,9 @@ def readable(frame: Any) -> Any:
     library = type(frame).__module__.partition(".")[0]
     if library == "pandas" and hasattr(frame, "dtypes"):
         return _pandas(frame)
+    if library == "polars":
+        frame = (frame.collect() if hasattr(frame, "collect") else frame).to_arrow()
+        library = "pyarrow"
     if library == "pyarrow" and hasattr(frame, "read_all"):  # (a stream can be read once, a session asks often)
         frame = frame.read_all()
     if library == "pyarrow" and hasattr(frame, "itercolumns"):
@@ -24,6 +27,7 @@ def readable(frame: Any) -> Any:
 def _pandas(frame: Any) -> Any:
     import pandas as pd  # noqa: PLC0415  (there, for the frame is one of its own)
 
+    frame = frame.loc[:, [not str(kind).startswith(("timedelta", "duration")) for kind in frame.dtypes]]
     untyped = [place for place, kind in enumerate(frame.dtypes) if str(kind) in _UNTYPED]
     if not untyped:
         return frame
@@ -48,8 +52,13 @@ def _arrow(table: Any) -> Any:
 
     if not isinstance(table, pa.Table):
         table = pa.Table.from_batches([table])
+    unread = [field.name for field in table.schema if _is_span(pa, field.type)]
+    table = table.drop_columns(unread) if unread else table
     for place, column in enumerate(table.itercolumns()):
         kind = column.type
+        if pa.types.is_timestamp(kind) and kind.tz is not None:
+            # Its days are those of UTC; with a zone the engine would convert while it reads, and fail on some.
+            table = table.set_column(place, table.schema.names[place], column.cast(pa.timestamp(kind.unit)))
         if not _is_text(pa, kind.value_type if pa.types.is_dictionary(kind) else kind):
             continue
         try:
@@ -59,6 +68,11 @@ def _arrow(table: Any) -> Any:
             replaced = texts(plain.cast(pa.large_binary()).to_pylist())
             table = table.set_column(place, table.schema.names[place], pa.array(replaced, pa.large_string()))
     return table
+
+
+def _is_span(pa: Any, kind: Any) -> bool:
+    """Durations and times of a day: no declared type reads them, and one may be beyond what the engine holds."""
+    return bool(pa.types.is_duration(kind) or pa.types.is_time(kind) or pa.types.is_interval(kind))
 
 
 def _is_text(pa: Any, kind: Any) -> bool:
