@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Address
 from pathlib import Path
@@ -182,12 +183,39 @@ def median(epsilon: float = 0.1, **more: object) -> dict[str, object]:
     return {"query": {"kind": "median", "column": "pay"}, "epsilon": epsilon, **more}
 
 
-def until(condition, seconds: float = 300.0) -> None:
+def until(condition, seconds: float = 300.0, *, what: str = "a condition") -> None:
     """Wait for a condition; only one that never comes true takes so long."""
     end = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < end, "waited in vain"
+        assert time.monotonic() < end, f"waited {seconds:g} s in vain for {what}"
         time.sleep(0.02)
+
+
+_HOLDER = """
+import sys
+if sys.argv[1].startswith("postgresql://"):
+    import psycopg
+    held = psycopg.connect(sys.argv[1])
+    held.execute("SELECT number FROM dither_ledger FOR UPDATE")
+else:
+    import sqlite3
+    held = sqlite3.connect(sys.argv[1], isolation_level=None)
+    held.execute("BEGIN IMMEDIATE")
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def held(place: str):
+    """Another process holds a write transaction on a database: a SQLite file, or a ledger in PostgreSQL."""
+    words = [sys.executable, "-c", _HOLDER, place]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        try:
+            assert holder.stdout.readline() == "held\n"
+            yield
+        finally:
+            holder.stdin.close()
 
 
 def together(work, count: int) -> list[object]:

@@ -92,6 +92,19 @@ ELSEWHERE = {
     "GaussianMixture": "its rows below",
 }
 """Public questions of tables that are tested in a way of their own."""
+REFUSED: dict[str, Callable[[], Any]] = {
+    "MeanVector": lambda: dt.MeanVector("v", bounds=[(LOWER, UPPER)]),
+    "Covariance": lambda: dt.Covariance("v", bounds=[(LOWER, UPPER)]),
+    "ChainSum": lambda: dt.ChainSum([1, 2]),
+    "MSTCost": dt.MSTCost,
+    "MinCut": dt.MinCut,
+    "Edges": dt.Edges,
+    "Triangles": dt.Triangles,
+    "KStars": lambda: dt.KStars(k=2),
+    "KTriangles": lambda: dt.KTriangles(k=2),
+    "KCliques": lambda: dt.KCliques(k=3),
+}
+"""Public questions about arrays, numbers and graphs, which a session over a table refuses."""
 
 Condition = Callable[[float | None], bool]
 FILTERS: dict[str, Condition] = {

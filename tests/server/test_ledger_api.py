@@ -3,14 +3,11 @@
 import hashlib
 import json
 import sqlite3
-import subprocess
-import sys
 import threading
-import time
 
 import pytest
 
-from curators import PAYROLL, CuratorProcess, median, with_dataset
+from curators import PAYROLL, CuratorProcess, held, median, until, with_dataset
 from dither.ledger.records import canonical
 
 ASK = "/v1/datasets/pay/releases"
@@ -174,7 +171,11 @@ def test_owners_learn_that_a_source_changed(tmp_path):
         assert told.keys() == first.keys()
         assert one.call("GET", "/v1/datasets/pay")[1]["source_changed"] is True
         assert "source_changed" not in one.call("GET", "/v1/datasets/pay", token="alice")[1]
-        assert '"event": "source changed"' in one.log.read_text()
+        assert one.log.read_text().count('"event": "source changed"') == 1
+        (home / "data" / "pay.csv").write_text("\n".join([lines[0], *(["44,nurse"] * 200)]) + "\n")
+        for _ in range(2):
+            assert one.call("POST", ASK, median(1.0), token="alice")[1]["releases"] == first["releases"]
+        assert one.log.read_text().count('"event": "source changed"') == 2
         assert one.call("PATCH", "/v1/datasets/pay", {"grown": True})[1]["source_changed"] is False
         renewed = one.call("POST", ASK, median(1.0), token="alice")[1]
         assert renewed["releases"] != first["releases"]
@@ -183,36 +184,24 @@ def test_owners_learn_that_a_source_changed(tmp_path):
         one.stop()
 
 
-HOLDER = """
-import sqlite3, sys
-held = sqlite3.connect(sys.argv[1], isolation_level=None)
-held.execute("BEGIN IMMEDIATE")
-print("held", flush=True)
-sys.stdin.read()
-"""
-
-
 def test_readers_do_not_wait_for_a_charge_that_waits(tmp_path):
     """Another process holds the ledger: a question waits for it, while health, budget and history are told at once."""
     home = with_dataset(tmp_path / "home", epsilon=9)
     one = CuratorProcess(home).start()
     try:
         assert one.call("POST", ASK, median(1.0))[0] == 200
-        with subprocess.Popen(
-            [sys.executable, "-c", HOLDER, str(home / "ledger.db")], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            text=True,
-        ) as holder:  # fmt: skip
-            assert holder.stdout.readline() == "held\n"
+        with held(str(home / "ledger.db")):
             told = []
             asking = threading.Thread(target=lambda: told.append(one.call("POST", ASK, median(2.0))[0]), daemon=True)
             asking.start()
-            while "dither_questions_under_way 1" not in one.call("GET", "/metrics")[1]:
-                time.sleep(0.01)
+            until(
+                lambda: "dither_questions_under_way 1" in one.call("GET", "/metrics")[1],
+                what="the question that is under way",
+            )
             for path in ("/healthz", "/v1/datasets/pay/budget", ASK, "/v1/ledger", "/v1/datasets"):
                 assert one.call("GET", path)[0] == 200
             assert one.call("GET", "/v1/datasets/pay/budget")[1]["spent"]["epsilon"] == 1.0
             assert asking.is_alive()
-            holder.stdin.close()
         asking.join(120)
         assert told == [200]
         assert one.call("GET", "/v1/datasets/pay/budget")[1]["spent"]["epsilon"] == 3.0

@@ -4,10 +4,12 @@ import contextlib
 import json
 import sqlite3
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from click.testing import CliRunner
 
+from dither.errors import LedgerUnavailable
 from dither.ledger import PostgresLedger, SqliteLedger
 from dither.privacy import Budget, Loss, Neighbours, Relation
 from dither.surfaces.cli import main
@@ -120,6 +122,19 @@ def test_a_backup_is_taken_in_use_and_restored(tmp_path):
         assert not restored.verify(later).ok
         restored.charge("pay", Loss(0.01), question={"n": 3})
         assert restored.verify().ok
+
+
+def test_a_backup_that_failed_can_be_tried_again(tmp_path, monkeypatch):
+    """Whatever ended it, no empty file is left that the next try would find."""
+    with SqliteLedger(tmp_path / "ledger.db") as ledger:
+        fill(ledger)
+        for error in (LedgerUnavailable("in use"), sqlite3.OperationalError("full"), KeyboardInterrupt()):
+            with monkeypatch.context() as patch:
+                patch.setattr(ledger._file, "transaction", Mock(side_effect=error))
+                with pytest.raises((LedgerUnavailable, KeyboardInterrupt)):
+                    ledger.backup(tmp_path / "copy.db")
+            assert not (tmp_path / "copy.db").exists()
+        assert ledger.backup(tmp_path / "copy.db").ok
 
 
 def test_a_postgres_ledger_is_backed_up_by_its_own_tools(postgres_server, postgres_schema):

@@ -79,6 +79,28 @@ def test_a_replaced_file_is_noticed(source):
         assert session.source_has_changed is True  # the old one is still there
 
 
+def test_every_session_says_so_once_for_each_state(source, monkeypatch):
+    """In one process and with Python's own filter, which shows the same text of the same line once."""
+    opened, written = source
+    written(10)
+    with opened() as session:
+        session.ask(dt.Median("v"), epsilon=1.0)
+    written(90)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("default")
+        for count in (1, 2):
+            with opened() as session:
+                for _ in range(2):
+                    session.ask(dt.Median("v"), epsilon=1.0)
+            assert len(seen) == count
+        with opened() as session:
+            session.ask(dt.Median("v"), epsilon=1.0)
+            monkeypatch.setattr(session, "_state", lambda: "replaced once more")
+            for _ in range(2):
+                session.ask(dt.Median("v"), epsilon=1.0)
+        assert len(seen) == 4
+
+
 def test_a_retried_request_says_so_too(source):
     """Whoever asks under the id of a paid request gets its answer, and learns that it is old."""
     opened, written = source

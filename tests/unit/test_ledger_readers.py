@@ -1,12 +1,10 @@
 """Whoever waits for another process that writes keeps no reader waiting."""
 
-import subprocess
-import sys
 import threading
-import time
 
 import pytest
 
+from curators import held, until
 from dither.errors import LedgerUnavailable
 from dither.ledger import PostgresLedger, SqliteLedger
 from dither.privacy import Budget, Loss
@@ -14,19 +12,6 @@ from dither.surfaces.http.store import OWNER, Store
 
 FOREVER = 600
 """Seconds that no test reaches unless a reader waits for a writer."""
-HOLDER = """
-import sys
-if sys.argv[1].startswith("postgresql://"):
-    import psycopg
-    held = psycopg.connect(sys.argv[1])
-    held.execute("SELECT number FROM dither_ledger FOR UPDATE")
-else:
-    import sqlite3
-    held = sqlite3.connect(sys.argv[1], isolation_level=None)
-    held.execute("BEGIN IMMEDIATE")
-print("held", flush=True)
-sys.stdin.read()
-"""
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -40,6 +25,14 @@ def opened(place, wait):
     return PostgresLedger(place, wait=wait) if place.startswith("postgresql") else SqliteLedger(place, wait=wait)
 
 
+def is_taken(lock):
+    """True if another thread has it."""
+    if lock.acquire(blocking=False):
+        lock.release()
+        return False
+    return True
+
+
 def test_readers_go_on_while_a_writer_waits(place):
     """Another process holds a write transaction, a thread waits for it to charge, and everything can be read."""
     ledger = opened(place, FOREVER)
@@ -49,14 +42,9 @@ def test_readers_go_on_while_a_writer_waits(place):
     writer = threading.Thread(
         target=lambda: charged.append(ledger.charge("pay", Loss(0.25), question={"n": 2})), daemon=True
     )
-    with subprocess.Popen(
-        [sys.executable, "-c", HOLDER, place], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as holder:
-        assert holder.stdout.readline() == "held\n"
+    with held(place):
         writer.start()
-        while ledger._database.writer._turn.acquire(blocking=False):  # until the thread has its turn, and waits
-            ledger._database.writer._turn.release()
-            time.sleep(0.01)
+        until(lambda: is_taken(ledger._database.writer._turn), what="the thread that waits to write")
         seen = []
 
         def read():
@@ -71,7 +59,6 @@ def test_readers_go_on_while_a_writer_waits(place):
         reader.join(FOREVER / 5)
         assert seen == [Loss(0.75), Loss(0.25), 3, "pay", {"value": 1}, {"value": 1}]
         assert writer.is_alive()
-        holder.stdin.close()
     writer.join(FOREVER / 5)
     assert [one.number for one in charged] == [4]
     assert ledger.verify().ok
@@ -83,20 +70,13 @@ def test_tokens_are_read_while_a_writer_waits(tmp_path):
     store = Store(tmp_path / "server.db")
     secret, token = store.create("owner", OWNER)
     writer = threading.Thread(target=lambda: store.set_answer_seconds("pay", 2.0), daemon=True)
-    with subprocess.Popen(
-        [sys.executable, "-c", HOLDER, str(tmp_path / "server.db")], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        text=True,
-    ) as holder:  # fmt: skip
-        assert holder.stdout.readline() == "held\n"
+    with held(str(tmp_path / "server.db")):
         writer.start()
-        while store._locks[True].acquire(blocking=False):  # until the thread has its turn, and waits
-            store._locks[True].release()
-            time.sleep(0.01)
+        until(lambda: is_taken(store._locks[True]), what="the thread that waits to write")
         assert store.find(secret) == token
         assert store.tokens() == [token]
         assert store.answer_seconds("pay", 1.0) == 1.0
         assert writer.is_alive()
-        holder.stdin.close()
     writer.join(FOREVER / 5)
     assert store.answer_seconds("pay", 1.0) == 2.0
     store.close()

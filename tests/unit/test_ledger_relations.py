@@ -7,13 +7,15 @@ import threading
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 import dither as dt
 from dither.data.graph_schema import GraphSchema
-from dither.errors import Contradiction
+from dither.errors import Contradiction, LedgerDamaged, LedgerUnavailable
 from dither.ledger import MemoryLedger, PostgresLedger, SqliteLedger, open_ledger
 from dither.ledger.records import canonical, chained
 from dither.privacy import Budget, Loss, Neighbours, Relation
+from dither.surfaces.cli import main
 
 OLD = Path(__file__).with_name("ledger_0_1_0.sql").read_text(encoding="utf-8")
 """A ledger that version 0.1.0 wrote, as text."""
@@ -206,3 +208,71 @@ def test_postgres_refuses_like_sqlite(postgres_schema):
     dt.open(frame, rows=100, ledger=PostgresLedger(postgres_schema), **words).close()
     with pytest.raises(Contradiction, match="neighbour relation change-one, not add-remove-change"):
         dt.open(frame, ledger=PostgresLedger(postgres_schema), **words)
+
+
+def contents(place):
+    """All that is stored there: the file as it is, or the rows and columns of the tables."""
+    if not place.startswith("postgresql"):
+        return Path(place).read_bytes()
+    import psycopg
+
+    with psycopg.connect(place, autocommit=True) as connection:
+        tables = ("ledger", "accounts", "names", "fingerprints", "entries")
+        found = [connection.execute(f"SELECT * FROM dither_{one} ORDER BY 1") for one in tables]
+        return [([column.name for column in one.description], one.fetchall()) for one in found]
+
+
+def test_whoever_reads_an_old_ledger_does_not_change_it(place, tmp_path):
+    """It is evidence: verify, show, export and backup read it as it is, and the copy is of the same version."""
+    before = contents(of_version_1(place))
+    commands = [["verify", place], ["show", place], ["show", place, "pay"], ["export", place]]
+    if not place.startswith("postgresql"):
+        commands.append(["backup", place, str(tmp_path / "copy.db")])
+    for words in commands:
+        done = CliRunner().invoke(main, ["ledger", *words], catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+        assert contents(place) == before, words
+    with open_ledger(place, read_only=True) as ledger:
+        assert ledger.verify().entries == 8
+        assert ledger.dataset("pay").relation is None
+        with pytest.raises(LedgerUnavailable, match=r"read_only=True.*nothing was charged"):
+            ledger.charge("pay", Loss(0.1), question={})
+        with open_ledger(place) as writer:
+            writer.register("pay", **PAY, relation=PEOPLE)
+        assert ledger.dataset("pay").relation == PEOPLE  # upgraded by another meanwhile
+        assert ledger.verify().ok
+    if (tmp_path / "copy.db").exists():
+        with contextlib.closing(sqlite3.connect(tmp_path / "copy.db")) as copy:
+            assert copy.execute("SELECT version FROM dither_ledger").fetchone() == (1,)
+
+
+def test_a_damaged_old_ledger_is_not_upgraded(tmp_path):
+    """Not even by whoever leaves out the check: an upgrade is a change."""
+    path = of_version_1(str(tmp_path / "ledger.db"))
+    index = "dither_one_charge_per_request"
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        sql = connection.execute("SELECT sql FROM sqlite_master WHERE name = ?", (index,)).fetchone()[0]
+        connection.execute(f"DROP INDEX {index}")
+        connection.execute(f"{sql} AND number > 100")
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("UPDATE sqlite_master SET sql = ? WHERE name = ?", (sql, index))
+    with pytest.raises(LedgerDamaged, match=index):
+        SqliteLedger(path, check=False)
+    with SqliteLedger(path, check=False, read_only=True) as ledger:
+        assert index in ledger.verify().problem
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT version FROM dither_ledger").fetchone() == (1,)
+
+
+def test_a_ledger_in_a_folder_that_cannot_be_written_is_verified(tmp_path, monkeypatch):
+    """SQLite could not note there that it reads; it need not where nobody has the file open."""
+    path = of_version_1(str(tmp_path / "ledger.db"))
+    with SqliteLedger(path) as ledger:
+        head = ledger.verify().head
+    monkeypatch.setattr("dither.ledger.sqlite.os.access", lambda *_: False)
+    with SqliteLedger(path, read_only=True) as ledger:
+        assert ledger.verify(head).ok
+        assert [one.name for one in tmp_path.iterdir()] == ["ledger.db"]
+    with SqliteLedger(path) as writer, SqliteLedger(path, read_only=True) as ledger:
+        writer.register("more", Budget(1.0))
+        assert ledger.dataset("more").budget == Budget(1.0)

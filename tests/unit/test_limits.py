@@ -220,10 +220,19 @@ def test_the_smooth_bound_of_means_in_closed_form(beta):
 
 
 def test_searches_of_slow_rungs_are_cut_sooner():
-    """Where rung k takes a time proportional to k."""
-    shared = SharedRank(Fraction(1, 2), 10**9, FINE, Neighbours.ADD_REMOVE)
-    assert shared.slow_rungs
-    assert MOST_SLOW_RUNGS < MOST_RUNGS
+    """Where rung k takes a time proportional to k: of equal records twice as many would have to change."""
+    reached = []
+
+    class Equal:
+        records = 4 * MOST_SLOW_RUNGS
+
+        def ranks(self, first, last):
+            reached.append((last - first) // 2)
+            return np.zeros(last - first + 1, dtype=np.int64)
+
+    ladder = SharedRank(Fraction(1, 2), 10**9, FINE, Neighbours.ADD_REMOVE).ladder(Equal())
+    assert ladder.margin(0) == MOST_SLOW_RUNGS
+    assert max(reached) <= MOST_SLOW_RUNGS + 1
 
 
 def test_a_number_that_is_none_ends_in_an_error_and_not_in_a_loop():

@@ -46,29 +46,36 @@ class MemoryLedger(Ledger):
 class SqliteLedger(Ledger):
     """A ledger in a local file; ``wait`` is how many seconds to wait for another process that writes.
 
-    ``check=False`` opens it without the check of its indexes, for whoever verifies it anyway.
+    ``check=False`` opens it without the check of its indexes, for whoever verifies it anyway.  ``read_only=True``
+    changes nothing: no ledger is created, one of an older version is read as it is, and charges are refused.
     """
 
-    def __init__(self, path: str | Path, *, wait: float = _WAIT, create: bool = True, check: bool = True) -> None:
-        self._file = file_database(path, wait=wait, create=create)
+    def __init__(
+        self, path: str | Path, *, wait: float = _WAIT, create: bool = True, check: bool = True, read_only: bool = False
+    ) -> None:
+        create = create and not read_only
+        self._file = file_database(path, wait=wait, create=create, read_only=read_only)
         super().__init__(self._file, create=create, check=check)
 
     def backup(self, copy: str | Path) -> Report:
         """Write a copy of this moment into a new file, while others go on; returns the check of the copy."""
         self._file.copy_to(Path(copy))
-        with SqliteLedger(copy, create=False, check=False) as made:
+        with SqliteLedger(copy, check=False, read_only=True) as made:
             return made.verify()
 
 
 class PostgresLedger(Ledger):
     """A ledger in PostgreSQL, shared by several servers."""
 
-    def __init__(self, dsn: str, *, wait: float = _WAIT, create: bool = True, check: bool = True) -> None:
-        super().__init__(PostgresDatabase(dsn, wait), create=create, check=check)
+    def __init__(
+        self, dsn: str, *, wait: float = _WAIT, create: bool = True, check: bool = True, read_only: bool = False
+    ) -> None:
+        database = PostgresDatabase(dsn, wait, read_only=read_only)
+        super().__init__(database, create=create and not read_only, check=check)
 
 
-def open_ledger(place: str | Path, *, create: bool = True, check: bool = True) -> Ledger:
+def open_ledger(place: str | Path, *, create: bool = True, check: bool = True, read_only: bool = False) -> Ledger:
     """The ledger of a path, or of a ``postgresql://`` address."""
     if isinstance(place, str) and place.startswith(("postgresql://", "postgres://")):
-        return PostgresLedger(place, create=create, check=check)
-    return SqliteLedger(place, create=create, check=check)
+        return PostgresLedger(place, create=create, check=check, read_only=read_only)
+    return SqliteLedger(place, create=create, check=check, read_only=read_only)

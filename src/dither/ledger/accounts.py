@@ -9,14 +9,14 @@ from dither.accounting.filters import FilterState, most_squares, open_filter
 from dither.errors import InvalidArgument, UnknownDataset
 from dither.ledger.database import Transaction
 from dither.ledger.records import canonical
-from dither.ledger.schema import WORD
+from dither.ledger.schema import ACCOUNTS, RELATION, WORD
 from dither.privacy import Budget, Relation
 
 MOST_EPSILON = 1_000_000
 """The greatest budget a ledger keeps: its sums fit into the words of every database."""
 
-_COLUMNS = """SELECT a.id, a.version, a.retired, a.kind, a.epsilon, a.delta, a.slack, a.spent_epsilon,
-    a.spent_high, a.spent_low, a.spent_delta, a.relation FROM dither_accounts a """
+_COLUMNS = f"""SELECT a.id, a.version, a.retired, a.kind, a.epsilon, a.delta, a.slack, a.spent_epsilon,
+    a.spent_high, a.spent_low, a.spent_delta, {RELATION} FROM {ACCOUNTS} """  # noqa: S608
 _OF_NAME = f"{_COLUMNS} JOIN dither_names n ON n.account = a.id WHERE n.dataset = ?"
 _OF_FINGERPRINT = f"{_COLUMNS} JOIN dither_fingerprints f ON f.account = a.id WHERE f.fingerprint = ?"
 _OF_ANALYST = f"{_COLUMNS} WHERE a.parent = ? AND a.analyst = ?"

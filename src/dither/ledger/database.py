@@ -176,7 +176,8 @@ class Database(ABC):
     types: ClassVar[dict[str, str]]
     extras: tuple[str, ...]
 
-    def __init__(self, *, one_connection: bool = False) -> None:
+    def __init__(self, *, one_connection: bool = False, read_only: bool = False) -> None:
+        self.read_only = read_only
         self.writer = Lane(self, writes=True)
         self.reader = self.writer if one_connection else Lane(self, writes=False)
 
@@ -225,6 +226,8 @@ class Database(ABC):
     @contextmanager
     def transaction(self, purpose: Purpose = READING, *, creating: bool = False) -> Iterator[Transaction]:
         """All or nothing.  A writing transaction sees the newest state, and no one else writes meanwhile."""
+        if purpose.writes and self.read_only:
+            raise LedgerUnavailable(f"the ledger was opened with read_only=True, open it without; {purpose.before}")
         lane = self.writer if purpose.writes else self.reader
         begin = self.begin_create if creating else self.begin_write if purpose.writes else self.begin_read
         with lane.transaction(purpose, begin) as transaction:
@@ -240,18 +243,22 @@ class Database(ABC):
         self.reader.close()
 
     def prepare(self, *, create: bool, check: bool) -> None:
-        """Create the tables if there are none, upgrade older ones, refuse newer ones and damaged ones."""
+        """Create the tables if there are none, upgrade older ones, refuse newer ones and damaged ones.
+
+        Whoever only reads leaves older ones as they are, and nothing is upgraded before it was checked.
+        """
         with self.transaction() as look:
             known = self.has_ledger(look)
-            problem = self.index_problem(look, whole=False) if known and check else None
+            if not known and not create:
+                raise LedgerDamaged(f"there is no ledger in this database; {_UNTOUCHED}")
+            is_usable = known and (self._version(look) == VERSION or self.read_only)
+            problem = self.index_problem(look, whole=False) if known and (check or not is_usable) else None
             if problem is not None:
                 raise LedgerDamaged(f"{problem}; {_UNTOUCHED}")
-            if known and self._version(look) == VERSION:
+            if is_usable:
                 return
         with self.transaction(WRITING, creating=True) as change:
             if not self.has_ledger(change):
-                if not create:
-                    raise LedgerDamaged(f"there is no ledger in this database; {_UNTOUCHED}")
                 self._create(change)
             version = self._version(change)
             while version < VERSION:

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from dither.ledger.database import Transaction
 
 _OTHER_PLANS = ["enable_seqscan", "enable_bitmapscan", "enable_indexonlyscan", "enable_sort", "enable_incremental_sort"]
-"""What PostgreSQL shall not do while indexes are compared with tables, wherever it has a choice."""
+"""What PostgreSQL shall not do while indexes are compared with tables, wherever it has a choice.
+
+Versions before 13 do not know the last of them."""
 _NUMBERS = ("number", "charge", "id", "parent")
 
 
@@ -67,6 +69,6 @@ _OTHERS = (
 
 def incomplete_index(look: Transaction, *, whole: bool) -> str | None:
     """The first index that does not find all rows of its table; of the needed ones, or of all."""
-    look.all("SELECT set_config(name, 'off', true) FROM unnest(?::text[]) name", _OTHER_PLANS)
+    look.all("SELECT set_config(name, 'off', true) FROM pg_settings WHERE name = ANY(?::text[])", _OTHER_PLANS)
     looked_at = (*_NEEDED, *_OTHERS) if whole else _NEEDED
     return next((one.name for one in looked_at if look.one(one.missed()) is not None), None)

@@ -23,8 +23,8 @@ class PostgresDatabase(Database):
     types: ClassVar[dict[str, str]] = {"BIGINT": "BIGINT", "STRICT": ""}
     extras = POSTGRES_ONLY
 
-    def __init__(self, dsn: str, wait: float) -> None:
-        super().__init__()
+    def __init__(self, dsn: str, wait: float, *, read_only: bool = False) -> None:
+        super().__init__(read_only=read_only)
         if not isinstance(dsn, str) or not dsn:
             raise InvalidArgument("dsn", dsn, "a PostgreSQL connection string is accepted")
         try:

@@ -12,7 +12,7 @@ from dither.accounting.filters import FilterState
 from dither.ledger.chain import ENTRIES, entry_of
 from dither.ledger.database import Transaction
 from dither.ledger.records import GENESIS, Entry, Report, canonical, chained, question_key
-from dither.ledger.schema import WORD
+from dither.ledger.schema import ACCOUNTS, RELATION, WORD
 from dither.privacy import Loss, Relation
 
 _LABELS = ("dataset", "analyst", "request", "key", "charge")
@@ -191,8 +191,8 @@ class Replay:
         """The first difference between the tables and what the entries say."""
         found: dict[str, Any] = {"accounts": {}, "budgets of analysts": {}}
         for row in look.all(
-            "SELECT id, parent, analyst, version, retired, kind, epsilon, delta, slack, spent_epsilon, spent_high, "
-            "spent_low, spent_delta, relation FROM dither_accounts"
+            "SELECT id, parent, analyst, version, retired, kind, epsilon, delta, slack, spent_epsilon, spent_high, "  # noqa: S608
+            f"spent_low, spent_delta, {RELATION} FROM {ACCOUNTS}"
         ):
             kind, epsilon, delta, slack, spent, high, low, spent_delta, relation = row[5:]
             state = FilterState(kind, epsilon, delta, slack, spent, high * WORD + low, spent_delta)

@@ -86,6 +86,11 @@ POSTGRES_ONLY = (
         FOR EACH STATEMENT EXECUTE FUNCTION dither_entries_refuse()""",
 )
 
+ACCOUNTS = "dither_accounts a CROSS JOIN (SELECT NULL AS relation) older"
+RELATION = "(SELECT relation FROM dither_accounts own WHERE own.id = a.id)"
+"""Accounts with their relation, for readers of version 1 too: its accounts have no such column, so that there the name
+is found outside, where it is NULL."""
+
 UPGRADES: dict[int, tuple[str, ...]] = {
     1: ("ALTER TABLE dither_ledger ADD COLUMN secret TEXT", "ALTER TABLE dither_accounts ADD COLUMN relation TEXT"),
 }

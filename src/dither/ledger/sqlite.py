@@ -28,8 +28,8 @@ class SqliteDatabase(Database):
     types: ClassVar[dict[str, str]] = {"BIGINT": "INTEGER", "STRICT": "STRICT"}
     extras = SQLITE_ONLY
 
-    def __init__(self, path: Path | None, wait: float) -> None:
-        super().__init__(one_connection=path is None)
+    def __init__(self, path: Path | None, wait: float, *, read_only: bool = False) -> None:
+        super().__init__(one_connection=path is None, read_only=read_only)
         if sqlite3.sqlite_version_info < _OLDEST:
             raise LedgerUnavailable(
                 f"SQLite {sqlite3.sqlite_version} is too old for a ledger, 3.37 is needed; nothing was charged"
@@ -50,10 +50,15 @@ class SqliteDatabase(Database):
             self._opened = True
             target = ":memory:"
         else:
-            target = str(self._path)
-        connection = sqlite3.connect(target, timeout=self._wait, isolation_level=None, check_same_thread=False)
+            target = f"{self._path.as_uri()}?immutable=1" if self._is_still() else str(self._path)
+        connection = sqlite3.connect(
+            target, timeout=self._wait, isolation_level=None, check_same_thread=False, uri=target.startswith("file:")
+        )
         try:
             self._check_ours(connection)  # before the first PRAGMA that changes a file
+            if self.read_only:
+                connection.execute("PRAGMA query_only = ON")
+                return connection
             mode = self._logged(connection)
             connection.execute("PRAGMA synchronous = FULL")
             # Every commit is carried over into the main file at once.  The log then never holds more than the last
@@ -69,6 +74,12 @@ class SqliteDatabase(Database):
             connection.close()
             raise LedgerUnavailable(f"{self._path} lies where SQLite has no write-ahead log; nothing was charged")
         return connection
+
+    def _is_still(self) -> bool:
+        """True of a file to be read in a folder where nobody has it open, and where SQLite could not note a reader."""
+        if not self.read_only or self._path is None or os.access(self._path.parent, os.W_OK):
+            return False
+        return not any(Path(f"{self._path}{end}").exists() for end in ("-wal", "-shm", "-journal"))
 
     def _logged(self, connection: sqlite3.Connection) -> str:
         """Switch to WAL, once in the life of a file; SQLite itself does not wait for others who do the same."""
@@ -119,8 +130,10 @@ class SqliteDatabase(Database):
         try:
             with closing(sqlite3.connect(file)) as target, self.transaction():
                 self.reader.connection.backup(target)
-        except sqlite3.Error as error:
+        except BaseException as error:
             file.unlink(missing_ok=True)
+            if not isinstance(error, sqlite3.Error):
+                raise
             raise LedgerUnavailable(f"{file} cannot be written ({error}); the ledger is unchanged") from None
 
     def explain(self, error: Exception) -> DitherError:
@@ -137,7 +150,7 @@ class SqliteDatabase(Database):
         return LedgerUnavailable(f"{what} failed ({error})")
 
 
-def file_database(path: object, *, wait: float, create: bool) -> SqliteDatabase:
+def file_database(path: object, *, wait: float, create: bool, read_only: bool) -> SqliteDatabase:
     """The database of a file that exists or may be created, readable by its owner only."""
     if not isinstance(path, (str, Path)) or "\0" in str(path):
         raise InvalidArgument("path", path, "the path of a file is accepted")
@@ -154,7 +167,7 @@ def file_database(path: object, *, wait: float, create: bool) -> SqliteDatabase:
         raise LedgerUnavailable(
             f"{file} cannot be opened ({error.strerror}); nothing was read, nothing was charged"
         ) from None
-    return SqliteDatabase(file, wait)
+    return SqliteDatabase(file, wait, read_only=read_only)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -92,7 +92,7 @@ class PaidSession(ABC):
         if schema.budget is None:
             raise InvalidArgument("budget", None, BUDGET)
         self._name = schema.name
-        self._has_said_so = False
+        self._noticed: str | None = None
         self.on_changed_source: Callable[[str], None] = _warned
         self._ledger = ledger or MemoryLedger()
         self._ledger.register(
@@ -166,9 +166,10 @@ class PaidSession(ABC):
         return None if stored is None else self._from_store(*stored)
 
     def _from_store(self, release: dict[str, Any] | None, source: str | None) -> dict[str, Any] | None:
-        """A stored release; once in a session the owner learns that the source is another one by now."""
-        if source is not None and not self._has_said_so and self._mark() not in (None, source):
-            self._has_said_so = True
+        """A stored release; of each later state of the source the owner learns once in a session."""
+        mark = None if source is None else self._mark()
+        if mark not in (None, source, self._noticed):
+            self._noticed = mark
             self.on_changed_source(
                 f"the source of {self._name!r} has changed since a stored answer was computed, and the stored answer "
                 "is given: again=True (--again at the shell) pays for a new one"
@@ -248,7 +249,9 @@ def price_of(plans: Sequence[Planned]) -> Loss:
 
 
 def _warned(message: str) -> None:
-    warnings.warn(message, stacklevel=2)
+    # Not ``warn``: of one line of code it shows the same text once in a process, and this is for every session.
+    here = _warned.__code__
+    warnings.warn_explicit(message, UserWarning, here.co_filename, here.co_firstlineno)
 
 
 def _price(body: dict[str, Any]) -> Loss:

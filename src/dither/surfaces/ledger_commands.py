@@ -102,7 +102,7 @@ def backup(place: str, copy: Path, *, as_json: bool) -> None:
 def _opened(place: str, *, check: bool = True) -> Ledger:
     from dither.ledger import open_ledger
 
-    return open_ledger(place, create=False, check=check)
+    return open_ledger(place, check=check, read_only=True)
 
 
 def _told(book: Ledger, one: Registered) -> dict[str, Any]:

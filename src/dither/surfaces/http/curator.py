@@ -145,7 +145,7 @@ class Curator:
 
     def verified(self, known: str | None) -> Report:
         """Check the whole ledger on a connection of its own: nobody who asks a question waits for that."""
-        with open_ledger(self._ledger_place, create=False, check=False) as ledger:
+        with open_ledger(self._ledger_place, check=False, read_only=True) as ledger:
             return ledger.verify(known)
 
     def seconds_of(self, dataset: str) -> float:
