@@ -155,7 +155,7 @@ def test_a_home_is_closed_to_others(tmp_path):
     assert {stat.S_IMODE(one.stat().st_mode) for one in kept} == {0o600}
 
 
-def test_logs_have_no_unfilled_places_and_one_process_is_named(tmp_path):
+def test_logs_have_no_unfilled_places(tmp_path):
     """Templates of other libraries are shown without what would be filled in, and without the percent signs."""
     server = CuratorProcess(with_dataset(tmp_path / "home")).start()
     server.stop()
@@ -184,7 +184,7 @@ def test_what_is_said_again_and_again_is_said_a_few_times(monkeypatch):
 
 def test_the_page_and_unknown_addresses_have_a_limit(tmp_path):
     """Files, the API's description and addresses with nothing there: counted by the address of the connection."""
-    server = CuratorProcess(with_dataset(tmp_path / "home"), "--rate", "1").start()
+    server = CuratorProcess(with_dataset(tmp_path / "home"), "--rate", "0.01").start()
     try:
         for path in ("/", "/openapi.json", "/nothing"):
             told = [call(server.port, "GET", path) for _ in range(320)]

@@ -56,12 +56,16 @@ class Bare:
         if os.geteuid() == 0:  # root may write everywhere: somebody else, who may read everything
             if shutil.which("setpriv") is None:
                 missing("needs setpriv (Debian: util-linux)")
-            only = "dac_read_search"
-            self.before = [
+            other = [
                 "setpriv", "--pdeathsig", "KILL", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups",
-                f"--inh-caps=+{only}", f"--ambient-caps=+{only}", f"--bounding-set=-all,+{only}", "--",
             ]  # fmt: skip
+            self.before = [*other, "--bounding-set=-all", "--"]
             self.give(self.temporary)
+            if self.run("import dither").returncode:  # others may not read the interpreter or its packages
+                only = "dac_read_search"
+                self.before = [
+                    *other, f"--inh-caps=+{only}", f"--ambient-caps=+{only}", f"--bounding-set=-all,+{only}", "--",
+                ]  # fmt: skip
         done = self.run("import os; open(os.environ['PYTHONPATH'] + '/dither/written', 'w')")
         if "PermissionError" not in done.stderr:
             missing(f"needs a user who may not write to the package: {done.stderr[-200:]}")

@@ -53,8 +53,11 @@ class Settings:
     """How long work on a question may take; a worker process that takes longer is ended."""
     planners: int = 2
     """Processes that plan and quote."""
-    plan_seconds: float = 10.0
-    """Seconds that a plan or a quote may take."""
+    plan_seconds: float = 30.0
+    """Processor seconds that a plan or a quote may take.
+
+    The first one that needs a kernel may have to compile it, which takes about 10 (of the least spanning tree).
+    """
 
 
 class Curator:
