@@ -61,7 +61,8 @@ class Bare:
             ]  # fmt: skip
             self.before = [*other, "--bounding-set=-all", "--"]
             self.give(self.temporary)
-            if self.run("import dither").returncode:  # others may not read the interpreter or its packages
+            again = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import dither'], check=True)"
+            if self.run(again).returncode:  # others may not run the interpreter, or not read its packages
                 only = "dac_read_search"
                 self.before = [
                     *other, f"--inh-caps=+{only}", f"--ambient-caps=+{only}", f"--bounding-set=-all,+{only}", "--",
@@ -160,7 +161,8 @@ def test_the_curator_starts_and_answers(bare):
             status, told, headers = server.call("POST", f"/v1/datasets/{dataset}/releases", body)
             assert status == 202, told
             until(lambda place=headers["Location"]: server.call("GET", place)[1]["state"] != "running")
-            assert server.call("GET", headers["Location"])[1]["state"] == "done"
+            job = server.call("GET", headers["Location"])[1]
+            assert job["state"] == "done", job
     finally:
         server.stop()
     assert "Traceback" not in server.logs()
