@@ -17,6 +17,7 @@ from dither.errors import InvalidArgument, LedgerUnavailable
 from dither.surfaces.cli import main
 from dither.surfaces.http import health as health_module
 from dither.surfaces.http import telemetry
+from dither.surfaces.http.catalog import Dataset
 from dither.surfaces.http.curator import Curator, Settings
 from dither.surfaces.http.health import Health
 
@@ -180,6 +181,16 @@ def test_what_is_said_again_and_again_is_said_a_few_times(monkeypatch):
     later = line()
     assert sparing.filter(later)
     assert json.loads(telemetry.JsonLines().format(later))["left_out"] == 10_000 - telemetry.MOST_ALIKE
+
+
+def test_sources_are_looked_at_beside_short_work(client, monkeypatch):
+    """An owner who looks at a dataset, changes or retires it may wait for its source; nobody else waits for that."""
+    threads = []
+    monkeypatch.setattr(Dataset, "source_has_changed", lambda _: threads.append(threading.current_thread().name))
+    for method, body in (("GET", None), ("PATCH", {"answer_seconds": 1}), ("DELETE", None)):
+        assert client.request(method, "/v1/datasets/pay", json=body).status_code == 200
+    assert len(threads) == 3
+    assert all(one.startswith("long") for one in threads)
 
 
 def test_the_page_and_unknown_addresses_have_a_limit(tmp_path):
