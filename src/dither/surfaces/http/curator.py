@@ -95,7 +95,7 @@ class Curator:
         self.is_beating, self.is_idle = False, True
         self._tasks: set[asyncio.Task[None]] = set()
         self._pool = ThreadPoolExecutor(8, thread_name_prefix="public")
-        # Whatever else goes on: tokens are looked up and health is answered.  What takes long has threads of its own too.
+        # Whatever else goes on: tokens are looked up and health is answered.  What takes long has its own threads too.
         self._reserved = ThreadPoolExecutor(2, thread_name_prefix="reserved")
         self._long = ThreadPoolExecutor(2, thread_name_prefix="long")
         self._forks, self._lock = forks, threading.Lock()
