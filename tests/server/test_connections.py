@@ -77,7 +77,9 @@ async def _app(scope, receive, send):
 def served():
     """A server with four connections at most, in a thread, and its port."""
     listening = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(_app, http=limited(4), log_config=None, timeout_graceful_shutdown=1, ws="none")
+    config = uvicorn.Config(
+        _app, http=limited(4), loop="asyncio", log_config=None, timeout_graceful_shutdown=1, ws="none"
+    )
     server = LimitedServer(config, lambda: None)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()

@@ -17,6 +17,7 @@ from dither.errors import InvalidArgument, LedgerUnavailable
 from dither.surfaces.cli import main
 from dither.surfaces.http import health as health_module
 from dither.surfaces.http import telemetry
+from dither.surfaces.http.catalog import Dataset
 from dither.surfaces.http.curator import Curator, Settings
 from dither.surfaces.http.health import Health
 
@@ -155,7 +156,7 @@ def test_a_home_is_closed_to_others(tmp_path):
     assert {stat.S_IMODE(one.stat().st_mode) for one in kept} == {0o600}
 
 
-def test_logs_have_no_unfilled_places_and_one_process_is_named(tmp_path):
+def test_logs_have_no_unfilled_places(tmp_path):
     """Templates of other libraries are shown without what would be filled in, and without the percent signs."""
     server = CuratorProcess(with_dataset(tmp_path / "home")).start()
     server.stop()
@@ -182,9 +183,19 @@ def test_what_is_said_again_and_again_is_said_a_few_times(monkeypatch):
     assert json.loads(telemetry.JsonLines().format(later))["left_out"] == 10_000 - telemetry.MOST_ALIKE
 
 
+def test_sources_are_looked_at_beside_short_work(client, monkeypatch):
+    """An owner who looks at a dataset, changes or retires it may wait for its source; nobody else waits for that."""
+    threads = []
+    monkeypatch.setattr(Dataset, "source_has_changed", lambda _: threads.append(threading.current_thread().name))
+    for method, body in (("GET", None), ("PATCH", {"answer_seconds": 1}), ("DELETE", None)):
+        assert client.request(method, "/v1/datasets/pay", json=body).status_code == 200
+    assert len(threads) == 3
+    assert all(one.startswith("long") for one in threads)
+
+
 def test_the_page_and_unknown_addresses_have_a_limit(tmp_path):
     """Files, the API's description and addresses with nothing there: counted by the address of the connection."""
-    server = CuratorProcess(with_dataset(tmp_path / "home"), "--rate", "1").start()
+    server = CuratorProcess(with_dataset(tmp_path / "home"), "--rate", "0.01").start()
     try:
         for path in ("/", "/openapi.json", "/nothing"):
             told = [call(server.port, "GET", path) for _ in range(320)]

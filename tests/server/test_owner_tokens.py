@@ -1,6 +1,7 @@
 """The last owner's token can't be revoked, and a lost one can be replaced by whoever has the curator's folder."""
 
 import json
+import logging
 import threading
 
 import pytest
@@ -68,7 +69,7 @@ def test_two_owners_revoke_each_other(place):
         one.close()
 
 
-def test_recovery_over_a_running_server(tmp_path):
+def test_recovery_over_a_running_server(tmp_path, monkeypatch):
     """The last token is lost: a command in the curator's folder makes another, which the running server takes."""
     home = with_dataset(tmp_path / "home")
     server = CuratorProcess(home).start()
@@ -77,6 +78,8 @@ def test_recovery_over_a_running_server(tmp_path):
         assert [one["by"] for one in listed] == ["first start"]
         status, told, _ = server.call("DELETE", f"/v1/tokens/{listed[0]['id']}")
         assert (status, told["code"]) == (409, "last-owner")
+        monkeypatch.setattr(logging.root, "handlers", logging.root.handlers)  # the command replaces them
+        monkeypatch.setattr(logging.root, "level", logging.root.level)
         done = CliRunner().invoke(main, ["tokens", "recover", "--home", str(home), "--json"])
         made = json.loads(done.stdout)
         assert json.loads(done.stderr)["event"] == "token recovered"

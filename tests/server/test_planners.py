@@ -2,10 +2,8 @@
 
 import asyncio
 import os
-import signal
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
@@ -15,6 +13,7 @@ from dither.surfaces.http.fork_server import ForkServer
 from dither.surfaces.http.planners import Planners
 from dither.surfaces.http.planning import MOST_MEMORY
 from dither.surfaces.http.problems import Refused
+from odd_workers import is_there
 
 FOR_EVER = 3_600
 
@@ -52,50 +51,36 @@ def test_an_overrun_is_ended_with_its_process(forks):
 
     async def work(planners):
         pid = await planners.run("a", os.getpid)
-        with pytest.raises(Refused, match=r"more than 0\.2 seconds of a processor") as error:
+        with pytest.raises(Refused, match="more than 1 seconds of a processor") as error:
             await planners.run("a", sum, range(10**13))
         assert (error.value.status, error.value.code) == (422, "takes-too-long")
-        await _until(lambda: not _is_running(pid))
+        await _until(lambda: not is_there(pid))
         assert await planners.run("a", os.getpid) != pid
 
-    run(forks, work, seconds=0.2)
+    run(forks, work, seconds=1.0)
 
 
 def test_a_busy_machine_ends_nothing(forks):
     """The limit is processor time: what waits for its turn on a processor is not refused."""
 
     async def work(planners):
-        await planners.run("a", time.sleep, 1.0)
+        await planners.run("a", time.sleep, 2.0)
 
-    run(forks, work, seconds=0.2)
+    run(forks, work, seconds=1.0)
 
 
 def test_a_fork_server_that_ended_says_so():
     """Whoever holds it starts another one."""
     server = ForkServer.started()
-    pid = _forks_of_this_process().pop()
     helper = server.start("dither.surfaces.http.planning:helper")
     assert not server.has_ended
-    os.kill(pid, signal.SIGKILL)
+    server.process.kill()
     for _ in range(2):
         with pytest.raises(OSError, match="has ended"):
             server.start("dither.surfaces.http.planning:helper")
         assert server.has_ended
     helper.end()
     server.close()
-
-
-def _forks_of_this_process() -> list[int]:
-    """Fresh interpreters that start helpers, the newest last."""
-    children = Path(f"/proc/self/task/{threading.get_native_id()}/children").read_text().split()
-    return sorted(int(one) for one in children if b"fork_server" in Path(f"/proc/{one}/cmdline").read_bytes())
-
-
-def _is_running(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 def test_nobody_holds_all_helpers(forks):
@@ -219,7 +204,7 @@ def test_helpers_end_with_the_server(forks):
     helper.connection.send_bytes(pickle.dumps((time.sleep, FOR_EVER)))
     server.close()
     end = time.monotonic() + 60
-    while _is_running(pid):
+    while is_there(pid):
         assert time.monotonic() < end
         time.sleep(0.02)
     helper.end()
@@ -260,7 +245,8 @@ def test_slow_quotes_stop_nobody_and_end_with_the_server(server):
         assert server.call("POST", "/v1/datasets/pay/releases", median(0.1, again=True), token="bob")[0] == 200
     assert server.stop(60) == 0  # far below the 90 seconds of a drain: nobody waits for what costs nothing
     asking.join()
-    assert {one[1]["code"] for one in told if not isinstance(one, BaseException)} <= {"stopping", "takes-too-long"}
+    codes = {one[1].get("code") for one in told if not isinstance(one, BaseException)}
+    assert codes <= {"stopping", "takes-too-long", None}  # (a quick machine may have finished one)
 
 
 def test_statements_are_as_long_as_lists(server):
@@ -280,6 +266,13 @@ def test_a_stored_quote_needs_the_same_rights(server):
     assert server.call("POST", place, median(0.5), token="alice")[0] == 200
     for name in ("counts", "small"):
         assert server.call("POST", place, median(0.5), token=name)[1]["code"] == "forbidden"
+
+
+def test_a_stored_plan_is_of_the_same_question(server):
+    """Without an interval is another question than with the usual one, and is not given the plan of that."""
+    for more, expected in (({}, 0.95), ({"confidence": None}, None), ({"confidence": 0.9}, 0.9)):
+        status, answer, _ = server.call("POST", "/v1/datasets/pay/releases", median(0.5, **more))
+        assert (status, answer["releases"][0]["confidence"]) == (200, expected), answer
 
 
 def test_priors_have_limits(server):

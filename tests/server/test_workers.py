@@ -1,8 +1,11 @@
 """Worker processes: aborts, kills and overruns cost one question; the server answers others meanwhile; none is left."""
 
-import dataclasses
+import contextlib
+import json
 import os
 import signal
+import socket
+import sys
 import threading
 from pathlib import Path
 
@@ -11,9 +14,11 @@ import pytest
 import dither as dt
 from curators import CuratorProcess, median, until, with_dataset
 from dither import errors
-from dither.data.schema_file import read_schema
 from dither.ledger import open_ledger
-from dither.surfaces.http.channel import WorkFailed, error_message, raise_error
+from dither.surfaces.http import workers
+from dither.surfaces.http.channel import Channel, error_message, raise_error
+from dither.surfaces.http.problems import Refused
+from dither.surfaces.http.telemetry import WorkFailed, log_failure, places_of
 from odd_workers import GO_ON, children_of, is_there, workers_of
 
 ASK = "/v1/datasets/pay/releases"
@@ -100,6 +105,8 @@ def test_an_abort_costs_one_question(server):
     assert _spent(server) == 1.0
     assert '"code": "worker-ended"' in server.logs()
     assert "Abort" not in server.logs()
+    (ended, *_) = [line for line in map(json.loads, server.logs().splitlines()) if line["event"] == "worker ended"]
+    assert (ended["dataset"], ended["exit_code"], ended["had_replied"]) == ("pay", -signal.SIGABRT, True)
     _checked(server, {"first", "second", "first-good", "second-good"})
 
 
@@ -177,7 +184,7 @@ def test_no_worker_outlives_its_server(server):
     started = workers_of(server.process.pid)
     assert started
     _checked(server, {"first", "second"})
-    assert not any(is_there(one) for one in started)
+    until(lambda: not any(is_there(one) for one in started))
 
 
 def test_workers_drain_with_their_server(server):
@@ -245,8 +252,6 @@ def test_every_source_is_read_by_its_worker(tmp_path, postgres_schema):
     with psycopg.connect(postgres_schema, autocommit=True) as connection:
         connection.execute("CREATE TABLE staff (pay INTEGER NOT NULL)")
         connection.execute("INSERT INTO staff SELECT 5 * one FROM generate_series(1, 100) one")
-    roads = dataclasses.replace(read_schema(WEIGHTED, "roads"), folder=str(home / "data"))
-    dt.open(roads).quote(dt.MSTCost(), epsilon=8)  # compiles, which may take longer than a plan may
     server = CuratorProcess(home).start()
     try:
         registered = {"friends": FRIENDS.replace("roads", "friends"), "staff": STAFF.format(source=postgres_schema)}
@@ -285,7 +290,7 @@ def test_few_workers_are_kept(tmp_path, monkeypatch):
             answer = client.post(f"/v1/datasets/{name}/releases", json=median(0.5, again=True))
             assert answer.status_code == 200, answer.text
             until(lambda: len(set(workers_of(os.getpid())) - before) == 2)  # one kept, one in reserve
-    assert set(workers_of(os.getpid())) <= before
+    until(lambda: set(workers_of(os.getpid())) <= before)
 
 
 @pytest.mark.parametrize(
@@ -306,3 +311,72 @@ def test_errors_cross_with_their_class_and_text(error):
     with pytest.raises(WorkFailed) as failed:
         raise_error(error_message(MemoryError("777123")))
     assert (failed.value.error, "777123" in str(failed.value)) == ("MemoryError", False)
+
+
+def test_only_failures_of_workers_bring_places(caplog):
+    """Attributes of any other exception are not believed: they may hold anything."""
+
+    class Odd(Exception):
+        error, places = "777123", ["777123"]
+
+    assert places_of(Odd()) == []
+    log_failure(Odd())
+    log_failure(WorkFailed("MemoryError", ["a.py:1"]))
+    assert [one.facts["error"] for one in caplog.records] == ["Odd", "MemoryError"]
+
+
+SOURCE = workers.Source("pay", "", "schema", "/")
+
+
+@pytest.fixture
+def kept():
+    """Workers of this process."""
+    made = workers.Workers(60.0)
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("junk", [b"\xff" * 8, b"\x7f" * 8, b"\0" * 7 + b"\x04null", b"\0" * 7 + b"\x02{]"])
+def test_what_is_no_message_ends_the_worker(kept, monkeypatch, junk):
+    """Its questions are refused, and nobody waits for ever; the next question gets another process."""
+    program = f"import os, sys, time; os.write(int(sys.argv[1]), {junk!r}); time.sleep(3600)"
+    monkeypatch.setattr(workers, "COMMAND", [sys.executable, "-c", program])
+    process = kept.start(SOURCE)
+    until(lambda: process.has_ended)
+    until(lambda: process._child.poll() is not None)
+    assert kept.start(SOURCE) is not process
+    with pytest.raises(Refused, match="nothing was charged") as error:
+        workers.DatasetWorker(kept, SOURCE).opened()
+    assert error.value.code == "worker-ended"
+
+
+def test_a_length_beyond_all_messages_is_the_end():
+    """Nothing is allocated for it."""
+    ours, theirs = socket.socketpair()
+    with contextlib.closing(Channel(ours)) as channel, theirs:
+        theirs.sendall(b"\0\0\x10" + b"\0" * 5)
+        assert channel.receive() is None
+
+
+def test_after_the_end_workers_are_refused():
+    """As a server that is ending, which is no failure; of a source nothing is known then."""
+    closed = workers.Workers(60.0)
+    closed.close()
+    worker = workers.DatasetWorker(closed, SOURCE)
+    with pytest.raises(Refused) as error:
+        worker.opened()
+    assert (error.value.status, error.value.code) == (503, "stopping")
+    assert worker.state() is None
+
+
+def test_workers_have_no_password_of_the_ledger(kept, monkeypatch):
+    """Nor a token; what sources name stays."""
+    monkeypatch.setattr(workers, "COMMAND", [sys.executable, "-c", "import time; time.sleep(3600)"])
+    secret = ("PGPASSWORD", "PGPASSFILE", "PGSERVICE", "PGSERVICEFILE", "DITHER_TOKEN")
+    for name in (*secret, "DITHER_SOURCE_PAY"):
+        monkeypatch.setenv(name, f"hunter-{name}")
+    process = kept.start(SOURCE)
+    words = Path(f"/proc/{process._child.pid}/environ").read_bytes().split(b"\0")
+    assert [one for one in words if b"hunter" in one] == [b"DITHER_SOURCE_PAY=hunter-DITHER_SOURCE_PAY"]
+    assert b"PGPASSFILE=/dev/null" in words
+    process.end()

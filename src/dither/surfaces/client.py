@@ -30,7 +30,7 @@ from dither.release import Release, Releases
 from dither.session.account import Account, Spend
 
 _ATTEMPTS = 5
-_PATIENCE = 120.0
+_PATIENCE = 420.0
 """Seconds to wait for one response: longer than the server keeps anybody waiting."""
 _KINDS = {
     "Median": "median", "Quantile": "quantile", "Quantiles": "quantiles", "Minimum": "minimum", "Maximum": "maximum",

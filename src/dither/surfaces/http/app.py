@@ -79,7 +79,7 @@ def create_app(
     @contextlib.asynccontextmanager
     async def life(_: Starlette) -> AsyncIterator[None]:
         kept.workers.prepare()
-        with contextlib.suppress(Exception):  # the first look is the slowest; what it sees is told to whoever asks
+        with contextlib.suppress(Exception):  # the first look is the slowest; what it finds is answered later
             await kept.health.check()
         yield
         kept.close()

@@ -68,10 +68,10 @@ def parse(text: bytes) -> dict[str, Any]:
     return told
 
 
-def _encodable(told: Any) -> bool:
+def _encodable(value: Any) -> bool:
     """False if a text has half of a surrogate pair: it can't be stored, hashed or sent."""
     try:
-        json.dumps(told, ensure_ascii=False, default=str).encode("utf-8")
+        json.dumps(value, ensure_ascii=False, default=str).encode("utf-8")
     except UnicodeEncodeError:
         return False
     return True

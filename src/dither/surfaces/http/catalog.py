@@ -136,8 +136,8 @@ class Catalog:
         made = self._made(name, text, "schema")
         if made.schema.budget is None:
             raise InvalidArgument("budget", None, "a section [budget] with epsilon is needed")
-        for told in getattr(made.schema, "priors", {}).values():
-            declared_prior(told)  # refuses what is no prior
+        for prior in getattr(made.schema, "priors", {}).values():
+            declared_prior(prior)  # refuses what is no prior
         try:
             made.open()  # the source is there, its columns are as declared, the ledger knows the budget
             self._written(file, text)

@@ -14,10 +14,12 @@ from typing import Any
 
 from dither import errors
 from dither.errors import DitherError
-from dither.surfaces.http.telemetry import places_of
+from dither.surfaces.http.telemetry import WorkFailed, places_of
 
 _LENGTH = struct.Struct("!Q")
 _LONGEST_TEXT = 4_000
+_MOST_BYTES = 1 << 30
+"""Of one message: far beyond any answer.  Eight bytes that are no length nearly always say more."""
 _KNOWN = {
     name: one for name, one in vars(errors).items() if isinstance(one, type) and issubclass(one, DitherError)
 }  # fmt: skip
@@ -38,12 +40,14 @@ class Channel:
             self._end.sendall(_LENGTH.pack(len(text)) + text)
 
     def receive(self) -> dict[str, Any] | None:
-        """The next object; None when the other end is closed."""
+        """The next object; None when the other end is closed, or sends something else."""
         try:
             head = self._file.read(_LENGTH.size)
             if len(head) < _LENGTH.size:
                 return None
             (length,) = _LENGTH.unpack(head)
+            if length > _MOST_BYTES:
+                return None
             text = self._file.read(length)
         except OSError:
             return None
@@ -64,14 +68,6 @@ class Channel:
         with self._lock:
             self._file.close()
             self._end.close()
-
-
-class WorkFailed(Exception):
-    """An error in a worker that nobody foresaw: its type and the lines of our own code that it passed."""
-
-    def __init__(self, error: str, places: list[str]) -> None:
-        super().__init__(error)
-        self.error, self.places = error, places
 
 
 def error_message(error: BaseException) -> dict[str, Any]:

@@ -53,8 +53,11 @@ class Settings:
     """How long work on a question may take; a worker process that takes longer is ended."""
     planners: int = 2
     """Processes that plan and quote."""
-    plan_seconds: float = 10.0
-    """Seconds that a plan or a quote may take."""
+    plan_seconds: float = 30.0
+    """Processor seconds that a plan or a quote may take.
+
+    The first one that needs a kernel may have to compile it, which takes about 10 (of the least spanning tree).
+    """
 
 
 class Curator:
@@ -92,7 +95,7 @@ class Curator:
         self.is_beating, self.is_idle = False, True
         self._tasks: set[asyncio.Task[None]] = set()
         self._pool = ThreadPoolExecutor(8, thread_name_prefix="public")
-        # Whatever else goes on: tokens are looked up and health is told.  What takes long has threads of its own too.
+        # Whatever else goes on: tokens are looked up and health is answered.  What takes long has its own threads too.
         self._reserved = ThreadPoolExecutor(2, thread_name_prefix="reserved")
         self._long = ThreadPoolExecutor(2, thread_name_prefix="long")
         self._forks, self._lock = forks, threading.Lock()

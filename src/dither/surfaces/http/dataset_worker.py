@@ -187,10 +187,10 @@ def main() -> None:
         Path("/proc/self/oom_score_adj").write_text("500")
     channel = Channel(socket.socket(fileno=descriptor))
     importlib.import_module("duckdb")  # while nobody waits
-    told = channel.receive()
-    if told is not None:
-        schema = read_schema(told["text"], told["called"], name=told["name"])
-        Worker(channel, dataclasses.replace(schema, name=told["name"], folder=told["folder"])).run()
+    source = channel.receive()
+    if source is not None:
+        schema = read_schema(source["text"], source["called"], name=source["name"])
+        Worker(channel, dataclasses.replace(schema, name=source["name"], folder=source["folder"])).run()
     os._exit(0)  # whatever threads may be doing
 
 

@@ -200,8 +200,14 @@ def _seconds(told: dict[str, Any]) -> float | None:
 
 async def show_dataset(request: Request) -> Response:
     """One dataset."""
-    dataset, curator = await _dataset(request), curator_of(request)
-    return json_response(await curator.run(_full, curator, dataset, token_of(request)))
+    return json_response(await _shown(request, await _dataset(request)))
+
+
+async def _shown(request: Request, dataset: Dataset) -> dict[str, Any]:
+    """For an owner the source is looked at too, which may take long: others must not wait for that."""
+    curator, token = curator_of(request), token_of(request)
+    run = curator.run_long if token.is_owner else curator.run
+    return await run(_full, curator, dataset, token)
 
 
 async def change_dataset(request: Request) -> Response:
@@ -210,16 +216,15 @@ async def change_dataset(request: Request) -> Response:
     told = known_fields(await json_object(request), ("answer_seconds", "grown"))
     seconds = _seconds(told)
 
-    def changed() -> dict[str, Any]:
+    def change() -> None:
         if seconds is not None:
             curator.store.set_answer_seconds(dataset.name, seconds)
         if flag_field(told, "grown", False):
             curator.ledger.grow(dataset.name)
-        return _full(curator, dataset, token_of(request))
 
-    made = await curator.run(changed)
+    await curator.run(change)
     log("changed", dataset=dataset.name, by=token_of(request).name)
-    return json_response(made)
+    return json_response(await _shown(request, dataset))
 
 
 async def retire(request: Request) -> Response:
@@ -228,7 +233,7 @@ async def retire(request: Request) -> Response:
     await curator.run(_short, curator, dataset)
     await curator.run(curator.ledger.retire, dataset.name)
     log("retired", dataset=dataset.name, by=token_of(request).name)
-    return json_response(await curator.run(_full, curator, dataset, token_of(request)))
+    return json_response(await _shown(request, dataset))
 
 
 # --- questions ---------------------------------------------------------------------------------------------
@@ -237,19 +242,19 @@ async def retire(request: Request) -> Response:
 async def quote(request: Request) -> Response:
     """What an answer would cost and how exact it would be; reads and charges nothing."""
     dataset, curator = await _dataset(request), curator_of(request)
-    told = await json_object(request)
-    question = await curator.run(functools.partial(questions.question_of, quoted=True), told)
-    return json_response((await _in_helper(request, planning.quoted, told, question, dataset)).quotes)
+    body = await json_object(request)
+    question = await curator.run(functools.partial(questions.question_of, quoted=True), body)
+    return json_response((await _in_helper(request, planning.quoted, body, question, dataset)).quotes)
 
 
-async def _in_helper(request: Request, work: Callable[..., Any], told: Any, question: Any, dataset: Dataset) -> Any:
+async def _in_helper(request: Request, work: Callable[..., Any], body: Any, question: Any, dataset: Dataset) -> Any:
     """A plan or a quote from a helper process; whoever gets one that was made before needs the same rights."""
 
     async def gone() -> None:
         while (await request.receive())["type"] != "http.disconnect":
             pass
 
-    token, key = token_of(request), (dataset, work.__name__, questions.canonical_text(told))
+    token, key = token_of(request), (dataset, work.__name__, questions.canonical_text(body))
     made = await curator_of(request).planners.run(
         token.name, work, question, dataset.schema, token, key=key if dataset.is_planned_by_schema else None, gone=gone
     )
@@ -260,11 +265,11 @@ async def _in_helper(request: Request, work: Callable[..., Any], told: Any, ques
 async def ask(request: Request) -> Response:
     """Pay, read, answer: at the end of a public slot."""
     dataset, curator = await _dataset(request), curator_of(request)
-    told = await json_object(request)
+    body = await json_object(request)
     # Not before the body is here: whoever sends it slowly could choose how much of the slot is left for the work.
     started = answering.now()
-    question = await curator.run(questions.question_of, told)
-    made = await _in_helper(request, planning.planned, told, question, dataset)
+    question = await curator.run(questions.question_of, body)
+    made = await _in_helper(request, planning.planned, body, question, dataset)
     job = await curator.run(answering.asked, curator, question, made, dataset, token_of(request), started)
     request.state.request_id = job.request_id
     if not job.is_announced:

@@ -52,8 +52,10 @@ class Forked:
 class ForkServer:
     """Starts helpers on request; they all end with it, and it ends with the process that made it."""
 
-    def __init__(self, control: socket.socket) -> None:
+    def __init__(self, control: socket.socket, process: subprocess.Popen[bytes] | None = None) -> None:
         self._control = control
+        self.process = process
+        """Where it is a fresh interpreter."""
         self._lock = threading.Lock()
         self.has_ended = False
 
@@ -75,7 +77,7 @@ class ForkServer:
             command = f"from {__name__} import main; main({theirs.fileno()})"
             process = subprocess.Popen([sys.executable, "-c", command], pass_fds=[theirs.fileno()])
         threading.Thread(target=process.wait, daemon=True, name="fork server").start()
-        return cls(ours)
+        return cls(ours, process)
 
     def start(self, function: str) -> Forked:
         """A new process that calls ``module:function`` with its end of a pipe, and ends when that returns."""

@@ -18,7 +18,7 @@ from dither.ledger import Ledger
 from dither.surfaces.http.store import Store
 
 EVERY, OLDEST = 2.0, 10.0
-"""Seconds: after the first a new look is begun, after the second nobody is told what the last one saw."""
+"""Seconds: after the first a new look is begun, after the second the last result is answered to nobody."""
 SLOWEST = 5.0
 """Seconds after which a ledger that does not answer is not well."""
 PROBE = 64 * 1024
@@ -62,7 +62,7 @@ class Health:
             if self._folder is not None:
                 _write_probe(self._folder)
             self._store.check_writable()
-        except Exception as error:  # noqa: BLE001  (whatever it is, it is told to whoever asks)
+        except Exception as error:  # noqa: BLE001  (whatever it is, whoever asks gets it)
             failure = error
         self._seen = time.monotonic(), failure
 

@@ -1,6 +1,6 @@
 """Who gets a helper process for a plan or a quote, for how long, and what is remembered of it.
 
-Everybody's turn comes: analysts are served in rounds, and nobody holds all helpers.  What overruns, or was asked by
+Analysts are served in rounds, and no analyst holds all helpers.  What overruns, or was asked by
 somebody who has hung up, is ended with its process.
 """
 
@@ -21,8 +21,8 @@ from dither.surfaces.http.problems import Refused
 HELPER = "dither.surfaces.http.planning:helper"
 MOST_KEPT, LARGEST_KEPT = 1_000, 64 * 1024
 """Outcomes that are remembered, and bytes of each."""
-LONGEST = 60.0
-"""Seconds that anybody waits, the queue included."""
+LONGEST = 300.0
+"""Seconds that anybody waits, the queue included: by the clock, so a busy machine must not use them up."""
 _PULSE = 0.05
 """Seconds between looks at whether somebody still waits."""
 Value = TypeVar("Value")
@@ -33,7 +33,7 @@ class Ticket:
 
     def __init__(self, who: str, message: bytes, loop: asyncio.AbstractEventLoop) -> None:
         self.who, self.message = who, message
-        self.outcome: asyncio.Future[bytes] = loop.create_future()
+        self.outcome: asyncio.Future[tuple[bytes, Any]] = loop.create_future()
         self.is_given_up = threading.Event()
 
 
@@ -65,14 +65,13 @@ class Planners:
         ticket = Ticket(who, pickle.dumps((work, *values)), asyncio.get_running_loop())
         self._waiting.setdefault(who, deque()).append(ticket)
         self._dispatch()
-        told = await self._waited(ticket, gone)
-        made = pickle.loads(told)  # noqa: S301  (from a helper, which is this server's own)
+        reply, made = await self._waited(ticket, gone)
         if isinstance(made, dict):
             if made["code"] == "internal":
                 raise RuntimeError("a helper failed; its log says where")
             raise Refused(made["status"], made["code"], made["detail"])
-        if key is not None and len(told) <= LARGEST_KEPT:
-            self._kept[key] = told
+        if key is not None and len(reply) <= LARGEST_KEPT:
+            self._kept[key] = reply
             while len(self._kept) > MOST_KEPT:
                 self._kept.popitem(last=False)
         return made  # type: ignore[no-any-return]
@@ -105,7 +104,7 @@ class Planners:
         if sum(map(len, self._waiting.values())) >= self._most_waiting:
             raise _busy()
 
-    async def _waited(self, ticket: Ticket, gone: Callable[[], Coroutine[Any, Any, Any]] | None) -> bytes:
+    async def _waited(self, ticket: Ticket, gone: Callable[[], Coroutine[Any, Any, Any]] | None) -> tuple[bytes, Any]:
         leaving = None if gone is None else asyncio.create_task(gone())
         awaited: set[asyncio.Future[Any]] = {ticket.outcome} if leaving is None else {ticket.outcome, leaving}
         try:
@@ -145,7 +144,7 @@ class Planners:
             working = asyncio.get_running_loop().run_in_executor(self._threads, self._work, ticket)
             working.add_done_callback(lambda done, ticket=ticket: self._ended(ticket, done))  # type: ignore[misc]
 
-    def _ended(self, ticket: Ticket, done: asyncio.Future[bytes]) -> None:
+    def _ended(self, ticket: Ticket, done: asyncio.Future[tuple[bytes, Any]]) -> None:
         self._running.remove(ticket)
         error = None if done.cancelled() else done.exception()
         if not ticket.outcome.done():
@@ -157,8 +156,8 @@ class Planners:
                 ticket.outcome.set_result(done.result())
         self._dispatch()
 
-    def _work(self, ticket: Ticket) -> bytes:
-        """In a thread: hand the request to a helper, and wait for it as long as it may take."""
+    def _work(self, ticket: Ticket) -> tuple[bytes, Any]:
+        """In a thread: hand the request to a helper, and wait as long as it may take; its reply and the value."""
         try:
             helper = self._helper()
         except OSError:
@@ -177,9 +176,9 @@ class Planners:
                         f"planning this takes more than {self._seconds:g} seconds of a processor: ask fewer queries "
                         "at once, a larger epsilon, or without a prior; nothing was read, nothing was charged",
                     )  # fmt: skip
-            told = helper.connection.recv_bytes()
+            reply = helper.connection.recv_bytes()
             is_whole = True
-            return told
+            return reply, pickle.loads(reply)  # noqa: S301  (from a helper, which is this server's own)
         except (EOFError, ConnectionError):
             raise _busy() from None  # it was ended from outside, for want of memory perhaps
         finally:

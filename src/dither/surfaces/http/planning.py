@@ -91,9 +91,9 @@ def planned(question: Question, schema: Schema | GraphSchema, token: Token) -> P
 def quoted(question: Question, schema: Schema | GraphSchema, token: Token) -> Quoted:
     """Price, calibration and expected error."""
     made = planned(question, schema, token)
-    told = {"dataset": schema.name, "epsilon": made.loss.epsilon, "delta": made.loss.delta}
+    payload = {"dataset": schema.name, "epsilon": made.loss.epsilon, "delta": made.loss.delta}
     if programs_of(made.plans):
-        return Quoted(told | {"quotes": [_priced(one) for one in made.plans]}, made.kinds)
+        return Quoted(payload | {"quotes": [_priced(one) for one in made.plans]}, made.kinds)
     if isinstance(schema, GraphSchema):
         quotes = _graph(schema).quote(_one(question), **_graph_options(question))
     else:
@@ -103,7 +103,7 @@ def quoted(question: Question, schema: Schema | GraphSchema, token: Token) -> Qu
             **question.options, **question.assumed,
         )  # fmt: skip
     listed = quotes if isinstance(quotes, list) else [quotes]
-    return Quoted(told | {"quotes": [one.to_dict() for one in listed]}, made.kinds)
+    return Quoted(payload | {"quotes": [one.to_dict() for one in listed]}, made.kinds)
 
 
 def helper(connection: Connection) -> None:
@@ -118,7 +118,7 @@ def helper(connection: Connection) -> None:
         function, *values = pickle.loads(connection.recv_bytes())  # noqa: S301  (from the server itself)
         try:
             outcome: Any = function(*values)
-        except Exception as error:  # noqa: BLE001  (told in public terms, like everywhere)
+        except Exception as error:  # noqa: BLE001  (sent in public terms, like everywhere)
             outcome = problem(_too_large() if isinstance(error, MemoryError) else error)
             if outcome["code"] == "internal":
                 log_failure(error, route="planning")
@@ -172,12 +172,12 @@ def _graph_options(question: Question) -> dict[str, Any]:
 
 def _priced(plan: Any) -> dict[str, Any]:
     """The price where no error is known in advance: that of a program is its own affair."""
-    told = {
+    payload = {
         "query": plan.label, "epsilon": plan.loss.epsilon, "delta": plan.loss.delta, "expected_error": None,
         "bound": None, "kind": None, "confidence": None, "assumptions": [], "calibration": "", "noise": "",
     }  # fmt: skip
     if isinstance(plan, ProgramPlan):
         aggregate = plan.made.aggregate
-        told |= {"calibration": aggregate.calibration, "noise": aggregate.noise}
-        told |= {"blocks": plan.made.sampling.blocks, "seconds": seconds_of(plan)}
-    return told
+        payload |= {"calibration": aggregate.calibration, "noise": aggregate.noise}
+        payload |= {"blocks": plan.made.sampling.blocks, "seconds": seconds_of(plan)}
+    return payload

@@ -5,13 +5,13 @@ from __future__ import annotations
 import importlib
 import json
 from dataclasses import dataclass, field
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Any
 
 from dither.data.schema import PRIOR_PARAMETERS
 from dither.errors import InvalidArgument
 from dither.quotes.priors import declared_prior
-from dither.surfaces.http.bodies import flag_field, known_fields, names_field, number_field, text_field
+from dither.surfaces.http.bodies import MOST_DIGITS, flag_field, known_fields, names_field, number_field, text_field
 from dither.surfaces.http.programs import FIELDS as PROGRAM_FIELDS
 from dither.surfaces.http.programs import program_of
 
@@ -19,6 +19,7 @@ MOST_QUERIES = 50
 MOST_NUMBERS = 1_000
 LONGEST_TEXT = 20_000
 _COLUMN = ("column", "bounds", "step", "nulls")
+_EXACT = Context(prec=MOST_DIGITS)
 
 PROGRAM = "program"
 """Runs code of the analyst's: allowed to owners, and to tokens that name it among their kinds."""
@@ -119,21 +120,35 @@ def question_of(told: dict[str, Any], *, quoted: bool = False) -> Question:
     )
 
 
-def _request_id(told: dict[str, Any]) -> str | None:
-    value: str | None = text_field(told, "request_id")
+def _request_id(body: dict[str, Any]) -> str | None:
+    value: str | None = text_field(body, "request_id")
     if value is not None and not value.isprintable():
         raise InvalidArgument("request_id", value, "it has characters that can't be printed; send letters and digits")
     return value
 
 
-def canonical_text(told: dict[str, Any]) -> str:
-    """The same for questions that differ in the order of fields, the spelling of numbers and how they are sent.
+def canonical_text(body: dict[str, Any]) -> str:
+    """The same only for questions that differ in the order of fields, the spelling of decimals and how they are sent.
 
     >>> canonical_text({"epsilon": Decimal("0.10"), "wait": True}) == canonical_text({"epsilon": Decimal("1e-1")})
     True
+    >>> canonical_text({"confidence": None}) == canonical_text({})  # no interval, and the usual one
+    False
+    >>> canonical_text({"epsilon": Decimal("0.5")}) == canonical_text({"epsilon": "0.5"})
+    False
     """
-    asked = {key: value for key, value in told.items() if key in _QUOTED and value is not None}
-    return json.dumps(asked, sort_keys=True, default=lambda number: f"{number.normalize():f}")
+    return json.dumps({key: _tagged(value) for key, value in body.items() if key in _QUOTED}, sort_keys=True)
+
+
+def _tagged(value: Any) -> Any:
+    """A text begins with a quotation mark, a decimal with a digit or a sign; whole numbers stay numbers."""
+    if isinstance(value, dict):
+        return {key: _tagged(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_tagged(one) for one in value]
+    if isinstance(value, Decimal):
+        return f"{value.normalize(_EXACT):f}"
+    return f"'{value}" if isinstance(value, str) else value
 
 
 def _by(told: dict[str, Any]) -> Any:

@@ -139,7 +139,7 @@ class Store:
         self, name: str, role: str, *, expires_in: float | None = None, rules: dict[str, Any] | None = None,
         only_if_no_owner: bool = False, by: str | None = None,
     ) -> tuple[str, Token] | None:  # fmt: skip
-        """A new token: its secret, which is told once, and what is kept of it; None if there is an owner already.
+        """A new token: its secret, which is shown once, and what is kept of it; None if there is an owner already.
 
         ``by`` says who made it, for the list of tokens.
         """

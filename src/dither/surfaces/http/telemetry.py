@@ -85,6 +85,14 @@ def log(event: str, **facts: Any) -> None:
     LOG.info(event, extra={"facts": facts})
 
 
+class WorkFailed(Exception):
+    """An error in a worker that nobody foresaw: its type and the lines of our own code that it passed."""
+
+    def __init__(self, error: str, places: list[str]) -> None:
+        super().__init__(error)
+        self.error, self.places = error, places
+
+
 def places_of(error: BaseException) -> list[str]:
     """The lines of our own code that an error passed, those in the server before those in its worker."""
     frames = traceback.extract_tb(error.__traceback__)
@@ -94,12 +102,12 @@ def places_of(error: BaseException) -> list[str]:
         for file, one in zip(ours, frames, strict=True)
         if file.is_relative_to(_PACKAGE)
     ]
-    return [*places, *getattr(error, "places", ())][-8:]
+    return [*places, *(error.places if isinstance(error, WorkFailed) else ())][-8:]
 
 
 def log_failure(error: BaseException, **facts: Any) -> None:
     """An unexpected failure: its type and the lines of our own code that it passed, without its words."""
-    name = getattr(error, "error", type(error).__name__)
+    name = error.error if isinstance(error, WorkFailed) else type(error).__name__
     LOG.error("failure", extra={"facts": {"error": name, "places": places_of(error), **facts}})
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import itertools
+import os
 import pickle
 import queue
 import socket
@@ -25,14 +26,19 @@ from dither.errors import DitherError
 from dither.kernels.progress import report
 from dither.surfaces.http.channel import Channel, raise_error
 from dither.surfaces.http.problems import Refused
+from dither.surfaces.http.telemetry import WorkFailed, log
 
 COMMAND = [sys.executable, "-P", "-m", "dither.surfaces.http.dataset_worker"]
 MOST = 16
 """Datasets whose workers are kept; of more than that those are ended that were not asked for the longest time."""
+_SECRETS = ("PGPASSWORD", "PGPASSFILE", "PGSERVICE", "PGSERVICEFILE", "DITHER_TOKEN")
+"""Variables of the server's that no worker has: a source names its password as ``${DITHER_SOURCE_...}``."""
 _ATTEMPTS = 3
 """So many workers may end under a question that was not charged yet; then it is refused."""
 _STARTING = 60.0
 """Seconds that a process may take to start, beside what its work takes."""
+_ENDING = 5.0
+"""Seconds that a process which was killed may take to be gone, before its questions go on without it."""
 _STATE = 5.0
 """Seconds that anybody waits to hear whether a source has changed."""
 UNCHARGED = "nothing was read, nothing was charged"
@@ -58,6 +64,11 @@ class Source:
     folder: str
 
 
+def _environment() -> dict[str, str]:
+    """The server's without the passwords of its ledger and without the user's file of passwords."""
+    return {name: value for name, value in os.environ.items() if name not in _SECRETS} | {"PGPASSFILE": os.devnull}
+
+
 class _Process:
     """One worker process and its conversations."""
 
@@ -66,7 +77,7 @@ class _Process:
         with theirs:
             self._child = subprocess.Popen(
                 [*COMMAND, str(theirs.fileno())], pass_fds=[theirs.fileno()], start_new_session=True,
-                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                env=_environment(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             )  # fmt: skip
         self._channel = Channel(ours)
         self._lock = threading.Lock()
@@ -74,7 +85,7 @@ class _Process:
         self._replies: dict[int, queue.SimpleQueue[dict[str, Any] | None]] = {}
         self._reading: set[int] = set()
         self._blamed: int | None = None
-        self.has_ended = False
+        self.has_ended = self.has_replied = False
         for work in (self._watch, self._listen):
             threading.Thread(target=work, name="worker", daemon=True).start()
 
@@ -93,29 +104,41 @@ class _Process:
         self._channel.shut()
 
     def _listen(self) -> None:
-        with contextlib.suppress(ValueError, TypeError, KeyError):  # no message of ours: the process is beside itself
-            while (message := self._channel.receive()) is not None:
-                with self._lock:
-                    replies = self._replies.get(message["id"])
-                if replies is not None:
-                    replies.put(message)
-        with self._lock:
-            self.has_ended = True
-            if self._blamed is None and len(self._reading) == 1:
-                (self._blamed,) = self._reading
-            for replies in self._replies.values():
-                replies.put(None)
-        self._child.kill()
-        self._child.wait()
-        self._channel.close()
+        try:
+            with contextlib.suppress(Exception):  # what is no message ends the process, whatever it is
+                while (message := self._channel.receive()) is not None:
+                    with self._lock:
+                        replies = self._replies.get(message["id"])
+                        self.has_replied = True
+                    if replies is not None:
+                        replies.put(message)
+        finally:
+            self._child.kill()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._child.wait(_ENDING)
+            with self._lock:
+                self.has_ended = True
+                if self._blamed is None and len(self._reading) == 1:
+                    (self._blamed,) = self._reading
+                for replies in self._replies.values():
+                    replies.put(None)
+            self._channel.close()
 
     def end(self, blamed: int | None = None) -> None:
-        """End the process at once: it has nothing to keep."""
+        """End the process at once: it has nothing to keep.  Another thread waits until it is gone."""
         with self._lock:
+            self.has_ended = True
             if self._blamed is None:
                 self._blamed = blamed
         self._child.kill()
-        self._child.wait()
+
+    def log_end(self, dataset: str) -> None:
+        """One line, as soon as it is gone, for whoever looks for the cause; an exit code below 0 is a signal."""
+
+        def work() -> None:
+            log("worker ended", dataset=dataset, exit_code=self._child.wait(), had_replied=self.has_replied)
+
+        threading.Thread(target=work, name="worker", daemon=True).start()
 
     @contextlib.contextmanager
     def conversation(self) -> Iterator[_Conversation]:
@@ -142,6 +165,7 @@ class _Process:
         try:
             self._channel.send(message)
         except (OSError, ValueError):  # (closed meanwhile)
+            self.has_ended = True
             raise _Ended from None
 
     def is_to_blame(self, number: int) -> bool:
@@ -209,14 +233,18 @@ class Workers:
 
     def start(self, source: Source) -> _Process:
         """A process with its dataset."""
-        process = self._starter.submit(self._taken).result()
+        try:
+            taken = self._starter.submit(self._taken)
+        except RuntimeError:  # (closed meanwhile)
+            raise _stopping() from None
+        process = taken.result()
         self.prepare()
         process.begin(source)
         return process
 
     def _taken(self) -> _Process:
         if self._is_closed:
-            raise Refused(503, "stopping", f"the server is ending; {UNCHARGED}")
+            raise _stopping()
         process, self._spare = self._spare, None
         if process is not None and not process.has_ended:
             return process
@@ -267,9 +295,12 @@ class DatasetWorker:
 
     def _current(self) -> _Process:
         with self._lock:
-            if self._process is None or self._process.has_ended:
-                self._process = self._workers.start(self._source)
             process = self._process
+            if process is None or process.has_ended:
+                self._process = self._workers.start(self._source)
+                if process is not None:  # now, and not when it ended: that depends on the data
+                    process.log_end(self._source.name)
+                process = self._process
         if not self._is_closed:
             self._workers.used(self)
         return process
@@ -296,7 +327,7 @@ class DatasetWorker:
 
     def state(self) -> str | None:
         """What the source says of its last change; None if it does not, or if the worker is too busy to ask."""
-        with contextlib.suppress(_Ended, _TooLong, DitherError), self._current().conversation() as talk:
+        with contextlib.suppress(_Ended, _TooLong, DitherError, WorkFailed), self._current().conversation() as talk:
             state: str | None = talk.ask(_STATE, patient=True, do="state")["state"]
             return state
         return None
@@ -315,7 +346,7 @@ class DatasetWorker:
                     raise _TooLong
                 yield talk, reply
         except _TooLong:
-            raise _refused("nothing could be prepared", self._workers.longest, UNCHARGED) from None
+            raise _refused("nothing could be prepared", self._workers.longest + _STARTING, UNCHARGED) from None
         finally:
             if self._is_closed:
                 self.rest()
@@ -353,6 +384,10 @@ class DatasetWorker:
                 return answers
         finally:
             process.end()
+
+
+def _stopping() -> Refused:
+    return Refused(503, "stopping", f"the server is ending; {UNCHARGED}")
 
 
 def _refused(what: str, longest: float, charged: str) -> Refused:
