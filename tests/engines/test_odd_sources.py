@@ -350,20 +350,24 @@ def test_nobody_decides_who_the_others_are():
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
 @pytest.mark.parametrize("zone", [None, "UTC"])
 def test_moments_beyond_the_calendar_fail_nothing(tmp_path, unit, zone):
-    """As dates, as identities of people, and in columns that nobody declared."""
+    """As dates, and in columns that nobody declared; they cannot tell people apart."""
     import pyarrow.parquet as pq
 
     day = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit] * 86_400
     moments = [10_957 * day] * 5 + [2**62, -(2**62), 2**63 - 1, -(2**63) + 5, None]
     made = pa.array(moments, pa.int64()).cast(pa.timestamp(unit, zone))
     table = pa.table({"at": made, "v": [1.0] * 10, "span": pa.array(moments, pa.int64()).cast(pa.duration(unit))})
-    pq.write_table(table.drop_columns(["span"]), tmp_path / "t.parquet")
+    sources = [table, table.to_pandas()]
+    if unit != "s":  # (which Parquet does not have)
+        pq.write_table(table.drop_columns(["span"]), tmp_path / "t.parquet")
+        sources += [str(tmp_path / "t.parquet")]
     days, reals = {"at": dt.Date("2000-01-01", "2020-01-01")}, {"v": dt.Real(0, 2)}
-    for source in (table, table.to_pandas(), str(tmp_path / "t.parquet")):
+    for source in sources:
         plain = dt.open(source, columns=reals, budget=BUDGET, rows=10)
         assert dt.inspect.value(dt.Sum("v"), plain) == 10
         plain.ask(dt.Count(), where="v > 0", epsilon=1.0)
-        if isinstance(source, str) and unit in ("s", "ms"):  # (DuckDB converts these while it reads)
+        # DuckDB converts milliseconds while it reads, and has no type for nanoseconds with a zone.
+        if isinstance(source, str) and (unit == "ms" or (unit == "ns" and zone is not None)):
             with pytest.raises(dt.InvalidArgument, match="at"):
                 dt.open(source, columns=days, budget=BUDGET)
             continue
@@ -371,8 +375,8 @@ def test_moments_beyond_the_calendar_fail_nothing(tmp_path, unit, zone):
         for where in (None, "at >= '2000-01-01'", "at IS NULL"):
             assert opened.ask(dt.Count(), where=where or "v > 0", epsilon=1.0).value is not None
         assert opened.ask(dt.Median("at"), epsilon=1.0).value is not None
-        units = dt.open(source, columns=reals, budget=BUDGET, unit="at", name="units")
-        assert dt.inspect.value(dt.Count(), units) == 5
+        with pytest.raises(dt.InvalidArgument, match="moments in time"):
+            dt.open(source, columns=reals, budget=BUDGET, unit="at")
 
 
 def test_decimals_that_are_none_fail_nothing():

@@ -120,7 +120,7 @@ class Selection:
 
     def _fewest(self, chosen: exp.Select, told: Sequence[exp.Expr], names: list[str]) -> exp.Select:
         """Of each person u the declared number of rows, by a hash of what is told of them."""
-        parts: list[exp.Expr] = [as_text(column("u"))]
+        parts: list[exp.Expr] = [exp.cast(column("u"), "text")]
         for part in told:
             parts += [exp.Literal.string("|"), exp.Coalesce(this=part, expressions=[exp.Literal.string("")])]
         order = exp.Order(
@@ -161,7 +161,7 @@ class Selection:
         listed = [f"c{place}" for place in range(len(names))]
         told = [exp.cast(column(one), "text") for one in listed]
         kept = self._fewest(self._with_unit(chosen), told, [*listed, "u"])
-        person = self.keyed_hash(exp.Literal.string("|person|"), as_text(column("u")))
+        person = self.keyed_hash(exp.Literal.string("|person|"), exp.cast(column("u"), "text"))
         hashed = exp.select(*(column(one) for one in listed), exp.alias_(person, "h")).from_(kept.subquery("kept"))
         return hashed, [*kinds, "text"]
 
@@ -226,11 +226,6 @@ def at_most_groups(by: list[str], schema: Schema) -> None:
     declared = [len(kind.keys(name)) for name, kind in kinds if not isinstance(kind, Category) or kind.values]
     if (total := math.prod(declared)) > MOST_GROUPS:
         raise InvalidArgument("by", by, f"at most {MOST_GROUPS} groups are accepted, these are {total}")
-
-
-def as_text(value: exp.Expr) -> exp.Expr:
-    """A value as text; NULL where it has none, as moments beyond the calendar."""
-    return exp.TryCast(this=value, to=exp.DataType.build("text"))
 
 
 def _known(value: exp.Expr) -> exp.Expr:

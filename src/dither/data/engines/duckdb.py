@@ -14,7 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from dither.data.engines.engine import CALENDAR, Engine, arrow_schema, clamped, column, guarded, streamed, whole_result
+from dither.data.engines.engine import (
+    CALENDAR,
+    Engine,
+    arrow_schema,
+    clamped,
+    column,
+    guarded,
+    streamed,
+    whole_result,
+)
 from dither.data.engines.frames import readable
 from dither.data.files import state_of_file
 from dither.data.lines import batches, header, inner_suffix
@@ -110,7 +119,9 @@ class DuckDB(Engine):
         # A pandas column of objects is text, whatever they are: a type guessed from some records fails on others.
         self._connection.execute("SET pandas_analyze_sample = 0")
         self._connection.execute(f"SET disabled_optimizers = '{','.join(_SWITCHED_OFF)}'")
-        self._wide: set[str] = set()
+        self._wide: dict[str, tuple[int, int]] = {}
+        """Columns of long decimals: how many digits, and how many of them behind the point."""
+        self.moments: frozenset[str] = frozenset()
         self._table = self._database_table(table) if in_file else self._view(source)
         self._kinds = self._described()
         if in_file:
@@ -170,11 +181,13 @@ class DuckDB(Engine):
             )
         if described is None:
             raise InvalidData(f"{self._called} could not be read as what its name says; nothing was charged")
-        self._wide = {
-            name
-            for name, kind in zip(described.columns, described.types, strict=True)
-            if kind.id == "decimal" and int(str(dict(kind.children)["precision"])) > _EXACT_DIGITS
-        }
+        typed = list(zip(described.columns, described.types, strict=True))
+        self.moments = frozenset(name for name, kind in typed if str(kind).startswith("TIMESTAMP"))
+        for name, kind in typed:
+            if kind.id == "decimal":
+                digits, scale = (int(str(dict(kind.children)[one])) for one in ("precision", "scale"))
+                if digits > _EXACT_DIGITS:
+                    self._wide[name] = (digits, scale)
         kinds = (str(kind).split("(")[0] for kind in described.types)
         return {name: _KINDS.get(kind, "other") for name, kind in zip(described.columns, kinds, strict=True)}
 
@@ -283,12 +296,15 @@ class DuckDB(Engine):
 
     def from_decimal(self, raw: exp.Expr) -> exp.Expr:
         # DuckDB rounds long decimals twice.
-        direct = exp.cast(raw, "double")
         if raw.name not in self._wide:
-            return direct
-        text, double = (exp.DataType.build(name) for name in ("text", "double"))
-        written = exp.TryCast(this=exp.TryCast(this=raw.copy(), to=text), to=double)
-        return exp.Coalesce(this=written, expressions=[direct])  # (bits that are no decimal have no text)
+            return exp.cast(raw, "double")
+        # Bits that are no decimal of so many digits have no text: these are cut to the largest that are.
+        digits, scale = self._wide[raw.name]
+        nines = f"{'9' * (digits - scale)}.{'9' * scale}".rstrip(".")
+        kind = f"decimal({digits}, {scale})"
+        ends = [exp.cast(exp.Literal.string(sign + nines), kind) for sign in ("-", "")]
+        inside = exp.cast(exp.cast(clamped(raw, *ends), "text"), "double")
+        return exp.case().when(exp.Is(this=raw.copy(), expression=exp.Null()), exp.Null()).else_(inside)
 
     def fingerprint(self) -> str:
         return f"file:{self._file.resolve()}" if self._file is not None else ""

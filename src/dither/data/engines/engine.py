@@ -40,6 +40,8 @@ class Engine(ABC):
     dialect: ClassVar[str]
     bytewise: ClassVar[str | None]
     """The collation in which texts are equal only if all their bytes are; None if columns of "text" have no other."""
+    moments: frozenset[str] = frozenset()
+    """Columns that cannot tell people apart, for some of their values have no text in this engine: moments in time."""
     casts_text: bool
     """Whether texts that are no numbers can be read as missing instead of raising an error."""
 

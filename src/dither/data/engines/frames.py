@@ -29,9 +29,12 @@ def _pandas(frame: Any) -> Any:
 
     frame = frame.loc[:, [not str(kind).startswith(("timedelta", "duration")) for kind in frame.dtypes]]
     untyped = [place for place, kind in enumerate(frame.dtypes) if str(kind) in _UNTYPED]
-    if not untyped:
+    zoned = [place for place, kind in enumerate(frame.dtypes) if isinstance(kind, pd.DatetimeTZDtype)]
+    if not untyped and not zoned:
         return frame
     cleaned = frame.copy(deep=False)
+    for place in zoned:  # (days are those of UTC; with a zone the engine would convert while it reads)
+        cleaned.isetitem(place, frame.iloc[:, place].dt.tz_convert("UTC").dt.tz_localize(None))
     for place in untyped:
         written = texts(_entries(frame.iloc[:, place]))
         cleaned.isetitem(place, pd.Series(written, index=frame.index, dtype=object))

@@ -77,6 +77,10 @@ def check(schema: Schema, engine: Engine) -> None:
             )
     if schema.unit is not None and schema.unit not in kinds:
         raise InvalidArgument("unit", schema.unit, engine.absent_column())
+    if schema.unit in engine.moments:
+        raise InvalidArgument(
+            "unit", schema.unit, "it stores moments in time: use a column of texts, whole numbers or dates"
+        )
     if schema.unit is not None and kinds[schema.unit] not in ("whole", "text", "date", "boolean"):
         raise InvalidArgument(
             "unit", schema.unit, f"a column that tells people apart is accepted, not {kinds[schema.unit]}"
