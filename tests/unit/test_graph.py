@@ -177,7 +177,8 @@ def test_weights_follow_their_edges():
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"cap": 3}, {"weights": [1, 2], "cap": 3}, {"weights": [1] * 4, "cap": 0}, {"weights": np.array(["a"] * 4)}]
+    "wrong",
+    [{"cap": 3}, {"weights": [1, 2], "cap": 3}, {"weights": [1] * 4, "cap": 0}, {"weights": np.array(["a"] * 4)}],
 )
 def test_weights_are_checked(wrong):
     """A cap without weights, too few weights, a cap of zero, no numbers."""
