@@ -66,7 +66,7 @@ quick: setup ## an answer within a minute: style, import contracts and the quick
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/lint-imports --no-logo > /dev/null || $(BIN)/lint-imports --no-logo
-	@$(BIN)/pytest -n $(WORKERS) --quiet -r fE $(QUICK)
+	@$(BIN)/pytest -n $(WORKERS) --dist worksteal --quiet -r fE $(QUICK)
 
 test: lint pytest ## lint, type-check and test; slow tests shortened
 
@@ -80,7 +80,7 @@ lint: setup ## ruff, mypy and the import contracts
 	$(BIN)/lint-imports --no-logo
 
 pytest: lint
-	$(call alone,heavy) $(BIN)/pytest -n $(WORKERS)
+	$(call alone,heavy) $(BIN)/pytest -n $(WORKERS) --dist worksteal
 
 bench: setup ## side by side with other libraries, each in an environment of its own
 	$(call alone,heavy) $(BIN)/dither bench all --peers .cache/peers --out bench-output
