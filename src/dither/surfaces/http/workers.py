@@ -293,17 +293,23 @@ class DatasetWorker:
         process = self._process
         return process is not None and process.is_busy
 
-    def _current(self) -> _Process:
-        with self._lock:
-            process = self._process
-            if process is None or process.has_ended:
-                self._process = self._workers.start(self._source)
-                if process is not None:  # now, and not when it ended: that depends on the data
-                    process.log_end(self._source.name)
+    @contextlib.contextmanager
+    def _talking(self) -> Iterator[_Conversation]:
+        """Talk about one question with the process of the moment.
+
+        Begun under the lock that ``rest`` holds: a process is ended for being idle before this, or not at all.
+        """
+        with contextlib.ExitStack() as stack:
+            with self._lock:
                 process = self._process
-        if not self._is_closed:
-            self._workers.used(self)
-        return process
+                if process is None or process.has_ended:
+                    if process is not None:  # now, and not when it ended: that depends on the data
+                        process.log_end(self._source.name)
+                    process = self._process = self._workers.start(self._source)
+                talk = stack.enter_context(process.conversation())
+            if not self._is_closed:
+                self._workers.used(self)
+            yield talk
 
     def rest(self) -> None:
         """End the process, unless it is at work; the next question starts another."""
@@ -327,7 +333,7 @@ class DatasetWorker:
 
     def state(self) -> str | None:
         """What the source says of its last change; None if it does not, or if the worker is too busy to ask."""
-        with contextlib.suppress(_Ended, _TooLong, DitherError, WorkFailed), self._current().conversation() as talk:
+        with contextlib.suppress(_Ended, _TooLong, DitherError, WorkFailed), self._talking() as talk:
             state: str | None = talk.ask(_STATE, patient=True, do="state")["state"]
             return state
         return None
@@ -339,7 +345,7 @@ class DatasetWorker:
             with contextlib.ExitStack() as stack:
                 for _ in range(_ATTEMPTS):
                     with contextlib.suppress(_Ended):
-                        talk = stack.enter_context(self._current().conversation())
+                        talk = stack.enter_context(self._talking())
                         reply = talk.ask(self._workers.longest + _STARTING, **message)
                         break
                 else:
