@@ -326,11 +326,13 @@ def test_other_types_of_columns(kind, place, monkeypatch):
             )
 
 
-@pytest.mark.parametrize("name", some("flags are counted", 3, 2, 1, 1, 0))
+# Frames of numpy types hold flags with missing ones as Python objects: those are texts, not flags.
+FLAGGED = [one for one in some("flags are counted", 3, 2, 1, 1, 0) if one != "pandas_numpy"]
+
+
+@pytest.mark.parametrize("name", FLAGGED)
 def test_flags_are_counted(name, place):
     """A missing flag is false unless declared otherwise."""
-    if name == "pandas_numpy":
-        pytest.skip("pandas holds flags with missing ones as Python objects")
     flags = [True, None, False, True, None]
     given = stored(name, place, {"f": pa.array(flags)})
     for nulls, truth in chosen(

@@ -234,7 +234,8 @@ def test_mappings_of_lists_have_their_declared_types():
 def test_mappings_of_arrays_with_odd_texts():
     """Half of a surrogate pair in an array of texts, columns of objects of pandas, texts of Arrow."""
     columns = {"g": dt.Category(["a"])}
-    for texts in (np.array(["a", "\ud800"]), pd.Series(["a", Unwritable()], dtype=object), pd.Series(["a", "b"]),
+    odd = pd.Series(pd.Categorical.from_codes([0, 1], categories=objects(["a", Unwritable()])))
+    for texts in (odd, np.array(["a", "\ud800"]), pd.Series(["a", Unwritable()], dtype=object), pd.Series(["a", "b"]),
                   pa.array(["a", "b"]), pa.array([b"a", b"\xff"], pa.binary()).view(pa.string())):  # fmt: skip
         opened = dt.open({"g": texts}, columns=columns, budget=BUDGET, rows=2)
         assert dt.inspect.value(dt.Count(), opened, where="g = 'a'") == 1

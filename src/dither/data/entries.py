@@ -75,7 +75,7 @@ def truth(entry: Any) -> bool | None:
     """
     words = {"true": True, "false": False}
     if isinstance(entry, str):
-        return words.get(entry.strip().lower())
+        return words.get(str.lower(str.strip(entry)))
     number = real(entry)
     return None if math.isnan(number) else number != 0
 

@@ -109,6 +109,8 @@ def _as_table(given: Mapping[str, Any], declared: Mapping[str, ColumnType]) -> A
 
 def _as_column(pa: Any, values: Any, declared: ColumnType | None) -> Any:
     stored = str(getattr(values, "dtype", getattr(values, "type", "object")))
+    if stored == "category":  # (what the categories are depends on all records)
+        stored, values = "object", list(values)
     if stored != "object" and not stored.startswith(("<U", ">U", "|S", "|U", "str", "string")):
         typed = None
         with contextlib.suppress(Exception):  # (whose text may quote records)
