@@ -6,6 +6,7 @@ whose dataset is missing is skipped, or fails if ``DITHER_REQUIRE=all``.
 
 import importlib.util
 import os
+import sys
 from pathlib import Path
 from typing import NoReturn
 
@@ -38,6 +39,14 @@ def missing(reason: str) -> NoReturn:
     if os.environ.get("DITHER_REQUIRE") == "all":
         pytest.fail(f"{reason} (DITHER_REQUIRE=all)")
     pytest.skip(reason)
+
+
+@pytest.fixture(autouse=True)
+def _figures_are_closed():
+    """Once a test has loaded pyplot it keeps every later test's figures open, and warns beyond twenty."""
+    yield
+    if pyplot := sys.modules.get("matplotlib.pyplot"):
+        pyplot.close("all")
 
 
 @pytest.fixture(scope="session")

@@ -197,7 +197,6 @@ def test_groups_have_pictures_whatever_is_asked():
     assert later.plot().get_title(loc="left").startswith(later.query)
     with pytest.raises(dt.InvalidArgument, match="single quotes"):
         session.ask(dt.Median("day"), where='day >= "1998-01-02"', epsilon=5.0)
-    plt.close("all")
 
 
 def test_query_objects_work_on_bare_arrays():
