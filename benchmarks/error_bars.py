@@ -14,7 +14,7 @@ from rich.table import Table
 from scipy.stats import beta
 
 import dither as dt
-from dither.planner import prepare
+from dither.mechanisms.choice import prepare
 
 RNG = np.random.default_rng(11)
 LOGNORMAL = (np.clip(RNG.lognormal(11, 0.6, 20_000), 0, 1e6), (0, 1e6))

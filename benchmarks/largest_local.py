@@ -29,9 +29,9 @@ from rich.table import Table
 
 import dither
 from dither.bench.machine import machine
-from dither.calibration.largest_local import LargestLocal, descending_bounds
-from dither.calibration.mechanism import Ask
-from dither.calibration.smooth import Smooth
+from dither.mechanisms.largest_local import LargestLocal, descending_bounds
+from dither.mechanisms.mechanism import MechanismSpec
+from dither.mechanisms.smooth import Smooth
 from dither.noise.laplace import Laplace
 from dither.privacy import Loss
 from dither.queries.smallest import ChainSum, SmallestSum
@@ -76,7 +76,7 @@ def measure(epsilon: float, rounds: int) -> dict[str, Any]:
     query = ChainSum(pay, step=0.01)
     statistic = query.resolve(query.shape(0))
     building = 1e3 * (time.perf_counter() - began)
-    ask = Ask(statistic, loss, Laplace())
+    ask = MechanismSpec(statistic, loss, Laplace())
     began = time.perf_counter()
     ours = LargestLocal().prepare(ask)
     preparing = 1e3 * (time.perf_counter() - began)
@@ -95,7 +95,7 @@ def measure(epsilon: float, rounds: int) -> dict[str, Any]:
         private = SmallestSum(k=k, bounds=(-1000, 600_000), step=0.01)
         shape = private.shape(pay)
         column = private.read(pay, shape)
-        change_one = Smooth().prepare(Ask(private.resolve(shape), loss, Laplace()))
+        change_one = Smooth().prepare(MechanismSpec(private.resolve(shape), loss, Laplace()))
         rows.append(
             {
                 "share": tenth / 10,

@@ -12,8 +12,8 @@ import time
 import numpy as np
 
 import dither as dt
-from dither.data.column import Column
 from dither.session.plan import plan
+from dither.sources.column import Column
 
 BOUNDS = (0, 600_000)
 ROWS = 20_000

@@ -25,7 +25,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from dither.audit.tested import REFUSED, plan_law
+from dither.audit.propose_test_release import REFUSED, plan_law
 from dither.errors import InvalidArgument
 from dither.privacy import Loss
 from dither.procedures.ordered import Ordered

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 PLACE = Path(sys.argv[1] if __name__ == "__main__" else "")
-SEVERAL = ("dither.ledger.chain", "dither.surfaces.http.store", "dither.surfaces.http.answering",
-           "dither.surfaces.http.shared_jobs")  # fmt: skip
+SEVERAL = ("dither.ledger.chain", "dither.interfaces.http.store", "dither.interfaces.http.service",
+           "dither.interfaces.http.shared_jobs")  # fmt: skip
 
 
 class Jumping(datetime.datetime):
@@ -27,7 +27,7 @@ if __name__ == "__main__":
         module = importlib.import_module(name)
         assert hasattr(module, "datetime"), name
         module.datetime = Jumping
-    from dither.surfaces.cli import main
+    from dither.interfaces.cli.main import main
 
     sys.argv = ["dither", *sys.argv[2:]]
     main()

@@ -39,8 +39,8 @@ def odd(plan: Any, folder: Path) -> None:
 
 def work() -> None:
     """A worker whose reading is odd."""
+    from dither.interfaces.http import dataset_worker
     from dither.session import session
-    from dither.surfaces.http import dataset_worker
 
     answer = session.read_and_answer
 
@@ -58,7 +58,7 @@ def _is_worker(command: Path) -> bool:
         words = command.read_bytes().split(b"\0")
     except OSError:
         return False
-    return b"work" in words or b"dither.surfaces.http.dataset_worker" in words
+    return b"work" in words or b"dither.interfaces.http.dataset_worker" in words
 
 
 def workers_of(pid: int) -> list[int]:
@@ -91,10 +91,10 @@ def is_there(pid: int) -> bool:
 if __name__ == "__main__" and sys.argv[1] == "work":
     work()
 elif __name__ == "__main__":
-    from dither.surfaces.http import workers
+    from dither.interfaces.http import workers
 
     workers.COMMAND = COMMAND
-    from dither.surfaces.cli import main
+    from dither.interfaces.cli.main import main
 
     sys.argv[0] = "dither"
     main()

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import dither as dt
-from dither.planner import prepare
+from dither.mechanisms.choice import prepare
 
 PICTURES = Path(__file__).parents[1] / "pictures"
 KEPT = PICTURES / "curves.json"

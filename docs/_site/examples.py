@@ -155,7 +155,7 @@ class Stage:
 
     def toml(self, block: Block) -> None:
         """Reads a schema file, and keeps it if the page names it."""
-        from dither.data.schema_file import load_schema
+        from dither.sources.schema_file import load_schema
 
         file = self.folder / (block.title or "unnamed.toml")
         file.write_text(block.text + "\n", encoding="utf-8")
@@ -235,7 +235,7 @@ def _module() -> types.ModuleType:
 def _dither(words: list[str]) -> str:
     from click.testing import CliRunner
 
-    from dither.surfaces.cli import main
+    from dither.interfaces.cli.main import main
 
     done = CliRunner().invoke(main, words, prog_name="dither")
     if done.exception is not None and not isinstance(done.exception, SystemExit):
@@ -245,7 +245,7 @@ def _dither(words: list[str]) -> str:
 
 def check_commands(text: str) -> None:
     """Every make target and every command of dither that a block names must exist."""
-    from dither.surfaces.cli import main
+    from dither.interfaces.cli.main import main
 
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     for named in re.findall(r"^\s*make ([a-z-]+)", text, re.MULTILINE):

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 import dither as dt
-from dither.surfaces.cli import main
+from dither.interfaces.cli.main import main
 
 _OPTION = re.compile(r"^(?P<names>[a-zA-Z_][a-zA-Z_0-9, ]*): (?P<text>.*)")
 SECTIONS = {

@@ -15,27 +15,31 @@ if TYPE_CHECKING:
     from dither import inspect as inspect
     from dither.accounting.capacity import budget_for as budget_for
     from dither.accounting.composition import compose as compose
-    from dither.calibration.inverse import Inverse as Inverse
-    from dither.calibration.ladder import LadderMechanism as LadderMechanism
-    from dither.calibration.largest_local import LargestLocal as LargestLocal
-    from dither.calibration.noisy_local import NoisyLocal as NoisyLocal
-    from dither.calibration.propose_test import ProposeTest as ProposeTest
-    from dither.calibration.smooth import Smooth as Smooth
-    from dither.calibration.stable import Stable as Stable
-    from dither.calibration.worst_case import WorstCase as WorstCase
+    from dither.api import ask as ask
+    from dither.api import count as count
+    from dither.api import covariance as covariance
+    from dither.api import edges as edges
+    from dither.api import histogram as histogram
+    from dither.api import iqr as iqr
+    from dither.api import kcliques as kcliques
+    from dither.api import kstars as kstars
+    from dither.api import ktriangles as ktriangles
+    from dither.api import maximum as maximum
+    from dither.api import mean as mean
+    from dither.api import median as median
+    from dither.api import min_cut as min_cut
+    from dither.api import minimum as minimum
+    from dither.api import mst_cost as mst_cost
+    from dither.api import quantile as quantile
+    from dither.api import quantiles as quantiles
+    from dither.api import sum as sum
+    from dither.api import triangles as triangles
+    from dither.api import trimmed_mean as trimmed_mean
+    from dither.api import variance as variance
     from dither.clusters import GaussianMixture as GaussianMixture
     from dither.clusters import KMeans as KMeans
     from dither.clusters import gaussian_mixture as gaussian_mixture
     from dither.clusters import kmeans as kmeans
-    from dither.data.graph import Graph as Graph
-    from dither.data.graph_schema import GraphSchema as GraphSchema
-    from dither.data.schema import Schema as Schema
-    from dither.data.types import Boolean as Boolean
-    from dither.data.types import Category as Category
-    from dither.data.types import Date as Date
-    from dither.data.types import Decimal as Decimal
-    from dither.data.types import Integer as Integer
-    from dither.data.types import Real as Real
     from dither.errors import BudgetExceeded as BudgetExceeded
     from dither.errors import DitherError as DitherError
     from dither.errors import InvalidArgument as InvalidArgument
@@ -43,25 +47,15 @@ if TYPE_CHECKING:
     from dither.errors import NotApplicable as NotApplicable
     from dither.errors import NotProved as NotProved
     from dither.errors import SourceFailed as SourceFailed
-    from dither.functions import ask as ask
-    from dither.functions import count as count
-    from dither.functions import covariance as covariance
-    from dither.functions import histogram as histogram
-    from dither.functions import iqr as iqr
-    from dither.functions import maximum as maximum
-    from dither.functions import mean as mean
-    from dither.functions import median as median
-    from dither.functions import minimum as minimum
-    from dither.functions import quantile as quantile
-    from dither.functions import quantiles as quantiles
-    from dither.functions import sum as sum
-    from dither.functions import trimmed_mean as trimmed_mean
-    from dither.functions import variance as variance
-    from dither.graph_functions import edges as edges
-    from dither.graph_functions import kcliques as kcliques
-    from dither.graph_functions import kstars as kstars
-    from dither.graph_functions import ktriangles as ktriangles
-    from dither.graph_functions import triangles as triangles
+    from dither.interfaces.client import connect as connect
+    from dither.mechanisms.inverse import Inverse as Inverse
+    from dither.mechanisms.ladder import LadderMechanism as LadderMechanism
+    from dither.mechanisms.largest_local import LargestLocal as LargestLocal
+    from dither.mechanisms.noisy_local import NoisyLocal as NoisyLocal
+    from dither.mechanisms.propose_test import ProposeTest as ProposeTest
+    from dither.mechanisms.smooth import Smooth as Smooth
+    from dither.mechanisms.stable import Stable as Stable
+    from dither.mechanisms.worst_case import WorstCase as WorstCase
     from dither.models import Regression as Regression
     from dither.models import regression as regression
     from dither.noise.gaussian import Gaussian as Gaussian
@@ -80,9 +74,6 @@ if TYPE_CHECKING:
     from dither.queries.graphs import KStars as KStars
     from dither.queries.graphs import KTriangles as KTriangles
     from dither.queries.graphs import Triangles as Triangles
-    from dither.queries.levels import LevelFunction as LevelFunction
-    from dither.queries.levels import Levels as Levels
-    from dither.queries.levels import Margin as Margin
     from dither.queries.order import Maximum as Maximum
     from dither.queries.order import Median as Median
     from dither.queries.order import Minimum as Minimum
@@ -93,15 +84,15 @@ if TYPE_CHECKING:
     from dither.queries.smallest import SmallestSum as SmallestSum
     from dither.queries.spread import IQR as IQR
     from dither.queries.spread import Variance as Variance
-    from dither.queries.tables import Covariance as Covariance
-    from dither.queries.tables import Histogram as Histogram
-    from dither.queries.tables import MeanVector as MeanVector
     from dither.queries.totals import Count as Count
     from dither.queries.totals import Mean as Mean
     from dither.queries.totals import Sum as Sum
     from dither.queries.totals import TrimmedMean as TrimmedMean
     from dither.queries.trees import MinCut as MinCut
     from dither.queries.trees import MSTCost as MSTCost
+    from dither.queries.vectors import Covariance as Covariance
+    from dither.queries.vectors import Histogram as Histogram
+    from dither.queries.vectors import MeanVector as MeanVector
     from dither.quotes.priors import Exponential as Exponential
     from dither.quotes.priors import Lognormal as Lognormal
     from dither.quotes.priors import Normal as Normal
@@ -111,79 +102,61 @@ if TYPE_CHECKING:
     from dither.quotes.quote import Quotes as Quotes
     from dither.release import Release as Release
     from dither.release import Releases as Releases
-    from dither.robust import mode as mode
-    from dither.robust import scale as scale
+    from dither.sensitivity.levels import LevelFunction as LevelFunction
+    from dither.sensitivity.levels import Levels as Levels
+    from dither.sensitivity.levels import Margin as Margin
     from dither.session.graphs import GraphSession as GraphSession
     from dither.session.opening import open as open
     from dither.session.quoting import least_epsilon as least_epsilon
     from dither.session.quoting import quote as quote
     from dither.session.session import Session as Session
-    from dither.surfaces.client import connect as connect
+    from dither.sources.graph import Graph as Graph
+    from dither.sources.graph_schema import GraphSchema as GraphSchema
+    from dither.sources.schema import Schema as Schema
+    from dither.sources.types import Boolean as Boolean
+    from dither.sources.types import Category as Category
+    from dither.sources.types import Date as Date
+    from dither.sources.types import Decimal as Decimal
+    from dither.sources.types import Integer as Integer
+    from dither.sources.types import Real as Real
     from dither.toolbox.randomized_response import randomized_response as randomized_response
-    from dither.tree_functions import min_cut as min_cut
-    from dither.tree_functions import mst_cost as mst_cost
+    from dither.unbounded import mode as mode
+    from dither.unbounded import scale as scale
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "functions": (
+    "accounting.capacity": ("budget_for",),
+    "accounting.composition": ("compose",),
+    "api": (
         "ask",
         "count",
         "covariance",
+        "edges",
         "histogram",
         "iqr",
+        "kcliques",
+        "kstars",
+        "ktriangles",
         "maximum",
         "mean",
         "median",
+        "min_cut",
         "minimum",
+        "mst_cost",
         "quantile",
         "quantiles",
         "sum",
+        "triangles",
         "trimmed_mean",
         "variance",
     ),
-    "queries.order": ("Maximum", "Median", "Minimum", "OrderStatistic", "Quantile", "Quantiles"),
-    "queries.totals": ("Count", "Mean", "Sum", "TrimmedMean"),
-    "queries.spread": ("IQR", "Variance"),
-    "queries.tables": ("Covariance", "Histogram", "MeanVector"),
-    "queries.graphs": ("Edges", "KCliques", "KStars", "KTriangles", "Triangles"),
-    "graph_functions": ("edges", "kcliques", "kstars", "ktriangles", "triangles"),
-    "queries.trees": ("MSTCost", "MinCut"),
-    "tree_functions": ("min_cut", "mst_cost"),
-    "data.graph": ("Graph",),
-    "accounting.composition": ("compose",),
-    "accounting.capacity": ("budget_for",),
-    "calibration.worst_case": ("WorstCase",),
-    "calibration.smooth": ("Smooth",),
-    "calibration.inverse": ("Inverse",),
-    "calibration.ladder": ("LadderMechanism",),
-    "calibration.largest_local": ("LargestLocal",),
-    "calibration.noisy_local": ("NoisyLocal",),
-    "queries.levels": ("LevelFunction", "Levels", "Margin"),
-    "queries.smallest": ("ChainSum", "SmallestSum"),
-    "calibration.propose_test": ("ProposeTest",),
-    "calibration.stable": ("Stable",),
-    "noise.heavy_tails": ("Cauchy", "PowerLaw", "Student"),
-    "noise.laplace": ("Laplace",),
-    "noise.gaussian": ("Gaussian",),
-    "toolbox.randomized_response": ("randomized_response",),
-    "data.types": ("Boolean", "Category", "Date", "Decimal", "Integer", "Real"),
-    "data.schema": ("Schema",),
-    "data.graph_schema": ("GraphSchema",),
-    "session.graphs": ("GraphSession",),
-    "session.opening": ("open",),
-    "session.session": ("Session",),
-    "surfaces.client": ("connect",),
-    "session.quoting": ("least_epsilon", "quote"),
-    "quotes.priors": ("Exponential", "Lognormal", "Normal", "PublicSample", "Uniform"),
-    "quotes.quote": ("Quote", "Quotes"),
-    "privacy": ("Budget", "Loss", "Neighbours"),
-    "release": ("Release", "Releases"),
-    "robust": ("mode", "scale"),
-    "models": ("Regression", "regression"),
-    "clusters": ("GaussianMixture", "KMeans", "gaussian_mixture", "kmeans"),
-    "programs": ("Program", "sample_and_aggregate"),
-    "procedures.metrics": ("Matching",),
+    "clusters": (
+        "GaussianMixture",
+        "KMeans",
+        "gaussian_mixture",
+        "kmeans",
+    ),
     "errors": (
         "BudgetExceeded",
         "DitherError",
@@ -192,6 +165,117 @@ _HOMES = {
         "NotApplicable",
         "NotProved",
         "SourceFailed",
+    ),
+    "interfaces.client": ("connect",),
+    "mechanisms.inverse": ("Inverse",),
+    "mechanisms.ladder": ("LadderMechanism",),
+    "mechanisms.largest_local": ("LargestLocal",),
+    "mechanisms.noisy_local": ("NoisyLocal",),
+    "mechanisms.propose_test": ("ProposeTest",),
+    "mechanisms.smooth": ("Smooth",),
+    "mechanisms.stable": ("Stable",),
+    "mechanisms.worst_case": ("WorstCase",),
+    "models": (
+        "Regression",
+        "regression",
+    ),
+    "noise.gaussian": ("Gaussian",),
+    "noise.heavy_tails": (
+        "Cauchy",
+        "PowerLaw",
+        "Student",
+    ),
+    "noise.laplace": ("Laplace",),
+    "privacy": (
+        "Budget",
+        "Loss",
+        "Neighbours",
+    ),
+    "procedures.metrics": ("Matching",),
+    "programs": (
+        "Program",
+        "sample_and_aggregate",
+    ),
+    "queries.graphs": (
+        "Edges",
+        "KCliques",
+        "KStars",
+        "KTriangles",
+        "Triangles",
+    ),
+    "queries.order": (
+        "Maximum",
+        "Median",
+        "Minimum",
+        "OrderStatistic",
+        "Quantile",
+        "Quantiles",
+    ),
+    "queries.smallest": (
+        "ChainSum",
+        "SmallestSum",
+    ),
+    "queries.spread": (
+        "IQR",
+        "Variance",
+    ),
+    "queries.totals": (
+        "Count",
+        "Mean",
+        "Sum",
+        "TrimmedMean",
+    ),
+    "queries.trees": (
+        "MSTCost",
+        "MinCut",
+    ),
+    "queries.vectors": (
+        "Covariance",
+        "Histogram",
+        "MeanVector",
+    ),
+    "quotes.priors": (
+        "Exponential",
+        "Lognormal",
+        "Normal",
+        "PublicSample",
+        "Uniform",
+    ),
+    "quotes.quote": (
+        "Quote",
+        "Quotes",
+    ),
+    "release": (
+        "Release",
+        "Releases",
+    ),
+    "sensitivity.levels": (
+        "LevelFunction",
+        "Levels",
+        "Margin",
+    ),
+    "session.graphs": ("GraphSession",),
+    "session.opening": ("open",),
+    "session.quoting": (
+        "least_epsilon",
+        "quote",
+    ),
+    "session.session": ("Session",),
+    "sources.graph": ("Graph",),
+    "sources.graph_schema": ("GraphSchema",),
+    "sources.schema": ("Schema",),
+    "sources.types": (
+        "Boolean",
+        "Category",
+        "Date",
+        "Decimal",
+        "Integer",
+        "Real",
+    ),
+    "toolbox.randomized_response": ("randomized_response",),
+    "unbounded": (
+        "mode",
+        "scale",
     ),
 }
 _HOME_OF = {name: f"dither.{home}" for home, names in _HOMES.items() for name in names}

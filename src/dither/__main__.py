@@ -1,5 +1,5 @@
 """``python -m dither``."""
 
-from dither.surfaces.cli import main
+from dither.interfaces.cli.main import main
 
 main()

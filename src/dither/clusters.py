@@ -13,11 +13,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dither.data.column import columns_of
-from dither.data.engines.engine import Engine
-from dither.data.grid import Grid
-from dither.data.schema import Schema
-from dither.data.types import Integer, Real
 from dither.errors import InvalidArgument, NotApplicable
 from dither.kernels.elementary import Floats
 from dither.privacy import Loss, Neighbours, fraction_of_unit
@@ -26,6 +21,11 @@ from dither.procedures.private_pass import Components
 from dither.release import Release
 from dither.session.plan import schema_digest
 from dither.session.programs import declared_rows
+from dither.sources.column import columns_of
+from dither.sources.engines.engine import Engine
+from dither.sources.grid import Grid
+from dither.sources.schema import Schema
+from dither.sources.types import Integer, Real
 
 _NARROWEST, _WIDEST = Fraction(1, 1 << 400), Fraction(1 << 400)
 
@@ -146,7 +146,7 @@ class KMeans:
 
     def released(self, plan: ClusterPlan, points: Floats, loss: Loss, level: float | None) -> Release:
         """Run a plan."""
-        if not plan.arrangement.fits(loss):
+        if not plan.composition.fits(loss):
             raise RuntimeError("the parts of a plan cost more than the whole")
         found = plan.run(points)
         rows = self._rows(found.components)

@@ -7,14 +7,15 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from dither.calibration import largest_local
 from dither.errors import InvalidArgument
+from dither.mechanisms import largest_local
+from dither.mechanisms.choice import named_noise
 from dither.noise.law import Constants, Point
-from dither.planner import named_noise
+from dither.numbers import exact
 from dither.privacy import Loss
 from dither.queries.query import Query
-from dither.queries.statistic import Algorithm, Statistic, VectorStatistic
-from dither.reals import exact
+from dither.sensitivity.ladder import Algorithm
+from dither.statistics.statistic import Statistic, VectorStatistic
 
 
 def value(query: Query, data: Any, *, where: Any = None, by: Any = None) -> Any:

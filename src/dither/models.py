@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from dither.data.column import as_array, columns_of
 from dither.errors import InvalidArgument, NotApplicable
 from dither.privacy import Loss, Neighbours, fraction_of_unit
 from dither.procedures.block_fits import Sample
 from dither.procedures.cell_regression import plan_robust
 from dither.procedures.regression import Model, RegressionPlan, plan_blocks, plan_shortcut
 from dither.release import Release
+from dither.sources.column import as_array, columns_of
 
 METHODS = ("auto", "shortcut", "robust")
 MOST_FEATURES = 50
@@ -126,7 +126,7 @@ class Regression:
         loss = Loss.asked(epsilon, delta)
         miss = None if confidence is None else 1 - fraction_of_unit("confidence", confidence)
         plan = self.plan(Model(len(response), len(columns), self.intercept), loss, miss)
-        if not plan.arrangement.fits(plan.loss):
+        if not plan.composition.fits(plan.loss):
             raise RuntimeError("the parts of a plan cost more than the whole")
         fit = plan.run(Sample(np.column_stack([_floats(column) for column in columns]), _floats(response)))
         return Release(

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from dither.errors import InvalidArgument
-from dither.reals import ball, exact, lower_float, precision, upper_float
+from dither.numbers import ball, exact, lower_float, precision, upper_float
 
 
 class Neighbours(enum.Enum):

@@ -14,14 +14,14 @@ from dither.audit.checks import Check, Effort, Result, least_epsilon
 from dither.audit.pictures import page, save
 from dither.audit.running import Report, run_checks, timed
 from dither.audit.traces import neighbouring_tables, order_of_events, public_decisions
-from dither.calibration.mechanism import Ask
-from dither.calibration.propose_test import ProposeTest
 from dither.errors import InvalidArgument, NotApplicable
-from dither.planner import CALIBRATIONS, NOISES
+from dither.interfaces.cli.main import main
+from dither.mechanisms.choice import MECHANISMS, NOISES
+from dither.mechanisms.mechanism import MechanismSpec
+from dither.mechanisms.propose_test import ProposeTest
 from dither.privacy import Loss
-from dither.queries.levels import Levelled
-from dither.queries.steady import Steady
-from dither.surfaces.cli import main
+from dither.sensitivity.levels import HasLevels
+from dither.sensitivity.local import HasLocalSensitivity
 
 PROOFS = Path(__file__).resolve().parents[2] / "docs" / "proofs"
 
@@ -58,18 +58,18 @@ def test_every_check_names_its_proof():
 
 def test_the_table_of_noises_is_what_calibrations_accept():
     """Every noise that a calibration accepts is audited, and no other is claimed."""
-    for name, made in CALIBRATIONS.items():
+    for name, made in MECHANISMS.items():
         world = next(
             question.world(True)
             for question in questions.questions()
-            if (name != "largest_local" or isinstance(question.world(True).statistic, Levelled))
-            and (name != "noisy_local" or isinstance(question.world(True).statistic, Steady))
+            if (name != "largest_local" or isinstance(question.world(True).statistic, HasLevels))
+            and (name != "noisy_local" or isinstance(question.world(True).statistic, HasLocalSensitivity))
         )
         accepted = []
         for noise in NOISES:
             try:
                 manner = ProposeTest(bound=1) if name == "propose_test" else made()
-                manner.prepare(Ask(world.statistic, Loss(4.0, 0.01), NOISES[noise]()))
+                manner.prepare(MechanismSpec(world.statistic, Loss(4.0, 0.01), NOISES[noise]()))
                 accepted.append(noise)
             except NotApplicable:
                 continue

@@ -7,9 +7,9 @@ known a miss is computed to be rarer than 1e-12, elsewhere lower bounds lie 1 or
 
 import pytest
 
-from dither.audit import sabotage
+from dither.audit import broken_mechanisms as sabotage
 from dither.audit.checks import Effort
-from dither.audit.sabotages import sabotages
+from dither.audit.mutants import sabotages
 
 EVERY = list(sabotages())
 

@@ -13,8 +13,7 @@ import pytest
 import oracle
 from conftest import trials
 from dither.audit.divergence import over_box
-from dither.audit.tested import divergence, mechanism_law
-from dither.audit.universe import (
+from dither.audit.enumeration import (
     as_column,
     datasets,
     ladder_violations,
@@ -23,15 +22,16 @@ from dither.audit.universe import (
     output_law,
     worst_log_ratio,
 )
-from dither.calibration.ladder import LadderDraw
-from dither.calibration.mechanism import Ask
-from dither.calibration.propose_test import TestedNoise
-from dither.calibration.shells import ShellDraw
-from dither.calibration.stable import StableValue
-from dither.data.grid import Grid
+from dither.audit.propose_test_release import divergence, mechanism_law
 from dither.errors import DitherError, NotApplicable, NotProved
+from dither.mechanisms.exponential import ExponentialDraw
+from dither.mechanisms.ladder import LadderDraw
+from dither.mechanisms.mechanism import MechanismSpec
+from dither.mechanisms.propose_test import TestedNoise
+from dither.mechanisms.stable import StableValue
 from dither.privacy import Loss
-from dither.queries.order import RankedValue
+from dither.sources.grid import Grid
+from dither.statistics.order import RankedValue
 
 
 def within(found, loss):
@@ -171,12 +171,12 @@ class CalibrationContract:
         """The mechanisms under test, without an error bar."""
         statistic = RankedValue(rank, self.records, Grid(Fraction(1), 0, self.high))
         for calibration, noise, loss in self.calibrations:
-            yield calibration.prepare(Ask(statistic, loss, noise)), loss
+            yield calibration.prepare(MechanismSpec(statistic, loss, noise)), loss
 
     def holds(self, mechanism, loss, stride=1):
         """Whether no pair of neighbours exceeds the loss."""
         grid, values, universe = self.universe()
-        if isinstance(mechanism, (ShellDraw, LadderDraw)):
+        if isinstance(mechanism, (ExponentialDraw, LadderDraw)):
             worst, *_ = worst_log_ratio(lambda x: output_law(mechanism, as_column(x, grid)), values, universe)
             return worst <= loss.epsilon * (1 + 1e-12)
         if isinstance(mechanism, (TestedNoise, StableValue)):
@@ -212,7 +212,7 @@ class CalibrationContract:
         statistic = RankedValue(self.rank, self.records, Grid(Fraction(1), 0, self.high))
         for calibration, noise, loss in self.calibrations:
             for confidence in (None, Fraction(19, 20)):
-                spent = calibration.prepare(Ask(statistic, loss, noise, confidence)).loss
+                spent = calibration.prepare(MechanismSpec(statistic, loss, noise, confidence)).loss
                 assert spent.epsilon == loss.epsilon
                 assert spent.delta <= loss.delta
 
@@ -221,4 +221,4 @@ class CalibrationContract:
         statistic = RankedValue(self.rank, self.records, Grid(Fraction(1), 0, self.high))
         for confidence in (Fraction(0), Fraction(1), Fraction(95)):
             with pytest.raises(DitherError, match="confidence"):
-                Ask(statistic, Loss(1.0), None, confidence)
+                MechanismSpec(statistic, Loss(1.0), None, confidence)

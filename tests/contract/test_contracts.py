@@ -5,23 +5,23 @@ from fractions import Fraction
 import pytest
 
 from contract.contracts import CalibrationContract, NoiseContract, QueryContract
-from dither.calibration.inverse import Inverse
-from dither.calibration.ladder import LadderMechanism
-from dither.calibration.propose_test import ProposeTest
-from dither.calibration.smooth import Smooth
-from dither.calibration.stable import Stable
-from dither.calibration.worst_case import WorstCase
-from dither.data.column import Shape
-from dither.data.grid import Grid
+from dither.mechanisms.inverse import Inverse
+from dither.mechanisms.ladder import LadderMechanism
+from dither.mechanisms.propose_test import ProposeTest
+from dither.mechanisms.smooth import Smooth
+from dither.mechanisms.stable import Stable
+from dither.mechanisms.worst_case import WorstCase
 from dither.noise.gaussian import Gaussian
 from dither.noise.heavy_tails import Cauchy, PowerLaw, Student
 from dither.noise.laplace import Laplace
 from dither.privacy import Loss
-from dither.queries.middle import ShortestMiddle
-from dither.queries.order import RankedValue
 from dither.queries.smallest import SmallestSum
 from dither.queries.spread import IQR
 from dither.queries.totals import TrimmedMean
+from dither.sources.column import Shape
+from dither.sources.grid import Grid
+from dither.statistics.centre_of_attention import ShortestMiddle
+from dither.statistics.order import RankedValue
 
 PURE = [PowerLaw(), Cauchy(4), Cauchy(Fraction(3, 2)), Student(3)]
 LIGHT = [Laplace(), Gaussian()]

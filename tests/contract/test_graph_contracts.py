@@ -10,18 +10,18 @@ import pytest
 import graph_oracle as oracle
 from conftest import trials
 from contract.contracts import within
-from dither.audit.universe import largest_log_ratio, noise_divergence, output_law
-from dither.calibration.ladder import LadderMechanism
-from dither.calibration.mechanism import Ask
-from dither.calibration.smooth import Smooth
-from dither.calibration.worst_case import WorstCase
-from dither.data.graph import Graph
+from dither.audit.enumeration import largest_log_ratio, noise_divergence, output_law
+from dither.mechanisms.ladder import LadderMechanism
+from dither.mechanisms.mechanism import MechanismSpec
+from dither.mechanisms.smooth import Smooth
+from dither.mechanisms.worst_case import WorstCase
 from dither.noise.gaussian import Gaussian
 from dither.noise.heavy_tails import Cauchy, PowerLaw, Student
 from dither.noise.laplace import Laplace
 from dither.privacy import Loss
 from dither.queries.graphs import Edges, KCliques, KStars, KTriangles, Triangles
 from dither.queries.trees import MinCut
+from dither.sources.graph import Graph
 
 RUNGS = 7
 
@@ -144,10 +144,10 @@ class GraphContract:
         asked += [(WorstCase(), law, loss) for law in (None, PowerLaw())] + [(WorstCase(), Gaussian(), light)]
         pairs = self.different_pairs(n)
         for calibration, law, price in asked:
-            mechanism = calibration.prepare(Ask(statistic, price, law))
+            mechanism = calibration.prepare(MechanismSpec(statistic, price, law))
             for here, there in pairs:
                 assert within(noise_divergence(mechanism, graphs[here], graphs[there]), price), (calibration, law)
-        drawn = LadderMechanism().prepare(Ask(statistic, loss))
+        drawn = LadderMechanism().prepare(MechanismSpec(statistic, loss))
         laws = {index: output_law(drawn, graphs[index]) for pair in pairs for index in pair}
         worst = max(largest_log_ratio(laws[here], laws[there]) for here, there in pairs)
         assert worst <= loss.epsilon * (1 + 1e-12)

@@ -16,9 +16,9 @@ from sqlglot import exp
 import dither as dt
 from contract import test_records as numbers
 from contract import test_records_texts as texts
-from dither.data import column as columns
-from dither.data.engines import duckdb, engine
-from dither.data.windows import EngineColumns
+from dither.sources import column as columns
+from dither.sources.engines import duckdb, engine
+from dither.sources.windows import EngineColumns
 
 BROKEN = (AssertionError, dt.DitherError, ArithmeticError, ValueError, Warning)
 """How a test of the contract fails: a wrong value, or an answer that one record prevented."""
@@ -114,7 +114,7 @@ def test_entries_that_are_converted_together(monkeypatch):
 
 def test_lines_that_are_left_out(place, monkeypatch):
     """A line that is no UTF-8 is no record: the declared number of rows is not there."""
-    from dither.data import lines
+    from dither.sources import lines
 
     def strict(block):
         known = [one for one in block.split(b"\n")[:-1] if b"\xff" not in one]

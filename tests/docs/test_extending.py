@@ -10,10 +10,10 @@ import examples
 import pytest
 
 from contract.contracts import CalibrationContract, QueryContract
-from dither.audit.universe import as_column, datasets, ladder_violations, neighbours, noise_divergence
-from dither.calibration.mechanism import Ask
-from dither.data.column import Shape
+from dither.audit.enumeration import as_column, datasets, ladder_violations, neighbours, noise_divergence
+from dither.mechanisms.mechanism import MechanismSpec
 from dither.privacy import Loss
+from dither.sources.column import Shape
 
 ROOT = Path(__file__).parents[2]
 
@@ -49,7 +49,7 @@ class TestFewRungs(CalibrationContract):
 def test_the_midhinge_is_private_on_a_whole_universe(records):
     """Smooth noise on the example's ladder, exact divergence between all neighbours; 30% less noise is caught."""
     statistic = NAMES["Midhinge"](bounds=(0, 4)).resolve(Shape(records, whole=True, nullable=False))
-    mechanism = NAMES["Smooth"]().prepare(Ask(statistic, Loss(1.0)))
+    mechanism = NAMES["Smooth"]().prepare(MechanismSpec(statistic, Loss(1.0)))
     assert ladder_violations(statistic, range(5), records, records) == []
 
     def worst(one):
@@ -75,9 +75,9 @@ def test_the_examples_leave_no_trace():
     with contextlib.suppress(KeyError):
         del sys.modules["page"]
     import dither as dt
-    from dither.planner import CALIBRATIONS
+    from dither.mechanisms.choice import MECHANISMS
 
-    assert "few_rungs" not in CALIBRATIONS
+    assert "few_rungs" not in MECHANISMS
     assert (
         dt.median([1.0] * 50, bounds=(0, 2), epsilon=1.0, calibration=NAMES["FewRungs"](3)).calibration == "few_rungs"
     )

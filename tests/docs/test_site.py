@@ -53,7 +53,7 @@ def test_the_reference_names_everything_public():
     from generated import generated_pages
 
     import dither
-    from dither.surfaces.cli import main
+    from dither.interfaces.cli.main import main
 
     pages = generated_pages()
     for name in dither.__all__:

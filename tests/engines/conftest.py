@@ -2,9 +2,9 @@
 
 import pytest
 
-from dither.data.engines.duckdb import DuckDB
-from dither.data.engines.postgres import Postgres
-from dither.data.engines.spark import Spark
+from dither.sources.engines.duckdb import DuckDB
+from dither.sources.engines.postgres import Postgres
+from dither.sources.engines.spark import Spark
 
 
 def in_postgres(dsn, table, name="records"):

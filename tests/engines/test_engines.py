@@ -9,15 +9,15 @@ import pyarrow as pa
 import pytest
 
 import dither as dt
-from dither.data.column import Column
-from dither.data.engines.spark import Spark
-from dither.data.predicates import parse_filter
-from dither.data.schema import Schema
-from dither.data.selection import Selection, threshold
-from dither.data.windows import EngineColumns
 from dither.session.plan import plan
 from dither.session.programs import drawn_blocks, plan_program
 from dither.session.reading import private_data
+from dither.sources.column import Column
+from dither.sources.engines.spark import Spark
+from dither.sources.predicates import parse_filter
+from dither.sources.schema import Schema
+from dither.sources.selection import Selection, threshold
+from dither.sources.windows import EngineColumns
 
 JOBS = ["clerk", "nurse, head", 'o\'neil "x" \\ %', "λ"]
 COLUMNS = {
@@ -131,7 +131,7 @@ def test_owners_inspect_sessions_on_every_engine(engines_of):
 def test_engines_agree_with_arrays():
     """The same statistic on a plain array, read and rounded by numpy."""
     table = random_table(99, rows=2000)
-    from dither.data.engines.duckdb import DuckDB
+    from dither.sources.engines.duckdb import DuckDB
 
     schema = Schema(table, COLUMNS, rows=table.num_rows, budget=dt.Budget(1.0))
     engine = DuckDB(table)
@@ -151,8 +151,8 @@ def test_engines_agree_with_arrays():
 @pytest.mark.parametrize("shape", ["smooth", "tied", "sorted", "missing"])
 def test_brackets_find_the_ranks_of_large_tables(monkeypatch, shape, shares):
     """Windows fetched by bracketing equal those of the sorted column, also where the first bracket is too narrow."""
-    from dither.data import windows
-    from dither.data.engines.duckdb import DuckDB
+    from dither.sources import windows
+    from dither.sources.engines.duckdb import DuckDB
 
     monkeypatch.setattr(windows, "FEW_ROWS", 1000)
     monkeypatch.setattr(windows, "FEW_POINTS", 100)
@@ -220,7 +220,7 @@ def test_people_keep_no_more_rows_than_declared(engines_of):
 
 def test_what_one_person_keeps_depends_on_nobody_else():
     """Removing a person changes only that person's rows."""
-    from dither.data.engines.duckdb import DuckDB
+    from dither.sources.engines.duckdb import DuckDB
 
     table = random_table(11, rows=300)
     person = np.array(table["person"].to_pylist())

@@ -12,9 +12,9 @@ from sqlglot import parse_one
 
 import dither as dt
 from conftest import needs_package
-from dither.data.engines.postgres import Postgres
-from dither.data.schema import Schema
 from dither.session.session import Session
+from dither.sources.engines.postgres import Postgres
+from dither.sources.schema import Schema
 
 SURE = {"epsilon": 500.0, "confidence": None}
 """At this epsilon a count is off by one with probability below e^-80."""
@@ -150,7 +150,7 @@ def test_errors_of_engines_carry_no_context(engines_of, postgres):
 def test_spark_refuses_collated_columns(spark):
     """Columns that compare texts in another way than byte by byte are none of the kinds that can be read."""
     needs_package("pyspark")
-    from dither.data.engines.spark import Spark
+    from dither.sources.engines.spark import Spark
 
     frame = spark.sql("SELECT 'clerk' COLLATE UTF8_LCASE AS job")
     assert Spark(frame).kinds()["job"] == "other"
@@ -158,7 +158,7 @@ def test_spark_refuses_collated_columns(spark):
 
 def test_spark_dates_and_numbers_at_the_ends_of_types(spark):
     """NaN, infinities, first and last days."""
-    from dither.data.engines.spark import Spark
+    from dither.sources.engines.spark import Spark
 
     frame = spark.createDataFrame(
         [
@@ -279,7 +279,7 @@ def test_pyspark_logs_no_record_of_a_query_that_fails(spark):
     needs_package("pyspark")
     import logging
 
-    from dither.data.engines.spark import Spark
+    from dither.sources.engines.spark import Spark
 
     logger_class = pytest.importorskip("pyspark.logger").PySparkLogger
     frame = spark.sql("SELECT CAST(x AS INT) AS pay FROM VALUES ('1'), ('hunter2') AS t(x)")
@@ -410,7 +410,7 @@ def test_views_over_text_files_are_refused(tmp_path):
 
 def test_long_lines_are_cut(tmp_path):
     """Splitting a line of very many fields takes no more memory than a public number of bytes needs."""
-    from dither.data.lines import LONGEST, blocks
+    from dither.sources.lines import LONGEST, blocks
 
     file = tmp_path / "t.csv"
     file.write_bytes(b"v,w\n1,2\n" + b"," * (40 << 20) + b"\n3,4\n" + b"5," * (2 << 20))

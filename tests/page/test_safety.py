@@ -6,7 +6,7 @@ from importlib.resources import files
 
 import pytest
 
-from dither.surfaces.web.page import POLICY, page_files
+from dither.interfaces.web.page import POLICY, page_files
 
 EVIL = "<img src=x onerror=alert(1)>"
 
@@ -92,7 +92,7 @@ def test_files_of_the_page_are_plain():
 
 def test_files_belong_to_the_package():
     """They are read as resources of the package, not from a folder beside the server."""
-    assert (files("dither.surfaces.web") / "static" / "index.html").is_file()
+    assert (files("dither.interfaces.web") / "static" / "index.html").is_file()
 
 
 @pytest.fixture

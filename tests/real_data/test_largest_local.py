@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from dither.calibration.largest_local import LargestLocal
-from dither.calibration.mechanism import Ask
+from dither.mechanisms.largest_local import LargestLocal
+from dither.mechanisms.mechanism import MechanismSpec
 from dither.noise.laplace import Laplace
 from dither.privacy import Loss
 from dither.queries.smallest import ChainSum
@@ -26,7 +26,7 @@ def test_noise_of_the_sums_of_the_smallest_salaries(needs_data):
     query = ChainSum(pay, step=0.01)
     statistic = query.resolve(query.shape(0))
     assert float(statistic.value(n) * statistic.answers.step) == pytest.approx(74768.321972 * n, rel=1e-9)
-    ask = Ask(statistic, Loss(1.0, 1 / (2 * n)), Laplace())
+    ask = MechanismSpec(statistic, Loss(1.0, 1 / (2 * n)), Laplace())
     ours, paper = LargestLocal().prepare(ask), LargestLocal(constants="paper").prepare(ask)
     for tenth in range(1, 10):
         k = n * tenth // 10

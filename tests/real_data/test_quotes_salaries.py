@@ -5,7 +5,7 @@ import pytest
 
 import dither as dt
 from conftest import needs_data, trials
-from dither.data.files import read_file_column
+from dither.sources.files import read_file_column
 
 YEARS = range(2011, 2015)
 MEDIAN = dt.Median("TotalPay")

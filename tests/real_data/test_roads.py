@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import dither as dt
-from dither.data.graph import Graph
 from dither.queries.trees import BridgeWarning, MSTCost
+from dither.sources.graph import Graph
 
 
 @pytest.fixture(name="roads", scope="module")

@@ -5,7 +5,7 @@ import pytest
 
 import dither as dt
 from conftest import needs_data
-from dither.data.files import read_file_column
+from dither.sources.files import read_file_column
 
 PRICE = {"epsilon": 1.0, "delta": 1e-6}
 

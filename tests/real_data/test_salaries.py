@@ -5,7 +5,7 @@ import pytest
 
 import dither as dt
 from conftest import needs_data
-from dither.data.files import read_file_column
+from dither.sources.files import read_file_column
 
 BOUNDS = (0, 600_000)
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from dither.surfaces.http import bodies
-from dither.surfaces.http.problems import Refused
+from dither.interfaces.http import bodies
+from dither.interfaces.http.problems import Refused
 
 HOSTILE = (
     "b'\"' + b'\\\\\"' * n",
@@ -24,7 +24,7 @@ HOSTILE = (
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_megabyte_is_read_in_linear_time(text):
     """Version 0.1.0 needed seconds for 20 KB and would need hours for this; a minute is for the slowest machine."""
-    code = f"from dither.surfaces.http.bodies import _depth; n = 1 << 20; _depth({text})"
+    code = f"from dither.interfaces.http.bodies import _depth; n = 1 << 20; _depth({text})"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 

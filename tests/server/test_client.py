@@ -10,10 +10,10 @@ from click.testing import CliRunner
 
 import dither as dt
 from curators import CuratorProcess, certificate, with_dataset
-from dither.surfaces.cli import main
-from dither.surfaces.client import RemoteSession, ServerRefused, ServerUnreachable, query_json
-from dither.surfaces.http.bodies import parse
-from dither.surfaces.http.questions import KINDS, query_of
+from dither.interfaces.cli.main import main
+from dither.interfaces.client import RemoteSession, ServerRefused, ServerUnreachable, query_json
+from dither.interfaces.http.bodies import parse
+from dither.interfaces.http.questions import KINDS, query_of
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +130,7 @@ def test_a_broken_connection_pays_once(server):
 
 def test_nobody_there(monkeypatch):
     """A clear error, after some patience."""
-    monkeypatch.setattr("dither.surfaces.client.time.sleep", lambda _: None)
+    monkeypatch.setattr("dither.interfaces.client.time.sleep", lambda _: None)
     with pytest.raises(ServerUnreachable, match="request_id"):
         RemoteSession("http://127.0.0.1:9", token="x", dataset="pay").ask(dt.Median("pay"), epsilon=1)
 

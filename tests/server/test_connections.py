@@ -14,8 +14,8 @@ import uvicorn
 
 from conftest import trials
 from curators import CuratorProcess, median, until, with_dataset
-from dither.surfaces.http import connections
-from dither.surfaces.http.connections import LimitedServer, limited
+from dither.interfaces.http import connections
+from dither.interfaces.http.connections import LimitedServer, limited
 
 ASK = "/v1/datasets/pay/releases"
 HALVES = (b"", b"GET / HTTP/1.1\r\nX-a: ", b"POST /v1/tokens HTTP/1.1\r\nHost: x\r\n", b"\x16\x03\x01\x00")
@@ -217,8 +217,8 @@ print(session.budget.spent.epsilon)
 
 def test_few_descriptors_mean_few_connections(monkeypatch):
     """The server keeps enough of them for the questions of all its workers."""
-    from dither.data import descriptors
-    from dither.surfaces.serve_commands import _connections
+    from dither.interfaces.cli.serve import _connections
+    from dither.sources import descriptors
 
     monkeypatch.setattr(descriptors, "raise_descriptors", lambda: 1_024)
     assert _connections(1_000, 4) == 1_024 - 6 * descriptors.NEEDED

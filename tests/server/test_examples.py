@@ -127,7 +127,7 @@ def test_the_container_file_names_what_exists():
     project = (EXAMPLES.parent / "pyproject.toml").read_text()
     for extra in re.search(r"/src\[([a-z,]+)\]", text)[1].split(","):
         assert f"\n{extra} = [" in project
-    from dither.surfaces.serve_commands import serve
+    from dither.interfaces.cli.serve import serve
 
     options = {word for one in serve.params for word in one.opts}
     assert set(re.findall(r'"(--[a-z-]+)"', text)) <= options

@@ -14,8 +14,8 @@ from click.testing import CliRunner
 from conftest import missing, trials
 from crowds import ASK, EPSILON, Crowd, checked
 from curators import CuratorProcess, median, until, with_dataset
+from dither.interfaces.cli.main import main
 from dither.ledger import open_ledger
-from dither.surfaces.cli import main
 
 
 def test_killed_servers(tmp_path):

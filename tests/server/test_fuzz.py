@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from conftest import trials
 from curators import CuratorProcess, with_dataset
-from dither.surfaces.http.openapi import document
+from dither.interfaces.http.openapi import document
 
 DOCUMENT = document()
 NUMBERS = st.one_of(

@@ -254,8 +254,8 @@ def test_bodies_that_drip(tmp_path, monkeypatch):
 
     from starlette.requests import Request
 
-    from dither.surfaces.http import bodies
-    from dither.surfaces.http.problems import Refused
+    from dither.interfaces.http import bodies
+    from dither.interfaces.http.problems import Refused
 
     async def drip() -> dict:
         await asyncio.sleep(0.05)

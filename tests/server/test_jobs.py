@@ -11,8 +11,8 @@ import dither as dt
 import odd_workers
 from curators import CuratorProcess, median, until, with_dataset
 from dither.errors import InvalidArgument
-from dither.surfaces.http.programs import program_of
-from dither.surfaces.http.store import KeptJob, Store
+from dither.interfaces.http.programs import program_of
+from dither.interfaces.http.store import KeptJob, Store
 
 ASK = "/v1/datasets/pay/releases"
 SOURCE = "def middle(table):\n    pay = sorted(table['pay'].to_pylist())\n    return pay[len(pay) // 2]\n"
@@ -267,11 +267,11 @@ def test_unforeseen_failures_keep_the_schedule(tmp_path, monkeypatch):
     """A failure is answered, counted and logged when the slot ends, not when it happens."""
     from starlette.testclient import TestClient
 
-    from dither.surfaces.http import telemetry
-    from dither.surfaces.http.app import create_app
-    from dither.surfaces.http.curator import Curator, Settings
+    from dither.interfaces.http import telemetry
+    from dither.interfaces.http.app import create_app
+    from dither.interfaces.http.server_state import Curator, Settings
 
-    monkeypatch.setattr("dither.surfaces.http.workers.COMMAND", odd_workers.COMMAND)
+    monkeypatch.setattr("dither.interfaces.http.workers.COMMAND", odd_workers.COMMAND)
     broken = {"query": {"kind": "variance", "column": "pay"}, "epsilon": 0.5}
     logged: list[tuple[float, str]] = []
     monkeypatch.setattr(telemetry.LOG, "error", lambda event, **more: logged.append((time.monotonic(), str(more))))
@@ -300,7 +300,7 @@ def test_unforeseen_failures_keep_the_schedule(tmp_path, monkeypatch):
 
 def test_a_second_question_does_not_uncover_the_first(tmp_path):
     """Another question under the same request id is refused, and its slot says nothing about the first one's answer."""
-    from dither.surfaces.http.jobs import Job, Jobs
+    from dither.interfaces.http.jobs import Job, Jobs
 
     jobs, now = Jobs(1, 10), time.monotonic()
     slow = Job("a", "pay", "r", 0.05, now, {"q": 1})

@@ -98,8 +98,8 @@ def test_rate_limit(tmp_path):
 @pytest.mark.parametrize("count", [4])
 def test_too_many_questions_at_once(tmp_path, count):
     """More questions than fit are refused before anything is charged."""
-    from dither.surfaces.http.jobs import Job, Jobs
-    from dither.surfaces.http.problems import Refused
+    from dither.interfaces.http.jobs import Job, Jobs
+    from dither.interfaces.http.problems import Refused
 
     jobs = Jobs(1, count)
     for number in range(count):
@@ -111,8 +111,8 @@ def test_too_many_questions_at_once(tmp_path, count):
 
 def test_nobody_shuts_out_everybody_else():
     """One analyst has a share of the questions under way, and few programs; others still get theirs."""
-    from dither.surfaces.http.jobs import MOST_PROGRAMS_EACH, Job, Jobs
-    from dither.surfaces.http.problems import Refused
+    from dither.interfaces.http.jobs import MOST_PROGRAMS_EACH, Job, Jobs
+    from dither.interfaces.http.problems import Refused
 
     jobs = Jobs(1, 64)
 
@@ -137,7 +137,7 @@ def test_a_drain_does_not_wait_for_ever():
     import threading
     import time
 
-    from dither.surfaces.http.jobs import Job, Jobs
+    from dither.interfaces.http.jobs import Job, Jobs
 
     jobs, never = Jobs(1, 8), threading.Event()
     jobs.start(Job("a", "pay", "long", 1.0, time.monotonic(), {}), lambda: never.wait(60) and {}, program=True)

@@ -14,12 +14,12 @@ from click.testing import CliRunner
 
 from curators import CuratorProcess, call, median, with_dataset
 from dither.errors import InvalidArgument, LedgerUnavailable
-from dither.surfaces.cli import main
-from dither.surfaces.http import health as health_module
-from dither.surfaces.http import telemetry
-from dither.surfaces.http.catalog import Dataset
-from dither.surfaces.http.curator import Curator, Settings
-from dither.surfaces.http.health import Health
+from dither.interfaces.cli.main import main
+from dither.interfaces.http import health as health_module
+from dither.interfaces.http import telemetry
+from dither.interfaces.http.catalog import Dataset
+from dither.interfaces.http.health import Health
+from dither.interfaces.http.server_state import Curator, Settings
 
 ASK = "/v1/datasets/pay/releases"
 
@@ -37,7 +37,7 @@ def client(curator):
     """Requests without a socket, with the token of an owner."""
     from starlette.testclient import TestClient
 
-    from dither.surfaces.http.app import create_app
+    from dither.interfaces.http.app import create_app
 
     secret = curator.first_owner()
     with TestClient(create_app(curator.home, curator=curator), headers={"Authorization": f"Bearer {secret}"}) as one:
@@ -80,7 +80,7 @@ def test_an_iterator_that_ends_early_is_a_failure_and_no_hang(curator, client, m
 def test_a_query_that_the_server_does_not_offer_is_refused():
     """By name, with what is offered; it used to be StopIteration."""
     import dither as dt
-    from dither.surfaces.http.questions import kind_of
+    from dither.interfaces.http.questions import kind_of
 
     with pytest.raises(InvalidArgument, match="the server does not offer it"):
         kind_of(dt.KMeans)
@@ -252,7 +252,7 @@ def test_analysts_are_not_told_where_things_lie(tmp_path):
 
 def test_folders_are_hidden_in_every_problem(tmp_path):
     """Whatever raises it, and whoever reads it."""
-    from dither.surfaces.http.problems import problem
+    from dither.interfaces.http.problems import problem
 
     (tmp_path / "books").mkdir()
     made = Curator(tmp_path / "place", tmp_path / "books" / "l.db", Settings(roots=(tmp_path / "root",)))

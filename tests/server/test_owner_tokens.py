@@ -8,9 +8,9 @@ import pytest
 from click.testing import CliRunner
 
 from curators import CuratorProcess, with_dataset
-from dither.surfaces.cli import main
-from dither.surfaces.http.problems import Refused
-from dither.surfaces.http.store import ANALYST, OWNER, Store
+from dither.interfaces.cli.main import main
+from dither.interfaces.http.problems import Refused
+from dither.interfaces.http.store import ANALYST, OWNER, Store
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

@@ -8,11 +8,11 @@ import time
 import pytest
 
 from curators import PAYROLL, CuratorProcess, median, together, with_dataset
-from dither.surfaces.http import planners as module
-from dither.surfaces.http.fork_server import ForkServer
-from dither.surfaces.http.planners import Planners
-from dither.surfaces.http.planning import MOST_MEMORY
-from dither.surfaces.http.problems import Refused
+from dither.interfaces.http import planners as module
+from dither.interfaces.http.fork_server import ForkServer
+from dither.interfaces.http.planners import Planners
+from dither.interfaces.http.planning import MOST_MEMORY
+from dither.interfaces.http.problems import Refused
 from odd_workers import is_there
 
 FOR_EVER = 3_600
@@ -72,12 +72,12 @@ def test_a_busy_machine_ends_nothing(forks):
 def test_a_fork_server_that_ended_says_so():
     """Whoever holds it starts another one."""
     server = ForkServer.started()
-    helper = server.start("dither.surfaces.http.planning:helper")
+    helper = server.start("dither.interfaces.http.planning:helper")
     assert not server.has_ended
     server.process.kill()
     for _ in range(2):
         with pytest.raises(OSError, match="has ended"):
-            server.start("dither.surfaces.http.planning:helper")
+            server.start("dither.interfaces.http.planning:helper")
         assert server.has_ended
     helper.end()
     server.close()

@@ -14,11 +14,11 @@ import pytest
 import dither as dt
 from curators import CuratorProcess, median, until, with_dataset
 from dither import errors
+from dither.interfaces.http import workers
+from dither.interfaces.http.channel import Channel, error_message, raise_error
+from dither.interfaces.http.problems import Refused
+from dither.interfaces.http.telemetry import WorkFailed, log_failure, places_of
 from dither.ledger import open_ledger
-from dither.surfaces.http import workers
-from dither.surfaces.http.channel import Channel, error_message, raise_error
-from dither.surfaces.http.problems import Refused
-from dither.surfaces.http.telemetry import WorkFailed, log_failure, places_of
 from odd_workers import GO_ON, children_of, is_there, workers_of
 
 ASK = "/v1/datasets/pay/releases"
@@ -274,10 +274,10 @@ def test_few_workers_are_kept(tmp_path, monkeypatch):
     """Of more datasets than workers may be kept, those not asked for the longest time lose theirs, and get it again."""
     from starlette.testclient import TestClient
 
-    from dither.surfaces.http.app import create_app
-    from dither.surfaces.http.curator import Curator
+    from dither.interfaces.http.app import create_app
+    from dither.interfaces.http.server_state import Curator
 
-    monkeypatch.setattr("dither.surfaces.http.workers.MOST", 1)
+    monkeypatch.setattr("dither.interfaces.http.workers.MOST", 1)
     home = with_dataset(tmp_path / "home", epsilon=10)
     (home / "data" / "more.csv").write_bytes((home / "data" / "pay.csv").read_bytes())
     (home / "datasets" / "more.toml").write_text(

@@ -11,17 +11,17 @@ from fractions import Fraction
 import pytest
 
 from conftest import trials
-from dither.audit import sabotage
+from dither.audit import broken_mechanisms as sabotage
 from dither.audit.answers import answer_law, examine, remembering
 from dither.audit.attacks import LikelihoodRatio
 from dither.audit.blackbox import FAILURE, Aim
 from dither.audit.pairs import worst_pairs
 from dither.audit.power import detection_probability
-from dither.calibration.smooth import Smooth
-from dither.data.grid import Grid
-from dither.planner import prepare
+from dither.mechanisms.choice import prepare
+from dither.mechanisms.smooth import Smooth
 from dither.privacy import Loss
-from dither.queries.order import RankedValue
+from dither.sources.grid import Grid
+from dither.statistics.order import RankedValue
 
 
 def statistic_of(rank, records, high):

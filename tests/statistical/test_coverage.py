@@ -6,8 +6,8 @@ from scipy.stats import binom
 
 import dither as dt
 from conftest import trials
-from dither.data.column import shape_of
-from dither.planner import prepare
+from dither.mechanisms.choice import prepare
+from dither.sources.column import shape_of
 
 RNG = np.random.default_rng(11)
 LOGNORMAL = np.clip(RNG.lognormal(11, 0.6, 20_000), 0, 1e6)

@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dither.noise.entropy import Tape
+from dither.noise.entropy import LazyBits
 from dither.noise.exact import rounded_draw, settle
 from dither.noise.heavy_tails import PowerLaw
 from dither.noise.laplace import Laplace
@@ -83,7 +83,7 @@ def tape_for(answer, location, scale, law):
         else:
             uniform = (-size).exp()
         word = min(int(uniform * 2**127), 2**127 - 1) | ((1 << 127) if away > 0 else 0)
-    return Tape.continuing([word], 128)
+    return LazyBits.continuing([word], 128)
 
 
 @pytest.mark.parametrize("law", [Laplace(), PowerLaw(4)], ids=str)

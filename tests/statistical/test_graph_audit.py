@@ -9,16 +9,16 @@ from itertools import combinations
 import pytest
 
 from conftest import trials
-from dither.audit import sabotage
+from dither.audit import broken_mechanisms as sabotage
 from dither.audit.answers import examine
-from dither.calibration.ladder import LadderMechanism
-from dither.calibration.largest_local import LargestLocal
-from dither.calibration.mechanism import Ask
-from dither.calibration.noisy_local import NoisyLocal
-from dither.calibration.smooth import Smooth
-from dither.data.graph import Graph
+from dither.mechanisms.ladder import LadderMechanism
+from dither.mechanisms.largest_local import LargestLocal
+from dither.mechanisms.mechanism import MechanismSpec
+from dither.mechanisms.noisy_local import NoisyLocal
+from dither.mechanisms.smooth import Smooth
 from dither.privacy import Loss
 from dither.queries.graphs import KStars, KTriangles, Triangles
+from dither.sources.graph import Graph
 
 COMPLETE = list(combinations(range(6), 2))
 HERE, THERE = Graph(COMPLETE, n=6), Graph(COMPLETE[1:], n=6)
@@ -41,7 +41,7 @@ def manner(case):
 def test_nothing_is_found_in_what_ships(case, query, confidence):
     """Answers alone and with their bars, between K6 and K6 without an edge."""
     calibration, loss = case
-    mechanism = calibration.prepare(Ask(query.resolve(HERE.shape), loss, None, confidence))
+    mechanism = calibration.prepare(MechanismSpec(query.resolve(HERE.shape), loss, None, confidence))
     assert not examine(mechanism, HERE, THERE, samples=trials(400, 20_000)).detected
 
 
@@ -49,6 +49,6 @@ def test_nothing_is_found_in_what_ships(case, query, confidence):
 def test_noise_that_is_far_too_small_is_found(case):
     """A tenth of the noise shows in a few hundred answers (20 to 30% are caught by the exact audits)."""
     calibration, loss = case
-    mechanism = calibration.prepare(Ask(Triangles().resolve(HERE.shape), loss))
+    mechanism = calibration.prepare(MechanismSpec(Triangles().resolve(HERE.shape), loss))
     broken = sabotage.noise_too_small(mechanism, factor=Fraction(1, 10))
     assert examine(broken, HERE, THERE, samples=trials(3000, 20_000)).detected

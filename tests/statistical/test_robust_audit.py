@@ -14,9 +14,9 @@ import pytest
 from conftest import trials
 from dither.audit.attacks import Histogram
 from dither.audit.blackbox import audit
-from dither.audit.tested import cascade_chance
-from dither.calibration.margin_test import MarginTest
-from dither.calibration.stable_bins import StableBins
+from dither.audit.propose_test_release import cascade_chance
+from dither.mechanisms.margin_test import MarginTest
+from dither.mechanisms.stable_bins import StableBins
 from dither.privacy import Loss
 from dither.procedures.ordered import Ordered
 from dither.procedures.plans import ScalePlan, plan_location, plan_range, plan_scale, plan_trimmed

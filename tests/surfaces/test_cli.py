@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from dither.surfaces.cli import main
+from dither.interfaces.cli.main import main
 
 DITHER = str(Path(sys.executable).parent / "dither")
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import dither as dt
-from dither.calibration.mechanism import Calibration
+from dither.mechanisms.mechanism import Mechanism
 
 PAY = np.random.default_rng(1).lognormal(11, 0.6, 5_000)
 BOUNDS = (0, 1_000_000)
@@ -259,7 +259,7 @@ def test_a_calibration_that_fails_is_prepared_once():
     """A TypeError of its own is not taken for a question that cannot be remembered."""
     calls = []
 
-    class Broken(Calibration):
+    class Broken(Mechanism):
         name = "broken"
 
         def prepare(self, ask):

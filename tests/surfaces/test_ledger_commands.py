@@ -10,9 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 from dither.errors import LedgerUnavailable
+from dither.interfaces.cli.main import main
 from dither.ledger import PostgresLedger, SqliteLedger
 from dither.privacy import Budget, Loss, Neighbours, Relation
-from dither.surfaces.cli import main
 
 
 def run(*words):

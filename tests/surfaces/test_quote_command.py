@@ -5,7 +5,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from dither.surfaces.cli import main
+from dither.interfaces.cli.main import main
 
 SCHEMA = """
 [dataset]

@@ -5,8 +5,8 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from dither.surfaces.cli import main
-from dither.surfaces.reproduce_commands import NAMES
+from dither.interfaces.cli.main import main
+from dither.interfaces.cli.reproduce import NAMES
 
 
 def invoke(*arguments):

@@ -7,9 +7,9 @@ import pytest
 from click.testing import CliRunner
 
 import dither as dt
-from dither.data.schema import Schema
+from dither.interfaces.cli.main import main
 from dither.session.programs import made_up_rows
-from dither.surfaces.cli import main
+from dither.sources.schema import Schema
 
 pytest.importorskip("pyarrow")
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from dither.data.schema_file import load_schema
-from dither.surfaces.cli import main
+from dither.interfaces.cli.main import main
+from dither.sources.schema_file import load_schema
 
 DITHER = str(Path(sys.executable).parent / "dither")
 SCHEMA = """

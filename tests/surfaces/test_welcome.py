@@ -7,8 +7,8 @@ import pytest
 from click.testing import CliRunner
 
 import dither as dt
-from dither.surfaces.cli import main
-from dither.surfaces.graph_questions import graph_query
+from dither.interfaces.cli.graphs import graph_query
+from dither.interfaces.cli.main import main
 
 PAY = np.random.default_rng(4).lognormal(11, 0.6, 3_000)
 COLUMNS = {
@@ -128,7 +128,7 @@ def test_a_price_in_quotes_says_so():
 
 def test_one_row_of_a_person_is_the_default_everywhere(tmp_path):
     """In a schema file as in Python."""
-    from dither.data.schema_file import load_schema
+    from dither.sources.schema_file import load_schema
 
     file = tmp_path / "s.toml"
     file.write_text('[dataset]\nsource = "a.csv"\nunit = "who"\n[budget]\nepsilon = 1\n[columns.a]\ntype = "boolean"\n')
@@ -151,7 +151,7 @@ def test_tables_fit_a_terminal(width, monkeypatch, capsys):
     """Nothing but the question is broken into lines; narrow terminals have the calibration below."""
     from rich.console import Console
 
-    from dither.surfaces import output
+    from dither.interfaces.cli import output
 
     monkeypatch.setattr(output, "console_of", lambda _: Console(width=width, highlight=False))
     release = dt.median(PAY, bounds=(0, 600_000), epsilon=0.5)

@@ -16,8 +16,8 @@ from dither.noise.heavy_tails import Cauchy, PowerLaw, Student
 from dither.noise.laplace import Laplace
 from dither.noise.small_losses import flow_alpha, flow_proves
 from dither.noise.suprema import shifted_rise_at_most
+from dither.numbers import ball, precision
 from dither.privacy import Loss
-from dither.reals import ball, precision
 
 
 def test_figures_of_the_default_points():

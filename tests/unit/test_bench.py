@@ -28,7 +28,7 @@ from dither.bench.run import Results, measure_area, run
 from dither.bench.texts import figure_text, footer, markdown
 from dither.bench.workers import loop
 from dither.errors import InvalidArgument
-from dither.surfaces.cli import main
+from dither.interfaces.cli.main import main
 
 WORKERS = Path(loop.__file__).parent
 TASKS = """

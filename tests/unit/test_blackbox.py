@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binom, chi2
 
 from conftest import trials
-from dither.audit import sabotage
+from dither.audit import broken_mechanisms as sabotage
 from dither.audit.answers import Remembering, answer_law, as_answer, remembering, runs
 from dither.audit.attacks import Histogram, LikelihoodRatio, Score
 from dither.audit.blackbox import (
@@ -21,16 +21,16 @@ from dither.audit.blackbox import (
     lower_probability,
     upper_probability,
 )
+from dither.audit.enumeration import as_column, neighbours
 from dither.audit.pairs import Pair, pairs_for, worst_pairs
 from dither.audit.power import detection_probability, samples_needed
-from dither.audit.universe import as_column, neighbours
-from dither.calibration.mechanism import Outcome
-from dither.data.grid import Grid
 from dither.errors import InvalidArgument, NotApplicable
-from dither.planner import prepare
+from dither.mechanisms.choice import prepare
+from dither.mechanisms.mechanism import Outcome
 from dither.privacy import Loss
-from dither.queries.order import RankedValue
-from dither.queries.statistic import Statistic
+from dither.sources.grid import Grid
+from dither.statistics.order import RankedValue
+from dither.statistics.statistic import Statistic
 
 RNG = np.random.default_rng(20)
 GRID = Grid(Fraction(1), 0, 8)

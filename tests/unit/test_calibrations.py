@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import oracle
-from dither.audit.universe import (
+from dither.audit.enumeration import (
     as_column,
     datasets,
     end_law,
@@ -18,16 +18,16 @@ from dither.audit.universe import (
     output_law,
     worst_log_ratio,
 )
-from dither.calibration.ends import Ends, distances
-from dither.calibration.inverse import Inverse
-from dither.calibration.mechanism import Ask
-from dither.calibration.smooth import Smooth, bar_factor
-from dither.data.grid import Grid
+from dither.mechanisms.interval_endpoints import Ends, distances
+from dither.mechanisms.inverse import Inverse
+from dither.mechanisms.mechanism import MechanismSpec
+from dither.mechanisms.smooth import Smooth, bar_factor
 from dither.noise.gaussian import Gaussian
 from dither.noise.heavy_tails import Cauchy, PowerLaw, Student
 from dither.noise.laplace import Laplace
 from dither.privacy import Loss
-from dither.queries.order import RankedValue
+from dither.sources.grid import Grid
+from dither.statistics.order import RankedValue
 
 HIGH, RECORDS = 6, 4
 GRID = Grid(Fraction(1), 0, HIGH)
@@ -45,7 +45,7 @@ def ranked(rank=2):
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
 def test_inverse_is_the_exponential_mechanism(rank, epsilon):
     """Its exact output law equals the oracle's on every dataset."""
-    mechanism = Inverse().prepare(Ask(ranked(rank), Loss(epsilon)))
+    mechanism = Inverse().prepare(MechanismSpec(ranked(rank), Loss(epsilon)))
     rate = epsilon if rank in (1, RECORDS) else epsilon / 2
     for x in UNIVERSE:
         law = output_law(mechanism, as_column(x, GRID))
@@ -54,7 +54,7 @@ def test_inverse_is_the_exponential_mechanism(rank, epsilon):
 
 def test_the_sharper_rate_of_extremes_is_not_private_in_between():
     """Minimum and maximum may use rate = epsilon; the audit shows that other ranks may not."""
-    sharp = replace(Inverse().prepare(Ask(ranked(2), Loss(1.0))), rate=Fraction(1))
+    sharp = replace(Inverse().prepare(MechanismSpec(ranked(2), Loss(1.0))), rate=Fraction(1))
     worst, *_ = worst_log_ratio(lambda x: output_law(sharp, as_column(x, GRID)), VALUES, UNIVERSE)
     assert worst > 1.2
 
@@ -72,7 +72,7 @@ def test_the_audit_catches_widened_ties():
 def test_the_audit_catches_raw_local_sensitivity(law):
     """Scaling noise to the local sensitivity itself (beta ignored) is not private, and is seen not to be."""
     loss = Loss(1.0, 0.0 if law.pure else 1e-5)
-    mechanism = Smooth().prepare(Ask(ranked(), loss, law))
+    mechanism = Smooth().prepare(MechanismSpec(ranked(), loss, law))
 
     class Raw(type(mechanism.statistic)):
         def ladder(self, data, algorithm="exact"):

@@ -8,9 +8,9 @@ import pytest
 from dither.accounting.cascades import (
     FREE,
     Cascade,
-    Levels,
-    Parallel,
-    Priced,
+    Concurrent,
+    Sequential,
+    Step,
     Tested,
     even_cascade,
     paper_location,
@@ -20,8 +20,8 @@ from dither.accounting.cascades import (
     printed_robust,
 )
 from dither.audit.laws_and_prices import cascade_delta
-from dither.calibration.margin_test import MarginTest
 from dither.errors import InvalidArgument
+from dither.mechanisms.margin_test import MarginTest
 from dither.privacy import Loss
 
 E, D = Fraction(1, 10), Fraction(1, 10**6)
@@ -30,7 +30,7 @@ E, D = Fraction(1, 10), Fraction(1, 10**6)
 @pytest.mark.parametrize("lengths", [(1,), (2,), (2, 2), (1, 3, 2), (4, 4, 4, 4)])
 def test_levels_of_cascades_cost_what_theorem_17_says(lengths):
     """(K + sum J_k) epsilon and (sum J_k) delta."""
-    whole = Levels(tuple(even_cascade(length, Priced(E, D), Priced(E)) for length in lengths))
+    whole = Sequential(tuple(even_cascade(length, Step(E, D), Step(E)) for length in lengths))
     assert whole.epsilon == (len(lengths) + sum(lengths)) * E
     assert whole.delta == sum(lengths) * D
 
@@ -59,8 +59,8 @@ def test_a_test_of_sensitivity_two_is_seen_to_cost_twice_epsilon():
 
 def test_a_cascade_worked_by_hand():
     """Tests of 0.1 and 0.2, releases of 0.5 and 0.3: max(0.1 + 0.5, 0.1 + 0.2 + 0.3); deltas of tests add up."""
-    first = Tested(Priced(Fraction(1, 10), D), Priced(Fraction(1, 2), 5 * D))
-    second = Tested(Priced(Fraction(1, 5), 2 * D), Priced(Fraction(3, 10), 7 * D))
+    first = Tested(Step(Fraction(1, 10), D), Step(Fraction(1, 2), 5 * D))
+    second = Tested(Step(Fraction(1, 5), 2 * D), Step(Fraction(3, 10), 7 * D))
     cascade = Cascade((first, second))
     assert (cascade.epsilon, cascade.delta) == (Fraction(3, 5), 10 * D)
     assert cascade.loss == Loss(0.6, 1e-5)
@@ -69,16 +69,16 @@ def test_a_cascade_worked_by_hand():
 
 def test_nested_and_parallel_arrangements_worked_by_hand():
     """Two parallel branches (a cascade; two levels) followed by a tested free answer (Theorem 22)."""
-    branch = Levels((even_cascade(2, Priced(E, D), FREE), Priced(3 * E)))
-    whole = Levels((Parallel((even_cascade(2, Priced(E, D), Priced(E)), branch)), Tested(Priced(E, D))))
+    branch = Sequential((even_cascade(2, Step(E, D), FREE), Step(3 * E)))
+    whole = Sequential((Concurrent((even_cascade(2, Step(E, D), Step(E)), branch)), Tested(Step(E, D))))
     assert (whole.epsilon, whole.delta) == ((3 + 5 + 1) * E, (2 + 2 + 1) * D)
-    inside = Cascade((Tested(Priced(E, D), whole), Tested(Priced(E, D), FREE)))
+    inside = Cascade((Tested(Step(E, D), whole), Tested(Step(E, D), FREE)))
     assert (inside.epsilon, inside.delta) == (10 * E, 7 * D)
 
 
 def test_fitting_is_exact():
     """A price fits into itself and into nothing smaller."""
-    cascade = even_cascade(2, Priced(E, D), Priced(E))
+    cascade = even_cascade(2, Step(E, D), Step(E))
     assert cascade.fits(Loss(0.3, 2e-6))
     assert not cascade.fits(Loss(0.3, 1.9999999e-6))
     assert not cascade.fits(Loss(0.29999999, 2e-6))
@@ -87,9 +87,9 @@ def test_fitting_is_exact():
 def test_bad_parts_are_refused():
     """Negative prices, probabilities above one, cascades of nothing."""
     with pytest.raises(InvalidArgument, match="epsilon"):
-        Priced(Fraction(-1))
+        Step(Fraction(-1))
     with pytest.raises(InvalidArgument, match="delta"):
-        Priced(E, Fraction(2))
+        Step(E, Fraction(2))
     with pytest.raises(InvalidArgument, match="alternatives"):
         Cascade(())
 
@@ -99,7 +99,7 @@ def test_a_cascade_stays_within_its_price_on_all_neighbouring_margins(releases):
     """The exact divergence over all pairs of margins of two alternatives, at the computed price and 20% below it."""
     tests = (MarginTest(Fraction(1, 2), Fraction(1, 5000)), MarginTest(Fraction(1, 3), Fraction(1, 4000)))
     parts = [
-        Tested(Priced(test.epsilon, test.delta), Priced(Fraction(e).limit_denominator(100)))
+        Tested(Step(test.epsilon, test.delta), Step(Fraction(e).limit_denominator(100)))
         for test, e in zip(tests, releases, strict=True)
     ]
     price = Cascade(tuple(parts))

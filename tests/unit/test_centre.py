@@ -9,18 +9,18 @@ import pytest
 
 import dither as dt
 from conftest import trials
-from dither.audit.universe import as_column, datasets, noise_divergence, output_law
-from dither.data.grid import Grid
+from dither.audit.enumeration import as_column, datasets, noise_divergence, output_law
 from dither.errors import InvalidArgument
 from dither.kernels.matching import matching_cost, squared_matching_distances
-from dither.planner import prepare
+from dither.mechanisms.choice import prepare
 from dither.privacy import Loss
 from dither.procedures.aggregate import Aggregation, median_of
 from dither.procedures.centre import Centre, centre_and_bound
 from dither.procedures.executor import Output
 from dither.procedures.metrics import L1, L2, Matching, Own, as_metric, common_grids
 from dither.procedures.sample_aggregate import plan
-from dither.queries.middle import ShortestMiddle
+from dither.sources.grid import Grid
+from dither.statistics.centre_of_attention import ShortestMiddle
 
 
 def taxi(one, other):

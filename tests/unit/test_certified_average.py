@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from conftest import trials
-from dither.calibration.margin_test import MarginTest
 from dither.errors import InvalidArgument
 from dither.kernels.clusters import aligned, clustered_blocks, matched_costs, separations
+from dither.mechanisms.margin_test import MarginTest
 from dither.noise.gaussian import shift_mass
+from dither.numbers import ball, precision
 from dither.privacy import Loss
 from dither.procedures.certified_average import (
     AGREEING,
@@ -22,7 +23,6 @@ from dither.procedures.certified_average import (
     plan_average,
     weighted_sum,
 )
-from dither.reals import ball, precision
 
 TEST = MarginTest(Fraction(1, 4), Fraction(1, 10**6))
 

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import dither as dt
-from dither.data.engines.duckdb import DuckDB
-from dither.data.files import state_of_file
+from dither.sources.engines.duckdb import DuckDB
+from dither.sources.files import state_of_file
 
 WORDS = {"columns": {"v": dt.Real(0, 100)}, "budget": dt.Budget(9.0), "name": "t"}
 SAID = r"has changed since a stored answer was computed.*again=True"

@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oracle
-from dither.data.column import Column, missing_steps, read_column, shape_of
-from dither.data.grid import Grid
 from dither.errors import InvalidArgument
+from dither.sources.column import Column, missing_steps, read_column, shape_of
+from dither.sources.grid import Grid
 
 
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=30), st.integers(-40, 40), st.integers(0, 80))

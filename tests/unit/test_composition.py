@@ -18,8 +18,8 @@ from dither.accounting.capacity import budget_for
 from dither.accounting.composition import advanced, basic, compose, heterogeneous, optimal
 from dither.accounting.rounding import printed_down, printed_up
 from dither.errors import InvalidArgument
+from dither.numbers import ball, exact, precision
 from dither.privacy import Budget, Loss, Neighbours
-from dither.reals import ball, exact, precision
 
 DIGITS = 50
 THOUSAND = [Loss(0.01, 1e-9)] * 1000

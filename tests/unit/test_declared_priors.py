@@ -3,8 +3,8 @@
 import pytest
 
 import dither as dt
-from dither.data.schema_file import dump_schema, read_schema
 from dither.errors import InvalidText
+from dither.sources.schema_file import dump_schema, read_schema
 
 TEXT = """[dataset]
 source = "pay.csv"

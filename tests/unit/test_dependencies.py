@@ -72,7 +72,7 @@ import sys
 for name in {hidden!r}:
     if name != "dither":
         sys.modules[name] = None
-from dither.surfaces.cli import main
+from dither.interfaces.cli.main import main
 main(["demo", "--out", {str(tmp_path)!r}])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path)

@@ -8,7 +8,7 @@ from flint import arb
 
 from dither.kernels import elementary
 from dither.kernels.elementary import EXP_ERROR, LOG_ERROR, exp, log
-from dither.reals import ball, precision, upper_float
+from dither.numbers import ball, precision, upper_float
 
 
 def around(points, steps=3):

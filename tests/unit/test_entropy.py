@@ -8,8 +8,8 @@ import pytest
 from flint import arb
 
 from dither.noise import entropy
-from dither.noise.entropy import Tape, random_words, uniform_integer
-from dither.reals import precision
+from dither.noise.entropy import LazyBits, random_words, uniform_integer
+from dither.numbers import precision
 
 
 class Bytes:
@@ -33,7 +33,7 @@ def seeded(seed=3):
 @pytest.mark.parametrize("bits", [8, 64, 136])
 def test_extending_keeps_every_bit_that_was_read(bits):
     """After each extension the old word is the beginning of the new one, for every real on the tape."""
-    tape = Tape(bits, seeded())
+    tape = LazyBits(bits, seeded())
     before = [tape.word(index) for index in range(5)]
     for step in (64, 8, 128):
         old = tape.bits
@@ -46,7 +46,7 @@ def test_extending_keeps_every_bit_that_was_read(bits):
 def test_no_byte_is_used_twice():
     """Words and extensions together are exactly the bytes that the source handed out, in order."""
     source = seeded()
-    tape = Tape(64, source)
+    tape = LazyBits(64, source)
     first = [tape.word(index) for index in range(3)]
     tape.extend()
     late = tape.word(3)
@@ -60,14 +60,14 @@ def test_no_byte_is_used_twice():
 def test_reading_a_word_again_costs_nothing():
     """A word, once read, stays."""
     source = seeded()
-    tape = Tape(64, source)
+    tape = LazyBits(64, source)
     assert tape.word(2) == tape.word(2)
     assert source.used == 24
 
 
 def test_enclosures_shrink_towards_the_same_real():
     """Each extension's enclosure lies inside the one before, up to the rounding of radii."""
-    tape = Tape(8, seeded())
+    tape = LazyBits(8, seeded())
     with precision(600):
         outer = tape.uniform(0)
         for _ in range(4):
@@ -82,7 +82,7 @@ def test_sign_and_uniform_are_independent():
     """Over all words of one byte every pair of a sign and a 7-bit uniform occurs exactly once."""
     pairs = Counter()
     for value in range(256):
-        sign, uniform = Tape(8, Bytes([value])).signed(0)
+        sign, uniform = LazyBits(8, Bytes([value])).signed(0)
         pairs[sign, float(uniform.mid())] += 1
     expected = {(sign, (2 * k + 1) / 256) for sign in (1, -1) for k in range(128)}
     assert set(pairs) == expected
@@ -92,7 +92,7 @@ def test_sign_and_uniform_are_independent():
 def test_the_sign_survives_extension():
     """The first bit is the sign whatever is read later, and the uniform shrinks around the same real."""
     for first in (0x00, 0x7F, 0x80, 0xFF):
-        tape = Tape(8, Bytes([first, *range(16)]))
+        tape = LazyBits(8, Bytes([first, *range(16)]))
         with precision(300):
             sign, uniform = tape.signed(0)
             tape.extend()
@@ -102,19 +102,19 @@ def test_the_sign_survives_extension():
 
 def test_a_continued_tape_begins_with_the_given_bits():
     """Prefixes are kept and extended; prefixes of a broken length are refused."""
-    tape = Tape.continuing([5, 2**64 - 1], 64, Bytes(range(16)))
+    tape = LazyBits.continuing([5, 2**64 - 1], 64, Bytes(range(16)))
     assert [tape.word(0), tape.word(1)] == [5, 2**64 - 1]
     tape.extend()
     assert tape.word(0) == 5 << 64 | int.from_bytes(bytes(range(8)), "big")
     with pytest.raises(ValueError, match="multiple of 8"):
-        Tape.continuing([1], 63)
+        LazyBits.continuing([1], 63)
 
 
 def test_a_tape_does_not_show_its_bits():
     """The repr holds no digit."""
-    tape = Tape(64, Bytes(b"\x01" * 8))
+    tape = LazyBits(64, Bytes(b"\x01" * 8))
     tape.word(0)
-    assert repr(tape) == "Tape(<secret>)"
+    assert repr(tape) == "LazyBits(<secret>)"
 
 
 @pytest.mark.parametrize("bound", [1, 2, 3, 5, 6, 100, 128, 129, 200, 255, 256])

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from flint import arb, ctx
 
-from dither.noise.entropy import Tape
+from dither.noise.entropy import LazyBits
 from dither.noise.exact import rounded_draw, settle
 from dither.noise.gaussian import Gaussian
 from dither.noise.heavy_tails import Cauchy, PowerLaw, Student
 from dither.noise.laplace import Laplace, integer_laplace, settle_integer_laplace
-from dither.reals import ball, precision
+from dither.numbers import ball, precision
 
 LENGTH = 1024
 DIGITS = 200
@@ -26,7 +26,7 @@ LAWS = [
 ]  # fmt: skip
 
 
-class KnownTape(Tape):
+class KnownTape(LazyBits):
     """A tape whose reals are known in advance to 1024 bits; ``extend`` uncovers more of them."""
 
     def __init__(self, bits, reals):
@@ -228,7 +228,7 @@ def test_the_public_door_reads_a_fresh_tape(law):
     got = rounded_draw(law, 3, 50, headroom=40, source=source)
     assert set(used) == {17}
     words = [int.from_bytes(stream[17 * k : 17 * k + 17], "big") for k in range(40)]
-    assert got == settle(law, 3, 50, Tape.continuing(words, 136))
+    assert got == settle(law, 3, 50, LazyBits.continuing(words, 136))
 
 
 def test_the_public_door_of_integer_laplace():

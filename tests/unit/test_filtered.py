@@ -7,15 +7,22 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 
-from dither.audit.universe import output_law
-from dither.calibration.inverse import Inverse
-from dither.calibration.mechanism import Ask
-from dither.data.column import Column, Shape
-from dither.data.grid import Grid
+from dither.audit.enumeration import output_law
 from dither.errors import NotProved
-from dither.ladder import Ladder
+from dither.mechanisms.inverse import Inverse
+from dither.mechanisms.mechanism import MechanismSpec
 from dither.privacy import Loss, Neighbours
-from dither.queries.filtered import (
+from dither.queries.order import Median, OrderStatistic, Quantiles
+from dither.queries.smallest import SmallestSum
+from dither.queries.spread import Variance
+from dither.queries.totals import TrimmedMean
+from dither.queries.vectors import Covariance, Histogram, MeanVector
+from dither.sensitivity.ladder import Ladder
+from dither.sources.column import Column, Shape
+from dither.sources.grid import Grid
+from dither.statistics.order import rank_of
+from dither.statistics.smallest import SmallestTotal
+from dither.statistics.unknown_size import (
     FilteredMean,
     FilteredTotal,
     SharedRank,
@@ -23,11 +30,6 @@ from dither.queries.filtered import (
     for_people,
     reachable_ranks,
 )
-from dither.queries.order import Median, OrderStatistic, Quantiles, rank_of
-from dither.queries.smallest import SmallestSum, SmallestTotal
-from dither.queries.spread import Variance
-from dither.queries.tables import Covariance, Histogram, MeanVector
-from dither.queries.totals import TrimmedMean
 
 VALUES = (0, 1, 3, 4)
 GRID = Grid(Fraction(1), 0, 4)
@@ -116,7 +118,7 @@ def test_a_mean_that_forgets_removals_is_caught():
 
     class Forgetful(FilteredMean):
         def ladder(self, data, algorithm="exact"):
-            from dither.ladder import Ladder
+            from dither.sensitivity.ladder import Ladder
 
             cap = self.cap
             return Ladder(lambda a, b: np.array([-(-cap // max(1, data.records + k)) for k in range(a, b)]), cap)
@@ -185,7 +187,7 @@ def law(mechanism, x):
 @pytest.mark.parametrize("epsilon", [0.3, 1.5])
 def test_draws_keep_their_epsilon_on_the_whole_universe(share, relation, epsilon):
     """Log ratios of the exact laws of all neighbours are at most epsilon, and for some pair nearly so."""
-    mechanism = Inverse().prepare(Ask(SharedRank(share, MOST, GRID, relation), Loss(epsilon)))
+    mechanism = Inverse().prepare(MechanismSpec(SharedRank(share, MOST, GRID, relation), Loss(epsilon)))
     laws = {x: law(mechanism, x) for x in universe()}
     worst = max(
         abs(np.log(laws[x][z] / laws[y][z]))
@@ -206,7 +208,7 @@ def test_all_rows_of_one_person_are_covered(share, rows):
     space = universe((0, 2, 4), most)
     value = {x: statistic.value(column(x)) for x in space}
     climbed = {x: [int(u) for u in statistic.ladder(column(x)).rungs(0, 5)] for x in space}
-    mechanism = Inverse().prepare(Ask(statistic, Loss(1.0)))
+    mechanism = Inverse().prepare(MechanismSpec(statistic, Loss(1.0)))
     laws = {x: law(mechanism, x) for x in space}
     for x, y in product(space, space):
         if distance(x, y) <= rows:
@@ -220,7 +222,7 @@ def test_a_person_with_more_rows_than_declared_is_not_covered():
     grid, epsilon = Grid(Fraction(1), 0, 400), 0.2
     statistic = SharedRank(Fraction(1, 2), 6, grid, Neighbours.ADD_REMOVE_CHANGE)
     space = [(0,) * a + (200,) * b + (400,) * c for a in range(6) for b in range(6 - a) for c in range(6 - a - b)]
-    mechanism = Inverse().prepare(Ask(statistic, Loss(epsilon)))
+    mechanism = Inverse().prepare(MechanismSpec(statistic, Loss(epsilon)))
     laws = {x: output_law(mechanism, column(x, grid)) for x in space}
 
     def worst(rows):
@@ -377,7 +379,7 @@ def test_sums_of_the_smallest_of_a_selection(k, values, grid, relation):
 def test_draws_of_sums_of_the_smallest_are_private(relation):
     """The exact output laws of all neighbours: within epsilon, whatever the number of records."""
     epsilon = 1.0
-    mechanism = Inverse().prepare(Ask(smallest(2, GRID, relation), Loss(epsilon)))
+    mechanism = Inverse().prepare(MechanismSpec(smallest(2, GRID, relation), Loss(epsilon)))
     laws = {x: output_law(mechanism, column(x)) for x in universe((0, 1, 4), 4)}
     worst = max(
         abs(math.log(laws[x][z] / laws[y][z]))

@@ -9,9 +9,9 @@ import pytest
 import scipy.sparse
 
 import dither as dt
-from dither.data.graph import Graph
 from dither.errors import DitherError, InvalidArgument, InvalidData
 from dither.privacy import Neighbours
+from dither.sources.graph import Graph
 
 EDGES = [(0, 1), (1, 2), (0, 2), (2, 3)]
 

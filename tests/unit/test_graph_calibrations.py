@@ -11,27 +11,27 @@ import pytest
 import dither as dt
 import graph_oracle as oracle
 from conftest import trials
+from dither.audit.broken_mechanisms import noise_too_small
+from dither.audit.enumeration import largest_log_ratio, noise_divergence, output_law
 from dither.audit.noisy_scales import clamped_law, noisy_local_delta
-from dither.audit.sabotage import noise_too_small
-from dither.audit.tested import divergence, mechanism_law
-from dither.audit.universe import largest_log_ratio, noise_divergence, output_law
-from dither.calibration.ladder import LadderMechanism
-from dither.calibration.largest_local import LargestLocal
-from dither.calibration.mechanism import Ask
-from dither.calibration.noisy_local import NoisyLocal, raised_by
-from dither.calibration.propose_test import ProposeTest
-from dither.calibration.smooth import Smooth
-from dither.calibration.stable import Stable
-from dither.calibration.worst_case import WorstCase
-from dither.data.graph import Graph
+from dither.audit.propose_test_release import divergence, mechanism_law
 from dither.errors import InvalidArgument, NotApplicable
+from dither.mechanisms.choice import applicable
+from dither.mechanisms.ladder import LadderMechanism
+from dither.mechanisms.largest_local import LargestLocal
+from dither.mechanisms.mechanism import MechanismSpec
+from dither.mechanisms.noisy_local import NoisyLocal, raised_by
+from dither.mechanisms.propose_test import ProposeTest
+from dither.mechanisms.smooth import Smooth
+from dither.mechanisms.stable import Stable
+from dither.mechanisms.worst_case import WorstCase
 from dither.noise.heavy_tails import PowerLaw
 from dither.noise.laplace import Laplace
-from dither.planner import applicable
 from dither.privacy import Loss
-from dither.queries.gauges import Gauged
 from dither.queries.graphs import Edges, KCliques, KStars, KTriangles, Triangles
 from dither.queries.trees import MinCut, MSTCost
+from dither.sources.graph import Graph
+from dither.statistics.graph_sensitivity import ByLipschitzProxy
 
 COUNTS = {
     Edges(): oracle.edge_count,
@@ -77,19 +77,19 @@ def test_gauges_and_levels_bound_what_they_claim(query, vertices):
     if vertices < 5 and query == KTriangles(3):
         vertices = 5
     statistic = query.resolve(graphs(vertices)[0].shape)
-    assert isinstance(statistic, Gauged)
+    assert isinstance(statistic, ByLipschitzProxy)
     truth = local_sensitivities(query, vertices)
-    gauge = [statistic.gauge(graph) for graph in graphs(vertices)]
+    lipschitz_proxy = [statistic.lipschitz_proxy(graph) for graph in graphs(vertices)]
     local = [statistic.local(graph) for graph in graphs(vertices)]
     levels = statistic.level_function().levels
     assert levels.cap == statistic.cap
-    assert levels.count == statistic.most_gauge + 1
-    assert all(0 <= one <= statistic.most_gauge for one in gauge)
+    assert levels.count == statistic.most_lipschitz_proxy + 1
+    assert all(0 <= one <= statistic.most_lipschitz_proxy for one in lipschitz_proxy)
     assert all(ours >= true for ours, true in zip(local, truth, strict=True))
-    assert all(levels.sensitivities[a] >= true for a, true in zip(gauge, truth, strict=True))
+    assert all(levels.sensitivities[a] >= true for a, true in zip(lipschitz_proxy, truth, strict=True))
     for here, there in pairs(vertices):
-        assert abs(gauge[here] - gauge[there]) <= 1
-        assert abs(local[here] - local[there]) <= statistic.drift(gauge[here])
+        assert abs(lipschitz_proxy[here] - lipschitz_proxy[there]) <= 1
+        assert abs(local[here] - local[there]) <= statistic.local_sensitivity_change(lipschitz_proxy[here])
 
 
 @pytest.mark.parametrize("query", [KStars(3), KTriangles(2), KCliques(4)], ids=named)
@@ -97,8 +97,10 @@ def test_smaller_drifts_are_refuted(query):
     """The check above can fail: with 70% of the drift it does, on five vertices."""
     statistic = query.resolve(graphs(5)[0].shape)
     local = [statistic.local(graph) for graph in graphs(5)]
-    gauge = [statistic.gauge(graph) for graph in graphs(5)]
-    assert any(abs(local[x] - local[y]) > 0.7 * statistic.drift(gauge[x]) for x, y in pairs(5))
+    lipschitz_proxy = [statistic.lipschitz_proxy(graph) for graph in graphs(5)]
+    assert any(
+        abs(local[x] - local[y]) > 0.7 * statistic.local_sensitivity_change(lipschitz_proxy[x]) for x, y in pairs(5)
+    )
 
 
 def test_karwa_drift_is_too_small_for_3_triangles():
@@ -107,9 +109,9 @@ def test_karwa_drift_is_too_small_for_3_triangles():
     here, there = Graph(sorted(edges), n=12), Graph(sorted(edges | {more}), n=12)
     statistic = KTriangles(3).resolve(here.shape)
     moved = statistic.local(there) - statistic.local(here)
-    assert statistic.gauge(here) == 2
+    assert statistic.lipschitz_proxy(here) == 2
     assert moved == 8 > 3 * math.comb(2, 2) + 2 * math.comb(2, 1)
-    assert moved <= statistic.drift(2)
+    assert moved <= statistic.local_sensitivity_change(2)
 
 
 def triangles_on_an_edge(edges, n):
@@ -126,7 +128,7 @@ def test_erratum_the_papers_bound_for_2_triangles_is_no_bound():
     """(5/2) a is below the true local sensitivity on 86 of 1024 graphs (a_H as printed: 26); ours holds."""
     truth = local_sensitivities(KTriangles(2), 5)
     statistic = KTriangles(2).resolve(graphs(5)[0].shape)
-    common = [statistic.gauge(graph) for graph in graphs(5)]
+    common = [statistic.lipschitz_proxy(graph) for graph in graphs(5)]
     assert sum(2.5 * a < true for a, true in zip(common, truth, strict=True)) == 86
     printed = [triangles_on_an_edge(set(edges), 5) for edges in oracle.all_graphs(5)]
     assert sum(2.5 * a < true for a, true in zip(printed, truth, strict=True)) == 26
@@ -148,8 +150,8 @@ def test_erratum_noise_by_the_papers_bound_is_not_private():
     edges = list(combinations(range(6), 2))
     here, there = Graph(edges, n=6), Graph(edges[1:], n=6)
     statistic = KTriangles(2).resolve(here.shape)
-    paper = dt.LevelFunction(dt.Levels([3, 5, 8, 10]), lambda data: max(statistic.gauge(data), 1))
-    claimed = LargestLocal(constants="paper").prepare(Ask(statistic, loss))
+    paper = dt.LevelFunction(dt.Levels([3, 5, 8, 10]), lambda data: max(statistic.lipschitz_proxy(data), 1))
+    claimed = LargestLocal(constants="paper").prepare(MechanismSpec(statistic, loss))
     unsound = replace(claimed, statistic=replace(claimed.statistic, function=paper))
     assert noise_divergence(claimed, here, there).delta <= loss.delta
     assert noise_divergence(unsound, here, there).delta > 100 * loss.delta
@@ -164,7 +166,7 @@ def test_ladder_mechanism_is_private_on_all_graphs(query, epsilon):
     """Exact log-ratios of the answers of all neighbours: at most epsilon; twice the rate exceeds it somewhere."""
     vertices = 5 if query == KTriangles(3) else 4
     every = graphs(vertices)
-    mechanism = LadderMechanism().prepare(Ask(query.resolve(query.shape(every[0])), Loss(epsilon)))
+    mechanism = LadderMechanism().prepare(MechanismSpec(query.resolve(query.shape(every[0])), Loss(epsilon)))
     some = pairs(vertices) if vertices == 4 else pairs(vertices)[:: trials(29, 1)]
 
     def worst(one):
@@ -182,7 +184,7 @@ def test_ladder_mechanism_is_private_on_all_graphs(query, epsilon):
 def test_noisy_local_is_private_on_all_graphs(query, loss):
     """The exact delta of all that is released, gauge and scale included, between all neighbours."""
     every = graphs(4)
-    mechanism = NoisyLocal().prepare(Ask(query.resolve(every[0].shape), loss))
+    mechanism = NoisyLocal().prepare(MechanismSpec(query.resolve(every[0].shape), loss))
     some = pairs(4)[:: trials(5, 1)]
     assert max(noisy_local_delta(mechanism, every[x], every[y], loss.epsilon) for x, y in some) <= loss.delta
 
@@ -190,7 +192,7 @@ def test_noisy_local_is_private_on_all_graphs(query, loss):
 def test_thresholds_of_noisy_local_that_are_not_paid_for_are_caught():
     """Without the raise, or with 30% less noise at every step, the same audit fails."""
     every, loss = graphs(5), Loss(3.0, 1e-3)
-    mechanism = NoisyLocal().prepare(Ask(KTriangles(2).resolve(every[0].shape), loss))
+    mechanism = NoisyLocal().prepare(MechanismSpec(KTriangles(2).resolve(every[0].shape), loss))
     some = [(x, x ^ (1 << bit)) for x in (1023, 1007, 511, 1022, 895) for bit in range(10)]
 
     def worst(one):
@@ -212,7 +214,7 @@ def test_thresholds_of_noisy_local_that_are_not_paid_for_are_caught():
 def test_answers_with_30_percent_less_noise_than_noisy_local_asks_for_are_caught(query):
     """The last step alone: the exact delta of all neighbours is then three times the claimed one."""
     every, loss = graphs(4), Loss(6.0, 1e-2)
-    mechanism = NoisyLocal().prepare(Ask(query.resolve(every[0].shape), loss))
+    mechanism = NoisyLocal().prepare(MechanismSpec(query.resolve(every[0].shape), loss))
     broken = noise_too_small(mechanism, factor=Fraction(7, 10))
     some = pairs(4)[::5]
     assert max(noisy_local_delta(mechanism, every[x], every[y], loss.epsilon) for x, y in some) <= loss.delta
@@ -225,7 +227,7 @@ def test_largest_local_is_private_on_all_graphs(query, constants):
     """The exact delta between all neighbours, and that the scale really varies."""
     vertices, loss = 5 if query == KTriangles(3) else 4, Loss(2.0, 1e-2)
     every = graphs(vertices)
-    mechanism = LargestLocal(constants=constants).prepare(Ask(query.resolve(every[0].shape), loss))
+    mechanism = LargestLocal(constants=constants).prepare(MechanismSpec(query.resolve(every[0].shape), loss))
     some = pairs(vertices)[:: 3 if vertices == 4 else trials(199, 11)]
     assert max(noise_divergence(mechanism, every[x], every[y]).delta for x, y in some) <= loss.delta * (1 + 1e-6)
 
@@ -242,7 +244,7 @@ def test_smooth_and_worst_case_are_private_on_all_graphs(query):
         (Smooth(), Laplace(), Loss(1.0, 1e-3)),
         (WorstCase(), Laplace(), Loss(1.0)),
     ]:
-        mechanism = calibration.prepare(Ask(statistic, loss, law))
+        mechanism = calibration.prepare(MechanismSpec(statistic, loss, law))
         for x, y in some:
             found = noise_divergence(mechanism, every[x], every[y])
             assert found.delta <= loss.delta * (1 + 1e-6) if loss.delta else found.epsilon <= loss.epsilon * (1 + 1e-9)
@@ -257,7 +259,7 @@ def test_ladder_mechanism_is_private_for_spanning_trees():
         return Graph(edges, n=4, weights=[float(w) for w in weights])
 
     universe = [tuple((number // 3**place) % 3 for place in range(5)) for number in range(3**5)]
-    mechanism = LadderMechanism().prepare(Ask(query.resolve(query.shape(graph(universe[0]))), Loss(epsilon)))
+    mechanism = LadderMechanism().prepare(MechanismSpec(query.resolve(query.shape(graph(universe[0]))), Loss(epsilon)))
     law = functools.cache(lambda w: output_law(mechanism, graph(w)))
     for here in universe[:: trials(7, 1)]:
         for place in range(5):
@@ -274,7 +276,7 @@ def test_tests_are_private_on_all_graphs(query, loss):
     statistic = query.resolve(private[0].shape)
     proposals = [ProposeTest(bound=bound) for bound in (1, 3) if bound < statistic.cap]
     for calibration in (Stable(), *proposals):
-        mechanism = calibration.prepare(Ask(statistic, loss))
+        mechanism = calibration.prepare(MechanismSpec(statistic, loss))
         # Mechanisms see margins and values only: one pair of neighbours for each combination is enough.
         facts = [(statistic.value(graph), mechanism.margin(graph)) for graph in private]
         different = {(facts[here], facts[there]): (here, there) for here, there in pairs(4)}
@@ -300,7 +302,7 @@ def test_noisy_local_spends_all_shares_and_skips_a_gauge_that_tells_nothing():
     """Three shares where the drift depends on the gauge; two for 2-stars and triangles, whose drift is 1."""
     shape = Graph([(0, 1)], n=20).shape
     for query, gauged in ((KStars(2), False), (Triangles(), False), (KStars(3), True), (KTriangles(2), True)):
-        mechanism = NoisyLocal().prepare(Ask(query.resolve(shape), Loss(1.0, 1e-6)))
+        mechanism = NoisyLocal().prepare(MechanismSpec(query.resolve(shape), Loss(1.0, 1e-6)))
         spent = (mechanism.gauge_epsilon or 0) + mechanism.local_epsilon + mechanism.answer_epsilon
         assert spent == 1
         assert (mechanism.gauge_epsilon is not None) == gauged
@@ -312,7 +314,7 @@ def test_bars_of_noisy_local_cover(query, trials):
     """At 80%, for free; false alarms below 1e-9."""
     graph = Graph([(u, v) for u, v in combinations(range(12), 2) if (u * v) % 3 != 1], n=12)
     statistic = query.resolve(graph.shape)
-    mechanism = NoisyLocal().prepare(Ask(statistic, Loss(2.0, 1e-4), None, Fraction(4, 5)))
+    mechanism = NoisyLocal().prepare(MechanismSpec(statistic, Loss(2.0, 1e-4), None, Fraction(4, 5)))
     many, true, missed = trials(200, 3000), statistic.value(graph), 0
     for _ in range(many):
         low, high = mechanism.run(graph).interval
@@ -324,7 +326,7 @@ def test_bars_of_the_ladder_mechanism_cover_on_a_graph(trials):
     """At 80%; false alarms below 1e-9."""
     graph = Graph([(u, v) for u, v in combinations(range(30), 2) if (u * v) % 7 < 2], n=30)
     statistic = Triangles().resolve(graph.shape)
-    mechanism = LadderMechanism().prepare(Ask(statistic, Loss(2.0), None, Fraction(4, 5)))
+    mechanism = LadderMechanism().prepare(MechanismSpec(statistic, Loss(2.0), None, Fraction(4, 5)))
     many, true, missed = trials(200, 3000), statistic.value(graph), 0
     for _ in range(many):
         low, high = mechanism.run(graph).interval

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 import dither as dt
 import graph_oracle as oracle
 from conftest import trials
-from dither.data.graph import Graph
 from dither.errors import DitherError, InvalidArgument, NotApplicable
 from dither.kernels import graph as kernels
 from dither.kernels.progress import reporting
 from dither.kernels.subgraphs import clique_change, clique_count, k_triangle_change, k_triangle_count
 from dither.privacy import Neighbours
+from dither.sources.graph import Graph
 
 
 @st.composite
@@ -256,7 +256,7 @@ def test_one_public_rule_for_beta(clustered):
     """A fourteenth of the release's epsilon for pure laws; what is asked, or what suits the law, otherwise."""
     from fractions import Fraction
 
-    from dither.planner import prepare
+    from dither.mechanisms.choice import prepare
 
     statistic = dt.Triangles().resolve(clustered.shape)
     _, pure = prepare(statistic, epsilon=0.7)

@@ -9,9 +9,9 @@ import pyarrow.parquet
 import pytest
 
 import dither as dt
-from dither.data import graph
-from dither.data.schema_file import dump_schema, load_schema
 from dither.errors import Contradiction, InvalidText
+from dither.sources import graph
+from dither.sources.schema_file import dump_schema, load_schema
 
 FRIENDS = """[dataset]
 name = "friends"
@@ -180,7 +180,7 @@ def test_graphs_at_the_shell(folder):
     """dither ask knows graph schemas; anything else names what is accepted."""
     from click.testing import CliRunner
 
-    from dither.surfaces.cli import main
+    from dither.interfaces.cli.main import main
 
     asked = CliRunner().invoke(main, ["ask", str(folder / "friends.toml"), "kstars(2)", "--epsilon", "2", "--json"])
     assert asked.exit_code == 0, asked.output

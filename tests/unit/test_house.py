@@ -9,7 +9,6 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[2] / "src" / "dither"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 MAY_USE_PSEUDO_RANDOMNESS = {"audit", "bench", "demo", "reproduce"}
-MOST_LINES = 500
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|NotImplementedError)\b")
 
 each_module = pytest.mark.parametrize("path", MODULES, ids=lambda p: p.relative_to(PACKAGE).as_posix())
@@ -65,12 +64,6 @@ def test_release_paths_use_no_pseudo_random_generator(path):
     """Only audit, bench, demo and reproduce may use generators that are not cryptographic."""
     if path.relative_to(PACKAGE).parts[0] not in MAY_USE_PSEUDO_RANDOMNESS:
         assert pseudo_random_lines(path.read_text(encoding="utf-8")) == []
-
-
-@each_module
-def test_modules_stay_short(path):
-    """A module can be read in one sitting."""
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= MOST_LINES
 
 
 @each_module

@@ -11,18 +11,18 @@ import pytest
 import dither as dt
 import oracle
 from conftest import trials
-from dither.audit.universe import as_column, datasets, neighbours, output_law, worst_log_ratio
-from dither.calibration.ladder import LadderMechanism, displacement, rung_sizes
-from dither.calibration.ladder_bar import LadderBar
-from dither.calibration.mechanism import Ask
-from dither.data.column import Shape
-from dither.data.grid import Grid
+from dither.audit.enumeration import as_column, datasets, neighbours, output_law, worst_log_ratio
 from dither.errors import InvalidArgument, NotApplicable
-from dither.ladder import Ladder
-from dither.noise.rungs import draw_endless, geometric
+from dither.mechanisms.ladder import LadderMechanism, displacement, rung_sizes
+from dither.mechanisms.ladder_interval import LadderBar
+from dither.mechanisms.mechanism import MechanismSpec
+from dither.noise.discrete_exponential import draw_endless, geometric
 from dither.privacy import Loss
-from dither.queries.order import RankedValue
 from dither.queries.totals import TrimmedMean
+from dither.sensitivity.ladder import Ladder
+from dither.sources.column import Shape
+from dither.sources.grid import Grid
+from dither.statistics.order import RankedValue
 
 HIGH, RECORDS = 6, 4
 GRID = Grid(Fraction(1), 0, HIGH)
@@ -40,7 +40,7 @@ def statistics():
 def test_output_law_is_the_ladder_mechanism(epsilon):
     """The law that the audit looks at equals the oracle's, point by point, on every dataset."""
     for statistic, values in statistics():
-        mechanism = LadderMechanism().prepare(Ask(statistic, Loss(epsilon)))
+        mechanism = LadderMechanism().prepare(MechanismSpec(statistic, Loss(epsilon)))
         for x in datasets(values, RECORDS)[::3]:
             column = as_column(x, statistic.records_on)
             rungs = [int(u) for u in statistic.ladder(column).rungs(0, 9)]
@@ -58,7 +58,7 @@ def test_private_on_whole_universes_and_not_more(epsilon):
     it takes a factor 2 to be sure.
     """
     for statistic, values in statistics():
-        mechanism = LadderMechanism().prepare(Ask(statistic, Loss(epsilon)))
+        mechanism = LadderMechanism().prepare(MechanismSpec(statistic, Loss(epsilon)))
 
         def worst(one, statistic=statistic, values=values):
             return worst_log_ratio(
@@ -79,7 +79,7 @@ def test_rungs_below_the_local_sensitivity_are_caught():
             whole = super().ladder(data, algorithm)
             return Ladder(lambda a, b: (whole.rungs(a, b) * 7) // 10, self.cap, top=whole.top)
 
-    mechanism = LadderMechanism().prepare(Ask(Shrunk(2, RECORDS, GRID), Loss(epsilon)))
+    mechanism = LadderMechanism().prepare(MechanismSpec(Shrunk(2, RECORDS, GRID), Loss(epsilon)))
     worst, *_ = worst_log_ratio(lambda x: output_law(mechanism, as_column(x, GRID)), VALUES, UNIVERSE)
     assert worst > epsilon * 1.2
 
@@ -143,7 +143,7 @@ def test_geometric_steps_are_whole_and_exact():
 
 def test_draws_follow_the_audited_law():
     """What ``run`` returns against the exact law; false alarms below 1e-9."""
-    mechanism = LadderMechanism().prepare(Ask(RankedValue(2, RECORDS, GRID), Loss(1.0)))
+    mechanism = LadderMechanism().prepare(MechanismSpec(RankedValue(2, RECORDS, GRID), Loss(1.0)))
     x = as_column((0, 2, 3, 6), GRID)
     law, many = output_law(mechanism, x), trials(4000, 100_000)
     answers = np.bincount([mechanism.run(x).answer for _ in range(many)], minlength=HIGH + 1) / many
@@ -206,8 +206,8 @@ def test_prices_too_small_for_a_bar_are_refused_before_anything_is_read():
     """Below 3.2e-8 no smooth bound is computed; without a bar any price will do."""
     statistic = RankedValue(2, RECORDS, GRID)
     with pytest.raises(InvalidArgument, match="epsilon"):
-        LadderMechanism().prepare(Ask(statistic, Loss(1e-8), None, Fraction(1, 2)))
-    answer = LadderMechanism().prepare(Ask(statistic, Loss(1e-8))).run(as_column((0, 1, 2, 3), GRID)).answer
+        LadderMechanism().prepare(MechanismSpec(statistic, Loss(1e-8), None, Fraction(1, 2)))
+    answer = LadderMechanism().prepare(MechanismSpec(statistic, Loss(1e-8))).run(as_column((0, 1, 2, 3), GRID)).answer
     assert answer in VALUES
 
 
@@ -216,7 +216,7 @@ def test_bars_cover(trials):
     grid = Grid(Fraction(1), 0, 1000)
     statistic = RankedValue(250, 500, grid)
     x = as_column(tuple(range(0, 1000, 2)), grid)
-    mechanism = LadderMechanism().prepare(Ask(statistic, Loss(1.0), None, Fraction(4, 5)))
+    mechanism = LadderMechanism().prepare(MechanismSpec(statistic, Loss(1.0), None, Fraction(4, 5)))
     many, true = trials(300, 5000), statistic.value(x)
     missed = 0
     for _ in range(many):

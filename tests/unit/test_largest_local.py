@@ -12,17 +12,18 @@ from hypothesis import strategies as st
 import dither as dt
 import oracle
 from dither.audit.divergence import hockey_stick
-from dither.audit.universe import as_column, datasets, neighbours, noise_divergence
-from dither.calibration.largest_local import LargestLocal, descending_bounds, paper_point, scales_fit, unfit_pairs
-from dither.calibration.mechanism import Ask
-from dither.calibration.smooth import Smooth
-from dither.data.grid import Grid
+from dither.audit.enumeration import as_column, datasets, neighbours, noise_divergence
 from dither.errors import InvalidArgument, NotApplicable, NotProved
+from dither.mechanisms.largest_local import LargestLocal, descending_bounds, paper_point, scales_fit, unfit_pairs
+from dither.mechanisms.mechanism import MechanismSpec
+from dither.mechanisms.smooth import Smooth
 from dither.noise.laplace import Laplace
 from dither.privacy import Loss
-from dither.queries.levels import ByLevel, LevelFunction, Levels, Margin
-from dither.queries.order import RankedValue
 from dither.queries.smallest import ChainSum
+from dither.sensitivity.levels import LevelFunction, Levels, Margin
+from dither.sources.grid import Grid
+from dither.statistics.levels import ByLevel
+from dither.statistics.order import RankedValue
 
 SALARIES = [24634, 29475, 37468, 48104, 69624, 113511]
 PAPER = Loss(5.0, 1 / 2000)
@@ -245,7 +246,7 @@ def test_private_along_the_chain_of_salaries(constants):
     """The exact divergence of all neighbours of COQ17's example is within the loss; 30% less noise is not."""
     loss = Loss(1.0, 1e-3)
     statistic = ChainSum(SALARIES, step=1).resolve(None)
-    mechanism = LargestLocal(constants=constants).prepare(Ask(statistic, loss))
+    mechanism = LargestLocal(constants=constants).prepare(MechanismSpec(statistic, loss))
     found = [noise_divergence(mechanism, k, other) for k in range(7) for other in (k - 1, k + 1) if 0 <= other <= 6]
     assert max(one.delta for one in found) <= loss.delta * (1 + 1e-6)
 
@@ -253,7 +254,7 @@ def test_private_along_the_chain_of_salaries(constants):
 def test_noise_30_percent_smaller_is_caught():
     """A chain whose sensitivities double at every step holds the worst pair: 30% less noise exceeds the loss."""
     loss = Loss(1.0, 1e-5)
-    point = LargestLocal().prepare(Ask(ChainSum([2**k for k in range(12)], step=1).resolve(None), loss)).point
+    point = LargestLocal().prepare(MechanismSpec(ChainSum([2**k for k in range(12)], step=1).resolve(None), loss)).point
     alpha = point.alpha / Fraction(7, 10)
     values = Levels([2**k for k in range(40)])
     scales = [values.ladder(k).smooth(point.beta) / alpha for k in range(1, 40)]
@@ -306,7 +307,7 @@ def test_margins_make_a_median_private():
     """The whole pair: exact divergences of all neighbours on a small universe."""
     grid, values, loss = Grid(Fraction(1), 0, 4), range(5), Loss(2.0, 1e-2)
     statistic = RankedValue(3, 5, grid)
-    mechanism = LargestLocal(levels=Margin(bound=1, depth=4)).prepare(Ask(statistic, loss))
+    mechanism = LargestLocal(levels=Margin(bound=1, depth=4)).prepare(MechanismSpec(statistic, loss))
     assert isinstance(mechanism.statistic, ByLevel)
     worst = max(
         noise_divergence(mechanism, as_column(x, grid), as_column(y, grid)).delta
@@ -335,7 +336,7 @@ def test_largest_local_answers_and_names_its_price():
 def test_smooth_sensitivity_of_the_chain_is_the_same_ladder():
     """On the chain SS and LLS differ in their constants alone."""
     statistic = ChainSum(SALARIES, step=1).resolve(None)
-    ask = Ask(statistic, Loss(1.0, 1e-6), Laplace())
+    ask = MechanismSpec(statistic, Loss(1.0, 1e-6), Laplace())
     smooth, largest = Smooth(beta=0.01).prepare(ask), LargestLocal(beta=0.01).prepare(ask)
     assert smooth.point == largest.point
     for k in range(7):
@@ -348,8 +349,8 @@ def test_the_point_in_use_is_chosen_by_the_public_levels():
     """Levels that grow slowly take a smaller beta and a larger alpha; levels that double keep the usual one."""
     loss = Loss(1.0, 1e-6)
     usual = Laplace().point(loss)
-    slow = LargestLocal().prepare(Ask(ChainSum(range(10_000, 30_000), step=1).resolve(None), loss)).point
-    fast = LargestLocal().prepare(Ask(ChainSum([2**k for k in range(30)], step=1).resolve(None), loss)).point
+    slow = LargestLocal().prepare(MechanismSpec(ChainSum(range(10_000, 30_000), step=1).resolve(None), loss)).point
+    fast = LargestLocal().prepare(MechanismSpec(ChainSum([2**k for k in range(30)], step=1).resolve(None), loss)).point
     assert slow.alpha > 1.5 * usual.alpha
     assert slow.beta < usual.beta / 10
     assert fast == usual

@@ -6,9 +6,9 @@ import pytest
 
 from curators import held, until
 from dither.errors import LedgerUnavailable
+from dither.interfaces.http.store import OWNER, Store
 from dither.ledger import PostgresLedger, SqliteLedger
 from dither.privacy import Budget, Loss
-from dither.surfaces.http.store import OWNER, Store
 
 FOREVER = 600
 """Seconds that no test reaches unless a reader waits for a writer."""

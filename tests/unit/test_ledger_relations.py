@@ -10,12 +10,12 @@ import pytest
 from click.testing import CliRunner
 
 import dither as dt
-from dither.data.graph_schema import GraphSchema
 from dither.errors import Contradiction, LedgerDamaged, LedgerUnavailable
+from dither.interfaces.cli.main import main
 from dither.ledger import MemoryLedger, PostgresLedger, SqliteLedger, open_ledger
 from dither.ledger.records import canonical, chained
 from dither.privacy import Budget, Loss, Neighbours, Relation
-from dither.surfaces.cli import main
+from dither.sources.graph_schema import GraphSchema
 
 OLD = Path(__file__).with_name("ledger_0_1_0.sql").read_text(encoding="utf-8")
 """A ledger that version 0.1.0 wrote, as text."""

@@ -14,27 +14,28 @@ import pytest
 from click.testing import CliRunner
 
 import dither as dt
-from dither.calibration.limits import MOST_RUNGS, rounded_up
-from dither.calibration.margin_test import MarginTest
-from dither.calibration.several import SeveralDraws
-from dither.data.column import Shape
-from dither.data.grid import Grid
 from dither.errors import EpsilonTooSmall, InvalidArgument
-from dither.ladder import MOST_SLOW_RUNGS, Ladder
-from dither.noise.coins import leading_word
-from dither.noise.entropy import MOST_BITS, Tape
+from dither.interfaces.cli.main import main
+from dither.mechanisms.choice import prepare
+from dither.mechanisms.joint_quantiles import SeveralDraws
+from dither.mechanisms.limits import MOST_RUNGS, rounded_up
+from dither.mechanisms.margin_test import MarginTest
+from dither.noise.bernoulli import leading_word
+from dither.noise.discrete_exponential import doubled
+from dither.noise.entropy import MOST_BITS, LazyBits
 from dither.noise.exact import settle
 from dither.noise.gaussian import Gaussian
 from dither.noise.laplace import Laplace
-from dither.noise.rungs import doubled
-from dither.planner import prepare
+from dither.numbers import ball
 from dither.privacy import Loss, Neighbours
 from dither.procedures.certified_average import AGREEING, least_blocks
-from dither.queries.filtered import FilteredMean, SharedRank
-from dither.queries.levels import Levels
-from dither.queries.order import Quantiles, RankedValue
-from dither.reals import ball
-from dither.surfaces.cli import main
+from dither.queries.order import Quantiles
+from dither.sensitivity.ladder import MOST_SLOW_RUNGS, Ladder
+from dither.sensitivity.levels import Levels
+from dither.sources.column import Shape
+from dither.sources.grid import Grid
+from dither.statistics.order import RankedValue
+from dither.statistics.unknown_size import FilteredMean, SharedRank
 
 ROOT = Path(__file__).parents[2]
 GENEROUS = 60
@@ -161,7 +162,7 @@ def test_what_public_facts_decide_ends(call):
     """Each of these never ended, or took minutes, whatever the data were."""
     imports = (
         "from fractions import Fraction; import dither as dt; import dither.procedures.certified_average; "
-        "from dither.calibration.margin_test import MarginTest"
+        "from dither.mechanisms.margin_test import MarginTest"
     )
     done = subprocess.run(
         [sys.executable, "-c", f"{imports}; print({call})"],
@@ -238,7 +239,7 @@ def test_searches_of_slow_rungs_are_cut_sooner():
 def test_a_number_that_is_none_ends_in_an_error_and_not_in_a_loop():
     """The bound of all refinements: around finite numbers it is met with probability below 2**-30000."""
     with pytest.raises(RuntimeError, match="no finite number"):
-        settle(Laplace(), lambda: ball(0).log(), 1, Tape(128))
+        settle(Laplace(), lambda: ball(0).log(), 1, LazyBits(128))
     with pytest.raises(RuntimeError, match="weights"):
         functools.reduce(lambda digits, _: doubled(digits), range(64), 192)
     with pytest.raises(RuntimeError, match="exactly"):

@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dither as dt
-from dither.audit.universe import as_column, datasets, output_law, worst_log_ratio
-from dither.calibration import measure
-from dither.calibration.inverse import Inverse
-from dither.calibration.measure import Measure
-from dither.calibration.mechanism import Ask
-from dither.data.column import Shape
-from dither.data.grid import Grid
+from dither.audit.enumeration import as_column, datasets, output_law, worst_log_ratio
+from dither.mechanisms import base_measure as measure
+from dither.mechanisms.base_measure import Measure
+from dither.mechanisms.inverse import Inverse
+from dither.mechanisms.mechanism import MechanismSpec
 from dither.privacy import Loss
-from dither.queries.order import RankedValue
+from dither.sources.column import Shape
+from dither.sources.grid import Grid
+from dither.statistics.order import RankedValue
 
 
 @given(st.integers(-1000, 1000), st.integers(5000, 10**6), st.floats(0.01, 20), st.booleans(), st.data())
@@ -39,7 +39,7 @@ def test_extremes_are_private_under_a_leaning_measure(rank, epsilon, monkeypatch
     """The exact law on a whole universe stays within epsilon, and follows the declared weights."""
     monkeypatch.setattr(measure, "FEW_POINTS", 0)
     grid = Grid(Fraction(1), 0, 9)
-    mechanism = Inverse().prepare(Ask(RankedValue(rank, 3, grid), Loss(epsilon)))
+    mechanism = Inverse().prepare(MechanismSpec(RankedValue(rank, 3, grid), Loss(epsilon)))
     assert len(set(mechanism.measure.weights)) > 1
     values = range(0, 10, 3)
     universe = datasets(values, 3)
@@ -60,7 +60,7 @@ def test_a_measure_that_depends_on_the_data_is_caught(monkeypatch):
     """The audit fails when the measure leans away from the largest record instead of the public bound."""
     monkeypatch.setattr(measure, "FEW_POINTS", 0)
     grid = Grid(Fraction(1), 0, 9)
-    honest = Inverse().prepare(Ask(RankedValue(3, 3, grid), Loss(1.0)))
+    honest = Inverse().prepare(MechanismSpec(RankedValue(3, 3, grid), Loss(1.0)))
 
     def law(x):
         tuned = replace(honest, measure=Measure((0, max(x), 10), (5, 1)) if max(x) else honest.measure)
@@ -76,7 +76,7 @@ def test_leaning_pays_for_wide_bounds():
     errors = {}
     for lean in (0, measure.LEAN):
         mechanism = Inverse().prepare(
-            Ask(dt.Maximum(bounds=(0, 1000)).resolve(dt.Maximum(bounds=(0, 1000)).shape(x)), Loss(1.0))
+            MechanismSpec(dt.Maximum(bounds=(0, 1000)).resolve(dt.Maximum(bounds=(0, 1000)).shape(x)), Loss(1.0))
         )
         if lean == 0:
             mechanism = replace(mechanism, measure=Measure.even(mechanism.statistic.answers.ends))
@@ -92,7 +92,7 @@ def test_extremes_of_one_record_lean_their_own_way():
     wide = {"bounds": (0, 1 << 20), "step": 1}
     shape = Shape(1, whole=True, nullable=False)
     leans = [
-        Inverse().prepare(Ask(query.resolve(shape), Loss(1.0))).measure.weights
+        Inverse().prepare(MechanismSpec(query.resolve(shape), Loss(1.0))).measure.weights
         for query in (dt.Minimum(**wide), dt.Maximum(**wide), dt.Median(**wide))
     ]
     assert leans[0] == tuple(reversed(leans[1]))

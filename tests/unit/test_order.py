@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oracle
-from dither.audit.universe import as_column, datasets, ladder_violations
-from dither.calibration.inverse import Inverse
-from dither.calibration.mechanism import Ask
-from dither.data.grid import Grid
-from dither.ladder import Ladder
+from dither.audit.enumeration import as_column, datasets, ladder_violations
+from dither.mechanisms.inverse import Inverse
+from dither.mechanisms.mechanism import MechanismSpec
 from dither.privacy import Loss
-from dither.queries.order import OrderLadder, RankedValue
+from dither.sensitivity.ladder import Ladder
+from dither.sources.grid import Grid
+from dither.statistics.order import OrderLadder, RankedValue
 
 HIGH = 4
 GRID = Grid(Fraction(1), 0, HIGH)
@@ -122,7 +122,7 @@ def test_shells_are_the_inverse_sensitivity(x, data):
     """Every grid point sits in exactly one shell, and in the one that the oracle's cost names."""
     rank = data.draw(st.integers(1, len(x)))
     statistic = ranked(rank, len(x), 20)
-    mechanism = Inverse().prepare(Ask(statistic, Loss(1.0)))
+    mechanism = Inverse().prepare(MechanismSpec(statistic, Loss(1.0)))
     shells = mechanism.shells(as_column(tuple(sorted(x)), statistic.answers))
     found = {}
     for cost, size in enumerate(shells.counts(1, len(x) + 2), 1):
@@ -138,7 +138,9 @@ def test_windows_of_shells_agree(x, data):
     """Any range of costs gives the same counts as the whole list."""
     rank = data.draw(st.integers(1, len(x)))
     statistic = ranked(rank, len(x), 20)
-    shells = Inverse().prepare(Ask(statistic, Loss(1.0))).shells(as_column(tuple(sorted(x)), statistic.answers))
+    shells = (
+        Inverse().prepare(MechanismSpec(statistic, Loss(1.0))).shells(as_column(tuple(sorted(x)), statistic.answers))
+    )
     first = data.draw(st.integers(1, 15))
     last = data.draw(st.integers(first, 20))
     assert shells.counts(first, last) == shells.counts(1, 20)[first - 1 : last]

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dither.errors import InvalidArgument
+from dither.numbers import exact
 from dither.privacy import Budget, Loss, Neighbours, fraction_of_unit
-from dither.reals import exact
 
 epsilons = st.one_of(
     st.floats(1e-6, 20.0), st.integers(1, 999).map(lambda k: k / 100), st.integers(1, 99999).map(lambda k: k / 1000)

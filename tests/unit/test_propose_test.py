@@ -12,17 +12,17 @@ import pytest
 import dither as dt
 import oracle
 from conftest import trials
-from dither.audit.tested import divergence, mechanism_law
-from dither.audit.universe import as_column, datasets, neighbours
-from dither.calibration.margin_test import MarginTest
-from dither.calibration.mechanism import Ask
-from dither.calibration.propose_test import ProposeTest
-from dither.data.column import Column
-from dither.data.grid import Grid
+from dither.audit.enumeration import as_column, datasets, neighbours
+from dither.audit.propose_test_release import divergence, mechanism_law
 from dither.errors import InvalidArgument, NotApplicable
-from dither.ladder import Ladder
+from dither.mechanisms.margin_test import MarginTest
+from dither.mechanisms.mechanism import MechanismSpec
+from dither.mechanisms.propose_test import ProposeTest
 from dither.privacy import Loss
-from dither.queries.order import RankedValue, _EvenColumn, evenly_spread
+from dither.sensitivity.ladder import Ladder
+from dither.sources.column import Column
+from dither.sources.grid import Grid
+from dither.statistics.order import RankedValue, _EvenColumn, evenly_spread
 
 GRID = Grid(Fraction(1), 0, 30)
 VALUES = (0, 1, 2, 3, 30)
@@ -31,7 +31,7 @@ LOSS = Loss(2.0, 0.01)
 
 def prepared(loss=LOSS, bound=2, records=5, rank=3, grid=GRID):
     """A mechanism on few records with a declared bound."""
-    return ProposeTest(bound=bound).prepare(Ask(RankedValue(rank, records, grid), loss))
+    return ProposeTest(bound=bound).prepare(MechanismSpec(RankedValue(rank, records, grid), loss))
 
 
 def worst(mechanism, loss):
@@ -106,7 +106,7 @@ class Raw(type(prepared())):
 def test_two_datasets_at_the_threshold_cannot_be_told_apart():
     """Margins as large as the threshold, values as far apart as the bound allows: within the loss at delta 1e-6."""
     loss, grid = Loss(1.0, 1e-6), Grid(Fraction(1), 0, 10_000)
-    mechanism = ProposeTest(bound=100).prepare(Ask(RankedValue(100, 199, grid), loss))
+    mechanism = ProposeTest(bound=100).prepare(MechanismSpec(RankedValue(100, 199, grid), loss))
     least = mechanism.test.least_margin
     for inside in (least - 1, least, least + 1):
         # ``inside`` records on either side within the bound, all others at the ends of the range.
@@ -173,10 +173,10 @@ def test_refusals_cost_what_was_quoted_and_say_why():
 def test_the_default_bound_is_public():
     """It is the same for all data of a size, and data spread evenly pass at it."""
     statistic = RankedValue(5000, 10_000, Grid(Fraction(1), 0, 10**6))
-    mechanism = ProposeTest().prepare(Ask(statistic, Loss(1.0, 1e-6)))
+    mechanism = ProposeTest().prepare(MechanismSpec(statistic, Loss(1.0, 1e-6)))
     assert mechanism.test.chance(mechanism.margin(evenly_spread(10_000, statistic.answers))) > 0.99
-    assert mechanism.arrangement.epsilon == 1
-    assert mechanism.arrangement.delta == Fraction(1, 10**6)
+    assert mechanism.composition.epsilon == 1
+    assert mechanism.composition.delta == Fraction(1, 10**6)
 
 
 @pytest.mark.parametrize("function", [dt.median, dt.trimmed_mean, dt.iqr])

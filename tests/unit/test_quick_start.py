@@ -30,10 +30,10 @@ def test_import_dither_loads_nothing_slow():
 @pytest.mark.parametrize("words", ["--help", "ask --help", "quote --help", "register --help", "serve --help"])
 def test_help_loads_nothing_slow(words):
     """Commands import what they need when they run, not when their help is read."""
-    run = f"import sys\nsys.argv = ['dither', *{words.split()!r}]\nfrom dither.surfaces.cli import main\n"
+    run = f"import sys\nsys.argv = ['dither', *{words.split()!r}]\nfrom dither.interfaces.cli.main import main\n"
     packages, own = loaded_by(run + "try:\n    main()\nexcept SystemExit:\n    pass")
     assert not packages & SLOW
-    assert all(name.startswith(("dither.surfaces", "dither.errors")) or name == "dither" for name in own)
+    assert all(name.startswith(("dither.interfaces", "dither.errors")) or name == "dither" for name in own)
 
 
 def test_the_count_can_fail():

@@ -10,18 +10,18 @@ import pytest
 
 import dither as dt
 from conftest import trials
-from dither.calibration.mechanism import Ask
-from dither.data.column import Column
-from dither.data.grid import Grid
-from dither.planner import CALIBRATIONS, applicable, prepare
+from dither.mechanisms.choice import MECHANISMS, applicable, prepare
+from dither.mechanisms.mechanism import MechanismSpec
 from dither.privacy import Loss, Neighbours
-from dither.queries.filtered import SharedRank
-from dither.queries.order import RankedValue
-from dither.quotes.everybody import bounds_for_all_data
-from dither.quotes.imagined import ImaginedColumn, uniforms
-from dither.quotes.laws import Mixture, cut_mean, error_laws
+from dither.quotes.error_distribution import Mixture, cut_mean, error_laws
+from dither.quotes.prior_sample import ImaginedColumn, uniforms
 from dither.quotes.priors import parse_prior, read_sample
+from dither.quotes.worst_case_error import bounds_for_all_data
 from dither.session.plan import plan
+from dither.sources.column import Column
+from dither.sources.grid import Grid
+from dither.statistics.order import RankedValue
+from dither.statistics.unknown_size import SharedRank
 
 ROWS = 4_000
 PUBLISHED = np.concatenate(
@@ -265,7 +265,7 @@ def test_gaps_of_imagined_samples_are_exponential():
 def test_quantiles_of_mixtures_are_least():
     """The least whole distance that is exceeded rarely enough."""
     statistic = SharedRank(Fraction(1, 2), 9, Grid(Fraction(1), 0, 50), Neighbours.ADD_REMOVE)
-    mechanism = CALIBRATIONS["inverse"]().prepare(Ask(statistic, Loss(1.0)))
+    mechanism = MECHANISMS["inverse"]().prepare(MechanismSpec(statistic, Loss(1.0)))
     law = Mixture(error_laws(mechanism, Column(np.arange(9) * 5, statistic.answers)))
     at = law.quantile(0.2)
     assert law.beyond(at) <= 0.2 < law.beyond(at - 1)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dither.errors import InvalidArgument
-from dither.reals import (
+from dither.numbers import (
     ball,
     ball_of_bits,
     exact,

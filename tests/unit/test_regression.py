@@ -8,16 +8,16 @@ import pytest
 
 import dither as dt
 from conftest import trials
-from dither.audit.universe import datasets, output_law, worst_log_ratio
-from dither.calibration.margin_test import MarginTest
-from dither.data.column import Column
+from dither.audit.enumeration import datasets, output_law, worst_log_ratio
 from dither.errors import InvalidArgument
 from dither.kernels.blocks import fit_blocks
+from dither.mechanisms.margin_test import MarginTest
 from dither.privacy import Loss
 from dither.procedures.block_fits import Sample, block_fits, random_order
 from dither.procedures.cell_regression import PaperCell, StableCell, cells_of, plan_robust
 from dither.procedures.floating import FloatingGrid, draw_bar, draw_quantile, quantile_draw, sampling_ranks
 from dither.procedures.regression import Model, plan_blocks, plan_shortcut
+from dither.sources.column import Column
 
 
 def plane(n, seed=0, features=2, outliers=0.0):
@@ -197,8 +197,8 @@ def test_parts_cost_what_was_asked(epsilon, confidence):
         plan_robust(Model(100_000, 2, intercept=False), loss, confidence),
     ]
     for plan in plans:
-        assert plan.arrangement.fits(plan.loss)
-        assert float(plan.arrangement.epsilon) == pytest.approx(epsilon, rel=1e-9)
+        assert plan.composition.fits(plan.loss)
+        assert float(plan.composition.epsilon) == pytest.approx(epsilon, rel=1e-9)
         assert plan.loss.delta <= loss.delta
     assert plans[0].loss == Loss(epsilon)
 
@@ -207,11 +207,11 @@ def test_the_papers_prices():
     """R_S costs 6 p e, and R_H 16 e for two coefficients, not the 11 e that is printed."""
     shortcut = plan_shortcut(Model(10**6, 1), Loss(4.0, 1e-6), None, constants="paper")
     assert shortcut.size == 2
-    assert shortcut.arrangement.epsilon == 4
+    assert shortcut.composition.epsilon == 4
     robust = plan_robust(Model(10**6, 1), Loss(4.0, 1e-6), None, constants="paper")
     assert isinstance(robust, PaperCell)
     assert robust.each == Fraction(4, 16)
-    assert robust.arrangement.epsilon == 4
+    assert robust.composition.epsilon == 4
     assert robust.loss.delta <= 1e-6
 
 
@@ -332,7 +332,7 @@ def test_bad_data_are_refused(X, y, match):
 
 def test_the_kernels_limit_is_the_plans_limit():
     """More lines than the kernel can add up are refused before anything is read."""
-    from dither.kernels.arrangement import MOST_LINES
+    from dither.kernels.composition import MOST_LINES
     from dither.procedures.cell_regression import MOST_RECORDS
 
     assert MOST_RECORDS == MOST_LINES

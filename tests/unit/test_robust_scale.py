@@ -11,12 +11,12 @@ import pytest
 import dither as dt
 import oracle
 from conftest import trials
-from dither.accounting.cascades import Levels
-from dither.audit.tested import divergence, plan_law
-from dither.audit.universe import datasets
-from dither.calibration.margin_test import MarginTest
+from dither.accounting.cascades import Sequential
+from dither.audit.enumeration import datasets
+from dither.audit.propose_test_release import divergence, plan_law
 from dither.errors import InvalidArgument
 from dither.kernels.exact_floats import any_difference_above, exact_float_sum, largest_difference, smallest_difference
+from dither.mechanisms.margin_test import MarginTest
 from dither.privacy import Loss
 from dither.procedures.ordered import (
     Octaves,
@@ -252,7 +252,7 @@ def worst(plan, pairs, epsilon):
 def test_plans_are_private_at_their_price(pairs, name):
     """All that is released, scales included, on adversarial neighbours: within the price of the arrangement."""
     plan = PLANS[name]
-    price = plan.arrangement
+    price = plan.composition
     assert worst(plan, pairs, float(price.epsilon)) <= float(price.delta) * (1 + 1e-9)
 
 
@@ -262,7 +262,7 @@ def test_a_delta_that_is_30_percent_too_large_is_seen(pairs, name):
     plan = PLANS[name]
     test = MarginTest(TEST.epsilon, TEST.delta * Fraction(13, 10))
     part = {"step": replace(plan.step, test=test)} if "scale" in name else {"scale": replace(plan.scale, test=test)}
-    assert worst(replace(plan, **part), pairs, float(plan.arrangement.epsilon)) > float(plan.arrangement.delta) * 1.02
+    assert worst(replace(plan, **part), pairs, float(plan.composition.epsilon)) > float(plan.composition.delta) * 1.02
 
 
 def runs_of(*parts):
@@ -334,7 +334,7 @@ def test_pairs_at_the_threshold_show_the_price_and_no_more(name):
         if isinstance(plan, ScalePlan)
         else replace(plan, release=plan.release * Fraction(10, 7))
     )
-    delta = float(plan.arrangement.delta)
+    delta = float(plan.composition.delta)
     assert found(plan, epsilon) <= delta * (1 + 1e-9)
     assert found(plan, epsilon * 0.8) > delta * 10
     assert found(broken, epsilon) > delta * 10
@@ -354,11 +354,11 @@ def test_plans_cost_what_was_asked(loss, constants):
         plan_range(n, loss, QUARTILES, constants),
         plan_trimmed(n, loss, n // 10, constants),
     ):
-        assert plan.arrangement.fits(plan.loss)
+        assert plan.composition.fits(plan.loss)
         assert plan.loss.epsilon == loss.epsilon
-        assert plan.arrangement.epsilon == pytest.approx(loss.epsilon)
+        assert plan.composition.epsilon == pytest.approx(loss.epsilon)
         assert 0 < plan.loss.delta <= loss.delta
-        assert isinstance(plan.arrangement, Levels) or isinstance(plan, ScalePlan)
+        assert isinstance(plan.composition, Sequential) or isinstance(plan, ScalePlan)
 
 
 def test_the_papers_constants():

@@ -8,8 +8,8 @@ from itertools import accumulate
 import numpy as np
 import pytest
 
-from dither.noise import rungs
-from dither.noise.rungs import draw_index, draw_rung, window
+from dither.noise import discrete_exponential as rungs
+from dither.noise.discrete_exponential import draw_index, draw_rung, window
 
 RUNGS = 10**6  # more than any list here has
 RATES = [Fraction(1, 20), Fraction(1, 2), Fraction(5), Fraction(200)]

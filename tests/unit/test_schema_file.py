@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dither as dt
-from dither.data.schema_file import dump_schema, load_schema, read_schema
-from dither.data.toml_places import Places
 from dither.errors import InvalidText
+from dither.sources.schema_file import dump_schema, load_schema, read_schema
+from dither.sources.toml_places import Places
 
 HEAD = '[dataset]\nsource = "pay.csv"\n'
 FULL = """\
@@ -249,7 +249,7 @@ def test_any_text_is_a_schema_or_a_clear_error(text):
 @given(st.dictionaries(names, names, min_size=1, max_size=5))
 def test_places_name_the_keys_of_the_text(entries):
     """The scanner finds every quoted key where it stands."""
-    from dither.data.schema_file import written
+    from dither.sources.schema_file import written
 
     text = "".join(f"{written(key)} = [ {written(value)}, 1 ] # {key!r}\n" for key, value in entries.items())
     places = Places(text)
@@ -315,8 +315,8 @@ def test_equal_declarations_are_equal_however_they_are_written():
 
 def test_an_address_that_is_one_variable_tells_the_engine(tmp_path, monkeypatch):
     """``source = "${PAYROLL_DB}"``: what the variable holds decides, not its name."""
-    from dither.data.engines import postgres
-    from dither.data.engines.opened import engine_of
+    from dither.sources.engines import postgres
+    from dither.sources.engines.factory import engine_of
 
     monkeypatch.setenv("PAYROLL_DB", "postgresql://nobody@nowhere/hr")
     monkeypatch.setattr(postgres, "Postgres", lambda source, table: (source, table))

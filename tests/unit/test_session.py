@@ -9,10 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import dither as dt
-from dither.data.engines.duckdb import DuckDB
 from dither.errors import InvalidText, UnknownDataset
 from dither.ledger import SqliteLedger
 from dither.session.session import Session
+from dither.sources.engines.duckdb import DuckDB
 
 ROWS = 3000
 COLUMNS = {

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 import dither as dt
-from dither.data.engines.duckdb import DuckDB
-from dither.data.windows import EngineColumns
 from dither.errors import InvalidText
 from dither.session.plan import plan
+from dither.sources.engines.duckdb import DuckDB
+from dither.sources.windows import EngineColumns
 
 BUDGET = dt.Budget(10_000.0, 1e-3)
 SURE = 500.0
@@ -148,7 +148,7 @@ def test_frames_under_two_names_are_two_datasets(tmp_path):
 
 def test_a_source_that_shrinks_while_it_is_read_ends(monkeypatch):
     """A window that cannot be found in the whole range is a changed source, not a reason to look for ever."""
-    monkeypatch.setattr("dither.data.windows.FEW_ROWS", 10)
+    monkeypatch.setattr("dither.sources.windows.FEW_ROWS", 10)
     frame = pd.DataFrame({"p": np.arange(5000.0)})
     opened = dt.open(frame, columns={"p": dt.Real(0, 10_000)}, rows=5000, budget=BUDGET)
     inner, calls = EngineColumns._count, []

@@ -14,10 +14,11 @@ from scipy.stats import chi2
 import dither as dt
 from conftest import trials
 from dither.audit.several_laws import joint_law, levels_law
-from dither.calibration import joint, several
-from dither.calibration.joint import joint_quantiles
-from dither.calibration.several import JOINT_PRICE, draw_levels, levels, price
-from dither.noise import rungs
+from dither.mechanisms import joint_draw as joint
+from dither.mechanisms import joint_quantiles as several
+from dither.mechanisms.joint_draw import joint_quantiles
+from dither.mechanisms.joint_quantiles import JOINT_PRICE, draw_levels, levels, price
+from dither.noise import discrete_exponential as rungs
 
 
 def worst_joint_loss(rate, ranks, values, records):

@@ -8,8 +8,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import dither as dt
-from dither.data.predicates import LONGEST, parse_filter
 from dither.errors import InvalidText
+from dither.sources.predicates import LONGEST, parse_filter
 from dither.sql.functions import FUNCTIONS
 from dither.sql.statement import parse_items, parse_sql
 

@@ -12,21 +12,22 @@ import pandas as pd
 import pytest
 
 import dither as dt
-from dither.audit.tested import bins_divergence, divergence, mechanism_law
-from dither.audit.universe import as_column, datasets, neighbours
-from dither.calibration.margin_test import MarginTest
-from dither.calibration.mechanism import Ask
-from dither.calibration.propose_test import ProposeTest
-from dither.calibration.stable import Stable, lead_margin, stable_choice
-from dither.calibration.stable_bins import StableBins
-from dither.data.column import Shape
-from dither.data.grid import Grid
+from dither.audit.enumeration import as_column, datasets, neighbours
+from dither.audit.propose_test_release import bins_divergence, divergence, mechanism_law
 from dither.errors import InvalidArgument, NotApplicable
+from dither.mechanisms.margin_test import MarginTest
+from dither.mechanisms.mechanism import MechanismSpec
+from dither.mechanisms.propose_test import ProposeTest
+from dither.mechanisms.stable import Stable, lead_margin, stable_choice
+from dither.mechanisms.stable_bins import StableBins
+from dither.numbers import exact
 from dither.privacy import Loss
-from dither.queries.order import Median, RankedValue
+from dither.queries.order import Median
 from dither.queries.spread import IQR
 from dither.queries.totals import TrimmedMean
-from dither.reals import exact
+from dither.sources.column import Shape
+from dither.sources.grid import Grid
+from dither.statistics.order import RankedValue
 
 GRID = Grid(Fraction(1), 0, 2)
 LOSS = Loss(1.0, 0.02)
@@ -40,7 +41,7 @@ def worst(mechanism, loss):
 
 def test_stable_values_are_private_on_a_whole_universe_and_sharp():
     """Within (epsilon, delta) on all neighbours; 20% less epsilon or 30% less delta would not hold."""
-    mechanism = Stable().prepare(Ask(RankedValue(3, 6, GRID), LOSS))
+    mechanism = Stable().prepare(MechanismSpec(RankedValue(3, 6, GRID), LOSS))
     assert worst(mechanism, LOSS) <= LOSS.delta * (1 + 1e-9)
     dearer = replace(mechanism, test=MarginTest(mechanism.test.epsilon, mechanism.test.delta * Fraction(13, 10)))
     assert worst(dearer, LOSS) > LOSS.delta * 1.2

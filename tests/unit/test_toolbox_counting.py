@@ -9,8 +9,8 @@ import pytest
 
 from dither.errors import InvalidArgument, InvalidData, NotApplicable
 from dither.noise.gaussian import Gaussian, shift_mass
+from dither.numbers import ball, precision
 from dither.privacy import Loss
-from dither.reals import ball, precision
 from dither.toolbox import bars, counting
 from dither.toolbox import noisy_histogram as histograms
 from dither.toolbox.bars import laplace_half_width, laplace_sum_half_width, laplace_sum_half_widths

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from dither.errors import InvalidArgument, InvalidData
-from dither.noise.coins import leading_word
-from dither.reals import ball, precision
+from dither.noise.bernoulli import leading_word
+from dither.numbers import ball, precision
 from dither.toolbox.hamming import flip_bits, flip_chance, flipped, most_flips
 from dither.toolbox.metric import MetricSpace
 

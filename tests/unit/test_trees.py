@@ -13,11 +13,7 @@ import dither as dt
 import oracle
 from conftest import needs_package, trials
 from contract.contracts import within
-from dither.audit.universe import noise_divergence
-from dither.calibration.mechanism import Ask
-from dither.calibration.smooth import Smooth
-from dither.calibration.worst_case import WorstCase
-from dither.data.graph import Graph
+from dither.audit.enumeration import noise_divergence
 from dither.errors import DitherError, InvalidArgument, NotApplicable
 from dither.kernels import cuts, thresholds
 from dither.kernels.cuts import (
@@ -31,12 +27,16 @@ from dither.kernels.cuts import (
     simple,
 )
 from dither.kernels.thresholds import Thresholds
-from dither.ladder import Ladder
+from dither.mechanisms.choice import applicable
+from dither.mechanisms.mechanism import MechanismSpec
+from dither.mechanisms.smooth import Smooth
+from dither.mechanisms.worst_case import WorstCase
 from dither.noise.heavy_tails import Cauchy
 from dither.noise.laplace import Laplace
-from dither.planner import applicable
 from dither.privacy import Loss, Neighbours
 from dither.queries.trees import BridgeWarning, MinCut, MSTCost
+from dither.sensitivity.ladder import Ladder
+from dither.sources.graph import Graph
 
 pytestmark = pytest.mark.filterwarnings("ignore::dither.queries.trees.BridgeWarning")
 
@@ -340,7 +340,7 @@ def test_private_on_all_weightings_of_a_triangle_and_a_square(calibration, noise
         values = (0, 1, 8)
         graphs = {w: weighted(edges, n, w, 8) for w in product(values, repeat=len(edges))}
         statistic = statistic_of(graphs[(0,) * len(edges)])
-        mechanism = calibration.prepare(Ask(statistic, loss, noise))
+        mechanism = calibration.prepare(MechanismSpec(statistic, loss, noise))
         sharper = Loss(loss.epsilon / 1.6, loss.delta)
         # Mechanisms see values and ladders only: one pair of neighbours for each combination is enough.
         facts = {w: (statistic.value(graph), *rungs_of(graph, 3)) for w, graph in graphs.items()}

@@ -8,13 +8,13 @@ import pytest
 
 from dither.kernels.elementary import LOG_ERROR
 from dither.noise import vectors
-from dither.noise.entropy import Tape
+from dither.noise.entropy import LazyBits
 from dither.noise.exact import settle
 from dither.noise.gaussian import Gaussian
 from dither.noise.heavy_tails import Cauchy, PowerLaw, Student
 from dither.noise.laplace import Laplace, settle_integer_laplace
 from dither.noise.vectors import integer_laplace_draws, rounded_draws
-from dither.reals import ball
+from dither.numbers import ball
 
 FAST = [Laplace(), PowerLaw(2.5), PowerLaw(4), PowerLaw(Fraction(1337, 256)), PowerLaw(12)]
 SCALES = [Fraction(2) ** k for k in (-5, 0, 3, 10, 20, 30, 38, 42, 45)] + [Fraction(1000, 3), Fraction(10**12, 7)]
@@ -56,7 +56,7 @@ def random_words(count, seed=0):
 
 def by_balls(law, scale, words):
     """Entry by entry on tapes that begin with the same words."""
-    return [settle(law, 0, scale, Tape.continuing([int(word)], 64, later)) for word in words]
+    return [settle(law, 0, scale, LazyBits.continuing([int(word)], 64, later)) for word in words]
 
 
 def boundary_words(scale, count):
@@ -86,7 +86,7 @@ def test_the_fast_path_of_integer_laplace_is_the_ball_path(scale, trials):
     words = random_words(2 * count, 1)
     np.random.default_rng(2).shuffle(words)
     expected = [
-        settle_integer_laplace(0, scale, Tape.continuing([int(a), int(b)], 64, later))
+        settle_integer_laplace(0, scale, LazyBits.continuing([int(a), int(b)], 64, later))
         for a, b in zip(words[:count], words[count:], strict=True)
     ]
     assert integer_laplace_draws(count, scale, source=Stream(words)).tolist() == expected
@@ -203,7 +203,7 @@ def test_chunks_of_integer_laplace_join_without_a_seam(monkeypatch):
     for start, size in ((0, 8), (16, 8), (32, 4)):
         firsts, seconds = words[start : start + size], words[start + size : start + 2 * size]
         expected += [
-            settle_integer_laplace(0, 50, Tape.continuing([int(a), int(b)], 64, later))
+            settle_integer_laplace(0, 50, LazyBits.continuing([int(a), int(b)], 64, later))
             for a, b in zip(firsts, seconds, strict=True)
         ]
     assert integer_laplace_draws(20, 50, source=Stream(words)).tolist() == expected
@@ -229,7 +229,7 @@ def test_laws_and_scales_without_a_fast_path_use_tapes(law):
         return ball(2).sqrt() * 100
 
     source = stream()
-    expected = [settle(law, 0, scale, Tape(128, source)) for _ in range(20)]
+    expected = [settle(law, 0, scale, LazyBits(128, source)) for _ in range(20)]
     got = rounded_draws(law, 20, scale, source=stream())
     assert got.dtype == np.int64
     assert got.tolist() == expected

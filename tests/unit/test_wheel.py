@@ -68,5 +68,5 @@ def test_the_wheel_works_outside_of_the_tree(wheel, tmp_path):
     assert "ask" in run("-m", "dither", "--help")
     assert "median pay" in run("-m", "dither", "demo")
     assert (tmp_path / "demo-output" / "payroll.png").stat().st_size > 5_000
-    page = "from dither.surfaces.web.page import page_files; print(len(page_files()['index.html'].content))"
+    page = "from dither.interfaces.web.page import page_files; print(len(page_files()['index.html'].content))"
     assert int(run("-c", page)) > 100

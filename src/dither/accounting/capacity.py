@@ -9,8 +9,8 @@ from dither.accounting.composition import Prices, advanced_epsilon, delta_left, 
 from dither.accounting.filters import KINDS, open_filter, times
 from dither.accounting.rounding import BITS
 from dither.errors import InvalidArgument
+from dither.numbers import exact, precision
 from dither.privacy import Budget, Loss
-from dither.reals import exact, precision
 
 MOST_OPTIMAL = 1_000_000
 """Beyond this many questions ``kind="fixed"`` counts by the closed form of ``advanced``: sound, a little fewer."""

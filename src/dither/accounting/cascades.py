@@ -16,7 +16,7 @@ from dither.errors import InvalidArgument
 from dither.privacy import Loss
 
 
-class Arrangement:
+class Composition:
     """A mechanism made of tests and releases, as far as its price is concerned, exactly."""
 
     epsilon: Fraction
@@ -33,7 +33,7 @@ class Arrangement:
 
 
 @dataclass(frozen=True)
-class Priced(Arrangement):
+class Step(Composition):
     """An ordinary (epsilon, delta)-private computation."""
 
     epsilon: Fraction
@@ -46,18 +46,18 @@ class Priced(Arrangement):
             raise InvalidArgument("delta", float(self.delta), "a number in [0, 1] is accepted")
 
 
-FREE = Priced(Fraction(0))
+FREE = Step(Fraction(0))
 """What computes on released numbers only, or releases what a passed test proves to be the same for neighbours."""
 
 
 @dataclass(frozen=True)
-class Tested(Arrangement):
+class Tested(Composition):
     """A test, and what follows if it passes; ``release`` need be private only between data that the test protects."""
 
     __test__ = False  # not a class of tests
 
-    test: Priced
-    release: Arrangement = FREE
+    test: Step
+    release: Composition = FREE
 
     @property
     def epsilon(self) -> Fraction:  # type: ignore[override]
@@ -69,7 +69,7 @@ class Tested(Arrangement):
 
 
 @dataclass(frozen=True)
-class Cascade(Arrangement):
+class Cascade(Composition):
     """Alternatives in order, of which the first that passes answers (DL09 Definition 14).
 
     An answer of alternative j follows j tests and one release, a refusal all tests: ``max_j (test_1 + ... + test_j +
@@ -94,10 +94,10 @@ class Cascade(Arrangement):
 
 
 @dataclass(frozen=True)
-class Levels(Arrangement):
+class Sequential(Composition):
     """Parts that may use what earlier parts released (DL09 Theorems 16, 17 and 22): prices add up."""
 
-    parts: tuple[Arrangement, ...]
+    parts: tuple[Composition, ...]
 
     @property
     def epsilon(self) -> Fraction:  # type: ignore[override]
@@ -109,45 +109,45 @@ class Levels(Arrangement):
 
 
 @dataclass(frozen=True)
-class Parallel(Levels):
+class Concurrent(Sequential):
     """Parts side by side, each on a database in which the same person may sit (DL09 Corollary 20): prices add up.
 
     Not for disjoint parts of the people, of which a person can change only one or two.
     """
 
 
-def even_cascade(length: int, test: Priced, release: Arrangement) -> Cascade:
+def even_cascade(length: int, test: Step, release: Composition) -> Cascade:
     """A cascade of equal alternatives: the several discretisations of DL09."""
     return Cascade((Tested(test, release),) * length)
 
 
 def paper_scale(epsilon: Fraction, delta: Fraction) -> Cascade:
     """DL09's algorithm S: two discretisations; (3 epsilon, 2 delta)."""
-    return even_cascade(2, Priced(epsilon, delta), Priced(epsilon))
+    return even_cascade(2, Step(epsilon, delta), Step(epsilon))
 
 
-def paper_location(epsilon: Fraction, delta: Fraction) -> Levels:
+def paper_location(epsilon: Fraction, delta: Fraction) -> Sequential:
     """DL09's algorithm M: S, then two discretisations of the line; (6 epsilon, 4 delta)."""
-    return Levels((paper_scale(epsilon, delta), paper_scale(epsilon, delta)))
+    return Sequential((paper_scale(epsilon, delta), paper_scale(epsilon, delta)))
 
 
-def paper_shortcut(coefficients: int, epsilon: Fraction, delta: Fraction) -> Parallel:
+def paper_shortcut(coefficients: int, epsilon: Fraction, delta: Fraction) -> Concurrent:
     """DL09's short-cut regression: M for every coefficient; (6 p epsilon, 4 p delta)."""
-    return Parallel((paper_location(epsilon, delta),) * coefficients)
+    return Concurrent((paper_location(epsilon, delta),) * coefficients)
 
 
-def paper_robust(coefficients: int, epsilon: Fraction, delta: Fraction) -> Levels:
+def paper_robust(coefficients: int, epsilon: Fraction, delta: Fraction) -> Sequential:
     """DL09's robust regression, with its arithmetic put right: ((2^{p+1} + 4p) epsilon, (2p + 2^p) delta).
 
     Its test counts added or deleted points, so a changed record moves it by 2 and each of the 2^p tests costs
     2 epsilon; noise Lap(h/epsilon) on each of p coordinates costs p epsilon.  The paper counts epsilon for either.
     """
-    test, release = Priced(2 * epsilon, delta), Priced(coefficients * epsilon)
-    scales = Parallel((paper_scale(epsilon, delta),) * coefficients)
-    return Levels((scales, even_cascade(2**coefficients, test, release)))
+    test, release = Step(2 * epsilon, delta), Step(coefficients * epsilon)
+    scales = Concurrent((paper_scale(epsilon, delta),) * coefficients)
+    return Sequential((scales, even_cascade(2**coefficients, test, release)))
 
 
-def printed_robust(coefficients: int, epsilon: Fraction, delta: Fraction) -> Levels:
+def printed_robust(coefficients: int, epsilon: Fraction, delta: Fraction) -> Sequential:
     """What DL09 Theorem 6 prints for the robust regression, (2^p + 3p + 1) epsilon: too little; for comparison only."""
-    scales = Parallel((paper_scale(epsilon, delta),) * coefficients)
-    return Levels((scales, even_cascade(2**coefficients, Priced(epsilon, delta), Priced(epsilon))))
+    scales = Concurrent((paper_scale(epsilon, delta),) * coefficients)
+    return Sequential((scales, even_cascade(2**coefficients, Step(epsilon, delta), Step(epsilon))))

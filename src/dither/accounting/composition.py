@@ -16,8 +16,8 @@ from typing import Any
 from dither.accounting import concentrated, profiles
 from dither.accounting.rounding import BITS, bottom, least, positive, printed_up, probability, top
 from dither.errors import InvalidArgument
+from dither.numbers import Ball, ball, precision
 from dither.privacy import Loss
-from dither.reals import Ball, ball, precision
 
 Prices = Counter[tuple[Fraction, Fraction]]
 """How many times each (epsilon, delta) occurs."""

@@ -14,8 +14,8 @@ from fractions import Fraction
 
 from dither.accounting.rounding import BITS, bottom, least, positive, printed_down, printed_up, probability, top
 from dither.errors import InvalidArgument
+from dither.numbers import Ball, ball, precision
 from dither.privacy import Loss
-from dither.reals import Ball, ball, precision
 
 _GOLDEN = (math.sqrt(5) - 1) / 2
 

@@ -16,8 +16,8 @@ from typing import Literal
 
 from dither.accounting.rounding import BITS, probability, top
 from dither.errors import BudgetExceeded, InvalidArgument
+from dither.numbers import ball, precision
 from dither.privacy import Budget, Loss
-from dither.reals import ball, precision
 
 EPSILON_UNITS = 10**9
 SQUARE_UNITS = EPSILON_UNITS**2

@@ -24,7 +24,7 @@ from flint import arb
 
 from dither.accounting.rounding import BITS, bottom, top
 from dither.errors import NotProved
-from dither.reals import Ball, ball, precision, round_down, upper_float
+from dither.numbers import Ball, ball, precision, round_down, upper_float
 
 POINTS_PER_DEVIATION = 1000
 """Grid points in one standard deviation of the summed loss; raised with the number of steps."""

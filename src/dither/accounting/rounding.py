@@ -1,6 +1,6 @@
 """Rational ends of balls, and floats whose printed decimal is on the safe side.
 
-A ``Loss`` means the decimals that it prints (``dither.reals.exact``), so a bound is rounded to a float whose
+A ``Loss`` means the decimals that it prints (``dither.numbers.exact``), so a bound is rounded to a float whose
 *printed* value is not below it: a float just above the bound may still print as a decimal just below.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from dither.errors import InvalidArgument, NotProved
-from dither.reals import Ball, exact, float_down, float_up
+from dither.numbers import Ball, exact, float_down, float_up
 
 BITS = 192
 

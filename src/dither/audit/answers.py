@@ -11,15 +11,16 @@ import numpy as np
 
 from dither.audit.attacks import Histogram, LikelihoodRatio
 from dither.audit.blackbox import FAILURE, Attack, Finding, Sampler, audit
-from dither.audit.universe import end_law, output_law
-from dither.calibration.ladder import LadderDraw
-from dither.calibration.mechanism import Mechanism, Outcome
-from dither.calibration.shells import ShellDraw
-from dither.calibration.smooth import SmoothNoise
-from dither.calibration.worst_case import Scaled
-from dither.ladder import Ladder
+from dither.audit.enumeration import end_law, output_law
+from dither.mechanisms.exponential import ExponentialDraw
+from dither.mechanisms.ladder import LadderDraw
+from dither.mechanisms.mechanism import Outcome, Prepared
+from dither.mechanisms.smooth import SmoothNoise
+from dither.mechanisms.worst_case import Scaled
 from dither.noise.law import Law
-from dither.queries.statistic import Algorithm, Chain, Statistic
+from dither.sensitivity.ladder import Algorithm, Ladder
+from dither.sensitivity.reachable import ReachableValues
+from dither.statistics.statistic import Statistic
 
 Answer = tuple[int | None, ...]
 """(value,) or (value, lower, upper), in grid steps, and longer for several numbers; None is a refusal."""
@@ -32,7 +33,7 @@ def as_answer(outcome: Outcome) -> Answer:
     return (*values, *ends)
 
 
-def runs(mechanism: Mechanism, data: Any) -> Sampler:
+def runs(mechanism: Prepared, data: Any) -> Sampler:
     """A sampler that runs a mechanism on one dataset, again and again."""
     return lambda count: [as_answer(mechanism.run(data)) for _ in range(count)]
 
@@ -61,10 +62,10 @@ class Remembering(Statistic):
         )
         return remembered
 
-    def chain(self, data: Any) -> Chain:
+    def chain(self, data: Any) -> ReachableValues:
         """The chain of a layered statistic."""
         plain: Any = self.plain
-        chain: Chain = self._once(data, "chain", lambda: plain.chain(data))
+        chain: ReachableValues = self._once(data, "chain", lambda: plain.chain(data))
         return chain
 
     def _once(self, data: Any, what: Any, compute: Callable[[], Any]) -> Any:
@@ -81,12 +82,12 @@ def remembering(mechanism: Any) -> Any:
 
 
 def examine(
-    mechanism: Mechanism,
+    mechanism: Prepared,
     here: Any,
     there: Any,
     *,
     samples: int,
-    known: Mechanism | None = None,
+    known: Prepared | None = None,
     failure_probability: float = FAILURE,
 ) -> Finding:
     """Audit what a mechanism claims on one pair of neighbouring datasets.
@@ -108,12 +109,12 @@ def examine(
     )
 
 
-def answer_law(mechanism: Mechanism, data: Any) -> dict[Answer, float] | None:
+def answer_law(mechanism: Prepared, data: Any) -> dict[Answer, float] | None:
     """The exact law of the answers, error bar included, on a small grid; None where it is not known in closed form.
 
     Known for draws from shells with and without bars, and for draws from rungs and added noise without bars.
     """
-    if isinstance(mechanism, ShellDraw):
+    if isinstance(mechanism, ExponentialDraw):
         return _shell_law(mechanism, data)
     if isinstance(mechanism, LadderDraw):
         return None if mechanism.bar else {(answer,): p for answer, p in output_law(mechanism, data).items()}
@@ -127,7 +128,7 @@ def answer_law(mechanism: Mechanism, data: Any) -> dict[Answer, float] | None:
     return None
 
 
-def _shell_law(mechanism: ShellDraw, data: Any) -> dict[Answer, float]:
+def _shell_law(mechanism: ExponentialDraw, data: Any) -> dict[Answer, float]:
     answers, ends = output_law(mechanism, data), mechanism.ends
     if ends is None:
         return {(answer,): p for answer, p in answers.items()}

@@ -9,9 +9,9 @@ import pkgutil
 from collections.abc import Iterable, Sequence
 
 from dither.audit.checks import Check
-from dither.audit.doors import door_checks
 from dither.audit.laws_and_prices import law_checks, price_checks
 from dither.audit.procedure_checks import procedure_checks
+from dither.audit.public_api import door_checks
 from dither.audit.questions import pair_checks, question_checks
 from dither.audit.records import record_checks
 from dither.audit.traces import trace_checks
@@ -83,7 +83,7 @@ def shipped() -> set[str]:
     """Every public name that releases something: of the package, the planner, the procedures and the toolbox."""
     import dither  # noqa: PLC0415
     from dither import toolbox  # noqa: PLC0415
-    from dither.planner import CALIBRATIONS, NOISES  # noqa: PLC0415
+    from dither.mechanisms.choice import MECHANISMS, NOISES  # noqa: PLC0415
     from dither.procedures.sample_aggregate import AGGREGATORS, SAMPLINGS  # noqa: PLC0415
 
     face = set(dither.__all__) - {name for names in PUBLIC_ONLY.values() for name in names}
@@ -99,7 +99,7 @@ def shipped() -> set[str]:
     blocks = {f"{name} of blocks" for name in AGGREGATORS} | {f"{name} blocks" for name in SAMPLINGS}
     sessions = {"filtered rows", "grouped rows", "several rows a person", "order of events", "public decisions", "sql"}
     sessions |= {"records of sources"}
-    return face | set(CALIBRATIONS) | set(NOISES) | (tools - TOOLBOX) | blocks | sessions
+    return face | set(MECHANISMS) | set(NOISES) | (tools - TOOLBOX) | blocks | sessions
 
 
 def uncovered(checks: Iterable[Check] | None = None) -> set[str]:

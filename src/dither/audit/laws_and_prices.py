@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from dither.accounting.capacity import budget_for
-from dither.accounting.cascades import Cascade, Priced, Tested
+from dither.accounting.cascades import Cascade, Step, Tested
 from dither.accounting.composition import advanced, basic, compose, heterogeneous, optimal
 from dither.accounting.concentrated import gaussian_epsilon, gaussian_rho, zcdp_epsilon
 from dither.audit.checks import Check, Effort, Result, least_epsilon
 from dither.audit.divergence import hockey_stick, over_box
-from dither.audit.tested import REFUSED, Mixed, divergence
-from dither.calibration.margin_test import MarginTest
+from dither.audit.propose_test_release import REFUSED, Mixed, divergence
 from dither.errors import NotProved
+from dither.mechanisms.margin_test import MarginTest
 from dither.noise.exact import rounded_draw
 from dither.noise.gaussian import Gaussian
 from dither.noise.heavy_tails import Cauchy, PowerLaw, Student
@@ -276,7 +276,7 @@ def _cascades(effort: Effort) -> Result:  # noqa: ARG001
     tests = (MarginTest(Fraction(1, 2), Fraction(1, 5000)), MarginTest(Fraction(1, 3), Fraction(1, 4000)))
     releases = (0.6, 0.4)
     parts = [
-        Tested(Priced(test.epsilon, test.delta), Priced(Fraction(e).limit_denominator(100)))
+        Tested(Step(test.epsilon, test.delta), Step(Fraction(e).limit_denominator(100)))
         for test, e in zip(tests, releases, strict=True)
     ]
     claimed = Cascade(tuple(parts)).loss

@@ -7,21 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from dither.calibration.noisy_local import NoisyLocalNoise, raised_by
+from dither.mechanisms.noisy_local import NoisyLocalNoise, raised_by
 
 
 def noisy_local_delta(mechanism: NoisyLocalNoise, here: Any, there: Any, epsilon: float) -> float:
     """``sup_A P_x(A) - e^eps P_y(A)`` over everything released: the gauge, the local sensitivity and the answer."""
     steady: Any = mechanism.statistic
-    gauges = [gauge_law(mechanism, steady.gauge(data)) for data in (here, there)]
+    gauges = [gauge_law(mechanism, steady.lipschitz_proxy(data)) for data in (here, there)]
     values = [mechanism.statistic.value(data) for data in (here, there)]
     total = 0.0
-    for gauge, chance in gauges[0].items():
-        drift = steady.drift(gauge)
-        locals_ = [local_law(mechanism, steady.local(data), drift) for data in (here, there)]
+    for lipschitz_proxy, chance in gauges[0].items():
+        local_sensitivity_change = steady.local_sensitivity_change(lipschitz_proxy)
+        locals_ = [local_law(mechanism, steady.local(data), local_sensitivity_change) for data in (here, there)]
         for local, more in locals_[0].items():
             joint = chance * more
-            other = gauges[1].get(gauge, 0.0) * locals_[1].get(local, 0.0)
+            other = gauges[1].get(lipschitz_proxy, 0.0) * locals_[1].get(local, 0.0)
             scale = local / float(mechanism.answer_epsilon)
             total += _excess(joint, other * math.exp(epsilon), values[0] - values[1], scale)
     return total
@@ -29,20 +29,20 @@ def noisy_local_delta(mechanism: NoisyLocalNoise, here: Any, there: Any, epsilon
 
 def gauge_law(mechanism: NoisyLocalNoise, true: int) -> dict[int, float]:
     """The probabilities of all raised gauges."""
-    most: int = mechanism.statistic.most_gauge  # type: ignore[attr-defined]
+    most: int = mechanism.statistic.most_lipschitz_proxy  # type: ignore[attr-defined]
     if mechanism.gauge_epsilon is None:
         return {most: 1.0}
     raised = true + raised_by(1 / mechanism.gauge_epsilon, mechanism.shortfall)
     return clamped_law(raised, 1.0 / float(mechanism.gauge_epsilon), 0, most)
 
 
-def local_law(mechanism: NoisyLocalNoise, true: int, drift: int) -> dict[int, float]:
+def local_law(mechanism: NoisyLocalNoise, true: int, local_sensitivity_change: int) -> dict[int, float]:
     """The probabilities of all raised local sensitivities."""
     cap = max(mechanism.statistic.cap, 1)
-    if not drift:
+    if not local_sensitivity_change:
         return {min(max(true, 1), cap): 1.0}
-    raised = true + raised_by(drift / mechanism.local_epsilon, mechanism.shortfall)
-    return clamped_law(raised, drift / float(mechanism.local_epsilon), 1, cap)
+    raised = true + raised_by(local_sensitivity_change / mechanism.local_epsilon, mechanism.shortfall)
+    return clamped_law(raised, local_sensitivity_change / float(mechanism.local_epsilon), 1, cap)
 
 
 def clamped_law(centre: int, scale: float, low: int, high: int) -> dict[int, float]:

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from dither.audit.universe import Records, as_column
-from dither.data.column import Column
-from dither.data.grid import Grid
+from dither.audit.enumeration import Records, as_column
 from dither.errors import InvalidArgument
-from dither.queries.order import RankedValue
-from dither.queries.statistic import Statistic
+from dither.sources.column import Column
+from dither.sources.grid import Grid
+from dither.statistics.order import RankedValue
+from dither.statistics.statistic import Statistic
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from dither.audit.checks import Check, Effort, Result, least_epsilon
-from dither.audit.tested import Mixed, bins_divergence, divergence, plan_law
-from dither.calibration.stable import lead_margin
-from dither.calibration.stable_bins import StableBins
+from dither.audit.propose_test_release import Mixed, bins_divergence, divergence, plan_law
+from dither.mechanisms.stable import lead_margin
+from dither.mechanisms.stable_bins import StableBins
 from dither.privacy import Loss
 from dither.procedures.certified_average import CertifiedAverage, friend_counts, h_index, plan_average, weighted_sum
 from dither.procedures.ordered import Ordered
@@ -224,7 +224,7 @@ def _prices(effort: Effort) -> Result:  # noqa: ARG001
         plans += [query(k=3, bounds=(0, 1)).plan(50_000, 2, loss, 0.05) for query in (KMeans, GaussianMixture)]
         for plan in plans:
             cases += 1
-            if not plan.arrangement.fits(loss):
+            if not plan.composition.fits(loss):
                 return Result(False, loss, cases=cases, note=f"{type(plan).__name__} costs more than {loss}")
         average = plan_average(400, loss)
         parts = average.radius_epsilon + average.test.epsilon

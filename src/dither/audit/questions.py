@@ -12,9 +12,9 @@ from dither.audit.answers import as_answer, remembering
 from dither.audit.attacks import Direction, Histogram
 from dither.audit.blackbox import audit
 from dither.audit.checks import Check, Effort, Result
+from dither.audit.exhaustive import axioms, privacy, sensitivities, worst_pair
 from dither.audit.pairs import worst_pairs
-from dither.audit.whole_worlds import axioms, privacy, sensitivities, worst_pair
-from dither.audit.worlds import (
+from dither.audit.universes import (
     World,
     chain_world,
     column_world,
@@ -23,29 +23,30 @@ from dither.audit.worlds import (
     table_world,
     weighted_world,
 )
-from dither.calibration.ladder import LadderDraw
-from dither.calibration.largest_local import LargestLocal
-from dither.calibration.mechanism import Ask, Calibration, Mechanism
-from dither.calibration.noisy_local import NoisyLocalNoise
-from dither.calibration.propose_test import ProposeTest, TestedNoise
-from dither.calibration.shells import ShellDraw
-from dither.calibration.smooth import Smooth
-from dither.calibration.worst_case import ScaledVector
-from dither.data.grid import Grid
+from dither.mechanisms.choice import MECHANISMS, NOISES, applicable
+from dither.mechanisms.exponential import ExponentialDraw
+from dither.mechanisms.ladder import LadderDraw
+from dither.mechanisms.largest_local import LargestLocal
+from dither.mechanisms.mechanism import Mechanism, MechanismSpec, Prepared
+from dither.mechanisms.noisy_local import NoisyLocalNoise
+from dither.mechanisms.propose_test import ProposeTest, TestedNoise
+from dither.mechanisms.smooth import Smooth
+from dither.mechanisms.worst_case import ScaledVector
 from dither.noise.heavy_tails import Cauchy
 from dither.noise.law import Law
-from dither.planner import CALIBRATIONS, NOISES, applicable
 from dither.privacy import Loss, Neighbours
 from dither.queries.graphs import Edges, KCliques, KStars, KTriangles, Triangles
-from dither.queries.levels import Margin
-from dither.queries.order import Maximum, Median, Minimum, OrderStatistic, Quantile, Quantiles, RankedValue
+from dither.queries.order import Maximum, Median, Minimum, OrderStatistic, Quantile, Quantiles
 from dither.queries.smallest import ChainSum, SmallestSum
 from dither.queries.spread import IQR, Variance
-from dither.queries.statistic import Statistic, VectorStatistic
-from dither.queries.tables import Covariance, MeanVector
-from dither.queries.tables import Histogram as HistogramQuery
 from dither.queries.totals import Count, Mean, Sum, TrimmedMean
 from dither.queries.trees import MinCut
+from dither.queries.vectors import Covariance, MeanVector
+from dither.queries.vectors import Histogram as HistogramQuery
+from dither.sensitivity.levels import Margin
+from dither.sources.grid import Grid
+from dither.statistics.order import RankedValue
+from dither.statistics.statistic import Statistic, VectorStatistic
 
 EPSILON = 1.0
 """What exact and exhaustive checks ask for."""
@@ -91,7 +92,7 @@ class Question:
     world: Callable[[bool], World]
     """quick -> the universe."""
     proof: str
-    extra: tuple[tuple[str, Calibration], ...] = ()
+    extra: tuple[tuple[str, Mechanism], ...] = ()
     """Further calibrations, beyond those that the planner offers."""
 
 
@@ -205,7 +206,7 @@ def question_checks() -> Iterator[Check]:
         # There is no bound below a cap of one step to propose.
         least = isinstance(statistic, Statistic) and statistic.cap <= 1
         names = [name for name in applicable(statistic) if not (least and name == "propose_test")]
-        served = [(name, name, CALIBRATIONS[name]()) for name in names]
+        served = [(name, name, MECHANISMS[name]()) for name in names]
         for label, calibration in question.extra:
             served.append((label, calibration.name, calibration))
         for label, name, calibration in served:
@@ -253,7 +254,7 @@ def law_of(noise: str, label: str = "") -> Law | None:
 
 
 def prepared(
-    world: World, calibration: Calibration, noise: str, confidence: Fraction | None = None, label: str = "",
+    world: World, calibration: Mechanism, noise: str, confidence: Fraction | None = None, label: str = "",
     epsilon: float = EPSILON,
 ) -> Any:  # fmt: skip
     """A mechanism for a small universe; the planner would refuse tests on so few records."""
@@ -261,12 +262,12 @@ def prepared(
         # A bound that some rungs of so small a universe keep.
         steps = max(world.statistic.cap // 2, 1)
         calibration = ProposeTest(bound=steps * world.statistic.answers.step)
-    asked = Ask(world.statistic, price_of(calibration.name, noise, epsilon), law_of(noise, label), confidence)
+    asked = MechanismSpec(world.statistic, price_of(calibration.name, noise, epsilon), law_of(noise, label), confidence)
     return calibration.prepare(asked)
 
 
 def _calibration_checks(
-    question: Question, label: str, name: str, calibration: Calibration, noise: str
+    question: Question, label: str, name: str, calibration: Mechanism, noise: str
 ) -> Iterator[Check]:
     covers = frozenset(
         (*question.covers, name, type(calibration).__name__, *((noise, NOISES[noise].__name__) if noise else ()))
@@ -302,13 +303,13 @@ def writable_grid(statistic: Statistic, calibration: str) -> bool:
     return low is not None and high is not None and high - low <= MOST_POINTS
 
 
-def writable(mechanism: Mechanism) -> bool:
+def writable(mechanism: Prepared) -> bool:
     """The same for a mechanism."""
     statistic: Any = mechanism.statistic
-    return not isinstance(mechanism, (LadderDraw, ShellDraw, TestedNoise)) or writable_grid(statistic, "ladder")
+    return not isinstance(mechanism, (LadderDraw, ExponentialDraw, TestedNoise)) or writable_grid(statistic, "ladder")
 
 
-def attacked(mechanism: Mechanism, here: Any, there: Any, effort: Effort) -> Result:
+def attacked(mechanism: Prepared, here: Any, there: Any, effort: Effort) -> Result:
     """A lower confidence bound on the epsilon of a mechanism from its answers, error bars included."""
     plain = isinstance(mechanism.statistic, Statistic) and not isinstance(mechanism, NoisyLocalNoise)
     quicker = remembering(mechanism) if plain else mechanism
@@ -350,7 +351,7 @@ def pair_checks() -> Iterator[Check]:
 
             def run(effort: Effort, name: str = name, noise: str = noise) -> Result:  # noqa: ARG001
                 world = cliff_world()
-                return privacy(prepared(world, CALIBRATIONS[name](), noise), world)
+                return privacy(prepared(world, MECHANISMS[name](), noise), world)
 
             covers = frozenset({"OrderStatistic", name, *((noise,) if noise else ())})
             yield Check("order statistic", "exact", run, name, noise, "worst pairs", covers, PROOFS[name])

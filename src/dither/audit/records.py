@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Any
 
 from dither.audit.checks import Check, Effort, Result
-from dither.data.engines.duckdb import DuckDB
-from dither.data.engines.engine import Engine, arrow
-from dither.data.schema import Schema
-from dither.data.windows import FEW_ROWS_SETTING
 from dither.session.session import Session
+from dither.sources.engines.duckdb import DuckDB
+from dither.sources.engines.engine import Engine, arrow
+from dither.sources.schema import Schema
+from dither.sources.windows import FEW_ROWS_SETTING
 
 LOW, HIGH, STEP = -2, 10, Fraction(1, 2)
 ODD: tuple[float | None, ...] = (

@@ -133,7 +133,7 @@ def _parts(keys: list[str], workers: int) -> list[list[str]]:
 
 def _by_key(keys: list[str], effort: Effort, sabotage: bool) -> list[tuple[str, Result, float]]:
     from dither.audit.catalogue import catalogue  # noqa: PLC0415  (loaded once in each worker)
-    from dither.audit.sabotages import sabotages  # noqa: PLC0415
+    from dither.audit.mutants import sabotages  # noqa: PLC0415
 
     known = {check.key: check for check in sabotages()} if sabotage else catalogue()
     return [(key, *timed(known[key], effort)) for key in keys]

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.calibration.several import SeveralDraws, levels, refined
-from dither.calibration.shells import ShellDraw
+from dither.mechanisms.exponential import ExponentialDraw
+from dither.mechanisms.joint_quantiles import SeveralDraws, levels, refined
 
 Answers = tuple[int, ...]
 
@@ -82,10 +82,10 @@ def several_law(mechanism: SeveralDraws, data: Any) -> dict[Answers, float]:
 
 
 def _alone(mechanism: SeveralDraws, data: Any) -> dict[Answers, float]:
-    from dither.audit.universe import output_law  # noqa: PLC0415  (that module is built on draws alone)
+    from dither.audit.enumeration import output_law  # noqa: PLC0415  (that module is built on draws alone)
 
     single = [
-        output_law(ShellDraw.of(one, mechanism.loss, 2 * mechanism.rate, None), data)
+        output_law(ExponentialDraw.of(one, mechanism.loss, 2 * mechanism.rate, None), data)
         for one in mechanism.statistic.each()
     ]
     found: Counter[Answers] = Counter()

@@ -19,14 +19,14 @@ from typing import Any
 import numpy as np
 
 from dither.audit.checks import Check, Effort, Result
-from dither.data.engines.engine import arrow
-from dither.data.engines.opened import engine_for
-from dither.data.schema import Schema
 from dither.errors import BudgetExceeded, DitherError
 from dither.ledger import MemoryLedger
 from dither.privacy import Loss
 from dither.queries.query import Query
 from dither.session.session import Session
+from dither.sources.engines.engine import arrow
+from dither.sources.engines.factory import engine_for
+from dither.sources.schema import Schema
 
 READS = ("rows", "arrays", "stream", "estimated_rows")
 """The methods of an engine that look at records."""
@@ -256,7 +256,7 @@ def _call_decisions(
     table: dict[str, list[Any]], prepare: Callable[[Any, Any], Any] | None
 ) -> Iterator[tuple[str, Any]]:
     import dither as dt  # noqa: PLC0415
-    from dither.planner import prepare as planned  # noqa: PLC0415
+    from dither.mechanisms.choice import prepare as planned  # noqa: PLC0415
 
     def prepared(query: Any, data: Any) -> Any:
         return planned(query.resolve(query.shape(data)), epsilon=1.0, confidence=0.95)
@@ -350,7 +350,7 @@ def _attacked_session(effort: Effort) -> Result:
     import dither as dt  # noqa: PLC0415
     from dither.audit.attacks import Direction  # noqa: PLC0415
     from dither.audit.blackbox import audit  # noqa: PLC0415
-    from dither.audit.doors import numbers  # noqa: PLC0415
+    from dither.audit.public_api import numbers  # noqa: PLC0415
 
     columns = {"v": dt.Integer(0, 8), "g": dt.Category(["a", "b"])}
     tables = [

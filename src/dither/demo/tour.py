@@ -7,9 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dither.data.schema import Schema
-from dither.data.schema_file import dump_schema
-from dither.data.types import Category, Integer, Real
 from dither.demo.data import JOBS, PEOPLE, payroll
 from dither.plots import plot_releases
 from dither.privacy import Budget, Loss
@@ -17,6 +14,9 @@ from dither.queries.order import Maximum, Median, Quantile
 from dither.queries.totals import Count
 from dither.release import Release
 from dither.session.opening import open as open_dataset
+from dither.sources.schema import Schema
+from dither.sources.schema_file import dump_schema
+from dither.sources.types import Category, Integer, Real
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.reals import Ball, ball_of_bits
+from dither.numbers import Ball, ball_of_bits
 
 Source: TypeAlias = Callable[[int], bytes]
 """Returns the given number of fresh, uniform, independent bytes."""
@@ -23,7 +23,7 @@ system: Source = os.urandom
 MOST_BITS = 1 << 16
 
 
-class Tape:
+class LazyBits:
     """Uniform reals in (0, 1), each known to a number of bits that ``extend`` increases."""
 
     __slots__ = ("_source", "_words", "bits")
@@ -34,7 +34,7 @@ class Tape:
         self._words: list[int] = []
 
     @classmethod
-    def continuing(cls, prefixes: list[int], bits: int, source: Source = system) -> Tape:
+    def continuing(cls, prefixes: list[int], bits: int, source: Source = system) -> LazyBits:
         """A tape whose first reals begin with bits that were drawn before."""
         tape = cls(bits, source)
         if tape.bits != bits:
@@ -43,7 +43,7 @@ class Tape:
         return tape
 
     def __repr__(self) -> str:
-        return "Tape(<secret>)"
+        return "LazyBits(<secret>)"
 
     def word(self, index: int) -> int:
         """The first ``bits`` bits of real number ``index``, as an integer."""

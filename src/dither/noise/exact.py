@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from dither.noise.entropy import Source, Tape, system
+from dither.noise.entropy import LazyBits, Source, system
 from dither.noise.law import Law
-from dither.reals import Real, ball, precision
+from dither.numbers import Real, ball, precision
 
 INITIAL_BITS = 96
 GUARD_BITS = 32
@@ -24,10 +24,10 @@ def rounded_draw(law: Law, location: Real, scale: Real, *, headroom: int = 40, s
 
     ``headroom``: log2 of a *public* bound on scale, so that the first bits decide almost always.
     """
-    return settle(law, location, scale, Tape(INITIAL_BITS + headroom, source))
+    return settle(law, location, scale, LazyBits(INITIAL_BITS + headroom, source))
 
 
-def settle(law: Law, location: Real, scale: Real, tape: Tape) -> int:
+def settle(law: Law, location: Real, scale: Real, tape: LazyBits) -> int:
     """Read the tape until it decides the rounded draw."""
     while True:
         with precision(tape.bits + GUARD_BITS):

@@ -17,10 +17,10 @@ from flint import arb
 
 from dither.errors import NotProved
 from dither.kernels.elementary import Floats
-from dither.noise.entropy import Tape
+from dither.noise.entropy import LazyBits
 from dither.noise.law import Law
+from dither.numbers import Ball, ball, precision
 from dither.privacy import Loss
-from dither.reals import Ball, ball, precision
 
 _BITS = 192
 MOST_CELLS = 400
@@ -45,7 +45,7 @@ class Gaussian(Law):
     norm = "l2"
     why_delta = "needs delta > 0"
 
-    def variate(self, tape: Tape, at: int = 0) -> Ball | None:
+    def variate(self, tape: LazyBits, at: int = 0) -> Ball | None:
         """Box-Muller: an inverse error function would take a time that depends on |Z|."""
         radius = (-2 * tape.uniform(at).log()).sqrt()
         size = radius * (2 * tape.uniform(at + 1)).cos_pi()

@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 
 from dither.errors import NotProved
 from dither.kernels.elementary import Floats
-from dither.noise.entropy import Tape
+from dither.noise.entropy import LazyBits
 from dither.noise.law import Law, best_beta, golden_maximum, parameter
 from dither.noise.small_losses import flow_alpha, flow_proves
 from dither.noise.suprema import shifted_rise_at_most
+from dither.numbers import Ball, ball, exact, precision
 from dither.privacy import Loss
-from dither.reals import Ball, ball, exact, precision
 
 _Exponent: TypeAlias = tuple[str, Any]
 STEEPEST = 64.0
@@ -64,7 +64,7 @@ class HeavyTail(Law):
         """c squared: the place where the density leaves its plateau."""
         return Fraction(1)
 
-    def variate(self, tape: Tape, at: int = 0) -> Ball | None:
+    def variate(self, tape: LazyBits, at: int = 0) -> Ball | None:
         inner, root, width = self._constants(ctx.prec)
         for pair in range(at, at + 2 * MOST_TRIALS, 2):
             sign, upper = tape.signed(pair)
@@ -211,7 +211,7 @@ class PowerLaw(HeavyTail):
     def shape(self) -> dict[str, float]:
         return {} if self.p is None else {"p": float(self.p)}
 
-    def variate(self, tape: Tape, at: int = 0) -> Ball | None:
+    def variate(self, tape: LazyBits, at: int = 0) -> Ball | None:
         """By inversion: V^{-1/(p-1)} - 1, one uniform and no rejection."""
         sign, uniform = tape.signed(at)
         size = (-uniform.log() * self._rate(ctx.prec)).expm1()

@@ -10,11 +10,11 @@ import numpy as np
 
 from dither.errors import NotProved
 from dither.kernels.elementary import Floats
-from dither.noise.entropy import Source, Tape, system
+from dither.noise.entropy import LazyBits, Source, system
 from dither.noise.exact import GUARD_BITS, INITIAL_BITS
 from dither.noise.law import Law
+from dither.numbers import Ball, Real, ball, precision
 from dither.privacy import Loss
-from dither.reals import Ball, Real, ball, precision
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Laplace(Law):
     name = "laplace"
     pure = False
 
-    def variate(self, tape: Tape, at: int = 0) -> Ball | None:
+    def variate(self, tape: LazyBits, at: int = 0) -> Ball | None:
         sign, uniform = tape.signed(at)
         size = -uniform.log()
         return sign * size if size.is_finite() else None
@@ -117,10 +117,10 @@ def integer_laplace(location: int, scale: Real, *, headroom: int = 40, source: S
     Guarantee  eps-DP for integer queries of sensitivity ``eps * scale``.
     Theorem    The difference of two geometric variables ``floor(-scale ln V)``; DMNS06 Prop. 1 on integers.
     """
-    return settle_integer_laplace(location, scale, Tape(INITIAL_BITS + headroom, source))
+    return settle_integer_laplace(location, scale, LazyBits(INITIAL_BITS + headroom, source))
 
 
-def settle_integer_laplace(location: int, scale: Real, tape: Tape) -> int:
+def settle_integer_laplace(location: int, scale: Real, tape: LazyBits) -> int:
     """Read the tape until it decides the integer draw."""
     while True:
         with precision(tape.bits + GUARD_BITS):

@@ -17,9 +17,9 @@ from typing import ClassVar, Literal, TypeAlias
 
 from dither.errors import InvalidArgument, NotApplicable, NotProved
 from dither.kernels.elementary import Floats
-from dither.noise.entropy import Tape
+from dither.noise.entropy import LazyBits
+from dither.numbers import Ball, exact, round_down
 from dither.privacy import Loss
-from dither.reals import Ball, exact, round_down
 
 Constants: TypeAlias = Literal["exact", "paper"]
 MOST_HALVINGS = 200
@@ -66,7 +66,7 @@ class Law(ABC):
     """The norm in which shifts are measured in more than one dimension."""
 
     @abstractmethod
-    def variate(self, tape: Tape, at: int = 0) -> Ball | None:
+    def variate(self, tape: LazyBits, at: int = 0) -> Ball | None:
         """A ball around Z as far as the tape decides it; None if the tape must be extended.
 
         Uses the tape's reals from index ``at`` on.

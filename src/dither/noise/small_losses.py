@@ -14,7 +14,7 @@ from typing import Protocol
 
 from flint import arb
 
-from dither.reals import Ball, ball, precision
+from dither.numbers import Ball, ball, precision
 
 _BITS = 160
 _HALVINGS = 140

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from flint import arb
 
-from dither.reals import Ball, ball, precision
+from dither.numbers import Ball, ball, precision
 
 MOST_CELLS = 20_000
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dither.noise.entropy import Source, Tape, system
+from dither.noise.entropy import LazyBits, Source, system
 from dither.noise.exact import GUARD_BITS, INITIAL_BITS
 from dither.noise.law import Law
-from dither.reals import Real, ball, precision
+from dither.numbers import Real, ball, precision
 
 
 def exceeds(law: Law, location: Real, scale: Real, threshold: Real, *, source: Source = system) -> bool:
     """Whether ``location + scale * Z > threshold`` for a fresh Z; equality has probability zero."""
-    return settle_exceeds(law, location, scale, threshold, Tape(INITIAL_BITS, source))
+    return settle_exceeds(law, location, scale, threshold, LazyBits(INITIAL_BITS, source))
 
 
-def settle_exceeds(law: Law, location: Real, scale: Real, threshold: Real, tape: Tape) -> bool:
+def settle_exceeds(law: Law, location: Real, scale: Real, threshold: Real, tape: LazyBits) -> bool:
     """Read the tape until it decides the comparison."""
     while True:
         with precision(tape.bits + GUARD_BITS):

@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.kernels.elementary import EXP_ERROR, LOG_ERROR, Floats, exp, log
-from dither.noise.entropy import Source, Tape, random_words, system
+from dither.noise.entropy import LazyBits, Source, random_words, system
 from dither.noise.exact import settle
 from dither.noise.heavy_tails import PowerLaw
 from dither.noise.laplace import Laplace, settle_integer_laplace
 from dither.noise.law import Law
-from dither.reals import Real
+from dither.numbers import Real
 
 Integers = NDArray[Any]
 """int64, or Python integers (dtype object) where noise does not fit into 62 bits."""
@@ -37,7 +37,7 @@ def rounded_draws(law: Law, count: int, scale: Real, *, source: Source = system)
     """
     fast, size = _FAST.get(type(law)), _float(scale)
     if fast is None or not 2.0**-200 < size < _TRUSTED:
-        return _collect([settle(law, 0, scale, Tape(128, source)) for _ in range(count)])
+        return _collect([settle(law, 0, scale, LazyBits(128, source)) for _ in range(count)])
     parts = []
     for start in range(0, count, _CHUNK):
         words = random_words(min(_CHUNK, count - start), source)
@@ -55,7 +55,7 @@ def integer_laplace_draws(count: int, scale: Real, *, source: Source = system) -
     """``count`` independent integers with P(k) proportional to ``e^{-|k| / scale}``."""
     size = _float(scale)
     if not 2.0**-200 < size < _TRUSTED:
-        return _collect([settle_integer_laplace(0, scale, Tape(128, source)) for _ in range(count)])
+        return _collect([settle_integer_laplace(0, scale, LazyBits(128, source)) for _ in range(count)])
     parts = []
     for start in range(0, count, _CHUNK):
         chunk = min(_CHUNK, count - start)
@@ -81,7 +81,7 @@ def _float(scale: Real) -> float:
 
 
 def _laplace(_: Law, words: NDArray[np.uint64], scale: float) -> tuple[Floats, Floats]:
-    """scale * Z and a bound on its absolute error; the top bit is the sign (as in Tape.signed)."""
+    """scale * Z and a bound on its absolute error; the top bit is the sign (as in LazyBits.signed)."""
     length, error = _exponential(words << np.uint64(1))
     return _signed(words, scale * length), scale * (error + 4.0 * _U * (length + 1.0))
 
@@ -130,7 +130,7 @@ def _repair(
     whole = np.where(decided, values, 0.0).astype(np.int64)
     if undecided.size == 0:
         return whole
-    repaired = [settled(Tape.continuing([int(w) for w in np.atleast_1d(words[i])], 64, source)) for i in undecided]
+    repaired = [settled(LazyBits.continuing([int(w) for w in np.atleast_1d(words[i])], 64, source)) for i in undecided]
     if any(abs(value) >= 1 << 62 for value in repaired):
         whole = whole.astype(object)
     whole[undecided] = repaired

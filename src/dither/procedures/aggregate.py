@@ -14,16 +14,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dither.calibration.mechanism import Mechanism
-from dither.data.column import Column
-from dither.data.grid import Grid
 from dither.errors import NotApplicable
-from dither.planner import prepare
+from dither.mechanisms.choice import prepare
+from dither.mechanisms.mechanism import Prepared
 from dither.privacy import Loss
 from dither.procedures.executor import Answers, Output
-from dither.queries.filtered import for_people
-from dither.queries.order import RankedValue, rank_of
-from dither.queries.statistic import Statistic
+from dither.sources.column import Column
+from dither.sources.grid import Grid
+from dither.statistics.order import RankedValue, rank_of
+from dither.statistics.statistic import Statistic
+from dither.statistics.unknown_size import for_people
 
 HALF = Fraction(1, 2)
 
@@ -138,7 +138,7 @@ class Numbers(Aggregate):
 
     loss: Loss
     calibration: str
-    mechanisms: tuple[Mechanism, ...]
+    mechanisms: tuple[Prepared, ...]
     grids: tuple[Grid, ...]
 
     @property

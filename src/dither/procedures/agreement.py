@@ -10,8 +10,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from dither.calibration.margin_test import MarginTest
 from dither.errors import NotApplicable
+from dither.mechanisms.margin_test import MarginTest
 from dither.noise.gaussian import Gaussian
 from dither.privacy import Loss
 from dither.procedures.aggregate import Aggregate, Aggregated, Aggregation, Aggregator

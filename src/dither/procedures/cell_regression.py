@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from dither.accounting.cascades import FREE, Arrangement, Levels, Parallel, Priced, Tested, paper_robust
-from dither.calibration.margin_test import MarginTest
-from dither.calibration.mechanism import MOST_EPSILON
+from dither.accounting.cascades import FREE, Composition, Concurrent, Sequential, Step, Tested, paper_robust
 from dither.errors import InvalidArgument, NotApplicable
+from dither.mechanisms.margin_test import MarginTest
+from dither.mechanisms.mechanism import MOST_EPSILON
+from dither.noise.discrete_exponential import draw_index
 from dither.noise.law import Constants
-from dither.noise.rungs import draw_index
 from dither.privacy import Loss
 from dither.procedures.block_fits import BlockFits, Sample, block_fits, random_order
 from dither.procedures.ordered import LARGEST, Ordered
@@ -100,10 +100,10 @@ class StableCell(RegressionPlan):
     noise = "laplace"
 
     @property
-    def arrangement(self) -> Arrangement:
-        scales = Parallel((Priced(self.scale_epsilon),) * self.model.coefficients)
-        test = Tested(Priced(self.test.epsilon, self.test.delta), FREE)
-        return Levels((scales, Priced(self.choice_epsilon), test))
+    def composition(self) -> Composition:
+        scales = Concurrent((Step(self.scale_epsilon),) * self.model.coefficients)
+        test = Tested(Step(self.test.epsilon, self.test.delta), FREE)
+        return Sequential((scales, Step(self.choice_epsilon), test))
 
     def run(self, sample: Sample) -> Fit:
         order = random_order(sample.records)
@@ -150,7 +150,7 @@ class PaperCell(RegressionPlan):
     noise = "laplace"
 
     @property
-    def arrangement(self) -> Arrangement:
+    def composition(self) -> Composition:
         return paper_robust(self.model.coefficients, self.each, self.test.delta)
 
     def run(self, sample: Sample) -> Fit:

@@ -15,22 +15,22 @@ from typing import Any
 
 import numpy as np
 
-from dither.calibration.smooth import BAR_SHARE, LOG_GRID, bar_factor
-from dither.calibration.worst_case import headroom
-from dither.data.grid import Grid
 from dither.errors import InvalidArgument
 from dither.kernels.elementary import exp
+from dither.mechanisms.smooth import BAR_SHARE, LOG_GRID, bar_factor
+from dither.mechanisms.worst_case import headroom
 from dither.noise.exact import rounded_draw
 from dither.noise.gaussian import Gaussian
 from dither.noise.heavy_tails import PowerLaw
 from dither.noise.laplace import Laplace
 from dither.noise.law import Law, Point
+from dither.numbers import ball
 from dither.privacy import Loss
 from dither.procedures.aggregate import Aggregate, Aggregated, Aggregation, Aggregator, EachNumber
 from dither.procedures.executor import Answers
 from dither.procedures.metrics import METRICS, Metric, as_metric, common_grids
-from dither.queries.middle import ShortestMiddle
-from dither.reals import ball
+from dither.sources.grid import Grid
+from dither.statistics.centre_of_attention import ShortestMiddle
 
 MOST_BLOCKS = 5_000
 """All pairs of blocks are compared."""

@@ -17,14 +17,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.calibration.margin_test import MarginTest
-from dither.calibration.mechanism import point_of
 from dither.errors import InvalidArgument
 from dither.kernels.clusters import aligned, matched_costs, separations
+from dither.mechanisms.margin_test import MarginTest
+from dither.mechanisms.mechanism import point_of
+from dither.noise.discrete_exponential import draw_index
 from dither.noise.entropy import Source, system
 from dither.noise.exact import rounded_draw
 from dither.noise.gaussian import Gaussian
-from dither.noise.rungs import draw_index
 from dither.privacy import Loss
 from dither.procedures.robust import FINENESS, power_of_two_above
 

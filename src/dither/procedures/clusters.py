@@ -14,21 +14,21 @@ from fractions import Fraction
 
 import numpy as np
 
-from dither.accounting.cascades import Arrangement, Levels, Priced
-from dither.calibration.limits import check_cost
-from dither.calibration.margin_test import MarginTest
-from dither.calibration.mechanism import MOST_EPSILON, point_of
+from dither.accounting.cascades import Composition, Sequential, Step
 from dither.errors import InvalidArgument
 from dither.kernels.clusters import clustered_blocks, kmeans
 from dither.kernels.elementary import Floats
+from dither.mechanisms.limits import check_cost
+from dither.mechanisms.margin_test import MarginTest
+from dither.mechanisms.mechanism import MOST_EPSILON, point_of
 from dither.noise.exact import rounded_draw
 from dither.noise.gaussian import Gaussian
+from dither.numbers import round_down
 from dither.privacy import Loss
 from dither.procedures.block_fits import random_order
 from dither.procedures.certified_average import BITS, MOST_BLOCKS, MOST_COORDINATES, CertifiedAverage, least_blocks
 from dither.procedures.floating import FloatingGrid, draw_quantile, quantile_draw
 from dither.procedures.private_pass import Components, PrivatePass, distances
-from dither.reals import round_down
 
 RADIUS_SHARE, TEST_SHARE, REACH_SHARE = Fraction(1, 10), Fraction(3, 10), Fraction(1, 20)
 """Parts of epsilon for the radius and the test of the certificate, and for the reach of the passes."""
@@ -122,14 +122,14 @@ class ClusterPlan:
     """How often an error bar may fail to cover; None for no bars, which cost nothing."""
 
     @property
-    def arrangement(self) -> Arrangement:
+    def composition(self) -> Composition:
         """What it is made of, and costs."""
-        noise = Priced(self.noise_loss.exact_epsilon, self.noise_loss.exact_delta)
-        parts = [Priced(self.reach_epsilon), noise]
+        noise = Step(self.noise_loss.exact_epsilon, self.noise_loss.exact_delta)
+        parts = [Step(self.reach_epsilon), noise]
         if self.average is not None:
             test = self.average.test
-            parts += [Priced(self.average.radius_epsilon), Priced(test.epsilon, test.delta)]
-        return Levels(tuple(parts))
+            parts += [Step(self.average.radius_epsilon), Step(test.epsilon, test.delta)]
+        return Sequential(tuple(parts))
 
     def run(self, data: Floats) -> Found:
         """Read the private points and answer."""

@@ -15,14 +15,14 @@ from statistics import NormalDist
 
 import numpy as np
 
-from dither.calibration.ends import Ends
-from dither.calibration.shells import ShellDraw
-from dither.data.column import Column
-from dither.data.grid import Grid
 from dither.kernels.elementary import Floats
-from dither.noise.rungs import draw_index
+from dither.mechanisms.exponential import ExponentialDraw
+from dither.mechanisms.interval_endpoints import Ends
+from dither.noise.discrete_exponential import draw_index
 from dither.privacy import Loss
-from dither.queries.order import RankedValue, rank_of
+from dither.sources.column import Column
+from dither.sources.grid import Grid
+from dither.statistics.order import RankedValue, rank_of
 
 HALF = Fraction(1, 2)
 EVEN_BELOW = 3
@@ -80,10 +80,10 @@ class FloatingGrid:
         return math.copysign(number * self.unit, code)
 
 
-def quantile_draw(count: int, floating: FloatingGrid, epsilon: Fraction, share: Fraction = HALF) -> ShellDraw:
+def quantile_draw(count: int, floating: FloatingGrid, epsilon: Fraction, share: Fraction = HALF) -> ExponentialDraw:
     """The draw of a code near a quantile (by default the lower median), epsilon-DP for changing one of the entries."""
     statistic = RankedValue(rank_of(share, count), count, floating.grid)
-    return ShellDraw.of(statistic, Loss(0.0), epsilon, None)
+    return ExponentialDraw.of(statistic, Loss(0.0), epsilon, None)
 
 
 def draw_quantile(codes: np.ndarray, floating: FloatingGrid, epsilon: Fraction, share: Fraction = HALF) -> int:

@@ -17,10 +17,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.data.grid import Grid
 from dither.errors import InvalidArgument
 from dither.kernels.matching import squared_matching_distances
 from dither.procedures.executor import Answers, Output
+from dither.sources.grid import Grid
 
 ROUNDING = 2.0**-38
 MOST_NUMBERS = 4096

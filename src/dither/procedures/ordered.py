@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from dither.data.column import as_array
 from dither.kernels.elementary import Floats
 from dither.kernels.exact_floats import any_difference_above, exact_float_sum, largest_difference, smallest_difference
-from dither.reals import ball, float_up, precision
+from dither.numbers import ball, float_up, precision
+from dither.sources.column import as_array
 
 LARGEST = 2.0**1000
 """Records beyond this count as this: differences of two of them are still floats."""

@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, TypeVar
 
-from dither.accounting.cascades import Arrangement, Levels, Priced
-from dither.calibration.margin_test import MarginTest
-from dither.calibration.mechanism import MOST_EPSILON
+from dither.accounting.cascades import Composition, Sequential, Step
 from dither.errors import InvalidArgument
+from dither.mechanisms.margin_test import MarginTest
+from dither.mechanisms.mechanism import MOST_EPSILON
 from dither.noise.law import Constants
+from dither.numbers import ball, precision, upper_float
 from dither.privacy import Loss
 from dither.procedures.ordered import Ordered, RankRange, reach_margin
 from dither.procedures.robust import (
@@ -38,8 +39,7 @@ from dither.procedures.robust import (
     proposal,
     short_octaves,
 )
-from dither.queries.order import rank_of
-from dither.reals import ball, precision, upper_float
+from dither.statistics.order import rank_of
 
 COARSE = Fraction(1, 6)
 """The part of epsilon that each of the two tests for a coarse scale gets."""
@@ -65,7 +65,7 @@ class Plan(ABC):
 
     @property
     @abstractmethod
-    def arrangement(self) -> Arrangement:
+    def composition(self) -> Composition:
         """What it is made of, and costs: never more than ``loss``."""
 
     @abstractmethod
@@ -80,8 +80,8 @@ class ScalePlan(Plan):
     step: ScaleStep
 
     @property
-    def arrangement(self) -> Arrangement:
-        return self.step.arrangement
+    def composition(self) -> Composition:
+        return self.step.composition
 
     def run(self, data: Ordered, miss: Fraction | None = None) -> Answer:
         found = self.step.run(data, miss)
@@ -105,8 +105,8 @@ class LocationPlan(Plan):
         return LocationStep(self.test, self.release, self.margins, self.rank, width)
 
     @property
-    def arrangement(self) -> Arrangement:
-        return Levels((self.scale.arrangement, self.step(0.0).arrangement))
+    def composition(self) -> Composition:
+        return Sequential((self.scale.composition, self.step(0.0).composition))
 
     def run(self, data: Ordered, miss: Fraction | None = None) -> Answer:
         scale = coarse(self.scale, data)
@@ -126,9 +126,9 @@ class RangePlan(Plan):
     release: Fraction
 
     @property
-    def arrangement(self) -> Arrangement:
-        tested = Priced(self.test.epsilon, self.test.delta)
-        return Levels((self.scale.arrangement, tested, Priced(self.release)))
+    def composition(self) -> Composition:
+        tested = Step(self.test.epsilon, self.test.delta)
+        return Sequential((self.scale.composition, tested, Step(self.release)))
 
     def run(self, data: Ordered, miss: Fraction | None = None) -> Answer:
         scale = self.scale.run(data)
@@ -149,9 +149,9 @@ class PairPlan(Plan):
     upper: LocationPlan
 
     @property
-    def arrangement(self) -> Arrangement:
-        ends = (self.lower.step(0.0).arrangement, self.upper.step(0.0).arrangement)
-        return Levels((self.lower.scale.arrangement, *ends))
+    def composition(self) -> Composition:
+        ends = (self.lower.step(0.0).composition, self.upper.step(0.0).composition)
+        return Sequential((self.lower.scale.composition, *ends))
 
     def run(self, data: Ordered, miss: Fraction | None = None) -> Answer:
         scale = coarse(self.lower.scale, data)
@@ -182,8 +182,8 @@ class TrimmedPlan(Plan):
     extra_delta: Fraction
 
     @property
-    def arrangement(self) -> Arrangement:
-        return Levels((self.scale.arrangement, Priced(self.release, self.extra_delta)))
+    def composition(self) -> Composition:
+        return Sequential((self.scale.composition, Step(self.release, self.extra_delta)))
 
     def run(self, data: Ordered, miss: Fraction | None = None) -> Answer:
         scale = coarse(self.scale, data)
@@ -322,7 +322,7 @@ def usable(loss: Loss) -> Fraction:
 
 def within(plan: AnyPlan, loss: Loss) -> AnyPlan:
     """The plan, if its parts cost no more than its loss."""
-    if not plan.arrangement.fits(loss):
+    if not plan.composition.fits(loss):
         raise RuntimeError("the parts of a plan cost more than the whole")
     return plan
 

@@ -10,9 +10,9 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dither.accounting.cascades import Arrangement, Levels, Parallel, Priced
-from dither.calibration.mechanism import MOST_EPSILON
+from dither.accounting.cascades import Composition, Concurrent, Sequential, Step
 from dither.errors import InvalidArgument
+from dither.mechanisms.mechanism import MOST_EPSILON
 from dither.noise.laplace import Laplace
 from dither.noise.law import Constants
 from dither.noise.thresholds import exceeds
@@ -84,7 +84,7 @@ class RegressionPlan(ABC):
 
     @property
     @abstractmethod
-    def arrangement(self) -> Arrangement:
+    def composition(self) -> Composition:
         """What it is made of, and costs: never more than ``loss``."""
 
     @abstractmethod
@@ -115,10 +115,10 @@ class BlockMedians(RegressionPlan):
     noise = "exponential"
 
     @property
-    def arrangement(self) -> Arrangement:
-        scales = Parallel((Priced(self.scale_epsilon),) * self.model.coefficients)
-        fits = Parallel((Priced(self.coefficient_epsilon),) * self.model.coefficients)
-        return Levels((scales, Priced(self.count_epsilon), fits))
+    def composition(self) -> Composition:
+        scales = Concurrent((Step(self.scale_epsilon),) * self.model.coefficients)
+        fits = Concurrent((Step(self.coefficient_epsilon),) * self.model.coefficients)
+        return Sequential((scales, Step(self.count_epsilon), fits))
 
     @property
     def bits(self) -> int:
@@ -183,8 +183,8 @@ class ShortCut(RegressionPlan):
     noise = "laplace"
 
     @property
-    def arrangement(self) -> Arrangement:
-        return Parallel(tuple(plan.arrangement for plan in self.medians))
+    def composition(self) -> Composition:
+        return Concurrent(tuple(plan.composition for plan in self.medians))
 
     def run(self, sample: Sample) -> Fit:
         fits = block_fits(sample, random_order(sample.records), self.size, intercept=self.model.intercept)

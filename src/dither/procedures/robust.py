@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
-from dither.accounting.cascades import FREE, Cascade, Priced, even_cascade
-from dither.calibration.margin_test import MarginTest
+from dither.accounting.cascades import FREE, Cascade, Step, even_cascade
 from dither.errors import InvalidArgument
+from dither.mechanisms.margin_test import MarginTest
 from dither.noise.exact import rounded_draw
 from dither.noise.laplace import Laplace
+from dither.numbers import Ball, ball, precision, upper_float
 from dither.procedures.ordered import (
     Octaves,
     Ordered,
@@ -29,7 +30,6 @@ from dither.procedures.ordered import (
     reach_margin,
     window_margin,
 )
-from dither.reals import Ball, ball, precision, upper_float
 
 Manner: TypeAlias = Literal["reach", "bins"]
 """How margins are taken: by what few changes reach (ours), or by leaving one of two discretisations (DL09)."""
@@ -73,7 +73,7 @@ REFUSED = Found(None)
 
 
 @dataclass(frozen=True)
-class Step(ABC):
+class Proposal(ABC):
     """One proposal with its tests and its release; all fields are public."""
 
     test: MarginTest
@@ -82,10 +82,10 @@ class Step(ABC):
     manner: Manner
 
     @property
-    def arrangement(self) -> Cascade:
+    def composition(self) -> Cascade:
         """What it costs: one test, or a cascade of one for each discretisation."""
-        tested = Priced(self.test.epsilon, self.test.delta)
-        return even_cascade(1 if self.manner == "reach" else len(SHIFTS), tested, Priced(self.release))
+        tested = Step(self.test.epsilon, self.test.delta)
+        return even_cascade(1 if self.manner == "reach" else len(SHIFTS), tested, Step(self.release))
 
     @abstractmethod
     def margins(self, data: Ordered) -> list[int]:
@@ -104,7 +104,7 @@ class Step(ABC):
 
 
 @dataclass(frozen=True)
-class ScaleStep(Step):
+class ScaleStep(Proposal):
     """The distance of two ranks, with noise on the logarithmic scale (DL09's algorithm S for the quartiles)."""
 
     lower: int
@@ -154,9 +154,9 @@ class CoarseScale:
     """Of the bins, in octaves."""
 
     @property
-    def arrangement(self) -> Cascade:
+    def composition(self) -> Cascade:
         """Two tests."""
-        return even_cascade(len(SHIFTS), Priced(self.test.epsilon, self.test.delta), FREE)
+        return even_cascade(len(SHIFTS), Step(self.test.epsilon, self.test.delta), FREE)
 
     def run(self, data: Ordered) -> Fraction | None:
         """The edge, zero for a distance of zero, or None if neither bin is stable enough."""
@@ -169,7 +169,7 @@ class CoarseScale:
 
 
 @dataclass(frozen=True)
-class LocationStep(Step):
+class LocationStep(Proposal):
     """The record of one rank, with noise of a proposed width (DL09's algorithm M after its scale is known)."""
 
     rank: int

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from dither.data.entries import is_missing, real, text
 from dither.errors import InvalidArgument
 from dither.procedures.partition import Members
+from dither.sources.entries import is_missing, real, text
 
 ACCEPTED = "an array, a frame of pandas, Polars or Arrow, a mapping of names to columns, or a list of rows is accepted"
 _ARRAYS = "biufSUM"

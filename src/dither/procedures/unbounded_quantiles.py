@@ -12,21 +12,22 @@ from typing import Any
 
 import numpy as np
 
-from dither.accounting.cascades import Arrangement, Priced
-from dither.calibration.ends import Ends
-from dither.calibration.inverse import VALUE_SHARE
-from dither.calibration.limits import check_cost
-from dither.calibration.mechanism import MOST_EPSILON
-from dither.calibration.shells import ShellDraw
-from dither.data.column import Column
-from dither.ladder import MOST_SLOW_RUNGS, Ladder, Rungs
+from dither.accounting.cascades import Composition, Step
+from dither.mechanisms.exponential import ExponentialDraw
+from dither.mechanisms.interval_endpoints import Ends
+from dither.mechanisms.inverse import VALUE_SHARE
+from dither.mechanisms.limits import check_cost
+from dither.mechanisms.mechanism import MOST_EPSILON
 from dither.privacy import Loss, Neighbours
 from dither.procedures.floating import FloatingGrid
 from dither.procedures.ordered import Ordered, RankRange
 from dither.procedures.plans import Answer, Plan, distinct_ranks, within
 from dither.procedures.robust import Found
-from dither.queries.order import RankedValue, rank_of
-from dither.queries.statistic import Algorithm, Chain, Layered, Statistic
+from dither.sensitivity.ladder import MOST_SLOW_RUNGS, Algorithm, Ladder, Rungs
+from dither.sensitivity.reachable import HasReachableValues, ReachableValues
+from dither.sources.column import Column
+from dither.statistics.order import RankedValue, rank_of
+from dither.statistics.statistic import Statistic
 
 REALS = FloatingGrid(1.0, bits=30, lowest=-64, highest=64)
 """Where answers live: 30 bits of mantissa from 2**-64 to 2**64, evenly spaced around zero."""
@@ -37,7 +38,7 @@ SIZES = replace(REALS, signed=False)
 
 
 @dataclass(frozen=True)
-class CodedRange(Statistic, Layered):
+class CodedRange(Statistic, HasReachableValues):
     """The code of the distance ``x_(q) - x_(p)`` of two ranks, with its exact chain.
 
     A code rises with the rounded distance, and rounding rises with the distance, so what i changes reach is the code of
@@ -71,9 +72,9 @@ class CodedRange(Statistic, Layered):
 
         return Ladder(rungs, self.cap, top=self.records, deepest=MOST_SLOW_RUNGS)
 
-    def chain(self, data: Ordered) -> Chain:
+    def chain(self, data: Ordered) -> ReachableValues:
         p, q, n = self.lower, self.upper, self.records
-        return Chain(lambda first, last: self._links(data, first, last), p - q, min(p, n - q + 1))
+        return ReachableValues(lambda first, last: self._links(data, first, last), p - q, min(p, n - q + 1))
 
     def _links(self, data: Ordered, first: int, last: int) -> list[int]:
         distances = RankRange(data, self.lower, self.upper)
@@ -95,15 +96,15 @@ class DrawnPlan(Plan):
     noise = "exponential"
 
     @property
-    def arrangement(self) -> Arrangement:
-        return Priced(self.epsilon + 2 * (self.bar or 0))
+    def composition(self) -> Composition:
+        return Step(self.epsilon + 2 * (self.bar or 0))
 
     def run(self, data: Ordered, miss: Fraction | None = None) -> Answer:
         ends = None if miss is None or self.bar is None else Ends(self.bar, miss)
         records: Any = data
         if isinstance(self.statistic, RankedValue):
             records = Column(REALS.codes(data.ranks(1, data.records)), REALS.grid, ordered=True)
-        drawn: Any = ShellDraw.of(self.statistic, self.loss, self.epsilon, ends).run(records)
+        drawn: Any = ExponentialDraw.of(self.statistic, self.loss, self.epsilon, ends).run(records)
         value = Fraction(REALS.value(drawn.answer))
         if drawn.interval is None:
             return Answer(Found(value))
@@ -130,5 +131,5 @@ def _plan(statistic: RankedValue | CodedRange, loss: Loss, *, bar: bool) -> Draw
     epsilon = min(loss.exact_epsilon, Fraction(int(MOST_EPSILON)))
     part = epsilon * VALUE_SHARE if bar else epsilon
     spent = Loss(loss.epsilon)
-    check_cost(ShellDraw.of(statistic, spent, part, None), loss.epsilon)
+    check_cost(ExponentialDraw.of(statistic, spent, part, None), loss.epsilon)
     return within(DrawnPlan(spent, statistic, part, (epsilon - part) / 2 if bar else None), spent)

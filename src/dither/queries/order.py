@@ -1,232 +1,18 @@
-"""Order statistics: any rank, quantiles, median, minimum, maximum; exact ladders (NRS11 sec. 3.1, 3.2)."""
+"""Order statistics of a bounded column: any rank, quantiles, median, minimum and maximum."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from dither.data.column import Column, Shape
-from dither.data.grid import Grid
 from dither.errors import InvalidArgument
-from dither.kernels.elementary import exp
-from dither.kernels.order import decay, heaviest_pair
-from dither.ladder import DEEPEST, MOST_SLOW_RUNGS, Ladder, Rungs, least_bound, reaches, rounded_up, usable_rate
-from dither.privacy import Neighbours, fraction_of_unit
+from dither.privacy import fraction_of_unit
 from dither.queries.query import ColumnQuery, not_proved
-from dither.queries.statistic import Algorithm, Chain, Layered, Statistic, VectorStatistic
-
-
-@dataclass(frozen=True)
-class RankedValue(Statistic, Layered):
-    """The value at one rank of a bounded column with a public number of records.
-
-    Guarantee  The ladder obeys both axioms and is the exact one: A^(k) = max_t x_(r+t) - x_(r+t-k-1).
-    Theorem    NRS11 Prop. 3.4 for the median, any rank alike; docs/proofs/order.md; enumerated in the tests.
-    Cost       Rung k: O(k).  Smooth bound: O(w log w) for the window of w ranks that matters.
-    """
-
-    rank: int
-    records: int
-    answers: Grid
-    share: Fraction | None = None
-    """What made it that rank, if a share did: of one record minimum, median and maximum are the same rank."""
-    neighbours = Neighbours.CHANGE_ONE
-    slow_rungs = True
-
-    @property
-    def cap(self) -> int:  # type: ignore[override]
-        low, high = self.answers.ends
-        return high - low
-
-    @property
-    def one_sided(self) -> bool:  # type: ignore[override]
-        # Costs are max(1, #{x < z}) at rank 1 and max(1, #{x > z}) at rank n: counts of one tail alone.
-        return self.rank in (1, self.records)
-
-    @property
-    def most_changes(self) -> int:
-        return self.records
-
-    @property
-    def most_margin(self) -> int:
-        # Attained where all records are equal to one of the bounds.
-        return max(self.records - self.rank, self.rank - 1)
-
-    @property
-    def leans_down(self) -> bool | None:
-        """Extremes only: whether the answer is the largest record; None where it is as much the smallest."""
-        if self.records > 1 or self.share is None:
-            return self.rank > 1
-        return None if 0 < self.share < 1 else self.share == 1
-
-    @property
-    def shares(self) -> tuple[float, ...]:
-        """Where in the sorted data its ranks lie: public."""
-        return (self.rank / self.records,)
-
-    def value(self, data: Column) -> int:
-        return int(data.ranks(self.rank, self.rank)[0])
-
-    def ladder(self, data: Column, algorithm: Algorithm = "exact") -> Ladder:
-        if algorithm == "linear":
-            top = max(self.rank - 1, self.records - self.rank)
-            return Ladder(lambda start, stop: self._symmetric_rungs(data, start, stop), self.cap, top=top)
-        return OrderLadder(self, data, cut_for=self.records if algorithm == "sublinear" else None)
-
-    def even_data(self) -> Column:
-        return evenly_spread(self.records, self.answers)
-
-    def _symmetric_rungs(self, data: Column, start: int, stop: int) -> Rungs:
-        """NRS11 Claim 3.5: U_k = x_(r+k+1) - x_(r-k-1), within a factor 2 of the exact rungs."""
-        above = data.ranks(self.rank + start + 1, self.rank + stop)
-        below = data.ranks(self.rank - stop, self.rank - start - 1)[::-1]
-        return np.asarray(above - below)
-
-    def chain(self, data: Column) -> Chain:
-        def values(first: int, last: int) -> list[int]:
-            ranked: list[int] = data.ranks(self.rank + first, self.rank + last).tolist()
-            return ranked
-
-        return Chain(values, -self.rank, self.records - self.rank + 1)
-
-
-def evenly_spread(records: int, grid: Grid) -> Column:
-    """Public: so many records at equal distances, no two of the gaps between them and the bounds differing much."""
-    return _EvenColumn(records, grid)
-
-
-class _EvenColumn(Column):
-    """Records that are worked out when they are asked for: proposals look at few of very many."""
-
-    __slots__ = ("_count",)
-
-    def __init__(self, records: int, grid: Grid) -> None:
-        super().__init__(np.zeros(0, dtype=np.int64), grid)
-        self._count = records
-
-    @property
-    def records(self) -> int:
-        return self._count
-
-    @property
-    def values(self) -> NDArray[np.int64]:
-        return self.ranks(1, self._count)
-
-    def ranks(self, first: int, last: int) -> NDArray[np.int64]:
-        low, high = self.grid.ends
-        inside = range(max(first, 1), min(last, self._count) + 1)
-        places = [low + (high - low) * (2 * i - 1) // (2 * self._count) for i in inside]
-        before, after = max(0, min(last, 0) - first + 1), max(0, last - max(self._count, first - 1))
-        return np.array([low] * before + places + [high] * after, dtype=np.int64)
-
-    def _sorted(self) -> NDArray[np.int64]:
-        return self.ranks(1, self._count)
-
-
-class OrderLadder(Ladder):
-    """The exact ladder of one rank, with NRS11's near-linear smooth bound on a window of ranks."""
-
-    def __init__(self, statistic: RankedValue, data: Column, *, cut_for: int | None = None) -> None:
-        """``cut_for``: a public number of records; smooth bounds then look at few ranks of so many (sublinear)."""
-        # All n records must change before both ends of the bounds can be neighbours in rank.
-        super().__init__(self._explicit, statistic.cap, top=statistic.records, deepest=MOST_SLOW_RUNGS)
-        self._rank, self._data, self._records = statistic.rank, data, statistic.records
-        self._cut_for = cut_for
-
-    def _explicit(self, start: int, stop: int) -> Rungs:
-        window = self._data.ranks(self._rank - stop, self._rank + stop)
-        rungs = []
-        for k in range(start, stop):
-            below = window[stop - k - 1 : stop + 1]
-            above = window[stop : stop + k + 2]
-            rungs.append(int((above - below).max()))
-        return np.array(rungs, dtype=np.int64)
-
-    def smooth(self, beta: Fraction) -> Fraction:
-        rate = usable_rate(beta)
-        # A window that reaches beyond both ends of the data holds every pair; one of DEEPEST / rate ranks
-        # leaves out only pairs below the floor.
-        limit = min(max(self._rank, self._records - self._rank + 1), math.ceil(DEEPEST / rate))
-        if self._cut_for is not None:
-            # NRS11 Claim 3.5(2): look at k0 ranks on either side and put the cap behind them; k0 is public.
-            rungs = math.ceil(2.0 * math.log(self._cut_for + 1) / rate)
-            reach = min(limit, rungs)
-            behind = self.cap * float(exp(np.array([-min(rate * rungs, 2 * DEEPEST)]))[0])
-            return rounded_up(max(self._heaviest(reach, decay(rate, 2 * reach + 1)), behind))
-        best, reach = least_bound(self.cap), min(64, limit)
-        while True:
-            weights = decay(rate, 2 * reach + 1)
-            best = max(best, self._heaviest(reach, weights))
-            # Pairs with at least ``reach`` ranks between weigh at most cap e^{-rate reach}.
-            if reach >= limit or reaches(best, self.cap, float(weights[reach])):
-                return rounded_up(best)
-            reach = min(2 * reach, limit)
-
-    def _heaviest(self, reach: int, weights: Any) -> float:
-        left = self._data.ranks(self._rank - reach, self._rank)
-        right = self._data.ranks(self._rank, self._rank + reach)
-        return heaviest_pair(left, right, weights)
-
-    def stepped(self, size: int, diameter: int | None = None) -> Ladder:  # noqa: ARG002
-        """``V_k = A^(s(k+1)-1)``: for order statistics s changes at once still reach only s ranks further."""
-        if size < 1:
-            raise InvalidArgument("size", size, "a step of at least 1 record is accepted")
-        if size == 1:
-            return self
-
-        def rungs(start: int, stop: int) -> Rungs:
-            return np.array([self[size * (k + 1) - 1] for k in range(start, stop)], dtype=np.int64)
-
-        top = None if self.top is None else -(-self.top // size)
-        return Ladder(rungs, self.cap, top=top, deepest=max(self.deepest // size, 1))
-
-
-@dataclass(frozen=True)
-class RankedValues(VectorStatistic):
-    """The quantiles of several shares, in rising order."""
-
-    shares: tuple[Fraction, ...]
-    records: int
-    grid: Grid
-    labels: tuple[str, ...]
-    neighbours = Neighbours.CHANGE_ONE
-
-    @property
-    def answers(self) -> tuple[Grid, ...]:  # type: ignore[override]
-        return (self.grid,) * len(self.shares)
-
-    @property
-    def caps(self) -> tuple[int, ...]:  # type: ignore[override]
-        return (self.grid.ends[1] - self.grid.ends[0],) * len(self.shares)
-
-    @property
-    def most_changes(self) -> int:
-        return self.records
-
-    @property
-    def l1(self) -> int:  # type: ignore[override]
-        return len(self.shares)
-
-    l2_squared = l1
-
-    def each(self) -> list[RankedValue]:
-        """The single quantiles."""
-        return [RankedValue(rank_of(share, self.records), self.records, self.grid) for share in self.shares]
-
-    def values(self, data: Column) -> Sequence[int]:
-        return [one.value(data) for one in self.each()]
-
-
-def rank_of(share: Fraction, records: int) -> int:
-    """The rank ``ceil(q n)``, exactly, and at least 1."""
-    return max(1, math.ceil(share * records))
+from dither.sources.column import Shape
+from dither.statistics.order import RankedValue, RankedValues, rank_of
+from dither.statistics.statistic import Statistic
 
 
 @dataclass(frozen=True)
@@ -267,7 +53,7 @@ class _ByShare(OrderStatistic):
 
     def resolve(self, shape: Shape) -> Statistic:
         if shape.private:
-            from dither.queries.filtered import SharedRank  # noqa: PLC0415  (built on this module)
+            from dither.statistics.unknown_size import SharedRank  # noqa: PLC0415  (built on this module)
 
             return SharedRank(self.share, shape.records, self.grid(whole=shape.whole), shape.neighbours)
         return super().resolve(shape)

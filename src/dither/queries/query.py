@@ -7,10 +7,10 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from dither.data.column import Column, Shape, missing_steps, read_column, shape_of
-from dither.data.grid import Grid
 from dither.errors import NotProved
-from dither.queries.statistic import Statistic, VectorStatistic
+from dither.sources.column import Column, Shape, missing_steps, read_column, shape_of
+from dither.sources.grid import Grid
+from dither.statistics.statistic import Statistic, VectorStatistic
 
 
 def not_proved(kind: str) -> NotProved:

@@ -13,11 +13,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dither.data.column import as_array
-from dither.data.types import day_number
 from dither.errors import InvalidArgument, InvalidData
 from dither.kernels.elementary import Floats
-from dither.reals import exact
+from dither.numbers import exact
+from dither.sources.column import as_array
+from dither.sources.types import day_number
 
 MOST_SAMPLED = 1 << 20
 """Of a larger public sample evenly spaced quantiles are kept."""

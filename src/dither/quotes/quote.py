@@ -9,19 +9,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from dither.calibration.mechanism import Mechanism
-from dither.calibration.propose_test import TestedNoise
-from dither.calibration.shells import ShellDraw
-from dither.calibration.smooth import SmoothNoise
-from dither.calibration.worst_case import Scaled, ScaledVector
-from dither.data.grid import Grid
+from dither.mechanisms.exponential import ExponentialDraw
+from dither.mechanisms.mechanism import Prepared
+from dither.mechanisms.propose_test import TestedNoise
+from dither.mechanisms.smooth import SmoothNoise
+from dither.mechanisms.worst_case import Scaled, ScaledVector
 from dither.privacy import Loss
-from dither.queries.statistic import Statistic
-from dither.quotes.bars import public_half_widths, typical_half_widths
-from dither.quotes.everybody import bounds_for_all_data
-from dither.quotes.imagined import ImaginedColumn
-from dither.quotes.laws import ErrorLaw, Mixture, error_laws
+from dither.quotes.error_distribution import ErrorLaw, Mixture, error_laws
+from dither.quotes.interval_width import public_half_widths, typical_half_widths
+from dither.quotes.prior_sample import ImaginedColumn
 from dither.quotes.priors import Prior
+from dither.quotes.worst_case_error import bounds_for_all_data
+from dither.sources.grid import Grid
+from dither.statistics.statistic import Statistic
 
 ESTIMATE, UPPER_BOUND, EXACT = "estimate", "upper bound", "exact"
 ATTAINED = "attained"
@@ -151,7 +151,7 @@ class Figures:
     bar: Any = None
 
 
-def for_all_data(mechanism: Mechanism, confidence: float, rows: int | None = None) -> Figures:
+def for_all_data(mechanism: Prepared, confidence: float, rows: int | None = None) -> Figures:
     """Upper bounds that hold whatever the records are."""
     pairs = bounds_for_all_data(mechanism, confidence, rows)
     grids = _grids(mechanism)
@@ -165,7 +165,7 @@ def for_all_data(mechanism: Mechanism, confidence: float, rows: int | None = Non
     return dataclasses.replace(_figures(mechanism, pairs, UPPER_BOUND, bars), attained=public)
 
 
-def under_prior(mechanism: Mechanism, prior: Prior, records_on: Grid, rows: int, confidence: float) -> Figures:
+def under_prior(mechanism: Prepared, prior: Prior, records_on: Grid, rows: int, confidence: float) -> Figures:
     """Averages over samples of the prior, with the mechanism's own weights."""
     samples = [ImaginedColumn(prior, records_on, rows, number) for number in range(_samples(mechanism))]
     laws: list[list[ErrorLaw]] = [error_laws(mechanism, one) for one in samples]
@@ -177,23 +177,23 @@ def under_prior(mechanism: Mechanism, prior: Prior, records_on: Grid, rows: int,
     return _figures(mechanism, pairs, ESTIMATE, typical)
 
 
-def _samples(mechanism: Mechanism) -> int:
+def _samples(mechanism: Prepared) -> int:
     """How many samples to imagine: many, where an answer hangs on the few gaps next to it."""
     rate = getattr(mechanism, "rate", None)
     if rate is None:
         return FEWEST_SAMPLES
-    if isinstance(mechanism, ShellDraw) and getattr(mechanism.statistic, "one_sided", False):
+    if isinstance(mechanism, ExponentialDraw) and getattr(mechanism.statistic, "one_sided", False):
         return MOST_SAMPLES
     return min(max(math.ceil(ENOUGH_GAPS * float(rate) / 2.0), FEWEST_SAMPLES), MOST_SAMPLES)
 
 
-def _grids(mechanism: Mechanism) -> tuple[Grid, ...]:
+def _grids(mechanism: Prepared) -> tuple[Grid, ...]:
     grids = mechanism.statistic.answers
     return (grids,) if isinstance(grids, Grid) else tuple(grids)
 
 
 def _figures(
-    mechanism: Mechanism, pairs: list[tuple[float, float]], kind: str, bars: tuple[float, ...] | None = None
+    mechanism: Prepared, pairs: list[tuple[float, float]], kind: str, bars: tuple[float, ...] | None = None
 ) -> Figures:
     steps = [float(grid.step) for grid in _grids(mechanism)]
     expected = tuple(step * one for step, (one, _) in zip(steps, pairs, strict=True))

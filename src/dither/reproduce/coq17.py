@@ -14,12 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dither.calibration.largest_local import LargestLocal
-from dither.calibration.mechanism import Ask
-from dither.ladder import Ladder
+from dither.mechanisms.largest_local import LargestLocal
+from dither.mechanisms.mechanism import MechanismSpec
 from dither.noise.laplace import Laplace
 from dither.privacy import Loss
-from dither.queries.levels import Levels
 from dither.queries.smallest import ChainSum
 from dither.reproduce import drawing
 from dither.reproduce.experiment import (
@@ -35,6 +33,8 @@ from dither.reproduce.experiment import (
 from dither.reproduce.intervals import exact, processor, shown
 from dither.reproduce.scales import ladder_error, ladder_noise, scale
 from dither.reproduce.sources import connected_subgraph, friendships, salaries
+from dither.sensitivity.ladder import Ladder
+from dither.sensitivity.levels import Levels
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -164,7 +164,7 @@ def salary_sums(setting: Setting) -> Points:
     statistic = query.resolve(query.shape(0))
     own = statistic.levels.sensitivities.astype(float) / 100
     printed = descended(own, known.growth, exception=True)
-    ask = Ask(statistic, known.loss, Laplace())
+    ask = MechanismSpec(statistic, known.loss, Laplace())
     ours = LargestLocal().prepare(ask)
     found = []
     for tenth in range(1, 11):
@@ -348,13 +348,13 @@ def _six(setting: Setting) -> Iterator[Point]:
     del setting
     levels, level = 2.5 * np.arange(1, 5), 3
     third, log = SIX.loss.epsilon / 3, math.log(3 / SIX.loss.delta)
-    gauge = 2 + log / third
+    lipschitz_proxy = 2 + log / third
     rungs = np.minimum(7.5 + np.concatenate([[0], np.cumsum(8 + 4 * np.arange(3))]), 10)
     weights = np.exp(-2.5 * np.arange(1, 40)) * 2 * np.concatenate([rungs, np.full(35, 10.0)])
     found = {
         "SS": SIX.amplitude(climbed(levels, level, SIX.t / 2)),
         "LLS": SIX.amplitude(descended(levels, SIX.growth, exception=True)[level - 1]),
-        "NLS": (7.5 + 4 * gauge / third * log) / third,
+        "NLS": (7.5 + 4 * lipschitz_proxy / third * log) / third,
         "LF": ladder_error(rungs, 10, 2.5, whole=False),
         "Laplace": 10 / 5,
     }

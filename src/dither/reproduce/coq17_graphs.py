@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dither.calibration.ladder import LadderMechanism
-from dither.calibration.largest_local import LargestLocal
-from dither.calibration.mechanism import Ask, Mechanism
-from dither.calibration.noisy_local import NoisyLocal
-from dither.data.graph import Graph
+from dither.mechanisms.ladder import LadderMechanism
+from dither.mechanisms.largest_local import LargestLocal
+from dither.mechanisms.mechanism import MechanismSpec, Prepared
+from dither.mechanisms.noisy_local import NoisyLocal
 from dither.noise.laplace import Laplace
 from dither.privacy import Loss
 from dither.queries.graphs import KTriangles
@@ -45,6 +44,7 @@ from dither.reproduce.scales import (
     smooth_noise,
 )
 from dither.reproduce.sources import LEVELS, connected_subgraph, friendships
+from dither.sources.graph import Graph
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -67,14 +67,14 @@ def claimed_noise(vertices: int, level: int, epsilon: float, records: int) -> di
     known, cap = priced(epsilon, records), 2.5 * (vertices - 2)
     own, steps = 2.5 * np.arange(1, vertices - 1), np.arange(vertices)
     third, log = epsilon / 3, math.log(3 / known.loss.delta)
-    gauge = level + log / third
+    lipschitz_proxy = level + log / third
     rungs = np.minimum(2.5 * level + np.concatenate([[0], np.cumsum(4 * (level + steps))]), cap)
     return {
         PRINTED: known.amplitude(descended(own, known.growth, exception=True)[level - 1]),
         PLAIN: known.amplitude(descended(own, known.growth, exception=False)[level - 1]),
         "SS": known.amplitude(climbed(own, level, known.t / 2)),
         "LF": ladder_error(rungs, cap, epsilon / 2, whole=False),
-        "NLS": (2.5 * level + 4 * gauge * log / third) / third,
+        "NLS": (2.5 * level + 4 * lipschitz_proxy * log / third) / third,
         "Laplace": cap / epsilon,
     }
 
@@ -83,11 +83,11 @@ def sound_noise(graph: Graph, epsilon: float, records: int, setting: Setting) ->
     """Mean |error| of each mechanism with sound bounds."""
     known = priced(epsilon, records)
     statistic: Any = KTriangles(2).resolve(graph.shape)
-    ask = Ask(statistic, known.loss, Laplace())
+    ask = MechanismSpec(statistic, known.loss, Laplace())
     levels = statistic.level_function()
     own = levels.levels.sensitivities.astype(float)
     pure = smooth_noise(statistic, Loss(epsilon))
-    noisy: Any = NoisyLocal().prepare(Ask(statistic, known.loss))
+    noisy: Any = NoisyLocal().prepare(MechanismSpec(statistic, known.loss))
     paper: Any = LargestLocal(constants="paper").prepare(ask)
     ours: Any = LargestLocal().prepare(ask)
     draws = setting.pick(tiny=200, quick=500, full=2000)
@@ -193,11 +193,11 @@ def release_times(setting: Setting) -> Points:
     for size in sizes:
         chosen = connected_subgraph(size, LEVELS.get(size, size // 5)).graph
         statistic = KTriangles(2).resolve(chosen.shape)
-        ask = Ask(statistic, loss)
-        ways: dict[str, Mechanism] = {
+        ask = MechanismSpec(statistic, loss)
+        ways: dict[str, Prepared] = {
             "LLS": LargestLocal().prepare(ask),
             "NLS": NoisyLocal().prepare(ask),
-            "LF": LadderMechanism().prepare(Ask(statistic, Loss(1.0))),
+            "LF": LadderMechanism().prepare(MechanismSpec(statistic, Loss(1.0))),
             "SS (a ladder bound)": smooth_noise(statistic, loss, Laplace()),
         }
         for name, mechanism in ways.items():

@@ -12,17 +12,17 @@ from itertools import combinations, pairwise, product
 import numpy as np
 
 from dither.audit.divergence import hockey_stick
-from dither.audit.universe import noise_divergence
-from dither.calibration.largest_local import LargestLocal, descending_bounds, paper_point, scales_fit, unfit_pairs
-from dither.calibration.mechanism import Ask
-from dither.data.graph import Graph
+from dither.audit.enumeration import noise_divergence
+from dither.mechanisms.largest_local import LargestLocal, descending_bounds, paper_point, scales_fit, unfit_pairs
+from dither.mechanisms.mechanism import MechanismSpec
 from dither.noise.laplace import Laplace
 from dither.privacy import Loss
 from dither.queries.graphs import KTriangles
-from dither.queries.levels import LevelFunction, Levels
 from dither.reproduce.errata import SHOWN, erratum, pairs, value
 from dither.reproduce.experiment import Judged, Point, Points, Setting, settle
 from dither.reproduce.intervals import shown
+from dither.sensitivity.levels import LevelFunction, Levels
+from dither.sources.graph import Graph
 
 SIX = Loss(5.0, 1 / 2000)
 Edges = frozenset[tuple[int, int]]
@@ -89,8 +89,8 @@ def _not_private(setting: Setting) -> Iterator[Point]:
     edges = list(combinations(range(6), 2))
     here, there = Graph(edges, n=6), Graph(edges[1:], n=6)
     statistic = KTriangles(2).resolve(here.shape)
-    levels = LevelFunction(Levels([3, 5, 8, 10]), lambda data: max(statistic.gauge(data), 1))  # type: ignore[attr-defined]
-    sound = LargestLocal(constants="paper").prepare(Ask(statistic, SIX))
+    levels = LevelFunction(Levels([3, 5, 8, 10]), lambda data: max(statistic.lipschitz_proxy(data), 1))  # type: ignore[attr-defined]
+    sound = LargestLocal(constants="paper").prepare(MechanismSpec(statistic, SIX))
     claimed = replace(sound, statistic=replace(sound.statistic, function=levels))  # type: ignore[type-var]
     return pairs([
         ("delta claimed", SIX.delta), ("LLS with (5/2) a", noise_divergence(claimed, here, there).delta),

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from dither.calibration.mechanism import Ask
-from dither.calibration.noisy_local import NoisyLocalNoise, raised_by
-from dither.calibration.smooth import Smooth, SmoothNoise
-from dither.ladder import Ladder
+from dither.mechanisms.mechanism import MechanismSpec
+from dither.mechanisms.noisy_local import NoisyLocalNoise, raised_by
+from dither.mechanisms.smooth import Smooth, SmoothNoise
 from dither.noise.laplace import Laplace
 from dither.noise.law import Law
 from dither.privacy import Loss
-from dither.queries.statistic import Statistic
 from dither.reproduce.intervals import Estimate, mean
+from dither.sensitivity.ladder import Ladder
+from dither.statistics.statistic import Statistic
 
 DEEP = 120.0
 """Rungs that weigh less than e^-120 are left out of sums."""
@@ -43,7 +43,9 @@ def smooth_noise(
     statistic: Statistic, loss: Loss, law: Law | None = None, *, paper: bool = False, algorithm: Any = "exact"
 ) -> SmoothNoise:
     """Smooth sensitivity, with our constants or NRS11's."""
-    made = Smooth(constants="paper" if paper else "exact", algorithm=algorithm).prepare(Ask(statistic, loss, law))
+    made = Smooth(constants="paper" if paper else "exact", algorithm=algorithm).prepare(
+        MechanismSpec(statistic, loss, law)
+    )
     assert isinstance(made, SmoothNoise)  # noqa: S101
     return made
 
@@ -79,14 +81,16 @@ def noisy_local_noise(mechanism: NoisyLocalNoise, data: Any, rng: np.random.Gene
     steady: Any = mechanism.statistic
     found = np.empty(draws)
     for index in range(draws):
-        gauge = steady.most_gauge
+        lipschitz_proxy = steady.most_lipschitz_proxy
         if mechanism.gauge_epsilon is not None:
-            gauge = _raised(steady.gauge(data), 1 / mechanism.gauge_epsilon, mechanism.shortfall, rng)
-            gauge = min(max(gauge, 0), steady.most_gauge)
-        drift = steady.drift(gauge)
+            lipschitz_proxy = _raised(
+                steady.lipschitz_proxy(data), 1 / mechanism.gauge_epsilon, mechanism.shortfall, rng
+            )
+            lipschitz_proxy = min(max(lipschitz_proxy, 0), steady.most_lipschitz_proxy)
+        local_sensitivity_change = steady.local_sensitivity_change(lipschitz_proxy)
         local = steady.local(data)
-        if drift:
-            local = _raised(local, drift / mechanism.local_epsilon, mechanism.shortfall, rng)
+        if local_sensitivity_change:
+            local = _raised(local, local_sensitivity_change / mechanism.local_epsilon, mechanism.shortfall, rng)
         found[index] = min(max(local, 1), max(steady.cap, 1))
     return mean(found).times(unit(mechanism) / float(mechanism.answer_epsilon))
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from dither.data.graph import Graph
+    from dither.sources.graph import Graph
 
 FOLDER = "DITHER_DATA"
 LEVELS = {100: 19, 500: 155, 1000: 222}
@@ -48,7 +48,7 @@ def salaries() -> tuple[np.ndarray, Source]:
 @functools.cache
 def friendships() -> tuple[Graph, Source]:
     """COQ17's Gowalla: the friendships of 196,591 users; or a generated graph with hubs."""
-    from dither.data.graph import Graph  # noqa: PLC0415
+    from dither.sources.graph import Graph  # noqa: PLC0415
 
     path = _file("graphs", "loc-Gowalla.npz")
     if path is not None:
@@ -140,7 +140,7 @@ def _grown(whole: Graph, size: int, level: int, rng: np.random.Generator) -> np.
 
 
 def _induced(whole: Graph, chosen: np.ndarray) -> Graph:
-    from dither.data.graph import Graph  # noqa: PLC0415
+    from dither.sources.graph import Graph  # noqa: PLC0415
 
     place = np.full(whole.vertices, -1, dtype=np.int64)
     place[chosen] = np.arange(len(chosen))

@@ -5,7 +5,7 @@
 'middle'
 """
 
-from dither.sandbox.choose import open_executor
+from dither.sandbox.factory import open_executor
 from dither.sandbox.pool import Sandbox
 from dither.sandbox.probe import Finding, probe, require_isolation
 from dither.sandbox.programs import Executable, Function, as_program

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-INSIDE = "/sandbox/inside.py"
+INSIDE = "/sandbox/fork_server.py"
 FROZEN = "/sandbox/frozen.py"
 PROGRAM = "/sandbox/program"
 USER = 65534

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
-from dither.data.descriptors import check_descriptors
 from dither.errors import InvalidArgument
 from dither.ledger import Ledger, MemoryLedger
 from dither.ledger.records import loss_of
 from dither.privacy import Budget, Loss, Relation
 from dither.release import Release, Releases
+from dither.sources.descriptors import check_descriptors
 
 LOCAL = "local"
 """Who pays where nobody is named."""

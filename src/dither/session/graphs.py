@@ -10,21 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from dither.calibration.mechanism import Mechanism
-from dither.data.graph import Graph, GraphShape
-from dither.data.graph_schema import GraphSchema
 from dither.errors import DitherError, InvalidArgument, SourceFailed
 from dither.ledger import Ledger
-from dither.planner import prepare
+from dither.mechanisms.choice import prepare
+from dither.mechanisms.mechanism import Prepared
+from dither.numbers import exact
 from dither.privacy import Loss
 from dither.queries.graphs import GraphQuery
 from dither.queries.query import Query
 from dither.queries.trees import MSTCost
 from dither.quotes.quote import Quote, for_all_data
-from dither.reals import exact
 from dither.release import Release
 from dither.session.account import LOCAL, PaidSession
 from dither.session.plan import plain
+from dither.sources.graph import Graph, GraphShape
+from dither.sources.graph_schema import GraphSchema
 
 LEVEL = 0.95
 """Of the quoted bound, where no error bar is wanted."""
@@ -35,7 +35,7 @@ class GraphPlan:
     """A question about a graph, planned from public facts."""
 
     query: Query
-    mechanism: Mechanism
+    mechanism: Prepared
     calibration: str
     loss: Loss
     confidence: float | None

@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from dither.data.engines.engine import arrow
-from dither.data.engines.opened import engine_for
-from dither.data.entries import day, reals, texts, truth
-from dither.data.graph_schema import GraphSchema
-from dither.data.schema import PRIVATE, Schema
-from dither.data.types import Boolean, ColumnType, Date, Measured
 from dither.errors import InvalidArgument, InvalidData
 from dither.ledger import Ledger, MemoryLedger, open_ledger
 from dither.privacy import Budget
 from dither.session.session import Session
+from dither.sources.engines.engine import arrow
+from dither.sources.engines.factory import engine_for
+from dither.sources.entries import day, reals, texts, truth
+from dither.sources.graph_schema import GraphSchema
+from dither.sources.schema import PRIVATE, Schema
+from dither.sources.types import Boolean, ColumnType, Date, Measured
 
 MEMORY = ":memory:"
 
@@ -61,7 +61,7 @@ def open(
         for argument, value in given.items():
             if value is not None:
                 raise InvalidArgument(argument, value, "it is declared in the schema file")
-        from dither.data.schema_file import load_schema, pointing_at  # noqa: PLC0415
+        from dither.sources.schema_file import load_schema, pointing_at  # noqa: PLC0415
 
         schema = load_schema(source)
         with pointing_at(source):

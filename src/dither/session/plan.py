@@ -12,25 +12,25 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from dither.calibration.mechanism import Mechanism
-from dither.calibration.stable_bins import StableBins
-from dither.data.column import Shape, missing_steps
-from dither.data.grid import Grid
-from dither.data.predicates import Predicate, parse_filter
-from dither.data.schema import Schema
-from dither.data.selection import at_most_groups
-from dither.data.types import Category, ColumnType, Date, Measured, storable
 from dither.errors import EpsilonTooSmall, InvalidArgument
-from dither.planner import prepare
+from dither.mechanisms.choice import prepare
+from dither.mechanisms.mechanism import Prepared
+from dither.mechanisms.stable_bins import StableBins
+from dither.numbers import exact, float_up
 from dither.privacy import Loss, Neighbours
-from dither.queries.filtered import for_people
 from dither.queries.order import OrderStatistic, Quantiles
 from dither.queries.query import ColumnQuery, Query
 from dither.queries.spread import IQR
-from dither.queries.statistic import Statistic, VectorStatistic
-from dither.queries.tables import Histogram
 from dither.queries.totals import Count, Mean, TrimmedMean
-from dither.reals import exact, float_up
+from dither.queries.vectors import Histogram
+from dither.sources.column import Shape, missing_steps
+from dither.sources.grid import Grid
+from dither.sources.predicates import Predicate, parse_filter
+from dither.sources.schema import Schema
+from dither.sources.selection import at_most_groups
+from dither.sources.types import Category, ColumnType, Date, Measured, storable
+from dither.statistics.statistic import Statistic, VectorStatistic
+from dither.statistics.unknown_size import for_people
 
 MOST_TOGETHER = 10_000_000
 """Several quantiles are drawn together from all records: tables above this size refuse."""
@@ -49,7 +49,7 @@ class Plan:
     declared: ColumnType | None
     """The type of the column; None where rows are counted."""
     statistic: Statistic | VectorStatistic
-    mechanism: Mechanism
+    mechanism: Prepared
     calibration: str
     loss: Loss
     """The whole price, all groups together."""

@@ -17,11 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from dither.data.engines.engine import Engine, arrow, arrow_schema
-from dither.data.predicates import Predicate, parse_filter
-from dither.data.schema import Schema
-from dither.data.selection import Selection
-from dither.data.types import Boolean, ColumnType, Date, Measured
 from dither.errors import InvalidArgument, NotApplicable, SourceFailed
 from dither.privacy import Loss, fraction_of_unit
 from dither.procedures.executor import Executor
@@ -33,6 +28,11 @@ from dither.programs import Program, answered, released
 from dither.release import Release
 from dither.sandbox import Executable, as_program
 from dither.session.plan import schema_digest
+from dither.sources.engines.engine import Engine, arrow, arrow_schema
+from dither.sources.predicates import Predicate, parse_filter
+from dither.sources.schema import Schema
+from dither.sources.selection import Selection
+from dither.sources.types import Boolean, ColumnType, Date, Measured
 
 
 @dataclass(frozen=True)

@@ -9,20 +9,20 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dither.calibration.mechanism import MOST_EPSILON
-from dither.data.schema import Schema
-from dither.data.types import Measured
 from dither.errors import EpsilonTooSmall, InvalidArgument, NotApplicable, NotProved
-from dither.planner import applicable, named_noise
+from dither.mechanisms.choice import applicable, named_noise
+from dither.mechanisms.mechanism import MOST_EPSILON
+from dither.numbers import exact
 from dither.privacy import Loss, fraction_of_unit
 from dither.queries.query import Query
-from dither.queries.tables import Histogram
-from dither.quotes.everybody import needs_rows
+from dither.queries.vectors import Histogram
 from dither.quotes.priors import Prior, declared_prior, prior_of
 from dither.quotes.quote import EXACT, Quote, Quotes, for_all_data, under_prior
-from dither.reals import exact
+from dither.quotes.worst_case_error import needs_rows
 from dither.session.plan import Plan, plan
 from dither.session.statements import part_of, plans_of, shares_of
+from dither.sources.schema import Schema
+from dither.sources.types import Measured
 from dither.sql.statement import Statement, parse_sql
 
 LEVEL = 0.95

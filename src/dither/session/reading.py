@@ -8,15 +8,15 @@ import secrets
 from collections.abc import Sequence
 from typing import Any
 
-from dither.calibration.mechanism import Outcome
-from dither.data.engines.engine import Engine
-from dither.data.grid import Grid
-from dither.data.selection import MOST_GROUPS, Selection
-from dither.data.types import Category, ColumnType, Date, Measured
-from dither.data.windows import EngineColumns, binned_categories, binned_numbers, counts_by_key
-from dither.queries.tables import Histogram
+from dither.mechanisms.mechanism import Outcome
+from dither.queries.vectors import Histogram
 from dither.release import Release
 from dither.session.plan import Plan, undeclared
+from dither.sources.engines.engine import Engine
+from dither.sources.grid import Grid
+from dither.sources.selection import MOST_GROUPS, Selection
+from dither.sources.types import Category, ColumnType, Date, Measured
+from dither.sources.windows import EngineColumns, binned_categories, binned_numbers, counts_by_key
 
 
 def read_and_answer(plan: Plan, engine: Engine) -> list[Release]:

@@ -11,11 +11,6 @@ import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol, TypeGuard, runtime_checkable
 
-from dither.data.engines.engine import Engine
-from dither.data.engines.opened import engine_for
-from dither.data.predicates import parse_filter
-from dither.data.schema import Schema
-from dither.data.windows import few_rows
 from dither.ledger import Ledger
 from dither.privacy import Loss
 from dither.programs import Program, opened
@@ -26,6 +21,11 @@ from dither.session.plan import Plan, plan
 from dither.session.programs import ProgramPlan, answer_program, declared_rows, plan_program
 from dither.session.reading import read_and_answer, records_for_owner, restored
 from dither.session.statements import named, part_of, plans_of, shares_of
+from dither.sources.engines.engine import Engine
+from dither.sources.engines.factory import engine_for
+from dither.sources.predicates import parse_filter
+from dither.sources.schema import Schema
+from dither.sources.windows import few_rows
 from dither.sql.statement import Statement, parse_sql
 
 MANY_GROUPS = 500

@@ -9,12 +9,12 @@ from fractions import Fraction
 from typing import Any
 
 from dither.accounting.filters import DELTA_UNITS, EPSILON_UNITS
-from dither.data.schema import Schema
 from dither.errors import InvalidArgument
+from dither.numbers import exact
 from dither.privacy import Loss
-from dither.reals import exact
 from dither.release import Release
 from dither.session.plan import Plan, plan
+from dither.sources.schema import Schema
 from dither.sql.statement import Item, Statement, weights_of
 
 

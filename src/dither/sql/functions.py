@@ -11,9 +11,9 @@ from dither.errors import InvalidArgument, InvalidText
 from dither.queries.order import Maximum, Median, Minimum, Quantile, Quantiles
 from dither.queries.query import Query
 from dither.queries.spread import IQR, Variance
-from dither.queries.tables import Histogram
 from dither.queries.totals import Count, Mean, Sum, TrimmedMean
-from dither.sql.words import Word, Words
+from dither.queries.vectors import Histogram
+from dither.sql.tokens import Word, Words
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,12 @@ from typing import Any
 
 from sqlglot import TokenType, exp
 
-from dither.data.predicates import FilterReader, Predicate, parsed, resolved_name
-from dither.data.schema import Schema
 from dither.errors import InvalidArgument, InvalidText
 from dither.queries.query import Query
+from dither.sources.predicates import FilterReader, Predicate, parsed, resolved_name
+from dither.sources.schema import Schema
 from dither.sql.functions import STAR, SUPPORTED, Argument, Call, query_of
-from dither.sql.words import Word, Words
+from dither.sql.tokens import Word, Words
 
 _CLAUSES = {
     "JOIN": "a join is", "LEFT": "a join is", "RIGHT": "a join is", "INNER": "a join is", "OUTER": "a join is",
@@ -83,7 +83,7 @@ _ABOUT_QUERIES = {"column", "query", "edges", "categories", "q", "trim", "bounds
 def parse_sql(text: object, schema: Schema, argument: str = "sql") -> Statement:
     """The statement of a text, or an error that says what is supported and points at the offending word.
 
-    >>> from dither.data.types import Integer
+    >>> from dither.sources.types import Integer
     >>> schema = Schema("x.csv", {"age": Integer(0, 120)}, "people")
     >>> parse_sql("SELECT median(age) AS middle FROM people WHERE age > 17", schema).queries
     [(Median(column='age', bounds=None, step=None, nulls=None), 'middle')]

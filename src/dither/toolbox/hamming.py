@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidArgument
-from dither.noise.coins import coins
+from dither.noise.bernoulli import coins
 from dither.noise.entropy import Source, system
+from dither.numbers import Ball, Real, ball, exact
 from dither.privacy import Loss, Neighbours
-from dither.reals import Ball, Real, ball, exact
 from dither.toolbox.bars import SLACK, missed_share
 from dither.toolbox.domain import read_bits
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from dither.errors import InvalidArgument, InvalidData
 from dither.noise.laplace import integer_laplace
+from dither.numbers import exact
 from dither.privacy import Loss, Neighbours, fraction_of_unit
-from dither.reals import exact
 from dither.toolbox.bars import laplace_half_width, missed_share
 from dither.toolbox.domain import declared, whole
 from dither.toolbox.norms import VectorAnswer, norm_release

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidArgument, InvalidData
+from dither.noise.discrete_exponential import draw_index
 from dither.noise.entropy import Source, system
-from dither.noise.rungs import draw_index
+from dither.numbers import ball, exact, precision, round_down
 from dither.privacy import Loss, Neighbours
-from dither.reals import ball, exact, precision, round_down
 from dither.toolbox.bars import SLACK, missed_share
 from dither.toolbox.domain import declared
 

@@ -11,11 +11,11 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from dither.errors import InvalidArgument, InvalidData
-from dither.noise.entropy import Source, Tape, system
+from dither.noise.entropy import LazyBits, Source, system
 from dither.noise.exact import GUARD_BITS, INITIAL_BITS
 from dither.noise.laplace import Laplace
+from dither.numbers import Ball, ball, exact, float_up, precision
 from dither.privacy import Loss, Neighbours
-from dither.reals import Ball, ball, exact, float_up, precision
 from dither.toolbox.bars import SLACK, missed_share
 
 Norm: TypeAlias = Literal["l1", "l2", "linf"]
@@ -89,7 +89,7 @@ def norm_draw(location: Sequence[Fraction], scale: Fraction, norm: Norm, *, sour
     All coordinates are made of the same reals; the tape is read until every one of them is decided.
     """
     spread = scale.numerator.bit_length() - scale.denominator.bit_length() + 1
-    tape = Tape(INITIAL_BITS + max(spread, 0), source)
+    tape = LazyBits(INITIAL_BITS + max(spread, 0), source)
     variates = _VARIATES[norm]
     while True:
         with precision(tape.bits + GUARD_BITS):
@@ -113,19 +113,19 @@ def norm_radius(dimension: int, scale: Fraction, norm: Norm, step: Fraction, mis
     return (float_up(scale) * length + float_up(step) / 2.0 * moved) * (1.0 + SLACK)
 
 
-def _l1(tape: Tape, dimension: int) -> list[Ball]:
+def _l1(tape: LazyBits, dimension: int) -> list[Ball]:
     law = Laplace()
     # A real that is all zeros so far has an infinite logarithm, which decides nothing.
     return [_or_unknown(law.variate(tape, at)) for at in range(dimension)]
 
 
-def _linf(tape: Tape, dimension: int) -> list[Ball]:
+def _linf(tape: LazyBits, dimension: int) -> list[Ball]:
     """A Gamma(d + 1) length times a uniform point of the cube."""
     length = _gamma(tape, dimension + 1)
     return [length * (2 * tape.uniform(dimension + 1 + i) - 1) for i in range(dimension)]
 
 
-def _l2(tape: Tape, dimension: int) -> list[Ball]:
+def _l2(tape: LazyBits, dimension: int) -> list[Ball]:
     """A Gamma(d) length times the direction of a standard normal vector."""
     length, normal = _gamma(tape, dimension), []
     for i in range(dimension, 2 * dimension + dimension % 2, 2):
@@ -136,7 +136,7 @@ def _l2(tape: Tape, dimension: int) -> list[Ball]:
     return [length * z / size for z in normal]
 
 
-def _gamma(tape: Tape, shape: int) -> Ball:
+def _gamma(tape: LazyBits, shape: int) -> Ball:
     """A Gamma(shape) variable: minus the logarithm of a product of uniforms."""
     product = ball(1)
     for at in range(shape):
@@ -144,7 +144,7 @@ def _gamma(tape: Tape, shape: int) -> Ball:
     return -product.log()
 
 
-_VARIATES: dict[str, Callable[[Tape, int], list[Ball]]] = {"l1": _l1, "l2": _l2, "linf": _linf}
+_VARIATES: dict[str, Callable[[LazyBits, int], list[Ball]]] = {"l1": _l1, "l2": _l2, "linf": _linf}
 
 
 def _or_unknown(variate: Ball | None) -> Ball:

@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from dither.kernels.elementary import Floats
-from dither.noise.coins import coins, uniform_integers
+from dither.noise.bernoulli import coins, uniform_integers
 from dither.noise.entropy import Source, system
+from dither.numbers import Ball, Real, ball
 from dither.privacy import Loss, Neighbours
-from dither.reals import Ball, Real, ball
 from dither.toolbox.bars import SLACK, missed_share
 from dither.toolbox.domain import Indices, declared, encode, read_bits
 

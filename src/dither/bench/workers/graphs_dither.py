@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 import dither as dt
-from dither.calibration.mechanism import Ask
 from dither.kernels.cuts import edge_connectivity
-from dither.ladder import Ladder
+from dither.mechanisms.mechanism import MechanismSpec
 from dither.noise.laplace import Laplace
 from dither.privacy import Loss
 from dither.queries.trees import MSTCost
+from dither.sensitivity.ladder import Ladder
 
 BETA = Fraction(1, 20)
 RING = np.array([(k, (k + step) % 12) for k in range(12) for step in (1, 2)])
@@ -52,7 +52,7 @@ def error(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], float]:
     paper = options["mechanism"] == "paper"
     calibration = dt.Smooth(constants="paper") if paper else dt.Smooth()
     loss = Loss(epsilon, options["delta"]) if paper else Loss(epsilon)
-    mechanism: Any = calibration.prepare(Ask(statistic, loss, Laplace() if paper else None))
+    mechanism: Any = calibration.prepare(MechanismSpec(statistic, loss, Laplace() if paper else None))
     point = mechanism.point
     return lambda: float(rungs.smooth(point.beta) / point.alpha) * float(point.law.quantile(0.5))
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 import dither as dt
-from dither.data.column import Column, shape_of
+from dither.sources.column import Column, shape_of
 
 MANNERS: dict[str, dict[str, Any]] = {
     "auto": {"calibration": "auto"},

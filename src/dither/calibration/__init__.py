@@ -1,1 +1,0 @@
-"""Calibrations: manners of turning a statistic and a loss into a private answer."""

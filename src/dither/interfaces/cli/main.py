@@ -1,0 +1,228 @@
+"""The command line: a thin door.  Commands import what they need, so that --help is quick."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dither.errors import DitherError, InvalidArgument
+from dither.interfaces.cli.audit import audit
+from dither.interfaces.cli.bench import bench
+from dither.interfaces.cli.ledger import ledger
+from dither.interfaces.cli.output import check_picture, confidence_of, number, show
+from dither.interfaces.cli.quote import quote
+from dither.interfaces.cli.register import register
+from dither.interfaces.cli.reproduce import reproduce
+from dither.interfaces.cli.run import clusters, run
+from dither.interfaces.cli.serve import serve
+from dither.interfaces.cli.tokens import tokens
+
+_QUESTION = re.compile(
+    r"^\s*(?P<name>[a-z_]+)\s*\(\s*(?P<column>\"[^\"]+\"|[^,()\"]+?)\s*(?P<rest>(?:,[^,()]+)*)\)\s*$"
+)
+
+
+class _Door(click.Group):
+    """Turns errors raised on purpose into one line (or one JSON object) and exit code 2."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        as_json = "--json" in ctx.args
+        try:
+            return super().invoke(ctx)
+        except DitherError as error:
+            if as_json:
+                click.echo(json.dumps({"error": {"code": error.code, "message": str(error)}}))
+            else:
+                click.secho(f"error: {error}", fg="red", err=True)
+            ctx.exit(2)
+
+
+@click.group(cls=_Door, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="dither")
+def main() -> None:
+    """Private answers to statistical questions, with noise fitted to the data at hand."""
+
+
+main.add_command(bench)
+main.add_command(audit)
+main.add_command(ledger)
+main.add_command(register)
+main.add_command(serve)
+main.add_command(tokens)
+main.add_command(quote)
+main.add_command(run)
+main.add_command(clusters)
+main.add_command(reproduce)
+
+
+@main.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("question")
+@click.option(
+    "--bounds", nargs=2, type=str, metavar="LOWER UPPER", help="Public range of the column; never read off the data."
+)
+@click.option("--epsilon", required=True, type=str, help="Total price, error bar included.")
+@click.option("--delta", default="0", help="Total delta.", show_default=True)
+@click.option("--calibration", default="auto", help="auto, inverse, smooth, ladder or worst_case.", show_default=True)
+@click.option(
+    "--noise", default="auto", help="auto, power_law, cauchy, laplace, gaussian or student.", show_default=True
+)
+@click.option(
+    "--confidence", default="0.95", help='Of the error bar; "none" spends all on the answer.', show_default=True
+)
+@click.option("--step", default=None, help="Public grid step of the column, e.g. 0.01; 1 gives whole answers.")
+@click.option("--nulls", default=None, help='What missing values count as: "lower", "upper" or a number.')
+@click.option("--where", default=None, help="With a schema: which rows, e.g. \"year = 2014 AND job = 'nurse'\".")
+@click.option("--by", multiple=True, metavar="COLUMN", help="With a schema: one answer for each declared value.")
+@click.option("--weights", default=None, help="With a schema: shares of several queries, e.g. 2,1 or name=2.")
+@click.option("--ledger", default=None, help="With a schema: where charges are kept; by default beside the schema.")
+@click.option("--again", is_flag=True, help="With a schema: pay for a new answer to a question answered before.")
+@click.option("--server", default=None, metavar="URL", help="Ask a server; FILE is then the name of its dataset.")
+@click.option("--token", default=None, envvar="DITHER_TOKEN", help="With --server; or in DITHER_TOKEN.")
+@click.option("--plot", type=click.Path(path_type=Path), help="Save a picture of the answer.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def ask(file: Path, question: str, *, plot: Path | None, as_json: bool, **options: Any) -> None:
+    """Ask QUESTION of one column of a CSV or Parquet FILE, or of a registered dataset (a schema FILE, .toml).
+
+    QUESTION is one of median(c), quantile(c, 0.9), quantiles(c, 0.25, 0.5, 0.75), minimum(c), maximum(c), mean(c),
+    sum(c), count(c), variance(c), trimmed_mean(c, 0.1), iqr(c), histogram(c, 0, 50, 100), where c is a column (in
+    double quotes if its name has commas or brackets).  In a CSV true and false count as 1 and 0, and whatever is not a
+    number as missing; the first line names the columns.  Categories and several columns: see the Python functions.
+
+    Of a schema (see dither register) QUESTION is SQL, or the list of a SELECT; its budget pays for the answers.
+
+    \b
+    dither ask pay.parquet 'median(total_pay)' --bounds 0 600000 --epsilon 0.5
+    dither ask payroll.toml 'median(total_pay)' --where 'year = 2014' --by job --epsilon 0.5
+    dither ask payroll.toml 'SELECT job, avg(total_pay), count(*) FROM payroll GROUP BY job' --epsilon 0.5
+    dither ask payroll 'SELECT median(total_pay) FROM payroll' --epsilon 0.5 --server https://curator.example
+    """
+    server, token = options.pop("server"), options.pop("token")
+    if server is not None:
+        from dither.interfaces.cli.remote import ask_server
+
+        ask_server(server, token, str(file), question, plot=plot, as_json=as_json, **options)
+        return
+    if file.suffix.lower() == ".toml":
+        from dither.interfaces.cli.tables import ask_dataset
+
+        ask_dataset(file, question, plot=plot, as_json=as_json, **options)
+        return
+    for name in ("where", "by", "weights", "ledger", "again"):
+        if options[name]:
+            raise InvalidArgument(name, options[name], "only with a schema file; dither register drafts one")
+    from dither.api import answer
+    from dither.privacy import Loss
+    from dither.sources.files import read_file_column
+
+    # Everything that is public is checked before the file is opened; what is paid for must not be lost.
+    if plot is not None:
+        check_picture(plot)
+    query = _query(question, options)
+    confidence = confidence_of(options["confidence"])
+    Loss.asked(number("epsilon", options["epsilon"]), number("delta", options["delta"]))
+    release = answer(
+        query,
+        read_file_column(file, query.column or ""),
+        number("epsilon", options["epsilon"]),
+        number("delta", options["delta"]),
+        options["calibration"],
+        options["noise"],
+        confidence,
+    )
+    if as_json:
+        click.echo(json.dumps(release.to_dict()))
+    else:
+        show([release])
+    if plot is not None:
+        release.plot().figure.savefig(plot)
+
+
+@main.command()
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=Path("demo-output"), show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def demo(out: Path, *, as_json: bool) -> None:
+    """Ask real questions of generated data, and save a picture of the answers."""
+    from dither.demo.tour import tour
+
+    told = tour(out, tell=None if as_json else click.echo)
+    if as_json:
+        click.echo(json.dumps(told.to_dict()))
+        return
+    show(told.releases, told.labels)
+    click.echo(f"budget: {told.budget}; spent {told.spent}; left {told.left}")
+    click.echo(f"picture: {told.picture}")
+    question = "SELECT median(age) FROM payroll GROUP BY job"
+    command = "dither" if shutil.which("dither") else ".venv/bin/dither"
+    click.echo(f"Next: {command} ask {out}/payroll.toml '{question}' --epsilon 0.1")
+    click.echo(f"      {command} ledger show {out}/payroll.ledger")
+    click.echo(f"      {command} ask YOUR.csv 'median(COLUMN)' --bounds LOWER UPPER --epsilon 0.5")
+    click.echo(f"      {command} register YOUR.csv -o your.toml")
+    click.echo(f"      {command} serve --demo    # the curator: open the page that it prints, and sign in with a token")
+
+
+def _query(question: str, options: dict[str, Any]) -> Any:
+    import dither as dt
+
+    # How many numbers may follow the column: none, one, or a list.
+    plain: dict[str, Callable[..., Any]] = {
+        "median": dt.Median, "minimum": dt.Minimum, "maximum": dt.Maximum, "mean": dt.Mean, "sum": dt.Sum,
+        "variance": dt.Variance, "iqr": dt.IQR,
+    }  # fmt: skip
+    accepted = (
+        f"one of {', '.join(f'{name}(column)' for name in plain)}, count(column), quantile(column, q), "
+        "quantiles(column, q, q, ...), trimmed_mean(column, trim), histogram(column, edge, edge, ...) is accepted"
+    )
+    if question.lstrip()[:6].lower() == "select":
+        accepted = f"SQL needs a schema file, which dither register drafts; without it {accepted}"
+    match = _QUESTION.match(question)
+    if match is None:
+        raise InvalidArgument("question", question, accepted)
+    name, column = match["name"], match["column"].strip().strip('"')
+    try:
+        numbers = [number("question", text.strip()) for text in match["rest"].split(",")[1:]]
+    except InvalidArgument:
+        raise InvalidArgument("question", question, accepted) from None
+    nulls = options["nulls"] if options["nulls"] in (None, "lower", "upper") else number("nulls", options["nulls"])
+    if name == "count" and not numbers:
+        return dt.Count(column, nulls=nulls)
+    if name == "histogram" and len(numbers) > 1:
+        return dt.Histogram(column, edges=numbers, nulls=nulls)
+    fields = {
+        "bounds": None if options["bounds"] is None else tuple(number("bounds", end) for end in options["bounds"]),
+        "step": None if options["step"] is None else number("step", options["step"]),
+        "nulls": nulls,
+    }
+    if name in plain and not numbers:
+        return plain[name](column, **fields)
+    if name == "quantile" and len(numbers) == 1:
+        return dt.Quantile(column, q=numbers[0], **fields)
+    if name == "quantiles" and numbers:
+        return dt.Quantiles(column, q=numbers, **fields)
+    if name == "trimmed_mean" and len(numbers) <= 1:
+        return dt.TrimmedMean(column, **fields, **({"trim": numbers[0]} if numbers else {}))
+    raise InvalidArgument("question", question, accepted)
+
+
+_IN_SHORT = {
+    "ask": "Answer a question about a CSV, Parquet or schema file.",
+    "audit": "Try to refute the privacy of everything that ships.",
+    "bench": "Measure speed and errors beside other libraries.",
+    "clusters": "The centres of clusters of a registered dataset.",
+    "demo": "Ask real questions of generated data; start here.",
+    "ledger": "Look into a ledger: show, verify, export, backup.",
+    "quote": "Price and error of a question, before it is asked.",
+    "register": "Draft a schema file for data: what is public, what may be spent.",
+    "reproduce": "Measure again what the papers claim.",
+    "run": "Run a program of your own on blocks of people.",
+    "serve": "Serve datasets over HTTP, with a page.",
+    "tokens": "A new owner token for a curator whose owners lost theirs.",
+}
+for _name, _text in _IN_SHORT.items():
+    main.commands[_name].short_help = _text

@@ -1,0 +1,129 @@
+"""``dither quote``: what an answer will cost, or what an accuracy will; reads a schema, never the data."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dither.errors import InvalidArgument
+from dither.interfaces.cli.output import confidence_of, console_of, needs_schema, number, plain_table
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("question")
+@click.option("--epsilon", default=None, help="Total price, error bars included.")
+@click.option("--target-error", default=None, help="Instead of a price: find the least epsilon with this error.")
+@click.option(
+    "--of", default="expected", type=click.Choice(["expected", "bound"]), show_default=True,
+    help="What --target-error is about: the expected error, or its bound at --confidence.",
+)  # fmt: skip
+@click.option("--delta", default="0", help="Total delta.", show_default=True)
+@click.option(
+    "--prior", default=None, help="lognormal:MEDIAN:SIGMA, normal:MEAN:SD, uniform:LOW:HIGH, exponential:MEAN."
+)
+@click.option("--prior-sample", type=click.Path(path_type=Path), help="A file with public values, one a line.")
+@click.option("--rows", type=int, default=None, help="Records you assume in the selection, or in each group.")
+@click.option("--where", default=None, help="Which rows, e.g. \"year = 2014 AND job = 'nurse'\".")
+@click.option("--by", multiple=True, metavar="COLUMN", help="One answer for each declared value.")
+@click.option("--calibration", default="auto", help="auto, inverse, smooth, ladder or worst_case.", show_default=True)
+@click.option(
+    "--noise", default="auto", help="auto, power_law, cauchy, laplace, gaussian or student.", show_default=True
+)
+@click.option("--confidence", default="0.95", help='Of the error bar; "none" for an answer without.', show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def quote(file: Path, question: str, *, as_json: bool, **options: Any) -> None:
+    """Price, calibration and error of QUESTION for the schema FILE, before it is asked: nothing is read or charged.
+
+    QUESTION is SQL, or the list of a SELECT.  Without a prior errors are upper bounds for all data, usually far above
+    what happens; with one they are estimates for records that are as the prior says.
+
+    \b
+    dither quote payroll.toml 'median(total_pay)' --epsilon 0.5 --prior lognormal:70000:0.8
+    dither quote payroll.toml 'median(total_pay)' --by year --target-error 500 --prior lognormal:70000:0.8
+    """
+    from dither.interfaces.cli.tables import statement_of
+    from dither.privacy import Loss
+    from dither.quotes.quote import Quotes
+    from dither.session.quoting import least_epsilon, quote_statement
+    from dither.sources.schema import Schema
+    from dither.sources.schema_file import load_schema
+
+    asked = {
+        "prior": _prior(options["prior"], options["prior_sample"]),
+        "rows": options["rows"],
+        "calibration": options["calibration"],
+        "noise": options["noise"],
+        "confidence": confidence_of(options["confidence"]),
+    }
+    if (options["epsilon"] is None) == (options["target_error"] is None):
+        raise InvalidArgument("epsilon", options["epsilon"], "either --epsilon or --target-error is accepted")
+    schema = load_schema(needs_schema(file))
+    if not isinstance(schema, Schema):
+        raise InvalidArgument("file", str(file), "the schema of a table is accepted: errors of graphs are not quoted")
+    statement = statement_of(question, schema, options)
+    delta = number("delta", options["delta"])
+    if options["epsilon"] is not None:
+        price = Loss.asked(number("epsilon", options["epsilon"]), delta)
+        quotes = quote_statement(statement, schema, price, **asked)
+    elif len(statement.items) > 1:
+        raise InvalidArgument("question", question, "one query is accepted with --target-error")
+    else:
+        found = least_epsilon(
+            statement.items[0].query, schema, target_error=number("target_error", options["target_error"]),
+            of="bound" if options["of"] == "bound" else "expected_error", delta=delta, where=statement.where,
+            by=list(statement.by) or None, **asked,
+        )  # fmt: skip
+        quotes = Quotes([found])
+    if as_json:
+        click.echo(json.dumps({"dataset": schema.name, **quotes.to_dict()}))
+    else:
+        _show(quotes)
+
+
+def _prior(text: str | None, sample: Path | None) -> Any:
+    from dither.quotes.priors import parse_prior, read_sample
+
+    if text is not None and sample is not None:
+        raise InvalidArgument("prior", text, "either --prior or --prior-sample is accepted")
+    if sample is not None:
+        return read_sample(sample)
+    return None if text is None else parse_prior(text)
+
+
+def _show(quotes: Any) -> None:
+    """A table of quotes, and in words what their errors are."""
+    from rich.markup import escape
+
+    from dither.release import shown
+
+    levels = {one.confidence for one in quotes}
+    level = f"{next(iter(levels)):.0%} within" if len(levels) == 1 else "within"
+    headings = ["question", "epsilon", "expected error", level, "error bar ±", "calibration"]
+    table = plain_table(headings, right=tuple(headings[1:5]), wrapped="question")
+    for one in quotes:
+        price = f"{one.loss.epsilon:.6g}" if not one.loss.delta else f"{one.loss.epsilon:.6g}, {one.loss.delta:.3g}"
+        figures = (one.expected_error, one.bound, one.bar)
+        if not isinstance(one.expected_error, tuple):
+            table.add_row(escape(one.query), price, *map(_told, figures), one.calibration)
+            continue
+        table.add_row(escape(one.query), price, "", "", "", one.calibration)
+        bars = one.bar or (None,) * len(one.expected_error)
+        for label, *each in zip(one.labels, one.expected_error, one.bound, bars, strict=True):
+            table.add_row(f"  {escape(label)}", "", *map(_told, each), "")
+    console = console_of(120)
+    console.print(table)
+    notes = [f"{shown(one.groups)} groups: an answer for each" for one in quotes if (one.groups or 0) > 1]
+    notes += [note for one in quotes for note in (f"errors: {one.meaning}", *one.assumptions)]
+    for note in dict.fromkeys(notes):
+        console.print(f"[dim]{escape(note)}[/dim]")
+
+
+def _told(figure: float | None) -> str:
+    """Four digits: a quote is no measurement."""
+    if figure is None:
+        return "-"
+    return f"{figure:,.4g}" if abs(figure) < 1000 else f"{figure:,.0f}"

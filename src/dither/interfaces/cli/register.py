@@ -1,0 +1,385 @@
+"""``dither register``: an owner drafts the schema of a dataset, in a talk or by flags.
+
+It shows the names and stored types of columns and reads no record: bounds, categories and the number of rows are what
+the owner declares to be public.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dither.errors import InvalidArgument
+from dither.interfaces.cli.output import number
+
+WHY = (
+    "Bounds are never read off the data: a maximum is one person's record, and it would stand in public for ever. "
+    "Declare a range that you would have named before seeing any record; values outside are clamped."
+)
+_USUAL = {"whole": "integer", "real": "real", "decimal": "decimal", "boolean": "boolean", "date": "date"}
+_FORM = (
+    "NAME=TYPE:LOWER:UPPER[:STEP] for real, integer and decimal, NAME=date:FIRST:LAST, NAME=boolean, "
+    "NAME=category:VALUE:VALUE... (or NAME=category) is accepted"
+)
+
+
+@dataclass
+class Draft:
+    """What the owner has declared so far."""
+
+    source: str
+    kinds: dict[str, str]
+    name: str
+    table: str | None
+    engine: str | None
+    columns: dict[str, Any] = field(default_factory=dict)
+    rows: int | str = "private"
+    unit: str | None = None
+    rows_per_unit: int = 1
+    epsilon: Any = None
+    delta: Any = None
+
+    @property
+    def is_complete(self) -> bool:
+        """True if questions can be asked."""
+        return bool(self.columns) and self.epsilon is not None
+
+    @property
+    def undeclared(self) -> list[str]:
+        """Columns that cannot be asked; the one that tells people apart need not be."""
+        return [name for name in self.kinds if name not in self.columns and name != self.unit]
+
+    def text(self) -> str:
+        """The schema file: what was declared, and the rest as comments to fill in."""
+        from dither.sources.schema_file import written, written_key
+
+        lines = ["[dataset]", f"name = {written(self.name)}", f"source = {written(self.source)}"]
+        lines += [f"{key} = {written(one)}" for key, one in (("table", self.table), ("engine", self.engine)) if one]
+        of_rows = "public number of rows" if self.unit is None else "public number of rows, not of people"
+        lines += [f'rows = {written(self.rows)}  # {of_rows}, or "private"']
+        if self.unit is not None:
+            lines += [f"unit = {written(self.unit)}", f"rows_per_unit = {self.rows_per_unit}"]
+        lines += ["", "[budget]"]
+        lines += [
+            "# epsilon = 1.0  # what may be spent in all" if self.epsilon is None else f"epsilon = {self.epsilon}"
+        ]
+        if self.delta:
+            lines += [f"delta = {self.delta}"]
+        for column, kind in self.columns.items():
+            lines += ["", f"[columns.{written_key(column)}]"]
+            lines += [f"{key} = {written(one)}" for key, one in kind.to_dict().items()]
+        left = self.undeclared
+        if left:
+            lines += ["", *(f"# {line}" for line in _wrapped(WHY)), "# Columns that are not declared cannot be asked:"]
+        for column in left:
+            lines += ["", f"# [columns.{written_key(column)}]  # stored as {self.kinds[column]}"]
+            lines += [f"# {line}" for line in _template(self.kinds[column])]
+        return "\n".join(lines) + "\n"
+
+
+@click.command()
+@click.argument("data")
+@click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="The schema file to write (.toml).")
+@click.option("--column", "columns", multiple=True, metavar="NAME=TYPE[:LOWER:UPPER[:STEP]]", help="Declare a column.")
+@click.option("--nulls", multiple=True, metavar="NAME=POLICY", help="lower, upper, drop or a value; repeatable.")
+@click.option("--rows", default=None, metavar="N|private|count", help="Rows, if public; count counts them.")
+@click.option("--unit", default=None, metavar="COLUMN", help="The column that tells people apart.")
+@click.option("--rows-per-unit", type=int, default=None, help="How many rows of one person are used.")
+@click.option("--epsilon", default=None, help="What may be spent in all.")
+@click.option("--delta", default=None, help="Delta of the budget.")
+@click.option("--name", default=None, help="Name of the dataset; by default that of the schema file.")
+@click.option("--table", default=None, help="The table of a database.")
+@click.option("--engine", default=None, help="duckdb, postgres or spark; by default told from DATA.")
+@click.option("--interactive/--no-interactive", default=None, help="Ask for what is missing; by default on a terminal.")
+@click.option("--force", is_flag=True, help="Overwrite the file.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def register(
+    data: str, out: Path, *, force: bool, interactive: bool | None, as_json: bool, name: str | None, table: str | None,
+    engine: str | None, **flags: Any,
+) -> None:  # fmt: skip
+    """Draft a schema for DATA: a CSV, Parquet or DuckDB file, or a postgresql:// address with --table.
+
+    It lists the columns and their stored types, and reads no record: bounds are what you declare, never what the data
+    contain (a maximum is one person's record).
+
+    \b
+    dither register pay.parquet -o payroll.toml
+    dither register pay.csv -o payroll.toml --column total_pay=real:0:600000 --column year=integer:2010:2020 \\
+        --column job=category:clerk:nurse --rows private --epsilon 1
+    """
+    from dither.sources.engines.factory import check, engine_of
+
+    _check_place(out, force)
+    source = _source(data, out)
+    opened = engine_of(source, table=table, engine=engine, folder=str(out.absolute().parent))
+    draft = Draft(source, opened.kinds(), name or out.stem, table, engine)
+    _declare(draft, opened, flags)
+    talking = sys.stdin.isatty() and not as_json if interactive is None else interactive
+    if not as_json:
+        _list_columns(draft)
+    if talking:
+        _talk(draft, opened, flags)
+    text = draft.text()
+    if draft.is_complete:
+        from dither.sources.schema_file import read_schema
+
+        drafted: Any = read_schema(text, out.name, folder=str(out.absolute().parent))
+        check(drafted, opened)
+    opened.close()
+    _write(out, text, force)
+    _report(draft, out, as_json)
+
+
+def _check_place(out: Path, force: bool) -> None:
+    if out.suffix.lower() != ".toml" or not out.absolute().parent.is_dir():
+        raise InvalidArgument("out", str(out), "a path ending in .toml in an existing folder is accepted")
+    if out.exists() and not force:
+        raise InvalidArgument("out", str(out), "a file that does not exist yet is accepted; --force overwrites it")
+
+
+def _write(out: Path, text: str, force: bool) -> None:
+    try:
+        with out.open("w" if force else "x", encoding="utf-8") as file:
+            file.write(text)
+    except OSError:
+        raise InvalidArgument("out", str(out), "a file that can be written is accepted") from None
+
+
+def _source(data: str, out: Path) -> str:
+    """The source as the schema file names it: files relative to its folder."""
+    if "://" in data or data.startswith("spark") or Path(data).is_absolute():
+        return data
+    return os.path.relpath(data, out.absolute().parent)
+
+
+# --- flags ---------------------------------------------------------------------------------------------
+
+
+def _declare(draft: Draft, engine: Any, flags: dict[str, Any]) -> None:
+    nulls = dict(_named(spec, draft.kinds, "nulls", "NAME=lower is accepted") for spec in flags["nulls"])
+    for spec in flags["columns"]:
+        name, told = _named(spec, draft.kinds, "column", _FORM)
+        draft.columns[name] = column_type(told, spec, nulls.pop(name, None))
+    for name in nulls:
+        raise InvalidArgument("nulls", name, "a column that is declared with --column is accepted")
+    if flags["rows"] is not None:
+        draft.rows = _rows(flags["rows"], engine)
+    if flags["unit"] is not None:
+        _check_unit(flags["unit"], draft)
+        draft.unit = flags["unit"]
+        draft.rows_per_unit = flags["rows_per_unit"] or 1
+    elif flags["rows_per_unit"] is not None:
+        raise InvalidArgument("rows_per_unit", flags["rows_per_unit"], "only with --unit")
+    for key in ("epsilon", "delta"):
+        if flags[key] is not None:
+            setattr(draft, key, number(key, flags[key]))
+    if draft.epsilon is not None:
+        from dither.privacy import Budget
+
+        Budget(draft.epsilon, draft.delta or 0)
+
+
+def _named(spec: str, kinds: dict[str, str], argument: str, accepted: str) -> tuple[str, str]:
+    """Split NAME=REST at the name of a column; names may contain any sign."""
+    fitting = [name for name in kinds if spec.startswith(f"{name}=")]
+    if not fitting:
+        given = spec.split("=", 1)
+        if len(given) == 2:
+            raise InvalidArgument(argument, given[0], f"a column of the source is accepted: {', '.join(kinds)}")
+        raise InvalidArgument(argument, spec, accepted)
+    name = max(fitting, key=len)
+    return name, spec[len(name) + 1 :]
+
+
+def column_type(told: str, spec: str, nulls: str | None = None) -> Any:
+    """The type that a flag describes.
+
+    >>> column_type("real:0:600000", "pay=real:0:600000")
+    Real(lower=0, upper=600000, step=None, nulls=None)
+    """
+    from dither.sources.types import TYPES
+
+    types: dict[str, Any] = dict(TYPES)
+    kind, *rest = told.split(":")
+    if kind not in types:
+        raise InvalidArgument("column", spec, _FORM)
+    options: dict[str, Any] = {}
+    if nulls is not None and kind != "category":
+        plain = nulls in ("lower", "upper", "drop") or kind == "date"
+        options["nulls"] = nulls if plain else _truth(nulls) if kind == "boolean" else number("nulls", nulls)
+    if kind == "category":
+        return types[kind](rest or None)
+    if kind == "boolean" and not rest:
+        return types[kind](**options)
+    if kind == "date" and len(rest) == 2:
+        return types[kind](*rest, **options)
+    if kind in ("real", "integer", "decimal") and len(rest) in (2, 3):
+        numbers = [number(f"column {spec}", one) for one in rest]
+        return types[kind](*numbers[:2], **({"step": numbers[2]} if len(numbers) > 2 else {}), **options)
+    raise InvalidArgument("column", spec, _FORM)
+
+
+def _truth(text: str) -> Any:
+    return {"true": True, "false": False}.get(text.lower(), text)
+
+
+def _rows(told: str, engine: Any) -> int | str:
+    if told == "private":
+        return told
+    if told == "count":
+        return _counted(engine)
+    if not re.fullmatch(r"[0-9][0-9_,]{0,30}", told) or not int(re.sub("[_,]", "", told)):
+        raise InvalidArgument("rows", told, "a positive whole number, private or count is accepted")
+    return int(re.sub("[_,]", "", told))
+
+
+def _counted(engine: Any) -> int:
+    from sqlglot import exp
+
+    return int(engine.rows(exp.select(exp.Count(this=exp.Star())).from_(engine.table()))[0][0])
+
+
+def _check_unit(unit: str, draft: Draft) -> None:
+    if unit not in draft.kinds:
+        raise InvalidArgument("unit", unit, f"a column of the source is accepted: {', '.join(draft.kinds)}")
+
+
+# --- the talk ------------------------------------------------------------------------------------------
+
+
+def _talk(draft: Draft, engine: Any, flags: dict[str, Any]) -> None:
+    """Ask for everything that no flag told."""
+    click.echo(f"\n{WHY}\n")
+    for name, kind in draft.kinds.items():
+        if name not in draft.columns and kind != "other":
+            _again(lambda name=name, kind=kind: _ask_column(draft, name, kind))
+    if flags["unit"] is None:
+        _again(lambda: _ask_unit(draft))
+    if flags["rows"] is None:
+        _again(lambda: _ask_rows(draft, engine))
+    if draft.epsilon is None:
+        _again(lambda: _ask_budget(draft))
+
+
+def _again(step: Any) -> None:
+    """Repeat a step of the talk until what was typed can be used."""
+    for _ in range(20):
+        try:
+            step()
+            return
+        except InvalidArgument as error:
+            click.secho(f"  {error.accepted}", fg="red")
+    raise InvalidArgument("register", "typed", "twenty tries did not help; flags such as --column are accepted too")
+
+
+def _ask_column(draft: Draft, name: str, kind: str) -> None:
+    from dither.sources.types import TYPES
+
+    usual = _USUAL.get(kind, "category")
+    chosen = click.prompt(
+        f"{name} (stored as {kind}): type", default=usual, type=click.Choice([*TYPES, "skip"]), show_choices=True
+    )
+    if chosen == "skip":
+        return
+    if chosen == "boolean":
+        draft.columns[name] = column_type("boolean", name)
+    elif chosen == "category":
+        told = click.prompt("  values, separated by commas (empty: private)", default="", show_default=False)
+        values = [one.strip() for one in told.split(",") if one.strip()]
+        draft.columns[name] = TYPES["category"](values or None)  # type: ignore[call-arg]
+    else:
+        lower = click.prompt("  lower bound", type=str)
+        upper = click.prompt("  upper bound", type=str)
+        told = f"{chosen}:{lower.strip()}:{upper.strip()}"
+        draft.columns[name] = column_type(told, f"{name}={told}")
+
+
+def _ask_unit(draft: Draft) -> None:
+    unit = click.prompt("Column that tells people apart (empty: every row is a person)", default="", show_default=False)
+    if unit:
+        _check_unit(unit, draft)
+        rows = click.prompt("  most rows of one person that are used", type=click.IntRange(1))
+        draft.unit, draft.rows_per_unit = unit, rows
+
+
+def _ask_rows(draft: Draft, engine: Any) -> None:
+    told = click.prompt('Number of rows: a number that anyone may know, "count" to count, or', default="private")
+    if told != "count":
+        draft.rows = _rows(told.strip(), engine)
+        return
+    counted = _counted(engine)
+    click.echo(f"  The source has {counted:,} rows.")
+    public = click.confirm("  Is that number public: may anyone know whether it is one more or less?", default=False)
+    draft.rows = counted if public and counted else "private"
+
+
+def _ask_budget(draft: Draft) -> None:
+    from dither.privacy import Budget
+
+    epsilon = number("epsilon", click.prompt("Budget: epsilon for all questions together", default="1.0"))
+    delta = number("delta", click.prompt("Budget: delta", default="0"))
+    Budget(epsilon, delta)
+    draft.epsilon, draft.delta = epsilon, delta
+
+
+# --- what is shown -------------------------------------------------------------------------------------
+
+
+def _list_columns(draft: Draft) -> None:
+    click.echo(f"{len(draft.kinds)} columns (a CSV stores texts; its first line names them):")
+    width = max(map(len, draft.kinds), default=0)
+    for name, kind in draft.kinds.items():
+        declared = draft.columns.get(name)
+        told = "" if declared is None else f"  declared {declared.kind}"
+        click.echo(f"  {name:<{width}}  {kind}{told}" + ("  tells people apart" if name == draft.unit else ""))
+
+
+def _report(draft: Draft, out: Path, as_json: bool) -> None:
+    left = draft.undeclared
+    if as_json:
+        told = {
+            "schema": str(out), "dataset": draft.name, "stored": draft.kinds, "declared": list(draft.columns),
+            "undeclared": left, "rows": draft.rows, "complete": draft.is_complete, "why": WHY,
+        }  # fmt: skip
+        click.echo(json.dumps(told))
+        return
+    if left:
+        click.echo(f"not declared: {', '.join(left)}.  {WHY}")
+    click.echo(f"wrote {out}" + ("" if draft.is_complete else "; fill in what stands there as a comment"))
+    if re.search(r"://[^/@]*:[^/@$]+@", draft.source):
+        click.echo("The address contains a password: write ${NAME} there, and set that variable where dither runs.")
+    if draft.is_complete:
+        numbers = [name for name, kind in draft.columns.items() if kind.kind in ("real", "integer", "decimal")]
+        asked = f"median({_quoted(numbers[0])})" if numbers else "count(*)"
+        click.echo(f"Next: dither ask {out} '{asked}' --epsilon 0.1")
+
+
+def _quoted(name: str) -> str:
+    """A column as SQL names it."""
+    return name if name.isidentifier() else '"' + name.replace('"', '""') + '"'
+
+
+def _template(kind: str) -> list[str]:
+    if kind == "text":
+        types = "real, integer, decimal or date with bounds, or boolean"
+        return [f'type = "category"  # or {types}', 'values = ["...", "..."]']
+    usual = _USUAL.get(kind, "category")
+    more: dict[str, list[str]] = {
+        "boolean": [],
+        "category": ['values = ["...", "..."]'],
+        "date": ["bounds = [FIRST, LAST]"],
+    }
+    return [f'type = "{usual}"', *more.get(usual, ["bounds = [LOWER, UPPER]"])]
+
+
+def _wrapped(text: str) -> list[str]:
+    import textwrap
+
+    return textwrap.wrap(text, 100)

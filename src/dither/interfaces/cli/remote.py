@@ -1,0 +1,65 @@
+"""Questions to a server at the shell: ``dither ask payroll 'median(total_pay)' --server URL --token TOKEN``."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dither.errors import InvalidArgument
+from dither.interfaces.cli.output import check_picture, show
+from dither.interfaces.cli.tables import asked_of, budget_of
+
+_SELECT = re.compile(r"\s*(?:select|with)\b", re.IGNORECASE)
+
+
+def ask_server(
+    url: str, token: str | None, dataset: str, question: str, *, plot: Path | None, as_json: bool, **options: Any
+) -> None:
+    """Answer a question in SQL (or the list of a SELECT, with --where and --by) from a server."""
+    from dither.interfaces.client import connect
+    from dither.release import Release, Releases
+
+    if plot is not None:
+        check_picture(plot)
+    for name in ("bounds", "step", "nulls", "ledger"):
+        if options[name] is not None:
+            raise InvalidArgument(name, options[name], "the server's schema declares it")
+    asked = asked_of(options)
+    session = connect(url, token=token or "", dataset=dataset)
+    if session.schema["kind"] == "graph":
+        from dither.interfaces.cli.graphs import graph_query
+
+        if options["where"] or options["by"] or options["weights"]:
+            raise InvalidArgument("question", question, "a graph is asked as a whole")
+        answered = session.ask(graph_query(question), **asked)
+    else:
+        answered = session.sql(_statement(question, dataset, options), **asked)
+    account = session.budget
+    releases = Releases([answered], answered.loss) if isinstance(answered, Release) else answered
+    if as_json:
+        click.echo(json.dumps({"dataset": dataset, **releases.to_dict(), "budget": budget_of(account)}))
+    else:
+        show(releases)
+        click.echo(str(account))
+    if plot is not None:
+        releases.plot().figure.savefig(plot)
+
+
+def _statement(question: str, dataset: str, options: dict[str, Any]) -> str:
+    """SQL as it is, or a list of functions made into a SELECT."""
+    if _SELECT.match(question):
+        for name in ("where", "by"):
+            if options[name]:
+                raise InvalidArgument(name, str(options[name]), f"write it into the SQL: {name.upper()} ...")
+        return question
+    where = "" if options["where"] is None else f" WHERE {options['where']}"
+    by = ", ".join(_quoted(one) for one in options["by"])
+    return f"SELECT {question} FROM {_quoted(dataset)}{where}{f' GROUP BY {by}' if by else ''}"  # noqa: S608
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

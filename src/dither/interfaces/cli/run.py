@@ -1,0 +1,229 @@
+"""``dither run``: an analyst's program on a registered dataset; ``dither clusters``: k-means and mixtures of one."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dither.errors import InvalidArgument
+from dither.interfaces.cli.output import needs_schema, number, show
+
+
+def _common(command: Callable[..., None]) -> Callable[..., None]:
+    """Options of every question to a registered dataset."""
+    options = [
+        click.option("--epsilon", required=True, help="Total price, error bars included."),
+        click.option("--delta", default="0", show_default=True, help="Total delta."),
+        click.option(
+            "--confidence", default="0.95", show_default=True,
+            help='Of the error bars; "none" spends all on the answer.',
+        ),
+        click.option("--columns", default=None, metavar="A,B", help="Columns to use; all declared ones by default."),
+        click.option("--blocks", type=int, default=None, help="How many blocks; by default from a public rule."),
+        click.option("--ledger", default=None, help="Where charges are kept; by default beside the schema."),
+        click.option("--again", is_flag=True, help="Pay for a new answer to a question answered before."),
+        click.option("--json", "as_json", is_flag=True, help="Print JSON."),
+    ]  # fmt: skip
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("program")
+@click.option(
+    "--bounds", nargs=2, multiple=True, required=True, metavar="LOWER UPPER",
+    help="Public range of the answers: once for all numbers, or once for each.",
+)  # fmt: skip
+@click.option("--output", default=1, show_default=True, help="How many numbers the program returns.")
+@click.option("--default", default=None, help="What a block that fails counts as; if not given the middle.")
+@click.option("--where", default=None, help="Which rows, e.g. \"year = 2014 AND job = 'nurse'\".")
+@click.option("--aggregator", default="auto", show_default=True, help="auto, median, smooth_median, centre or average.")
+@click.option("--metric", default=None, help="For the centre: l1, l2, or matching:K for sets of K points.")
+@click.option("--sampling", default="partition", show_default=True, help="partition or overlapping.")
+@click.option("--executor", default="sandbox", show_default=True, help="sandbox, ray, or ray://host:port.")
+@click.option("--slot", type=float, default=1.0, show_default=True, help="Seconds for each block on a core.")
+@click.option("--lead", type=float, default=None, help="Seconds for drawing the blocks; 2 if not given.")
+@click.option("--cores", type=int, default=None, help="How many cores; all by default.")
+@click.option("--preload", default=None, metavar="A,B", help="Modules to load once, before any block.")
+@click.option("--memory-mib", type=int, default=None, help="Memory that a block may take.")
+@click.option(
+    "--files/--no-files", default=True, show_default=True,
+    help="Whether functions see libraries' files; without them only what they import or --preload names is there.",
+)  # fmt: skip
+@click.option("--format", "format_", default="csv", show_default=True, help="csv or arrow, for executables.")
+@click.option("--argument", multiple=True, help="An argument for an executable; repeatable.")
+@click.option("--dry-run", is_flag=True, help="Try PROGRAM on made-up rows, show the plan, charge nothing.")
+@click.option("--untried", is_flag=True, help="Leave out the trial on made-up rows that comes before the charge.")
+@_common
+def run(file: Path, program: str, *, as_json: bool, dry_run: bool, untried: bool, **options: Any) -> None:
+    """Run PROGRAM on blocks of people of a registered dataset (a schema FILE, .toml) and release a private aggregate.
+
+    PROGRAM is FILE.py:FUNCTION, a function of one Arrow table that returns numbers; or an executable that reads a block
+    as CSV (or Arrow) and writes numbers.  It runs isolated.  It is tried on made-up rows first, and if it fails there
+    nothing is charged.  A block of people that fails, is late or answers with something else counts as the default,
+    and nobody is told.
+
+    \b
+    dither run payroll.toml analysis.py:mean_pay --bounds 0 300000 --epsilon 1
+    dither run payroll.toml ./median.sh --bounds 0 300000 --epsilon 1 --columns total_pay --dry-run
+    """
+    import dither as dt
+
+    query = dt.Program(
+        _program(program, options), _names(options["columns"]), output=options["output"],
+        bounds=_bounds(options["bounds"]), blocks=options["blocks"], metric=_metric(options["metric"]),
+        aggregator=options["aggregator"], sampling=options["sampling"], executor=_executor(options["executor"]),
+        default=None if options["default"] is None else float(number("default", options["default"])),
+        progress=None if as_json or dry_run or not sys.stderr.isatty() else _told_progress,
+        settings=_settings(options),
+    )  # fmt: skip
+    with dt.open(needs_schema(file), ledger=options["ledger"]) as session:
+        _needs_table(session)
+        asked = _asked(options)
+        if dry_run or not untried:
+            told = _tried(session.plan(query, where=options["where"], **asked))
+        if dry_run:
+            _show_plan(told, as_json=as_json)
+            return
+        release = session.ask(query, where=options["where"], again=options["again"], **asked)
+        _show(session, release, as_json=as_json)
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("-k", "--k", "count", type=int, required=True, help="How many clusters.")
+@click.option("--mixture", is_flag=True, help="Shares and standard deviations too: a mixture of Gaussians.")
+@_common
+def clusters(file: Path, *, count: int, mixture: bool, as_json: bool, **options: Any) -> None:
+    """The centres of K clusters of a registered dataset (a schema FILE, .toml) whose number of rows is public.
+
+    Bounds are those that the schema declares.  --delta above 0 is needed.
+
+    \b
+    dither clusters shops.toml -k 3 --columns x,y --epsilon 1 --delta 1e-6
+    """
+    import dither as dt
+
+    kind = dt.GaussianMixture if mixture else dt.KMeans
+    query = kind(_names(options["columns"]), k=count, blocks=options["blocks"])
+    with dt.open(needs_schema(file), ledger=options["ledger"]) as session:
+        _needs_table(session)
+        release = session.ask(query, again=options["again"], **_asked(options))
+        _show(session, release, as_json=as_json)
+
+
+def _asked(options: dict[str, Any]) -> dict[str, Any]:
+    confidence = options["confidence"]
+    return {
+        "epsilon": number("epsilon", options["epsilon"]),
+        "delta": number("delta", options["delta"]),
+        "confidence": None if confidence.lower() == "none" else number("confidence", confidence),
+    }
+
+
+def _program(text: str, options: dict[str, Any]) -> Any:
+    from dither.sandbox import Executable, Function
+
+    path, colon, name = text.rpartition(":")
+    if colon and path.endswith(".py"):
+        return Function.from_file(path, name)
+    if text.endswith(".py") and not os.access(text, os.X_OK):
+        raise InvalidArgument("program", text, f"the name of a function too: {text}:FUNCTION")
+    return Executable(text, options["argument"], format=options["format_"])
+
+
+def _bounds(pairs: tuple[tuple[str, str], ...]) -> Any:
+    made = [tuple(float(number("bounds", end)) for end in pair) for pair in pairs]
+    return made[0] if len(made) == 1 else made
+
+
+def _names(text: str | None) -> list[str] | None:
+    return None if text is None else [name.strip() for name in text.split(",")]
+
+
+def _metric(text: str | None) -> Any:
+    from dither.procedures.metrics import Matching
+
+    if text is None or not text.startswith("matching:"):
+        return text
+    points = text.removeprefix("matching:")
+    if not points.isdigit():
+        raise InvalidArgument("metric", text, "matching:K with a whole number K")
+    return Matching(int(points))
+
+
+def _executor(name: str) -> str:
+    """Never "trusted": on this machine that would run anybody's file with the owner's rights."""
+    if name not in ("sandbox", "ray") and not name.startswith("ray://"):
+        raise InvalidArgument("executor", name, "sandbox, ray, or ray://host:port")
+    return name
+
+
+def _settings(options: dict[str, Any]) -> dict[str, Any]:
+    given = {name: options[name] for name in ("slot", "lead", "cores", "memory_mib") if options[name] is not None}
+    return {**given, "preload": tuple(_names(options["preload"]) or ()), "files": options["files"]}
+
+
+def _needs_table(session: Any) -> None:
+    if hasattr(session.schema, "vertices"):
+        raise InvalidArgument("file", session.schema.name, "the schema of a table is accepted, not of a graph")
+
+
+def _told_progress(done: int, planned: int) -> None:
+    """One line that is written over; rounds of the public schedule, or blocks that a cluster has done."""
+    end = "\n" if done == planned else ""
+    click.echo(f"\r{done} of {planned}", err=True, nl=False)
+    click.echo(end, err=True, nl=False)
+
+
+def _tried(plan: Any) -> dict[str, Any]:
+    """What will be run, after the program has run on rows made up from the schema; what is wrong with it is said."""
+    import dataclasses
+
+    from dither.programs import opened
+    from dither.session.programs import made_up_rows
+
+    example = made_up_rows(plan.schema, plan.columns)
+    tried = dataclasses.replace(plan.query, settings={**plan.query.settings, "example": example})
+    with opened(tried, tables=True) as executor:
+        seconds = executor.schedule(plan.made.sampling.blocks).seconds
+    return {
+        "question": plan.label,
+        "blocks": plan.made.sampling.blocks,
+        "aggregator": plan.made.aggregator,
+        "epsilon": plan.loss.epsilon,
+        "delta": plan.loss.delta,
+        "seconds": round(seconds, 2),
+    }
+
+
+def _show_plan(told: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps({"plan": told}))
+        return
+    click.echo("the program answers made-up rows; nothing was read, nothing was charged")
+    for name, value in told.items():
+        click.echo(f"{name:<12}{value}")
+
+
+def _show(session: Any, release: Any, *, as_json: bool) -> None:
+    from dither.release import Releases
+
+    account, releases = session.budget, Releases([release], release.loss)
+    if not as_json:
+        show(releases)
+        click.echo(str(account))
+        return
+    budget = {
+        name: {"epsilon": one.epsilon, "delta": one.delta}
+        for name, one in (("total", account.total), ("spent", account.spent), ("left", account.left))
+    }
+    click.echo(json.dumps({"dataset": session.schema.name, **releases.to_dict(), "budget": budget}))

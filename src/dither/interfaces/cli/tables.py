@@ -1,0 +1,104 @@
+"""Questions to a registered dataset: ``dither ask payroll.toml ...``."""
+
+from __future__ import annotations
+
+import json
+import re
+import warnings
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dither.errors import InvalidArgument
+from dither.interfaces.cli.output import check_picture, confidence_of, number, show
+
+_SELECT = re.compile(r"\s*(?:select|with)\b", re.IGNORECASE)
+
+
+def ask_dataset(file: Path, question: str, *, plot: Path | None, as_json: bool, **options: Any) -> None:
+    """Answer a question in SQL, or the list of a SELECT with --where and --by, out of the dataset's budget."""
+    import dither as dt
+    from dither.release import Release, Releases
+
+    if plot is not None:
+        check_picture(plot)
+    for name in ("bounds", "step", "nulls"):
+        if options[name] is not None:
+            raise InvalidArgument(name, options[name], "it is declared in the schema file")
+    if options["by"] and len(set(options["by"])) != len(options["by"]):
+        raise InvalidArgument("by", list(options["by"]), "different columns are accepted")
+    asked = asked_of(options)
+    with dt.open(file, ledger=options["ledger"]) as session:
+        if hasattr(session.schema, "vertices"):
+            answered = _of_graph(session, question, asked, options)
+        else:
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always", UserWarning)
+                answered = session.answer_statement(statement_of(question, session.schema, options), **asked)
+            for one in told:
+                click.secho(f"note: {one.message}", fg="yellow", err=True)
+        account = session.budget
+    releases = Releases([answered], answered.loss) if isinstance(answered, Release) else answered
+    if as_json:
+        click.echo(json.dumps({"dataset": session.schema.name, **releases.to_dict(), "budget": budget_of(account)}))
+    else:
+        show(releases)
+        click.echo(str(account))
+    if plot is not None:
+        answered.plot().figure.savefig(plot)
+
+
+def _of_graph(session: Any, question: str, asked: dict[str, Any], options: dict[str, Any]) -> Any:
+    from dither.interfaces.cli.graphs import graph_query
+
+    for name in ("where", "by", "weights"):
+        if options[name]:
+            raise InvalidArgument(name, str(options[name]), "a graph is asked as a whole")
+    return session.ask(graph_query(question), **{key: one for key, one in asked.items() if key != "weights"})
+
+
+def statement_of(question: str, schema: Any, options: dict[str, Any]) -> Any:
+    """SQL, or the list of a SELECT with --where and --by."""
+    from dither.sources.predicates import parse_filter
+    from dither.sql.statement import parse_items, parse_sql, with_filter
+
+    if _SELECT.match(question):
+        for name in ("where", "by"):
+            if options[name]:
+                raise InvalidArgument(name, options[name], f"write it into the SQL: {name.upper()} ...")
+        return parse_sql(question, schema, "question")
+    where = None if options["where"] is None else parse_filter(options["where"], schema)
+    for name in options["by"]:
+        schema.column(name, "by")
+    return with_filter(parse_items(question, schema), where, tuple(options["by"]))
+
+
+def asked_of(options: dict[str, Any]) -> dict[str, Any]:
+    """What the options of a command say about price, noise and error bar."""
+    return {
+        "epsilon": number("epsilon", options["epsilon"]),
+        "delta": number("delta", options["delta"]),
+        "weights": weights_of(options["weights"]),
+        "calibration": options["calibration"],
+        "noise": options["noise"],
+        "confidence": confidence_of(options["confidence"]),
+        "again": options["again"],
+    }
+
+
+def budget_of(account: Any) -> dict[str, Any]:
+    """An account in plain values for JSON."""
+    parts = (("total", account.total), ("spent", account.spent), ("left", account.left))
+    return {name: {"epsilon": one.epsilon, "delta": one.delta} for name, one in parts}
+
+
+def weights_of(text: str | None) -> Any:
+    """``2,1`` is a list, ``middle=2,rows=1`` a mapping."""
+    if text is None:
+        return None
+    parts = text.split(",")
+    if all("=" in part for part in parts):
+        pairs = (part.rsplit("=", 1) for part in parts)
+        return {name.strip(): number("weights", value.strip()) for name, value in pairs}
+    return [number("weights", part.strip()) for part in parts]

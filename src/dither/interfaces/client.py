@@ -1,0 +1,380 @@
+"""A session over HTTP: ``dt.connect(url, token=...)`` has the methods of a local session.
+
+Needs nothing but the standard library.  Every question carries a request id, so that one whose connection broke is
+sent again and pays once.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import http.client
+import json
+import math
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+import uuid
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, Self
+
+from dither import errors
+from dither.errors import DitherError, InvalidArgument
+from dither.privacy import Budget, Loss
+from dither.programs import Program
+from dither.queries.query import Query
+from dither.release import Release, Releases
+from dither.session.account import Account, Spend
+
+_ATTEMPTS = 5
+_PATIENCE = 420.0
+"""Seconds to wait for one response: longer than the server keeps anybody waiting."""
+_KINDS = {
+    "Median": "median", "Quantile": "quantile", "Quantiles": "quantiles", "Minimum": "minimum", "Maximum": "maximum",
+    "OrderStatistic": "order_statistic", "Count": "count", "Sum": "sum", "Mean": "mean", "TrimmedMean": "trimmed_mean",
+    "Variance": "variance", "IQR": "iqr", "Histogram": "histogram", "Edges": "edges", "Triangles": "triangles",
+    "KStars": "kstars", "KTriangles": "ktriangles", "KCliques": "kcliques", "MinCut": "min_cut", "MSTCost": "mst_cost",
+}  # fmt: skip
+_LOCAL_ERRORS = {
+    one.code: one
+    for one in vars(errors).values()
+    if isinstance(one, type) and issubclass(one, DitherError) and one is not DitherError
+}
+
+
+class ServerRefused(DitherError):
+    """What a server declined; ``code`` and ``status`` are the server's."""
+
+    def __init__(self, status: int, code: str, detail: str) -> None:
+        super().__init__(detail)
+        self.status = status  # type: ignore[misc]
+        self.code = code  # type: ignore[misc]
+
+
+class ServerUnreachable(DitherError):
+    """No answer from the server; asking again with the same request id pays nothing more."""
+
+    code = "unreachable"
+    status = 503
+
+
+@dataclasses.dataclass(frozen=True)
+class RemoteQuote:
+    """Price and expected error of a question, as a server told them."""
+
+    query: str
+    loss: Loss
+    expected_error: Any
+    bound: Any
+    confidence: float | None
+    calibration: str
+    noise: str
+    told: dict[str, Any] = dataclasses.field(repr=False, compare=False)
+    """Everything that the server said."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return dict(self.told)
+
+
+class RemoteSession:
+    """Datasets behind a server.  ``dataset`` names the one to ask; with only one there is no need to."""
+
+    def __init__(self, url: str, *, token: str, dataset: str | None = None, certificate: str | None = None) -> None:
+        parts = urllib.parse.urlsplit(url if isinstance(url, str) else "")
+        if parts.scheme not in ("http", "https") or not parts.netloc:
+            raise InvalidArgument("url", url, "an address such as https://curator.example/ is accepted")
+        if not isinstance(token, str) or not token or not token.isascii() or not token.isprintable():
+            raise InvalidArgument("token", type(token), "the token that an owner gave out is accepted")
+        self._base = url.rstrip("/")
+        self._token = token
+        self._dataset = dataset
+        self._opener = _opener(certificate)
+
+    def __repr__(self) -> str:
+        return f"<RemoteSession {self._base}{'' if self._dataset is None else f' {self._dataset}'}>"
+
+    # --- what a local session has --------------------------------------------------------------------------
+
+    def ask(self, query: Any, *, by: Any = None, **options: Any) -> Any:
+        """Ask one query or program, or several at once; options as for a local session, and ``dataset``."""
+        told: dict[str, Any] = {"query": _queries_json(query)}
+        if by is not None:
+            told["by"] = by if isinstance(by, str) else list(by)
+        answered = self._asked(told, **options)
+        return answered[0] if isinstance(query, (Query, Program)) and by is None else answered
+
+    def sql(self, text: str, **options: Any) -> Any:
+        """Ask in SQL; one release, or ``Releases`` where several queries or groups are asked for."""
+        answered = self._asked({"sql": text}, **options)
+        return answered[0] if len(answered) == 1 and answered[0].group is None else answered
+
+    def quote(self, query: Any, *, dataset: str | None = None, **options: Any) -> Any:
+        """Price and expected error; reads and charges nothing.  A text is SQL."""
+        told = {"sql": query} if isinstance(query, str) else {"query": _queries_json(query)}
+        answer = self._call("POST", f"{self._path(dataset)}/quote", told | _options(options))
+        quotes = [_quote(one) for one in answer["quotes"]]
+        return quotes[0] if isinstance(query, (Query, Program)) else quotes
+
+    @property
+    def budget(self) -> Account:
+        """What may be spent in all, what was spent, what is left."""
+        return self.budget_of(None)
+
+    def budget_of(self, dataset: str | None) -> Account:
+        """The budget of one dataset; of an analyst with a budget of their own, that."""
+        told = self._call("GET", f"{self._path(dataset)}/budget")
+        told = told.get("own", told)
+        return Account(Budget(**told["total"]), Loss(**told["spent"]), Loss(**told["left"]))
+
+    @property
+    def history(self) -> list[Spend]:
+        """Own charges (an owner's: everyone's), oldest first, with their answers."""
+        return self.history_of(None)
+
+    def history_of(self, dataset: str | None) -> list[Spend]:
+        """The same, of one dataset."""
+        spends: list[Spend] = []
+        path = f"{self._path(dataset)}/releases"
+        while True:
+            after = spends[-1].number if spends else 0
+            page = self._call("GET", f"{path}?after={after}&limit=1000")["releases"]
+            spends += [
+                Spend(
+                    one["number"], one["question"], Loss(one["epsilon"], one["delta"]),
+                    None if one["releases"] is None else {"answers": [one["releases"]]},
+                )
+                for one in page
+            ]  # fmt: skip
+            if len(page) < 1000:
+                return spends
+
+    @property
+    def datasets(self) -> list[dict[str, Any]]:
+        """Everything that this token may ask."""
+        return list(self._call("GET", "/v1/datasets")["datasets"])
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """What is public about the dataset."""
+        return self._call("GET", self._path(None))
+
+    def on(self, dataset: str) -> RemoteSession:
+        """The same connection, for another dataset."""
+        other = object.__new__(RemoteSession)
+        other.__dict__.update(self.__dict__)
+        other._dataset = dataset
+        return other
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # --- requests ------------------------------------------------------------------------------------------
+
+    def _path(self, dataset: str | None) -> str:
+        name = dataset or self._dataset
+        if name is None:
+            known = [one["name"] for one in self.datasets]
+            if len(known) != 1:
+                raise InvalidArgument("dataset", None, f"one of {', '.join(known) or 'none'} is accepted")
+            name = self._dataset = known[0]
+        return f"/v1/datasets/{urllib.parse.quote(name, safe='')}"
+
+    def _asked(self, told: dict[str, Any], *, dataset: str | None = None, **options: Any) -> Releases:
+        told = told | _options(options) | {"request_id": options.get("request_id") or uuid.uuid4().hex}
+        path = f"{self._path(dataset)}/releases"
+        answer = self._call("POST", path, told)
+        for _ in range(_ATTEMPTS):
+            outcome = self._settled(answer)
+            if outcome is not None:
+                break
+            # The server that worked on it is gone: under the same request id this pays nothing more.
+            answer = self._call("POST", path, told)
+        else:
+            raise ServerUnreachable(f"{self._base} loses this question; ask again with the same request_id")
+        answer = outcome
+        releases = [Release.from_dict(_finite(one)) for one in answer["releases"]]
+        return Releases(releases, Loss(answer["epsilon"], answer["delta"]))
+
+    def _settled(self, answer: dict[str, Any]) -> dict[str, Any] | None:
+        """The answer of a job, when its schedule says so; None if nobody works on it any more."""
+        while "releases" not in answer:
+            if answer["state"] == "done":
+                return dict(answer["answer"])
+            if answer["state"] == "failed":
+                if answer["problem"]["code"] == "lost":
+                    return None
+                raise _error(answer["problem"])
+            time.sleep(max(0.05, answer["ready_in"] + 0.05))
+            try:
+                answer = self._call("GET", f"/v1/jobs/{answer['id']}")
+            except DitherError as error:
+                if error.code == "not-found":
+                    return None
+                raise
+        return answer
+
+    def _call(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+        """One request; sent again where no answer came, which is free since it has a request id."""
+        data = None if body is None else json.dumps(body, allow_nan=False).encode()
+        headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json"}
+        if data is not None:
+            headers["Content-Type"] = "application/json"
+        for attempt in range(_ATTEMPTS):
+            request = urllib.request.Request(self._base + path, data=data, headers=headers, method=method)
+            try:
+                with self._opener.open(request, timeout=_PATIENCE) as response:
+                    answer: dict[str, Any] = json.loads(response.read())
+                    return answer
+            except urllib.error.HTTPError as error:
+                problem = _problem(error)
+                if error.code not in (429, 503) or attempt == _ATTEMPTS - 1 or problem["code"] == "source-failed":
+                    raise _error(problem) from None
+                time.sleep(min(10.0, float(error.headers.get("Retry-After", 0.2 * 2**attempt))))
+            except (OSError, ValueError, http.client.HTTPException):
+                if attempt == _ATTEMPTS - 1:
+                    break
+                time.sleep(0.2 * 2**attempt)
+        raise ServerUnreachable(
+            f"no answer from {self._base}; ask again with the same request_id, which pays nothing more"
+            if body is not None
+            else f"no answer from {self._base}"
+        )
+
+
+def connect(
+    url: str, *, token: str, dataset: str | None = None, certificate: str | None = None
+) -> RemoteSession:  # fmt: skip
+    """Ask a server as if its datasets were here: ``ask``, ``sql``, ``quote``, ``budget``, ``history``, ``datasets``.
+
+    dataset: the one that questions are about, where there are several.  certificate: a file with the server's
+    certificate, if nobody known vouches for it.
+    """
+    return RemoteSession(url, token=token, dataset=dataset, certificate=certificate)
+
+
+def _opener(certificate: str | None) -> urllib.request.OpenerDirector:
+    handlers: list[Any] = [_NoRedirect()]
+    if certificate is not None:
+        import ssl
+
+        try:
+            handlers.append(urllib.request.HTTPSHandler(context=ssl.create_default_context(cafile=certificate)))
+        except OSError:
+            raise InvalidArgument("certificate", certificate, "a readable PEM file is accepted") from None
+    return urllib.request.build_opener(*handlers)
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """A token is sent to the address it was given for, and nowhere else."""
+
+    def redirect_request(self, *_: Any, **__: Any) -> None:
+        return None
+
+
+def _problem(error: urllib.error.HTTPError) -> dict[str, Any]:
+    try:
+        told = json.loads(error.read())
+        return {"status": error.code, "code": str(told["code"]), "detail": str(told["detail"])}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {"status": error.code, "code": "malformed", "detail": f"the server answered with status {error.code}"}
+
+
+def _error(problem: dict[str, Any]) -> DitherError:
+    """The error of a local session that has this code, so that callers can catch the same."""
+    kind = _LOCAL_ERRORS.get(problem["code"])
+    if kind is None:
+        return ServerRefused(problem["status"], problem["code"], problem["detail"])
+    made = kind.__new__(kind)
+    Exception.__init__(made, problem["detail"])
+    return made
+
+
+def _options(options: dict[str, Any]) -> dict[str, Any]:
+    """The options of ``ask`` in JSON; what nobody knows is left to the server to refuse."""
+    told = {
+        key: _plain(value) for key, value in options.items() if value is not None and key not in ("dataset", "prior")
+    }
+    if options.get("prior") is not None:
+        told["prior"] = _prior_json(options["prior"])
+    if "confidence" in options:
+        told["confidence"] = _plain(options["confidence"])
+    for name in ("calibration", "noise"):
+        if name in told and not isinstance(options[name], str):
+            raise InvalidArgument(name, options[name], 'a name such as "smooth" is accepted by servers')
+    return told
+
+
+def _queries_json(query: Any) -> Any:
+    if isinstance(query, (Query, Program)) or not isinstance(query, Sequence) or isinstance(query, str):
+        return query_json(query)
+    return [query_json(one) for one in query]
+
+
+def query_json(query: Any) -> dict[str, Any]:
+    """A query object, or a program, as JSON."""
+    if isinstance(query, Program):
+        from dither.interfaces.program_json import program_json
+
+        told_program: dict[str, Any] = _plain(program_json(query))
+        return told_program
+    kind = _KINDS.get(type(query).__name__) if isinstance(query, Query) else None
+    if kind is None:
+        raise InvalidArgument("query", type(query), 'a query object such as Median("total_pay") is accepted')
+    told: dict[str, Any] = {"kind": kind}
+    for one in dataclasses.fields(query):
+        value = getattr(query, one.name)
+        is_default = one.default is not dataclasses.MISSING and value == one.default
+        if one.init and value is not None and not is_default:
+            told[one.name] = _plain(value)
+    return told
+
+
+def _prior_json(prior: Any) -> dict[str, Any]:
+    fields = {one.name: _plain(getattr(prior, one.name)) for one in dataclasses.fields(prior)}
+    return {"kind": type(prior).__name__.lower(), **fields}
+
+
+def _plain(value: Any) -> Any:
+    if value is None or isinstance(value, (str, bool, int)):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
+    if isinstance(value, datetime.date):
+        return value.isoformat()
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist())
+    if isinstance(value, (float, Decimal, Fraction)) and math.isfinite(value):
+        return int(value) if value == int(value) else float(value)
+    raise InvalidArgument("value", value, "a finite number is accepted")
+
+
+def _finite(told: dict[str, Any]) -> dict[str, Any]:
+    """A release with its infinite numbers back."""
+    return {
+        key: _numbers(value) if key in ("value", "interval", "missing") else value for key, value in told.items()
+    }  # fmt: skip
+
+
+def _numbers(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_numbers(one) for one in value]
+    return float(value) if value in ("Infinity", "-Infinity", "NaN") else value
+
+
+def _quote(told: dict[str, Any]) -> RemoteQuote:
+    return RemoteQuote(
+        told["query"], Loss(told["epsilon"], told["delta"]), _numbers(told["expected_error"]), _numbers(told["bound"]),
+        told["confidence"], told["calibration"], told["noise"], told,
+    )  # fmt: skip

@@ -1,0 +1,194 @@
+"""The application: routes, who may use them, and what happens around every request."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib.util
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from dither.errors import DitherError
+from dither.interfaces.http import endpoints
+from dither.interfaces.http.bodies import json_response
+from dither.interfaces.http.problems import Refused, forbidden, problem_response, unauthenticated
+from dither.interfaces.http.server_state import Curator, Settings
+from dither.interfaces.http.store import OWNER, Token
+from dither.interfaces.http.telemetry import log, log_failure
+
+Handler = Callable[[Request], Awaitable[Response]]
+ALL, SOMEBODY = "all", "somebody"
+_CODES = {404: "not-found", 405: "method-not-allowed"}
+HEADERS = {
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Content-Security-Policy": "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; "
+    "form-action 'self'",
+}
+
+
+@dataclass(frozen=True)
+class Address:
+    """One method at one address, and who may use it: all, somebody with a token, or owners."""
+
+    method: str
+    path: str
+    handler: Handler
+    who: str
+
+
+ADDRESSES = (
+    Address("GET", "/healthz", endpoints.health, ALL),
+    Address("GET", "/metrics", endpoints.metrics, ALL),
+    Address("GET", "/v1/me", endpoints.me, SOMEBODY),
+    Address("GET", "/v1/datasets", endpoints.list_datasets, SOMEBODY),
+    Address("POST", "/v1/datasets", endpoints.register, OWNER),
+    Address("GET", "/v1/datasets/{name}", endpoints.show_dataset, SOMEBODY),
+    Address("PATCH", "/v1/datasets/{name}", endpoints.change_dataset, OWNER),
+    Address("DELETE", "/v1/datasets/{name}", endpoints.retire, OWNER),
+    Address("POST", "/v1/datasets/{name}/quote", endpoints.quote, SOMEBODY),
+    Address("POST", "/v1/datasets/{name}/releases", endpoints.ask, SOMEBODY),
+    Address("GET", "/v1/datasets/{name}/releases", endpoints.history, SOMEBODY),
+    Address("GET", "/v1/datasets/{name}/budget", endpoints.budget, SOMEBODY),
+    Address("GET", "/v1/tokens", endpoints.list_tokens, OWNER),
+    Address("POST", "/v1/tokens", endpoints.create_token, OWNER),
+    Address("DELETE", "/v1/tokens/{id}", endpoints.revoke_token, OWNER),
+    Address("GET", "/v1/jobs/{id}", endpoints.job, SOMEBODY),
+    Address("GET", "/v1/ledger", endpoints.ledger_entries, OWNER),
+    Address("GET", "/v1/ledger/verify", endpoints.verify_ledger, OWNER),
+)
+
+
+def create_app(
+    home: str | Path, *, ledger: str | Path | None = None, settings: Settings | None = None,
+    curator: Curator | None = None,
+) -> Starlette:  # fmt: skip
+    """The curator over everything below a home folder; ``ledger`` is a path or address elsewhere."""
+    kept = curator or Curator(Path(home), ledger, settings)
+
+    @contextlib.asynccontextmanager
+    async def life(_: Starlette) -> AsyncIterator[None]:
+        kept.workers.prepare()
+        with contextlib.suppress(Exception):  # the first look is the slowest; what it finds is answered later
+            await kept.health.check()
+        yield
+        kept.close()
+
+    routes: list[BaseRoute] = []
+    for path in dict.fromkeys(one.path for one in ADDRESSES):
+        here = {one.method: one for one in ADDRESSES if one.path == path}
+        routes.append(Route(path, _door(path, here), methods=list(here)))
+    routes.append(Route("/openapi.json", _openapi, methods=["GET"]))
+    app = Starlette(
+        routes=routes,
+        lifespan=life,
+        exception_handlers={HTTPException: _not_there, Exception: _unexpected},
+    )
+    app.router.redirect_slashes = False
+    app.state.curator = kept
+    _with_page(app)
+    return app
+
+
+def _with_page(app: Starlette) -> None:
+    """Serve the page too, where it is installed."""
+    if importlib.util.find_spec("dither.interfaces.web") is not None:
+        importlib.import_module("dither.interfaces.web").add_page(app, _visit)
+
+
+def _door(path: str, here: dict[str, Address]) -> Handler:
+    """What happens around the handlers of one address: tokens, limits, errors, counters, one line in the log."""
+
+    async def door(request: Request) -> Response:
+        curator = endpoints.curator_of(request)
+        address = here["GET" if request.method == "HEAD" else request.method]
+        code, token = None, None
+        try:
+            token = await _admitted(request, address.who)
+            request.state.token = token
+            response = await address.handler(request)
+        except Exception as error:  # noqa: BLE001  (nothing of an unexpected error may leave)
+            response = problem_response(error)
+            code = error.code if isinstance(error, DitherError) else "internal"
+            if not isinstance(error, DitherError):
+                curator.metrics.count("dither_failures_total")
+                log_failure(error, route=path)
+        if response.status_code >= 400:
+            curator.metrics.count("dither_refusals_total", code=code or response.status_code)
+        curator.metrics.count("dither_requests_total", method=address.method, route=path, status=response.status_code)
+        facts = {"method": address.method, "route": path, "status": response.status_code, "code": code}
+        facts |= {key: getattr(request.state, key, None) for key in ("dataset", "request_id")}
+        log("request", **facts, analyst=None if token is None else token.name)
+        response.headers.update({key: one for key, one in HEADERS.items() if key not in response.headers})
+        return response
+
+    return door
+
+
+async def _admitted(request: Request, who: str) -> Token | None:
+    """The token of a request, if it may come in."""
+    curator = endpoints.curator_of(request)
+    stranger = request.client.host if request.client is not None else "?"
+    scheme, _, secret = request.headers.get("authorization", "").partition(" ")
+    token = None
+    if scheme.lower() == "bearer" and 0 < len(secret.strip()) <= 200:
+        token = await curator.run_reserved(curator.store.find, secret.strip())
+    if token is not None:
+        curator.limit.take(token.id)
+    else:
+        curator.strangers.take(stranger)
+        if who != ALL:
+            raise unauthenticated()
+    if who == OWNER and (token is None or not token.is_owner):
+        raise forbidden("this needs the token of an owner")
+    return token
+
+
+def _visit(request: Request) -> Response | None:
+    """Count a request for what is the same for everybody; a refusal if there are too many from one address."""
+    try:
+        endpoints.curator_of(request).visitors.take(request.client.host if request.client is not None else "?")
+    except Refused as error:
+        response = problem_response(error)
+        response.headers.update(HEADERS)
+        return response
+    return None
+
+
+async def _openapi(request: Request) -> Response:
+    return _visit(request) or json_response(_document(), headers=HEADERS)
+
+
+@functools.cache
+def _document() -> dict[str, Any]:
+    from dither.interfaces.http.openapi import document
+
+    return document()
+
+
+async def _not_there(request: Request, error: Exception) -> Response:
+    refused = _visit(request)
+    if refused is not None:
+        return refused
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    allowed = dict(getattr(error, "headers", None) or {})
+    code = _CODES.get(status, "malformed")
+    response = problem_response(Refused(status, code, "there is nothing at this address for this method", allowed))
+    response.headers.update(HEADERS)
+    return response
+
+
+async def _unexpected(request: Request, error: Exception) -> Response:
+    log_failure(error, route="?")
+    endpoints.curator_of(request).metrics.count("dither_failures_total")
+    return problem_response(error)

@@ -1,0 +1,198 @@
+"""The registered datasets: schema files below the home folder, and the session and the worker process of each."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from dither.errors import Contradiction, DitherError, InvalidArgument, InvalidData, SourceFailed, UnknownDataset
+from dither.interfaces.http.telemetry import log
+from dither.interfaces.http.worker_sessions import session_in
+from dither.interfaces.http.workers import DatasetWorker, Source, Workers
+from dither.ledger import Ledger
+from dither.quotes.priors import declared_prior
+from dither.sources.engines.factory import guessed
+from dither.sources.graph_schema import GraphSchema
+from dither.sources.schema import Schema
+from dither.sources.schema_file import read_schema, schema_text
+
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}\Z")
+_ADDRESSES = ("postgresql://", "postgres://")
+PASSWORDS = "DITHER_SOURCE_"
+"""Sources may name environment variables that begin so, and no others."""
+_VARIABLE = re.compile(r"\$\{([^}]*)\}?")
+
+
+class Dataset:
+    """One registered dataset.  Its session plans and charges; whatever is private is read by its worker process."""
+
+    def __init__(self, schema: Schema | GraphSchema, ledger: Ledger, worker: DatasetWorker) -> None:
+        self.name = schema.name
+        self.schema = schema
+        self._ledger, self._worker = ledger, worker
+        self._session: Any = None
+
+    @property
+    def is_graph(self) -> bool:
+        """True for a graph, false for a table."""
+        return isinstance(self.schema, GraphSchema)
+
+    @property
+    def is_planned_by_schema(self) -> bool:
+        """True unless questions are planned from public edges too, which lie in the file."""
+        return not isinstance(self.schema, GraphSchema) or self.schema.weight is None
+
+    def open(self) -> Any:
+        """The session; errors say where the source is, so they are for owners."""
+        if self._session is None:
+            opened = session_in(self._worker, self.schema, self._ledger)
+            opened.on_changed_source = lambda message: log("source changed", dataset=self.name, detail=message)
+            self._session = opened
+        return self._session
+
+    def source_has_changed(self) -> bool | None:
+        """For owners: whether stored answers are of an earlier state of the source; None if that is not known."""
+        with suppress(DitherError), self.session() as session:
+            changed: bool | None = session.source_has_changed
+            return changed
+        return None
+
+    def _opened(self) -> Any:
+        try:
+            return self.open()
+        except (InvalidArgument, InvalidData):
+            raise SourceFailed(f"the source of {self.name!r} cannot be read now; nothing was charged") from None
+
+    @contextmanager
+    def session(self) -> Iterator[Any]:
+        """The session, for any number of threads; errors do not say where the source is."""
+        try:
+            yield self._opened()
+        except SourceFailed as error:
+            raise self._without_source(error) from None
+
+    def _without_source(self, error: SourceFailed) -> SourceFailed:
+        """What failed and whether it was charged, without the name of a file or table: that is the owner's."""
+        return SourceFailed(f"the source of {self.name!r} could not be read; {str(error).rpartition('; ')[2]}")
+
+    def close(self) -> None:
+        """End the worker, once it has finished what is under way."""
+        self._worker.close()
+
+
+class Catalog:
+    """All datasets of a home folder; several servers may share it, so files are looked at anew every time."""
+
+    def __init__(self, home: Path, ledger: Ledger, workers: Workers, roots: tuple[Path, ...] = ()) -> None:
+        self._folder = home / "datasets"
+        self._data = home / "data"
+        self._roots = tuple(root.resolve() for root in (self._data, *roots))
+        self._ledger, self._workers = ledger, workers
+        self._lock = threading.Lock()
+        self._known: dict[str, tuple[tuple[int, int], Dataset]] = {}
+
+    def names(self) -> list[str]:
+        """All registered names."""
+        return sorted(one.stem for one in self._folder.glob("*.toml") if NAME.match(one.stem))
+
+    def dataset(self, name: str) -> Dataset:
+        """A dataset that is registered."""
+        file = self._file(name)
+        try:
+            status = file.stat()
+        except OSError:
+            raise UnknownDataset(name) from None
+        stamp = (status.st_mtime_ns, status.st_size)
+        with self._lock:
+            known = self._known.get(name)
+            if known is not None and known[0] == stamp:
+                return known[1]
+            made = self._made(name, schema_text(file), file.name)
+            self._known[name] = (stamp, made)
+        if known is not None:
+            known[1].close()
+        return made
+
+    def _made(self, name: str, text: str, called: str) -> Dataset:
+        schema = self._placed(read_schema(text, called, name=name), name)
+        source = Source(name, text, called, str(self._data))
+        return Dataset(schema, self._ledger, DatasetWorker(self._workers, source))
+
+    def register(self, name: str, text: str) -> Dataset:
+        """Check a schema against its source, open its account, and keep its file."""
+        if not NAME.match(name):
+            raise InvalidArgument(
+                "name", name, "1 to 64 letters of A-Z and a-z, digits, _ and -, not beginning with -, are accepted"
+            )
+        file = self._file(name)
+        if file.exists() and file.read_text(encoding="utf-8") != text:
+            raise Contradiction(f"dataset {name!r} is registered with another schema; nothing was changed")
+        made = self._made(name, text, "schema")
+        if made.schema.budget is None:
+            raise InvalidArgument("budget", None, "a section [budget] with epsilon is needed")
+        for prior in getattr(made.schema, "priors", {}).values():
+            declared_prior(prior)  # refuses what is no prior
+        try:
+            made.open()  # the source is there, its columns are as declared, the ledger knows the budget
+            self._written(file, text)
+            self._adopt(name, made)
+        finally:
+            if self._known.get(name, (None, None))[1] is not made:
+                made.close()
+        return self.dataset(name)
+
+    def _adopt(self, name: str, made: Dataset) -> None:
+        """Keep a new dataset with its worker, unless the same schema was known before."""
+        status = self._file(name).stat()
+        with self._lock:
+            self._known.setdefault(name, ((status.st_mtime_ns, status.st_size), made))
+
+    def close(self) -> None:
+        """Let go of all sessions."""
+        with self._lock:
+            known, self._known = self._known, {}
+        for _, dataset in known.values():
+            dataset.close()
+
+    def _file(self, name: str) -> Path:
+        if not NAME.match(name):
+            raise UnknownDataset(name)
+        return self._folder / f"{name}.toml"
+
+    def _placed(self, schema: Any, name: str) -> Any:
+        """The schema under its registered name, with a source that the server may open."""
+        source = str(schema.source)
+        for variable in _VARIABLE.findall(source):
+            if not variable.startswith(PASSWORDS):
+                # Whoever registers data could otherwise have any secret of the server's sent to an address of theirs.
+                raise InvalidArgument("source", f"${{{variable}}}", f"variables whose names begin with {PASSWORDS}")
+        if not isinstance(schema, GraphSchema):
+            # A Spark source names a path of its own, which could be anywhere.
+            engine = "postgres" if source.startswith(_ADDRESSES) else "duckdb"
+            if (schema.engine or guessed(source)) != engine:
+                raise InvalidArgument(
+                    "source", source, "a file below the server's data folder, or a postgresql:// address, is accepted"
+                )
+        if isinstance(schema, GraphSchema) or not source.startswith(_ADDRESSES):
+            file = (self._data / source).resolve()
+            if "${" in source or not any(file.is_relative_to(root) for root in self._roots):
+                raise InvalidArgument("source", source, "a file below the server's data folder is accepted")
+        return dataclasses.replace(schema, name=name, folder=str(self._data))
+
+    def _written(self, file: Path, text: str) -> None:
+        """All or nothing, and durable."""
+        partial = file.with_name(f".{file.name}.{os.getpid()}.{threading.get_ident()}")
+        partial.unlink(missing_ok=True)
+        # An address may hold a password: for the server's own eyes, wherever the folder lies.
+        handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with open(handle, "w", encoding="utf-8") as out:  # noqa: PTH123
+            out.write(text)
+            out.flush()
+            os.fsync(out.fileno())
+        partial.replace(file)

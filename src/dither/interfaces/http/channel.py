@@ -1,0 +1,90 @@
+"""What the server and a worker process say to each other: JSON objects with their length before them.
+
+Only public things cross: plans, releases that were paid for, errors in public words.  Plans go to the worker as Python
+objects; nothing that a worker sends is unpickled.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+import threading
+from typing import Any
+
+from dither import errors
+from dither.errors import DitherError
+from dither.interfaces.http.telemetry import WorkFailed, places_of
+
+_LENGTH = struct.Struct("!Q")
+_LONGEST_TEXT = 4_000
+_MOST_BYTES = 1 << 30
+"""Of one message: far beyond any answer.  Eight bytes that are no length nearly always say more."""
+_KNOWN = {
+    name: one for name, one in vars(errors).items() if isinstance(one, type) and issubclass(one, DitherError)
+}  # fmt: skip
+
+
+class Channel:
+    """One end of a connection; several threads may send, one receives."""
+
+    def __init__(self, end: socket.socket) -> None:
+        self._end = end
+        self._file = end.makefile("rb")
+        self._lock = threading.Lock()
+
+    def send(self, message: dict[str, Any]) -> None:
+        """Send an object; OSError if nobody is there any more."""
+        text = json.dumps(message).encode()
+        with self._lock:
+            self._end.sendall(_LENGTH.pack(len(text)) + text)
+
+    def receive(self) -> dict[str, Any] | None:
+        """The next object; None when the other end is closed, or sends something else."""
+        try:
+            head = self._file.read(_LENGTH.size)
+            if len(head) < _LENGTH.size:
+                return None
+            (length,) = _LENGTH.unpack(head)
+            if length > _MOST_BYTES:
+                return None
+            text = self._file.read(length)
+        except OSError:
+            return None
+        if len(text) < length:
+            return None
+        message: dict[str, Any] = json.loads(text)
+        return message
+
+    def shut(self) -> None:
+        """Receive no more than what has arrived already."""
+        try:
+            self._end.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            return
+
+    def close(self) -> None:
+        """Let go of the connection, not while somebody sends: its number may soon be another's."""
+        with self._lock:
+            self._file.close()
+            self._end.close()
+
+
+def error_message(error: BaseException) -> dict[str, Any]:
+    """An error as it crosses: one raised on purpose with its text, any other without."""
+    if not isinstance(error, DitherError):
+        return {"failure": type(error).__name__, "places": places_of(error)}
+    classes = [one.__name__ for one in type(error).__mro__]
+    return {"error": classes, "code": error.code, "status": error.status, "text": str(error)[:_LONGEST_TEXT]}
+
+
+def raise_error(message: dict[str, Any]) -> None:
+    """Raise the error that a message holds, if it holds one."""
+    if "failure" in message:
+        raise WorkFailed(message["failure"], message["places"])
+    if "error" in message:
+        cls = next((_KNOWN[name] for name in message["error"] if name in _KNOWN), DitherError)
+        error = cls.__new__(cls)
+        error.args = (message["text"],)
+        error.code, error.status = message["code"], message["status"]  # type: ignore[misc]
+        raise error

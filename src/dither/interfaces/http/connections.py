@@ -1,0 +1,155 @@
+"""How many connections there may be, how long each may take, and what makes room when there are too many.
+
+A connection *waits* while no whole request is there.  Whoever waits longest makes room for whoever comes: half-open
+connections, however many, only ever push out each other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import h11
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from dither.interfaces.http.problems import MEDIA_TYPE, Refused, problem
+
+HEADER_SECONDS = 10.0
+"""A request's headers arrive within this time; so does a TLS handshake."""
+WRITE_SECONDS = 30.0
+"""Whoever reads nothing for so long does not want the answer."""
+KEEP_ALIVE = 5
+BACKLOG = 128
+"""Connections that wait in the kernel; also how many are accepted before those that wait make room."""
+ROUNDS = 3
+"""Of the event loop, from accepting a connection to reading what it sent."""
+LARGEST_HEADERS = 64 * 1024
+
+
+class StrictConnection(h11.Connection):
+    """HTTP/1.1 without a request that says twice where it ends: proxies disagree on those."""
+
+    def next_event(self) -> Any:
+        event = super().next_event()
+        if isinstance(event, h11.Request):
+            names = {name for name, _ in event.headers}
+            if {b"content-length", b"transfer-encoding"} <= names:
+                raise h11.RemoteProtocolError("Content-Length and Transfer-Encoding together")
+        return event
+
+
+class LimitedProtocol(H11Protocol):
+    """One connection among ``most``."""
+
+    most: ClassVar[int]
+    waiting: ClassVar[OrderedDict[LimitedProtocol, None]]
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self.conn = StrictConnection(h11.SERVER, LARGEST_HEADERS)
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.waiting[self] = None
+        self._timer("headers", HEADER_SECONDS)
+        if len(self.connections) > self.most:
+            self._make_room(ROUNDS)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.waiting.pop(self, None)
+        for name in ("headers", "writing"):
+            self._no_timer(name)
+        self._unset_keepalive_if_required()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self._is_waiting:
+            self._timer("headers", HEADER_SECONDS)
+        else:
+            self.waiting.pop(self, None)
+            self._no_timer("headers")
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self._is_waiting and self in self.connections:
+            self.waiting[self] = None
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._timer("writing", WRITE_SECONDS)
+
+    def resume_writing(self) -> None:
+        self._no_timer("writing")
+        super().resume_writing()
+
+    def send_400_response(self, msg: str) -> None:
+        body = json.dumps(problem(Refused(400, "malformed", f"{msg} Nothing was read, nothing was charged."))).encode()
+        headers = [
+            ("Content-Type", MEDIA_TYPE), ("Content-Length", str(len(body))), ("X-Content-Type-Options", "nosniff"),
+            ("Connection", "close"),
+        ]  # fmt: skip
+        with contextlib.suppress(h11.LocalProtocolError):  # an answer has begun already
+            for event in (h11.Response(status_code=400, headers=headers), h11.Data(data=body), h11.EndOfMessage()):
+                self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
+
+    def _make_room(self, rounds: int) -> None:
+        """After some rounds of the loop: what has arrived already, at connections accepted just now, is read first."""
+        if rounds:
+            self.loop.call_soon(self._make_room, rounds - 1)
+        elif len(self.connections) > self.most and self.waiting:
+            oldest, _ = self.waiting.popitem(last=False)
+            self.connections.discard(oldest)
+            oldest.transport.abort()
+
+    @property
+    def _is_waiting(self) -> bool:
+        return self.cycle is None or self.cycle.response_complete
+
+    def _timer(self, name: str, seconds: float) -> None:
+        """Started once: a byte now and then buys nobody more time."""
+        if name not in self._timers:
+            self._timers[name] = self.loop.call_later(seconds, self._given_up)
+
+    def _no_timer(self, name: str) -> None:
+        timer = self._timers.pop(name, None)
+        if timer is not None:
+            timer.cancel()
+
+    def _given_up(self) -> None:
+        self.transport.abort()
+
+
+def limited(most: int) -> type[LimitedProtocol]:
+    """The protocol of a server with so many connections at most."""
+    return type("Limited", (LimitedProtocol,), {"most": most, "waiting": OrderedDict()})
+
+
+class LimitedServer(uvicorn.Server):
+    """A server that says when it begins to end, and does not wait long for a TLS handshake."""
+
+    def __init__(self, config: uvicorn.Config, stopping: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._stopping = stopping
+
+    async def startup(self, sockets: Any = None) -> None:
+        if self.config.is_ssl:
+            loop: Any = asyncio.get_running_loop()
+            create = loop.create_server
+
+            async def limited_server(*given: Any, **named: Any) -> Any:
+                return await create(*given, ssl_handshake_timeout=HEADER_SECONDS, **named)
+
+            loop.create_server = limited_server
+        await super().startup(sockets=sockets)
+
+    async def shutdown(self, sockets: Any = None) -> None:
+        self._stopping()
+        await super().shutdown(sockets=sockets)

@@ -1,0 +1,198 @@
+"""A worker process: it holds the engine of one dataset and does all work on its private data.
+
+The server starts it as ``python -m dither.interfaces.http.dataset_worker DESCRIPTOR`` and talks to it over that socket.
+It has no ledger and no tokens: it prepares a question, waits until the server has charged for it, reads and answers.
+When the server is gone, so is the worker.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import ctypes
+import dataclasses
+import importlib
+import os
+import pickle
+import queue
+import resource
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from dither.errors import DitherError, InvalidArgument, InvalidData, SourceFailed
+from dither.interfaces.http.channel import Channel, error_message
+from dither.kernels.progress import reporting
+from dither.session.opening import open as open_session
+from dither.session.session import Session
+from dither.sources.engines.factory import engine_for
+from dither.sources.graph_schema import GraphSchema
+from dither.sources.schema_file import read_schema
+
+_MOST_IDLE = 8
+_REPORTS = 0.1
+"""Seconds between two messages about how far the work has come."""
+_PARENT_DEATH_SIGNAL = 1
+
+
+class Sessions:
+    """Sessions over one dataset.  They are not for several threads at once, so each borrower has one alone."""
+
+    def __init__(self, schema: Any) -> None:
+        self.schema = schema
+        self._idle: list[Any] = []
+        self._lock = threading.Lock()
+
+    def opened(self) -> str | None:
+        """Open a session, kept for later; the fingerprint.  Errors say where the source is, so they are for owners."""
+        if isinstance(self.schema, GraphSchema):
+            self._keep(open_session(self.schema))
+            return None
+        engine = engine_for(self.schema)
+        self._keep(Session(self.schema, engine=engine))
+        return engine.fingerprint()
+
+    @contextlib.contextmanager
+    def borrowed(self) -> Iterator[Any]:
+        """A session that nobody else uses meanwhile."""
+        with self._lock:
+            session = self._idle.pop() if self._idle else None
+        if session is None:
+            session = self._new()
+        is_sound = False
+        try:
+            yield session
+            is_sound = True
+        except SourceFailed:
+            raise  # its connection may be broken
+        except DitherError:
+            is_sound = True
+            raise
+        finally:
+            if is_sound:
+                self._keep(session)
+            else:
+                session.close_source()
+
+    def _new(self) -> Any:
+        try:
+            return open_session(self.schema)
+        except (InvalidArgument, InvalidData):
+            raise SourceFailed("the source cannot be read now; nothing was charged") from None
+
+    def _keep(self, session: Any) -> None:
+        with self._lock:
+            if len(self._idle) < _MOST_IDLE:
+                self._idle.append(session)
+                return
+        session.close_source()
+
+
+class Worker:
+    """Answers the server's messages; every question has a thread."""
+
+    def __init__(self, channel: Channel, schema: Any) -> None:
+        self._channel = channel
+        self._sessions = Sessions(schema)
+        self._waiting: dict[int, queue.SimpleQueue[str]] = {}
+
+    def run(self) -> None:
+        """Until the server closes the connection."""
+        while (message := self._channel.receive()) is not None:
+            number, action = message["id"], message["do"]
+            if action in ("read", "end"):
+                waiting = self._waiting.get(number)
+                if waiting is not None:  # (a question that failed meanwhile is gone)
+                    waiting.put(action)
+                continue
+            self._waiting[number] = queue.SimpleQueue()
+            work = {"open": self._open, "state": self._state, "prepare": self._answer}[action]
+            threading.Thread(target=self._work, args=(work, number, message), daemon=True).start()
+
+    def _work(self, work: Callable[[int, dict[str, Any]], dict[str, Any] | None], number: int, message: Any) -> None:
+        try:
+            reply = work(number, message)
+        except Exception as error:  # noqa: BLE001  (it crosses to the server, in public terms)
+            reply = error_message(error)
+        self._waiting.pop(number, None)
+        if reply is not None:
+            self._send(number, reply)
+
+    def _send(self, number: int, reply: dict[str, Any]) -> None:
+        try:
+            self._channel.send({"id": number, **reply})
+        except OSError:
+            os._exit(0)  # the server is gone
+
+    def _open(self, number: int, message: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
+        """Look at the source, as its schema declares it."""
+        return {"fingerprint": self._sessions.opened()}
+
+    def _state(self, number: int, message: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
+        """What the source says of its last change."""
+        with self._sessions.borrowed() as session:
+            return {"state": session._state()}
+
+    def _answer(self, number: int, message: dict[str, Any]) -> dict[str, Any] | None:
+        """Prepare a question, and read once the server says that it is charged."""
+        plans = pickle.loads(base64.b64decode(message["plans"]))  # noqa: S301  (from the server, who started this)
+        with self._sessions.borrowed() as session:
+            if isinstance(session.schema, GraphSchema) and session.schema.weight is not None:
+                plans = [_planned_here(session, one) for one in plans]
+            with session.prepared(plans) as read:
+                self._send(number, {"ready": True})
+                if self._waiting[number].get() != "read":
+                    return None
+                with reporting(self._progress(number)):
+                    answers = read()
+        return {"answers": answers}
+
+    def _progress(self, number: int) -> Callable[[float], None]:
+        last = -_REPORTS
+
+        def report(share: float) -> None:
+            nonlocal last
+            now = time.monotonic()
+            if now - last >= _REPORTS:
+                last = now
+                self._send(number, {"share": float(share)})
+
+        return report
+
+
+def _planned_here(session: Any, plan: Any) -> Any:
+    """The same question, planned from the public edges that this session has: others may have been there before."""
+    options = {name: plan.asked[name] for name in ("epsilon", "delta", "calibration", "noise", "confidence")}
+    made = session.plan(plan.query, **options)
+    if (made.loss, made.asked) != (plan.loss, plan.asked):
+        raise SourceFailed("the source has changed meanwhile; nothing was charged")
+    return made
+
+
+def main() -> None:
+    """Serve one connection."""
+    descriptor = int(sys.argv[1])
+    os.set_inheritable(descriptor, False)
+    # The server decides when the worker ends: not whoever stops both at once, as a service manager does.
+    for one in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(one, lambda *_: None)
+    ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core file would hold records
+    with contextlib.suppress(OSError):  # where memory runs out, it is the worker that goes, and not the server
+        Path("/proc/self/oom_score_adj").write_text("500")
+    channel = Channel(socket.socket(fileno=descriptor))
+    importlib.import_module("duckdb")  # while nobody waits
+    source = channel.receive()
+    if source is not None:
+        schema = read_schema(source["text"], source["called"], name=source["name"])
+        Worker(channel, dataclasses.replace(schema, name=source["name"], folder=source["folder"])).run()
+    os._exit(0)  # whatever threads may be doing
+
+
+if __name__ == "__main__":
+    main()

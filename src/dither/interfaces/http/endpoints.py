@@ -1,0 +1,488 @@
+"""The handlers: one small function for each address and method."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from dither.errors import DitherError, InvalidArgument, SourceFailed, UnknownDataset
+from dither.interfaces.http import planning, questions, shared_jobs
+from dither.interfaces.http import service as answering
+from dither.interfaces.http.bodies import (
+    flag_field,
+    json_object,
+    json_response,
+    known_fields,
+    names_field,
+    number_field,
+    text_field,
+)
+from dither.interfaces.http.catalog import Dataset
+from dither.interfaces.http.jobs import Job
+from dither.interfaces.http.limits import Limits
+from dither.interfaces.http.problems import Refused, forbidden, not_found, problem_response
+from dither.interfaces.http.schedule import LEAST_SECONDS, LONGEST_WAIT, MOST_SECONDS
+from dither.interfaces.http.server_state import Curator
+from dither.interfaces.http.store import ROLES, KeptJob, Token
+from dither.interfaces.http.telemetry import log, log_failure
+from dither.ledger.records import canonical
+from dither.ledger.records import name as checked_name
+from dither.privacy import Budget
+from dither.session.account import LOCAL
+from dither.sources.graph_schema import GraphSchema
+
+MOST_LISTED = 1_000
+_HASH = re.compile("[0-9a-f]{64}")
+_LONGEST_LIFE = timedelta(days=3_650).total_seconds()
+_LONGEST_SCHEMA = 200_000
+
+
+def curator_of(request: Request) -> Curator:
+    """The server's state."""
+    found: Curator = request.app.state.curator
+    return found
+
+
+def token_of(request: Request) -> Token:
+    """Who asks."""
+    found: Token = request.state.token
+    return found
+
+
+async def _dataset(request: Request) -> Dataset:
+    """The dataset in the address, if this token may see it."""
+    name = request.path_params["name"]
+    request.state.dataset = name if isinstance(name, str) and len(name) <= 64 and name.isprintable() else "?"
+    if not token_of(request).may_see(name):
+        raise UnknownDataset(name)
+    try:
+        return await curator_of(request).run(curator_of(request).catalog.dataset, name)
+    except UnknownDataset:
+        raise
+    except DitherError:
+        if token_of(request).is_owner:
+            raise  # it shows a line of the schema
+        raise SourceFailed(f"the schema of {name!r} can't be used now; nothing was read, nothing was charged") from None
+
+
+# --- health, metrics, oneself ------------------------------------------------------------------------------
+
+
+async def health(request: Request) -> Response:
+    """Whether ledger and tokens can be read and written."""
+    await curator_of(request).health.check()
+    return json_response({"status": "ok"})
+
+
+async def metrics(request: Request) -> Response:
+    """Counters; with an owner's token also budgets."""
+    curator = curator_of(request)
+    gauges: list[tuple[str, str, dict[str, str], float]] = [
+        ("dither_questions_under_way", "Questions whose slots have not ended.", {}, float(curator.jobs.under_way))
+    ]
+    token = getattr(request.state, "token", None)
+    if token is not None and token.is_owner:
+        for one in await curator.run(curator.ledger.datasets):
+            if not token.may_see(one.name):
+                continue
+            left, spent = (
+                await curator.run(curator.ledger.left, one.name),
+                await curator.run(curator.ledger.spent, one.name),
+            )
+            labels = {"dataset": one.name}
+            gauges += [
+                ("dither_budget_epsilon", "What may be spent in all.", labels, one.budget.epsilon),
+                ("dither_spent_epsilon", "The sum of all prices paid.", labels, spent.epsilon),
+                ("dither_left_epsilon", "The greatest price still accepted.", labels, left.epsilon),
+            ]
+    return Response(curator.metrics.text(gauges), media_type="text/plain; version=0.0.4")
+
+
+_OWN = ("name", "role", "epsilon_cap", "delta_cap", "kinds", "datasets", "expires")
+
+
+async def me(request: Request) -> Response:
+    """What this token is and may do."""
+    told = token_of(request).to_dict()
+    return json_response({key: told[key] for key in _OWN})
+
+
+# --- datasets ----------------------------------------------------------------------------------------------
+
+
+async def list_datasets(request: Request) -> Response:
+    """All datasets that this token may see."""
+    curator, token = curator_of(request), token_of(request)
+
+    def listed() -> list[dict[str, Any]]:
+        told = []
+        for name in curator.catalog.names():
+            if token.may_see(name):
+                try:
+                    told.append(_short(curator, curator.catalog.dataset(name)))
+                except DitherError as error:
+                    if token.is_owner:
+                        told.append({"name": name, "problem": {"code": error.code, "detail": str(error)}})
+        return told
+
+    return json_response({"datasets": await curator.run(listed)})
+
+
+def _short(curator: Curator, dataset: Dataset) -> dict[str, Any]:
+    schema = dataset.schema
+    told: dict[str, Any] = {"name": dataset.name, "kind": "graph" if dataset.is_graph else "table"}
+    if isinstance(schema, GraphSchema):
+        told |= {"vertices": schema.vertices, "weighted": schema.weight is not None}
+    else:
+        told |= {"rows": schema.rows}
+    try:
+        registered = curator.ledger.dataset(dataset.name)
+    except UnknownDataset:
+        with dataset.session():  # a schema file that somebody laid there: opening it opens its account
+            registered = curator.ledger.dataset(dataset.name)
+    budget = answering.budget_of(curator, dataset.name)
+    return told | {
+        "retired": registered.retired, "answer_seconds": curator.seconds_of(dataset.name), "budget": budget,
+    }  # fmt: skip
+
+
+def _full(curator: Curator, dataset: Dataset, token: Token) -> dict[str, Any]:
+    """The schema without its source, and what may be asked."""
+    schema, told = dataset.schema, _short(curator, dataset)
+    told["neighbours"] = str(schema.neighbours)
+    if isinstance(schema, GraphSchema):
+        told |= {"cap": schema.cap, "step": schema.step}
+        kinds: tuple[str, ...] = questions.GRAPH_KINDS if schema.weight is None else questions.WEIGHT_KINDS
+    else:
+        told |= {"unit": schema.unit, "rows_per_unit": schema.rows_per_unit}
+        told["columns"] = {name: kind.to_dict() for name, kind in schema.columns.items()}
+        told["priors"] = {name: dict(prior) for name, prior in schema.priors.items()}
+        kinds = questions.TABLE_KINDS
+    if token.is_owner:
+        told["source_changed"] = dataset.source_has_changed()
+    told["kinds"] = {
+        one: list(questions.KINDS[one][2]) for one in kinds if token.may_ask(one)
+    }  # fmt: skip
+    return told
+
+
+async def register(request: Request) -> Response:
+    """Register a dataset: its schema is checked against the source, and the ledger opens its account."""
+    curator = curator_of(request)
+    told = known_fields(await json_object(request), ("name", "schema", "answer_seconds"))
+    if not token_of(request).may_see(str(told.get("name"))):
+        raise forbidden("this token is for some datasets only, and this is none of them")
+    name, text = text_field(told, "name", ""), text_field(told, "schema", "", longest=_LONGEST_SCHEMA)
+    seconds = _seconds(told)
+
+    def registered() -> dict[str, Any]:
+        dataset = curator.catalog.register(name, text)
+        if seconds is not None:
+            curator.store.set_answer_seconds(name, seconds)
+        return _full(curator, dataset, token_of(request))
+
+    made = await curator.run_long(registered)
+    log("registered", dataset=name, by=token_of(request).name)
+    return json_response(made, 201, {"Location": f"/v1/datasets/{name}"})
+
+
+def _seconds(told: dict[str, Any]) -> float | None:
+    value = number_field(told, "answer_seconds")
+    if value is not None and not LEAST_SECONDS <= value <= MOST_SECONDS:
+        raise InvalidArgument("answer_seconds", value, f"{LEAST_SECONDS:g} to {MOST_SECONDS:g} seconds are accepted")
+    return None if value is None else float(value)
+
+
+async def show_dataset(request: Request) -> Response:
+    """One dataset."""
+    return json_response(await _shown(request, await _dataset(request)))
+
+
+async def _shown(request: Request, dataset: Dataset) -> dict[str, Any]:
+    """For an owner the source is looked at too, which may take long: others must not wait for that."""
+    curator, token = curator_of(request), token_of(request)
+    run = curator.run_long if token.is_owner else curator.run
+    return await run(_full, curator, dataset, token)
+
+
+async def change_dataset(request: Request) -> Response:
+    """Declare another schedule, or that the data have grown."""
+    dataset, curator = await _dataset(request), curator_of(request)
+    told = known_fields(await json_object(request), ("answer_seconds", "grown"))
+    seconds = _seconds(told)
+
+    def change() -> None:
+        if seconds is not None:
+            curator.store.set_answer_seconds(dataset.name, seconds)
+        if flag_field(told, "grown", False):
+            curator.ledger.grow(dataset.name)
+
+    await curator.run(change)
+    log("changed", dataset=dataset.name, by=token_of(request).name)
+    return json_response(await _shown(request, dataset))
+
+
+async def retire(request: Request) -> Response:
+    """No more questions about these data, for good."""
+    dataset, curator = await _dataset(request), curator_of(request)
+    await curator.run(_short, curator, dataset)
+    await curator.run(curator.ledger.retire, dataset.name)
+    log("retired", dataset=dataset.name, by=token_of(request).name)
+    return json_response(await _shown(request, dataset))
+
+
+# --- questions ---------------------------------------------------------------------------------------------
+
+
+async def quote(request: Request) -> Response:
+    """What an answer would cost and how exact it would be; reads and charges nothing."""
+    dataset, curator = await _dataset(request), curator_of(request)
+    body = await json_object(request)
+    question = await curator.run(functools.partial(questions.question_of, quoted=True), body)
+    return json_response((await _in_helper(request, planning.quoted, body, question, dataset)).quotes)
+
+
+async def _in_helper(request: Request, work: Callable[..., Any], body: Any, question: Any, dataset: Dataset) -> Any:
+    """A plan or a quote from a helper process; whoever gets one that was made before needs the same rights."""
+
+    async def gone() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+
+    token, key = token_of(request), (dataset, work.__name__, questions.canonical_text(body))
+    made = await curator_of(request).planners.run(
+        token.name, work, question, dataset.schema, token, key=key if dataset.is_planned_by_schema else None, gone=gone
+    )
+    planning.check_rights(made.kinds, question, token)
+    return made
+
+
+async def ask(request: Request) -> Response:
+    """Pay, read, answer: at the end of a public slot."""
+    dataset, curator = await _dataset(request), curator_of(request)
+    body = await json_object(request)
+    # Not before the body is here: whoever sends it slowly could choose how much of the slot is left for the work.
+    started = answering.now()
+    question = await curator.run(questions.question_of, body)
+    made = await _in_helper(request, planning.planned, body, question, dataset)
+    job = await curator.run(answering.asked, curator, question, made, dataset, token_of(request), started)
+    request.state.request_id = job.request_id
+    if not job.is_announced:
+        job.is_announced = True
+        curator.background(_announced(curator, job))
+    if question.wait and job.seconds <= LONGEST_WAIT and await job.wait(LONGEST_WAIT):
+        # Whoever was refused meanwhile gets no answer any more; it stays in the store.
+        await curator.run_reserved(curator.store.still_valid, token_of(request))
+        if job.problem is not None:
+            return problem_response(_told(job.problem))
+        return json_response(await curator.run(answering.with_budget, curator, job.answer))
+    await _kept(curator, job)
+    told = await _with_budget(curator, job.visible(owner=token_of(request).is_owner))
+    return json_response(told, 202, {"Location": f"/v1/jobs/{job.id}", "Retry-After": "1"})
+
+
+async def _with_budget(curator: Curator, told: dict[str, Any]) -> dict[str, Any]:
+    """What is told of a job, with the budget of now where it has an answer."""
+    if told.get("answer") is None:
+        return told
+    return told | {"answer": await curator.run(answering.with_budget, curator, told["answer"])}
+
+
+async def _kept(curator: Curator, job: Job) -> None:
+    """Let other servers know of a job before its address is told."""
+    if job.is_kept:
+        return
+    job.is_kept = True
+    if await curator.run(shared_jobs.keep, curator, job) and not curator.is_beating:
+        curator.is_beating = True
+        curator.background(_beating(curator))
+
+
+async def _beating(curator: Curator) -> None:
+    try:
+        await shared_jobs.beating(curator)
+    finally:
+        curator.is_beating = False
+
+
+async def _announced(curator: Curator, job: Job) -> None:
+    """Count and log an outcome when its slot ends: the real moment is not a public fact."""
+    await job.wait(float("inf"))
+    facts = {"dataset": job.dataset, "analyst": job.analyst, "request_id": job.request_id}
+    if job.answer is None:
+        if job.failure is not None and not isinstance(job.failure, DitherError):
+            curator.metrics.count("dither_failures_total")
+            log_failure(job.failure, **facts)
+        log("refusal", **facts, code=(job.problem or {}).get("code"))
+        return
+    curator.metrics.count("dither_releases_total")
+    log("release", **facts, epsilon=job.answer["epsilon"], delta=job.answer["delta"])
+
+
+def _told(body: dict[str, Any]) -> Refused:
+    return Refused(body["status"], body["code"], body["detail"])
+
+
+async def history(request: Request) -> Response:
+    """Own questions with their answers; owners see everyone's."""
+    dataset, curator, token = await _dataset(request), curator_of(request), token_of(request)
+    after, limit = _whole(request, "after", 0, 10**15), _whole(request, "limit", 100, MOST_LISTED)
+    analyst = None if token.is_owner else token.name
+    await curator.run(_short, curator, dataset)
+    told = await curator.run(answering.history_of, curator, dataset.name, analyst, after, limit)
+    return json_response({"releases": told})
+
+
+def _whole(request: Request, field: str, default: int, most: int) -> int:
+    text = request.query_params.get(field, str(default))
+    if not (text.isascii() and text.isdigit() and len(text) <= 15 and int(text) <= most):
+        raise InvalidArgument(field, text[:40], f"a whole number from 0 to {most} is accepted")
+    return int(text)
+
+
+async def budget(request: Request) -> Response:
+    """What may be spent, what was spent, what is left."""
+    dataset, curator = await _dataset(request), curator_of(request)
+    await curator.run(_short, curator, dataset)
+    return json_response(await curator.run(answering.budget_of, curator, dataset.name, token_of(request)))
+
+
+async def ledger_entries(request: Request) -> Response:
+    """The raw entries of the ledger with their hashes, oldest first, and the head of the chain."""
+    curator, token = curator_of(request), token_of(request)
+    after, limit = _whole(request, "after", 0, 10**15), _whole(request, "limit", 100, MOST_LISTED)
+    dataset = request.query_params.get("dataset")
+    if dataset is not None and not token.may_see(dataset):
+        raise UnknownDataset(dataset)
+    if dataset is None:
+        _all_datasets(token)
+    entries, (number, head) = await curator.run(curator.ledger.page, after, limit, dataset)
+    return json_response(
+        {
+            # The text is what the hash is made of: numbers in it are spelled as they were.
+            "entries": [{**one.to_dict(), "text": canonical(one.body)} for one in entries],
+            "head": {"number": number, "hash": head},
+        }
+    )  # fmt: skip
+
+
+async def verify_ledger(request: Request) -> Response:
+    """Recompute the whole ledger from its entries; ``known`` is a hash noted earlier that must still be in it."""
+    curator = curator_of(request)
+    _all_datasets(token_of(request))
+    known = request.query_params.get("known")
+    if known is not None and not _HASH.fullmatch(known):
+        raise InvalidArgument("known", known[:80], "the 64 digits of a hash are accepted")
+    return json_response((await curator.run_long(curator.verified, known)).to_dict())
+
+
+def _all_datasets(token: Token) -> None:
+    """The chain of entries is one for all datasets."""
+    if token.datasets is not None:
+        raise forbidden("this token is for some datasets only: name one of them as ?dataset=")
+
+
+async def job(request: Request) -> Response:
+    """A question in the background, as its schedule shows it."""
+    token, curator, job_id = token_of(request), curator_of(request), request.path_params["id"]
+    found: Job | KeptJob | None = curator.jobs.find(job_id)
+    if found is None:
+        found = await curator.run(curator.store.find_job, job_id)
+    if found is None or not token.may_see(found.dataset) or not (token.is_owner or found.analyst == token.name):
+        raise not_found("there is no such job; ask again with the same request_id, which pays nothing more")
+    told = found.visible(owner=token.is_owner) if isinstance(found, Job) else shared_jobs.told(found)
+    return json_response(await _with_budget(curator, told))
+
+
+# --- tokens ------------------------------------------------------------------------------------------------
+
+
+async def list_tokens(request: Request) -> Response:
+    """All tokens that were given out, without their secrets."""
+    curator, token = curator_of(request), token_of(request)
+    listed = [one for one in await curator.run(curator.store.tokens) if token.may_manage(one)]
+    return json_response({"tokens": [one.to_dict() for one in listed]})
+
+
+async def create_token(request: Request) -> Response:
+    """A new token; its secret is told this once."""
+    curator = curator_of(request)
+    fields = ("name", "role", "expires_in", "epsilon_cap", "delta_cap", "kinds", "datasets", "budgets")
+    told = known_fields(await json_object(request), fields)
+    name, role = checked_name("name", told.get("name")), text_field(told, "role", "analyst")
+    if role not in ROLES:
+        raise InvalidArgument("role", role, f"one of {', '.join(ROLES)} is accepted")
+    life, cap = number_field(told, "expires_in"), number_field(told, "epsilon_cap")
+    if life is not None and not 0 < life <= _LONGEST_LIFE:
+        raise InvalidArgument("expires_in", life, f"up to {_LONGEST_LIFE:g} seconds are accepted")
+    if cap is not None and not 0 < cap <= 1_000_000:
+        raise InvalidArgument("epsilon_cap", cap, "a number above 0 is accepted")
+    delta_cap = number_field(told, "delta_cap")
+    if delta_cap is not None and not 0 <= delta_cap <= 1:
+        raise InvalidArgument("delta_cap", delta_cap, "a number from 0 to 1 is accepted")
+    kinds, datasets = names_field(told, "kinds"), names_field(told, "datasets")
+    for one in kinds or ():
+        if one not in questions.KINDS:
+            raise InvalidArgument("kinds", one, f"kinds of question are accepted: {', '.join(questions.KINDS)}")
+    budgets = _budgets(told)
+    if name == LOCAL:
+        raise InvalidArgument("name", name, "another name is accepted: this one pays for sessions without a server")
+    limits = Limits(cap, delta_cap, kinds, datasets, life)
+    limits.check_within(token_of(request), budgets)
+
+    def created() -> tuple[str, Token]:
+        known = curator.catalog.names()
+        for one in (*(datasets or ()), *budgets):
+            if one not in known:
+                raise UnknownDataset(one)
+        for one, amount in budgets.items():
+            _short(curator, curator.catalog.dataset(one))
+            curator.ledger.allow(one, name, amount)
+        caps = {"epsilon_cap": cap, "delta_cap": delta_cap}
+        rules = {key: None if one is None else float(one) for key, one in caps.items()}
+        rules |= {"kinds": kinds, "datasets": datasets}  # type: ignore[dict-item]
+        life_in_seconds = None if life is None else float(life)
+        made = curator.store.create(name, role, expires_in=life_in_seconds, rules=rules, by=token_of(request).name)
+        if made is None:
+            raise RuntimeError("a token is always made here")
+        return made
+
+    secret, token = await curator.run(created)
+    log("token created", token=token.id, name=name, role=role, by=token_of(request).name)
+    return json_response({"token": secret, **token.to_dict()}, 201)
+
+
+def _budgets(told: dict[str, Any]) -> dict[str, Budget]:
+    value = told.get("budgets")
+    if value is None:
+        return {}
+    if not isinstance(value, dict) or not all(isinstance(one, dict) for one in value.values()):
+        raise InvalidArgument("budgets", type(value), 'an object such as {"payroll": {"epsilon": 0.5}} is accepted')
+    made = {}
+    for dataset, one in value.items():
+        known_fields(one, ("epsilon", "delta"), f"budgets.{dataset[:80]}.")
+        if one.get("epsilon") is None:
+            raise InvalidArgument("budgets", dataset, "epsilon is needed")
+        made[dataset] = Budget(number_field(one, "epsilon"), number_field(one, "delta", 0))
+    return made
+
+
+async def revoke_token(request: Request) -> Response:
+    """End a token at once."""
+    curator, token = curator_of(request), token_of(request)
+
+    def revoked() -> Token | None:
+        found = [one for one in curator.store.tokens() if one.id == request.path_params["id"]]
+        return curator.store.revoke(found[0].id) if found and token.may_manage(found[0]) else None
+
+    ended = await curator.run(revoked)
+    if ended is None:
+        raise not_found("there is no such token")
+    log("token revoked", token=ended.id, by=token_of(request).name)
+    return json_response(ended.to_dict())

@@ -1,0 +1,222 @@
+"""Questions under way: computed by worker threads, shown to those who asked at the ends of public slots only."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import secrets
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from dither.interfaces.http.problems import Refused, problem
+from dither.interfaces.http.schedule import slot_end
+from dither.kernels.progress import reporting
+
+MOST_KEPT = 2_000
+MOST_PROGRAMS, MOST_PROGRAMS_EACH = 16, 2
+"""Programs under way in all, and of one analyst: each may hold the cores for long."""
+SHARE_EACH = 4
+"""One analyst may have one in so many of the questions that may be under way: nobody shuts out everybody else."""
+Request = tuple[str, str, str | None]
+"""Dataset, analyst and request id."""
+
+
+class Job:
+    """One question.  Its real state is the owner's; everyone else sees it through ``visible``."""
+
+    def __init__(
+        self, analyst: str, dataset: str, request_id: str, seconds: float, started: float, question: dict[str, Any]
+    ) -> None:
+        self.id = secrets.token_hex(16)
+        self.question = question
+        self.analyst, self.dataset, self.request_id = analyst, dataset, request_id
+        self.seconds, self.started = seconds, started
+        self.stage, self.share = "queued", None
+        self.answer: dict[str, Any] | None = None
+        self.problem: dict[str, Any] | None = None
+        self.failure: BaseException | None = None
+        """What nobody foresaw; it is counted and logged when the slot ends, as every outcome is."""
+        self.finished: float | None = None
+        self.is_announced = self.is_kept = self.is_program = False
+        self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
+        self._lock = threading.Lock()
+        self._ended: Callable[[Job], None] | None = None
+
+    @property
+    def request(self) -> Request:
+        """What a retry would repeat."""
+        return self.dataset, self.analyst, self.request_id
+
+    def run(self, work: Callable[[], dict[str, Any]]) -> None:
+        """In a worker: compute, and note the outcome."""
+        self.stage = "running"
+        try:
+            with reporting(self._reported):
+                self.answer = work()
+        except Exception as error:  # noqa: BLE001  (whatever happens, whoever asked is told in public terms)
+            self.problem, self.failure = problem(error), error
+        with self._lock:
+            self.finished = time.monotonic() - self.started
+            self.stage = "ready"
+            for loop, event in self._waiting:
+                loop.call_soon_threadsafe(event.set)
+            ended = self._ended
+        if ended is not None:
+            ended(self)
+
+    def when_ended(self, told: Callable[[Job], None]) -> None:
+        """Call once the work is finished, at once if it is; in whichever thread that happens."""
+        with self._lock:
+            self._ended = told
+            is_finished = self.finished is not None
+        if is_finished:
+            told(self)
+
+    def _reported(self, share: float) -> None:
+        self.share = share  # type: ignore[assignment]
+
+    @property
+    def shown_after(self) -> float:
+        """Seconds from the start until the end of the slot in which the work was finished."""
+        return slot_end(self.seconds, self.finished or 0.0)
+
+    @property
+    def is_visible(self) -> bool:
+        """True from the end of the slot in which the work was finished."""
+        return self.finished is not None and time.monotonic() - self.started >= self.shown_after
+
+    @property
+    def ready_in(self) -> float:
+        """Seconds until the slot under way ends."""
+        elapsed = time.monotonic() - self.started
+        return max(0.0, slot_end(self.seconds, elapsed) - elapsed)
+
+    async def wait(self, longest: float) -> bool:
+        """Sleep until the outcome may be seen, or for the longest time (since the start); true if it may be seen."""
+        event = asyncio.Event()
+        with self._lock:
+            if self.finished is None:
+                self._waiting.append((asyncio.get_running_loop(), event))
+            else:
+                event.set()
+        try:
+            left = None if longest == float("inf") else max(0.0, self.started + longest - time.monotonic())
+            await asyncio.wait_for(event.wait(), left)
+        except TimeoutError:
+            return False
+        end = self.shown_after
+        await asyncio.sleep(max(0.0, self.started + min(end, longest) - time.monotonic()))
+        return end <= longest
+
+    def visible(self, *, owner: bool) -> dict[str, Any]:
+        """What is told about the job."""
+        told: dict[str, Any] = {
+            "id": self.id, "dataset": self.dataset, "request_id": self.request_id, "state": "running",
+            "answer_seconds": self.seconds, "ready_in": round(self.ready_in, 3),
+        }  # fmt: skip
+        if self.is_visible:
+            told |= {"state": "done" if self.problem is None else "failed", "ready_in": 0.0}
+            told |= {"answer": self.answer} if self.problem is None else {"problem": self.problem}
+        if owner:
+            seconds = self.finished if self.finished is not None else time.monotonic() - self.started
+            told["progress"] = {"stage": self.stage, "seconds": round(seconds, 3), "share": self.share}
+        return told
+
+
+class Jobs:
+    """The worker threads of a process, and the questions they work on.
+
+    Programs have a thread of their own: their sandboxes need all cores, and nobody else shall wait for them.
+    """
+
+    def __init__(self, workers: int, most_waiting: int) -> None:
+        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="answer")
+        self._programs = ThreadPoolExecutor(1, thread_name_prefix="program")
+        self._most_waiting = most_waiting
+        self._lock = threading.Lock()
+        self._jobs: OrderedDict[str, Job] = OrderedDict()
+        self._requests: dict[Request, list[Job]] = {}
+        """A request id may be tried with several questions; only the first of them is ever answered."""
+
+    def start(self, job: Job, work: Callable[[], dict[str, Any]], *, program: bool = False) -> Job:
+        """Begin, unless too many questions wait already; a retry gets the job that is under way instead."""
+        with self._lock:
+            for before in self._requests.get(job.request, ()):
+                if not before.is_visible and before.question == job.question:
+                    return before
+            job.is_program = program
+            self._admit(job)
+            self._jobs[job.id] = job
+            self._requests.setdefault(job.request, []).append(job)
+            self._forget()
+        pool = self._programs if program else self._pool
+        pool.submit(contextvars.copy_context().run, job.run, work)
+        return job
+
+    def _admit(self, job: Job) -> None:
+        """Refuse more than there is room for, by what is public: a question is under way until its slot ends."""
+        waiting = [one for one in self._jobs.values() if one.is_program == job.is_program and not one.is_visible]
+        own = sum(one.analyst == job.analyst for one in waiting)
+        most, most_own = self._most_waiting, max(8, self._most_waiting // SHARE_EACH)
+        if job.is_program:
+            most, most_own = MOST_PROGRAMS, MOST_PROGRAMS_EACH
+        if len(waiting) >= most or own >= most_own:
+            what = "programs" if job.is_program else "questions"
+            whose = "" if len(waiting) >= most else " of yours"
+            raise Refused(
+                503, "busy", f"too many {what}{whose} are under way; nothing was read, nothing was charged",
+                {"Retry-After": "1"},
+            )  # fmt: skip
+
+    def _count_under_way(self) -> int:
+        return sum(not one.is_visible for one in self._jobs.values())
+
+    def _forget(self) -> None:
+        """Keep the newest jobs, and all that are under way."""
+        surplus = len(self._jobs) - MOST_KEPT
+        if surplus <= 0:
+            return
+        for one in [old for old in self._jobs.values() if old.is_visible][:surplus]:
+            del self._jobs[one.id]
+            self._requests[one.request].remove(one)
+            if not self._requests[one.request]:
+                del self._requests[one.request]
+
+    def find(self, job_id: str) -> Job | None:
+        """A job of this process."""
+        with self._lock:
+            return self._jobs.get(job_id)
+
+    def of_request(self, dataset: str, analyst: str, request_id: str | None) -> list[Job]:
+        """The jobs of a request in this process, if that was not long ago."""
+        with self._lock:
+            return list(self._requests.get((dataset, analyst, request_id), ()))
+
+    @property
+    def under_way(self) -> int:
+        """How many questions were asked whose slots have not ended."""
+        with self._lock:
+            return self._count_under_way()
+
+    def close(self, longest: float = float("inf")) -> bool:
+        """Begin nothing more, and finish what is under way; false if that takes longer than the longest time.
+
+        Programs that wait for their turn are given up: nothing was charged for them.
+        """
+        self._pool.shutdown(wait=False)
+        self._programs.shutdown(wait=False, cancel_futures=True)
+        end = time.monotonic() + longest
+        while any(one.stage == "running" or (one.stage == "queued" and not one.is_program) for one in self._open()):
+            if time.monotonic() > end:
+                self._pool.shutdown(wait=False, cancel_futures=True)
+                return False
+            time.sleep(0.02)
+        return True
+
+    def _open(self) -> list[Job]:
+        with self._lock:
+            return list(self._jobs.values())

@@ -1,0 +1,75 @@
+"""How often somebody may knock, and what a new token may be allowed."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from dither.interfaces.http.problems import Refused, forbidden
+from dither.interfaces.http.store import Token
+
+_MOST_KEPT = 10_000
+
+
+class RateLimit:
+    """``rate`` requests a second from each caller, and ``burst`` of them at once."""
+
+    def __init__(self, rate: float, burst: int) -> None:
+        self._rate, self._burst = rate, float(burst)
+        self._lock = threading.Lock()
+        self._seen: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, caller: str, cost: float = 1.0) -> None:
+        """Count a request, or refuse it."""
+        now = time.monotonic()
+        with self._lock:
+            left, before = self._seen.pop(caller, (self._burst, now))
+            left = min(self._burst, left + (now - before) * self._rate)
+            allowed = left >= cost
+            self._seen[caller] = (left - cost if allowed else left, now)
+            while len(self._seen) > _MOST_KEPT:
+                self._seen.popitem(last=False)
+        if not allowed:
+            seconds = max(1, round((cost - left) / self._rate + 0.5))
+            raise Refused(
+                429, "too-many-requests",
+                f"at most {self._rate:g} requests a second are accepted; nothing was read, nothing was charged",
+                {"Retry-After": str(seconds)},
+            )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a new token is limited to; None is no limit."""
+
+    epsilon_cap: Any
+    delta_cap: Any
+    kinds: list[str] | None
+    datasets: list[str] | None
+    seconds: Any
+    """Until it expires."""
+
+    def check_within(self, maker: Token, budgets: Iterable[str]) -> None:
+        """Nobody gives out more than they have: neither datasets, kinds, prices nor time."""
+        for mine, theirs, what in (
+            (maker.datasets, self.datasets, "datasets"), (maker.kinds, self.kinds, "kinds of question"),
+        ):  # fmt: skip
+            if mine is not None and (theirs is None or not set(theirs) <= set(mine)):
+                raise forbidden(f"your own token is limited to some {what}: name some of these")
+        for cap, asked, what in (
+            (maker.epsilon_cap, self.epsilon_cap, "epsilon"), (maker.delta_cap, self.delta_cap, "delta"),
+        ):  # fmt: skip
+            if cap is not None and (asked is None or asked > cap):
+                raise forbidden(f"your own token may spend {what} {cap:g} on one question: give out at most that")
+        for dataset in budgets:
+            if not maker.may_see(dataset):
+                raise forbidden("your own token is for some datasets only: give budgets on these")
+        if maker.expires is not None:
+            left = (datetime.fromisoformat(maker.expires) - datetime.now(UTC)).total_seconds()
+            if self.seconds is None or self.seconds > left:
+                raise forbidden(f"your own token ends in {left:.0f} seconds: give out none that lasts longer")

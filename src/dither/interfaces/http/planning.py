@@ -1,0 +1,183 @@
+"""Plans and quotes, made from public facts in a helper process that can be ended: no source is read, nothing charged.
+
+Whoever asks chooses how long this takes (many queries, small epsilon, a prior), so it gets neither a thread of the
+server nor time or memory without a limit.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import pickle
+import resource
+import warnings
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from typing import Any
+
+from dither.errors import InvalidArgument, InvalidData, SourceFailed
+from dither.interfaces.http.problems import forbidden, problem
+from dither.interfaces.http.programs import programs_of, seconds_of
+from dither.interfaces.http.questions import MOST_QUERIES, Question, kinds_of
+from dither.interfaces.http.store import Token
+from dither.interfaces.http.telemetry import log_failure, log_to_stderr
+from dither.ledger import MemoryLedger
+from dither.privacy import Loss
+from dither.session.account import price_of
+from dither.session.graphs import GraphSession
+from dither.session.programs import ProgramPlan
+from dither.session.quoting import quote
+from dither.session.session import plans_for
+from dither.session.statements import plans_of
+from dither.sources.graph_schema import GraphSchema
+from dither.sources.schema import Schema
+from dither.sql.statement import parse_sql
+
+MOST_MEMORY = 4 << 30
+"""Bytes that a helper may have: the loaded code takes about a quarter of that."""
+NICE = 5
+"""Helpers yield to questions that were paid for."""
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A question that may be asked: its plans and, of SQL, its statement."""
+
+    plans: list[Any]
+    statement: Any
+    loss: Loss
+    kinds: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Quoted:
+    """What is answered to a request for a quote."""
+
+    quotes: dict[str, Any]
+    kinds: frozenset[str]
+
+
+def check_rights(kinds: frozenset[str], question: Question, token: Token) -> None:
+    """An error if this token may not ask this."""
+    refused = sorted(one for one in kinds if not token.may_ask(one))
+    if refused:
+        instead = "" if token.kinds is None else f", only {', '.join(token.kinds) or 'nothing'}"
+        raise forbidden(f"this token may not ask {', '.join(refused)}{instead}")
+    asked = Loss.asked(question.epsilon, question.delta)
+    if token.epsilon_cap is not None and asked.epsilon > token.epsilon_cap:
+        raise forbidden(f"this token may spend at most epsilon {token.epsilon_cap:g} on one question")
+    if token.delta_cap is not None and asked.delta > token.delta_cap:
+        raise forbidden(f"this token may spend at most delta {token.delta_cap:g} on one question")
+
+
+def planned(question: Question, schema: Schema | GraphSchema, token: Token) -> Planned:
+    """What would be computed and charged."""
+    statement = _statement(question, schema)
+    kinds = frozenset(kinds_of(question, statement))
+    check_rights(kinds, question, token)
+    if isinstance(schema, GraphSchema):
+        plans: list[Any] = [_graph(schema).plan(_one(question), **_graph_options(question))]
+    elif statement is not None:
+        asked = Loss.asked(question.epsilon, question.delta)
+        plans = list(plans_of(statement, schema, asked, question.weights, **question.options))
+    else:
+        plans = plans_for(
+            question.queries, schema, epsilon=question.epsilon, delta=question.delta, weights=question.weights,
+            **question.options, **question.assumed,
+        )  # fmt: skip
+    return Planned(plans, statement, price_of(plans), kinds)
+
+
+def quoted(question: Question, schema: Schema | GraphSchema, token: Token) -> Quoted:
+    """Price, calibration and expected error."""
+    made = planned(question, schema, token)
+    payload = {"dataset": schema.name, "epsilon": made.loss.epsilon, "delta": made.loss.delta}
+    if programs_of(made.plans):
+        return Quoted(payload | {"quotes": [_priced(one) for one in made.plans]}, made.kinds)
+    if isinstance(schema, GraphSchema):
+        quotes = _graph(schema).quote(_one(question), **_graph_options(question))
+    else:
+        asked: Any = question.sql if question.sql is not None else question.queries
+        quotes = quote(
+            asked, schema, epsilon=question.epsilon, delta=question.delta, weights=question.weights,
+            **question.options, **question.assumed,
+        )  # fmt: skip
+    listed = quotes if isinstance(quotes, list) else [quotes]
+    return Quoted(payload | {"quotes": [one.to_dict() for one in listed]}, made.kinds)
+
+
+def helper(connection: Connection) -> None:
+    """In a helper process: work on requests one by one, until the other end is closed."""
+    os.nice(NICE)
+    hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    limit = MOST_MEMORY if hard == resource.RLIM_INFINITY else min(MOST_MEMORY, hard)
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
+    warnings.simplefilter("ignore")
+    log_to_stderr()
+    while True:
+        function, *values = pickle.loads(connection.recv_bytes())  # noqa: S301  (from the server itself)
+        try:
+            outcome: Any = function(*values)
+        except Exception as error:  # noqa: BLE001  (sent in public terms, like everywhere)
+            outcome = problem(_too_large() if isinstance(error, MemoryError) else error)
+            if outcome["code"] == "internal":
+                log_failure(error, route="planning")
+        connection.send_bytes(pickle.dumps(outcome))
+
+
+def _too_large() -> InvalidArgument:
+    return InvalidArgument("query", "this question", "planning it takes too much memory: ask for less at once")
+
+
+def _statement(question: Question, schema: Schema | GraphSchema) -> Any:
+    if question.sql is None:
+        return None
+    if isinstance(schema, GraphSchema):
+        raise InvalidArgument("sql", question.sql, "a graph is asked with query objects")
+    statement = parse_sql(question.sql, schema)
+    if len(statement.items) > MOST_QUERIES:
+        raise InvalidArgument("sql", f"{len(statement.items)} queries", f"at most {MOST_QUERIES} in a statement")
+    return statement
+
+
+def _graph(schema: GraphSchema) -> GraphSession:
+    try:
+        status = schema.file.stat()
+        return _opened_graph(pickle.dumps(schema), (status.st_ino, status.st_mtime_ns, status.st_size))
+    except (InvalidArgument, InvalidData, OSError):
+        raise SourceFailed(f"the source of {schema.name!r} cannot be read now; nothing was charged") from None
+
+
+@functools.lru_cache(maxsize=4)
+def _opened_graph(schema: bytes, stamp: tuple[int, ...]) -> GraphSession:  # noqa: ARG001  (a changed file is another)
+    """A graph whose public side is known; its account is the server's affair."""
+    return GraphSession(pickle.loads(schema), ledger=MemoryLedger())  # noqa: S301  (pickled just now)
+
+
+def _one(question: Question) -> Any:
+    if isinstance(question.queries, list):
+        raise InvalidArgument("query", "a list", "a graph is asked one query at a time")
+    return question.queries
+
+
+def _graph_options(question: Question) -> dict[str, Any]:
+    for name in ("where", "by"):
+        if question.options.get(name) is not None:
+            raise InvalidArgument(name, question.options[name], "a graph is asked as a whole")
+    for name in question.assumed:
+        raise InvalidArgument(name, None, "of a graph nothing is assumed")
+    options = {key: question.options[key] for key in ("calibration", "noise", "confidence")}
+    return {"epsilon": question.epsilon, "delta": question.delta, **options}
+
+
+def _priced(plan: Any) -> dict[str, Any]:
+    """The price where no error is known in advance: that of a program is its own affair."""
+    payload = {
+        "query": plan.label, "epsilon": plan.loss.epsilon, "delta": plan.loss.delta, "expected_error": None,
+        "bound": None, "kind": None, "confidence": None, "assumptions": [], "calibration": "", "noise": "",
+    }  # fmt: skip
+    if isinstance(plan, ProgramPlan):
+        aggregate = plan.made.aggregate
+        payload |= {"calibration": aggregate.calibration, "noise": aggregate.noise}
+        payload |= {"blocks": plan.made.sampling.blocks, "seconds": seconds_of(plan)}
+    return payload

@@ -1,0 +1,207 @@
+"""Everything that a running server holds: ledger, tokens, datasets, questions under way, limits and counters."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import os
+import secrets
+import stat
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from dither.errors import InvalidArgument
+from dither.interfaces.http.catalog import Catalog
+from dither.interfaces.http.fork_server import ForkServer
+from dither.interfaces.http.health import Health
+from dither.interfaces.http.jobs import SHARE_EACH, Jobs
+from dither.interfaces.http.limits import RateLimit
+from dither.interfaces.http.planners import Planners
+from dither.interfaces.http.problems import hide_folder
+from dither.interfaces.http.schedule import DEFAULT_SECONDS
+from dither.interfaces.http.store import ANALYST, OWNER, Store
+from dither.interfaces.http.telemetry import Metrics, log
+from dither.interfaces.http.workers import Workers
+from dither.ledger import Ledger, open_ledger
+from dither.ledger.records import Report
+
+_ADDRESSES = ("postgresql://", "postgres://")
+Value = TypeVar("Value")
+DRAIN = 90.0
+"""Seconds that questions under way have to end when the server does."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What whoever runs the server may choose; all of it is public."""
+
+    rate: float = 20.0
+    """Requests a second from one token."""
+    burst: int = 60
+    workers: int = 4
+    most_waiting: int = 256
+    """Questions under way at once."""
+    answer_seconds: float = DEFAULT_SECONDS
+    """The first slot of datasets that declare none."""
+    roots: tuple[Path, ...] = ()
+    """Folders besides HOME/data where sources may lie."""
+    longest_seconds: float = 3_600.0
+    """How long work on a question may take; a worker process that takes longer is ended."""
+    planners: int = 2
+    """Processes that plan and quote."""
+    plan_seconds: float = 30.0
+    """Processor seconds that a plan or a quote may take.
+
+    The first one that needs a kernel may have to compile it, which takes about 10 (of the least spanning tree).
+    """
+
+
+class Curator:
+    """One server process over a home folder; several may share it on a ledger in PostgreSQL."""
+
+    def __init__(
+        self, home: Path, ledger: str | Path | None = None, settings: Settings | None = None,
+        forks: ForkServer | None = None,
+    ) -> None:  # fmt: skip
+        home = home.absolute()
+        self.home, self.settings = home, settings or Settings()
+        self.process = secrets.token_hex(8)
+        prepare_home(home)
+        shared = isinstance(ledger, str) and ledger.startswith(_ADDRESSES)
+        file = None if shared else (home / "ledger.db" if ledger is None else Path(ledger)).absolute()
+        self._ledger_place: str | Path = str(ledger) if file is None else file
+        hide_folder(home, "HOME")
+        for root in (*self.settings.roots, *([] if file is None else [file.parent])):
+            hide_folder(root, "…")
+        self.ledger: Ledger = open_ledger(self._ledger_place)
+        try:
+            self.store = Store(str(ledger) if shared else home / "server.db")
+        except BaseException:
+            self.ledger.close()
+            raise
+        self.health = Health(self.ledger, self.store, None if file is None else file.parent)
+        self.workers = Workers(self.settings.longest_seconds)
+        self.catalog = Catalog(home, self.ledger, self.workers, self.settings.roots)
+        self.jobs = Jobs(self.settings.workers, self.settings.most_waiting)
+        self.limit = RateLimit(self.settings.rate, self.settings.burst)
+        self.strangers = RateLimit(self.settings.rate, self.settings.burst)
+        self.visitors = RateLimit(5 * self.settings.rate, 5 * self.settings.burst)
+        """The page: a dozen files at once, and many people may share an address."""
+        self.metrics = Metrics()
+        self.is_beating, self.is_idle = False, True
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._pool = ThreadPoolExecutor(8, thread_name_prefix="public")
+        # Whatever else goes on: tokens are looked up and health is answered.  What takes long has its own threads too.
+        self._reserved = ThreadPoolExecutor(2, thread_name_prefix="reserved")
+        self._long = ThreadPoolExecutor(2, thread_name_prefix="long")
+        self._forks, self._lock = forks, threading.Lock()
+        self.planners = Planners(
+            self.fork_server, helpers=self.settings.planners, seconds=self.settings.plan_seconds,
+            most_waiting=self.settings.most_waiting, most_each=max(8, self.settings.most_waiting // SHARE_EACH),
+        )  # fmt: skip
+
+    def fork_server(self) -> ForkServer:
+        """What starts helper processes."""
+        with self._lock:
+            if self._forks is None or self._forks.has_ended:
+                self._forks = ForkServer.started()
+            return self._forks
+
+    async def run(self, work: Callable[..., Value], *values: Any) -> Value:
+        """Do short public work in a thread, so that nobody else waits for it."""
+        return await _in_thread(self._pool, work, values)
+
+    async def run_reserved(self, work: Callable[..., Value], *values: Any) -> Value:
+        """Look up a token: never behind anything else."""
+        return await _in_thread(self._reserved, work, values)
+
+    async def run_long(self, work: Callable[..., Value], *values: Any) -> Value:
+        """What owners ask for and may take minutes: a source that is looked at, a ledger that is verified."""
+        return await _in_thread(self._long, work, values)
+
+    def background(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something later, for nobody who waits."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def first_owner(self) -> str | None:
+        """The secret of a first owner's token, if there was none yet."""
+        made = self.store.create("owner", OWNER, only_if_no_owner=True, by="first start")
+        return None if made is None else made[0]
+
+    def demo_tokens(self) -> tuple[str, str]:
+        """New tokens for an owner and an analyst of the demonstration; earlier ones end."""
+        before = self.store.tokens()
+        owner = self.store.create("demo-owner", OWNER, by="demo")
+        analyst = self.store.create("demo-analyst", ANALYST, by="demo")
+        for old in before:
+            if old.name in ("demo-owner", "demo-analyst") and old.revoked is None:
+                self.store.revoke(old.id)
+        if owner is None or analyst is None:
+            raise RuntimeError("tokens are always made here")
+        return owner[0], analyst[0]
+
+    def verified(self, known: str | None) -> Report:
+        """Check the whole ledger on a connection of its own: nobody who asks a question waits for that."""
+        with open_ledger(self._ledger_place, check=False, read_only=True) as ledger:
+            return ledger.verify(known)
+
+    def seconds_of(self, dataset: str) -> float:
+        """The public length of a dataset's first slot."""
+        return self.store.answer_seconds(dataset, self.settings.answer_seconds)
+
+    def close(self) -> None:
+        """Finish what is under way, up to a limit, and let go of everything."""
+        self.planners.close()
+        self.is_idle = self.jobs.close(DRAIN)
+        if not self.is_idle:
+            log("ended with questions under way", count=self.jobs.under_way)
+            return
+        for pool in (self._pool, self._reserved, self._long):
+            pool.shutdown(wait=True)
+        self.health.close()
+        if self._forks is not None:
+            self._forks.close()
+        self.catalog.close()
+        self.workers.close()
+        self.store.close()
+        self.ledger.close()
+
+
+async def _in_thread(pool: ThreadPoolExecutor, work: Callable[..., Value], values: tuple[Any, ...]) -> Value:
+    context = contextvars.copy_context()
+
+    def run() -> Value:
+        try:
+            return context.run(work, *values)
+        except StopIteration as error:  # a future would never end with this one
+            raise RuntimeError("an iterator ended early") from error
+
+    return await asyncio.get_running_loop().run_in_executor(pool, run)
+
+
+def prepare_home(home: Path) -> None:
+    """The folders below the home, readable by their owner only."""
+    try:
+        for folder in (home, home / "datasets", home / "data"):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _close_to_others(home)
+        if not os.access(home, os.W_OK | os.X_OK) or not os.access(home / "datasets", os.W_OK | os.X_OK):
+            raise PermissionError(13, "not writable")
+    except OSError as error:
+        raise InvalidArgument(
+            "home", str(home), f"a folder that can be written is accepted ({error.strerror})"
+        ) from None
+
+
+def _close_to_others(home: Path) -> None:
+    """Data, tokens and answers lie below: nobody but the server's user looks into it."""
+    mode = stat.S_IMODE(home.stat().st_mode)
+    if mode & 0o077:
+        home.chmod(mode & ~0o077)
+        log("home closed to others", mode=f"{mode:o}", now=f"{mode & ~0o077:o}")

@@ -1,0 +1,133 @@
+"""From a question that was planned to its answer, for one token on one dataset."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from datetime import UTC, datetime
+from typing import Any
+
+from dither.errors import LedgerUnavailable
+from dither.interfaces.http.catalog import Dataset
+from dither.interfaces.http.jobs import Job
+from dither.interfaces.http.planning import Planned
+from dither.interfaces.http.programs import programs_of, seconds_of
+from dither.interfaces.http.questions import Question
+from dither.interfaces.http.schedule import LONGEST_WAIT
+from dither.interfaces.http.server_state import Curator
+from dither.interfaces.http.store import Token
+from dither.ledger.records import Entry, loss_of
+from dither.privacy import Loss
+from dither.release import Release
+from dither.session.statements import named
+
+
+def pair(loss: Any) -> dict[str, float]:
+    """A loss or a budget in plain values."""
+    return {"epsilon": loss.epsilon, "delta": loss.delta}
+
+
+def asked(
+    curator: Curator, question: Question, made: Planned, dataset: Dataset, token: Token, started: float
+) -> Job:  # fmt: skip
+    """Put a question that was planned to the workers."""
+    request_id = question.request_id or secrets.token_hex(16)
+    body = {"questions": [one.asked for one in made.plans if not one.costs_nothing]}
+    programs = programs_of(made.plans)
+    seconds = curator.seconds_of(dataset.name) + sum(seconds_of(one) for one in programs)
+    job = Job(token.name, dataset.name, request_id, seconds, started, body)
+
+    def work() -> dict[str, Any]:
+        with dataset.session() as session:
+            answers = session.answers(made.plans, again=question.again, request_id=request_id, analyst=token.name)
+        releases = named(made.statement, answers) if made.statement is not None else [
+            one for each in answers for one in each
+        ]  # fmt: skip
+        return answer_of(dataset.name, request_id, made.loss, releases)
+
+    return curator.jobs.start(job, work, program=bool(programs))  # a retry waits for the same outcome, at the same time
+
+
+def answer_of(dataset: str, request_id: str, loss: Loss, releases: list[Release]) -> dict[str, Any]:
+    """An answer as it is sent, without the budget."""
+    return {
+        "dataset": dataset, "request_id": request_id, **pair(loss), "releases": [one.to_dict() for one in releases],
+    }  # fmt: skip
+
+
+def with_budget(curator: Curator, answer: dict[str, Any]) -> dict[str, Any]:
+    """An answer and the budget when it leaves: that when it was ready would tell, by others' charges, when that was.
+
+    It is paid for and stored, whatever else can't be read.
+    """
+    try:
+        return answer | {"budget": budget_of(curator, answer["dataset"])}
+    except LedgerUnavailable:
+        return answer | {"budget": None}
+
+
+def budget_of(curator: Curator, dataset: str, token: Token | None = None) -> dict[str, Any]:
+    """What may be spent, what was spent, what is left; of analysts with a budget of their own also that."""
+    ledger = curator.ledger
+    registered = ledger.dataset(dataset)
+    told: dict[str, Any] = {
+        "total": pair(registered.budget), "spent": pair(ledger.spent(dataset)), "left": pair(ledger.left(dataset)),
+        "filter": registered.kind,
+    }  # fmt: skip
+
+    def own(analyst: str) -> dict[str, Any]:
+        return {
+            "total": pair(registered.analysts[analyst]), "spent": pair(ledger.spent(dataset, analyst)),
+            "left": pair(ledger.left(dataset, analyst)),
+        }  # fmt: skip
+
+    if token is not None and token.is_owner:
+        told["analysts"] = {analyst: own(analyst) for analyst in registered.analysts}
+    elif token is not None and token.name in registered.analysts:
+        told["own"] = own(token.name)
+    return told
+
+
+def history_of(curator: Curator, dataset: str, analyst: str | None, after: int, limit: int) -> list[dict[str, Any]]:
+    """Charges with their answers, oldest first; of one analyst unless None is named.
+
+    Analysts are told how many of their own came before, and the minute.  Numbers of the ledger count answers too, and
+    the exact time of a charge tells when a worker was free for it: both show how long other work really took.
+    """
+    told = []
+    paging = {"after": after} if analyst is None else {"skip": after}
+    for place, (entry, answered) in enumerate(curator.ledger.charges(dataset, analyst, limit=limit, **paging), 1):
+        loss = price_of_entry(entry.body)
+        stored = answered if answered is not None and _may_be_seen(curator, entry) else None
+        told.append(
+            {
+                "number": entry.number if analyst is None else after + place,
+                "at": entry.at if analyst is None else f"{entry.at[:16]}:00+00:00",
+                "analyst": entry.analyst, "request_id": entry.request,
+                "question": entry.body["question"], **pair(loss),
+                "releases": None if stored is None else [one for each in stored["answers"] for one in each],
+            }
+        )  # fmt: skip
+    return told
+
+
+def _may_be_seen(curator: Curator, entry: Entry) -> bool:
+    """False while the slot of an answer has not ended.
+
+    The process that answers knows its slots; where another one did, some time must have passed.
+    """
+    here = curator.jobs.of_request(entry.dataset, str(entry.analyst), entry.request)
+    if here:
+        return all(job.is_visible for job in here)
+    age = (datetime.now(UTC) - datetime.fromisoformat(entry.at)).total_seconds()
+    return age >= max(LONGEST_WAIT, 4.0 * curator.seconds_of(entry.dataset))
+
+
+def price_of_entry(body: dict[str, Any]) -> Loss:
+    """What a charge cost."""
+    return sum((loss_of(*units) for units in body["losses"]), Loss(0.0))
+
+
+def now() -> float:
+    """The clock of slots: it never jumps."""
+    return time.monotonic()

@@ -1,0 +1,81 @@
+"""Jobs that every server can tell about: kept beside the tokens, shown by the same public schedule.
+
+A process tells of its own jobs from memory.  What is kept serves other processes, and those that come after it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from dither.errors import DitherError
+from dither.interfaces.http.bodies import told_json
+from dither.interfaces.http.jobs import Job
+from dither.interfaces.http.problems import Refused, problem
+from dither.interfaces.http.schedule import slot_end
+from dither.interfaces.http.server_state import Curator
+from dither.interfaces.http.store import KeptJob
+from dither.interfaces.http.telemetry import log
+
+BEAT = 10.0
+"""A process says this often that it still works on its jobs."""
+LOST_AFTER = timedelta(seconds=60)
+"""A process that has not said so for this long is gone."""
+
+
+def keep(curator: Curator, job: Job) -> bool:
+    """Note a job for other servers; false if that failed, which only they will notice."""
+    now, gone = datetime.now(UTC), timedelta(seconds=time.monotonic() - job.started)
+    try:
+        curator.store.keep_job(
+            curator.process,
+            KeptJob(job.id, job.analyst, job.dataset, job.request_id, job.seconds, now - gone, now, None, None),
+        )
+    except DitherError as error:
+        log("job not kept", dataset=job.dataset, request_id=job.request_id, code=error.code)
+        return False
+    job.when_ended(lambda ended: _note_end(curator, ended))
+    return True
+
+
+def _note_end(curator: Curator, job: Job) -> None:
+    left = timedelta(seconds=job.started + job.shown_after - time.monotonic())
+    outcome = {"answer": told_json(job.answer)} if job.problem is None else {"problem": job.problem}
+    try:
+        curator.store.end_job(job.id, datetime.now(UTC) + left, outcome)
+    except DitherError as error:
+        log("job not kept", dataset=job.dataset, request_id=job.request_id, code=error.code)
+
+
+async def beating(curator: Curator) -> None:
+    """Say again and again that this process works on its jobs, until it has none."""
+    while True:
+        await asyncio.sleep(BEAT)
+        try:
+            if not await curator.run(curator.store.still_working, curator.process):
+                return
+        except DitherError:
+            continue  # the store may come back; until then nobody else can look
+
+
+def told(kept: KeptJob) -> dict[str, Any]:
+    """What any server says about a job that another process works on, or worked on."""
+    now = datetime.now(UTC)
+    elapsed = max(0.0, (now - kept.started).total_seconds())
+    facts: dict[str, Any] = {
+        "id": kept.id, "dataset": kept.dataset, "request_id": kept.request_id, "state": "running",
+        "answer_seconds": kept.seconds, "ready_in": round(max(0.0, slot_end(kept.seconds, elapsed) - elapsed), 3),
+    }  # fmt: skip
+    if kept.outcome is not None and kept.shown is not None:
+        if now < kept.shown:
+            return facts
+        return facts | {"state": "failed" if "problem" in kept.outcome else "done", "ready_in": 0.0} | kept.outcome
+    if now - kept.seen > LOST_AFTER:
+        lost = Refused(
+            503, "lost", "the server that worked on this has ended; ask again with the same request_id: if the "
+            "question had been charged, that pays nothing more",
+        )  # fmt: skip
+        return facts | {"state": "failed", "ready_in": 0.0, "problem": problem(lost)}
+    return facts

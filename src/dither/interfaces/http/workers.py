@@ -1,0 +1,403 @@
+"""Worker processes, as the server sees them: one for each dataset, replaced when it ends.
+
+A process that aborts, is killed or takes too long costs one question, which stays charged.  Whatever else it was
+working on is done again: before the charge by its successor, after it by a process of its own.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import itertools
+import os
+import pickle
+import queue
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from dither.errors import DitherError
+from dither.interfaces.http.channel import Channel, raise_error
+from dither.interfaces.http.problems import Refused
+from dither.interfaces.http.telemetry import WorkFailed, log
+from dither.kernels.progress import report
+
+COMMAND = [sys.executable, "-P", "-m", "dither.interfaces.http.dataset_worker"]
+MOST = 16
+"""Datasets whose workers are kept; of more than that those are ended that were not asked for the longest time."""
+_SECRETS = ("PGPASSWORD", "PGPASSFILE", "PGSERVICE", "PGSERVICEFILE", "DITHER_TOKEN")
+"""Variables of the server's that no worker has: a source names its password as ``${DITHER_SOURCE_...}``."""
+_ATTEMPTS = 3
+"""So many workers may end under a question that was not charged yet; then it is refused."""
+_STARTING = 60.0
+"""Seconds that a process may take to start, beside what its work takes."""
+_ENDING = 5.0
+"""Seconds that a process which was killed may take to be gone, before its questions go on without it."""
+_STATE = 5.0
+"""Seconds that anybody waits to hear whether a source has changed."""
+UNCHARGED = "nothing was read, nothing was charged"
+CHARGED = "what was charged stays charged: ask again with the same request_id, which pays nothing more"
+Answers = list[list[dict[str, Any]]]
+
+
+class _Ended(Exception):
+    """The process is gone."""
+
+
+class _TooLong(Exception):
+    """The process was ended because this took too long."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """What a worker is started with: the text of a schema, how errors call it, and where its files lie."""
+
+    name: str
+    text: str
+    called: str
+    folder: str
+
+
+def _environment() -> dict[str, str]:
+    """The server's without the passwords of its ledger and without the user's file of passwords."""
+    return {name: value for name, value in os.environ.items() if name not in _SECRETS} | {"PGPASSFILE": os.devnull}
+
+
+class _Process:
+    """One worker process and its conversations."""
+
+    def __init__(self) -> None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self._child = subprocess.Popen(
+                [*COMMAND, str(theirs.fileno())], pass_fds=[theirs.fileno()], start_new_session=True,
+                env=_environment(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            )  # fmt: skip
+        self._channel = Channel(ours)
+        self._lock = threading.Lock()
+        self._numbers = itertools.count()
+        self._replies: dict[int, queue.SimpleQueue[dict[str, Any] | None]] = {}
+        self._reading: set[int] = set()
+        self._blamed: int | None = None
+        self.has_ended = self.has_replied = False
+        for work in (self._watch, self._listen):
+            threading.Thread(target=work, name="worker", daemon=True).start()
+
+    def begin(self, source: Source) -> None:
+        """Give it its dataset."""
+        with contextlib.suppress(OSError):  # (who asks it something will notice)
+            self._channel.send(asdict(source))
+
+    @property
+    def is_busy(self) -> bool:
+        """True while somebody talks to it."""
+        return bool(self._replies)
+
+    def _watch(self) -> None:
+        self._child.wait()
+        self._channel.shut()
+
+    def _listen(self) -> None:
+        try:
+            with contextlib.suppress(Exception):  # what is no message ends the process, whatever it is
+                while (message := self._channel.receive()) is not None:
+                    with self._lock:
+                        replies = self._replies.get(message["id"])
+                        self.has_replied = True
+                    if replies is not None:
+                        replies.put(message)
+        finally:
+            self._child.kill()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._child.wait(_ENDING)
+            with self._lock:
+                self.has_ended = True
+                if self._blamed is None and len(self._reading) == 1:
+                    (self._blamed,) = self._reading
+                for replies in self._replies.values():
+                    replies.put(None)
+            self._channel.close()
+
+    def end(self, blamed: int | None = None) -> None:
+        """End the process at once: it has nothing to keep.  Another thread waits until it is gone."""
+        with self._lock:
+            self.has_ended = True
+            if self._blamed is None:
+                self._blamed = blamed
+        self._child.kill()
+
+    def log_end(self, dataset: str) -> None:
+        """One line, as soon as it is gone, for whoever looks for the cause; an exit code below 0 is a signal."""
+
+        def work() -> None:
+            log("worker ended", dataset=dataset, exit_code=self._child.wait(), had_replied=self.has_replied)
+
+        threading.Thread(target=work, name="worker", daemon=True).start()
+
+    @contextlib.contextmanager
+    def conversation(self) -> Iterator[_Conversation]:
+        """Talk about one question."""
+        with self._lock:
+            if self.has_ended:
+                raise _Ended
+            number = next(self._numbers)
+            self._replies[number] = queue.SimpleQueue()
+        try:
+            yield _Conversation(self, number, self._replies[number])
+        finally:
+            with self._lock:
+                del self._replies[number]
+                self._reading.discard(number)
+
+    def send(self, message: dict[str, Any], *, reading: bool = False) -> None:
+        """Send a message of a conversation."""
+        with self._lock:
+            if self.has_ended:
+                raise _Ended
+            if reading:
+                self._reading.add(message["id"])
+        try:
+            self._channel.send(message)
+        except (OSError, ValueError):  # (closed meanwhile)
+            self.has_ended = True
+            raise _Ended from None
+
+    def is_to_blame(self, number: int) -> bool:
+        """Whether the process ended because of this conversation: it took too long, or nothing else was read."""
+        with self._lock:
+            return self._blamed == number
+
+
+class _Conversation:
+    """One question in one process."""
+
+    def __init__(self, process: _Process, number: int, replies: queue.SimpleQueue[dict[str, Any] | None]) -> None:
+        self._process, self._number, self._replies = process, number, replies
+
+    def ask(self, seconds: float, *, patient: bool = False, **message: Any) -> dict[str, Any]:
+        """Send a message and wait for its reply; a process that takes longer is ended, unless one is patient."""
+        self._process.send({"id": self._number, **message}, reading=message["do"] == "read")
+        end = time.monotonic() + seconds
+        while True:
+            try:
+                reply = self._replies.get(timeout=max(0.0, end - time.monotonic()))
+            except queue.Empty:
+                if not patient:
+                    self._process.end(self._number)
+                raise _TooLong from None
+            if reply is None:
+                raise _Ended
+            if "share" not in reply:
+                raise_error(reply)
+                return reply
+            report(reply["share"])
+
+    def leave(self) -> None:
+        """Say that nothing more will be asked."""
+        with contextlib.suppress(_Ended):
+            self._process.send({"id": self._number, "do": "end"})
+
+    @property
+    def is_to_blame(self) -> bool:
+        """Whether the process ended because of this question."""
+        return self._process.is_to_blame(self._number)
+
+
+class Workers:
+    """All worker processes of a server, and a spare one that has loaded everything already."""
+
+    def __init__(self, longest: float) -> None:
+        self.longest = longest
+        """Seconds that work on a question may take before its process is ended."""
+        # A process gets a signal when the thread ends that started it: so it is always this one.
+        self._starter = ThreadPoolExecutor(1, thread_name_prefix="workers")
+        self._lock = threading.Lock()
+        self._spare: _Process | None = None
+        self._used: dict[DatasetWorker, None] = {}
+        self._is_closed = False
+
+    def prepare(self) -> None:
+        """Have a spare process ready, in the background."""
+        with contextlib.suppress(RuntimeError):  # (closed meanwhile)
+            self._starter.submit(self._start_spare)
+
+    def _start_spare(self) -> None:
+        if self._spare is None and not self._is_closed:
+            self._spare = _Process()
+
+    def start(self, source: Source) -> _Process:
+        """A process with its dataset."""
+        try:
+            taken = self._starter.submit(self._taken)
+        except RuntimeError:  # (closed meanwhile)
+            raise _stopping() from None
+        process = taken.result()
+        self.prepare()
+        process.begin(source)
+        return process
+
+    def _taken(self) -> _Process:
+        if self._is_closed:
+            raise _stopping()
+        process, self._spare = self._spare, None
+        if process is not None and not process.has_ended:
+            return process
+        try:
+            return _Process()
+        except OSError:
+            raise Refused(503, "worker-ended", f"no process can be started for these data now; {UNCHARGED}") from None
+
+    def used(self, worker: DatasetWorker) -> None:
+        """Note that a dataset was asked, and end what was not for long if there are too many."""
+        with self._lock:
+            self._used.pop(worker, None)
+            self._used[worker] = None
+            idle = [one for one in self._used if one is not worker and not one.is_busy]
+            surplus = idle[: max(0, len(self._used) - MOST)]
+            for one in surplus:
+                del self._used[one]
+        for one in surplus:
+            one.rest()
+
+    def forget(self, worker: DatasetWorker) -> None:
+        """A dataset that is gone."""
+        with self._lock:
+            self._used.pop(worker, None)
+
+    def close(self) -> None:
+        """End the spare process; those of datasets are ended with them."""
+        self._is_closed = True
+        self._starter.shutdown()
+        if self._spare is not None:
+            self._spare.end()
+
+
+class DatasetWorker:
+    """The worker of one dataset, whichever process that is at the moment."""
+
+    def __init__(self, workers: Workers, source: Source) -> None:
+        self._workers, self._source = workers, source
+        self._lock = threading.Lock()
+        self._process: _Process | None = None
+        self._is_closed = False
+
+    @property
+    def is_busy(self) -> bool:
+        """True while it works on something."""
+        process = self._process
+        return process is not None and process.is_busy
+
+    @contextlib.contextmanager
+    def _talking(self) -> Iterator[_Conversation]:
+        """Talk about one question with the process of the moment.
+
+        Begun under the lock that ``rest`` holds: a process is ended for being idle before this, or not at all.
+        """
+        with contextlib.ExitStack() as stack:
+            with self._lock:
+                process = self._process
+                if process is None or process.has_ended:
+                    if process is not None:  # now, and not when it ended: that depends on the data
+                        process.log_end(self._source.name)
+                    process = self._process = self._workers.start(self._source)
+                talk = stack.enter_context(process.conversation())
+            if not self._is_closed:
+                self._workers.used(self)
+            yield talk
+
+    def rest(self) -> None:
+        """End the process, unless it is at work; the next question starts another."""
+        with self._lock:
+            process = self._process
+            if process is None or process.is_busy:
+                return
+            self._process = None
+        process.end()
+
+    def close(self) -> None:
+        """Keep no process any longer than the questions that are under way."""
+        self._is_closed = True
+        self._workers.forget(self)
+        self.rest()
+
+    def opened(self) -> dict[str, Any]:
+        """Open the source: what is public about it, or an error for owners."""
+        with self._asked(do="open") as (_, reply):
+            return reply
+
+    def state(self) -> str | None:
+        """What the source says of its last change; None if it does not, or if the worker is too busy to ask."""
+        with contextlib.suppress(_Ended, _TooLong, DitherError, WorkFailed), self._talking() as talk:
+            state: str | None = talk.ask(_STATE, patient=True, do="state")["state"]
+            return state
+        return None
+
+    @contextlib.contextmanager
+    def _asked(self, **message: Any) -> Iterator[tuple[_Conversation, dict[str, Any]]]:
+        """Begin a conversation that charges nothing yet; a process that ends meanwhile is replaced."""
+        try:
+            with contextlib.ExitStack() as stack:
+                for _ in range(_ATTEMPTS):
+                    with contextlib.suppress(_Ended):
+                        talk = stack.enter_context(self._talking())
+                        reply = talk.ask(self._workers.longest + _STARTING, **message)
+                        break
+                else:
+                    raise _TooLong
+                yield talk, reply
+        except _TooLong:
+            raise _refused("nothing could be prepared", self._workers.longest + _STARTING, UNCHARGED) from None
+        finally:
+            if self._is_closed:
+                self.rest()
+
+    @contextlib.contextmanager
+    def prepared(self, plans: list[Any], seconds: float) -> Iterator[Callable[[], Answers]]:
+        """Prepare what was planned; within, the function that has it read and answered once it is charged.
+
+        seconds: what its public schedule needs, beside the time that any work may take.
+        """
+        message = {"do": "prepare", "plans": base64.b64encode(pickle.dumps(plans)).decode()}
+        longest = self._workers.longest + seconds
+        with self._asked(**message) as (talk, _):
+            try:
+                yield lambda: self._read(talk, message, longest)
+            finally:
+                talk.leave()
+
+    def _read(self, talk: _Conversation, message: dict[str, Any], longest: float) -> Answers:
+        with contextlib.suppress(_Ended, _TooLong):
+            answers: Answers = talk.ask(longest, do="read")["answers"]
+            return answers
+        if not talk.is_to_blame:
+            with contextlib.suppress(_Ended, _TooLong, DitherError):
+                return self._read_alone(message, longest)
+        raise _refused("this question was not answered", longest, CHARGED)
+
+    def _read_alone(self, message: dict[str, Any], longest: float) -> Answers:
+        """Again, for a question that was charged when its process ended because of another one."""
+        process = self._workers.start(self._source)
+        try:
+            with process.conversation() as talk:
+                talk.ask(longest + _STARTING, **message)
+                answers: Answers = talk.ask(longest, do="read")["answers"]
+                return answers
+        finally:
+            process.end()
+
+
+def _stopping() -> Refused:
+    return Refused(503, "stopping", f"the server is ending; {UNCHARGED}")
+
+
+def _refused(what: str, longest: float, charged: str) -> Refused:
+    return Refused(
+        503, "worker-ended",
+        f"{what}: the process that works on these data ended, or took longer than {longest:g} seconds; {charged}",
+    )  # fmt: skip

@@ -1,0 +1,46 @@
+"""The inverse-sensitivity mechanism: answers are drawn by how many records must change to make them true."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dither.errors import NotApplicable
+from dither.mechanisms.exponential import ExponentialDraw
+from dither.mechanisms.interval_endpoints import Ends
+from dither.mechanisms.joint_quantiles import SeveralDraws
+from dither.mechanisms.mechanism import Mechanism, MechanismSpec, Prepared, only_noises
+from dither.privacy import Loss
+from dither.sensitivity.reachable import HasReachableValues
+from dither.statistics.order import RankedValues
+from dither.statistics.statistic import Statistic
+
+VALUE_SHARE = Fraction(1, 2)
+"""The part of epsilon that buys the answer when an error bar is wanted; the rest buys its two ends."""
+
+
+@dataclass(frozen=True)
+class Inverse(Mechanism):
+    """Draws a grid point z with probability proportional to ``e^{-rate cost(z)}``.
+
+    Guarantee  eps-DP: the cost of every point changes by at most 1 between neighbours.
+    Theorem    McSherry-Talwar exponential mechanism; costs and ties in docs/proofs/inverse.md.
+    Constants  rate = eps/2; for minimum and maximum rate = eps, because one change moves all costs the same way.
+               Exact: no widening of tied records, no truncation, no float weights.
+    Cost       (ln(grid points) + 28) / rate ranks on either side of the target.
+    """
+
+    name = "inverse"
+
+    def prepare(self, ask: MechanismSpec) -> Prepared:
+        only_noises(self.name, ask.noise)
+        if isinstance(ask.statistic, RankedValues):
+            return SeveralDraws.prepared(ask.statistic, ask.loss, ask.usable.exact_epsilon, ask.confidence)
+        if not isinstance(ask.statistic, HasReachableValues) or not isinstance(ask.statistic, Statistic):
+            raise NotApplicable("calibration", self.name, "this query has no chain of reachable values", "smooth")
+        epsilon, spent = ask.usable.exact_epsilon, Loss(ask.loss.epsilon)
+        ends = None
+        if ask.confidence is not None:
+            ends = Ends(epsilon * (1 - VALUE_SHARE) / 2, 1 - ask.confidence)
+            epsilon *= VALUE_SHARE
+        return ExponentialDraw.of(ask.statistic, spent, epsilon, ends)

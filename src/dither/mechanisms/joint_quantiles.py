@@ -1,0 +1,236 @@
+"""Several quantiles at once: by one joint draw, or (for very many) the middle one first and then both halves."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.mechanisms.exponential import ExponentialDraw
+from dither.mechanisms.interval_endpoints import Ends
+from dither.mechanisms.joint_draw import joint_quantiles, joint_reach
+from dither.mechanisms.mechanism import Outcome, Prepared
+from dither.noise.discrete_exponential import Spans, draw_span, window
+from dither.privacy import Loss
+from dither.statistics.order import RankedValues
+
+VALUE_SHARE = Fraction(1, 2)
+"""The part of epsilon that buys the answers when error bars are wanted."""
+MOST_BITS = 61
+MOST_JOINT = 20
+"""Up to so many quantiles are drawn jointly; the time of that grows with the cube of their number."""
+MOST_BLOCKS = 1 << 23
+"""Blocks of answers that a joint draw adds up: some two minutes.  Where there are more, levels are drawn."""
+MOST_CELLS = 1 << 20
+"""Positions of all answers together, likewise: some 1.2 GB."""
+JOINT_PRICE = 4
+"""What rate 1 of the joint draw costs: its score moves by at most 2 (docs/proofs/quantiles.md)."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """One quantile to draw: which one, and its share among the records between its already drawn neighbours."""
+
+    index: int
+    left: int | None
+    right: int | None
+    share: Fraction
+
+
+def levels(shares: tuple[Fraction, ...]) -> list[list[Node]]:
+    """The order of drawing: the middle quantile, then the middles of both sides, and so on.  Public."""
+    found: list[list[Node]] = []
+    pending: list[tuple[int, int, int | None, int | None]] = [(0, len(shares) - 1, None, None)]
+    while pending:
+        level, later = [], []
+        for first, last, left, right in pending:
+            if first > last:
+                continue
+            low = Fraction(0) if left is None else shares[left]
+            high = Fraction(1) if right is None else shares[right]
+            middle = min(
+                range(first, last + 1), key=lambda j: (abs(2 * j - first - last) > 1, abs(2 * shares[j] - low - high))
+            )
+            level.append(Node(middle, left, right, (shares[middle] - low) / (high - low)))
+            later += [(first, middle - 1, left, middle), (middle + 1, last, middle, right)]
+        if level:
+            found.append(level)
+        pending = later
+    return found
+
+
+def price(plan: list[list[Node]]) -> Fraction:
+    """What rate 1 costs (docs/proofs/quantiles.md).
+
+    A changed record leaves one node of a level and enters another, which moves their scores by at most
+    max(q, 1 - q) each, or stays inside one node and moves its score by at most 1; at the root it always stays.
+    """
+    return 2 + sum((4 * max(max(node.share, 1 - node.share) for node in level) for level in plan[1:]), Fraction(0))
+
+
+@dataclass(frozen=True)
+class SeveralDraws(Prepared):
+    """Draws all quantiles: jointly, level by level, or each on its own; a public choice.
+
+    Guarantee  eps-DP.
+    Theorem    docs/proofs/quantiles.md, after Gillenwater, Joseph and Kulesza 2021 (joint) and Kaplan, Schnapp and
+               Stemmer 2022 (levels); the change-one prices are ours.
+    Constants  rate = eps/4 jointly; eps / price(plan) by levels; eps/(2m) alone.  Ties are spread evenly inside their
+               grid step, so heavy ties do not mislead.
+    Cost       A window of ranks around each quantile; one sort.
+    """
+
+    statistic: RankedValues
+    loss: Loss
+    rate: Fraction
+    manner: Literal["joint", "levels", "alone"]
+    ends: Ends | None
+    noise_name = "exponential"
+
+    @classmethod
+    def prepared(
+        cls, statistic: RankedValues, loss: Loss, epsilon: Fraction, confidence: Fraction | None
+    ) -> SeveralDraws:
+        """The mechanism, from public facts; ``epsilon`` is the part of the loss that can be used."""
+        count = len(statistic.shares)
+        ends = None
+        if confidence is not None:
+            ends = Ends(epsilon * (1 - VALUE_SHARE) / (2 * count), 1 - confidence)
+            epsilon *= VALUE_SHARE
+        fits = (statistic.grid.points * _spread(statistic.records)).bit_length() <= MOST_BITS
+        nested, alone = epsilon / price(levels(statistic.shares)), epsilon / (2 * count)
+        joint = epsilon / JOINT_PRICE
+        if fits and 1 < count <= MOST_JOINT and _has_room(statistic, joint):
+            return cls(statistic, Loss(loss.epsilon), joint, "joint", ends)
+        if fits and nested > alone:
+            return cls(statistic, Loss(loss.epsilon), nested, "levels", ends)
+        return cls(statistic, Loss(loss.epsilon), alone, "alone", ends)
+
+    @property
+    def rungs(self) -> int:
+        points = self.statistic.grid.points
+        ends = 0 if self.ends is None else self.ends.reach(points) // 2
+        if self.manner == "joint":
+            return ends  # ``prepared`` has counted its blocks
+        finer = 1 if self.manner == "alone" else _spread(self.statistic.records)
+        return max(ends, window(points * finer, self.rate))
+
+    @property
+    def rung_weight(self) -> int:
+        # Two runs a record, with fractions for their costs.
+        return 4 if self.manner == "levels" else 1
+
+    def run(self, data: Any) -> Outcome:
+        answers = self._alone(data) if self.manner == "alone" else self._together(data)
+        if self.ends is None:
+            return Outcome(tuple(answers))
+        each = zip(self.statistic.each(), answers, strict=True)
+        return Outcome(tuple(answers), tuple(self.ends.draw(one, data, answer) for one, answer in each))
+
+    def _together(self, data: Any) -> list[int]:
+        spread = _spread(self.statistic.records)
+        low, high = self.statistic.grid.ends
+        # Counted from the lower bound, so that what ``prepared`` has checked to fit does fit.
+        fine = refined(data.values - low, spread)
+        bounds = 0, (high + 1 - low) * spread - 1
+        if self.manner == "joint":
+            drawn = joint_quantiles(fine, bounds, [one.rank for one in self.statistic.each()], self.rate)
+        else:
+            drawn = draw_levels(fine, bounds, self.statistic.shares, self.rate)
+        return [low + place // spread for place in drawn]
+
+    def _alone(self, data: Any) -> list[int]:
+        draws = (
+            ExponentialDraw.of(one, self.loss, 2 * self.rate, None).run(data).answer for one in self.statistic.each()
+        )
+        return sorted(draw for draw in draws if isinstance(draw, int))
+
+
+def _has_room(statistic: RankedValues, rate: Fraction) -> bool:
+    """Whether a joint draw stays within its limits of time and memory: public."""
+    count, points = len(statistic.shares), statistic.grid.points * _spread(statistic.records)
+    positions = min(2 * joint_reach(count, points, rate), statistic.records + 1)
+    return count * positions <= MOST_CELLS and count * (count + 1) // 2 * positions <= MOST_BLOCKS
+
+
+def draw_levels(
+    fine: NDArray[np.int64], bounds: tuple[int, int], shares: tuple[Fraction, ...], rate: Fraction
+) -> list[int]:
+    """All quantiles of distinct sorted records, level by level."""
+    drawn: dict[int | None, int] = {}
+    for level in levels(shares):
+        for node in level:
+            bottom = bounds[0] - 1 if node.left is None else drawn[node.left]
+            top = bounds[1] + 1 if node.right is None else drawn[node.right]
+            place = _draw_between(fine, bottom, top, node.share, rate)
+            drawn[node.index] = min(max(place, bounds[0]), bounds[1])
+    return [drawn[index] for index in range(len(shares))]
+
+
+def _spread(records: int) -> int:
+    """Into how many places a grid step is cut, so that all records get places of their own."""
+    return 1 << max(records - 1, 1).bit_length()
+
+
+def refined(values: NDArray[np.int64], spread: int) -> NDArray[np.int64]:
+    """Sorted records, all different: the j-th of those tied at one value gets the place ``reverse(j)`` in its step.
+
+    The places depend on how many records are tied, not on their order: a run that loses a record loses its last
+    place, one that gains a record gains the next one, so neighbours differ in one refined record.
+    """
+    ordered = np.sort(values)
+    index = np.arange(len(ordered), dtype=np.int64)
+    starts = np.where(np.concatenate([[True], ordered[1:] != ordered[:-1]]), index, 0)
+    return np.sort(ordered * spread + _reversed_bits(index - np.maximum.accumulate(starts), spread))
+
+
+def _reversed_bits(numbers: NDArray[np.int64], spread: int) -> NDArray[np.int64]:
+    """The numbers below ``spread`` (a power of two) with their bits in reverse: neighbours end up far apart."""
+    found = np.zeros_like(numbers)
+    for _ in range(spread.bit_length() - 1):
+        found = (found << 1) | (numbers & 1)
+        numbers = numbers >> 1
+    return found
+
+
+def _draw_between(fine: NDArray[np.int64], bottom: int, top: int, share: Fraction, rate: Fraction) -> int:
+    """A point strictly between bottom and top with weight e^{-rate score}.
+
+    score(z) = |(1 - q) #{x < z} - q #{x > z}| over the records strictly between.  It is |i - q n'| in the gap after
+    record i of n', and |i - (1 - q) - q n'| at record i.
+    """
+    if top - bottom <= 1:
+        return bottom
+    start, stop = int(np.searchsorted(fine, bottom, side="right")), int(np.searchsorted(fine, top, side="left"))
+    inside = stop - start
+    target = share * inside
+    points = top - bottom - 1
+
+    below, above = math.floor(target), math.ceil(target)
+
+    def spans(reach: int) -> Spans:
+        first, last = max(below - reach, 0), min(above + reach, inside)
+        edges = [int(v) for v in fine[start + max(first - 1, 0) : start + min(last + 1, inside)]]
+        if first == 0:
+            edges = [bottom, *edges]
+        if last == inside:
+            edges = [*edges, top]
+        # edges[j] is record first + j; gap i lies between records i and i + 1.  Listed from the target outwards.
+        runs: list[tuple[int, int, int, Fraction]] = []
+        for j, i in enumerate(range(first, last + 1)):
+            ring = max(below - i, i - above, 0)
+            runs.append((ring, edges[j] + 1, edges[j + 1] - edges[j] - 1, abs(i - target)))
+            if i < last:
+                outer = max(ring, below - i - 1, i + 1 - above)
+                runs.append((outer, edges[j + 1], 1, abs(i + 1 - (1 - share) - target)))
+        runs.sort()
+        sizes = [size for _, _, size, _ in runs]
+        return Spans(
+            [place for _, place, _, _ in runs], sizes, [cost for *_, cost in runs], points - sum(sizes), Fraction(reach)
+        )
+
+    return draw_span(spans, window(points, rate), inside + 1, rate)

@@ -1,0 +1,179 @@
+"""Noise scaled to the largest local sensitivities: only the levels above that of the data matter (COQ17)."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from dither.errors import InvalidArgument, NotApplicable
+from dither.mechanisms.mechanism import Mechanism, MechanismSpec, Prepared, point_of
+from dither.mechanisms.smooth import BAR_SHARE, SmoothNoise
+from dither.noise.heavy_tails import PowerLaw
+from dither.noise.laplace import Laplace
+from dither.noise.law import Constants, Law, Point
+from dither.numbers import Ball, ball, exact, precision
+from dither.privacy import Loss
+from dither.sensitivity.ladder import LEAST_BETA, MOST_BETA
+from dither.sensitivity.levels import HasLevels, LevelFunction, Levels, Margin
+from dither.statistics.levels import ByLevel
+from dither.statistics.statistic import Statistic
+
+HALVINGS = 6
+"""So many times the beta that suits linearly growing ladders is halved in search of a better one."""
+
+
+@dataclass(frozen=True)
+class LargestLocal(Mechanism):
+    """Noise scaled to ``S = max_j e^{-beta j} U_j``, U_j the largest sensitivity of a level within j steps.
+
+    Releases   value + (S / alpha) Z, rounded to the grid: Laplace noise if there is a delta, else a power law.
+    Guarantee  (eps, delta)-DP (Laplace, Gaussian) or eps-DP (power law, Cauchy, Student) for the query's neighbours.
+    Theorem    COQ17 Prop. 11 by way of ladders: docs/proofs/largest_local.md.  Its Theorem 8 drops the ratio of the two
+               densities' normalisers; the exact condition of docs/proofs/admissible.md stands in for it.
+    Constants  Paper: alpha = eps/2, beta = ln(1 + eps/(2 ln(1/delta))), proved before use.  Ours: the point of the
+               exact frontier that suits the public levels best.
+    Cost       The level of the data, and at most one climb between two remembered levels.
+
+    ``levels``: a ``LevelFunction`` made by hand, ``Margin(bound=...)`` for any query with a ladder, or None for the
+    query's own levels.
+
+    >>> import dither as dt
+    >>> manner = dt.LargestLocal(levels=dt.Margin(bound=300))
+    >>> release = dt.median(range(10_000), bounds=(0, 10_000), step=1, epsilon=1.0, delta=1e-6, calibration=manner)
+    >>> release.noise, 0 <= release.value <= 10_000
+    ('laplace', True)
+    """
+
+    levels: LevelFunction | Margin | None = None
+    beta: Any = None
+    constants: Constants = "exact"
+    name = "largest_local"
+
+    def __post_init__(self) -> None:
+        if self.levels is not None and not isinstance(self.levels, (LevelFunction, Margin)):
+            raise InvalidArgument("levels", self.levels, "None, a LevelFunction or Margin(bound=...) is accepted")
+        if self.beta is not None and exact(self.beta, "beta") <= 0:
+            raise InvalidArgument("beta", self.beta, "a positive number is accepted")
+        if self.constants not in ("exact", "paper"):
+            raise InvalidArgument("constants", self.constants, '"exact" or "paper" is accepted')
+
+    def prepare(self, ask: MechanismSpec) -> Prepared:
+        statistic = ask.statistic
+        if not isinstance(statistic, Statistic):
+            raise NotApplicable("calibration", self.name, "this query has several numbers", "worst_case")
+        if self.levels is None and not isinstance(statistic, HasLevels):
+            raise NotApplicable(
+                "calibration",
+                self.name,
+                "this query has no levels of its own",
+                "LargestLocal(levels=Margin(bound=...))",
+            )
+        function = statistic.level_function() if self.levels is None else self.levels.over(statistic)  # type: ignore[attr-defined]
+        law = ask.noise or (Laplace() if ask.loss.delta else PowerLaw())
+        bar, loss = None, ask.usable
+        if ask.confidence is not None:
+            bar = Loss(loss.share(BAR_SHARE).epsilon)
+            loss = Loss(loss.share(1 - BAR_SHARE).epsilon, loss.delta)
+        point = self._point(law, loss, function.levels)
+        if not LEAST_BETA <= point.beta <= MOST_BETA:
+            raise InvalidArgument(
+                "epsilon", ask.loss.epsilon,
+                f"its smoothness {float(point.beta):.3g} must lie between {float(LEAST_BETA):.3g} and {MOST_BETA}",
+            )  # fmt: skip
+        spent = Loss(ask.loss.epsilon, 0.0 if law.pure else ask.loss.delta)
+        return SmoothNoise(ByLevel(statistic, function), spent, point, "exact", bar, ask.confidence)
+
+    def _point(self, law: Law, loss: Loss, levels: Levels) -> Point:
+        if self.constants == "paper":
+            return paper_point(law, loss)
+        if self.beta is not None:
+            return point_of(law, loss, exact(self.beta, "beta"))
+        best = point_of(law, loss, None)
+        points = [best] + [point_of(law, loss, best.beta / 2**halvings) for halvings in range(1, HALVINGS + 1)]
+        return min(points, key=lambda point: typical_noise(levels, point))
+
+
+def typical_noise(levels: Levels, point: Point) -> float:
+    """The mean logarithm of the noise's size on the levels 1, 2, 4, ..., r: a public rule for the point to use."""
+    if not LEAST_BETA <= point.beta <= MOST_BETA:
+        return math.inf
+    some = {min(1 << power, levels.count) for power in range(levels.count.bit_length() + 1)}
+    size = point.law.typical / float(point.alpha)
+    scales = [float(levels.ladder(level).smooth(point.beta)) * size for level in some]
+    # Only levels without any sensitivity have a bound of nothing; the floor is that of all smooth bounds.
+    return statistics.fmean(math.log(max(scale, 1e-300)) for scale in scales)
+
+
+def paper_point(law: Law, loss: Loss) -> Point:
+    """COQ17's alpha = eps/2 and beta = ln(1 + t/2), t = eps / ln(1/delta), with a proof that they are admissible."""
+    if law.name != "laplace":
+        raise NotApplicable("constants", "paper", "COQ17 gives constants for Laplace noise alone", 'constants="exact"')
+    law.check(loss, dilated=True)
+    alpha = loss.exact_epsilon / 2
+    with precision(96):
+        step = ball(loss.exact_epsilon) / -ball(loss.exact_delta).log()
+        beta = Fraction(float((1 + step / 2).log().lower()))
+    return Point(law, alpha, beta, loss, 1, "paper", law.prove(alpha, beta, loss))
+
+
+def descending_bounds(levels: Levels, growth: Fraction, *, branch: bool = True) -> list[Fraction]:
+    """COQ17's Algorithm 1 as printed: ``eps / (2 lambda_k)`` for the levels k = 1 .. r, with growth = 1 + t/2.
+
+    ``branch``: keep the printed exception that a level whose sensitivity is nearly that of the next gets its noise.
+    For comparison and reproduction: without the exception it equals the smooth bound of the ladder where higher levels
+    have higher neighbours, and where they do not the printed algorithm is unsound (docs/proofs/largest_local.md).
+    """
+    found: dict[int, Fraction] = {levels.count: Fraction(levels.cap)}
+    for level in range(levels.count - 1, 0, -1):
+        own, above = (Fraction(int(one)) for one in levels.sensitivities[level - 1 : level + 1])
+        if branch and above < own * growth:
+            found[level] = found[level + 1]
+            continue
+        highest = max(levels.related(level))
+        found[level] = own if highest == level else max(own, found[highest] / growth)
+    return [found[level] for level in range(1, levels.count + 1)]
+
+
+def scales_fit(here: Fraction, there: Fraction, shift: Fraction, loss: Loss) -> bool:
+    """Whether Laplace noise of two scales, around values that far apart, is within a loss in both directions.
+
+    Theorem    COQ17 Theorem 8 with the ratio of the normalisers put back; docs/proofs/largest_local.md, section 4.
+    """
+    wide, narrow, away = max(here, there), min(here, there), abs(shift)
+    if narrow <= 0:
+        return here == there and away == 0
+    with precision(192):
+        ratio, epsilon = ball(wide / narrow), ball(loss.exact_epsilon)
+        if wide == narrow:
+            return bool(away / wide <= loss.exact_epsilon)
+        logarithm = ratio.log()
+        if not logarithm + ball(away / wide) <= epsilon:
+            return False
+        return bool(_mass_beyond(logarithm, ratio, ball(away / narrow), epsilon) <= ball(loss.exact_delta))
+
+
+def _mass_beyond(logarithm: Ball, ratio: Ball, shift: Ball, epsilon: Ball) -> Ball:
+    """The delta of going from the wider law to the narrower one, ``shift`` in units of the narrower scale."""
+    far = (-(epsilon + logarithm + shift) / (ratio - 1)).exp() / 2 * (1 - 1 / ratio)
+    if shift <= epsilon + logarithm:
+        return far + (-(epsilon + logarithm - shift) / (ratio - 1)).exp() / 2 * (1 - 1 / ratio)
+    # The narrow law is so far away that the ratio exceeds e^eps up to a point beyond the wide law's centre.
+    edge = (shift - logarithm - epsilon) / (ratio + 1)
+    return far + 1 - (-edge).exp() / 2 - (epsilon - shift + edge * ratio).exp() / 2
+
+
+def unfit_pairs(
+    mechanism: Mapping[Hashable, tuple[Fraction, Fraction]],
+    neighbours: Iterable[tuple[Hashable, Hashable]],
+    loss: Loss,
+) -> list[tuple[Hashable, Hashable]]:
+    """The neighbours between which a hand-made mechanism (dataset -> value, scale of Laplace noise) is not private."""
+    return [
+        (one, other)
+        for one, other in neighbours
+        if not scales_fit(mechanism[one][1], mechanism[other][1], mechanism[one][0] - mechanism[other][0], loss)
+    ]

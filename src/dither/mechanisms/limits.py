@@ -1,0 +1,30 @@
+"""How small an epsilon may be where time and memory grow as 1/epsilon: refused from public facts, before any charge.
+
+A draw by inverse sensitivity or from a ladder looks at some 50/epsilon ranks or rungs, or at all of them where there
+are fewer.  Each takes about 330 bytes and two microseconds, hence the limit (docs/decisions.md has the measurements).
+Mechanisms that add noise have closed forms and no limit but that of ``Loss.asked``.
+"""
+
+from __future__ import annotations
+
+import math
+
+from dither.errors import EpsilonTooSmall
+from dither.mechanisms.mechanism import Prepared
+
+MOST_RUNGS = 1 << 21
+"""0.7 GB and five seconds; a sixteenth of it, some twenty seconds, where rung k takes a time proportional to k."""
+
+
+def check_cost(mechanism: Prepared, epsilon: float) -> None:
+    """Refuse a mechanism that would look at too many rungs; ``epsilon`` is what it was given."""
+    limit = MOST_RUNGS // mechanism.rung_weight
+    there_are, rungs = mechanism.statistic.most_changes, mechanism.rungs
+    if rungs > limit and (there_are is None or there_are >= limit):
+        raise EpsilonTooSmall(epsilon, rounded_up(epsilon * rungs / limit), rungs)
+
+
+def rounded_up(number: float) -> float:
+    """A positive number of two digits that is not below this one: what errors name is accepted."""
+    exponent = math.floor(math.log10(number)) - 1
+    return float(f"{math.ceil(number / 10.0**exponent)}e{exponent}")

@@ -1,0 +1,141 @@
+"""Propose a bound on what one record can do, test it on the data, release with noise of that size; or refuse."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from dither.accounting.cascades import Step, Tested
+from dither.errors import InvalidArgument, NotApplicable
+from dither.mechanisms.margin_test import MarginTest
+from dither.mechanisms.mechanism import Mechanism, MechanismSpec, Outcome, Prepared, only_noises
+from dither.mechanisms.worst_case import added, around, public_half_width
+from dither.noise.laplace import Laplace
+from dither.noise.law import Constants
+from dither.numbers import exact
+from dither.privacy import Loss
+from dither.statistics.statistic import Statistic
+
+TEST_SHARE = Fraction(1, 2)
+"""The part of epsilon that buys the test: on a linearly growing ladder the error is least at one half."""
+BEYOND_DOUBT = Fraction(1, 1 << 64)
+"""Margins are looked at up to where refusals are rarer than this."""
+REFUSAL = (
+    "the test did not pass: on data like these a few records might move the answer by more than the proposed bound; "
+    "a larger public bound, epsilon or delta may pass, and would be paid for again"
+)
+
+
+@dataclass(frozen=True)
+class ProposeTest(Mechanism):
+    """Noise of a proposed size, if the data are many changes away from needing more; else a refusal.
+
+    Guarantee  (eps, delta)-DP for the query's neighbours; delta > 0 is needed.
+    Theorem    DL09's paradigm for any ladder: docs/proofs/propose_test.md.
+    Constants  eps/2 for the test, eps/2 for the release, all of delta for the test.  Noise Lap(2 bound/eps).
+    Cost       O(log) rungs of the ladder, one comparison, one draw; the error bar is free, because the scale is public.
+
+    ``bound``: how far a change of one record may move the answer, in the answer's own units; public, chosen without
+    looking at the data.  By default it is read off records spread evenly between their bounds (for statistics without
+    such: the square root of the worst case).
+    ``constants``: ``"paper"`` for DL09's own, where a function is called without bounds.
+    """
+
+    bound: Any = None
+    constants: Constants = "exact"
+    name = "propose_test"
+
+    def __post_init__(self) -> None:
+        if self.bound is not None and exact(self.bound, "bound") <= 0:
+            raise InvalidArgument("bound", self.bound, "a positive number is accepted")
+        if self.constants not in ("exact", "paper"):
+            raise InvalidArgument("constants", self.constants, '"exact" or "paper" is accepted')
+
+    def prepare(self, ask: MechanismSpec) -> Prepared:
+        if not isinstance(ask.statistic, Statistic):
+            raise NotApplicable("calibration", self.name, "this query has several numbers", "worst_case")
+        only_noises(self.name, ask.noise, "laplace")
+        if self.constants != "exact":
+            raise NotApplicable("constants", self.constants, "they belong to calls without bounds", '"exact"')
+        test = margin_test(ask, TEST_SHARE)
+        bound = self._steps(ask.statistic, test)
+        release = ask.usable.exact_epsilon - test.epsilon
+        return TestedNoise(ask.statistic, ask.loss, test, bound, bound / release, ask.confidence)
+
+    def _steps(self, statistic: Statistic, test: MarginTest) -> int:
+        """The proposal in steps of the answer's grid, from public facts."""
+        goal, example = test.margin_for(), statistic.even_data()
+        if self.bound is not None:
+            bound = math.ceil(exact(self.bound) / statistic.answers.step)
+        elif example is not None:
+            bound = max(statistic.ladder(example)[goal], 1)
+        else:
+            bound = max(math.isqrt(statistic.cap), 1)
+        if bound < statistic.cap:
+            return bound
+        most = float(statistic.cap * statistic.answers.step)
+        if self.bound is not None or example is None:
+            raise InvalidArgument(
+                "bound", self.bound, f"a bound below the worst case {most:g} is accepted, which needs no test"
+            )
+        raise InvalidArgument(
+            "data", f"{example.records} records",
+            f"a test at epsilon={float(test.epsilon):g} and delta={float(test.delta):g} needs more records for this "
+            "statistic, or a declared ProposeTest(bound=...)",
+        )  # fmt: skip
+
+
+def check_room(mechanism: Prepared) -> None:
+    """Refuse, before anything is paid, a test that no data of this size could pass half of the time."""
+    test, statistic = getattr(mechanism, "test", None), mechanism.statistic
+    if not isinstance(test, MarginTest) or not isinstance(statistic, Statistic):
+        return
+    most = statistic.most_margin
+    if most is not None and test.chance(most) < 0.5:
+        raise InvalidArgument(
+            "data", getattr(statistic, "records", None),
+            f"a test at epsilon={float(test.epsilon):g} and delta={float(test.delta):g} needs more records for this "
+            "statistic: all data of this size would be refused",
+        )  # fmt: skip
+
+
+def margin_test(ask: MechanismSpec, share: Fraction) -> MarginTest:
+    """The test for a question that has a delta."""
+    if ask.loss.is_pure:
+        raise InvalidArgument("delta", ask.loss.delta, "a test needs delta > 0, such as 1e-6")
+    return MarginTest(ask.usable.exact_epsilon * share, min(ask.loss.exact_delta, Fraction(49, 100)))
+
+
+@dataclass(frozen=True)
+class TestedNoise(Prepared):
+    """value + Lap(scale) if the margin passes, else nothing."""
+
+    __test__ = False  # not a class of tests
+
+    statistic: Statistic
+    loss: Loss
+    test: MarginTest
+    bound: int
+    """In grid steps: public."""
+    scale: Fraction
+    confidence: Fraction | None
+    noise_name = "laplace"
+    refusal = REFUSAL
+
+    @property
+    def composition(self) -> Tested:
+        """What it is made of, and costs."""
+        return Tested(Step(self.test.epsilon, self.test.delta), Step(self.bound / self.scale))
+
+    def margin(self, data: Any) -> int:
+        """How many changes the data are away from where the proposal fails, up to a public depth: private."""
+        return self.statistic.ladder(data).margin(self.bound, self.test.margin_for(BEYOND_DOUBT))
+
+    def run(self, data: Any) -> Outcome:
+        if not self.test.passes(self.margin(data)):
+            return Outcome(None)
+        noisy = added(Laplace(), self.statistic.value(data), self.scale)
+        half = None if self.confidence is None else public_half_width(Laplace(), self.scale, self.confidence)
+        return around(self.statistic, noisy, half)

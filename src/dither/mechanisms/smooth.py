@@ -1,0 +1,160 @@
+"""Noise scaled to the smooth sensitivity: as much as the data at hand and their neighbourhood need."""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dither.errors import InvalidArgument, NotApplicable
+from dither.mechanisms.mechanism import Mechanism, MechanismSpec, Outcome, Prepared, point_of
+from dither.mechanisms.worst_case import around, headroom
+from dither.noise.exact import rounded_draw
+from dither.noise.heavy_tails import PowerLaw
+from dither.noise.laplace import Laplace
+from dither.noise.law import Constants, Law, Point
+from dither.numbers import ball, exact
+from dither.privacy import Loss
+from dither.sensitivity.ladder import LEAST_BETA, MOST_BETA, Algorithm
+from dither.statistics.statistic import Statistic
+
+BAR_SHARE = Fraction(1, 4)
+"""The part of epsilon that buys the error bar (docs/decisions.md has the measurements)."""
+BAR_BETA = Fraction(7, 10)
+"""With a bar, the part of the best beta that is used: a smoother scale is cheaper to tell."""
+LOG_GRID = 1 << 20
+"""Logarithms of scales are released in steps of 2**-20."""
+_CELL = 1 / 200
+_BEYOND = 14.0
+"""All but e^-14 of the share that may be missed is integrated, in cells of this length."""
+
+
+@dataclass(frozen=True)
+class Smooth(Mechanism):
+    """Noise scaled to the beta-smooth bound of a ladder.
+
+    Guarantee  eps-DP (power law, Cauchy, Student) or (eps, delta)-DP (Laplace, Gaussian) for the query's
+               neighbours.
+    Theorem    NRS11 Lemma 2.6, replaced by the exact admissible box of docs/proofs/admissible.md; the computed
+               bound is smooth by docs/proofs/smooth.md.
+    Constants  Paper: alpha = beta = eps/10 (Cauchy).  Ours: on the exact frontier, 5 to 12 times less noise.
+    Cost       The smooth bound of the statistic's ladder, and one draw.
+
+    ``beta``: a public smoothness; by default the one that suits a linearly growing ladder best.
+    """
+
+    beta: Any = None
+    constants: Constants = "exact"
+    algorithm: Algorithm = "exact"
+    name = "smooth"
+
+    def __post_init__(self) -> None:
+        if self.beta is not None and exact(self.beta, "beta") <= 0:
+            raise InvalidArgument("beta", self.beta, "a positive number is accepted")
+        if self.constants not in ("exact", "paper"):
+            raise InvalidArgument("constants", self.constants, '"exact" or "paper" is accepted')
+        if self.algorithm not in ("exact", "linear", "sublinear"):
+            raise InvalidArgument("algorithm", self.algorithm, '"exact", "linear" or "sublinear" is accepted')
+
+    def prepare(self, ask: MechanismSpec) -> Prepared:
+        if not isinstance(ask.statistic, Statistic):
+            raise NotApplicable("calibration", self.name, "this query has several numbers", "worst_case")
+        law = ask.noise or PowerLaw()
+        bar, loss = None, ask.usable
+        if ask.confidence is not None:
+            bar = Loss(loss.share(BAR_SHARE).epsilon)
+            loss = Loss(loss.share(1 - BAR_SHARE).epsilon, loss.delta)
+        beta = self._smoothness(ask.statistic, law, loss)
+        point = point_of(law, loss, beta, self.constants)
+        if bar is not None and beta is None and self.constants == "exact":
+            point = point_of(law, loss, point.beta * BAR_BETA, self.constants)
+        if not LEAST_BETA <= point.beta <= MOST_BETA:
+            raise InvalidArgument(
+                "epsilon", ask.loss.epsilon,
+                f"its smoothness {float(point.beta):.3g} must lie between {float(LEAST_BETA):.3g} and {MOST_BETA}",
+            )  # fmt: skip
+        spent = Loss(ask.loss.epsilon, 0.0 if law.pure else ask.loss.delta)
+        return SmoothNoise(ask.statistic, spent, point, self.algorithm, bar, ask.confidence)
+
+    def _smoothness(self, statistic: Statistic, law: Law, loss: Loss) -> Fraction | None:
+        """The public rule for beta: as asked, as the statistic suggests to pure laws, or (None) as suits the law."""
+        if self.beta is not None:
+            return exact(self.beta, "beta")
+        if statistic.smoothness is None or not law.pure or self.constants == "paper":
+            return None
+        return statistic.smoothness * loss.exact_epsilon
+
+
+@dataclass(frozen=True)
+class SmoothNoise(Prepared):
+    """value + (S / alpha) Z, and a private bar from a noisy ln S."""
+
+    statistic: Statistic
+    loss: Loss
+    point: Point
+    algorithm: Algorithm
+    bar_loss: Loss | None
+    confidence: Fraction | None
+
+    @property
+    def noise_name(self) -> str:  # type: ignore[override]
+        return str(self.point.law)
+
+    @property
+    def reach(self) -> int:
+        # The early stop usually comes after ln(cap / bound) / beta rungs.
+        return min(math.ceil(24 / self.point.beta), 1 << 20) if self.point.beta else 1
+
+    def run(self, data: Any) -> Outcome:
+        bound = self.statistic.ladder(data, self.algorithm).smooth(self.point.beta)
+        scale = bound / self.point.alpha
+        most = headroom(self.statistic.cap / self.point.alpha)
+        noisy = rounded_draw(self.point.law, self.statistic.value(data), scale, headroom=most)
+        return around(self.statistic, noisy, None if self.bar_loss is None else self._half_width(bound))
+
+    def _half_width(self, bound: Fraction) -> int:
+        """Released: ``ln S + Lap(beta / eps')``.  S is beta-smooth, so ln S has sensitivity beta.
+
+        |error| / (e^L / alpha) = |Z| e^{-Lap} has a law that depends on public numbers only, so its quantile
+        gives a bar with exactly the stated coverage (docs/proofs/error-bars.md).
+        """
+        assert self.bar_loss is not None and self.confidence is not None  # noqa: PT018, S101
+        if bound == 0:
+            return 0  # only where the cap is 0: the same answer on all data
+        spread = self.point.beta / self.bar_loss.exact_epsilon
+
+        def location() -> Any:
+            return ball(bound).log() * LOG_GRID
+
+        logarithm = rounded_draw(Laplace(), location, spread * LOG_GRID, headroom=64) / LOG_GRID
+        reach = bar_factor(self.point.law, float(spread), float(1 - self.confidence))
+        widest = self.statistic.cap / float(self.point.alpha) * 1e6
+        width = math.exp(min(logarithm, 700.0)) / float(self.point.alpha) * reach
+        return math.ceil(min(width * (1 + 1e-6), widest)) + 1
+
+
+@functools.lru_cache(maxsize=1024)
+def bar_factor(law: Law, spread: float, miss: float) -> float:
+    """The c with ``P(|Z| e^{-spread L} > c) = miss`` for a standard Laplace L, rounded up."""
+    # Cells of |L| by length, not by mass: rare L decide bars of high confidence.  What is beyond them counts as missed.
+    ends = np.arange(0.0, math.log(1.0 / miss) + _BEYOND, _CELL)
+    beyond = float(np.exp(-ends[-1]))
+    cells, middles = -np.diff(np.exp(-ends)) / 2.0, (ends[1:] + ends[:-1]) / 2.0
+    factors = np.concatenate([np.exp(spread * middles), np.exp(-spread * middles)])
+    masses = np.concatenate([cells, cells])
+
+    def missed(c: float) -> float:
+        return float(masses @ law.tail(c * factors)) + beyond
+
+    low, high = 0.0, law.quantile(miss)
+    # Ends: tails fall to nothing, and what lies beyond the cells is e^-14 of what may be missed.
+    while missed(high) > miss:
+        low, high = high, 2.0 * high
+    while high - low > 1e-4 * high:
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if missed(middle) > miss else (low, middle)
+    return high * (1.0 + 1e-3)

@@ -1,0 +1,101 @@
+"""Exact answers, when no few records could change them; else a refusal."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, TypeVar
+
+from dither.errors import InvalidArgument, NotApplicable
+from dither.mechanisms.margin_test import MarginTest
+from dither.mechanisms.mechanism import Mechanism, MechanismSpec, Outcome, Prepared, only_noises
+from dither.mechanisms.propose_test import BEYOND_DOUBT, margin_test
+from dither.noise.entropy import Source, system
+from dither.privacy import Loss
+from dither.statistics.statistic import Statistic
+
+REFUSAL = "the test did not pass: on data like these a few records might change the answer, so it is not told exactly"
+Label = TypeVar("Label", bound=Hashable)
+
+
+@dataclass(frozen=True)
+class Stable(Mechanism):
+    """The true answer, if the data are many changes away from any other; else a refusal.
+
+    Guarantee  (eps, delta)-DP for the query's neighbours; delta > 0 is needed.
+    Theorem    Distance to instability (V17 sec. 3): margin ``min {k : U_k > 0}`` of any ladder; docs/proofs/stable.md.
+    Constants  All of (eps, delta) buys the test; the answer itself is free.
+    Cost       O(log) rungs of the ladder and one comparison.  The error bar is the answer itself.
+    """
+
+    name = "stable"
+
+    def prepare(self, ask: MechanismSpec) -> Prepared:
+        if not isinstance(ask.statistic, Statistic):
+            raise NotApplicable("calibration", self.name, "this query has several numbers", "worst_case")
+        only_noises(self.name, ask.noise)
+        test = margin_test(ask, Fraction(1))
+        return StableValue(ask.statistic, ask.loss, test, ask.confidence)
+
+
+@dataclass(frozen=True)
+class StableValue(Prepared):
+    """The value if its margin passes, else nothing."""
+
+    statistic: Statistic
+    loss: Loss
+    test: MarginTest
+    confidence: Fraction | None
+    noise_name = "none"
+    refusal = REFUSAL
+
+    def margin(self, data: Any) -> int:
+        """How many changes the data are away from where one more could change the answer: private."""
+        return self.statistic.ladder(data).margin(0, self.test.margin_for(BEYOND_DOUBT))
+
+    def run(self, data: Any) -> Outcome:
+        if not self.test.passes(self.margin(data)):
+            return Outcome(None)
+        value = self.statistic.value(data)
+        return Outcome(value, None if self.confidence is None else (value, value))
+
+
+def lead_margin(scores: Mapping[Label, int | Fraction], sensitivity: int | Fraction) -> int:
+    """How many changes the best score is away from being overtaken: ``max(0, ceil(lead / (2 sensitivity)) - 1)``.
+
+    ``lead``: the best score minus the second best, which for categories nobody has declared is at least 0.
+    A change of one record moves every score by at most ``sensitivity``.
+    """
+    ordered = sorted((Fraction(score) for score in scores.values()), reverse=True)
+    second = ordered[1] if len(ordered) > 1 else Fraction(0)
+    changes = (ordered[0] - second) / (2 * Fraction(sensitivity))
+    return max(-(-changes.numerator // changes.denominator) - 1, 0)
+
+
+def stable_choice(
+    scores: Mapping[Label, int | Fraction],
+    loss: Loss,
+    *,
+    sensitivity: int | Fraction = 1,
+    source: Source = system,
+) -> Label | None:
+    """The label of the best score, if it leads by enough; None is a refusal.  All of the loss is spent either way.
+
+    Guarantee  (eps, delta)-DP if one change moves every score by at most ``sensitivity``: counts of categories,
+               declared or not (1, or the rows a person may own), counts of right predictions of several models (1).
+    Theorem    docs/proofs/stable.md, section 2.
+
+    >>> stable_choice({"rent": 900, "own": 100}, Loss(1.0, 1e-6))
+    'rent'
+    """
+    if loss.is_pure:
+        raise InvalidArgument("delta", loss.delta, "a test needs delta > 0, such as 1e-6")
+    if sensitivity <= 0:
+        raise InvalidArgument("sensitivity", float(sensitivity), "a positive number is accepted")
+    test = MarginTest(loss.exact_epsilon, min(loss.exact_delta, Fraction(49, 100)))
+    if not scores or not test.passes(lead_margin(scores, sensitivity), source=source):
+        return None
+    best = max(scores.values())
+    # A margin that passes leaves one label; after a rare false pass the order of a tie tells nothing about row order.
+    return min((label for label, score in scores.items() if score == best), key=lambda label: (str(label), repr(label)))

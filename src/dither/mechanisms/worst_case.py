@@ -1,0 +1,149 @@
+"""Noise for the worst data imaginable: the scale is the global sensitivity, which is public."""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from dither.mechanisms.mechanism import Mechanism, MechanismSpec, Outcome, Prepared, only_noises, point_of
+from dither.noise.exact import rounded_draw
+from dither.noise.gaussian import Gaussian
+from dither.noise.laplace import Laplace, integer_laplace
+from dither.noise.law import Law, Point
+from dither.noise.vectors import integer_laplace_draws, rounded_draws
+from dither.privacy import Loss
+from dither.statistics.statistic import Statistic, VectorStatistic
+
+
+@dataclass(frozen=True)
+class WorstCase(Mechanism):
+    """Adds noise scaled to the global sensitivity.
+
+    Guarantee  eps-DP (Laplace, power law, Cauchy, Student) or (eps, delta)-DP (Gaussian).
+    Theorem    DMNS06 Prop. 1; each law's admissible point at beta = 0 (docs/proofs/admissible.md).
+    Constants  Scale cap / alpha with the greatest proved alpha.  Laplace noise is the integer law on the grid.
+    Cost       One draw for each number; error bars are free, because the scale is public.
+    """
+
+    name = "worst_case"
+
+    def prepare(self, ask: MechanismSpec) -> Prepared:
+        if isinstance(ask.statistic, VectorStatistic):
+            return _vector_noise(ask, ask.statistic)
+        law = ask.noise or Laplace()
+        point = point_of(law, ask.usable, Fraction(0))
+        return Scaled(ask.statistic, _spent(ask.loss, law), point, ask.confidence)
+
+
+def _spent(loss: Loss, law: Law) -> Loss:
+    return Loss(loss.epsilon, loss.delta if law.name == "gaussian" else 0.0)
+
+
+def _vector_noise(ask: MechanismSpec, statistic: VectorStatistic) -> Prepared:
+    """Laplace noise by the l1, Gaussian noise by the l2 sensitivity; with delta > 0 whichever is smaller."""
+    only_noises("worst_case", ask.noise, "laplace", "gaussian")
+    by_l1 = statistic.l1 / point_of(Laplace(), ask.usable, Fraction(0)).alpha
+    law: Law = ask.noise or Laplace()
+    if ask.noise is None and ask.loss.delta:
+        by_l2 = _euclidean(statistic, ask.usable)
+        law = Gaussian() if float(by_l2) * Gaussian().typical < float(by_l1) else law
+    unit = by_l1 if law.name == "laplace" else _euclidean(statistic, ask.usable)
+    return ScaledVector(statistic, _spent(ask.loss, law), law, unit, ask.confidence)
+
+
+def _euclidean(statistic: VectorStatistic, loss: Loss) -> Fraction:
+    length = Fraction(math.nextafter(math.sqrt(statistic.l2_squared), math.inf))
+    return length / point_of(Gaussian(), loss, Fraction(0)).alpha
+
+
+@dataclass(frozen=True)
+class Scaled(Prepared):
+    """value + (cap / alpha) Z, rounded to the grid and clamped to the public range."""
+
+    statistic: Statistic
+    loss: Loss
+    point: Point
+    confidence: Fraction | None
+
+    @property
+    def noise_name(self) -> str:  # type: ignore[override]
+        return str(self.point.law)
+
+    @functools.cached_property
+    def scale(self) -> Fraction:
+        """Public."""
+        return self.statistic.cap / self.point.alpha
+
+    def run(self, data: Any) -> Outcome:
+        noisy = added(self.point.law, self.statistic.value(data), self.scale)
+        half_width = None if self.confidence is None else public_half_width(self.point.law, self.scale, self.confidence)
+        return around(self.statistic, noisy, half_width)
+
+
+@dataclass(frozen=True)
+class ScaledVector(Prepared):
+    """Every value plus noise of its cap times a public unit; each with a bar of its own."""
+
+    statistic: VectorStatistic
+    loss: Loss
+    law: Law
+    unit: Fraction
+    confidence: Fraction | None
+
+    @property
+    def noise_name(self) -> str:  # type: ignore[override]
+        return str(self.law)
+
+    def run(self, data: Any) -> Outcome:
+        caps, values = self.statistic.caps, self.statistic.values(data)
+        if len(set(caps)) == 1:
+            scale = caps[0] * self.unit
+            noise = integer_laplace_draws if self.law.name == "laplace" else functools.partial(rounded_draws, self.law)
+            noisy = [value + int(drawn) for value, drawn in zip(values, noise(len(values), scale), strict=True)]
+        else:
+            noisy = [added(self.law, value, cap * self.unit) for value, cap in zip(values, caps, strict=True)]
+        grids = self.statistic.answers
+        # Counts have no bounds to be cut to, and there may be many of them.
+        bounded = any(grid.low is not None or grid.high is not None for grid in {id(g): g for g in grids}.values())
+        places = tuple(g.clamp(n) for g, n in zip(grids, noisy, strict=True)) if bounded else tuple(noisy)
+        if self.confidence is None:
+            return Outcome(places)
+        widths = {cap: public_half_width(self.law, cap * self.unit, self.confidence) for cap in set(caps)}
+        ends = [(n - widths[cap], n + widths[cap]) for n, cap in zip(noisy, caps, strict=True)]
+        if bounded:
+            ends = [(g.clamp(low), g.clamp(high)) for g, (low, high) in zip(grids, ends, strict=True)]
+        return Outcome(places, tuple(ends))
+
+
+def added(law: Law, value: int, scale: Fraction) -> int:
+    """A value plus noise of a public scale: the integer law for Laplace, else a rounded draw."""
+    if law.name == "laplace":
+        return integer_laplace(value, scale, headroom=headroom(scale))
+    return rounded_draw(law, value, scale, headroom=headroom(scale))
+
+
+def public_half_width(law: Law, scale: Fraction, confidence: Fraction) -> int:
+    """Grid steps that the noise does not exceed with probability ``confidence``."""
+    miss = float(1 - confidence)
+    if not scale:
+        return 0
+    if law.name == "laplace":
+        # Integer law: P(|K| > w) = 2 e^{-(w+1)/scale} / (1 + e^{-1/scale}).
+        width = float(scale) * math.log(2.0 / (miss * (1.0 + math.exp(-1.0 / float(scale)))))
+        return max(math.ceil(width * (1 + 1e-9)) - 1, 0)
+    return math.ceil(float(scale) * law.quantile(miss) * (1 + 1e-9)) + 1
+
+
+def around(statistic: Statistic, noisy: int, half_width: int | None) -> Outcome:
+    """The answer clamped to the public range, with a bar around the unclamped one cut to that range."""
+    clamp = statistic.answers.clamp
+    bar = None if half_width is None else (clamp(noisy - half_width), clamp(noisy + half_width))
+    return Outcome(clamp(noisy), bar)
+
+
+def headroom(public_scale: Fraction) -> int:
+    """Bits of tape for a scale that is at most this."""
+    return max(public_scale.numerator.bit_length() - public_scale.denominator.bit_length() + 1, 0)

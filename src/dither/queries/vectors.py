@@ -1,0 +1,220 @@
+"""Several numbers at once: histograms, means of several columns, covariances."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dither.errors import InvalidArgument
+from dither.numbers import exact
+from dither.queries.query import Query, not_proved
+from dither.sources.column import Column, Shape, Table, as_array, columns_of, missing_steps, read_column, table_shape_of
+from dither.sources.grid import Grid
+from dither.statistics.vectors import BinCounts, CrossProducts, Totals
+
+
+@dataclass(frozen=True)
+class Histogram(Query):
+    """Counts of the records between declared ``edges``, or of declared ``categories`` (anything else is "other").
+
+    Bins are [e0, e1), [e1, e2), ..., [e_{k-1}, e_k]; the first and the last edge are the public bounds.
+    """
+
+    column: str | None = None
+    edges: Any = field(default=None, kw_only=True)
+    categories: Any = field(default=None, kw_only=True)
+    nulls: Any = field(default=None, kw_only=True)
+    kind: ClassVar[str] = "histogram"
+
+    def __post_init__(self) -> None:
+        if self.edges is None and self.categories is None and self.column is not None:
+            return  # a session takes the categories from its schema
+        if (self.edges is None) == (self.categories is None):
+            raise InvalidArgument("edges", self.edges, "either edges or categories must be declared")
+        if self.edges is not None:
+            if not all(low < high for low, high in pairwise(self._edges)):
+                raise InvalidArgument("edges", self._edges[:9], "strictly increasing numbers are accepted, no overlap")
+        else:
+            names = self._listed("categories", 1)
+            if not all(isinstance(name, Hashable) for name in names):
+                raise InvalidArgument("categories", names, "hashable categories such as text or numbers are accepted")
+            if len({str(name) for name in names} | {"other"}) != len(names) + 1:
+                raise InvalidArgument("categories", names, 'different categories are accepted, none of them "other"')
+        self._missing()
+
+    def _listed(self, name: str, least: int) -> list[Any]:
+        given = getattr(self, name)
+        if given is None:
+            raise InvalidArgument(name, given, "either edges or categories must be declared")
+        if isinstance(given, (str, bytes)) or not hasattr(given, "__iter__"):
+            raise InvalidArgument(name, given, "a list is accepted")
+        listed = list(given)
+        if len(listed) < least:
+            raise InvalidArgument(name, listed, f"at least {least} of them are accepted")
+        return listed
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The declared categories, as texts."""
+        return tuple(str(name) for name in self._listed("categories", 1))
+
+    @property
+    def cuts(self) -> tuple[float, ...]:
+        """The edges of the bins of numbers."""
+        return tuple(self._edges)
+
+    @functools.cached_property
+    def _edges(self) -> list[float]:
+        listed = self._listed("edges", 2)
+        if all(isinstance(edge, float) and math.isfinite(edge) for edge in listed):
+            return [float(edge) for edge in listed]
+        return [float(exact(edge, "edges")) for edge in listed]
+
+    @property
+    def _bins(self) -> Grid:
+        return Grid(Fraction(1), 0, len(self.bin_labels) - 1)
+
+    @functools.cached_property
+    def bin_labels(self) -> tuple[str, ...]:
+        """The names of the bins, in order."""
+        if self.categories is not None:
+            return (*(str(name) for name in self._listed("categories", 1)), "other")
+        return tuple(f"{low} to {high}" for low, high in pairwise([_short(edge) for edge in self._edges]))
+
+    def shape(self, data: object) -> Shape:
+        if self.categories is None:
+            return super().shape(data)
+        if not hasattr(data, "__len__") or isinstance(data, (str, bytes, Mapping)) or len(data) == 0:
+            raise InvalidArgument("data", type(data), "a list or array of at least one record is accepted")
+        return Shape(len(data), whole=True, nullable=False)
+
+    def resolve(self, shape: Shape) -> BinCounts:
+        return BinCounts(self.bin_labels, shape.neighbours, shape.rows_per_person)
+
+    def read(self, data: object, shape: Shape) -> Column:  # noqa: ARG002
+        if self.categories is not None:
+            place = {name: index for index, name in enumerate(self._listed("categories", 1))}
+            values = data.tolist() if isinstance(data, np.ndarray) else list(data)  # type: ignore[call-overload]
+            found = np.fromiter((_place(place, value) for value in values), dtype=np.int64, count=len(values))
+            return Column(found, self._bins)
+        edges = np.array(self._edges)
+        array = as_array(data)
+        real = array.astype(np.float64)
+        present = np.asarray(real.filled(np.nan) if isinstance(real, np.ma.MaskedArray) else real)
+        present = np.where(np.isnan(present), self._missing(), present)
+        inside = np.clip(np.searchsorted(edges, present, side="right") - 1, 0, len(edges) - 2)
+        return Column(inside.astype(np.int64), self._bins)
+
+    def _missing(self) -> float:
+        if self.nulls is None or self.nulls == "lower":
+            return self._edges[0] if self.edges is not None else 0.0
+        if self.nulls == "upper":
+            return self._edges[-1]
+        value = math.nan if isinstance(self.nulls, str) else float(exact(self.nulls, "nulls"))
+        if not self._edges[0] <= value <= self._edges[-1]:
+            raise InvalidArgument("nulls", self.nulls, '"lower", "upper" or a number within the edges is accepted')
+        return value
+
+    def missing(self, shape: Shape) -> int | float | None:
+        return self._missing() if self.categories is None and shape.nullable else None
+
+
+def _place(places: dict[Any, int], value: Any) -> int:
+    """The bin of a record; whatever is not declared, or cannot be looked up, is "other"."""
+    try:
+        return places.get(value, len(places))
+    except Exception:  # noqa: BLE001 - an entry may be of anybody's own class
+        return len(places)
+
+
+def _short(edge: float) -> str:
+    """The shortest exact form, with thousands separated."""
+    return f"{int(edge):,}" if edge == int(edge) and abs(edge) < 1e15 else f"{edge!r}"
+
+
+@dataclass(frozen=True)
+class _Matrix(Query):
+    """A question about several bounded columns: ``bounds`` is a list of pairs, or one pair for all."""
+
+    column: str | None = None
+    bounds: Any = field(kw_only=True)
+    step: Any = field(default=None, kw_only=True)
+    nulls: Any = field(default=None, kw_only=True)
+    names: Any = field(default=None, kw_only=True)
+
+    def shape(self, data: object) -> Shape:
+        return table_shape_of(data)
+
+    def grids(self, shape: Shape) -> tuple[Grid, ...]:
+        """A grid for each column; public."""
+        accepted = f"a pair for each of the {shape.columns} columns, or one pair for all, is accepted"
+        bounds = self.bounds
+        if isinstance(bounds, Mapping):
+            if set(bounds) != set(shape.names):
+                raise InvalidArgument(
+                    "bounds", sorted(map(str, bounds)), f"a pair for each of {list(shape.names)} is accepted"
+                )
+            bounds = [bounds[name] for name in shape.names]
+        if not isinstance(bounds, Sequence) or isinstance(bounds, str) or len(bounds) == 0:
+            raise InvalidArgument("bounds", self.bounds, accepted)
+        listed = list(bounds) if hasattr(bounds[0], "__len__") else [bounds] * shape.columns
+        if len(listed) != shape.columns:
+            raise InvalidArgument("bounds", listed, accepted)
+        return tuple(Grid.between(pair, self.step, whole=shape.whole) for pair in listed)
+
+    def _labels(self, shape: Shape) -> list[str]:
+        names = list(self.names or shape.names or (f"x{j + 1}" for j in range(shape.columns)))
+        if len(names) != shape.columns:
+            raise InvalidArgument("names", names, f"a name for each of the {shape.columns} columns is accepted")
+        return [str(name) for name in names]
+
+    def read(self, data: object, shape: Shape) -> Table:
+        grids = self.grids(shape)
+        return Table([read_column(c, grid, self.nulls) for c, grid in zip(columns_of(data), grids, strict=True)])
+
+    def missing(self, shape: Shape) -> Any:
+        if not shape.nullable:
+            return None
+        each = tuple(grid.value(missing_steps(self.nulls, grid)) for grid in self.grids(shape))
+        return each[0] if len(set(each)) == 1 else each
+
+
+@dataclass(frozen=True)
+class MeanVector(_Matrix):
+    """The means of several bounded columns."""
+
+    kind: ClassVar[str] = "mean"
+
+    def resolve(self, shape: Shape) -> Totals:
+        if shape.private:
+            raise not_proved(self.kind)
+        grids, n = self.grids(shape), shape.records
+        answers = tuple(Grid(grid.step / n, grid.ends[0] * n, grid.ends[1] * n) for grid in grids)
+        return Totals(grids, answers, tuple(self._labels(shape)))
+
+
+@dataclass(frozen=True)
+class Covariance(_Matrix):
+    """The covariance matrix (divided by n) of several bounded columns: the entries (j, k) with j <= k."""
+
+    kind: ClassVar[str] = "covariance"
+
+    def resolve(self, shape: Shape) -> CrossProducts:
+        if shape.private:
+            raise not_proved(self.kind)
+        grids, n = self.grids(shape), shape.records
+        answers, labels, names = [], [], self._labels(shape)
+        for j, one in enumerate(grids):
+            for k in range(j, len(grids)):
+                other = grids[k]
+                most = (one.ends[1] - one.ends[0]) * (other.ends[1] - other.ends[0]) * (n // 2) * (n - n // 2)
+                answers.append(Grid(one.step * other.step / n**2, 0 if j == k else -most, most))
+                labels.append(f"{names[j]}, {names[k]}")
+        return CrossProducts(n, grids, tuple(answers), tuple(labels))

@@ -1,0 +1,73 @@
+"""How wide error bars will be: their typical half-widths on imagined records, in grid steps.
+
+A bar has to hold for all data and is drawn privately, so it is wider than the error that a quote expects.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dither.mechanisms.exponential import ExponentialDraw
+from dither.mechanisms.interval_endpoints import Ends
+from dither.mechanisms.joint_quantiles import SeveralDraws
+from dither.mechanisms.ladder import LadderDraw
+from dither.mechanisms.ladder_interval import SPREAD
+from dither.mechanisms.mechanism import Prepared
+from dither.mechanisms.smooth import SmoothNoise, bar_factor
+from dither.mechanisms.worst_case import Scaled, ScaledVector, public_half_width
+from dither.quotes.error_distribution import rooms
+from dither.statistics.statistic import Statistic
+
+
+def public_half_widths(mechanism: Prepared) -> tuple[float, ...] | None:
+    """Half-widths that are the same for all data; None where they are not, or where there is no bar."""
+    if isinstance(mechanism, Scaled) and mechanism.confidence is not None:
+        return (float(public_half_width(mechanism.point.law, mechanism.scale, mechanism.confidence)),)
+    if isinstance(mechanism, ScaledVector) and mechanism.confidence is not None:
+        widths = {
+            cap: float(public_half_width(mechanism.law, cap * mechanism.unit, mechanism.confidence))
+            for cap in set(mechanism.statistic.caps)
+        }
+        return tuple(widths[cap] for cap in mechanism.statistic.caps)
+    return None
+
+
+def typical_half_widths(mechanism: Prepared, data: Any) -> tuple[float, ...] | None:
+    """Half of the distance between the ends of each bar around the true value; None where no bar is worked out."""
+    if isinstance(mechanism, ExponentialDraw) and mechanism.ends is not None:
+        return (_between(mechanism.ends, mechanism.statistic, data),)
+    if isinstance(mechanism, SeveralDraws) and mechanism.ends is not None:
+        return tuple(_between(mechanism.ends, one, data) for one in mechanism.statistic.each())
+    if isinstance(mechanism, SmoothNoise) and mechanism.bar_loss is not None and mechanism.confidence is not None:
+        # The noise on the logarithm of the scale has median 0.
+        point, spread = mechanism.point, mechanism.point.beta / mechanism.bar_loss.exact_epsilon
+        bound = mechanism.statistic.ladder(data, mechanism.algorithm).smooth(point.beta)
+        width = float(bound / point.alpha) * bar_factor(point.law, float(spread), float(1 - mechanism.confidence))
+        return (_cut(width, mechanism.statistic, data),)
+    if isinstance(mechanism, LadderDraw) and mechanism.bar is not None:
+        bar = mechanism.bar
+        bound = bar.quantiles(mechanism.statistic.ladder(data)).smooth(bar.beta)
+        return (_cut(float(bound) * float(bar.miss) ** -float(SPREAD), mechanism.statistic, data),)
+    public = public_half_widths(mechanism)
+    if public is not None and isinstance(mechanism, Scaled):
+        return (_cut(public[0], mechanism.statistic, data),)
+    return public
+
+
+def _cut(width: float, statistic: Statistic, data: Any) -> float:
+    """A half-width around the true value, with both ends cut to the public range."""
+    return sum(min(width, room) for room in rooms(statistic.answers, statistic.value(data))) / 2.0
+
+
+def _between(ends: Ends, statistic: Any, data: Any) -> float:
+    """The mean distance of the two ends that are drawn around the true value, halved."""
+    value = statistic.chain(data).values(0, 0)[0]
+    rate = float(ends.epsilon / 2)
+    away = 0.0
+    for upper in (False, True):
+        places, costs = ends.candidates(statistic, data, value, upper=upper)
+        weights = [math.exp(-rate * cost) for cost in costs]
+        drawn = math.fsum(weight * abs(place - value) for weight, place in zip(weights, places, strict=True))
+        away += drawn / math.fsum(weights)
+    return away / 2.0

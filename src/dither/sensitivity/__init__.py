@@ -1,0 +1,1 @@
+"""Sensitivity structures: what a statistic says about how far few records can move it."""

@@ -1,0 +1,29 @@
+"""Statistics whose local sensitivity is steady: it cannot move far where a gauge of sensitivity 1 is low."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+
+class HasLocalSensitivity(ABC):
+    """What noisy local sensitivity needs to know of a statistic (Karwa et al. 2011).
+
+    For all neighbours x and y: ``|gauge(x) - gauge(y)| <= 1``, ``local(x)`` is at least the local sensitivity at x, and
+    ``|local(x) - local(y)| <= drift(gauge(x))``, drift being public and not falling.
+    """
+
+    most_lipschitz_proxy: int
+    """No gauge is higher: public."""
+
+    @abstractmethod
+    def lipschitz_proxy(self, data: Any) -> int:
+        """A whole number from 0 to ``most_lipschitz_proxy``: private."""
+
+    @abstractmethod
+    def local(self, data: Any) -> int:
+        """The local sensitivity or a bound on it, in grid steps: private."""
+
+    @abstractmethod
+    def local_sensitivity_change(self, lipschitz_proxy: int) -> int:
+        """The most that one change moves ``local`` where the gauge is no higher than this: public."""

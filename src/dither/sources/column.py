@@ -1,0 +1,256 @@
+"""One column of records on a public grid, and the public facts that may be told about it."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.errors import InvalidArgument
+from dither.kernels.sums import exact_dot, exact_sum
+from dither.numbers import exact
+from dither.privacy import Neighbours
+from dither.sources.entries import reals
+from dither.sources.grid import Grid
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What is public about an array: its length and its type."""
+
+    records: int
+    """The number of records, or the most there can be if ``private``."""
+    whole: bool
+    nullable: bool
+    """True if the type allows missing values, whether or not there are any."""
+    columns: int = 1
+    names: tuple[str, ...] = ()
+    """The names of the columns of a table that has them."""
+    private: bool = False
+    """True if the number of records is private: behind a filter, in a group, where people own several rows."""
+    neighbours: Neighbours = Neighbours.CHANGE_ONE
+    """What one step between neighbours does to these records."""
+    rows_per_person: int = 1
+    """How many such steps one person can make."""
+
+
+class Column:
+    """Private: the records of one column, as whole numbers of grid steps."""
+
+    __slots__ = ("_ordered", "_values", "grid")
+
+    def __init__(self, values: NDArray[np.int64], grid: Grid, *, ordered: bool = False) -> None:
+        self.grid = grid
+        self._values = values
+        self._ordered: NDArray[np.int64] | None = values if ordered else None
+
+    def __repr__(self) -> str:
+        return "Column(<private>)"
+
+    @property
+    def records(self) -> int:
+        """The (public) number of records."""
+        return len(self._values)
+
+    @property
+    def values(self) -> NDArray[np.int64]:
+        """The records, in no particular order."""
+        return self._values
+
+    def ranks(self, first: int, last: int) -> NDArray[np.int64]:
+        """The order statistics of ranks first..last (from 1); the bounds stand in below 1 and above n."""
+        low, high = self.grid.ends
+        inside = self._sorted()[max(first - 1, 0) : max(last, 0)]
+        before = max(0, min(last, 0) - first + 1)
+        after = max(0, last - max(self.records, first - 1))
+        if not before and not after:
+            return inside
+        return np.concatenate([np.full(before, low), inside, np.full(after, high)]).astype(np.int64)
+
+    def total(self, first: int | None = None, last: int | None = None) -> int:
+        """The exact sum of all records, or of those at ranks first..last."""
+        return exact_sum(self.values if first is None or last is None else self.ranks(first, last))
+
+    def moments(self) -> tuple[int, int]:
+        """The exact sums of the records, and of their squares, above the lower end of the grid."""
+        shifted = self.values - self.grid.ends[0]
+        return exact_sum(shifted), exact_dot(shifted, shifted)
+
+    def bin_counts(self, bins: int) -> list[int]:
+        """How many records are 0, 1, ..., bins - 1."""
+        counts: list[int] = np.bincount(self.values, minlength=bins).tolist()
+        return counts
+
+    def _sorted(self) -> NDArray[np.int64]:
+        if self._ordered is None:
+            self._ordered = np.sort(self._values)
+        return self._ordered
+
+
+def shape_of(data: object, argument: str = "data") -> Shape:
+    """The public facts of a one-dimensional numeric array; looks at its type and length only."""
+    array = as_array(data, argument)
+    whole = array.dtype.kind in "iub"
+    return Shape(len(array), whole, nullable=not whole or isinstance(array, np.ma.MaskedArray))
+
+
+def as_array(data: object, argument: str = "data") -> NDArray[Any]:
+    """A one-dimensional numeric array.  Errors depend on the type of the data alone, never on an entry."""
+    array: NDArray[Any]
+    if hasattr(data, "columns") and hasattr(data, "to_numpy"):
+        raise InvalidArgument(argument, type(data), "one column, such as frame['age'], is accepted, not a whole frame")
+    declared = _declared_type(data)
+    if declared.startswith(_TIMES):
+        raise InvalidArgument(
+            argument, type(data), "numbers are accepted; for dates open the data with columns={name: dither.Date(...)}"
+        )
+    if declared.startswith(_TEXTS):
+        raise InvalidArgument(
+            argument,
+            type(data),
+            f"this column stores {declared}: convert it to numbers first, or open it as a category",
+        )
+    if isinstance(data, np.ma.MaskedArray) and data.dtype == object:
+        array = np.ma.MaskedArray(_untyped(data.filled(np.nan)), np.ma.getmaskarray(data))
+    elif isinstance(data, np.ndarray):
+        array = _untyped(data) if data.dtype == object else data
+    elif hasattr(data, "to_numpy"):
+        array = _foreign(data, declared)
+    elif isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
+        array = _untyped(data)
+    else:
+        raise InvalidArgument(argument, type(data), "a one-dimensional array or sequence of numbers is accepted")
+    if array.ndim != 1:
+        raise InvalidArgument(argument, type(data), f"one dimension is accepted, not {array.ndim}")
+    if array.dtype.kind not in "iufb":
+        raise InvalidArgument(argument, type(data), f"numbers are accepted, not the kind {array.dtype.kind!r}")
+    if len(array) == 0:
+        raise InvalidArgument(argument, type(data), "at least one record is accepted")
+    if array.dtype.itemsize > np.dtype(np.float64).itemsize:
+        with np.errstate(over="ignore"):  # (a long double beyond the range of doubles is infinite, and clamped)
+            return array.astype(np.float64)
+    return array
+
+
+_TIMES = ("date", "timestamp", "timedelta", "duration", "time32", "time64")
+_TEXTS = ("str", "utf8", "large_str", "large_utf8", "binary", "large_binary", "categorical", "enum")
+
+
+def _declared_type(data: object) -> str:
+    """The name of the type that a column of another library declares; nothing for what declares none."""
+    if isinstance(data, np.ndarray):
+        return "" if data.dtype.kind not in "mM" else str(data.dtype)
+    return str(getattr(data, "dtype", getattr(data, "type", ""))).lower()
+
+
+def _untyped(data: Any) -> NDArray[Any]:
+    """Entries without a declared type are real numbers: whether all of them are whole is no public fact.
+
+    What is no number is missing.  A list of numbers is converted at once, anything else entry by entry: both read every
+    entry in the same way, so no entry decides about how the others are read.
+    """
+    if not isinstance(data, np.ndarray):
+        with contextlib.suppress(Exception), warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            guessed = np.asarray(data)
+            if guessed.dtype.kind in "iufb":  # (a list of rows of one length has two dimensions: its shape is public)
+                return guessed.astype(np.float64)
+    flat = data if not isinstance(data, np.ndarray) or data.ndim == 1 else data.ravel()
+    found = reals(flat)
+    return found if flat is data else found.reshape(data.shape)
+
+
+def _foreign(data: Any, declared: str) -> NDArray[Any]:
+    """A column of another library, by its declared type: what it converts to may depend on a missing record."""
+    real = None
+    if declared not in ("object", "category"):
+        for options in ({"dtype": "float64", "na_value": np.nan}, {"zero_copy_only": False}, {}):
+            with contextlib.suppress(Exception), warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                array = np.asarray(data.to_numpy(**options))
+                if array.dtype.kind in "iufb":
+                    real = array.astype(np.float64)
+                    break
+    if real is None:
+        real = reals(data.to_pylist() if hasattr(data, "to_pylist") else data)
+    if not declared.startswith(("int", "uint", "bool")):
+        return real
+    missing = np.isnan(real)
+    whole = np.clip(np.where(missing, 0.0, real), -(2.0**62), 2.0**62)
+    return np.ma.MaskedArray(whole.astype(np.int64), missing)
+
+
+def missing_steps(nulls: object, grid: Grid) -> int:
+    """The grid point that a missing value counts as: a number, "lower" or "upper" (the default is "lower")."""
+    low, high = grid.ends
+    if nulls is None or nulls == "lower":
+        return low
+    if nulls == "upper":
+        return high
+    if isinstance(nulls, str):
+        raise InvalidArgument("nulls", nulls, '"lower", "upper" or a number within the bounds is accepted')
+    steps = round(exact(nulls, "nulls") / grid.step)
+    if not low <= steps <= high:
+        raise InvalidArgument("nulls", nulls, '"lower", "upper" or a number within the bounds is accepted')
+    return steps
+
+
+def read_column(data: object, grid: Grid, nulls: object = None) -> Column:
+    """Clamp and round every record to the grid; missing values become the declared public one."""
+    array, missing = as_array(data), missing_steps(nulls, grid)
+    present = np.asarray(array.filled(0) if isinstance(array, np.ma.MaskedArray) else array)
+    steps = grid.quantise(present.astype(np.int64) if present.dtype == np.bool_ else present, missing)
+    if isinstance(array, np.ma.MaskedArray):
+        steps[np.ma.getmaskarray(array)] = missing
+    return Column(steps, grid)
+
+
+def table_shape_of(data: object, argument: str = "data") -> Shape:
+    """The public facts of several columns."""
+    shapes = [shape_of(column, argument) for column in columns_of(data, argument)]
+    whole, nullable = all(s.whole for s in shapes), any(s.nullable for s in shapes)
+    named = data if isinstance(data, Mapping) else getattr(data, "columns", ())
+    return Shape(shapes[0].records, whole, nullable, len(shapes), tuple(str(name) for name in named))
+
+
+class Table:
+    """Private: several columns of the same records."""
+
+    __slots__ = ("columns",)
+
+    def __init__(self, columns: list[Column]) -> None:
+        self.columns = columns
+
+    def __repr__(self) -> str:
+        return "Table(<private>)"
+
+
+def columns_of(data: object, argument: str = "data") -> list[NDArray[Any]]:
+    """The columns of a two-dimensional array, a frame, or a mapping of names to arrays."""
+    if hasattr(data, "columns") and hasattr(data, "__getitem__"):
+        return _same_length([as_array(data[name], argument) for name in data.columns], data, argument)
+    if isinstance(data, Mapping):
+        return _same_length([as_array(column, argument) for column in data.values()], data, argument)
+    array = data if isinstance(data, np.ndarray) else _rows(data)
+    array = _untyped(array) if array.dtype == object else array
+    if array.ndim != 2 or array.shape[1] == 0:
+        raise InvalidArgument(argument, type(data), "records in rows and columns are accepted")
+    return [as_array(array[:, j], argument) for j in range(array.shape[1])]
+
+
+def _rows(data: Any) -> NDArray[Any]:
+    """A list of rows as an array of objects; its shape is as public as the length of a list."""
+    with contextlib.suppress(Exception):
+        return np.array(data, dtype=object)
+    return np.zeros(0, dtype=object)
+
+
+def _same_length(columns: list[NDArray[Any]], data: object, argument: str) -> list[NDArray[Any]]:
+    if len({len(column) for column in columns}) != 1:
+        raise InvalidArgument(argument, type(data), "columns of equal length are accepted")
+    return columns

@@ -1,0 +1,375 @@
+"""DuckDB: CSV, Parquet, Arrow, frames of pandas and Polars, and tables of a ``.duckdb`` file."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import json
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlglot import exp
+
+from dither.errors import InvalidArgument, InvalidData, SourceFailed
+from dither.sources.engines.engine import (
+    CALENDAR,
+    Engine,
+    arrow_schema,
+    clamped,
+    column,
+    guarded,
+    streamed,
+    whole_result,
+)
+from dither.sources.engines.frames import readable
+from dither.sources.files import state_of_file
+from dither.sources.lines import batches, header, inner_suffix
+from dither.sources.predicates import literal
+
+_WHOLE = {
+    "TINYINT",
+    "SMALLINT",
+    "INTEGER",
+    "BIGINT",
+    "HUGEINT",
+    "UTINYINT",
+    "USMALLINT",
+    "UINTEGER",
+    "UBIGINT",
+    "UHUGEINT",
+}
+_KINDS = (
+    dict.fromkeys(_WHOLE, "whole")
+    | {"FLOAT": "real", "DOUBLE": "real", "DECIMAL": "decimal", "BOOLEAN": "boolean", "VARCHAR": "text", "ENUM": "text"}
+    | {"UUID": "text", "DATE": "date", "TIMESTAMP": "date", "TIMESTAMP_NS": "date", "TIMESTAMP_MS": "date"}
+    | {"TIMESTAMP_S": "date", "TIMESTAMP WITH TIME ZONE": "date"}
+)
+_DELIMITERS = {".csv": ",", ".tsv": "\t"}
+_PARQUET = (".parquet", ".pq")
+_DATABASES = (".duckdb", ".db")
+_SPLITTERS = {".csv": "comma_fields", ".tsv": "tab_fields"}
+_BATCH = 1 << 16
+_LINES = "dither_lines"
+_SWITCHED_OFF = ("statistics_propagation", "row_group_pruner", "join_filter_pushdown", "filter_pushdown")
+"""Optimisations that decide about records by minima and maxima of many.
+
+NaN does not count in those; and a filter that is pushed into a Parquet file takes every text of a page for missing
+where one is and the others are alike (DuckDB 2.0.0).
+"""
+_EXACT_DIGITS = 15
+"""Decimals of at most so many digits become doubles by one division of exact numbers: correctly rounded."""
+_MILLISECONDS = re.compile(r"TIMESTAMP_MILLIS|MILLIS=(?!<null>)")
+_OF_FILES = re.compile(r"READ_|_SCAN$|GLOB|SNIFF")
+_OF_TABLES = re.compile(r"^(SEQ_SCAN|TABLE_SCAN|INDEX_SCAN|COLUMN_DATA_SCAN|DUMMY_SCAN|EXPRESSION_SCAN)")
+_MACROS = (
+    """CREATE MACRO unquoted(f) AS CASE WHEN starts_with(f, '"') AND ends_with(f, '"') AND length(f) > 1
+       THEN replace(substr(f, 2, length(f) - 2), '""', '"') ELSE f END""",
+    """CREATE MACRO comma_fields(line) AS CASE WHEN contains(line, '"') THEN list_transform(
+       regexp_extract_all(line, '(?:^|,)("(?:[^"]|"")*"|[^,]*)', 1), lambda f: unquoted(f))
+       ELSE string_split(line, ',') END""",
+    """CREATE MACRO tab_fields(line) AS CASE WHEN contains(line, '"') THEN list_transform(
+       regexp_extract_all(line, '(?:^|\t)("(?:[^"]|"")*"|[^\t]*)', 1), lambda f: unquoted(f))
+       ELSE string_split(line, '\t') END""",
+    "CREATE MACRO field(fields, place) AS nullif(fields[place], '')",
+)
+FILES = (*_DELIMITERS, *_PARQUET, *_DATABASES)
+
+
+class DuckDB(Engine):
+    """One table, embedded in this process."""
+
+    dialect: ClassVar[str] = "duckdb"
+    bytewise: ClassVar[str | None] = "C"
+
+    @property
+    def casts_text(self) -> bool:  # type: ignore[override]
+        # A CSV has nothing but texts; elsewhere a text is what its owner meant.
+        return self._file is not None and inner_suffix(self._file) in _DELIMITERS
+
+    def __init__(self, source: Any, table: str | None = None, *, threads: int | None = None) -> None:
+        import duckdb  # noqa: PLC0415  (slow to load)
+
+        self._errors = duckdb.Error
+        self._file: Path | None = None
+        if isinstance(source, (str, Path)):
+            self._file = Path(source)
+            suffix = inner_suffix(self._file)
+            if suffix not in FILES:
+                raise InvalidArgument("source", str(source), f"a file ending in {', '.join(FILES)} is accepted")
+            if not self._file.is_file():
+                raise InvalidArgument("source", str(source), "the path of a readable file is accepted")
+        in_file = self._file is not None and inner_suffix(self._file) in _DATABASES
+        place = str(self._file) if in_file else ":memory:"
+        connected = None
+        with contextlib.suppress(duckdb.Error, OSError):
+            connected = duckdb.connect(place, read_only=in_file)
+        if connected is None:
+            raise SourceFailed(
+                f"{self._called} cannot be opened: it is no database of DuckDB, or another process writes to it; "
+                "nothing was charged"
+            )
+        self._connection: Any = connected
+        if threads is not None:
+            self._connection.execute(f"SET threads = {int(threads)}")
+        self._connection.execute("SET enable_progress_bar = false")
+        # A pandas column of objects is text, whatever they are: a type guessed from some records fails on others.
+        self._connection.execute("SET pandas_analyze_sample = 0")
+        self._connection.execute(f"SET disabled_optimizers = '{','.join(_SWITCHED_OFF)}'")
+        self._wide: dict[str, tuple[int, int]] = {}
+        """Columns of long decimals: how many digits, and how many of them behind the point."""
+        self.moments: frozenset[str] = frozenset()
+        self._table = self._database_table(table) if in_file else self._view(source)
+        self._kinds = self._described()
+        if in_file:
+            self._look_below_views()
+        elif self._file is not None and inner_suffix(self._file) in _PARQUET:
+            self._kinds |= dict.fromkeys(self._in_milliseconds(), "other")
+
+    def absent_column(self) -> str:
+        if self.casts_text:  # not listing them: without a header the first line would be a record
+            return f"a column of the source is accepted: a name from the first line of {self._called}"
+        return super().absent_column()
+
+    @property
+    def _called(self) -> str:
+        return "the frame" if self._file is None else f"the file {self._file.name}"
+
+    def _database_table(self, table: str | None) -> exp.Expr:
+        if table is None:
+            raise InvalidArgument("table", table, f"pass table=NAME (at the shell --table NAME): {self._tables()}")
+        parts = [exp.to_identifier(part, quoted=True) for part in table.split(".")]
+        return exp.Table(**dict(zip(("this", "db", "catalog"), reversed(parts), strict=False)))
+
+    def _tables(self) -> str:
+        """The names of the tables and views of a database file: public."""
+        found = guarded(self._called, lambda: self._connection.execute("SHOW TABLES").fetchall())
+        return ", ".join(str(row[0]) for row in found) or "it has none"
+
+    def _view(self, source: Any) -> exp.Expr:
+        if self._file is None:
+            registered = False
+            with contextlib.suppress(Exception):  # (a foreign object may fail in any way, and quote its records)
+                self._connection.register("source", readable(source))
+                registered = True
+            if not registered:
+                raise InvalidArgument(
+                    "source", type(source), "a path or a frame of pandas, Polars or Arrow is accepted"
+                )
+            return exp.to_table("source")
+        path = literal(_only(self._file))
+        if inner_suffix(self._file) in _PARQUET:
+            # Statistics leave NaN out; and a text with a byte that is no UTF-8 is read as another text, not refused.
+            options = [_option("can_have_nan", exp.true()), _option("utf8_validation", exp.Literal.string("replace"))]
+            return exp.Table(this=exp.Anonymous(this="read_parquet", expressions=[path, *options]))
+        for macro in _MACROS:
+            self._connection.execute(macro)
+        return _csv_table(self._file)
+
+    def _described(self) -> dict[str, str]:
+        if self.casts_text and self._file is not None:
+            return dict.fromkeys(csv_names(self._file, _DELIMITERS[inner_suffix(self._file)]), "text")
+        described = None
+        with contextlib.suppress(self._errors):
+            described = self._connection.sql(self.sql(exp.select("*").from_(self._table.copy())))
+        if described is None and self._file is not None and inner_suffix(self._file) in _DATABASES:
+            raise InvalidArgument(
+                "table", self._table.name, f"a table or view of the file is accepted: {self._tables()}"
+            )
+        if described is None:
+            raise InvalidData(f"{self._called} could not be read as what its name says; nothing was charged")
+        typed = list(zip(described.columns, described.types, strict=True))
+        self.moments = frozenset(name for name, kind in typed if str(kind).startswith("TIMESTAMP"))
+        for name, kind in typed:
+            if kind.id == "decimal":
+                digits, scale = (int(str(dict(kind.children)[one])) for one in ("precision", "scale"))
+                if digits > _EXACT_DIGITS:
+                    self._wide[name] = (digits, scale)
+        kinds = (str(kind).split("(")[0] for kind in described.types)
+        return {name: _KINDS.get(kind, "other") for name, kind in zip(described.columns, kinds, strict=True)}
+
+    def _in_milliseconds(self) -> list[str]:
+        """Columns of a Parquet file whose moments DuckDB converts while it reads, with an error for those too far."""
+        scanned = exp.Anonymous(this="parquet_schema", expressions=[literal(_only(self._file or Path()))])
+        query = exp.select("name", "converted_type", "logical_type").from_(exp.Table(this=scanned))
+        found = guarded(self._called, lambda: self._connection.execute(self.sql(query)).fetchall())
+        return [str(row[0]) for row in found if row[0] in self._kinds and _MILLISECONDS.search(f"{row[1]} {row[2]}")]
+
+    def _look_below_views(self) -> None:
+        """Of a view that reads files: text files are refused, and so are columns of Parquet that one record breaks."""
+        below = self._files_below()
+        if below - {"READ_PARQUET", "PARQUET_SCAN"}:
+            raise InvalidArgument(
+                "table", self._table.name, "a view over text files takes types from records: register the file itself"
+            )
+        if below:
+            fragile = (name for name, kind in self._kinds.items() if kind in ("text", "date"))
+            self._kinds |= dict.fromkeys(fragile, "other")
+
+    def _files_below(self) -> set[str]:
+        """Which readers of files stand behind a table of a database; none if its rows are in the database."""
+        query = exp.select("*").from_(self._table.copy())
+        plan = guarded(
+            self._called, lambda: self._connection.execute(f"EXPLAIN (FORMAT json) {self.sql(query)}").fetchall()
+        )
+        pending, found = list(json.loads(plan[0][1])), set()
+        while pending:
+            node = pending.pop()
+            details = node.get("extra_info") or {}
+            names = {str(node.get("name", "")), str(details.get("Function", "")) if isinstance(details, dict) else ""}
+            for name in (one.strip().upper().replace(" ", "_") for one in names):
+                if _OF_FILES.search(name) and not _OF_TABLES.match(name):
+                    found.add(name)
+            pending += node.get("children", ())
+        return found
+
+    def kinds(self) -> dict[str, str]:
+        return self._kinds
+
+    def table(self, fraction: float | None = None) -> exp.Expr:
+        if fraction is None:
+            return self._table.copy()
+        percent = exp.Literal.number(f"{100 * fraction:.9f}")
+        sampled = exp.select("*").from_(self._table.copy())
+        sampled.set("sample", exp.TableSample(method=exp.var("bernoulli"), percent=percent))
+        return sampled.subquery("source")
+
+    def estimated_rows(self) -> int:
+        if self._file is not None and inner_suffix(self._file) in _DELIMITERS:
+            # Counting the lines of a CSV costs as much as reading it.
+            return max(self._file.stat().st_size // 64, 1)
+        return int(self.rows(exp.select(exp.Count(this=exp.Star())).from_(self.table()))[0][0])
+
+    def _opened(self) -> Any:
+        """The connection, with the lines of a text file from the first."""
+        if self.casts_text and self._file is not None:
+            self._connection.register(_LINES, batches(self._file))
+        return self._connection
+
+    def rows(self, query: exp.Select) -> list[tuple[Any, ...]]:
+        return guarded(self._called, lambda: self._opened().execute(self.sql(query)).fetchall())
+
+    def arrays(self, query: exp.Select) -> list[NDArray[np.int64]]:
+        def fetched() -> list[NDArray[np.int64]]:
+            columns = self._opened().execute(self.sql(query)).fetchnumpy()
+            return [whole_result(values) for values in columns.values()]
+
+        return guarded(self._called, fetched)
+
+    def stream(self, query: exp.Select, kinds: Sequence[str]) -> Iterator[Any]:
+        schema = arrow_schema([one.alias_or_name for one in query.selects], kinds)
+
+        def batches() -> Iterator[Any]:
+            result = self._opened().sql(self.sql(query))
+            # Newer versions have another name for it.
+            reader = getattr(result, "to_arrow_reader", None) or result.fetch_arrow_reader
+            for batch in reader(_BATCH):
+                yield batch.cast(schema)
+
+        return streamed(self._called, batches)
+
+    def half_even(self, number: exp.Expr) -> exp.Expr:
+        return exp.Anonymous(this="round_even", expressions=[number, literal(0)])
+
+    def is_finite(self, number: exp.Expr) -> exp.Expr:
+        # A function, not comparisons: those are decided by statistics of whole row groups, which leave NaN out.
+        return exp.Anonymous(this="isfinite", expressions=[number.copy()])
+
+    def is_nan(self, number: exp.Expr) -> exp.Expr:
+        return exp.Anonymous(this="isnan", expressions=[number.copy()])
+
+    def day_number(self, day: exp.Expr) -> exp.Expr:
+        # An infinite date is beyond all bounds, as an infinite number is.
+        first, last, epoch = (exp.cast(exp.Literal.string(one), "date") for one in (*CALENDAR, "1970-01-01"))
+        days = exp.Anonymous(
+            this="date_diff", expressions=[exp.Literal.string("day"), epoch, clamped(day, first, last)]
+        )
+        return exp.case().when(exp.Is(this=day.copy(), expression=exp.Null()), exp.Null()).else_(days)
+
+    def day(self, name: str, kind: str) -> exp.Expr:
+        # Moments of seconds and milliseconds may lie beyond what DuckDB can make days of: these are missing.
+        raw: exp.Expr = exp.Trim(this=column(name)) if kind == "text" else column(name)
+        return self.day_number(exp.TryCast(this=raw, to=exp.DataType.build("date")))
+
+    def from_decimal(self, raw: exp.Expr) -> exp.Expr:
+        # DuckDB rounds long decimals twice.
+        if raw.name not in self._wide:
+            return exp.cast(raw, "double")
+        # Bits that are no decimal of so many digits have no text: these are cut to the largest that are.
+        digits, scale = self._wide[raw.name]
+        nines = f"{'9' * (digits - scale)}.{'9' * scale}".rstrip(".")
+        kind = f"decimal({digits}, {scale})"
+        ends = [exp.cast(exp.Literal.string(sign + nines), kind) for sign in ("-", "")]
+        inside = exp.cast(exp.cast(clamped(raw, *ends), "text"), "double")
+        return exp.case().when(exp.Is(this=raw.copy(), expression=exp.Null()), exp.Null()).else_(inside)
+
+    def fingerprint(self) -> str:
+        return f"file:{self._file.resolve()}" if self._file is not None else ""
+
+    def state(self) -> str | None:
+        return None if self._file is None else state_of_file(self._file)
+
+    def ready(self) -> None:
+        if self._file is not None and not self._file.is_file():
+            raise SourceFailed(f"{self._called} is not there any more; nothing was charged")
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[None]:
+        before = self._stamp()
+        yield
+        if self._stamp() != before:
+            raise SourceFailed(f"{self._called} changed while it was being read; what was charged stays charged")
+
+    def _stamp(self) -> tuple[int, int, int] | None:
+        if self._file is None:
+            return None
+        try:
+            status = self._file.stat()
+        except OSError:
+            return (-1, -1, -1)
+        return status.st_mtime_ns, status.st_size, status.st_ino
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def _only(file: Path) -> str:
+    """The path of this file alone: DuckDB takes *, ? and [ for patterns, which may name others."""
+    return re.sub(r"([*?[])", r"[\1]", str(file))
+
+
+def _option(name: str, value: exp.Expr) -> exp.Expr:
+    return exp.PropertyEQ(this=exp.to_identifier(name), expression=value)
+
+
+def _csv_table(file: Path) -> exp.Expr:
+    """The fields of every line, named by the first line; an empty field is missing.
+
+    An empty line is a record without a value where there is one column, else it is none.
+    """
+    suffix = inner_suffix(file)
+    names = csv_names(file, _DELIMITERS[suffix])
+    split = exp.Anonymous(this=_SPLITTERS[suffix], expressions=[exp.column("line")])
+    lines = exp.select(exp.alias_(split, "fields")).from_(_LINES)
+    if len(names) > 1:
+        lines = lines.where("line <> ''")
+    fields = [
+        exp.alias_(
+            exp.Anonymous(this="field", expressions=[exp.column("fields"), literal(index + 1)]), name, quoted=True
+        )
+        for index, name in enumerate(names)
+    ]
+    return exp.select(*fields).from_(lines.subquery("lines")).subquery("source")
+
+
+def csv_names(file: Path, delimiter: str) -> list[str]:
+    """The names in the first line."""
+    names: list[str] = []
+    with contextlib.suppress(csv.Error):
+        names = next(csv.reader([header(file)], delimiter=delimiter), [])
+    if not names or len(set(names)) != len(names) or not all(names):
+        raise InvalidData(f"{file.name}: the first line must name every column once; nothing was charged")
+    return [str(name) for name in names]

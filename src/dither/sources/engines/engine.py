@@ -1,0 +1,273 @@
+"""What every engine offers, and how the columns of a source become numbers, days and texts inside it.
+
+Queries are built once as syntax trees and written in each engine's dialect; identifiers are always quoted and literals
+escaped by the writer.  Two rules hold where records become numbers.  No record may make an engine raise an error:
+every number is finite from the start, and whatever could overflow is clamped first.  And no engine may decide about one
+record by statistics of the others: a NaN is recognised by a function of the record alone, which no optimiser replaces
+by a constant because a file's statistics, which leave NaN out, seem to allow it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlglot import exp
+
+from dither.errors import InvalidArgument, SourceFailed
+from dither.sources.predicates import literal
+
+KINDS = ("whole", "real", "decimal", "text", "boolean", "date", "other")
+"""What a source says about a column: all that matters of its type."""
+
+Result = TypeVar("Result")
+
+LARGEST_DOUBLE = float(np.finfo(np.float64).max)
+"""What an infinite record counts as: beyond all bounds, and below the ends of no bracket but an infinite one."""
+CALENDAR = ("0001-01-01", "9999-12-31")
+"""The first and the last day that every engine knows; what lies beyond counts as the nearer of them."""
+_TRUE = ("true", "t", "yes", "1")
+_FALSE = ("false", "f", "no", "0")
+
+
+class Engine(ABC):
+    """A table that stays where it is."""
+
+    dialect: ClassVar[str]
+    bytewise: ClassVar[str | None]
+    """The collation in which texts are equal only if all their bytes are; None if columns of "text" have no other."""
+    moments: frozenset[str] = frozenset()
+    """Columns that cannot tell people apart, for some of their values have no text in this engine: moments in time."""
+    casts_text: bool
+    """Whether texts that are no numbers can be read as missing instead of raising an error."""
+
+    @abstractmethod
+    def kinds(self) -> dict[str, str]:
+        """The kind of every column, from the source's public description."""
+
+    @abstractmethod
+    def table(self, fraction: float | None = None) -> exp.Expr:
+        """What stands behind FROM: all rows, or each with the given probability."""
+
+    @abstractmethod
+    def estimated_rows(self) -> int:
+        """About how many rows there are, cheaply; only decides how to read."""
+
+    @abstractmethod
+    def rows(self, query: exp.Select) -> list[tuple[Any, ...]]:
+        """The result of a query with few rows, as Python numbers."""
+
+    @abstractmethod
+    def arrays(self, query: exp.Select) -> list[NDArray[np.int64]]:
+        """The columns of a result of whole numbers without NULL."""
+
+    @abstractmethod
+    def stream(self, query: exp.Select, kinds: Sequence[str]) -> Iterator[Any]:
+        """The result of a query as Arrow record batches; each column is "whole" (int64) or "text"."""
+
+    @abstractmethod
+    def half_even(self, number: exp.Expr) -> exp.Expr:
+        """A double rounded to the nearest whole number, ties to even."""
+
+    @abstractmethod
+    def day_number(self, day: exp.Expr) -> exp.Expr:
+        """The days from 1970-01-01 to a DATE."""
+
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """Which source this is, in public terms; nothing for a frame, which only its dataset's name tells apart."""
+
+    def state(self) -> str | None:
+        """What the source itself says about its last change, such as a file's time and size; None if nothing.
+
+        It may depend on the records: it is compared on the owner's machine and never shown.
+        """
+        return None
+
+    @abstractmethod
+    def ready(self) -> None:
+        """Fail, before anything is charged, if the source is not there."""
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Within it all queries see the same rows, or reading fails."""
+        yield
+
+    def close(self) -> None:  # noqa: B027  (most engines have nothing to close)
+        """Let go of connections."""
+
+    def sql(self, query: exp.Expr) -> str:
+        """A query in the engine's own words."""
+        return query.sql(dialect=self.dialect)
+
+    def values(self, rows: Iterable[Sequence[Any]], name: str, columns: Sequence[str]) -> exp.Expr:
+        """A list of public rows as a table.  Written out at once: as a tree, thousands of rows take seconds."""
+        written = ", ".join(f"({', '.join(self._constant(value) for value in row)})" for row in rows)
+        listed = f"VALUES {written}" if self.dialect == "spark" else f"(VALUES {written})"
+        return exp.Var(this=f"{listed} AS {name}({', '.join(columns)})")
+
+    def _constant(self, value: Any) -> str:
+        if isinstance(value, int):
+            return str(value)
+        if isinstance(value, float):
+            shown = repr(value) if np.isfinite(value) else ("Infinity" if value > 0 else "-Infinity")
+            return f"CAST('{shown}' AS DOUBLE{' PRECISION' if self.dialect == 'postgres' else ''})"
+        return self.sql(literal(value))
+
+    # --- columns as numbers, days and texts -----------------------------------------------------------
+
+    def number(self, name: str, kind: str) -> exp.Expr:
+        """A column as a finite double; NULL if missing or NaN."""
+        raw = column(name)
+        if kind == "text":
+            self._needs_casts(name)
+            raw = exp.TryCast(this=exp.Trim(this=raw), to=exp.DataType.build("double"))
+        elif kind == "decimal":
+            raw = self.from_decimal(raw)
+        elif kind == "boolean":
+            raw = exp.cast(exp.cast(raw, "int"), "double")
+        else:
+            raw = exp.cast(raw, "double")
+        if kind in ("whole", "boolean", "decimal"):
+            return raw
+        return self.finite(raw)
+
+    def finite(self, number: exp.Expr) -> exp.Expr:
+        """A double as a finite one: NULL if it is NaN, the largest double of its sign if it is infinite."""
+        above, below = (node(this=number.copy(), expression=double_literal(0.0)) for node in (exp.GT, exp.LT))
+        return (
+            exp.case()
+            .when(self.is_finite(number), number.copy())
+            .when(self.is_nan(number), exp.Null())
+            .when(above, double_literal(LARGEST_DOUBLE))
+            .when(below, double_literal(-LARGEST_DOUBLE))
+            .else_(exp.Null())
+        )
+
+    @abstractmethod
+    def is_finite(self, number: exp.Expr) -> exp.Expr:
+        """Whether a double is neither NaN nor infinite, by a test of this record alone."""
+
+    @abstractmethod
+    def is_nan(self, number: exp.Expr) -> exp.Expr:
+        """Whether a double is NaN, by a test of this record alone."""
+
+    def from_decimal(self, raw: exp.Expr) -> exp.Expr:
+        """A decimal as a double."""
+        return exp.cast(raw, "double")
+
+    def day(self, name: str, kind: str) -> exp.Expr:
+        """A column of dates as day numbers; NULL if missing."""
+        raw = column(name)
+        if kind == "text":
+            self._needs_casts(name)
+            return self.day_number(exp.TryCast(this=exp.Trim(this=raw), to=exp.DataType.build("date")))
+        return self.day_number(exp.cast(raw, "date"))
+
+    def truth(self, name: str, kind: str) -> exp.Expr:
+        """A column of truth values as 0 or 1; NULL if missing."""
+        raw = column(name)
+        if kind == "boolean":
+            return exp.cast(raw, "int")
+        yes: exp.Expr
+        no: exp.Expr
+        if kind == "whole":
+            yes, no = exp.NEQ(this=raw, expression=literal(0)), exp.EQ(this=raw.copy(), expression=literal(0))
+        else:
+            word = exp.Lower(this=exp.Trim(this=raw))
+            yes, no = (exp.In(this=word.copy(), expressions=[literal(w) for w in words]) for words in (_TRUE, _FALSE))
+        return exp.case().when(yes, literal(1)).when(no, literal(0)).else_(exp.Null())
+
+    def text(self, name: str, kind: str) -> exp.Expr:
+        """A column as text; NULL if missing."""
+        if kind == "boolean":
+            word = exp.case().when(column(name), exp.Literal.string("true")).else_(exp.Literal.string("false"))
+            return exp.case().when(exp.Is(this=column(name), expression=exp.Null()), exp.Null()).else_(word)
+        # Byte by byte: where 'a' and 'A' are equal one record would be in the groups of both.
+        text = exp.cast(column(name), "text")
+        collation = exp.to_identifier(self.bytewise, quoted=True)
+        return text if collation is None else exp.Collate(this=text, expression=collation)
+
+    def absent_column(self) -> str:
+        """What is accepted for the name of a column, told to whoever named one that does not exist."""
+        return f"a column of the source is accepted: {', '.join(self.kinds())}"
+
+    def _needs_casts(self, name: str) -> None:
+        if not self.casts_text:
+            raise InvalidArgument(
+                f"columns.{name}", "text", f"{self.dialect} stores it as text; a category is accepted for such a column"
+            )
+
+
+def column(name: str) -> exp.Expr:
+    """A column of the source, quoted."""
+    return exp.column(name, quoted=True)
+
+
+def clamped(value: exp.Expr, low: exp.Expr, high: exp.Expr) -> exp.Expr:
+    """A value that is not NULL, cut to a range.
+
+    All three engines ignore NULL in these functions; the writer's own care for NULL would repeat the argument many
+    times over.
+    """
+    least = exp.Anonymous(this="GREATEST", expressions=[value.copy(), low])
+    return exp.Anonymous(this="LEAST", expressions=[least, high])
+
+
+def within_infinities(number: exp.Expr) -> exp.Expr:
+    """Whether a double lies between the infinities, for engines in which NaN is above both."""
+    low, high = (double_literal(end) for end in (-np.inf, np.inf))
+    return exp.and_(exp.GT(this=number.copy(), expression=low), exp.LT(this=number.copy(), expression=high))
+
+
+def double_literal(value: float) -> exp.Expr:
+    """A double, exactly; infinities too."""
+    if np.isinf(value):
+        return exp.cast(exp.Literal.string("Infinity" if value > 0 else "-Infinity"), "double")
+    return literal(float(value))
+
+
+def whole_result(values: Any) -> NDArray[np.int64]:
+    """A column of a result as int64; anything masked is a broken promise of the query."""
+    if isinstance(values, np.ma.MaskedArray):
+        values = values.filled(0)
+    return np.asarray(values, dtype=np.int64)
+
+
+def guarded(what: str, work: Callable[[], Result], *errors: type[Exception]) -> Result:
+    """The result of an engine's work; its errors, which may quote records, become one that does not.
+
+    A function and no context manager: what is raised at the end of a ``with`` block keeps the engine's error as its
+    context, and every traceback would print it.
+    """
+    with contextlib.suppress(*(errors or (Exception,))):
+        return work()
+    raise SourceFailed(f"{what} could not be read; what was charged for this question stays charged")
+
+
+def arrow() -> Any:
+    """The Arrow package, which is slow to load."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    return pa
+
+
+def arrow_schema(names: Sequence[str], kinds: Sequence[str]) -> Any:
+    """The schema of a streamed result."""
+    pa = arrow()
+    types = {"whole": pa.int64(), "text": pa.string()}
+    return pa.schema([(name, types[kind]) for name, kind in zip(names, kinds, strict=True)])
+
+
+def streamed(what: str, work: Callable[[], Iterator[Result]]) -> Iterator[Result]:
+    """The same for work that comes in pieces."""
+    pieces = guarded(what, lambda: iter(work()))
+    while True:
+        piece = guarded(what, lambda: next(pieces, None))
+        if piece is None:
+            return
+        yield piece

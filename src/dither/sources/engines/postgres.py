@@ -1,0 +1,240 @@
+"""PostgreSQL: a table or view, read in one consistent snapshot by psycopg."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlglot import exp
+
+from dither.errors import InvalidArgument, SourceFailed
+from dither.sources.engines.engine import (
+    CALENDAR,
+    LARGEST_DOUBLE,
+    Engine,
+    arrow,
+    arrow_schema,
+    clamped,
+    double_literal,
+    guarded,
+    streamed,
+    within_infinities,
+)
+from dither.sources.predicates import literal
+
+_KINDS = (
+    dict.fromkeys(("smallint", "integer", "bigint"), "whole")
+    | {"real": "real", "double precision": "real", "numeric": "decimal", "boolean": "boolean"}
+    | dict.fromkeys(("text", "character varying", "character", "USER-DEFINED", "uuid", "name"), "text")
+    | {"date": "date", "timestamp without time zone": "date", "timestamp with time zone": "date"}
+)
+_BATCH = 200_000
+_LEAST = "2.4703282292062328e-324"
+"""Just above half of the least double: what is smaller rounds to 0, which PostgreSQL takes for an error."""
+
+
+class Postgres(Engine):
+    """One table or view of a PostgreSQL database."""
+
+    dialect: ClassVar[str] = "postgres"
+    bytewise: ClassVar[str | None] = "C"
+    casts_text = False
+
+    def __init__(self, address: str, table: str | None) -> None:
+        if not table:
+            raise InvalidArgument("table", table, "the name of a table or view (schema.table) is accepted")
+        try:
+            import psycopg  # noqa: PLC0415  (an optional part)
+        except ImportError:
+            raise InvalidArgument("source", "postgresql", "install dither[postgres] to read from PostgreSQL") from None
+        self._psycopg = psycopg
+        self._address, self._name = address, table
+        parts = table.split(".")
+        self._schema_name, self._table_name = (parts[0], parts[1]) if len(parts) == 2 else ("", parts[0])
+        self._connection = self._connected()
+        self._find()
+        self._kinds = self._described()
+
+    def _connected(self) -> Any:
+        reached = None
+        with contextlib.suppress(self._psycopg.Error):
+            reached = self._psycopg.connect(self._address, autocommit=True)
+        if reached is None:
+            raise SourceFailed("PostgreSQL could not be reached at the declared source; nothing was charged")
+        if reached.info.parameter_status("server_encoding") == "SQL_ASCII":
+            reached.close()
+            raise InvalidArgument(
+                "source", "SQL_ASCII", "texts of a database without an encoding may be any bytes: use one in UTF-8"
+            )
+        return reached
+
+    @property
+    def _called(self) -> str:
+        return f"the table {self._name}"
+
+    def _find(self) -> None:
+        """The schema that the name means: one table has one name, however it was written."""
+        wanted = (
+            exp.select("nspname", "relname")
+            .from_("pg_class")
+            .join("pg_namespace", on="pg_namespace.oid = relnamespace")
+            .where(exp.EQ(this=exp.column("oid", table="pg_class"), expression=self._place()))
+        )
+        found = self.rows(wanted)
+        if not found:
+            raise InvalidArgument("table", self._name, "the name of a table that exists at the source is accepted")
+        self._schema_name, self._table_name = found[0]
+
+    def _place(self) -> exp.Expr:
+        """The number of the table in PostgreSQL's catalogue."""
+        names = [one for one in (self._schema_name, self._table_name) if one]
+        quoted = ".".join('"' + one.replace('"', '""') + '"' for one in names)
+        found = exp.Anonymous(this="to_regclass", expressions=[literal(quoted)])
+        return exp.cast(found, exp.DataType.build("oid", udt=True))
+
+    def _described(self) -> dict[str, str]:
+        wanted = (
+            exp.select("column_name", "data_type")
+            .from_("information_schema.columns")
+            .where(exp.EQ(this=exp.column("table_schema"), expression=literal(self._schema_name)))
+            .where(exp.EQ(this=exp.column("table_name"), expression=literal(self._table_name)))
+            .order_by("ordinal_position")
+        )
+        return {name: _KINDS.get(kind, "other") for name, kind in self.rows(wanted)}
+
+    def kinds(self) -> dict[str, str]:
+        return self._kinds
+
+    def table(self, fraction: float | None = None) -> exp.Expr:
+        name = exp.Table(
+            this=exp.to_identifier(self._table_name, quoted=True),
+            db=exp.to_identifier(self._schema_name, quoted=True) if self._schema_name else None,
+        )
+        if fraction is None:
+            return name
+        # TABLESAMPLE would refuse views.
+        chosen = exp.LT(this=exp.Anonymous(this="random", expressions=[]), expression=double_literal(fraction))
+        return exp.select("*").from_(name).where(chosen).subquery("source")
+
+    def estimated_rows(self) -> int:
+        wanted = exp.EQ(this=exp.column("oid"), expression=self._place())
+        known = self.rows(exp.select("reltuples").from_("pg_class").where(wanted))
+        if known and known[0][0] >= 0:
+            return int(known[0][0])
+        return int(self.rows(exp.select(exp.Count(this=exp.Star())).from_(self.table()))[0][0])
+
+    def rows(self, query: exp.Select) -> list[tuple[Any, ...]]:
+        return guarded(self._called, lambda: self._connection.execute(self.sql(query), prepare=False).fetchall())
+
+    def arrays(self, query: exp.Select) -> list[NDArray[np.int64]]:
+        return guarded(self._called, lambda: self._streamed(query))
+
+    def _streamed(self, query: exp.Select) -> list[NDArray[np.int64]]:
+        width = len(query.selects)
+        parts: list[list[NDArray[np.int64]]] = [[np.zeros(0, dtype=np.int64)] for _ in range(width)]
+        # A named cursor streams: the rows never stand in memory as Python objects all at once.
+        with self._connection.transaction(), self._connection.cursor(name="window", binary=True) as cursor:
+            cursor.execute(self.sql(query))
+            while batch := cursor.fetchmany(_BATCH):
+                for part, values in zip(parts, zip(*batch, strict=True), strict=True):
+                    part.append(np.array(values, dtype=np.int64))
+        return [np.concatenate(part) for part in parts]
+
+    def stream(self, query: exp.Select, kinds: Sequence[str]) -> Iterator[Any]:
+        pa, schema = arrow(), arrow_schema([one.alias_or_name for one in query.selects], kinds)
+
+        def batches() -> Iterator[Any]:
+            with (
+                self._connection.transaction(),
+                self._connection.cursor(name="stream", binary=True) as cursor,
+            ):
+                cursor.execute(self.sql(query))
+                while batch := cursor.fetchmany(_BATCH):
+                    columns = [
+                        pa.array(part, kind) for part, kind in zip(zip(*batch, strict=True), schema.types, strict=True)
+                    ]
+                    yield pa.record_batch(columns, schema=schema)
+
+        return streamed(self._called, batches)
+
+    def half_even(self, number: exp.Expr) -> exp.Expr:
+        # round(double precision) is C's rint: ties to even.
+        return exp.Anonymous(this="round", expressions=[number])
+
+    def is_finite(self, number: exp.Expr) -> exp.Expr:
+        return within_infinities(number)
+
+    def is_nan(self, number: exp.Expr) -> exp.Expr:
+        # NaN is equal to itself there.
+        return exp.EQ(this=number.copy(), expression=exp.cast(exp.Literal.string("NaN"), "double"))
+
+    def day_number(self, day: exp.Expr) -> exp.Expr:
+        # Infinite dates cannot be subtracted: cut to the calendar first.
+        first, last = (exp.cast(exp.Literal.string(text), "date") for text in CALENDAR)
+        inside = clamped(day, first, last)
+        known = exp.Sub(this=inside, expression=exp.cast(exp.Literal.string("1970-01-01"), "date"))
+        return exp.case().when(exp.Is(this=day.copy(), expression=exp.Null()), exp.Null()).else_(exp.Paren(this=known))
+
+    def from_decimal(self, raw: exp.Expr) -> exp.Expr:
+        """A numeric beyond the range of doubles would raise an error; NaN is missing."""
+        most = exp.cast(exp.Literal.string(repr(LARGEST_DOUBLE)), "numeric")
+        tiny = exp.cast(exp.Literal.string(_LEAST), "numeric")
+        inside = clamped(raw, exp.Neg(this=most), most.copy())
+        return (
+            exp.case()
+            .when(exp.Is(this=raw.copy(), expression=exp.Null()), exp.Null())  # GREATEST ignores NULL
+            .when(exp.EQ(this=raw.copy(), expression=exp.cast(exp.Literal.string("NaN"), "numeric")), exp.Null())
+            .when(exp.LT(this=exp.Abs(this=raw.copy()), expression=tiny), double_literal(0.0))
+            .else_(exp.cast(inside, "double"))
+        )
+
+    def fingerprint(self) -> str:
+        # What the server says about itself: an address can be written in many ways.
+        info = self._connection.info
+        where = f"{(info.host or info.hostaddr).lower()}:{info.port}"
+        with contextlib.suppress(self._psycopg.Error):
+            found = self._connection.execute("SELECT system_identifier FROM pg_control_system()").fetchone()
+            where = f"system-{found[0]}"
+        return f"postgresql://{where}/{info.dbname}#{self._schema_name}.{self._table_name}"
+
+    def state(self) -> str | None:
+        """The table's file and PostgreSQL's counters of changed rows, which are some seconds late; none of a view."""
+        query = (
+            "SELECT c.oid, c.relfilenode, s.n_tup_ins, s.n_tup_upd, s.n_tup_del FROM pg_class c "
+            "JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_stat_all_tables s ON s.relid = c.oid "
+            "WHERE n.nspname = %s AND c.relname = %s AND c.relkind IN ('r', 'm')"
+        )
+        with contextlib.suppress(self._psycopg.Error):
+            found = self._connection.execute(query, (self._schema_name, self._table_name)).fetchone()
+            return None if found is None else ":".join(map(str, found))
+        return None
+
+    def ready(self) -> None:
+        alive = False
+        with contextlib.suppress(self._psycopg.Error):
+            self._connection.execute("SELECT 1")
+            alive = True
+        if not alive:
+            self._connection = self._connected()
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[None]:
+        transaction = self._connection.transaction()
+        guarded(self._called, lambda: self._begun(transaction))
+        try:
+            yield
+        except BaseException as error:
+            with contextlib.suppress(self._psycopg.Error):
+                transaction.__exit__(type(error), error, error.__traceback__)
+            raise
+        guarded(self._called, lambda: transaction.__exit__(None, None, None))
+
+    def _begun(self, transaction: Any) -> None:
+        transaction.__enter__()
+        self._connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+
+    def close(self) -> None:
+        self._connection.close()

@@ -1,0 +1,194 @@
+"""Spark: a DataFrame, a table of the catalogue, or files that Spark reads itself."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import logging
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+from urllib.parse import unquote, urlsplit
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlglot import exp
+
+from dither.errors import InvalidArgument, SourceFailed
+from dither.sources.engines.engine import (
+    Engine,
+    arrow,
+    arrow_schema,
+    guarded,
+    streamed,
+    whole_result,
+    within_infinities,
+)
+from dither.sources.files import state_of_file
+from dither.sources.predicates import literal
+
+_KINDS = (
+    dict.fromkeys(("tinyint", "smallint", "int", "bigint"), "whole")
+    | {"float": "real", "double": "real", "decimal": "decimal", "boolean": "boolean"}
+    | {"string": "text", "varchar": "text", "char": "text"}
+    | {"date": "date", "timestamp": "date", "timestamp_ntz": "date"}
+)
+
+_BATCH = 1 << 16
+
+
+class Spark(Engine):
+    """One DataFrame."""
+
+    dialect: ClassVar[str] = "spark"
+    bytewise: ClassVar[str | None] = None
+    casts_text = False
+
+    def __init__(self, source: Any, table: str | None = None) -> None:
+        try:
+            from pyspark.errors import PySparkException  # noqa: PLC0415  (an optional part)
+        except ImportError:
+            raise InvalidArgument("source", "spark", "install dither[spark] to read from Spark") from None
+        from py4j.protocol import Py4JError  # noqa: PLC0415
+
+        self._errors = (PySparkException, Py4JError, OSError)
+        _keep_quiet()
+        self._named = isinstance(source, str)
+        self._described_as = str(source) if isinstance(source, str) else (table or "frame")
+        self._frame = guarded(self._called, lambda: self._frame_of(source, table), *self._errors)
+        self._session = self._frame.sparkSession
+        self._view = f"dither_source_{id(self):x}"
+        guarded(self._called, lambda: self._frame.createOrReplaceTempView(self._view), *self._errors)
+        self._kinds = {
+            field.name: _KINDS.get(field.dataType.simpleString().split("(")[0], "other") for field in self._frame.schema
+        }
+
+    @staticmethod
+    def _frame_of(source: Any, table: str | None) -> Any:
+        if not isinstance(source, str):
+            return source
+        from pyspark.sql import SparkSession  # noqa: PLC0415
+
+        where, _, path = source.removeprefix("spark+").partition("!")
+        builder, before = SparkSession.builder.appName("dither"), SparkSession.getActiveSession()
+        session = (builder.master(where) if where.startswith(("local", "spark:")) else builder).getOrCreate()
+        if before is None:  # a session of our own, whose errors of tasks would quote records
+            with contextlib.suppress(Exception):
+                session.sparkContext.setLogLevel("OFF")
+        return session.read.parquet(path) if path else session.table(str(table))
+
+    @property
+    def _called(self) -> str:
+        return f"the Spark source {self._described_as}"
+
+    def kinds(self) -> dict[str, str]:
+        return self._kinds
+
+    def table(self, fraction: float | None = None) -> exp.Expr:
+        name = exp.to_table(self._view)
+        if fraction is None:
+            return name
+        chosen = exp.LT(this=exp.Anonymous(this="rand", expressions=[]), expression=literal(fraction))
+        return exp.select("*").from_(name).where(chosen).subquery("source")
+
+    def estimated_rows(self) -> int:
+        return int(self.rows(exp.select(exp.Count(this=exp.Star())).from_(self.table()))[0][0])
+
+    def rows(self, query: exp.Select) -> list[tuple[Any, ...]]:
+        return guarded(self._called, lambda: [tuple(row) for row in self._session.sql(self.sql(query)).collect()])
+
+    def arrays(self, query: exp.Select) -> list[NDArray[np.int64]]:
+        def fetched() -> list[NDArray[np.int64]]:
+            frame = self._session.sql(self.sql(query))
+            names = frame.columns
+            if hasattr(frame, "toArrow"):
+                arrow = frame.toArrow()
+                return [whole_result(arrow.column(place).to_numpy()) for place in range(len(names))]
+            rows = frame.collect()
+            return [np.array([row[place] for row in rows], dtype=np.int64) for place in range(len(names))]
+
+        return guarded(self._called, fetched)
+
+    def sql(self, query: exp.Expr) -> str:
+        # Spark would replace ${name} by a setting, inside texts too.
+        return super().sql(query).replace("${", "\\u0024{")
+
+    def stream(self, query: exp.Select, kinds: Sequence[str]) -> Iterator[Any]:
+        pa, schema = arrow(), arrow_schema([one.alias_or_name for one in query.selects], kinds)
+
+        def batches() -> Iterator[Any]:
+            frame = self._session.sql(self.sql(query))
+            if hasattr(frame, "toArrow"):
+                yield from frame.toArrow().cast(schema).to_batches()
+                return
+            rows = frame.toLocalIterator()
+            while batch := list(itertools.islice(rows, _BATCH)):
+                columns = [pa.array([row[place] for row in batch], kind) for place, kind in enumerate(schema.types)]
+                yield pa.record_batch(columns, schema=schema)
+
+        return streamed(self._called, batches)
+
+    def half_even(self, number: exp.Expr) -> exp.Expr:
+        return exp.Anonymous(this="rint", expressions=[number])
+
+    def text(self, name: str, kind: str) -> exp.Expr:
+        # A file may hold bytes that are no UTF-8, which Spark passes on as they are.
+        return exp.Anonymous(this="make_valid_utf8", expressions=[super().text(name, kind)])
+
+    def is_finite(self, number: exp.Expr) -> exp.Expr:
+        return within_infinities(number)
+
+    def is_nan(self, number: exp.Expr) -> exp.Expr:
+        return exp.Anonymous(this="isnan", expressions=[number.copy()])
+
+    def day_number(self, day: exp.Expr) -> exp.Expr:
+        epoch = exp.cast(exp.Literal.string("1970-01-01"), "date")
+        return exp.Anonymous(this="datediff", expressions=[day, epoch])
+
+    def fingerprint(self) -> str:
+        return f"spark:{self._described_as}" if self._named else ""
+
+    def state(self) -> str | None:
+        """Those of its files, where Spark reads files of this machine; nothing is known of others, or of a frame."""
+        if not self._named:
+            return None
+        files: list[Any] = []
+        with contextlib.suppress(*self._errors):
+            files = [urlsplit(one) for one in sorted(self._frame.inputFiles())]
+        if not files or any(one.scheme != "file" for one in files):
+            return None
+        return ",".join(str(state_of_file(Path(unquote(one.path)))) for one in files)
+
+    def ready(self) -> None:
+        alive = False
+        with contextlib.suppress(*self._errors):
+            alive = self._session.sql("SELECT 1").count() == 1
+        if not alive:
+            raise SourceFailed(f"{self._called}: the Spark session has ended; nothing was charged")
+
+    def close(self) -> None:
+        with contextlib.suppress(*self._errors):
+            self._session.catalog.dropTempView(self._view)
+
+
+def _keep_quiet() -> None:
+    """PySpark logs its errors with the values that caused them: not those of our queries."""
+    try:
+        from pyspark.logger import PySparkLogger  # noqa: PLC0415  (an optional part; before 4.0 nothing is logged)
+    except ImportError:
+        return
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        logger = PySparkLogger.getLogger(name)
+        if _is_of_others not in logger.filters:
+            logger.addFilter(_is_of_others)
+
+
+def _is_of_others(record: logging.LogRecord) -> bool:  # noqa: ARG001
+    """False if the query that failed was made here: errors are logged below the call that raises them."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_globals.get("__name__") == __name__:
+            return False
+        frame = frame.f_back  # type: ignore[assignment]
+    return True

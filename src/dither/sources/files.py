@@ -1,0 +1,144 @@
+"""Columns of CSV and Parquet files.  Errors name the file, never a record."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import math
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dither.errors import InvalidArgument, InvalidData
+from dither.sources.lines import UNREADABLE, header, inner_suffix, records
+
+_DELIMITERS = {".csv": ",", ".tsv": "\t"}
+_PARQUET = (".parquet", ".pq")
+_WHOLE = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "BOOLEAN"}
+_REAL = {"FLOAT", "DOUBLE", "DECIMAL", "HUGEINT", "UHUGEINT", "UBIGINT"}
+
+
+def read_file_column(path: str | Path, column: str, *, empty: bool = False) -> np.ma.MaskedArray[Any, Any]:
+    """One numeric column; missing entries are masked, always, so that the type does not tell whether any is missing.
+
+    A Parquet file declares its types.  A CSV file does not, and reading types off its records would make the answer's
+    grid, or an error, depend on them: its first line names the columns, its entries are real numbers (declare
+    ``step=1`` for whole answers), and whatever is not a number counts as missing.  ``empty``: a file without records
+    is accepted.
+    """
+    file, delimiter = _known_file(path)
+    return _parquet(file, column) if delimiter is None else _text(file, column, delimiter, empty)
+
+
+def check_file_columns(path: str | Path, columns: Iterable[str]) -> None:
+    """Refuse what ``read_file_column`` would refuse in a file's name and the names of its columns; reads no record."""
+    for column in columns:
+        file_column_type(path, column)
+
+
+def file_column_type(path: str | Path, column: str) -> np.dtype[Any]:
+    """The type that ``read_file_column`` gives a column, from the file's name and header alone; reads no record."""
+    file, delimiter = _known_file(path)
+    if delimiter is None:
+        stored: np.dtype[Any] = _parquet(file, column, read=False).dtype
+        return stored
+    _place(file, column, header(file), delimiter)
+    return np.dtype(np.float64)
+
+
+def state_of_file(file: Path) -> str | None:
+    """When a file, and the log of a database file, were last written, and how long they are.  For owners only."""
+    stamps = []
+    for one in (file, file.with_name(f"{file.name}.wal")):
+        with contextlib.suppress(OSError):
+            status = one.stat()
+            stamps.append(f"{status.st_mtime_ns}:{status.st_size}")
+    return ",".join(stamps) or None
+
+
+def _known_file(path: str | Path) -> tuple[Path, str | None]:
+    """A file of a known kind, and the delimiter if it is text."""
+    file = Path(path)
+    inner = inner_suffix(file)
+    if inner not in (*_DELIMITERS, *_PARQUET):
+        accepted = ", ".join((*_DELIMITERS, ".csv.gz", *_PARQUET))
+        raise InvalidArgument("file", str(path), f"a file ending in {accepted} is accepted")
+    if not file.is_file():
+        raise InvalidArgument("file", str(path), "the path of a readable file is accepted")
+    return file, _DELIMITERS.get(inner)
+
+
+def _place(file: Path, column: str, first: str, delimiter: str) -> tuple[int, int]:
+    """Where a column stands in the first line, and how many there are."""
+    if not first.strip():
+        raise InvalidArgument("file", str(file), "a file whose first line names the columns is accepted")
+    names = _fields(first, delimiter)
+    if column not in names:
+        # Not listing them: without a header the first line would be a record.
+        accepted = f"a name from the first line of {file.name} (separated by {delimiter!r}) is accepted"
+        raise InvalidArgument("column", column, accepted)
+    return names.index(column), len(names)
+
+
+def _text(file: Path, column: str, delimiter: str, empty: bool) -> np.ma.MaskedArray[Any, Any]:
+    place, width = _place(file, column, header(file), delimiter)
+    values = None
+    with contextlib.suppress(*UNREADABLE):
+        lines = (line for line in records(file) if width == 1 or line)
+        values = np.fromiter((_entry(_fields(line, delimiter), place) for line in lines), dtype=np.float64)
+    if values is None:
+        raise InvalidData(f"{file.name} could not be read to its end; nothing was charged")
+    if len(values) == 0 and not empty:
+        raise InvalidArgument("file", file.name, "at least one record after the first line is accepted")
+    return np.ma.MaskedArray(values, np.isnan(values))
+
+
+def _fields(line: str, delimiter: str) -> list[str]:
+    """The entries of one line.  Every line is a record of its own: a stray quote must not swallow its neighbours."""
+    try:
+        return next(csv.reader([line], delimiter=delimiter), [])
+    except csv.Error:
+        return []
+
+
+def _entry(fields: list[str], place: int) -> float:
+    """A number, true or false as 1 or 0, anything else as missing."""
+    return _number(fields[place]) if place < len(fields) else math.nan
+
+
+def _number(entry: str) -> float:
+    try:
+        return float(entry.replace("_", "?"))
+    except ValueError:
+        return {"true": 1.0, "false": 0.0}.get(entry.strip().lower(), math.nan)
+
+
+def _parquet(file: Path, column: str, *, read: bool = True) -> np.ma.MaskedArray[Any, Any]:
+    import duckdb  # noqa: PLC0415  (slow to load)
+
+    values = None
+    with duckdb.connect() as connection:
+        try:
+            table = connection.read_parquet(str(file))
+            kinds = dict(zip(table.columns, (str(kind) for kind in table.types), strict=True))
+        except duckdb.Error:
+            kinds = {}
+        if not kinds:
+            raise InvalidData(f"{file.name} could not be read as Parquet; nothing was charged")
+        if column not in kinds:
+            raise InvalidArgument("column", column, f"{file.name} has the columns {', '.join(kinds)}")
+        kind = kinds[column].split("(")[0]
+        if kind not in _WHOLE | _REAL:
+            raise InvalidArgument("column", column, f"a column of numbers is accepted, this one is {kinds[column]}")
+        whole = kind in _WHOLE
+        if not read:
+            return np.ma.MaskedArray(np.zeros(0, dtype=np.int64 if whole else np.float64))
+        name = '"' + column.replace('"', '""') + '"'
+        wanted = "BIGINT" if whole else "DOUBLE"
+        with contextlib.suppress(duckdb.Error):
+            values = table.project(f"CAST({name} AS {wanted}) AS x").fetchnumpy()["x"]
+    if values is None:
+        raise InvalidData(f"{file.name} could not be read to its end; nothing was charged")
+    return np.ma.MaskedArray(values, np.ma.getmaskarray(values))

@@ -1,0 +1,341 @@
+"""Graphs on a public set of vertices; edges (or edge weights) belong to people and are private."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.errors import InvalidArgument, InvalidData
+from dither.kernels.adjacency import Ends, Starts, compressed, edge_list
+from dither.kernels.graph import Frontier, Ranked, Short, common_frontier, edge_supports
+from dither.privacy import Neighbours
+from dither.sources.column import Shape, as_array
+from dither.sources.files import file_column_type, read_file_column
+from dither.sources.graph_schema import MOST_VERTICES
+from dither.sources.grid import Grid
+
+
+@dataclass(frozen=True)
+class GraphShape(Shape):
+    """What is public about a graph: its vertices, and its edges too if only weights are private."""
+
+    neighbours: Neighbours = Neighbours.EDGE
+
+    @property
+    def vertices(self) -> int:
+        """The number of vertices."""
+        return self.records
+
+
+class Graph:
+    """An undirected simple graph.  The vertices 0 .. n - 1 are public.
+
+    Without weights every edge is a person's: neighbours differ in one edge, and even the number of edges is private.
+    With weights every weight is a person's: neighbours differ in one weight, and the edges are public.
+
+    edges: whole numbers in two columns, each edge once.
+    n: the public number of vertices, known without looking at the edges.
+    weights: a number for each edge, in the same order.
+    cap: the public upper bound of the weights (the lower one is 0); weights outside are clamped, missing ones
+        count as the cap.
+    step: the public grid of the weights; by default 1 for whole numbers, else 2**-36 of the cap.
+    strict: raise InvalidData if anything had to be cleaned away.
+
+    **Cleaning.**  Where edges are private, an error that depends on them is a leak.  So loops and pairs with a vertex
+    outside 0 .. n - 1 are left out, and repeated or reversed pairs count once: a row more or less still changes the
+    graph by at most one edge.  ``strict=True`` is for the owner, who may look.  Where edges are public (weights given)
+    such rows are errors always.
+
+    >>> Graph([(0, 1), (1, 2), (2, 0)], n=4)
+    Graph(n=4, edges=<private>)
+    """
+
+    def __init__(
+        self,
+        edges: Any,
+        *,
+        n: Any,
+        weights: Any = None,
+        cap: Any = None,
+        step: Any = None,
+        strict: bool = False,
+    ) -> None:
+        pairs = _pairs(edges)
+        self._starts, self._ends = compressed(pairs, _vertices(n))
+        self._weights: NDArray[Any] | None = None
+        self._cap, self._step = cap, step
+        if weights is None:
+            if cap is not None or step is not None:
+                given = "cap" if cap is not None else "step"
+                raise InvalidArgument(given, cap if cap is not None else step, "it is accepted only with weights")
+        elif len(self._ends) == 2 * len(pairs):
+            self._weights = _in_order(pairs, as_array(weights, "weights"))
+            if cap is not None:
+                self.weight_grid()
+        if len(self._ends) != 2 * len(pairs) and (strict or weights is not None):
+            raise InvalidData(f"edges: {_fault(pairs, self.vertices)}; nothing was charged")
+
+    @classmethod
+    def from_file(
+        cls,
+        path: str | Path,
+        *,
+        n: Any = None,
+        vertices: Sequence[Any] | None = None,
+        source: str = "source",
+        target: str = "target",
+        weight: str | None = None,
+        cap: Any = None,
+        step: Any = None,
+        strict: bool = False,
+        withheld: bool = False,
+    ) -> Graph:
+        """From two columns of a CSV, TSV or Parquet edge list (its first line names them).
+
+        Vertices are the numbers 0 .. n - 1, or the public numbers listed in ``vertices``.  Entries that are not whole
+        numbers are vertices outside; see the class for what that means.
+
+        withheld: leave the private weights in the file and put zeros of their type in their place, for plans that are
+            made of the public edges before anything is paid.
+        """
+        columns = [_whole(read_file_column(path, name, empty=True)) for name in (source, target)]
+        if weight is None:
+            weights = None
+        elif withheld:
+            weights = np.zeros(len(columns[0]), dtype=file_column_type(path, weight))
+        else:
+            weights = read_file_column(path, weight)
+        if (n is None) == (vertices is None):
+            raise InvalidArgument("n", n, "either n or vertices is accepted, not both")
+        if vertices is not None:
+            names, n = np.asarray(vertices), len(vertices)
+            if names.ndim != 1 or names.dtype.kind not in "iu" or len(np.unique(names)) != n:
+                raise InvalidArgument("vertices", type(vertices), "distinct whole numbers are accepted")
+            columns = [_places(column, names) for column in columns]
+        return cls(np.stack(columns, axis=1), n=n, weights=weights, cap=cap, step=step, strict=strict)
+
+    @classmethod
+    def from_networkx(
+        cls, graph: Any, *, weight: str | None = None, cap: Any = None, step: Any = None, strict: bool = False
+    ) -> Graph:
+        """From a networkx graph: its nodes are public, in the order in which it lists them; directions are ignored."""
+        place = {node: index for index, node in enumerate(graph.nodes)}
+        rows = np.fromiter((place[node] for pair in graph.edges() for node in pair), dtype=np.int64)
+        weights = None if weight is None else [value for *_, value in graph.edges(data=weight)]
+        return cls(rows.reshape(-1, 2), n=len(place), weights=weights, cap=cap, step=step, strict=strict)
+
+    @classmethod
+    def from_igraph(
+        cls, graph: Any, *, weight: str | None = None, cap: Any = None, step: Any = None, strict: bool = False
+    ) -> Graph:
+        """From an igraph graph; directions are ignored."""
+        rows = np.array(graph.get_edgelist(), dtype=np.int64).reshape(-1, 2)
+        weights = None if weight is None else graph.es[weight]
+        return cls(rows, n=graph.vcount(), weights=weights, cap=cap, step=step, strict=strict)
+
+    @classmethod
+    def from_scipy(
+        cls, matrix: Any, *, weighted: bool = False, cap: Any = None, step: Any = None, strict: bool = False
+    ) -> Graph:
+        """From a sparse adjacency matrix: a stored entry that is not zero is an edge; one triangle of it, or both.
+
+        With ``weighted`` every stored entry is an edge and its weight; where both triangles are stored those below the
+        diagonal must be at the places of those above, and their weights are not looked at.
+        """
+        rows, columns = matrix.shape
+        if rows != columns:
+            raise InvalidArgument("matrix", (rows, columns), "a square matrix is accepted")
+        entries = matrix.tocoo()
+        # One triangle alone, or both, is the same graph; both would look like repetitions to the strict.
+        both = np.any(entries.row > entries.col) and np.any(entries.row < entries.col)
+        kept = np.ones(len(entries.data), dtype=bool) if weighted else entries.data != 0
+        if weighted and both:
+            _check_repeated(entries.row, entries.col, rows)
+        if both and (weighted or _symmetric(entries.row[kept], entries.col[kept], rows)):
+            kept &= entries.row <= entries.col
+        pairs = np.stack([entries.row[kept], entries.col[kept]], axis=1)
+        weights = entries.data[kept] if weighted else None
+        return cls(pairs, n=rows, weights=weights, cap=cap, step=step, strict=strict)
+
+    def __repr__(self) -> str:
+        hidden = "weights=<private>" if self.weighted else "edges=<private>"
+        return f"Graph(n={self.vertices}, {hidden})"
+
+    @property
+    def vertices(self) -> int:
+        """The public number of vertices."""
+        return len(self._starts) - 1
+
+    @property
+    def weighted(self) -> bool:
+        """True if weights, not edges, are private."""
+        return self._weights is not None
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """Which graphs a guarantee compares: one edge, or one weight, differs."""
+        return Neighbours.WEIGHT if self.weighted else Neighbours.EDGE
+
+    @property
+    def shape(self) -> GraphShape:
+        """The public facts."""
+        return GraphShape(self.vertices, whole=True, nullable=False, neighbours=self.neighbours)
+
+    @property
+    def starts(self) -> Starts:
+        """Where the neighbours of each vertex begin in ``ends``; private unless weights are given."""
+        return self._starts
+
+    @property
+    def ends(self) -> Ends:
+        """The neighbours of all vertices, rising within each; private unless weights are given."""
+        return self._ends
+
+    @functools.cached_property
+    def edges(self) -> NDArray[np.int32]:
+        """Every edge once, u < v, in rising order; private unless weights are given."""
+        return edge_list(self._starts, self._ends)
+
+    @functools.cached_property
+    def ranked(self) -> Ranked:
+        """The rows with vertices renamed by falling degree; private unless weights are given."""
+        return Ranked.of(self._starts, self._ends)
+
+    @functools.cached_property
+    def supports(self) -> Short:
+        """In how many triangles each entry of ``ranked.ends`` lies; private unless weights are given."""
+        return edge_supports(self.ranked)
+
+    @functools.cached_property
+    def frontier(self) -> Frontier:
+        """The common neighbourhoods that matter; private unless weights are given."""
+        return common_frontier(self.ranked)
+
+    @property
+    def size(self) -> int:
+        """The number of edges; private unless weights are given."""
+        return len(self._ends) // 2
+
+    def weight_grid(self, cap: Any = None, step: Any = None) -> Grid:
+        """The public grid of the weights; what is not given is what the graph declares."""
+        cap, step = self._cap if cap is None else cap, self._step if step is None else step
+        if self._weights is None:
+            raise InvalidArgument("graph", type(self), "a graph with weights is accepted")
+        if cap is None:
+            raise InvalidArgument("cap", None, "a public upper bound of the weights is accepted")
+        return Grid.between((0, cap), step, whole=self._weights.dtype.kind in "iub")
+
+    def weight_steps(self, grid: Grid) -> NDArray[np.int64]:
+        """The weights of ``edges`` in whole grid steps, clamped to the grid: private."""
+        raw = np.ma.MaskedArray(self._weights)
+        _, cap = grid.ends
+        steps = grid.quantise(np.asarray(raw.filled(0)), cap)
+        steps[np.ma.getmaskarray(raw)] = cap
+        return steps
+
+
+def _vertices(n: object) -> int:
+    if isinstance(n, (int, np.integer)) and not isinstance(n, bool) and 1 <= n <= MOST_VERTICES:
+        return int(n)
+    raise InvalidArgument("n", n, f"a whole number of vertices from 1 to {MOST_VERTICES} is accepted")
+
+
+def _pairs(edges: object) -> NDArray[Any]:
+    """Two columns of whole numbers, or an error that shows no entry of them."""
+    accepted = "whole numbers in two columns, a row for each edge, are accepted"
+    if hasattr(edges, "to_numpy") and hasattr(edges, "columns"):
+        return _from_frame(edges, accepted)
+    if isinstance(edges, (str, bytes, Mapping)) or not isinstance(edges, (np.ndarray, Sequence)):
+        raise InvalidArgument("edges", type(edges), accepted)
+    array = None
+    with contextlib.suppress(TypeError, ValueError, OverflowError):
+        array = np.asarray(edges)
+        if array.dtype.kind == "f" and not isinstance(edges, np.ndarray):
+            # Numbers from 2**63 on among others become floats: one row must not decide the type of all.
+            array = np.asarray(edges, dtype=object)
+    if array is None:
+        raise InvalidData(f"edges: {accepted}; nothing was charged")
+    if array.dtype == object or (array.size == 0 and not isinstance(edges, np.ndarray)):
+        array = _from_objects(array)
+    if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":
+        raise InvalidArgument("edges", type(edges), accepted)
+    if array.dtype == np.uint64:
+        array = np.minimum(array, np.uint64(MOST_VERTICES + 1))
+    return np.ascontiguousarray(array, dtype=np.int32 if array.dtype == np.int32 else np.int64)
+
+
+def _from_frame(frame: Any, accepted: str) -> NDArray[np.int64]:
+    """The two columns of a frame.  A missing entry may turn its column into another type: it is a vertex outside."""
+    names = list(frame.columns)
+    if len(names) != 2:
+        raise InvalidArgument("edges", type(frame), accepted)
+    if len(frame) == 0:
+        return np.zeros((0, 2), dtype=np.int64)
+    columns = (np.ma.MaskedArray(as_array(frame[name], "edges")) for name in names)
+    return np.stack([_whole(column) for column in columns], axis=1)
+
+
+def _from_objects(array: NDArray[Any]) -> NDArray[Any]:
+    """Python numbers of any size; what does not fit is a vertex outside."""
+    if array.size == 0:
+        return np.zeros((0, 2), dtype=np.int64)
+    if array.ndim != 2 or not all(isinstance(one, (int, np.integer)) for one in array.flat):
+        return array
+    return np.array([[one if 0 <= one <= MOST_VERTICES else -1 for one in row] for row in array], dtype=np.int64)
+
+
+def _whole(column: np.ma.MaskedArray[Any, Any]) -> NDArray[np.int64]:
+    """A column of vertex numbers; whatever is no whole number from 0 on is the vertex -1, which is outside."""
+    # Unsigned numbers have no -1; what does not fit is outside as well.
+    numbers = column.filled(np.iinfo(column.dtype).max if column.dtype.kind == "u" else -1)
+    if numbers.dtype.kind == "u":
+        numbers = np.minimum(numbers, np.uint64(MOST_VERTICES + 1))
+    if numbers.dtype.kind in "iub":
+        return numbers.astype(np.int64)
+    usable = np.isfinite(numbers) & (numbers == np.rint(numbers)) & (np.abs(numbers) < 2.0**53)
+    return np.where(usable, numbers, -1.0).astype(np.int64)
+
+
+def _places(column: NDArray[np.int64], names: NDArray[Any]) -> NDArray[np.int64]:
+    """The index of every entry among the names; -1 for others."""
+    order = np.argsort(names)
+    found = np.minimum(np.searchsorted(names[order], column), len(names) - 1)
+    return np.where(names[order][found] == column, order[found], -1)
+
+
+def _symmetric(rows: NDArray[Any], columns: NDArray[Any], n: int) -> bool:
+    """Whether every pair appears in both directions."""
+    ahead, back = rows.astype(np.int64) * n + columns, columns.astype(np.int64) * n + rows
+    return bool(np.array_equal(np.sort(ahead), np.sort(back)))
+
+
+def _check_repeated(rows: NDArray[Any], columns: NDArray[Any], n: int) -> None:
+    """Refuse entries below the diagonal that no entry above repeats: their edges, which are public, would get lost."""
+    places = rows.astype(np.int64) * n + columns
+    mirrored = columns.astype(np.int64) * n + rows
+    if not np.isin(mirrored[rows > columns], places[rows < columns]).all():
+        raise InvalidData("matrix: some entry below the diagonal has none above it; nothing was charged")
+
+
+def _in_order(pairs: NDArray[Any], weights: NDArray[Any]) -> NDArray[Any]:
+    """Weights rearranged from the order of the pairs to the rising order of the edges."""
+    if len(weights) != len(pairs):
+        raise InvalidArgument("weights", type(weights), "one weight for each edge is accepted")
+    low, high = pairs.min(axis=1), pairs.max(axis=1)
+    return np.ma.MaskedArray(weights)[np.lexsort((high, low))]
+
+
+def _fault(pairs: NDArray[Any], n: int) -> str:
+    """What is wrong, in words that quote no edge."""
+    if np.any((pairs < 0) | (pairs >= n)):
+        return f"some vertex lies outside 0 .. n - 1 for n={n}"
+    if np.any(pairs[:, 0] == pairs[:, 1]):
+        return "some edge is a loop"
+    return "some edge appears twice (perhaps in both directions)"

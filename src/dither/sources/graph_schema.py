@@ -1,0 +1,97 @@
+"""The schema of a graph: where its edge list is, how many vertices it has, and what the budget is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dither.errors import InvalidArgument, SourceFailed
+from dither.privacy import Budget, Neighbours, Relation
+from dither.sources.files import check_file_columns, state_of_file
+
+MOST_VERTICES = (1 << 31) - 1
+
+
+@dataclass(frozen=True)
+class GraphSchema:
+    """An edge list in a CSV, TSV or Parquet file with a public number of vertices 0 .. ``vertices`` - 1.
+
+    Without ``weight`` every edge is a person's and private; with it the edges are public and the weights, between 0 and
+    ``cap``, are private.
+    """
+
+    source: str
+    vertices: int
+    name: str = "graph"
+    ends: tuple[str, str] = ("source", "target")
+    weight: str | None = None
+    cap: Any = None
+    step: Any = None
+    budget: Budget | None = None
+    filter: str = "basic"
+    slack: Any = None
+    folder: str | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        whole = isinstance(self.vertices, int) and not isinstance(self.vertices, bool)
+        if not whole or not 1 <= self.vertices <= MOST_VERTICES:
+            accepted = f"the public number of vertices, from 1 to {MOST_VERTICES}, is accepted"
+            raise InvalidArgument("vertices", self.vertices, accepted)
+        if len(self.ends) != 2 or not all(isinstance(end, str) and end for end in self.ends):
+            raise InvalidArgument("ends", list(self.ends), "the names of the two columns with the ends is accepted")
+        if self.ends[0] == self.ends[1]:
+            raise InvalidArgument("ends", list(self.ends), "the names of two different columns are accepted")
+        for key, given in (("cap", self.cap), ("step", self.step)):
+            if self.weight is None and given is not None:
+                raise InvalidArgument(key, given, f"only a graph with a weight column has a {key}")
+        if self.weight is not None and self.cap is None:
+            raise InvalidArgument("cap", None, "the public upper bound of the weights is needed")
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """Which graphs every release compares."""
+        return Neighbours.EDGE if self.weight is None else Neighbours.WEIGHT
+
+    @property
+    def relation(self) -> Relation:
+        """The neighbours with the columns that tell edges apart: set once, when the graph is registered."""
+        return Relation(self.neighbours, tuple(sorted(self.ends)))
+
+    @property
+    def file(self) -> Path:
+        """Where the edges are."""
+        return Path(self.source) if self.folder is None else Path(self.folder) / self.source
+
+    def state(self) -> str | None:
+        """When the file was last written, and how long it is; for owners only."""
+        return state_of_file(self.file)
+
+    def ready(self) -> None:
+        """Fail if the file is not there, or has not the columns: before anything is charged, and reading no edge."""
+        if not self.file.is_file():
+            raise SourceFailed(f"the file {self.file.name} is not there; nothing was charged")
+        check_file_columns(self.file, self.ends if self.weight is None else (*self.ends, self.weight))
+
+    def read(self) -> Any:
+        """The graph: private."""
+        return self._graph(withheld=False)
+
+    def read_public(self) -> Any:
+        """The public edges, with zeros for the weights, which are not read; None if the edges are private."""
+        return None if self.weight is None else self._graph(withheld=True)
+
+    def _graph(self, *, withheld: bool) -> Any:
+        from dither.sources.graph import Graph  # noqa: PLC0415  (compiled kernels are slow to load)
+
+        one, two = self.ends
+        return Graph.from_file(
+            self.file,
+            n=self.vertices,
+            source=one,
+            target=two,
+            weight=self.weight,
+            cap=self.cap,
+            step=self.step,
+            withheld=withheld,
+        )

@@ -1,0 +1,149 @@
+"""Public grids: the declared values that records and answers may take, as whole multiples of a step.
+
+Everything private is computed in whole numbers of steps, so no rounding error can depend on the data.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.errors import InvalidArgument
+from dither.numbers import exact
+
+DEFAULT_STEPS = 36
+"""A real column without a declared step is cut into at least 2**36 steps: far below any private error."""
+MOST_STEPS = 1 << 52
+_SMALLEST = Fraction(1, 1 << 900)
+"""Beyond this a step is no ordinary float, and dividing by it would lose records."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The multiples of ``step`` from ``low * step`` to ``high * step``; ``None`` means no bound."""
+
+    step: Fraction
+    low: int | None
+    high: int | None
+
+    @classmethod
+    def between(cls, bounds: object, step: object = None, *, whole: bool = False) -> Grid:
+        """The grid of a column with these bounds.
+
+        Without a declared step it is 1 for whole numbers and otherwise the power of two that cuts the
+        bounds into 2**36 steps or more.
+        """
+        if type(bounds) is tuple and len(bounds) == 2 and {type(v) for v in (*bounds, step)} <= _PLAIN:
+            return _plain_grid(*bounds, step, whole)
+        lower, upper = _pair(bounds)
+        return _grid(lower, upper, None if step is None else exact(step, "step"), whole)
+
+    @property
+    def points(self) -> int:
+        """The number of grid points of a bounded grid."""
+        low, high = self.ends
+        return high - low + 1
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """Both ends of a bounded grid, in steps."""
+        if self.low is None or self.high is None:
+            raise ValueError("this grid has no ends")
+        return self.low, self.high
+
+    @property
+    def is_whole(self) -> bool:
+        """True if all points are whole numbers."""
+        return self.step.denominator == 1
+
+    def clamp(self, steps: int) -> int:
+        """The nearest point of the grid."""
+        if self.low is not None:
+            steps = max(steps, self.low)
+        return steps if self.high is None else min(steps, self.high)
+
+    def value(self, steps: int) -> int | float:
+        """A grid point as a number: an int where all points are whole, else the nearest float."""
+        number = self.step * steps
+        return int(number) if self.is_whole else number.numerator / number.denominator
+
+    def all_values(self, steps: Sequence[int]) -> tuple[int | float, ...]:
+        """Many grid points as numbers."""
+        return tuple(steps) if self.step == 1 else tuple(self.value(one) for one in steps)
+
+    def quantise(self, values: NDArray[Any], missing: int) -> NDArray[np.int64]:
+        """Each value clamped and rounded to the grid, record by record; NaN becomes ``missing``."""
+        low, high = self.ends
+        if np.issubdtype(values.dtype, np.integer) and self.step == 1:
+            # Only unsigned 64-bit numbers may not fit; the bounds do.
+            fitting = np.minimum(values, np.uint64(MOST_STEPS)) if values.dtype == np.uint64 else values
+            whole: NDArray[np.int64] = fitting.astype(np.int64)
+            np.maximum(whole, low, out=whole)
+            np.minimum(whole, high, out=whole)
+            return whole
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            scaled = values.astype(np.float64) / (self.step.numerator / self.step.denominator)
+            scaled = np.clip(np.rint(scaled), low, high)
+        return np.where(np.isnan(scaled), float(missing), scaled).astype(np.int64)
+
+
+_PLAIN = {int, float, type(None)}
+
+
+@functools.lru_cache(maxsize=1024, typed=True)
+def _plain_grid(lower: object, upper: object, step: object, whole: bool) -> Grid:
+    """The grid of plain Python numbers, remembered by value and type: 0.1 equals Fraction(0.1) but means less."""
+    ends = _pair((lower, upper))
+    return _grid(*ends, None if step is None else exact(step, "step"), whole)
+
+
+@functools.lru_cache(maxsize=1024)
+def _grid(lower: Fraction, upper: Fraction, step: Fraction | None, whole: bool) -> Grid:
+    if step is not None:
+        size = step
+        if size <= 0:
+            raise InvalidArgument("step", float(step), "a positive number is accepted")
+    elif whole:
+        size = Fraction(1)
+    else:
+        width = upper - lower
+        exponent = width.numerator.bit_length() - width.denominator.bit_length()
+        size = Fraction(2) ** (exponent - 1 - DEFAULT_STEPS)
+    if not _SMALLEST < size < 1 / _SMALLEST:
+        raise InvalidArgument("bounds", (str(lower), str(upper)), "the step must lie between 2**-900 and 2**900")
+    low, high = math.ceil(lower / size), math.floor(upper / size)
+    if high <= low:
+        raise InvalidArgument(
+            "bounds",
+            (float(lower), float(upper)),
+            f"at least two multiples of step {size} must lie between",
+        )
+    if high - low > MOST_STEPS or max(abs(low), abs(high)) > MOST_STEPS:
+        raise InvalidArgument(
+            "step", str(size), "too fine for these bounds: at most 2**52 steps from zero to either bound"
+        )
+    return Grid(size, low, high)
+
+
+def _pair(bounds: object) -> tuple[Fraction, Fraction]:
+    accepted = "two finite numbers (lower, upper) with lower < upper, known without looking at the data, are accepted"
+    if not isinstance(bounds, Iterable) or isinstance(bounds, (str, bytes)):
+        raise InvalidArgument("bounds", bounds, accepted)
+    pair = tuple(bounds)
+    if len(pair) != 2:
+        raise InvalidArgument("bounds", pair, accepted)
+    lower, upper = pair
+    try:
+        ends = exact(lower, "bounds"), exact(upper, "bounds")
+    except InvalidArgument:
+        raise InvalidArgument("bounds", (lower, upper), accepted) from None
+    if not ends[0] < ends[1]:
+        raise InvalidArgument("bounds", (lower, upper), accepted)
+    return ends

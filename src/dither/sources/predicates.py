@@ -1,0 +1,377 @@
+"""Filters: texts such as ``year = 2014 AND job IN ('clerk', 'nurse')``, checked against the schema.
+
+Only comparisons of declared columns with literals, joined by AND, OR and NOT: every record is judged by itself, and no
+record can make the source raise an error.  A comparison with a missing value (NaN too) selects nothing.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from dither.errors import InvalidArgument, InvalidText
+from dither.sources.schema import Schema
+from dither.sources.types import Boolean, Category, ColumnType, Date, Measured, storable
+
+Cleaned = Callable[[str], exp.Expr]
+"""The expression of a column in the source: a number, a day number, 0 or 1, a text; NULL if missing."""
+Shown = Callable[[str, Any], str]
+"""How a constant that a column is compared with is written."""
+
+ACCEPTED = (
+    "comparisons of columns with literals (=, <>, <, <=, >, >=, IN, BETWEEN, IS NULL) with AND, OR, NOT are accepted"
+)
+LONGEST = 20_000
+DEEPEST = 100
+LARGEST = 1e300
+FARTHEST_DAY = 700_000
+"""Days from 1970 that Python's dates reach at either side."""
+_COMPARISONS: dict[type[exp.Expr], tuple[str, str]] = {
+    exp.EQ: ("=", "="), exp.NEQ: ("<>", "<>"), exp.LT: ("<", ">"), exp.LTE: ("<=", ">="),
+    exp.GT: (">", "<"), exp.GTE: (">=", "<="),
+}  # fmt: skip
+_FOREIGN = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError)
+"""What a parser of any text may stumble over."""
+_NODES = {text: node for node, (text, _) in _COMPARISONS.items()}
+
+
+class Predicate(ABC):
+    """A condition on one record; public."""
+
+    @abstractmethod
+    def expression(self, cleaned: Cleaned) -> exp.Expr:
+        """The condition in terms of the source's columns."""
+
+    @abstractmethod
+    def columns(self) -> Iterator[str]:
+        """The columns it reads."""
+
+    @abstractmethod
+    def text(self, shown: Shown) -> str:
+        """The condition as people write it, with constants as ``shown`` writes them."""
+
+    def __str__(self) -> str:
+        """The one form that the ledger knows it by: constants are numbers or texts."""
+        return self.text(lambda _, value: _text(value))
+
+    def told(self, schema: Schema) -> str:
+        """The condition for people: dates are dates, and flags are true or false."""
+        return self.text(lambda column, value: _in_words(schema.columns[column], value))
+
+
+@dataclass(frozen=True)
+class Compare(Predicate):
+    """A column against one value: a text for categories, else a number in the column's own units."""
+
+    column: str
+    operator: str
+    value: Any
+
+    def expression(self, cleaned: Cleaned) -> exp.Expr:
+        return _NODES[self.operator](this=cleaned(self.column), expression=literal(self.value))
+
+    def columns(self) -> Iterator[str]:
+        yield self.column
+
+    def text(self, shown: Shown) -> str:
+        return f"{_name(self.column)} {self.operator} {shown(self.column, self.value)}"
+
+
+@dataclass(frozen=True)
+class OneOf(Predicate):
+    """A column equal to one of several values."""
+
+    column: str
+    values: tuple[Any, ...]
+
+    def expression(self, cleaned: Cleaned) -> exp.Expr:
+        return exp.In(this=cleaned(self.column), expressions=[literal(value) for value in self.values])
+
+    def columns(self) -> Iterator[str]:
+        yield self.column
+
+    def text(self, shown: Shown) -> str:
+        return f"{_name(self.column)} IN ({', '.join(shown(self.column, value) for value in self.values)})"
+
+
+@dataclass(frozen=True)
+class Missing(Predicate):
+    """A column without a value."""
+
+    column: str
+
+    def expression(self, cleaned: Cleaned) -> exp.Expr:
+        return exp.Is(this=cleaned(self.column), expression=exp.Null())
+
+    def columns(self) -> Iterator[str]:
+        yield self.column
+
+    def text(self, shown: Shown) -> str:  # noqa: ARG002
+        return f"{_name(self.column)} IS NULL"
+
+
+@dataclass(frozen=True)
+class Not(Predicate):
+    """The contrary; of unknown it is unknown, as in SQL."""
+
+    part: Predicate
+
+    def expression(self, cleaned: Cleaned) -> exp.Expr:
+        return exp.Not(this=exp.Paren(this=self.part.expression(cleaned)))
+
+    def columns(self) -> Iterator[str]:
+        yield from self.part.columns()
+
+    def text(self, shown: Shown) -> str:
+        return f"NOT ({self.part.text(shown)})"
+
+
+@dataclass(frozen=True)
+class _Joined(Predicate):
+    parts: tuple[Predicate, ...]
+    word: ClassVar[str]
+    node: ClassVar[Callable[..., exp.Expr]]
+
+    def expression(self, cleaned: Cleaned) -> exp.Expr:
+        return type(self).node(*(exp.Paren(this=part.expression(cleaned)) for part in self.parts))
+
+    def columns(self) -> Iterator[str]:
+        for part in self.parts:
+            yield from part.columns()
+
+    def text(self, shown: Shown) -> str:
+        return f" {self.word} ".join(f"({part.text(shown)})" for part in self.parts)
+
+
+class Both(_Joined):
+    """All of the conditions."""
+
+    word = "AND"
+    node = staticmethod(exp.and_)
+
+
+class Either(_Joined):
+    """At least one of the conditions."""
+
+    word = "OR"
+    node = staticmethod(exp.or_)
+
+
+def literal(value: Any) -> exp.Expr:
+    """A constant of the source: a text, a whole number, or a double."""
+    if isinstance(value, str):
+        return exp.Literal.string(value)
+    if isinstance(value, int):
+        number: exp.Expr = exp.Literal.number(str(abs(value)))
+    else:
+        # Spelled out: a type that is given as text is parsed every time, which took a tenth of a small question.
+        number = exp.Cast(
+            this=exp.Literal.string(repr(abs(float(value)))),
+            to=exp.DataType(this=exp.DataType.Type.DOUBLE, nested=False),
+        )
+    return exp.Neg(this=number) if value < 0 else number
+
+
+def parse_filter(text: object, schema: Schema, argument: str = "where") -> Predicate:
+    """The filter that a text describes, or an error that points at what cannot be used.
+
+    >>> from dither.sources.types import Integer
+    >>> str(parse_filter("year = 2014 and not year > 2020", Schema("x.csv", {"year": Integer(2000, 2030)})))
+    '(year = 2014) AND (NOT (year > 2020))'
+    """
+    if not isinstance(text, str) or not text.strip():
+        raise InvalidArgument(argument, text, "a text such as year = 2014 is accepted")
+    if len(text) > LONGEST:
+        raise InvalidArgument(argument, len(text), f"a text of at most {LONGEST} characters is accepted")
+    tree = parsed(text, argument)
+    return FilterReader(schema, text, argument).read(tree)
+
+
+def parsed(text: str, argument: str) -> exp.Expr:
+    """The syntax tree of one expression or statement."""
+    problem: InvalidText | None = None
+    try:
+        trees = sqlglot.parse(text, dialect="duckdb")
+        if len(trees) == 1 and trees[0] is not None:
+            return trees[0]
+        problem = InvalidText(argument, text, "one expression is accepted")
+    except SqlglotError as error:
+        problem = InvalidText(argument, text, "this is not SQL that can be read", *_place(text, error))
+    except RecursionError:
+        problem = InvalidText(argument, text, "nested too deeply")
+    except _FOREIGN:
+        problem = InvalidText(argument, text, "this is not SQL that can be read")
+    raise problem
+
+
+def _place(text: str, error: SqlglotError) -> tuple[int, int]:
+    """Where the parser stopped, found by the words around the place; the whole text if it does not say."""
+    told = (getattr(error, "errors", None) or [{}])[0]
+    before, at, after = (told.get(key) or "" for key in ("start_context", "highlight", "end_context"))
+    found = text.find(before + at + after) if at else -1
+    return (0, len(text)) if found < 0 else (found + len(before), found + len(before) + len(at))
+
+
+def place_of(node: exp.Expr) -> tuple[int, int]:
+    """Where a node stands in its text: from its first to its last token that the parser remembers."""
+    spots = [(one.meta["start"], one.meta["end"] + 1) for one in node.walk() if "start" in one.meta]
+    return (min(start for start, _ in spots), max(end for _, end in spots)) if spots else (0, 1)
+
+
+class FilterReader:
+    """Turns a syntax tree into a predicate."""
+
+    def __init__(self, schema: Schema, text: str, argument: str) -> None:
+        self.schema, self.text, self.argument = schema, text, argument
+
+    def problem(self, node: exp.Expr, reason: str) -> InvalidText:
+        """An error that points at a node."""
+        return InvalidText(self.argument, self.text, reason, *place_of(node))
+
+    def read(self, node: exp.Expr, depth: int = 0) -> Predicate:
+        """The predicate of one node."""
+        if depth > DEEPEST:
+            raise self.problem(node, f"at most {DEEPEST} levels of conditions are accepted")
+        if isinstance(node, exp.Paren):
+            return self.read(node.this, depth + 1)
+        if isinstance(node, exp.Not):
+            return Not(self.read(node.this, depth + 1))
+        if isinstance(node, (exp.And, exp.Or)):
+            parts = tuple(self.read(part, depth + 1) for part in node.flatten())
+            return Both(parts) if isinstance(node, exp.And) else Either(parts)
+        if type(node) in _COMPARISONS:
+            return self._comparison(node)
+        if isinstance(node, exp.In):
+            return self._one_of(node)
+        if isinstance(node, exp.Between):
+            if node.args.get("symmetric"):
+                raise self.problem(node, "BETWEEN is accepted, not SYMMETRIC")
+            name, kind = self._column(node.this)
+            low, high = (self._value(node.args[end], name, kind, ">=") for end in ("low", "high"))
+            return Both((Compare(name, ">=", low), Compare(name, "<=", high)))
+        if isinstance(node, exp.Is):
+            return self._is(node)
+        if isinstance(node, exp.Column):
+            name, kind = self._column(node)
+            if isinstance(kind, Boolean):
+                return Compare(name, "=", 1)
+        raise self.problem(node, ACCEPTED)
+
+    def _comparison(self, node: exp.Expr) -> Predicate:
+        written, mirrored = _COMPARISONS[type(node)]
+        left, right = node.this, node.expression
+        if not isinstance(left, exp.Column) and isinstance(right, exp.Column):
+            left, right, written = right, left, mirrored
+        name, kind = self._column(left)
+        return Compare(name, written, self._value(right, name, kind, written))
+
+    def _one_of(self, node: exp.In) -> Predicate:
+        name, kind = self._column(node.this)
+        listed = node.expressions
+        if not listed or node.args.get("query") is not None or node.args.get("unnest") is not None:
+            raise self.problem(node, "IN with a list of literals is accepted")
+        return OneOf(name, tuple(self._value(one, name, kind, "=") for one in listed))
+
+    def _is(self, node: exp.Is) -> Predicate:
+        name, kind = self._column(node.this)
+        if isinstance(node.expression, exp.Null):
+            return Missing(name)
+        if isinstance(node.expression, exp.Boolean) and isinstance(kind, Boolean):
+            same = Compare(name, "=", int(node.expression.this))
+            return Both((Not(Missing(name)), same))
+        raise self.problem(node, ACCEPTED)
+
+    def _column(self, node: exp.Expr) -> tuple[str, ColumnType]:
+        if not isinstance(node, exp.Column) or node.args.get("table") or not isinstance(node.this, exp.Identifier):
+            raise self.problem(node, ACCEPTED)
+        name = resolved_name(node.this, self.schema)
+        if name is None:
+            raise self.problem(node, f"unknown column; declared are {', '.join(self.schema.columns)}")
+        return name, self.schema.columns[name]
+
+    def _value(self, node: exp.Expr, name: str, kind: ColumnType, operator: str) -> Any:
+        given = constant(node)
+        if isinstance(node, exp.Column) and getattr(node.this, "quoted", False):
+            raise self.problem(node, "a text stands in single quotes; double quotes name a column")
+        if given is None:
+            raise self.problem(node, ACCEPTED)
+        if isinstance(kind, Category):
+            text = str(given) if not isinstance(given, bool) else str(given).lower()
+            if not storable(text):
+                raise self.problem(node, "a text in Unicode without the character NUL is accepted")
+            if operator not in ("=", "<>"):
+                raise self.problem(node, f"{name} is a category: =, <> and IN are accepted")
+            if kind.values is not None and text not in kind.values:
+                few = ", ".join(repr(value) for value in kind.values[:12]) + (", ..." if len(kind.values) > 12 else "")
+                raise self.problem(node, f"not a declared category of {name}; declared are {few}")
+            return text
+        if isinstance(kind, Boolean):
+            if given not in (0, 1, "true", "false"):
+                raise self.problem(node, f"{name} is a boolean: true and false are accepted")
+            return int(given in (1, "true"))
+        if isinstance(given, bool) or not isinstance(kind, Measured) or (kind.kind != "date") == isinstance(given, str):
+            raise self.problem(
+                node, f"{name} is of type {kind.kind}: a {'date' if kind.kind == 'date' else 'number'} is accepted"
+            )
+        try:
+            number = kind.steps(given, name)
+        except InvalidArgument as error:
+            raise self.problem(node, error.accepted) from None
+        if abs(number) > LARGEST:
+            raise self.problem(node, f"a number from {-LARGEST:g} to {LARGEST:g} is accepted")
+        return int(number) if number.denominator == 1 and abs(number) < 1 << 53 else float(number)
+
+
+def resolved_name(identifier: exp.Identifier, schema: Schema) -> str | None:
+    """The declared column that an identifier means: exactly, or ignoring case where it is not quoted."""
+    name = str(identifier.this)
+    if name in schema.columns:
+        return name
+    alike = [one for one in schema.columns if one.lower() == name.lower()]
+    return alike[0] if len(alike) == 1 and not identifier.quoted else None
+
+
+def constant(node: exp.Expr) -> Any:
+    """The value of a literal (numbers as Decimal texts make them), or None."""
+    from decimal import Decimal  # noqa: PLC0415
+
+    if isinstance(node, exp.Paren):
+        return constant(node.this)
+    if isinstance(node, exp.Boolean):
+        return bool(node.this)
+    if isinstance(node, exp.Neg):
+        inner = constant(node.this)
+        return None if inner is None or isinstance(inner, (str, bool)) else -inner
+    if isinstance(node, exp.Cast) and node.is_type("date") and isinstance(node.this, exp.Literal):
+        return str(node.this.this)
+    if isinstance(node, exp.Literal):
+        if node.is_string:
+            return str(node.this)
+        try:
+            number = Decimal(str(node.this))
+        except ArithmeticError:
+            return None
+        return number if number.is_finite() else None
+    return None
+
+
+def _name(column: str) -> str:
+    return column if column.isidentifier() else '"' + column.replace('"', '""') + '"'
+
+
+def _text(value: Any) -> str:
+    return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else repr(value)
+
+
+def _in_words(kind: ColumnType, value: Any) -> str:
+    if isinstance(kind, Boolean):
+        return "true" if value else "false"
+    if isinstance(kind, Date) and isinstance(value, int) and abs(value) < FARTHEST_DAY:
+        return f"'{kind.shown(value)}'"
+    return _text(value)

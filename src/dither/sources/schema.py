@@ -1,0 +1,106 @@
+"""A schema: what is public about a dataset.  Written by its owner; nothing in it is read off the records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dither.errors import InvalidArgument
+from dither.numbers import exact, plain
+from dither.privacy import Budget, Neighbours, Relation
+from dither.sources.types import Boolean, Category, ColumnType, Measured
+
+PRIVATE = "private"
+PRIOR_PARAMETERS: dict[str, tuple[str, ...]] = {
+    "lognormal": ("median", "sigma"),
+    "normal": ("mean", "sd"),
+    "uniform": ("low", "high"),
+    "exponential": ("mean", "low"),
+}
+"""The shapes that may be publicly known of a column's values, for quotes."""
+MOST_ROWS = 1 << 40
+"""No source has more rows: the public bound on counts and sums where the number of rows is private."""
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Source, columns, people and budget of one dataset.
+
+    ``rows`` is the public number of rows, or "private".  ``unit`` names the column that tells people apart and
+    ``rows_per_unit`` how many rows of one person are used; without it every row is a person.
+    """
+
+    source: Any = field(repr=False)
+    """A path, an address or a frame; kept out of what is printed."""
+    columns: Mapping[str, ColumnType]
+    name: str = "data"
+    rows: int | str = PRIVATE
+    table: str | None = None
+    engine: str | None = None
+    unit: str | None = None
+    rows_per_unit: int = 1
+    budget: Budget | None = None
+    filter: str = "basic"
+    slack: Any = None
+    priors: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, compare=False)
+    """What is publicly known of columns: their shape and its parameters.  For quotes only; no answer depends on it."""
+    folder: str | None = field(default=None, compare=False)
+    """Where relative paths start: the folder of the schema file."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.columns, Mapping) or not self.columns:
+            raise InvalidArgument(
+                "columns", type(self.columns), "a mapping of names to types such as Real(0, 1) is accepted"
+            )
+        for name, kind in self.columns.items():
+            if not isinstance(name, str) or not name:
+                raise InvalidArgument("columns", name, "names of columns are accepted")
+            if not isinstance(kind, ColumnType):
+                raise InvalidArgument(f"columns.{name}", kind, "a type such as Real(0, 600_000) is accepted")
+        if self.rows != PRIVATE and (not isinstance(self.rows, int) or isinstance(self.rows, bool) or self.rows < 1):
+            raise InvalidArgument("rows", self.rows, 'the public number of rows, or "private", is accepted')
+        per_unit = self.rows_per_unit
+        if not isinstance(per_unit, int) or isinstance(per_unit, bool) or per_unit < 1:
+            raise InvalidArgument("rows_per_unit", per_unit, "a whole number of at least 1 is accepted")
+        if self.unit is None and per_unit != 1:
+            raise InvalidArgument("rows_per_unit", per_unit, "a unit column must be named for more than one row each")
+        if not isinstance(self.name, str) or not self.name:
+            raise InvalidArgument("name", self.name, "a name is accepted")
+        if self.slack is not None:
+            object.__setattr__(self, "slack", plain(exact(self.slack, "slack")))
+
+    @property
+    def most_rows(self) -> int:
+        """A public bound on the number of rows."""
+        return self.rows if isinstance(self.rows, int) else MOST_ROWS
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """Which pairs of datasets every release of this dataset compares."""
+        if self.unit is not None:
+            return Neighbours.PERSON
+        return Neighbours.CHANGE_ONE if isinstance(self.rows, int) else Neighbours.ADD_REMOVE_CHANGE
+
+    @property
+    def relation(self) -> Relation:
+        """The neighbours with what tells people apart: set once, when the dataset is registered."""
+        return Relation(self.neighbours, () if self.unit is None else (self.unit,), self.rows_per_unit)
+
+    def column(self, name: object, argument: str = "column") -> ColumnType:
+        """The type of a declared column."""
+        if name not in self.columns:
+            raise InvalidArgument(argument, name, f"a declared column is accepted: {', '.join(self.columns)}")
+        return self.columns[str(name)]
+
+    def measured(self, name: object, argument: str = "column") -> Measured:
+        """The type of a column of numbers or dates."""
+        kind = self.column(name, argument)
+        if not isinstance(kind, Measured):
+            numbers = [column for column, one in self.columns.items() if isinstance(one, Measured)]
+            raise InvalidArgument(argument, name, f"a column of numbers is accepted: {', '.join(numbers)}")
+        return kind
+
+    def groupable(self) -> list[str]:
+        """The columns whose declared values can be keys of groups."""
+        return [name for name, kind in self.columns.items() if isinstance(kind, (Category, Boolean))]

@@ -1,0 +1,277 @@
+"""A selection: which records of a table a question is about, as a query that the engine runs.
+
+Filtering, leaving out missing values, bounding what one person contributes, grouping and rounding to the grid all
+happen inside the engine.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlglot import exp
+
+from dither.errors import InvalidArgument
+from dither.sources.engines.engine import Engine, clamped, column, double_literal
+from dither.sources.grid import Grid
+from dither.sources.predicates import Predicate, literal
+from dither.sources.schema import Schema
+from dither.sources.types import Boolean, Category, Date, Measured
+
+MOST_GROUPS = 20_000
+VALUE, GROUP, LOW, HIGH = "x", "i", "a", "b"
+"""Names inside our own queries: a record's number, its group, and the group's bracket."""
+_COUNT = exp.Count(this=exp.Star())
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The records that satisfy a filter, by group, with at most the declared rows of each person."""
+
+    engine: Engine
+    schema: Schema
+    predicate: Predicate | None = None
+    by: tuple[str, ...] = ()
+    keys: tuple[tuple[Any, ...], ...] | None = None
+    """The keys of the groups, one value for each column in ``by``; None: all declared ones."""
+    secret: str = ""
+    """Decides which rows of a person are kept; fresh for every release."""
+
+    @functools.cached_property
+    def groups(self) -> tuple[tuple[Any, ...], ...]:
+        """The keys of all groups, in order; one empty key where nothing is grouped."""
+        if self.keys is not None:
+            return self.keys
+        return tuple(itertools.product(*(self.schema.column(name, "by").keys(name) for name in self.by)))
+
+    @property
+    def is_whole_table(self) -> bool:
+        """True if every row of the table is selected: then its number is that of the table."""
+        return self.predicate is None and not self.by and self.schema.unit is None
+
+    def cleaned(self, name: str) -> exp.Expr:
+        """A declared column as a number, a day number, 0 or 1, or a text; NULL if missing."""
+        declared, kind = self.schema.column(name), self.engine.kinds()[name]
+        if isinstance(declared, Category):
+            return self.engine.text(name, kind)
+        if isinstance(declared, Boolean):
+            return self.engine.truth(name, kind)
+        if isinstance(declared, Date):
+            return self.engine.day(name, kind)
+        return self.engine.number(name, kind)
+
+    def _key(self, name: str) -> exp.Expr:
+        """A column to group by: whole numbers stay whole, which engines join fastest."""
+        if self.schema.column(name).kind == "integer" and self.engine.kinds()[name] == "whole":
+            # What does not fit is no declared key, and must not make an engine raise an error.
+            return exp.TryCast(this=column(name), to=exp.DataType.build("bigint"))
+        return self.cleaned(name)
+
+    def value(self, name: str | None, missing: float | None) -> exp.Expr:
+        """What a question reads of a record: 1, a text (NULL if missing), or a finite double that is never NULL.
+
+        ``missing``: the public number that a record without one counts as; None where such records are left out.
+        """
+        if name is None:
+            return literal(1)
+        cleaned = self.cleaned(name)
+        if isinstance(self.schema.column(name), Category):
+            return cleaned
+        number = exp.cast(cleaned, "double")
+        return number if missing is None else exp.Coalesce(this=number, expressions=[double_literal(missing)])
+
+    def records(
+        self, name: str | None, grid: Grid | None, missing: float | None, fraction: float | None = None
+    ) -> exp.Select:
+        """x for every selected record (see ``value``), and its keys k0, k1, ...; a sample of them if wanted."""
+        chosen = exp.select(exp.alias_(self.value(name, missing), VALUE)).from_(self.engine.table(fraction))
+        for place, key in enumerate(self.by):
+            chosen = chosen.select(exp.alias_(self._key(key), f"k{place}"))
+        if self.predicate is not None:
+            chosen = chosen.where(self.predicate.expression(self.cleaned))
+        if name is not None and self.schema.column(name).drops_nulls:
+            chosen = chosen.where(_known(self.cleaned(name)))
+        if self.schema.unit is None:
+            return chosen
+        return self._bounded(chosen, grid)
+
+    def _bounded(self, chosen: exp.Select, grid: Grid | None) -> exp.Select:
+        """At most the declared rows of each person: those whose hash with a secret is least.
+
+        What is hashed are a person's own rounded values, so what is kept of one person depends on nobody else, and
+        it is the same in every pass over the data and in every engine.
+        """
+        chosen = self._with_unit(chosen)
+        value = column(VALUE) if grid is None else self.steps(column(VALUE), grid)
+        told = [exp.cast(value, "text"), *(exp.cast(column(f"k{place}"), "text") for place in range(len(self.by)))]
+        return self._fewest(chosen, told, [VALUE, *(f"k{one}" for one in range(len(self.by)))])
+
+    def _with_unit(self, chosen: exp.Select) -> exp.Select:
+        """The person of every row as u; rows of nobody are left out."""
+        name = str(self.schema.unit)
+        unit = self.engine.text(name, "text") if self.engine.kinds()[name] == "text" else column(name)
+        return chosen.select(exp.alias_(unit, "u")).where(_known(unit.copy()))
+
+    def _fewest(self, chosen: exp.Select, told: Sequence[exp.Expr], names: list[str]) -> exp.Select:
+        """Of each person u the declared number of rows, by a hash of what is told of them."""
+        parts: list[exp.Expr] = [exp.cast(column("u"), "text")]
+        for part in told:
+            parts += [exp.Literal.string("|"), exp.Coalesce(this=part, expressions=[exp.Literal.string("")])]
+        order = exp.Order(
+            expressions=[self.keyed_hash(*parts), *(exp.Ordered(this=part.copy(), nulls_first=False) for part in told)]
+        )
+        place = exp.Window(this=exp.RowNumber(), partition_by=[column("u")], order=order)
+        ranked = exp.select(*(column(one) for one in names), exp.alias_(place, "r")).from_(chosen.subquery("chosen"))
+        within = exp.LTE(this=column("r"), expression=literal(self.schema.rows_per_unit))
+        return exp.select(*(column(one) for one in names)).from_(ranked.subquery("ranked")).where(within)
+
+    def keyed_hash(self, *parts: exp.Expr) -> exp.Expr:
+        """A hash of texts under the secret of this release."""
+        texts = [exp.Literal.string(self.secret), *parts]
+        return exp.MD5(this=functools.reduce(lambda one, two: exp.DPipe(this=one, expression=two), texts))
+
+    def tuples(self, names: Sequence[str]) -> tuple[exp.Select, list[str]]:
+        """Several columns of every selected record, c0, c1, ... and their kinds; with a unit, also a hash of it as h.
+
+        Columns of numbers and dates are rounded to their grid, missing values being what the schema says; a record is
+        left out where a column that drops missing values has none.  Texts may be missing.
+        """
+        chosen = exp.Select().from_(self.engine.table())
+        if self.predicate is not None:
+            chosen = chosen.where(self.predicate.expression(self.cleaned))
+        kinds = []
+        for place, name in enumerate(names):
+            declared, value = self.schema.column(name, "columns"), self.cleaned(name)
+            if declared.drops_nulls:
+                chosen = chosen.where(_known(value.copy()))
+            measured = isinstance(declared, Measured)
+            if isinstance(declared, Measured):
+                missing = None if declared.drops_nulls else raw_value(declared.grid, declared.missing)
+                value = self.steps(self.value(name, missing), declared.grid)
+            chosen = chosen.select(exp.alias_(value, f"c{place}"))
+            kinds.append("whole" if measured else "text")
+        if self.schema.unit is None:
+            return chosen, kinds
+        listed = [f"c{place}" for place in range(len(names))]
+        told = [exp.cast(column(one), "text") for one in listed]
+        kept = self._fewest(self._with_unit(chosen), told, [*listed, "u"])
+        person = self.keyed_hash(exp.Literal.string("|person|"), exp.cast(column("u"), "text"))
+        hashed = exp.select(*(column(one) for one in listed), exp.alias_(person, "h")).from_(kept.subquery("kept"))
+        return hashed, [*kinds, "text"]
+
+    def grouped(
+        self,
+        name: str | None,
+        grid: Grid | None,
+        missing: float | None,
+        brackets: dict[int, tuple[float, float]] | None = None,
+        fraction: float | None = None,
+    ) -> exp.Select:
+        """``FROM`` the records joined with their groups, nothing selected yet.  ``brackets`` limits the groups."""
+        records = self.records(name, grid, missing, fraction).subquery("t")
+        if not self.by:
+            if brackets is None:
+                return exp.Select().from_(records)
+            low, high = brackets[0]
+            with_ends = exp.select(exp.alias_(double_literal(low), LOW), exp.alias_(double_literal(high), HIGH), "t.*")
+            return exp.Select().from_(with_ends.from_(records).subquery("t"))
+        names = [GROUP, *(f"g{place}" for place in range(len(self.by))), *([] if brackets is None else [LOW, HIGH])]
+        listed = self.engine.values(
+            (
+                (index, *key, *(() if brackets is None else brackets[index]))
+                for index, key in enumerate(self.groups)
+                if brackets is None or index in brackets
+            ),
+            "g",
+            names,
+        )
+        same = exp.and_(
+            *(
+                exp.EQ(this=exp.column(f"k{place}", table="t"), expression=exp.column(f"g{place}", table="g"))
+                for place in range(len(self.by))
+            )
+        )
+        return exp.Select().from_(records).join(listed, on=same)
+
+    def steps(self, value: exp.Expr, grid: Grid) -> exp.Expr:
+        """A number that is not NULL, rounded to the grid and clamped as ``Grid.quantise`` does it, step by step."""
+        low, high = grid.ends
+        size = _size(grid)
+        # Clamped before it is divided and zero where it is tiny: PostgreSQL raises errors on overflow and underflow.
+        inside = _between(value, (low - 1) * size, (high + 1) * size)
+        rounded = self.engine.half_even(exp.Div(this=inside, expression=double_literal(size), typed=True))
+        tiny = exp.LT(this=exp.Abs(this=value.copy()), expression=double_literal(size / 4))
+        settled = exp.case().when(tiny, double_literal(0.0)).else_(rounded)
+        return exp.cast(_between(settled, float(low), float(high)), "bigint")
+
+
+def _size(grid: Grid) -> float:
+    return grid.step.numerator / grid.step.denominator
+
+
+def raw_value(grid: Grid, steps: int) -> float:
+    """A double that rounds to this grid point: the nearest to it."""
+    return steps * _size(grid)
+
+
+def at_most_groups(by: list[str], schema: Schema) -> None:
+    """Refuse, from public facts, more groups than one question may have."""
+    kinds = [(name, schema.column(name, "by")) for name in by]
+    declared = [len(kind.keys(name)) for name, kind in kinds if not isinstance(kind, Category) or kind.values]
+    if (total := math.prod(declared)) > MOST_GROUPS:
+        raise InvalidArgument("by", by, f"at most {MOST_GROUPS} groups are accepted, these are {total}")
+
+
+def _known(value: exp.Expr) -> exp.Expr:
+    return exp.Not(this=exp.Is(this=value, expression=exp.Null()))
+
+
+def _between(value: exp.Expr, low: float, high: float) -> exp.Expr:
+    return clamped(value, double_literal(low), double_literal(high))
+
+
+def count_if(condition: exp.Expr) -> exp.Expr:
+    """How many records satisfy a condition."""
+    return exp.Count(this=exp.case().when(condition, literal(1)))
+
+
+def threshold(grid: Grid, steps: int) -> float:
+    """The least double that rounds to at least so many steps: comparing with it replaces rounding every record."""
+    return float(thresholds(grid, [steps])[0])
+
+
+def thresholds(grid: Grid, steps: Sequence[int]) -> NDArray[np.float64]:
+    """The same for many numbers of steps at once."""
+    low, high = grid.ends
+    wanted = np.array(steps, dtype=np.int64)
+    size = _size(grid)
+    found: NDArray[np.float64] = np.asarray((wanted - 0.5) * size, dtype=np.float64)
+
+    def reached(numbers: NDArray[np.float64]) -> NDArray[np.bool_]:
+        return np.asarray(grid.quantise(numbers, low) >= wanted)
+
+    inside = (low < wanted) & (wanted <= high)
+    while np.any(too_far := inside & reached(found)):
+        found = np.asarray(np.where(too_far, np.nextafter(found, -np.inf), found), dtype=np.float64)
+    while np.any(short := inside & ~reached(found)):
+        found = np.asarray(np.where(short, np.nextafter(found, np.inf), found), dtype=np.float64)
+    return np.where(wanted <= low, -np.inf, np.where(wanted > high, np.inf, found))
+
+
+def all_groups(query: exp.Select, selection: Selection, *columns: exp.Expr) -> exp.Select:
+    """Aggregates of every group: the group's index comes first (0 where nothing is grouped)."""
+    if not selection.by:
+        return query.select(exp.alias_(literal(0), GROUP), *columns)
+    place = exp.column(GROUP, table="g")
+    return query.select(exp.alias_(place, GROUP), *columns).group_by(place.copy())
+
+
+def counted() -> exp.Expr:
+    """``COUNT(*)``."""
+    return _COUNT.copy()

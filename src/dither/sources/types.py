@@ -1,0 +1,253 @@
+"""The types that a schema declares for columns: what may occur, as the owner knows it and not as the data show it."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from dither.errors import InvalidArgument
+from dither.numbers import exact, plain
+from dither.sources.column import missing_steps
+from dither.sources.grid import Grid
+
+EPOCH = datetime.date(1970, 1, 1)
+MOST_KEYS = 100_000
+"""A column with more declared values than this cannot be grouped by."""
+DROP = "drop"
+"""The null policy that leaves a record out; the number of records left is then private."""
+
+
+class ColumnType(ABC):
+    """What a schema says about one column.  Everything here is public."""
+
+    kind: ClassVar[str]
+    sources: ClassVar[frozenset[str]]
+    """The kinds of source column (see engines.engine) that this type can be read from."""
+    nulls: Any
+
+    @property
+    def drops_nulls(self) -> bool:
+        """True if records without a value are left out."""
+        return isinstance(self.nulls, str) and self.nulls == DROP
+
+    def keys(self, name: str) -> tuple[Any, ...]:
+        """The declared values, for grouping."""
+        raise InvalidArgument("by", name, f"a category, boolean, integer or date column is accepted, not {self.kind}")
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values as they stand in a schema file."""
+
+    def _options(self, **options: Any) -> dict[str, Any]:
+        return {"type": self.kind} | {key: value for key, value in options.items() if value is not None}
+
+
+class Measured(ColumnType):
+    """A column of numbers (or dates) between public bounds, on a public grid."""
+
+    @property
+    @abstractmethod
+    def grid(self) -> Grid:
+        """The public grid."""
+
+    @property
+    def missing(self) -> int:
+        """The grid point that a missing value counts as (where missing values are not dropped)."""
+        return missing_steps(None if self.drops_nulls else self.nulls, self.grid)
+
+    def shown(self, number: Any) -> Any:
+        """A released number as users of this type expect it."""
+        return number
+
+    def steps(self, value: Any, argument: str) -> Fraction:
+        """A value that a filter compares with, in units of the raw column."""
+        return exact(value, argument)
+
+
+@dataclass(frozen=True)
+class Real(Measured):
+    """Real numbers from ``lower`` to ``upper``; values outside are clamped.
+
+    >>> Real(0, 600_000).grid.ends[0]
+    0
+    """
+
+    lower: Any
+    upper: Any
+    step: Any = field(default=None, kw_only=True)
+    nulls: Any = field(default=None, kw_only=True)
+    kind: ClassVar[str] = "real"
+    sources: ClassVar[frozenset[str]] = frozenset({"whole", "real", "decimal", "text"})
+
+    def __post_init__(self) -> None:
+        _ = self.missing
+        # However a number was written, equal declarations are equal.
+        for name in ("lower", "upper", "step", "nulls"):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, str):
+                object.__setattr__(self, name, plain(exact(value, name)))
+
+    @property
+    def grid(self) -> Grid:
+        return Grid.between((self.lower, self.upper), self.step)
+
+    def to_dict(self) -> dict[str, Any]:
+        return self._options(bounds=[self.lower, self.upper], step=self.step, nulls=self.nulls)
+
+
+@dataclass(frozen=True)
+class Integer(Real):
+    """Whole numbers from ``lower`` to ``upper``."""
+
+    kind: ClassVar[str] = "integer"
+
+    @property
+    def grid(self) -> Grid:
+        return Grid.between((self.lower, self.upper), self.step, whole=True)
+
+    def keys(self, name: str) -> tuple[int, ...]:
+        if self.grid.step != 1 or self.grid.points > MOST_KEYS:
+            raise InvalidArgument("by", name, f"an integer column with at most {MOST_KEYS} declared values is accepted")
+        low, high = self.grid.ends
+        return tuple(range(low, high + 1))
+
+
+@dataclass(frozen=True)
+class Decimal(Real):
+    """Decimal numbers with a declared step, by default two places."""
+
+    step: Any = field(default=decimal.Decimal("0.01"), kw_only=True)
+    kind: ClassVar[str] = "decimal"
+
+
+@dataclass(frozen=True)
+class Date(Measured):
+    """Days from ``first`` to ``last``."""
+
+    first: Any
+    last: Any
+    nulls: Any = field(default=None, kw_only=True)
+    kind: ClassVar[str] = "date"
+    sources: ClassVar[frozenset[str]] = frozenset({"date", "text"})
+
+    def __post_init__(self) -> None:
+        if isinstance(self.nulls, (str, datetime.date)) and self.nulls not in ("lower", "upper", DROP):
+            object.__setattr__(self, "nulls", day_number(self.nulls, "nulls"))
+        object.__setattr__(self, "first", _as_date(self.first, "first"))
+        object.__setattr__(self, "last", _as_date(self.last, "last"))
+        _ = self.missing
+
+    @property
+    def grid(self) -> Grid:
+        return Grid.between((day_number(self.first, "first"), day_number(self.last, "last")), whole=True)
+
+    def shown(self, number: Any) -> datetime.date:
+        return EPOCH + datetime.timedelta(days=int(number))
+
+    def steps(self, value: Any, argument: str) -> Fraction:
+        return Fraction(day_number(value, argument))
+
+    def keys(self, name: str) -> tuple[int, ...]:
+        if self.grid.points > MOST_KEYS:
+            raise InvalidArgument("by", name, f"a date column with at most {MOST_KEYS} days is accepted")
+        low, high = self.grid.ends
+        return tuple(range(low, high + 1))
+
+    def to_dict(self) -> dict[str, Any]:
+        nulls = self.nulls if self.nulls is None or isinstance(self.nulls, str) else self.shown(self.nulls)
+        return self._options(bounds=[self.first, self.last], nulls=nulls)
+
+
+@dataclass(frozen=True)
+class Boolean(Measured):
+    """True or false; a missing value counts as false unless declared otherwise."""
+
+    nulls: Any = field(default=None, kw_only=True)
+    kind: ClassVar[str] = "boolean"
+    sources: ClassVar[frozenset[str]] = frozenset({"boolean", "whole", "text"})
+
+    def __post_init__(self) -> None:
+        if self.nulls not in (None, True, False, DROP):
+            raise InvalidArgument("nulls", self.nulls, 'true, false or "drop" is accepted')
+
+    @property
+    def grid(self) -> Grid:
+        return Grid(Fraction(1), 0, 1)
+
+    @property
+    def missing(self) -> int:
+        return int(self.nulls is True)
+
+    def keys(self, name: str) -> tuple[int, ...]:  # noqa: ARG002
+        return (0, 1)
+
+    def to_dict(self) -> dict[str, Any]:
+        return self._options(nulls=self.nulls)
+
+
+@dataclass(frozen=True)
+class Category(ColumnType):
+    """One of the declared ``values``; anything else (a missing value too) is "other".
+
+    Without values the categories are private: they can only be found by a thresholded histogram that costs delta.
+    """
+
+    values: Sequence[str] | None = None
+    kind: ClassVar[str] = "category"
+    sources: ClassVar[frozenset[str]] = frozenset({"text", "whole", "boolean"})
+    nulls: ClassVar[None] = None  # type: ignore[misc]
+
+    def __post_init__(self) -> None:
+        if self.values is None:
+            return
+        if isinstance(self.values, (str, bytes)) or not hasattr(self.values, "__iter__"):
+            raise InvalidArgument("values", self.values, "a list of names is accepted")
+        listed = tuple(str(one) for one in self.values)
+        if not listed or len(set(listed)) != len(listed) or "other" in listed:
+            raise InvalidArgument("values", list(listed)[:9], 'different names are accepted, none of them "other"')
+        if not all(map(storable, listed)):
+            raise InvalidArgument("values", list(listed)[:9], "Unicode names without NUL are accepted")
+        object.__setattr__(self, "values", listed)
+
+    def keys(self, name: str) -> tuple[str, ...]:
+        if self.values is None:
+            raise InvalidArgument(
+                "by", name, "its categories are not declared: declare them, or ask with a delta to have them found"
+            )
+        return tuple(self.values)
+
+    def to_dict(self) -> dict[str, Any]:
+        return self._options(values=None if self.values is None else list(self.values))
+
+
+TYPES: dict[str, type[ColumnType]] = {one.kind: one for one in (Real, Integer, Decimal, Date, Boolean, Category)}
+
+
+def storable(text: str) -> bool:
+    """Whether every engine can hold a text: NUL and halves of surrogate pairs would make some raise errors."""
+    return "\x00" not in text and not any("\ud800" <= one <= "\udfff" for one in text)
+
+
+def day_number(value: Any, argument: str) -> int:
+    """The days from 1970-01-01 to a date (a date, an ISO text, or that number itself)."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    return (_as_date(value, argument) - EPOCH).days
+
+
+def _as_date(value: Any, argument: str) -> datetime.date:
+    if isinstance(value, datetime.datetime):
+        return value.date()
+    if isinstance(value, datetime.date):
+        return value
+    try:
+        if isinstance(value, int) and not isinstance(value, bool):
+            return EPOCH + datetime.timedelta(days=value)
+        return datetime.date.fromisoformat(value)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidArgument(argument, str(value), "a date such as 2024-01-31 is accepted") from None

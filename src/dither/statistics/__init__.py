@@ -1,0 +1,1 @@
+"""Statistics: values of private records on public grids, with the sensitivity structures that they offer."""

@@ -1,0 +1,58 @@
+"""Numbers that one edge moves by at most 1, and counts whose sensitivity they bound."""
+
+from __future__ import annotations
+
+import functools
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+
+from dither.sensitivity.levels import HasLevels, LevelFunction, Levels
+from dither.sensitivity.local import HasLocalSensitivity
+from dither.sources.graph import Graph
+
+
+class ByLipschitzProxy(HasLevels, HasLocalSensitivity):
+    """A count in a graph with a gauge: the level of a graph is its gauge, counted from 1.
+
+    docs/proofs/largest_local.md and docs/proofs/noisy_local.md, the sections on graphs.
+    """
+
+    vertices: int
+    cap: int
+
+    @abstractmethod
+    def level(self, lipschitz_proxy: int) -> int:
+        """The most that one edge changes the count where the gauge is no higher: public."""
+
+    def level_function(self) -> LevelFunction:
+        return LevelFunction(levels_by_proxy(self), lambda data: self.lipschitz_proxy(data) + 1)
+
+
+class ByCommonNeighbours(ByLipschitzProxy):
+    """The gauge is the largest number of neighbours that two vertices share."""
+
+    @property
+    def most_lipschitz_proxy(self) -> int:  # type: ignore[override]
+        return self.vertices - 2
+
+    def lipschitz_proxy(self, data: Graph) -> int:
+        return data.frontier.most_common
+
+
+class ByDegree(ByLipschitzProxy):
+    """The gauge is the largest degree."""
+
+    @property
+    def most_lipschitz_proxy(self) -> int:  # type: ignore[override]
+        return self.vertices - 1
+
+    def lipschitz_proxy(self, data: Graph) -> int:
+        return int(np.diff(data.starts).max())
+
+
+@functools.lru_cache(maxsize=8)
+def levels_by_proxy(count: Any) -> Levels:
+    """A level for every value of the gauge, remembered: there are as many as vertices.  Public."""
+    return Levels([count.level(lipschitz_proxy) for lipschitz_proxy in range(count.most_lipschitz_proxy)] + [count.cap])

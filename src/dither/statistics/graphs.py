@@ -1,0 +1,329 @@
+"""Counts of small subgraphs, with ladders for graphs that differ in one edge."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dither.kernels.graph import Ranked, bounded_degree, degree_pairs, triangle_count
+from dither.kernels.subgraphs import clique_change, clique_count, k_triangle_change, k_triangle_count
+from dither.privacy import Neighbours
+from dither.sensitivity.ladder import Algorithm, Ladder, Rungs
+from dither.sensitivity.levels import HasLevels, LevelFunction, Levels
+from dither.sources.graph import Graph
+from dither.sources.grid import Grid
+from dither.statistics.graph_sensitivity import ByCommonNeighbours, ByDegree
+from dither.statistics.statistic import Statistic
+
+MOST_COUNT = 10**290
+"""Larger counts do not fit the floats in which smooth bounds are computed."""
+
+
+class GraphCount(Statistic):
+    """A whole number counted in a graph with a public number of vertices; neighbours differ in one edge."""
+
+    neighbours = Neighbours.EDGE
+    vertices: int
+    fitted: ClassVar[bool] = True
+    smoothness: ClassVar[Fraction | None] = Fraction(1, 14)
+
+    @property
+    @abstractmethod
+    def most(self) -> int:
+        """The largest possible count: public."""
+
+    @property
+    def answers(self) -> Grid:  # type: ignore[override]
+        return Grid(Fraction(1), 0, self.most)
+
+    @property
+    def most_changes(self) -> int:
+        # So many edges join any two vertices to all others.
+        return 2 * self.vertices
+
+
+@dataclass(frozen=True)
+class EdgeCount(GraphCount, HasLevels):
+    """The number of edges: one edge changes it by one, whatever the graph."""
+
+    vertices: int
+    fitted = False
+    flat = True
+    smoothness = None
+    cap = 1
+
+    @property
+    def most(self) -> int:
+        return math.comb(self.vertices, 2)
+
+    def value(self, data: Graph) -> int:
+        return data.size
+
+    def ladder(self, data: Graph, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
+        return flat(1)
+
+    def level_function(self) -> LevelFunction:
+        return LevelFunction(Levels([1]), lambda _: 1)
+
+
+@dataclass(frozen=True)
+class TriangleCount(GraphCount, ByCommonNeighbours):
+    """The number of triangles.
+
+    Guarantee  The exact ladder: A^(s) = max over pairs of min(a + floor((s + min(s, b)) / 2), n - 2).
+    Theorem    NRS11 Claim 3.13; docs/proofs/graphs.md section 2; enumerated in the tests.
+    Cost       The Pareto frontier of (a, b): a small part of counting the triangles on most graphs.
+    """
+
+    vertices: int
+
+    @property
+    def cap(self) -> int:  # type: ignore[override]
+        return self.vertices - 2
+
+    @property
+    def most(self) -> int:
+        return math.comb(self.vertices, 3)
+
+    def value(self, data: Graph) -> int:
+        return triangle_count(data.ranked)
+
+    def level(self, common: int) -> int:
+        return common
+
+    def local(self, data: Graph) -> int:
+        return data.frontier.most_common
+
+    def local_sensitivity_change(self, lipschitz_proxy: int) -> int:  # noqa: ARG002
+        return 1
+
+    def ladder(self, data: Graph, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
+        common, half = data.frontier.common[:, None], data.frontier.half[:, None]
+
+        def rungs(start: int, stop: int) -> Rungs:
+            changes = np.arange(start, stop, dtype=np.int64)
+            reached = common + (changes + np.minimum(changes, half)) // 2
+            return np.asarray(np.minimum(reached.max(axis=0), self.cap))
+
+        # Every pair of changes makes a common neighbour.
+        return Ladder(rungs, self.cap, top=2 * self.cap)
+
+
+@dataclass(frozen=True)
+class StarCount(GraphCount, ByDegree):
+    """The number of k-stars: ``sum over vertices of C(degree, k)``.
+
+    Guarantee  The exact ladder, from the pairs of degrees that no other pair beats (at most three).
+    Theorem    docs/proofs/graphs.md section 3; enumerated in the tests.
+    Cost       Linear in the number of edges.
+    """
+
+    vertices: int
+    k: int
+
+    @property
+    def cap(self) -> int:  # type: ignore[override]
+        return 2 * math.comb(self.vertices - 2, self.k - 1)
+
+    @property
+    def most(self) -> int:
+        return self.vertices * math.comb(self.vertices - 1, self.k)
+
+    def value(self, data: Graph) -> int:
+        degrees = np.bincount(np.diff(data.starts))
+        return sum(int(many) * math.comb(degree, self.k) for degree, many in enumerate(degrees) if many)
+
+    def level(self, degree: int) -> int:
+        return min(2 * math.comb(degree, self.k - 1), self.cap)
+
+    def local(self, data: Graph) -> int:
+        return self.ladder(data)[0]
+
+    def local_sensitivity_change(self, lipschitz_proxy: int) -> int:
+        # One end of a pair gains or loses an edge; before that it had at most n - 3 others.
+        return math.comb(max(min(lipschitz_proxy, self.vertices - 3), 0), self.k - 2) if self.k >= 2 else 0
+
+    def ladder(self, data: Graph, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
+        full, k = self.vertices - 2, self.k
+        pairs = degree_pairs(data.starts, data.ends)
+
+        def rung(s: int) -> int:
+            best = 0
+            for larger, smaller in pairs:
+                up = min(s, full - larger)
+                best = max(best, math.comb(larger + up, k - 1) + math.comb(min(full, smaller + s - up), k - 1))
+            return best
+
+        return listed(rung, self.cap, top=2 * full)
+
+
+@dataclass(frozen=True)
+class KTriangleCount(GraphCount, ByCommonNeighbours):
+    """The number of k-triangles: ``sum over edges of C(triangles on the edge, k)``.
+
+    Guarantee  A ladder, not the exact one (which is NP-hard): the smaller of two bounds, rung by rung.
+    Theorem    docs/proofs/graphs.md section 4.  Karwa et al. (2011) grow the additive bound by
+               3 C(a, k-1) + a C(a, k-2); that is too little for k >= 3 on graphs with few common neighbours.
+    Cost       Triangles on every edge, then pairs two steps apart, pruned.
+    """
+
+    vertices: int
+    k: int
+
+    @property
+    def cap(self) -> int:  # type: ignore[override]
+        n, k = self.vertices, self.k
+        return math.comb(n - 2, k) + 2 * (n - 2) * math.comb(n - 3, k - 1)
+
+    @property
+    def most(self) -> int:
+        return math.comb(self.vertices, 2) * math.comb(self.vertices - 2, self.k)
+
+    def value(self, data: Graph) -> int:
+        return k_triangle_count(data.supports, self.k)
+
+    def level(self, common: int) -> int:
+        shared = min(common, self.vertices - 2)
+        return min(math.comb(shared, self.k) + 2 * shared * math.comb(shared, self.k - 1), self.cap)
+
+    def growth(self, common: int) -> int:
+        """The most that one edge changes the local sensitivity where ``common`` neighbours are the most shared."""
+        a, k = common, self.k
+        inside = math.comb(a, k - 2) if k >= 2 else 0
+        # An edge between two common neighbours of a pair lifts four supports at once.
+        return max(3 * math.comb(a, k - 1) + a * inside, 4 * inside if a >= 2 else 0)
+
+    def local_sensitivity_change(self, lipschitz_proxy: int) -> int:
+        return self.growth(lipschitz_proxy)
+
+    def local(self, data: Graph) -> int:
+        return self.change(data)
+
+    def change(self, data: Graph) -> int:
+        """The local sensitivity: private."""
+        return k_triangle_change(data.ranked, data.supports, self.k, data.frontier.most_common)
+
+    def ladder(self, data: Graph, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
+        common = data.frontier.most_common
+        added = [self.change(data)]
+
+        def rung(s: int) -> int:
+            while len(added) <= s:
+                added.append(added[-1] + self.growth(common + len(added) - 1))
+            return min(added[s], self.level(common + s))
+
+        return listed(rung, self.cap, top=2 * (self.vertices - 2))
+
+
+@dataclass(frozen=True)
+class CliqueCount(GraphCount, ByCommonNeighbours):
+    """The number of cliques of k >= 4 vertices.
+
+    Guarantee  A ladder: U_s = min(LS + C(a + s, k-2) - C(a, k-2), C(n-2, k-2)), a the largest common neighbourhood.
+    Theorem    docs/proofs/graphs.md section 5.
+    Cost       Enumerates cliques: fast on sparse graphs, out of reach on large dense ones.
+    """
+
+    vertices: int
+    k: int
+
+    @property
+    def cap(self) -> int:  # type: ignore[override]
+        return math.comb(self.vertices - 2, self.k - 2)
+
+    @property
+    def most(self) -> int:
+        return math.comb(self.vertices, self.k)
+
+    def value(self, data: Graph) -> int:
+        return clique_count(data.ranked, self.k)
+
+    def level(self, common: int) -> int:
+        return math.comb(common, self.k - 2)
+
+    def local(self, data: Graph) -> int:
+        return clique_change(data.ranked, data.supports, self.k, data.frontier.most_common)
+
+    def local_sensitivity_change(self, lipschitz_proxy: int) -> int:
+        return math.comb(lipschitz_proxy, self.k - 3)
+
+    def ladder(self, data: Graph, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
+        common, inside = data.frontier.most_common, self.k - 2
+        base = self.local(data) - math.comb(common, inside)
+        return listed(lambda s: min(base + math.comb(common + s, inside), self.cap), self.cap, top=self.vertices - 2)
+
+
+@dataclass(frozen=True)
+class BoundedTriangleCount(GraphCount):
+    """Triangles among the edges that are within the first ``degree`` at both of their vertices.
+
+    Guarantee  Private for every graph.  Equal to the number of triangles if no vertex has more than ``degree``
+               neighbours; on other graphs it counts too few, by an amount that is not announced.
+    Theorem    docs/proofs/graphs.md section 6: one edge changes it by at most 2 (degree - 1).
+    """
+
+    vertices: int
+    degree: int
+    fitted = False
+    flat = True
+    smoothness = None
+
+    @property
+    def cap(self) -> int:  # type: ignore[override]
+        return self.vertices - 2 if self.degree >= self.vertices - 1 else 2 * (self.degree - 1)
+
+    @property
+    def most(self) -> int:
+        return math.comb(self.vertices, 3)
+
+    def value(self, data: Graph) -> int:
+        return triangle_count(Ranked.of(*bounded_degree(data.starts, data.ends, self.degree)))
+
+    def ladder(self, data: Graph, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
+        return flat(self.cap)
+
+
+@dataclass(frozen=True)
+class BoundedEdgeCount(GraphCount):
+    """Edges that are within the first ``degree`` at both of their vertices; guarantee as for triangles.
+
+    Theorem    docs/proofs/graphs.md section 6: one edge changes it by at most 1.
+    """
+
+    vertices: int
+    degree: int
+    fitted = False
+    flat = True
+    smoothness = None
+    cap = 1
+
+    @property
+    def most(self) -> int:
+        return min(math.comb(self.vertices, 2), self.vertices * self.degree // 2)
+
+    def value(self, data: Graph) -> int:
+        return len(bounded_degree(data.starts, data.ends, self.degree)[1]) // 2
+
+    def ladder(self, data: Graph, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
+        return flat(1)
+
+
+def flat(cap: int) -> Ladder:
+    """The ladder of a count that one edge can change by the cap on every graph."""
+    return Ladder(lambda start, stop: np.full(stop - start, cap, dtype=np.int64), cap, top=0)
+
+
+def listed(rung: Callable[[int], int], cap: int, *, top: int) -> Ladder:
+    """A ladder of Python numbers; in machine words where the cap fits them."""
+    kind: Any = object if cap >= 1 << 62 else np.int64
+
+    def rungs(start: int, stop: int) -> Rungs:
+        return np.array([min(rung(s), cap) for s in range(start, stop)], dtype=kind)
+
+    return Ladder(rungs, cap, top=top)

@@ -1,0 +1,121 @@
+"""Interquantile range and variance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dither.privacy import Neighbours
+from dither.sensitivity.ladder import MOST_SLOW_RUNGS, Algorithm, Ladder, Rungs
+from dither.sensitivity.reachable import HasReachableValues, ReachableValues
+from dither.sources.column import Column
+from dither.sources.grid import Grid
+from dither.statistics.order import RankedValue, evenly_spread
+from dither.statistics.statistic import Statistic
+
+
+@dataclass(frozen=True)
+class RankDifference(Statistic, HasReachableValues):
+    """``x_(q) - x_(p)`` for two ranks p < q of a bounded column.
+
+    Guarantee  The ladder is the sum of the two exact ladders (axioms hold termwise); the chain is exact.
+    Theorem    docs/proofs/totals.md: with k changes the two ranks can move apart, or towards each other, by k in total.
+    Cost       Link k of the chain: O(k).
+    """
+
+    lower: RankedValue
+    upper: RankedValue
+    answers: Grid
+    neighbours = Neighbours.CHANGE_ONE
+    one_sided = False
+    slow_rungs = True
+    slow_links = True
+
+    @property
+    def records_on(self) -> Grid:
+        return self.lower.answers
+
+    @property
+    def most_changes(self) -> int:
+        return self.lower.records
+
+    @property
+    def cap(self) -> int:  # type: ignore[override]
+        return self.answers.ends[1]
+
+    @property
+    def most_margin(self) -> int:
+        # Both ranks must stay away from the other bound.
+        return max(self.upper.records - self.upper.rank, self.lower.rank - 1)
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """Where in the sorted data its ranks lie: public."""
+        return (*self.lower.shares, *self.upper.shares)
+
+    def value(self, data: Column) -> int:
+        return self.upper.value(data) - self.lower.value(data)
+
+    def ladder(self, data: Column, algorithm: Algorithm = "exact") -> Ladder:
+        below, above = self.lower.ladder(data, algorithm), self.upper.ladder(data, algorithm)
+
+        def rungs(start: int, stop: int) -> Rungs:
+            return np.asarray(np.minimum(below.rungs(start, stop) + above.rungs(start, stop), self.cap))
+
+        return Ladder(rungs, self.cap, top=self.lower.records, deepest=MOST_SLOW_RUNGS)
+
+    def even_data(self) -> Column:
+        return evenly_spread(self.lower.records, self.records_on)
+
+    def chain(self, data: Column) -> ReachableValues:
+        p, q, n = self.lower.rank, self.upper.rank, self.lower.records
+
+        def values(first: int, last: int) -> Sequence[int]:
+            reach = max(abs(first), abs(last))
+            near_p, near_q = data.ranks(p - reach, p + reach), data.ranks(q - reach, q + reach)
+
+            def link(k: int) -> int:
+                if k >= 0:
+                    return int((near_q[reach : reach + k + 1] - near_p[reach - k : reach + 1]).max())
+                return max(0, int((near_q[reach + k : reach + 1] - near_p[reach : reach - k + 1]).min()))
+
+            return [link(k) for k in range(first, last + 1)]
+
+        # Outward all n records may have to move; inward the two ranks meet after q - p changes.
+        return ReachableValues(values, p - q, n)
+
+
+@dataclass(frozen=True)
+class SquaredSpread(Statistic):
+    """``n sum x^2 - (sum x)^2``, the variance in units of step^2 / n^2, computed exactly.
+
+    Guarantee  Global sensitivity (n - 1)(hi - lo)^2, attained.
+    Theorem    docs/proofs/totals.md.
+    """
+
+    records: int
+    column: Grid
+    answers: Grid
+    neighbours = Neighbours.CHANGE_ONE
+
+    @property
+    def records_on(self) -> Grid:
+        return self.column
+
+    @property
+    def cap(self) -> int:  # type: ignore[override]
+        low, high = self.column.ends
+        return (self.records - 1) * (high - low) ** 2
+
+    @property
+    def most_changes(self) -> int:
+        return 0
+
+    def value(self, data: Column) -> int:
+        total, squares = data.moments()
+        return self.records * squares - total**2
+
+    def ladder(self, data: Column, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
+        return Ladder(lambda start, stop: np.full(stop - start, self.cap, dtype=object), self.cap, top=0)

@@ -1,0 +1,76 @@
+"""A statistic: a query resolved against public facts.  Calibrations know statistics, never queries or data."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from dither.privacy import Neighbours
+from dither.sensitivity.ladder import HasLadder
+from dither.sources.grid import Grid
+
+
+class Statistic(HasLadder):
+    """A number on a public grid, computed from private data, with a ladder."""
+
+    fitted: ClassVar[bool] = False
+    """Whether noise fitted to the data at hand is the public choice where there is nothing better."""
+    flat: ClassVar[bool] = False
+    """True if every rung is the cap on all data: no test of the data can ever pass."""
+    smoothness: ClassVar[Fraction | None] = None
+    """The public rule for beta, as a share of epsilon, where the ladder starts far above its growth.
+
+    None: the beta that suits a linearly growing ladder.  Laws that need delta keep their own (docs/decisions.md).
+    """
+
+    slow_rungs: ClassVar[bool] = False
+    """True if rung k takes a time proportional to k."""
+
+    @property
+    def records_on(self) -> Grid:
+        """Where the records live: public."""
+        return self.answers
+
+    @property
+    def most_changes(self) -> int | None:
+        """Public: after so many changes of any data all rungs are the cap and the chain has reached both ends."""
+        return None
+
+    @abstractmethod
+    def value(self, data: Any) -> int:
+        """The true value, in grid steps: private."""
+
+    @property
+    def most_margin(self) -> int | None:
+        """A public bound on how many changes any data can be away from a rung above zero; None if none is known."""
+        return None
+
+    def even_data(self) -> Any:
+        """Public data to read a default proposal off, such as records spread evenly; None if there are none."""
+        return None
+
+
+class VectorStatistic(ABC):
+    """Several numbers at once, each on its own public grid, with their joint sensitivity."""
+
+    neighbours: Neighbours
+    answers: tuple[Grid, ...]
+    """A grid for each number: public."""
+    caps: tuple[int, ...]
+    """How far one change can move each number, in its grid steps: public."""
+    l1: int
+    """How far one change can move all numbers together, each measured in units of its cap: public."""
+    l2_squared: int
+    """The same in squares."""
+    labels: tuple[str, ...]
+
+    @property
+    def most_changes(self) -> int | None:
+        """Public: after so many changes of any data all of its numbers can be anything; None if that is not known."""
+        return None
+
+    @abstractmethod
+    def values(self, data: Any) -> Sequence[int]:
+        """The true values, in grid steps: private."""

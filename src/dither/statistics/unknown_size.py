@@ -1,0 +1,357 @@
+"""Statistics of selections: behind a filter or in a group the number of records is private.
+
+One person may then add, remove or replace a record (``ADD_REMOVE_CHANGE``); in one of many groups a record comes or
+goes (``ADD_REMOVE``), because whoever changes groups leaves one and enters another.  ``most`` is a public bound on
+the number of records.  Proofs: docs/proofs/filtered.md; enumerated in tests/unit/test_filtered.py.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.kernels.elementary import exp
+from dither.privacy import Neighbours
+from dither.sensitivity.ladder import DEEPEST, MOST_SLOW_RUNGS, Algorithm, Ladder, Rungs, rounded_up, usable_rate
+from dither.sensitivity.reachable import HasReachableValues, ReachableValues
+from dither.sources.grid import Grid
+from dither.statistics.order import OrderLadder, RankedValue, rank_of
+from dither.statistics.statistic import Statistic
+
+FINE_STEPS = 36
+"""Means are released in steps of at most 2**-36 of the bounds."""
+
+
+@dataclass(frozen=True)
+class SharedRank(Statistic, HasReachableValues):
+    """The value at rank ``max(1, ceil(q n))`` of a selection with a private number n of records.
+
+    An empty selection has the upper bound as its value.
+
+    Guarantee  The ladder of the order statistic obeys both axioms when a record is added, removed or replaced.  The
+               chain interlaces: it is the sorted data for add-remove-change, and for add-remove what so many additions
+               and removals can reach, which is twice as slow for a median.
+    Theorem    docs/proofs/filtered.md.
+    """
+
+    share: Fraction
+    most: int
+    answers: Grid
+    neighbours: Neighbours
+    slow_rungs: ClassVar[bool] = True
+
+    @property
+    def cap(self) -> int:  # type: ignore[override]
+        low, high = self.answers.ends
+        return high - low
+
+    @property
+    def one_sided(self) -> bool:  # type: ignore[override]
+        # Counts of one tail alone, whatever n is.
+        return self.share in (0, 1)
+
+    @property
+    def leans_down(self) -> bool:
+        """Extremes only: whether the answer is the largest."""
+        return self.share == 1
+
+    @property
+    def most_changes(self) -> int:
+        return self._farthest()
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """Where in the sorted data its ranks lie."""
+        return (float(self.share),)
+
+    def ranked(self, data: Any) -> RankedValue:
+        """The order statistic that it is for these data: private."""
+        return RankedValue(rank_of(self.share, data.records), data.records, self.answers)
+
+    def value(self, data: Any) -> int:
+        return self.ranked(data).value(data)
+
+    def ladder(self, data: Any, algorithm: Algorithm = "exact") -> Ladder:
+        here = self.ranked(data)
+        if algorithm == "linear":
+            return here.ladder(data, algorithm)
+        # The number of records is private here: a sublinear search is cut where the public bound on it says.
+        return OrderLadder(here, data, cut_for=self.most if algorithm == "sublinear" else None)
+
+    def chain(self, data: Any) -> ReachableValues:
+        here = self.ranked(data)
+        if self.neighbours is not Neighbours.ADD_REMOVE or self.one_sided:
+            # For extremes costs must stay counts of one tail.
+            return ReachableValues(here.chain(data).values, -self.most - 1, self.most + 1)
+        share, records = self.share, data.records
+
+        def values(first: int, last: int) -> list[int]:
+            places = reachable_ranks(share, records, first, last)
+            ranked = data.ranks(int(places[0]), int(places[-1]))
+            reached: list[int] = ranked[places - places[0]].tolist()
+            return reached
+
+        # To put the upper bound at its rank, as many records as there are may have to be outnumbered.
+        farthest = self._farthest()
+        return ReachableValues(values, -farthest, farthest)
+
+    def _farthest(self) -> int:
+        slowest = max(self.share, 1 - self.share)
+        return int((self.most + 2) / slowest) + 2
+
+
+def reachable_ranks(share: Fraction, records: int, first: int, last: int) -> NDArray[np.int64]:
+    """For each number of changes from first to last, the rank whose value so many additions and removals can bring to
+    rank ``max(1, ceil(q n))``: the highest for positive numbers, the lowest for negative ones.
+
+    Upwards one adds at the top or removes at the bottom, downwards the other way round; the rank is linear in how many
+    of the changes are additions, up to rounding, so one of the two extremes is best.  A removal is possible only while
+    there is a record.  Ranks below 1 and above n stand for the bounds.
+    """
+    changes = np.arange(first, last + 1)
+    count, rising = np.abs(changes), changes > 0
+    reached = []
+    for added in (count, np.maximum(count - records, 0)):
+        removed = count - added
+        rank = _ranks(share, records + added - removed)
+        reached.append(np.where(rising, rank + removed, rank - added))
+    return np.asarray(np.where(rising, np.maximum(*reached), np.minimum(*reached)), dtype=np.int64)
+
+
+def _ranks(share: Fraction, records: NDArray[np.int64]) -> NDArray[np.int64]:
+    """``max(1, ceil(q n))`` of many n, exactly."""
+    over, under = share.numerator, share.denominator
+    kind: Any = np.int64 if over * (int(records.max()) + 1) < 1 << 62 else object
+    return np.asarray(np.maximum(1, -(-(over * records.astype(kind)) // under)), dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class FilteredTotal(Statistic):
+    """The sum of the selected records (a count where all of them are 1), computed exactly.
+
+    Guarantee  Global sensitivity max(|lo|, |hi|), or with replacement max(|lo|, |hi|, hi - lo): attained.
+    """
+
+    most: int
+    column: Grid
+    neighbours: Neighbours
+
+    @property
+    def records_on(self) -> Grid:
+        return self.column
+
+    @functools.cached_property
+    def answers(self) -> Grid:  # type: ignore[override]
+        low, high = self.column.ends
+        return Grid(self.column.step, min(low, 0) * self.most, max(high, 0) * self.most)
+
+    @property
+    def cap(self) -> int:  # type: ignore[override]
+        low, high = self.column.ends
+        replaced = high - low if self.neighbours is not Neighbours.ADD_REMOVE else 0
+        return max(abs(low), abs(high), replaced)
+
+    def value(self, data: Any) -> int:
+        return int(data.total())
+
+    @property
+    def most_changes(self) -> int:
+        return 0
+
+    def ladder(self, data: Any, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
+        return Ladder(lambda start, stop: np.full(stop - start, self.cap, dtype=object), self.cap, top=0)
+
+
+@dataclass(frozen=True)
+class FilteredMean(Statistic):
+    """The mean of the selected records; the middle of the bounds for an empty selection.
+
+    Guarantee  Rungs ``(hi - lo) / max(1, n - k)``, rounded up on the grid of the answers.
+    Theorem    docs/proofs/filtered.md: adding, removing or replacing one of n records moves a mean by at most
+               (hi - lo) / n, and k changes leave at least n - k records.
+    """
+
+    column: Grid
+    neighbours: Neighbours
+    smoothness: ClassVar[Fraction | None] = Fraction(1, 5)
+    fitted: ClassVar[bool] = True
+
+    @property
+    def records_on(self) -> Grid:
+        return self.column
+
+    @property
+    def _finer(self) -> int:
+        low, high = self.column.ends
+        return 1 << max(0, FINE_STEPS - (high - low).bit_length() + 1)
+
+    @functools.cached_property
+    def answers(self) -> Grid:  # type: ignore[override]
+        low, high = self.column.ends
+        return Grid(self.column.step / self._finer, low * self._finer, high * self._finer)
+
+    @property
+    def cap(self) -> int:  # type: ignore[override]
+        low, high = self.answers.ends
+        return high - low
+
+    def value(self, data: Any) -> int:
+        low, high = self.answers.ends
+        return int(data.total()) * self._finer // data.records if data.records else (low + high) // 2
+
+    def ladder(self, data: Any, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
+        return MeanLadder(data.records, self.cap)
+
+
+class MeanLadder(Ladder):
+    """Rungs ``ceil(cap / max(1, n - k))``, with a smooth bound in closed form."""
+
+    def __init__(self, records: int, cap: int) -> None:
+        super().__init__(self._explicit, cap, top=max(0, records - 1))
+        self._records = records
+
+    def _explicit(self, start: int, stop: int) -> Rungs:
+        return np.array([-(-self.cap // max(1, self._records - k)) for k in range(start, stop)], dtype=np.int64)
+
+    def smooth(self, beta: Fraction) -> Fraction:
+        """``max(cap / n, cap e^{-beta (n-1)}) + 1``: the weights ``e^{-beta k} / (n - k)`` are log-convex in k.
+
+        One grid step pays for rounding the rungs up: a constant is smooth, and so is a sum of smooth bounds.
+        """
+        rate, records = usable_rate(beta), max(self._records, 1)
+        last = float(exp(np.array([-min(rate * (records - 1), DEEPEST)]))[0])
+        return rounded_up(self.cap * max(1.0 / records, last)) + 1
+
+
+@dataclass(frozen=True)
+class SharedRankDifference(Statistic):
+    """The difference of two quantiles of a selection.
+
+    Guarantee  The sum of both ladders obeys the axioms termwise.
+    """
+
+    lower: SharedRank
+    upper: SharedRank
+    answers: Grid
+    neighbours: Neighbours
+    fitted: ClassVar[bool] = True
+    slow_rungs: ClassVar[bool] = True
+
+    @property
+    def records_on(self) -> Grid:
+        return self.lower.answers
+
+    @property
+    def most_changes(self) -> int:
+        return self.lower.most
+
+    @property
+    def cap(self) -> int:  # type: ignore[override]
+        return self.answers.ends[1]
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """Where in the sorted data its ranks lie."""
+        return (float(self.lower.share), float(self.upper.share))
+
+    def value(self, data: Any) -> int:
+        return self.upper.value(data) - self.lower.value(data)
+
+    def ladder(self, data: Any, algorithm: Algorithm = "exact") -> Ladder:
+        below, above = self.lower.ladder(data, algorithm), self.upper.ladder(data, algorithm)
+
+        def rungs(start: int, stop: int) -> Rungs:
+            return np.asarray(np.minimum(below.rungs(start, stop) + above.rungs(start, stop), self.cap))
+
+        return Ladder(rungs, self.cap, top=data.records, deepest=MOST_SLOW_RUNGS)
+
+
+@dataclass(frozen=True)
+class OfPeople(Statistic):
+    """A statistic for neighbours that differ in up to ``rows`` steps: all rows of one person."""
+
+    base: Statistic
+    rows: int
+    neighbours: Neighbours = Neighbours.PERSON
+
+    @property
+    def answers(self) -> Grid:  # type: ignore[override]
+        return self.base.answers
+
+    @property
+    def records_on(self) -> Grid:
+        return self.base.records_on
+
+    @property
+    def _diameter(self) -> int | None:
+        grid = self.base.answers
+        return None if grid.low is None or grid.high is None else grid.high - grid.low
+
+    @property
+    def cap(self) -> int:  # type: ignore[override]
+        stepped = self.rows * self.base.cap
+        return stepped if self._diameter is None else min(stepped, self._diameter)
+
+    @property
+    def most_changes(self) -> int | None:
+        base = self.base.most_changes
+        return None if base is None else -(-base // self.rows)
+
+    @property
+    def slow_rungs(self) -> bool:  # type: ignore[override]
+        return self.base.slow_rungs
+
+    @property
+    def smoothness(self) -> Fraction | None:  # type: ignore[override]
+        return self.base.smoothness
+
+    @property
+    def fitted(self) -> bool:  # type: ignore[override]
+        return self.base.fitted
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """Where in the sorted data its ranks lie."""
+        return tuple(getattr(self.base, "shares", ()))
+
+    def value(self, data: Any) -> int:
+        return self.base.value(data)
+
+    def ladder(self, data: Any, algorithm: Algorithm = "exact") -> Ladder:
+        return self.base.ladder(data, algorithm).stepped(self.rows, self._diameter)
+
+
+@dataclass(frozen=True)
+class ReachableValuesOfPeople(OfPeople, HasReachableValues):
+    """The same for a statistic with a chain: one person moves along it by up to ``rows`` links."""
+
+    @property
+    def one_sided(self) -> bool:  # type: ignore[override]
+        return False
+
+    def chain(self, data: Any) -> ReachableValues:
+        base: Any = self.base
+        fine = base.chain(data)
+        rows = self.rows
+
+        def values(first: int, last: int) -> Sequence[int]:
+            return list(fine.values(rows * first, rows * last)[::rows])
+
+        return ReachableValues(values, fine.bottom // rows, -(-fine.top // rows))
+
+
+def for_people(statistic: Statistic, rows: int) -> Statistic:
+    """The statistic for neighbours that differ in all rows of one person."""
+    if rows == 1:
+        return statistic
+    return (
+        ReachableValuesOfPeople(statistic, rows)
+        if isinstance(statistic, HasReachableValues)
+        else OfPeople(statistic, rows)
+    )

@@ -1,1 +1,0 @@
-"""Thin doors to the house: command line, and later HTTP and a page."""
