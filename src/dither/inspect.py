@@ -72,8 +72,8 @@ def margin(query: Query, data: Any, *, bound: Any) -> int:
     """How many records must change before one more could move the value by more than ``bound`` (in its own units)."""
     statistic, records = _resolved(query, data)
     steps = math.floor(exact(bound, "bound") / statistic.answers.step)
-    if not 0 <= steps < statistic.cap:
-        most = float(statistic.cap * statistic.answers.step)
+    if not 0 <= steps < statistic.global_sensitivity:
+        most = float(statistic.global_sensitivity * statistic.answers.step)
         raise InvalidArgument("bound", bound, f"a number of at least 0 and below the worst case {most:g} is accepted")
     return statistic.ladder(records).margin(steps)
 

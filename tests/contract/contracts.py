@@ -129,7 +129,7 @@ class QueryContract:
                 truth = oracle.exact_ladder(f, x, self.values, records + 1)
                 ours = [int(u) for u in statistic.ladder(column).rungs(0, records + 1)]
                 assert ours == truth if self.exact else all(u >= t for u, t in zip(ours, truth, strict=True))
-                assert max(truth) <= statistic.cap
+                assert max(truth) <= statistic.global_sensitivity
 
     @pytest.mark.parametrize("records", [1, 2, 3, 5])
     def test_ladder_axioms_on_a_whole_universe(self, records):

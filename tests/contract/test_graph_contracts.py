@@ -81,15 +81,15 @@ class GraphContract:
                 assert ours_value == value
                 assert ours == ladder.tolist() if self.exact else all(u >= t for u, t in zip(ours, ladder, strict=True))
                 assert 0 <= value <= statistic.most
-                assert ladder.max() <= statistic.cap
+                assert ladder.max() <= statistic.global_sensitivity
 
     def test_the_cap_is_the_global_sensitivity(self):
         """The largest change on five vertices is the cap itself, and rungs end there."""
         n = self.small_vertices[-1]
         _, ladders = oracle.all_ladders(self.count, n, 11)
         statistic = self.query.resolve(small(n)[0].shape)
-        assert ladders.max() == statistic.cap
-        assert max(self.rungs(small(n)[-1], 40)) == statistic.cap
+        assert ladders.max() == statistic.global_sensitivity
+        assert max(self.rungs(small(n)[-1], 40)) == statistic.global_sensitivity
 
     def violations(self, shrink=1.0):
         """Where the axioms fail on all neighbours with five vertices, with rungs made smaller by a factor."""
@@ -254,7 +254,7 @@ class Bounded(GraphContract):
     def test_the_cap_is_the_global_sensitivity(self):
         """The largest change on five vertices is at most the cap; test_graph_counts shows where it is reached."""
         _, ladders = oracle.all_ladders(self.count, 5, 1)
-        assert ladders.max() <= self.query.resolve(small(5)[0].shape).cap
+        assert ladders.max() <= self.query.resolve(small(5)[0].shape).global_sensitivity
 
 
 class TestEdgesOfBoundedDegree(Bounded):

@@ -227,7 +227,7 @@ def test_a_client_asks_again_for_a_lost_job(server, monkeypatch):
             told = call(method, path, body)
             return running if len(asked) <= 2 else told
         if path == "/v1/jobs/x" and len(asked) == 1:
-            raise dt.surfaces.client.ServerRefused(404, "not-found", "gone")
+            raise dt.interfaces.client.ServerRefused(404, "not-found", "gone")
         if path == "/v1/jobs/x":
             return {"state": "failed", "problem": {"status": 503, "code": "lost", "detail": "gone"}}
         return call(method, path, body)

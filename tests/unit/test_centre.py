@@ -319,7 +319,7 @@ def test_the_unconstrained_centre_keeps_the_axioms(touched):
         rungs = {x: statistic.ladder(column).rungs(0, records + 2) for x, column in columns.items()}
         for x in columns:
             for y in steps_away(x, range(4), touched):
-                assert abs(value[x] - value[y]) <= rungs[x][0] <= statistic.cap
+                assert abs(value[x] - value[y]) <= rungs[x][0] <= statistic.global_sensitivity
                 assert (rungs[x][:-1] <= rungs[y][1:]).all()
 
 

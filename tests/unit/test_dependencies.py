@@ -58,7 +58,7 @@ def test_everything_that_every_user_installs_is_imported():
 def test_only_the_server_needs_more_when_it_is_loaded():
     """Any other module can be loaded where nothing but the package's own dependencies is installed."""
     for path in modules(bench=False) + modules(bench=True):
-        if not path.is_relative_to(PACKAGE / "surfaces" / "http") and "workers" not in path.parts:
+        if not path.is_relative_to(PACKAGE / "interfaces" / "http") and "workers" not in path.parts:
             assert imported(path, always=True) <= BASE, path
 
 

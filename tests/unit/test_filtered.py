@@ -108,9 +108,9 @@ def test_ladders_of_means_and_sums_obey_the_axioms(grid, relation):
 
 def test_the_sensitivity_of_a_filtered_sum_is_attained():
     """Bounds [10, 20] give 20, not 10; with both signs and replacement the whole width."""
-    assert FilteredTotal(9, Grid(Fraction(1), 10, 20), Neighbours.ADD_REMOVE_CHANGE).cap == 20
-    assert FilteredTotal(9, Grid(Fraction(1), -5, 20), Neighbours.ADD_REMOVE_CHANGE).cap == 25
-    assert FilteredTotal(9, Grid(Fraction(1), -5, 20), Neighbours.ADD_REMOVE).cap == 20
+    assert FilteredTotal(9, Grid(Fraction(1), 10, 20), Neighbours.ADD_REMOVE_CHANGE).global_sensitivity == 20
+    assert FilteredTotal(9, Grid(Fraction(1), -5, 20), Neighbours.ADD_REMOVE_CHANGE).global_sensitivity == 25
+    assert FilteredTotal(9, Grid(Fraction(1), -5, 20), Neighbours.ADD_REMOVE).global_sensitivity == 20
 
 
 def test_a_mean_that_forgets_removals_is_caught():
@@ -120,7 +120,7 @@ def test_a_mean_that_forgets_removals_is_caught():
         def ladder(self, data, algorithm="exact"):
             from dither.sensitivity.ladder import Ladder
 
-            cap = self.cap
+            cap = self.global_sensitivity
             return Ladder(lambda a, b: np.array([-(-cap // max(1, data.records + k)) for k in range(a, b)]), cap)
 
     assert violations(Forgetful(GRID, Neighbours.ADD_REMOVE), Neighbours.ADD_REMOVE)
@@ -130,7 +130,7 @@ def test_a_sum_with_the_width_as_its_sensitivity_is_caught():
     """The axiom check can fail: bounds [10, 20] with the width 10."""
 
     class Narrow(FilteredTotal):
-        cap = 10
+        global_sensitivity = 10
 
     grid = Grid(Fraction(1), 10, 20)
     assert violations(Narrow(MOST, grid, Neighbours.ADD_REMOVE), Neighbours.ADD_REMOVE, (10, 20))
@@ -141,7 +141,7 @@ def test_a_sum_with_the_width_as_its_sensitivity_is_caught():
 def test_chains_interlace(share, relation):
     """``R_{i-1}(y) <= R_i(x) <= R_{i+1}(y)`` for all neighbours: all that the inverse mechanism needs."""
     statistic = SharedRank(share, MOST, GRID, relation)
-    links = {x: statistic.chain(column(x)).values(-14, 14) for x in universe()}
+    links = {x: statistic.reachable_values(column(x)).values(-14, 14) for x in universe()}
     for x in universe():
         assert list(links[x]) == sorted(links[x])
         assert links[x][14] == statistic.value(column(x))
@@ -161,8 +161,8 @@ def test_the_chain_of_additions_and_removals_is_what_they_reach(share):
             seen |= reached
             found = [statistic.value(column(y)) for y in seen]
             low, high = (
-                statistic.chain(column(x)).values(-changes, -changes)[0],
-                statistic.chain(column(x)).values(changes, changes)[0],
+                statistic.reachable_values(column(x)).values(-changes, -changes)[0],
+                statistic.reachable_values(column(x)).values(changes, changes)[0],
             )
             assert (low, high) == (min(found), max(found)), (x, changes)
 
@@ -255,7 +255,7 @@ def test_totals_of_people_are_covered(statistic):
     climbed = {x: [int(u) for u in people.ladder(column(x)).rungs(0, 5)] for x in space}
     for x, y in product(space, space):
         if distance(x, y) <= 2:
-            assert abs(value[x] - value[y]) <= min(climbed[x][0], people.cap)
+            assert abs(value[x] - value[y]) <= min(climbed[x][0], people.global_sensitivity)
             assert all(climbed[x][k] <= climbed[y][k + 1] for k in range(4))
 
 
@@ -309,7 +309,7 @@ def test_smooth_bounds_stay_smooth_where_a_cut_is_met(deepest):
         bounds = {}
         for x in universe():
             exact = SharedRank(Fraction(1, 2), MOST, GRID, relation).ladder(column(x))
-            bounds[x] = Ladder(exact.rungs, exact.cap, top=exact.top, deepest=deepest).smooth(beta)
+            bounds[x] = Ladder(exact.rungs, exact.global_sensitivity, top=exact.top, deepest=deepest).smooth(beta)
         assert max(bounds.values()) == bounds[()]
         assert min(bounds.values()) == pytest.approx(4 * math.exp(-deepest / 4), rel=1e-6)
         assert all(
@@ -363,7 +363,7 @@ def test_sums_of_the_smallest_of_a_selection(k, values, grid, relation):
     value = {x: statistic.value(column(x, grid)) for x in space}
     assert value == {x: sum(sorted((*x, *[high] * k))[:k]) for x in space}
     assert violations(statistic, relation, values) == []
-    links = {x: statistic.chain(column(x, grid)).values(-k - 2, MOST + 2) for x in space}
+    links = {x: statistic.reachable_values(column(x, grid)).values(-k - 2, MOST + 2) for x in space}
     for x in space:
         assert list(links[x]) == sorted(links[x])
         assert links[x][k + 2] == value[x]

@@ -82,7 +82,7 @@ def test_gauges_and_levels_bound_what_they_claim(query, vertices):
     lipschitz_proxy = [statistic.lipschitz_proxy(graph) for graph in graphs(vertices)]
     local = [statistic.local(graph) for graph in graphs(vertices)]
     levels = statistic.level_function().levels
-    assert levels.cap == statistic.cap
+    assert levels.global_sensitivity == statistic.global_sensitivity
     assert levels.count == statistic.most_lipschitz_proxy + 1
     assert all(0 <= one <= statistic.most_lipschitz_proxy for one in lipschitz_proxy)
     assert all(ours >= true for ours, true in zip(local, truth, strict=True))
@@ -141,7 +141,7 @@ def test_erratum_six_vertices_have_three_times_the_papers_global_sensitivity():
     statistic = KTriangles(2).resolve(complete.shape)
     edges = frozenset(combinations(range(6), 2))
     assert oracle.local_sensitivity(COUNTS[KTriangles(2)], edges, 6) == 30
-    assert statistic.local(complete) == 30 <= statistic.cap
+    assert statistic.local(complete) == 30 <= statistic.global_sensitivity
 
 
 def test_erratum_noise_by_the_papers_bound_is_not_private():
@@ -274,7 +274,7 @@ def test_tests_are_private_on_all_graphs(query, loss):
     """The exact delta between all neighbours on four vertices, answers that were refused included."""
     private = graphs(4)
     statistic = query.resolve(private[0].shape)
-    proposals = [ProposeTest(bound=bound) for bound in (1, 3) if bound < statistic.cap]
+    proposals = [ProposeTest(bound=bound) for bound in (1, 3) if bound < statistic.global_sensitivity]
     for calibration in (Stable(), *proposals):
         mechanism = calibration.prepare(MechanismSpec(statistic, loss))
         # Mechanisms see margins and values only: one pair of neighbours for each combination is enough.

@@ -130,11 +130,11 @@ def test_counts_beyond_machine_words():
     query = dt.KTriangles(k)
     assert dt.inspect.value(query, graph) == math.comb(n, 2) * math.comb(n - 2, k)
     statistic = query.resolve(graph.shape)
-    assert statistic.change(graph) == statistic.cap == (2 * k + 1) * math.comb(n - 2, k)
-    assert statistic.ladder(graph)[0] == statistic.cap
+    assert statistic.change(graph) == statistic.global_sensitivity == (2 * k + 1) * math.comb(n - 2, k)
+    assert statistic.ladder(graph)[0] == statistic.global_sensitivity
     stars = dt.KStars(k).resolve(graph.shape)
     assert stars.value(graph) == n * math.comb(n - 1, k)
-    assert stars.ladder(graph)[5] == stars.cap == 2 * math.comb(n - 2, k - 1)
+    assert stars.ladder(graph)[5] == stars.global_sensitivity == 2 * math.comb(n - 2, k - 1)
     assert dt.ktriangles(graph, k=k, epsilon=1.0).value >= 0
 
 
@@ -185,7 +185,7 @@ def test_the_sensitivity_of_bounded_degree_triangles_is_reached(degree):
     n = 2 + 2 * degree
     statistic = dt.Triangles(max_degree=degree).resolve(built(edges, n).shape)
     moved = statistic.value(built(edges, n)) - statistic.value(built(edges | {(0, 1)}, n))
-    assert moved == statistic.cap == 2 * (degree - 1)
+    assert moved == statistic.global_sensitivity == 2 * (degree - 1)
 
 
 @settings(max_examples=trials(60, 600), deadline=None)
@@ -205,7 +205,7 @@ def test_a_degree_that_binds_nobody_changes_nothing():
     """From n - 1 on the projection is the identity and the cap the usual one."""
     graph = built(combinations(range(6), 2), 6)
     statistic = dt.Triangles(max_degree=5).resolve(graph.shape)
-    assert (statistic.cap, statistic.value(graph)) == (4, 20)
+    assert (statistic.global_sensitivity, statistic.value(graph)) == (4, 20)
 
 
 QUERIES = [dt.Edges(), dt.Triangles(), dt.KStars(2), dt.KTriangles(2), dt.KCliques(4), dt.Triangles(max_degree=9)]
@@ -321,7 +321,7 @@ def test_a_degree_beyond_machine_words_binds_nobody(query, degree):
     """Public hypotheses of any size are answered, not refused in the midst of a run."""
     complete = dt.Graph([(i, j) for i in range(6) for j in range(i)], n=6)
     wide, none = (query(max_degree=one).resolve(complete.shape) for one in (degree, 5))
-    assert (wide.value(complete), wide.cap) == (none.value(complete), none.cap)
+    assert (wide.value(complete), wide.global_sensitivity) == (none.value(complete), none.global_sensitivity)
     assert dt.ask(query(max_degree=degree), complete, epsilon=1.0).value >= 0
 
 

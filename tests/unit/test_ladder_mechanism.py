@@ -45,7 +45,12 @@ def test_output_law_is_the_ladder_mechanism(epsilon):
             column = as_column(x, statistic.records_on)
             rungs = [int(u) for u in statistic.ladder(column).rungs(0, 9)]
             truth = oracle.ladder_law(
-                statistic.value(column), rungs, statistic.cap, *statistic.answers.ends, epsilon / 2, far=500
+                statistic.value(column),
+                rungs,
+                statistic.global_sensitivity,
+                *statistic.answers.ends,
+                epsilon / 2,
+                far=500,
             )
             assert output_law(mechanism, column) == pytest.approx(truth, rel=1e-9, abs=1e-12)
 
@@ -77,7 +82,7 @@ def test_rungs_below_the_local_sensitivity_are_caught():
     class Shrunk(RankedValue):
         def ladder(self, data, algorithm="exact"):
             whole = super().ladder(data, algorithm)
-            return Ladder(lambda a, b: (whole.rungs(a, b) * 7) // 10, self.cap, top=whole.top)
+            return Ladder(lambda a, b: (whole.rungs(a, b) * 7) // 10, self.global_sensitivity, top=whole.top)
 
     mechanism = LadderMechanism().prepare(MechanismSpec(Shrunk(2, RECORDS, GRID), Loss(epsilon)))
     worst, *_ = worst_log_ratio(lambda x: output_law(mechanism, as_column(x, GRID)), VALUES, UNIVERSE)

@@ -82,7 +82,7 @@ def test_remembered_levels_change_nothing(sensitivities, width, memory, beta, da
     plain = oracle.smooth_bound(levels.ladder(level).rungs(0, levels.count + 1).tolist(), float(beta))
     ours = levels.ladder(level).smooth(beta)
     assert plain <= float(ours) * (1 + 1e-12)
-    assert float(ours) <= max(plain, levels.cap * math.exp(-128)) * (1 + 1e-8)
+    assert float(ours) <= max(plain, levels.global_sensitivity * math.exp(-128)) * (1 + 1e-8)
 
 
 def test_memory_is_shared_between_threads():

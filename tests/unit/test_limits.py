@@ -262,7 +262,17 @@ def test_confidence_next_to_1_is_refused_before_the_charge():
         dt.median([1.0, 2.0], bounds=(0, 3), epsilon=1.0, confidence=1 - Fraction(1, 10**400), calibration="smooth")
 
 
-LOOPED = ("noise", "calibration", "queries", "quotes", "accounting", "procedures", "ladder.py", "privacy.py")
+LOOPED = (
+    "noise",
+    "mechanisms",
+    "statistics",
+    "sensitivity",
+    "queries",
+    "quotes",
+    "accounting",
+    "procedures",
+    "privacy.py",
+)
 
 
 def test_every_loop_is_accounted_for():

@@ -54,7 +54,7 @@ def test_raw_local_sensitivity_breaks_the_axioms():
     class Raw(RankedValue):
         def ladder(self, data, algorithm="exact"):
             first = super().ladder(data)[0]
-            return Ladder(lambda start, stop: np.full(stop - start, first), self.cap)
+            return Ladder(lambda start, stop: np.full(stop - start, first), self.global_sensitivity)
 
     assert ladder_violations(Raw(2, 3, GRID), range(HIGH + 1), 3, 2)
 
@@ -70,7 +70,7 @@ def test_smooth_bound_equals_the_oracle(x, data, beta):
     wanted = oracle.smooth_bound(oracle.order_ladder(x, rank, 0, 60, len(x) + 1), beta)
     column = as_column(tuple(sorted(x)), statistic.answers)
     ladder = statistic.ladder(column)
-    plain = Ladder(ladder.rungs, ladder.cap, top=ladder.top)
+    plain = Ladder(ladder.rungs, ladder.global_sensitivity, top=ladder.top)
     for found in (ladder.smooth(Fraction(beta)), plain.smooth(Fraction(beta))):
         assert wanted <= float(found) * (1 + 1e-15)
         assert float(found) <= wanted * (1 + 1e-9)
@@ -159,7 +159,7 @@ def test_stepped_ladders_cover_people_with_several_records(size, tight):
             ladder = statistic.ladder(as_column(x, grid))
             assert isinstance(ladder, OrderLadder)
             stepped = ladder.stepped(size) if tight else Ladder.stepped(ladder, size, 2)
-            assert stepped.cap == 2
+            assert stepped.global_sensitivity == 2
             climbed[x], value[x] = [int(u) for u in stepped.rungs(0, 5)], statistic.value(as_column(x, grid))
         for x in climbed:
             for y in climbed:

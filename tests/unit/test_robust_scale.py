@@ -420,7 +420,7 @@ def test_chains_of_coded_ranges_interlace_and_are_brute_force(universe):
     codes = SIZES.codes(np.array([x[3] - x[1] for x in listed]))
     chains = {}
     for i, x in inner(listed):
-        chain = statistic.chain(ordered(x))
+        chain = statistic.reachable_values(ordered(x))
         links = chain.values(-3, 3)
         chains[i] = links
         for k in range(4):

@@ -260,7 +260,7 @@ def test_people_with_many_rows(rows):
     release = opened.ask(dt.Count(), epsilon=50.0)
     assert abs(release.value - kept) <= 5 * rows
     assert release.neighbours is dt.Neighbours.PERSON
-    assert opened.plan(dt.Sum("pay"), epsilon=1.0).statistic.cap == rows * dt.Real(0, 1000).grid.ends[1]
+    assert opened.plan(dt.Sum("pay"), epsilon=1.0).statistic.global_sensitivity == rows * dt.Real(0, 1000).grid.ends[1]
 
 
 def test_csv_lines_stand_alone(tmp_path):

@@ -48,7 +48,7 @@ def test_chains_are_what_changes_can_reach(records):
     """R_k and R_{-k} equal the largest and least value within k changes, on every dataset."""
     for statistic, f in chained(records):
         for x in datasets(VALUES, records):
-            chain = statistic.chain(as_column(x, statistic.records_on))
+            chain = statistic.reachable_values(as_column(x, statistic.records_on))
             links = chain.values(-records, records)
             for k in range(records + 1):
                 assert (links[records - k], links[records + k]) == reached(f, x, k), (x, k)
@@ -62,7 +62,7 @@ def test_shells_hold_every_answer(records):
     """The declared number of shells holds all grid points, on every dataset: no draw looks for more."""
     for statistic, _ in chained(records):
         for x in datasets(VALUES, records):
-            chain = statistic.chain(as_column(x, statistic.records_on))
+            chain = statistic.reachable_values(as_column(x, statistic.records_on))
             shells = Shells(chain, 1, Measure.even(statistic.answers.ends))
             assert sum(shells.counts(1, shells.rungs)) == statistic.answers.points
 
@@ -82,7 +82,7 @@ def test_the_variance_moves_by_at_most_its_cap(records):
     assert isinstance(statistic, SquaredSpread)
     value = {x: statistic.value(as_column(x, statistic.column)) for x in datasets(VALUES, records)}
     moved = max(abs(value[x] - value[y]) for x in value for y in neighbours(x, VALUES))
-    assert moved == statistic.cap
+    assert moved == statistic.global_sensitivity
     assert max(value.values()) == statistic.answers.ends[1]
 
 
@@ -105,7 +105,9 @@ def test_the_covariance_moves_by_at_most_its_caps(records):
         for row in rows:
             moves = [
                 abs(a - b) / cap
-                for a, b, cap in zip(values(table), values((row, *table[1:])), statistic.caps, strict=True)
+                for a, b, cap in zip(
+                    values(table), values((row, *table[1:])), statistic.global_sensitivities, strict=True
+                )
             ]
             worst = [max(a, b) for a, b in zip(worst, moves, strict=True)]
             together = max(together, sum(moves))

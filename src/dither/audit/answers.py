@@ -47,7 +47,11 @@ class Remembering(Statistic):
 
     def __init__(self, statistic: Statistic) -> None:
         self.plain = statistic
-        self.neighbours, self.answers, self.cap = statistic.neighbours, statistic.answers, statistic.cap
+        self.neighbours, self.answers, self.global_sensitivity = (
+            statistic.neighbours,
+            statistic.answers,
+            statistic.global_sensitivity,
+        )
         self.one_sided = getattr(statistic, "one_sided", False)
         self._known: dict[Any, Any] = {}
 
@@ -56,17 +60,17 @@ class Remembering(Statistic):
 
     def ladder(self, data: Any, algorithm: Algorithm = "exact") -> Ladder:
         ladder: Ladder = self._once(data, algorithm, lambda: self.plain.ladder(data, algorithm))
-        remembered = Ladder(ladder.rungs, ladder.cap, top=ladder.top)
+        remembered = Ladder(ladder.rungs, ladder.global_sensitivity, top=ladder.top)
         remembered.smooth = lambda beta: self._once(  # type: ignore[method-assign]
             data, (algorithm, beta), lambda: ladder.smooth(beta)
         )
         return remembered
 
-    def chain(self, data: Any) -> ReachableValues:
+    def reachable_values(self, data: Any) -> ReachableValues:
         """The chain of a layered statistic."""
         plain: Any = self.plain
-        chain: ReachableValues = self._once(data, "chain", lambda: plain.chain(data))
-        return chain
+        reachable: ReachableValues = self._once(data, "reachable_values", lambda: plain.reachable_values(data))
+        return reachable
 
     def _once(self, data: Any, what: Any, compute: Callable[[], Any]) -> Any:
         # The data are kept, or another dataset could come to have the same id.

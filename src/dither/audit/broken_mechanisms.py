@@ -101,15 +101,19 @@ class _Misjudged(Statistic):
 
     def __init__(self, statistic: Statistic, bound: Callable[[Ladder, Fraction], Fraction]) -> None:
         self.plain, self.bound = statistic, bound
-        self.neighbours, self.answers, self.cap = statistic.neighbours, statistic.answers, statistic.cap
+        self.neighbours, self.answers, self.global_sensitivity = (
+            statistic.neighbours,
+            statistic.answers,
+            statistic.global_sensitivity,
+        )
 
     def value(self, data: Any) -> int:
         return self.plain.value(data)
 
     def ladder(self, data: Any, algorithm: Algorithm = "exact") -> Ladder:
         honest = self.plain.ladder(data, algorithm)
-        broken = Ladder(honest.rungs, honest.cap, top=honest.top)
-        floor = Fraction(least_bound(honest.cap))
+        broken = Ladder(honest.rungs, honest.global_sensitivity, top=honest.top)
+        floor = Fraction(least_bound(honest.global_sensitivity))
         broken.smooth = lambda beta: max(self.bound(honest, beta), floor)  # type: ignore[method-assign]
         return broken
 

@@ -131,9 +131,9 @@ def answer_costs(mechanism: Prepared, data: Any) -> Costs:
     if not isinstance(mechanism, ExponentialDraw):
         raise TypeError(f"{type(mechanism).__name__} does not draw from shells or rungs")
     shells = mechanism.shells(data)
-    chain, measure = shells.chain, shells.measure
+    reachable, measure = shells.reachable_values, shells.measure
     low, high = mechanism.statistic.answers.ends
-    links = chain.values(-shells.rungs, shells.rungs)
+    links = reachable.values(-shells.rungs, shells.rungs)
     held: dict[int, dict[int, int]] = {}
     sizes = [0] * shells.rungs
     for point in range(low, high + 1):
@@ -172,9 +172,9 @@ def _rung_costs(mechanism: LadderDraw, data: Any) -> Costs:
     # Both sides of the rungs that are as wide as the cap, whole rungs at a time where they lie outside.
     cost = len(sizes)
     while reached <= high - low:
-        rung(ladder.cap)
-        reached, cost = reached + max(ladder.cap, 1), cost + 1
-    return Costs(mechanism.rate, held, (low, high), (cost, ladder.cap))
+        rung(ladder.global_sensitivity)
+        reached, cost = reached + max(ladder.global_sensitivity, 1), cost + 1
+    return Costs(mechanism.rate, held, (low, high), (cost, ladder.global_sensitivity))
 
 
 def output_law(mechanism: Prepared, data: Any) -> dict[int, float]:

@@ -121,7 +121,7 @@ def _integer_noise(values: Callable[[Any], list[int]], scales: list[Fraction], p
 
 def _vector_noise(mechanism: ScaledVector, pairs: list[Pair]) -> Shown:
     statistic = mechanism.statistic
-    scales = [cap * mechanism.unit for cap in statistic.caps]
+    scales = [global_sensitivity * mechanism.unit for global_sensitivity in statistic.global_sensitivities]
     if mechanism.law.name == "laplace":
         return _integer_noise(lambda x: [int(v) for v in statistic.values(x)], scales, pairs)
 
@@ -144,7 +144,7 @@ def _boxed(mechanism: Scaled | SmoothNoise, pairs: list[Pair]) -> Shown:
 
     def bound(data: Any) -> Fraction:
         if isinstance(mechanism, Scaled):
-            return Fraction(statistic.cap)
+            return Fraction(statistic.global_sensitivity)
         if id(data) not in bounds:
             bounds[id(data)] = statistic.ladder(data, mechanism.algorithm).smooth(point.beta)
         return bounds[id(data)]
@@ -240,9 +240,11 @@ def axioms(world: World, rungs: int, shrink: Fraction = Fraction(1)) -> Result:
         most = max(most, moved)
         falls = any(climbed[here][k] > climbed[there][k + 1] for k in range(rungs))
         broken += moved > climbed[here][0] or falls
-    rising = all(list(rung) == sorted(rung) and rung[-1] <= statistic.cap for rung in climbed)
-    broken += most > statistic.cap
-    note = f"{broken} violations" if broken or not rising else f"largest step {most} of cap {statistic.cap}"
+    rising = all(list(rung) == sorted(rung) and rung[-1] <= statistic.global_sensitivity for rung in climbed)
+    broken += most > statistic.global_sensitivity
+    note = (
+        f"{broken} violations" if broken or not rising else f"largest step {most} of cap {statistic.global_sensitivity}"
+    )
     return Result(not broken and rising, cases=len(world.pairs), note=note)
 
 
@@ -252,10 +254,13 @@ def sensitivities(world: World, shrink: Fraction = Fraction(1)) -> Result:
     if not isinstance(statistic, VectorStatistic):
         raise TypeError("one number has a ladder")
     values = [[int(value) for value in statistic.values(data)] for data in world.data]
-    caps = [shrink * cap for cap in statistic.caps]
+    global_sensitivities = [shrink * global_sensitivity for global_sensitivity in statistic.global_sensitivities]
     worst = [Fraction(0), Fraction(0), Fraction(0)]
     for here, there in world.pairs:
-        parts = [abs(a - b) / cap for a, b, cap in zip(values[here], values[there], caps, strict=True)]
+        parts = [
+            abs(a - b) / global_sensitivity
+            for a, b, global_sensitivity in zip(values[here], values[there], global_sensitivities, strict=True)
+        ]
         found = (max(parts), sum(parts, Fraction(0)), sum((part**2 for part in parts), Fraction(0)))
         worst = [max(pair) for pair in zip(worst, found, strict=True)]
     # A histogram's cap is one record; a person's rows may move a bin further, within the norms.

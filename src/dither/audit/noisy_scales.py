@@ -38,11 +38,11 @@ def gauge_law(mechanism: NoisyLocalNoise, true: int) -> dict[int, float]:
 
 def local_law(mechanism: NoisyLocalNoise, true: int, local_sensitivity_change: int) -> dict[int, float]:
     """The probabilities of all raised local sensitivities."""
-    cap = max(mechanism.statistic.cap, 1)
+    global_sensitivity = max(mechanism.statistic.global_sensitivity, 1)
     if not local_sensitivity_change:
-        return {min(max(true, 1), cap): 1.0}
+        return {min(max(true, 1), global_sensitivity): 1.0}
     raised = true + raised_by(local_sensitivity_change / mechanism.local_epsilon, mechanism.shortfall)
-    return clamped_law(raised, local_sensitivity_change / float(mechanism.local_epsilon), 1, cap)
+    return clamped_law(raised, local_sensitivity_change / float(mechanism.local_epsilon), 1, global_sensitivity)
 
 
 def clamped_law(centre: int, scale: float, low: int, high: int) -> dict[int, float]:

@@ -204,7 +204,7 @@ def question_checks() -> Iterator[Check]:
         yield _ladder_check(question)
         statistic = question.world(True).statistic
         # There is no bound below a cap of one step to propose.
-        least = isinstance(statistic, Statistic) and statistic.cap <= 1
+        least = isinstance(statistic, Statistic) and statistic.global_sensitivity <= 1
         names = [name for name in applicable(statistic) if not (least and name == "propose_test")]
         served = [(name, name, MECHANISMS[name]()) for name in names]
         for label, calibration in question.extra:
@@ -260,7 +260,7 @@ def prepared(
     """A mechanism for a small universe; the planner would refuse tests on so few records."""
     if isinstance(calibration, ProposeTest) and isinstance(world.statistic, Statistic):
         # A bound that some rungs of so small a universe keep.
-        steps = max(world.statistic.cap // 2, 1)
+        steps = max(world.statistic.global_sensitivity // 2, 1)
         calibration = ProposeTest(bound=steps * world.statistic.answers.step)
     asked = MechanismSpec(world.statistic, price_of(calibration.name, noise, epsilon), law_of(noise, label), confidence)
     return calibration.prepare(asked)

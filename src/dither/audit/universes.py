@@ -53,10 +53,10 @@ def seen(statistic: Statistic | VectorStatistic, data: Any) -> Hashable:
         return (tuple(int(value) for value in statistic.values(data)), ranked)
     rungs = tuple(int(rung) for rung in statistic.ladder(data).rungs(0, RUNGS))
     chained: tuple[int, ...] = ()
-    if hasattr(statistic, "chain"):
-        chain = statistic.chain(data)
-        reach = min(RUNGS + 2, chain.top, -chain.bottom)
-        chained = tuple(int(link) for link in chain.values(-reach, reach))
+    if hasattr(statistic, "reachable_values"):
+        reachable = statistic.reachable_values(data)
+        reach = min(RUNGS + 2, reachable.top, -reachable.bottom)
+        chained = tuple(int(link) for link in reachable.values(-reach, reach))
     lipschitz_proxy = getattr(statistic, "gauge", None)
     steady = () if lipschitz_proxy is None else (int(lipschitz_proxy(data)), int(statistic.local(data)))  # type: ignore[attr-defined]
     return (int(statistic.value(data)), rungs, chained, steady)

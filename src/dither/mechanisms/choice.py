@@ -110,7 +110,7 @@ def prepare(
     level = None if confidence is None else exact(confidence, "confidence")
     ask = MechanismSpec(statistic, loss, law, level)
     chosen = _calibration(calibration, statistic, law)
-    if isinstance(statistic, Statistic) and statistic.cap == 0:
+    if isinstance(statistic, Statistic) and statistic.global_sensitivity == 0:
         # The same answer on all data: noise for the worst of them is no noise, and there is nothing to fit or test.
         return WorstCase.name, WorstCase().prepare(MechanismSpec(statistic, loss, None, level))
     mechanism = chosen.prepare(ask)

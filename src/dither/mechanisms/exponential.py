@@ -24,28 +24,28 @@ class Shells:
     costs must move the same way (docs/proofs/inverse.md).  Points count with their weight in a public measure.
     """
 
-    chain: ReachableValues
+    reachable_values: ReachableValues
     offset: int
     measure: Measure
 
     @property
     def rungs(self) -> int:
         """The number of shells that can hold a point: public."""
-        return max(self.chain.top, -self.chain.bottom) + self.offset
+        return max(self.reachable_values.top, -self.reachable_values.bottom) + self.offset
 
     def counts(self, first: int, last: int) -> list[int]:
         """The weights of costs first..last (from 1)."""
         inner, outer, below = max(first - self.offset, 1), last - self.offset, self.measure.below
         sizes = []
         if outer >= inner:
-            above = self.measure.below_each([link + 1 for link in self.chain.values(inner - 1, outer)])
-            under = self.measure.below_each(self.chain.values(-outer, 1 - inner))
+            above = self.measure.below_each([link + 1 for link in self.reachable_values.values(inner - 1, outer)])
+            under = self.measure.below_each(self.reachable_values.values(-outer, 1 - inner))
             sizes = [
                 far - near + low - lower
                 for (near, far), (lower, low) in zip(pairwise(above), reversed(list(pairwise(under))), strict=True)
             ]
         if first == 1:
-            centre = self.chain.values(0, 0)[0]
+            centre = self.reachable_values.values(0, 0)[0]
             own = below(centre + 1) - below(centre)
             sizes = [own, *sizes] if self.offset else [sizes[0] + own, *sizes[1:]]
         return sizes
@@ -54,14 +54,14 @@ class Shells:
         """The point of a cost that holds a place in its weight."""
         steps, below = cost - self.offset, self.measure.below
         if steps:
-            low, high = (below(link) for link in self.chain.values(-steps, 1 - steps))
+            low, high = (below(link) for link in self.reachable_values.values(-steps, 1 - steps))
             if index < high - low:
                 return self.measure.at(low + index)
             index -= high - low
-            near, far = (below(link + 1) for link in self.chain.values(steps - 1, steps))
+            near, far = (below(link + 1) for link in self.reachable_values.values(steps - 1, steps))
             if index < far - near:
                 return self.measure.at(near + index)
-        return self.chain.values(0, 0)[0]
+        return self.reachable_values.values(0, 0)[0]
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class ExponentialDraw(Prepared):
     def shells(self, data: Any) -> Shells:
         """The grid points by cost: private."""
         statistic: Any = self.statistic
-        return Shells(statistic.chain(data), 0 if statistic.one_sided else 1, self.measure)
+        return Shells(statistic.reachable_values(data), 0 if statistic.one_sided else 1, self.measure)
 
     def run(self, data: Any) -> Outcome:
         shells = self.shells(data)

@@ -52,20 +52,20 @@ class Ends:
         places = [answer + distance if upper else answer - distance for distance in away]
         rate = float(self.epsilon / 2)
         target = math.ceil((math.log(len(places)) - math.log(float(self.miss))) / rate) - 1
-        chain = statistic.chain(data)
-        if target >= (chain.top if upper else -chain.bottom):
+        reachable = statistic.reachable_values(data)
+        if target >= (reachable.top if upper else -reachable.bottom):
             return places[-1:], [0]
         # Costs beyond a public reach are cut there: still 1-Lipschitz, and only a window of the chain is needed.
         # No cost exceeds the number of links on either side of the target.
-        behind, ahead = (-chain.bottom, chain.top) if upper else (chain.top, -chain.bottom)
+        behind, ahead = (-reachable.bottom, reachable.top) if upper else (reachable.top, -reachable.bottom)
         looked = target + window(len(places), self.epsilon / 2)
         reach = min(looked, max(target + behind, ahead - target + 1))
         first, last = target - reach, target + reach
         if upper:
-            links = chain.values(first, last)
+            links = reachable.values(first, last)
             held = [first + bisect_right(links, place) - 1 for place in places]
         else:
-            links = [-link for link in reversed(chain.values(-last, -first))]
+            links = [-link for link in reversed(reachable.values(-last, -first))]
             held = [first + bisect_right(links, -place) - 1 for place in places]
         costs = [
             target - now if now < target else max(before - target + 1, 0)

@@ -73,8 +73,8 @@ class LadderDraw(Prepared):
 
     @property
     def rungs(self) -> int:
-        steps = first_reach(2 * self.statistic.cap, self.rate)
-        return steps if self.bar is None else max(steps, self.bar.rungs(self.statistic.cap))
+        steps = first_reach(2 * self.statistic.global_sensitivity, self.rate)
+        return steps if self.bar is None else max(steps, self.bar.rungs(self.statistic.global_sensitivity))
 
     @property
     def rung_weight(self) -> int:
@@ -83,7 +83,7 @@ class LadderDraw(Prepared):
     def run(self, data: Any) -> Outcome:
         ladder = self.statistic.ladder(data)
         settled = None if ladder.top is None else ladder.top + 1
-        cost, index = draw_endless(rung_sizes(ladder), 2 * ladder.cap, settled, self.rate)
+        cost, index = draw_endless(rung_sizes(ladder), 2 * ladder.global_sensitivity, settled, self.rate)
         noisy = self.statistic.answers.clamp(self.statistic.value(data) + displacement(ladder, cost, index))
         return around(self.statistic, noisy, None if self.bar is None else self.bar.half_width(ladder))
 
@@ -103,6 +103,6 @@ def displacement(ladder: Ladder, cost: int, index: int) -> int:
     if cost == 0:
         return 0
     settled = cost - 1 if ladder.top is None else min(cost - 1, ladder.top)
-    before = sum(int(width) for width in ladder.rungs(0, settled)) + (cost - 1 - settled) * ladder.cap
+    before = sum(int(width) for width in ladder.rungs(0, settled)) + (cost - 1 - settled) * ladder.global_sensitivity
     away = before + 1 + index // 2
     return away if index % 2 else -away

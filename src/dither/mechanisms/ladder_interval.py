@@ -55,14 +55,14 @@ class LadderBar:
         """The smoothness of the bound."""
         return self.epsilon * SPREAD
 
-    def rungs(self, cap: int) -> int:
+    def rungs(self, global_sensitivity: int) -> int:
         """How many rungs of a ladder with this cap it looks at, where the bound is a grid step or more: public."""
         depth = (2.0 * float(self.rate) + _SLACK) * math.log(max(self.span, 2)) / float(self.beta)
-        return _far(cap, None, float(self.rate), min(depth - math.log(float(self.miss) / 2.0), _DEEPEST))
+        return _far(global_sensitivity, None, float(self.rate), min(depth - math.log(float(self.miss) / 2.0), _DEEPEST))
 
     def half_width(self, ladder: Ladder) -> int:
         """Released: ``ln Q + Lap(SPREAD)``, shifted so that it falls below ln Q half as often as may be missed."""
-        if ladder.cap == 0 or self.span == 0:
+        if ladder.global_sensitivity == 0 or self.span == 0:
             return 0  # the same answer on all data: there is no logarithm to tell
         bound = self.quantiles(ladder).smooth(self.beta)
 
@@ -80,16 +80,16 @@ class LadderBar:
         deepest = max(math.floor((_DEEPEST + first) / fall), 0)
 
         def rungs(start: int, stop: int) -> Rungs:
-            far = _far(ladder.cap, ladder.top, float(self.rate), -first + fall * stop)
+            far = _far(ladder.global_sensitivity, ladder.top, float(self.rate), -first + fall * stop)
             targets = first - fall * np.arange(start, stop, dtype=np.float64)
             return error_quantiles(ladder, self.rate, far, targets, self.span)
 
         return Ladder(rungs, self.span, top=deepest, deepest=_MOST_QUANTILES)
 
 
-def _far(cap: int, top: int | None, rate: float, depth: float) -> int:
+def _far(global_sensitivity: int, top: int | None, rate: float, depth: float) -> int:
     """So many rungs that what lies beyond is e^-40 of a tail of e^-depth: public, but for a ladder's own top."""
-    most = math.log(2.0 * cap) + math.log1p(1.0 / rate)
+    most = math.log(2.0 * global_sensitivity) + math.log1p(1.0 / rate)
     far = math.ceil((depth + most + 40.0) / rate) + 1
     return far if top is None else min(far, top)
 
@@ -103,7 +103,7 @@ def error_quantiles(ladder: Ladder, rate: Fraction, far: int, log_tails: Floats,
     widths = ladder.rungs(0, far)
     with precision(96):
         shrink = float((-ball(rate)).exp().mid())
-        mass = float(ladder.cap / ball(rate).expm1())
+        mass = float(ladder.global_sensitivity / ball(rate).expm1())
     masses = [max(mass, _NOTHING)]
     for width in widths[::-1].astype(np.float64).tolist():
         mass = shrink * (width + mass)
@@ -123,7 +123,7 @@ def error_quantiles(ladder: Ladder, rate: Fraction, far: int, log_tails: Floats,
     ends = [0, *accumulate(int(width) for width in widths.tolist())]
     found = []
     for t, saved in zip(rung.tolist(), back.tolist(), strict=True):
-        width = ladder.cap if t > far else ends[t] - ends[t - 1] if t else 0
-        end = ends[min(t, far)] + max(t - far, 0) * ladder.cap
+        width = ladder.global_sensitivity if t > far else ends[t] - ends[t - 1] if t else 0
+        end = ends[min(t, far)] + max(t - far, 0) * ladder.global_sensitivity
         found.append(min(end - min(max(math.floor(saved), 0), width), span))
     return np.array(found, dtype=np.int64 if span < 1 << 62 else object)

@@ -127,7 +127,7 @@ def descending_bounds(levels: Levels, growth: Fraction, *, branch: bool = True) 
     For comparison and reproduction: without the exception it equals the smooth bound of the ladder where higher levels
     have higher neighbours, and where they do not the printed algorithm is unsound (docs/proofs/largest_local.md).
     """
-    found: dict[int, Fraction] = {levels.count: Fraction(levels.cap)}
+    found: dict[int, Fraction] = {levels.count: Fraction(levels.global_sensitivity)}
     for level in range(levels.count - 1, 0, -1):
         own, above = (Fraction(int(one)) for one in levels.sensitivities[level - 1 : level + 1])
         if branch and above < own * growth:

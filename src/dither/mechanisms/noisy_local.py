@@ -93,7 +93,9 @@ class NoisyLocalNoise(Prepared):
         local_sensitivity_change = steady.local_sensitivity_change(self._gauge(steady.lipschitz_proxy(data)))
         scale = Fraction(self._local(steady.local(data), local_sensitivity_change)) / self.answer_epsilon
         noisy = integer_laplace(
-            self.statistic.value(data), scale, headroom=headroom(self.statistic.cap / self.answer_epsilon)
+            self.statistic.value(data),
+            scale,
+            headroom=headroom(self.statistic.global_sensitivity / self.answer_epsilon),
         )
         half_width = None if self.confidence is None else public_half_width(Laplace(), scale, self.confidence)
         return around(self.statistic, noisy, half_width)
@@ -114,7 +116,7 @@ class NoisyLocalNoise(Prepared):
             scale = local_sensitivity_change / self.local_epsilon
             noisy = integer_laplace(true, scale, headroom=headroom(scale)) + raised_by(scale, self.shortfall)
         # One grid step at least: a scale of nothing would be no noise.  No local sensitivity exceeds the cap.
-        return min(max(noisy, 1), max(self.statistic.cap, 1))
+        return min(max(noisy, 1), max(self.statistic.global_sensitivity, 1))
 
 
 def raised_by(scale: Fraction, shortfall: Fraction) -> int:

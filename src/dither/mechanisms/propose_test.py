@@ -72,10 +72,10 @@ class ProposeTest(Mechanism):
         elif example is not None:
             bound = max(statistic.ladder(example)[goal], 1)
         else:
-            bound = max(math.isqrt(statistic.cap), 1)
-        if bound < statistic.cap:
+            bound = max(math.isqrt(statistic.global_sensitivity), 1)
+        if bound < statistic.global_sensitivity:
             return bound
-        most = float(statistic.cap * statistic.answers.step)
+        most = float(statistic.global_sensitivity * statistic.answers.step)
         if self.bound is not None or example is None:
             raise InvalidArgument(
                 "bound", self.bound, f"a bound below the worst case {most:g} is accepted, which needs no test"

@@ -112,7 +112,7 @@ class SmoothNoise(Prepared):
     def run(self, data: Any) -> Outcome:
         bound = self.statistic.ladder(data, self.algorithm).smooth(self.point.beta)
         scale = bound / self.point.alpha
-        most = headroom(self.statistic.cap / self.point.alpha)
+        most = headroom(self.statistic.global_sensitivity / self.point.alpha)
         noisy = rounded_draw(self.point.law, self.statistic.value(data), scale, headroom=most)
         return around(self.statistic, noisy, None if self.bar_loss is None else self._half_width(bound))
 
@@ -132,7 +132,7 @@ class SmoothNoise(Prepared):
 
         logarithm = rounded_draw(Laplace(), location, spread * LOG_GRID, headroom=64) / LOG_GRID
         reach = bar_factor(self.point.law, float(spread), float(1 - self.confidence))
-        widest = self.statistic.cap / float(self.point.alpha) * 1e6
+        widest = self.statistic.global_sensitivity / float(self.point.alpha) * 1e6
         width = math.exp(min(logarithm, 700.0)) / float(self.point.alpha) * reach
         return math.ceil(min(width * (1 + 1e-6), widest)) + 1
 

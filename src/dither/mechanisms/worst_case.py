@@ -75,7 +75,7 @@ class Scaled(Prepared):
     @functools.cached_property
     def scale(self) -> Fraction:
         """Public."""
-        return self.statistic.cap / self.point.alpha
+        return self.statistic.global_sensitivity / self.point.alpha
 
     def run(self, data: Any) -> Outcome:
         noisy = added(self.point.law, self.statistic.value(data), self.scale)
@@ -98,21 +98,30 @@ class ScaledVector(Prepared):
         return str(self.law)
 
     def run(self, data: Any) -> Outcome:
-        caps, values = self.statistic.caps, self.statistic.values(data)
-        if len(set(caps)) == 1:
-            scale = caps[0] * self.unit
+        global_sensitivities, values = self.statistic.global_sensitivities, self.statistic.values(data)
+        if len(set(global_sensitivities)) == 1:
+            scale = global_sensitivities[0] * self.unit
             noise = integer_laplace_draws if self.law.name == "laplace" else functools.partial(rounded_draws, self.law)
             noisy = [value + int(drawn) for value, drawn in zip(values, noise(len(values), scale), strict=True)]
         else:
-            noisy = [added(self.law, value, cap * self.unit) for value, cap in zip(values, caps, strict=True)]
+            noisy = [
+                added(self.law, value, global_sensitivity * self.unit)
+                for value, global_sensitivity in zip(values, global_sensitivities, strict=True)
+            ]
         grids = self.statistic.answers
         # Counts have no bounds to be cut to, and there may be many of them.
         bounded = any(grid.low is not None or grid.high is not None for grid in {id(g): g for g in grids}.values())
         places = tuple(g.clamp(n) for g, n in zip(grids, noisy, strict=True)) if bounded else tuple(noisy)
         if self.confidence is None:
             return Outcome(places)
-        widths = {cap: public_half_width(self.law, cap * self.unit, self.confidence) for cap in set(caps)}
-        ends = [(n - widths[cap], n + widths[cap]) for n, cap in zip(noisy, caps, strict=True)]
+        widths = {
+            global_sensitivity: public_half_width(self.law, global_sensitivity * self.unit, self.confidence)
+            for global_sensitivity in set(global_sensitivities)
+        }
+        ends = [
+            (n - widths[global_sensitivity], n + widths[global_sensitivity])
+            for n, global_sensitivity in zip(noisy, global_sensitivities, strict=True)
+        ]
         if bounded:
             ends = [(g.clamp(low), g.clamp(high)) for g, (low, high) in zip(grids, ends, strict=True)]
         return Outcome(places, tuple(ends))

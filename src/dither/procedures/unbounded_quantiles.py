@@ -59,7 +59,7 @@ class CodedRange(Statistic, HasReachableValues):
         return self.records
 
     @property
-    def cap(self) -> int:  # type: ignore[override]
+    def global_sensitivity(self) -> int:  # type: ignore[override]
         return SIZES.top
 
     def value(self, data: Ordered) -> int:
@@ -70,9 +70,9 @@ class CodedRange(Statistic, HasReachableValues):
             up, down = self._links(data, start + 1, stop), self._links(data, -stop, -start - 1)
             return np.asarray(np.array(up) - np.array(down[::-1]))
 
-        return Ladder(rungs, self.cap, top=self.records, deepest=MOST_SLOW_RUNGS)
+        return Ladder(rungs, self.global_sensitivity, top=self.records, deepest=MOST_SLOW_RUNGS)
 
-    def chain(self, data: Ordered) -> ReachableValues:
+    def reachable_values(self, data: Ordered) -> ReachableValues:
         p, q, n = self.lower, self.upper, self.records
         return ReachableValues(lambda first, last: self._links(data, first, last), p - q, min(p, n - q + 1))
 

@@ -74,7 +74,7 @@ class MSTCost(Query):
 
     def missing(self, shape: Shape) -> int | float | None:
         statistic = self.resolve(shape)
-        return statistic.weights.value(statistic.cap)
+        return statistic.weights.value(statistic.global_sensitivity)
 
 
 def _bridge(graph: Graph, grid: Grid) -> str:

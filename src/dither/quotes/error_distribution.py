@@ -178,17 +178,17 @@ def rooms(grid: Grid, value: int) -> tuple[float, float]:
 def _of_vector(mechanism: ScaledVector, data: Any) -> list[ErrorLaw]:
     statistic, whole = mechanism.statistic, mechanism.law.name == "laplace"
     if all(grid.low is None and grid.high is None for grid in statistic.answers):
-        around = [(math.inf, math.inf)] * len(statistic.caps)
+        around = [(math.inf, math.inf)] * len(statistic.global_sensitivities)
     else:
         around = [rooms(grid, one) for grid, one in zip(statistic.answers, statistic.values(data), strict=True)]
-    scales = [float(cap * mechanism.unit) for cap in statistic.caps]
+    scales = [float(global_sensitivity * mechanism.unit) for global_sensitivity in statistic.global_sensitivities]
     return [Added(mechanism.law, scale, one, whole) for scale, one in zip(scales, around, strict=True)]
 
 
 def _of_shells(shells: Shells, rate: Fraction) -> Cells:
     """Cells of the grid in which all points have one cost and one weight in the measure."""
     reach = min(window(shells.measure.total, rate), shells.rungs)
-    up, down = (_links(shells.chain, reach, sign) for sign in (1, -1))
+    up, down = (_links(shells.reachable_values, reach, sign) for sign in (1, -1))
     centre = up[0]
     edges, weights = (
         np.array(shells.measure.edges, dtype=np.int64),
@@ -207,10 +207,10 @@ def _of_shells(shells: Shells, rate: Fraction) -> Cells:
     return Cells(near.astype(np.float64), far.astype(np.float64), np.exp(log_mass - log_mass.max()))
 
 
-def _links(chain: ReachableValues, reach: int, sign: int) -> NDArray[np.int64]:
+def _links(reachable: ReachableValues, reach: int, sign: int) -> NDArray[np.int64]:
     """The chain from the value outwards; of very many links, the far ones are interpolated between some."""
     if reach <= _MOST_LINKS:
-        found = chain.values(0, reach) if sign > 0 else chain.values(-reach, 0)[::-1]
+        found = reachable.values(0, reach) if sign > 0 else reachable.values(-reach, 0)[::-1]
         try:
             return np.array(found, dtype=np.int64)
         except OverflowError:
@@ -220,7 +220,7 @@ def _links(chain: ReachableValues, reach: int, sign: int) -> NDArray[np.int64]:
         )
     near = np.arange(_MOST_LINKS // 8)
     places = np.unique(np.concatenate([near, np.geomspace(len(near), reach, 256).astype(np.int64), [reach]]))
-    some = [chain.values(sign * int(place), sign * int(place))[0] for place in places]
+    some = [reachable.values(sign * int(place), sign * int(place))[0] for place in places]
     return np.rint(np.interp(np.arange(reach + 1), places, np.array(some, dtype=np.float64))).astype(np.int64)
 
 
@@ -232,10 +232,10 @@ def _of_ladder(mechanism: LadderDraw, data: Any) -> ErrorLaw:
 
 
 def _ladder_cells(ladder: Ladder, rate: Fraction, room: float) -> Cells:
-    reach = first_reach(2 * ladder.cap, rate)
+    reach = first_reach(2 * ladder.global_sensitivity, rate)
     if ladder.top is not None and math.isfinite(room):
         # From the top on rungs are as wide as the cap, and what lies beyond the room is cut to it: one cell.
-        reach = min(reach, ladder.top + math.ceil(room / ladder.cap) + 1)
+        reach = min(reach, ladder.top + math.ceil(room / ladder.global_sensitivity) + 1)
     behind = math.exp(-float(rate) * reach) / math.expm1(float(rate))
     widths = _widths(ladder, reach)
     ends = np.concatenate([[0.0], np.cumsum(widths)])
@@ -243,8 +243,8 @@ def _ladder_cells(ladder: Ladder, rate: Fraction, room: float) -> Cells:
     mass = 2.0 * widths * np.exp(-float(rate) * np.arange(1, reach + 1))
     return Cells(
         np.concatenate([[0.0], ends[:-1][kept] + 1.0, [ends[-1] + 1.0]]),
-        np.concatenate([[0.0], ends[1:][kept], [ends[-1] + ladder.cap]]),
-        np.concatenate([[1.0], mass[kept], [2.0 * ladder.cap * behind]]),
+        np.concatenate([[0.0], ends[1:][kept], [ends[-1] + ladder.global_sensitivity]]),
+        np.concatenate([[1.0], mass[kept], [2.0 * ladder.global_sensitivity * behind]]),
     )
 
 

@@ -26,10 +26,12 @@ def public_half_widths(mechanism: Prepared) -> tuple[float, ...] | None:
         return (float(public_half_width(mechanism.point.law, mechanism.scale, mechanism.confidence)),)
     if isinstance(mechanism, ScaledVector) and mechanism.confidence is not None:
         widths = {
-            cap: float(public_half_width(mechanism.law, cap * mechanism.unit, mechanism.confidence))
-            for cap in set(mechanism.statistic.caps)
+            global_sensitivity: float(
+                public_half_width(mechanism.law, global_sensitivity * mechanism.unit, mechanism.confidence)
+            )
+            for global_sensitivity in set(mechanism.statistic.global_sensitivities)
         }
-        return tuple(widths[cap] for cap in mechanism.statistic.caps)
+        return tuple(widths[global_sensitivity] for global_sensitivity in mechanism.statistic.global_sensitivities)
     return None
 
 
@@ -62,7 +64,7 @@ def _cut(width: float, statistic: Statistic, data: Any) -> float:
 
 def _between(ends: Ends, statistic: Any, data: Any) -> float:
     """The mean distance of the two ends that are drawn around the true value, halved."""
-    value = statistic.chain(data).values(0, 0)[0]
+    value = statistic.reachable_values(data).values(0, 0)[0]
     rate = float(ends.epsilon / 2)
     away = 0.0
     for upper in (False, True):

@@ -64,12 +64,15 @@ def _of_vector(mechanism: ScaledVector, confidence: float) -> Pairs:
     whole = mechanism.law.name == "laplace"
 
     @functools.cache
-    def pair(cap: int, span: float) -> tuple[float, float]:
-        scale = cap * mechanism.unit
+    def pair(global_sensitivity: int, span: float) -> tuple[float, float]:
+        scale = global_sensitivity * mechanism.unit
         half_width = float(public_half_width(mechanism.law, scale, exact(confidence)))
         return _noise(mechanism.law, float(scale), span, whole=whole), min(half_width, span)
 
-    return [pair(*one) for one in zip(mechanism.statistic.caps, _spans(mechanism.statistic.answers), strict=True)]
+    return [
+        pair(*one)
+        for one in zip(mechanism.statistic.global_sensitivities, _spans(mechanism.statistic.answers), strict=True)
+    ]
 
 
 def needs_rows(statistic: Any) -> bool:
@@ -80,7 +83,7 @@ def needs_rows(statistic: Any) -> bool:
 def _most_smooth(mechanism: SmoothNoise, rows: int | None) -> float:
     """The greatest scale of the noise: the cap, or the smooth bound where it depends on the number of records only."""
     statistic = mechanism.statistic
-    bound = Fraction(statistic.cap)
+    bound = Fraction(statistic.global_sensitivity)
     if rows is not None and needs_rows(statistic):
         bound = statistic.ladder(_OnlyCounted(rows), mechanism.algorithm).smooth(mechanism.point.beta)
     # Smooth bounds are computed a little above their true value, the cap included.

@@ -98,7 +98,7 @@ def sound_noise(graph: Graph, epsilon: float, records: int, setting: Setting) ->
         "SS": exact(laplace_scale(statistic, known.loss, graph)),
         "LF": exact(ladder_noise(statistic.ladder(graph), epsilon)),
         "NLS": noisy_local_noise(noisy, graph, setting.rng("NLS"), draws),
-        "Laplace": exact(statistic.cap / epsilon),
+        "Laplace": exact(statistic.global_sensitivity / epsilon),
         DEFAULT: exact(scale(pure, graph) * pure.point.law.typical),
     }
 

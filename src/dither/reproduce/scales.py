@@ -73,7 +73,7 @@ def ladder_noise(ladder: Ladder, epsilon: float) -> float:
     """The same for a ladder of ours, in grid steps."""
     rate = epsilon / 2
     rungs = math.ceil(DEEP / rate) if ladder.top is None else min(ladder.top, math.ceil(DEEP / rate))
-    return ladder_error(ladder.rungs(0, rungs).astype(float), ladder.cap, rate)
+    return ladder_error(ladder.rungs(0, rungs).astype(float), ladder.global_sensitivity, rate)
 
 
 def noisy_local_noise(mechanism: NoisyLocalNoise, data: Any, rng: np.random.Generator, draws: int = 2000) -> Estimate:
@@ -91,7 +91,7 @@ def noisy_local_noise(mechanism: NoisyLocalNoise, data: Any, rng: np.random.Gene
         local = steady.local(data)
         if local_sensitivity_change:
             local = _raised(local, local_sensitivity_change / mechanism.local_epsilon, mechanism.shortfall, rng)
-        found[index] = min(max(local, 1), max(steady.cap, 1))
+        found[index] = min(max(local, 1), max(steady.global_sensitivity, 1))
     return mean(found).times(unit(mechanism) / float(mechanism.answer_epsilon))
 
 

@@ -51,7 +51,7 @@ class Ladder:
     def __init__(
         self,
         rungs: Callable[[int, int], Rungs],
-        cap: int,
+        global_sensitivity: int,
         *,
         top: int | None = None,
         first: int = 32,
@@ -63,7 +63,7 @@ class Ladder:
         ``deepest``: no rung from this public index on is looked at; those count as the cap.
         """
         self._rungs = rungs
-        self.cap = cap
+        self.global_sensitivity = global_sensitivity
         self.top = top
         self.first = first
         self.deepest = deepest
@@ -76,8 +76,10 @@ class Ladder:
         if self.top is None or stop <= self.top:
             return self._rungs(start, stop)
         explicit = self._rungs(start, max(self.top, start)) if start < self.top else np.zeros(0, dtype=np.int64)
-        kind = object if self.cap >= 1 << 62 else explicit.dtype
-        return np.concatenate([explicit.astype(kind), np.full(stop - start - len(explicit), self.cap, dtype=kind)])
+        kind = object if self.global_sensitivity >= 1 << 62 else explicit.dtype
+        return np.concatenate(
+            [explicit.astype(kind), np.full(stop - start - len(explicit), self.global_sensitivity, dtype=kind)]
+        )
 
     def __getitem__(self, k: int) -> int:
         return int(self.rungs(k, k + 1)[0])
@@ -92,14 +94,14 @@ class Ladder:
             return self.truncated(self.deepest).smooth(beta)
         rate = usable_rate(beta)
         most = min(math.ceil(DEEPEST / rate), self.top) + 1
-        best, start, stop = least_bound(self.cap), 0, min(self.first, most)
+        best, start, stop = least_bound(self.global_sensitivity), 0, min(self.first, most)
         while True:
             weights = decay(rate, stop + 1)
             best = max(best, float(np.max(self.rungs(start, stop).astype(np.float64) * weights[start:stop])))
-            if stop >= most or reaches(best, self.cap, float(weights[stop])):
+            if stop >= most or reaches(best, self.global_sensitivity, float(weights[stop])):
                 return rounded_up(best)
             # No rung matters from where cap e^{-beta k} falls below what was found: a little further is far enough.
-            enough = math.ceil(math.log(self.cap / best) / rate) + 1
+            enough = math.ceil(math.log(self.global_sensitivity / best) / rate) + 1
             start, stop = stop, min(2 * stop, most, max(enough, stop + 1))
 
     def margin(self, bound: int, deepest: int | None = None) -> int:
@@ -109,8 +111,8 @@ class Ladder:
         ladder.  ``bound`` must be below the cap.  Rungs rise, so few of them are looked at: O(log margin).
         """
         deepest = self.deepest if deepest is None else deepest
-        if not bound < self.cap:
-            raise InvalidArgument("bound", bound, f"a bound below the cap {self.cap} is accepted")
+        if not bound < self.global_sensitivity:
+            raise InvalidArgument("bound", bound, f"a bound below the cap {self.global_sensitivity} is accepted")
         low, high = 0, self.first
         while low < deepest and self[high] <= bound:
             low, high = high + 1, min(2 * high, deepest)
@@ -124,7 +126,7 @@ class Ladder:
         if at < 0:
             raise InvalidArgument("at", at, "a rung of at least 0 is accepted")
         top = at if self.top is None else min(at, self.top)
-        return Ladder(self.rungs, self.cap, top=top, first=self.first, deepest=self.deepest)
+        return Ladder(self.rungs, self.global_sensitivity, top=top, first=self.first, deepest=self.deepest)
 
     def stepped(self, size: int, diameter: int | None = None) -> Ladder:
         """The ladder for neighbours that differ in up to ``size`` records: ``V_k = sum_{i<s} U_{sk+i}``.
@@ -136,16 +138,18 @@ class Ladder:
             raise InvalidArgument("size", size, "a step of at least 1 record is accepted")
         if size == 1:
             return self
-        cap = size * self.cap if diameter is None else min(size * self.cap, diameter)
+        global_sensitivity = (
+            size * self.global_sensitivity if diameter is None else min(size * self.global_sensitivity, diameter)
+        )
 
         def rungs(start: int, stop: int) -> Rungs:
             fine = self.rungs(size * start, size * stop)
-            if self.cap >= 1 << 62 // size:
+            if self.global_sensitivity >= 1 << 62 // size:
                 fine = fine.astype(object)
-            return np.asarray(np.minimum(fine.reshape(stop - start, size).sum(axis=1), cap))
+            return np.asarray(np.minimum(fine.reshape(stop - start, size).sum(axis=1), global_sensitivity))
 
         top = None if self.top is None else -(-self.top // size)
-        return Ladder(rungs, cap, top=top, deepest=max(self.deepest // size, 1))
+        return Ladder(rungs, global_sensitivity, top=top, deepest=max(self.deepest // size, 1))
 
 
 class HasLadder(ABC):
@@ -154,7 +158,7 @@ class HasLadder(ABC):
     neighbours: Neighbours
     answers: Grid
     """Where released answers live: public."""
-    cap: int
+    global_sensitivity: int
     """The global sensitivity, in grid steps: public."""
 
     @abstractmethod
@@ -171,14 +175,14 @@ def usable_rate(beta: Fraction) -> float:
     return math.nextafter(float(beta - SLACK), 0.0)
 
 
-def least_bound(cap: int) -> float:
+def least_bound(global_sensitivity: int) -> float:
     """The floor of all smooth bounds under a cap."""
-    return float(cap) * math.exp(-DEEPEST)
+    return float(global_sensitivity) * math.exp(-DEEPEST)
 
 
-def reaches(best: float, cap: int, weight: float) -> bool:
+def reaches(best: float, global_sensitivity: int, weight: float) -> bool:
     """Whether nothing that weighs at most ``cap * weight`` can exceed ``best``, float errors included."""
-    return cap * weight * (1.0 + 2.0**-40) <= best
+    return global_sensitivity * weight * (1.0 + 2.0**-40) <= best
 
 
 def rounded_up(best: float) -> Fraction:

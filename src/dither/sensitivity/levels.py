@@ -71,7 +71,7 @@ class Levels:
         return len(self.sensitivities)
 
     @property
-    def cap(self) -> int:
+    def global_sensitivity(self) -> int:
         """The sensitivity of the highest level: the global one."""
         return int(self.sensitivities[-1])
 
@@ -83,7 +83,7 @@ class Levels:
 
     def ladder(self, level: int) -> Ladder:
         """The ladder of data on this level: private, because the level is."""
-        return _Climb(self, level) if self.pairs is None else Ladder(self._wandering(level), self.cap)
+        return _Climb(self, level) if self.pairs is None else Ladder(self._wandering(level), self.global_sensitivity)
 
     def _wandering(self, level: int) -> Callable[[int, int], Rungs]:
         """Rungs under any relation: the highest level of all that j steps can reach, down and up again."""
@@ -114,7 +114,7 @@ class Levels:
         """
         found = self._remembered.get(rate)
         if found is None:
-            found = {self.count: float(self.cap)}
+            found = {self.count: float(self.global_sensitivity)}
             above = self.count
             for first in range(self.count - self.width + 1, 0, -self.stride):
                 # Whoever climbs in steps of the width meets one of so many levels in a row.
@@ -147,7 +147,7 @@ class _Climb(Ladder):
     """The ladder of levels related by distance: straight up, with remembered smooth bounds."""
 
     def __init__(self, levels: Levels, level: int) -> None:
-        super().__init__(self._straight, levels.cap, top=-((level - levels.count) // levels.width))
+        super().__init__(self._straight, levels.global_sensitivity, top=-((level - levels.count) // levels.width))
         self._levels, self._level = levels, level
 
     def _straight(self, start: int, stop: int) -> Rungs:
@@ -157,7 +157,7 @@ class _Climb(Ladder):
     def smooth(self, beta: Fraction) -> Fraction:
         rate = usable_rate(beta)
         best = self._levels.bound(self._level, rate)
-        return rounded_up(max(best, least_bound(self.cap)))
+        return rounded_up(max(best, least_bound(self.global_sensitivity)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,11 +170,11 @@ class LevelFunction:
 
     def over(self, statistic: HasLadder) -> LevelFunction:
         """Itself: a level function that was made by hand suits the statistic it was made for."""
-        if self.levels.cap < statistic.cap:
+        if self.levels.global_sensitivity < statistic.global_sensitivity:
             raise InvalidArgument(
                 "levels",
-                self.levels.cap,
-                f"a highest sensitivity of at least the global one, {statistic.cap}, is accepted",
+                self.levels.global_sensitivity,
+                f"a highest sensitivity of at least the global one, {statistic.global_sensitivity}, is accepted",
             )
         return self
 
@@ -198,11 +198,11 @@ class Margin:
     def over(self, statistic: HasLadder) -> LevelFunction:
         """The level function for a statistic."""
         steps = math.floor(exact(self.bound, "bound") / statistic.answers.step)
-        if not 1 <= steps < statistic.cap:
-            most = float(statistic.answers.step * statistic.cap)
+        if not 1 <= steps < statistic.global_sensitivity:
+            most = float(statistic.answers.step * statistic.global_sensitivity)
             least = float(statistic.answers.step)
             raise InvalidArgument("bound", self.bound, f"a bound of at least {least:g} and below {most:g} is accepted")
-        levels = Levels([steps] * self.depth + [statistic.cap])
+        levels = Levels([steps] * self.depth + [statistic.global_sensitivity])
 
         def level(data: Any) -> int:
             return self.depth + 1 - statistic.ladder(data).truncated(self.depth).margin(steps)

@@ -34,5 +34,5 @@ class HasReachableValues(ABC):
     """True if a change of one record moves the chain one way around every answer (minimum, maximum); public."""
 
     @abstractmethod
-    def chain(self, data: Any) -> ReachableValues:
+    def reachable_values(self, data: Any) -> ReachableValues:
         """The chain: private."""

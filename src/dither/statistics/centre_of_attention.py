@@ -42,7 +42,7 @@ class ShortestMiddle(Statistic):
         return Grid(self.column.step / 2, 2 * low, 2 * high)
 
     @property
-    def cap(self) -> int:  # type: ignore[override]
+    def global_sensitivity(self) -> int:  # type: ignore[override]
         low, high = self.answers.ends
         return high - low
 
@@ -65,7 +65,7 @@ class ShortestMiddle(Statistic):
             held = [self.majority + (k + 1) * self.touched for k in range(start, stop)]
             return np.array([2 * self._shortest(ordered, one) for one in held], dtype=np.int64)
 
-        return Ladder(rungs, self.cap, top=max(0, (self.records - self.majority) // self.touched))
+        return Ladder(rungs, self.global_sensitivity, top=max(0, (self.records - self.majority) // self.touched))
 
     def _shortest(self, ordered: Rungs, held: int) -> int:
         low, high = self.column.ends

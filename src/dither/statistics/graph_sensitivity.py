@@ -20,7 +20,7 @@ class ByLipschitzProxy(HasLevels, HasLocalSensitivity):
     """
 
     vertices: int
-    cap: int
+    global_sensitivity: int
 
     @abstractmethod
     def level(self, lipschitz_proxy: int) -> int:
@@ -55,4 +55,7 @@ class ByDegree(ByLipschitzProxy):
 @functools.lru_cache(maxsize=8)
 def levels_by_proxy(count: Any) -> Levels:
     """A level for every value of the gauge, remembered: there are as many as vertices.  Public."""
-    return Levels([count.level(lipschitz_proxy) for lipschitz_proxy in range(count.most_lipschitz_proxy)] + [count.cap])
+    return Levels(
+        [count.level(lipschitz_proxy) for lipschitz_proxy in range(count.most_lipschitz_proxy)]
+        + [count.global_sensitivity]
+    )

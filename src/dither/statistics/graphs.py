@@ -56,7 +56,7 @@ class EdgeCount(GraphCount, HasLevels):
     fitted = False
     flat = True
     smoothness = None
-    cap = 1
+    global_sensitivity = 1
 
     @property
     def most(self) -> int:
@@ -84,7 +84,7 @@ class TriangleCount(GraphCount, ByCommonNeighbours):
     vertices: int
 
     @property
-    def cap(self) -> int:  # type: ignore[override]
+    def global_sensitivity(self) -> int:  # type: ignore[override]
         return self.vertices - 2
 
     @property
@@ -109,10 +109,10 @@ class TriangleCount(GraphCount, ByCommonNeighbours):
         def rungs(start: int, stop: int) -> Rungs:
             changes = np.arange(start, stop, dtype=np.int64)
             reached = common + (changes + np.minimum(changes, half)) // 2
-            return np.asarray(np.minimum(reached.max(axis=0), self.cap))
+            return np.asarray(np.minimum(reached.max(axis=0), self.global_sensitivity))
 
         # Every pair of changes makes a common neighbour.
-        return Ladder(rungs, self.cap, top=2 * self.cap)
+        return Ladder(rungs, self.global_sensitivity, top=2 * self.global_sensitivity)
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class StarCount(GraphCount, ByDegree):
     k: int
 
     @property
-    def cap(self) -> int:  # type: ignore[override]
+    def global_sensitivity(self) -> int:  # type: ignore[override]
         return 2 * math.comb(self.vertices - 2, self.k - 1)
 
     @property
@@ -140,7 +140,7 @@ class StarCount(GraphCount, ByDegree):
         return sum(int(many) * math.comb(degree, self.k) for degree, many in enumerate(degrees) if many)
 
     def level(self, degree: int) -> int:
-        return min(2 * math.comb(degree, self.k - 1), self.cap)
+        return min(2 * math.comb(degree, self.k - 1), self.global_sensitivity)
 
     def local(self, data: Graph) -> int:
         return self.ladder(data)[0]
@@ -160,7 +160,7 @@ class StarCount(GraphCount, ByDegree):
                 best = max(best, math.comb(larger + up, k - 1) + math.comb(min(full, smaller + s - up), k - 1))
             return best
 
-        return listed(rung, self.cap, top=2 * full)
+        return listed(rung, self.global_sensitivity, top=2 * full)
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ class KTriangleCount(GraphCount, ByCommonNeighbours):
     k: int
 
     @property
-    def cap(self) -> int:  # type: ignore[override]
+    def global_sensitivity(self) -> int:  # type: ignore[override]
         n, k = self.vertices, self.k
         return math.comb(n - 2, k) + 2 * (n - 2) * math.comb(n - 3, k - 1)
 
@@ -190,7 +190,7 @@ class KTriangleCount(GraphCount, ByCommonNeighbours):
 
     def level(self, common: int) -> int:
         shared = min(common, self.vertices - 2)
-        return min(math.comb(shared, self.k) + 2 * shared * math.comb(shared, self.k - 1), self.cap)
+        return min(math.comb(shared, self.k) + 2 * shared * math.comb(shared, self.k - 1), self.global_sensitivity)
 
     def growth(self, common: int) -> int:
         """The most that one edge changes the local sensitivity where ``common`` neighbours are the most shared."""
@@ -218,7 +218,7 @@ class KTriangleCount(GraphCount, ByCommonNeighbours):
                 added.append(added[-1] + self.growth(common + len(added) - 1))
             return min(added[s], self.level(common + s))
 
-        return listed(rung, self.cap, top=2 * (self.vertices - 2))
+        return listed(rung, self.global_sensitivity, top=2 * (self.vertices - 2))
 
 
 @dataclass(frozen=True)
@@ -234,7 +234,7 @@ class CliqueCount(GraphCount, ByCommonNeighbours):
     k: int
 
     @property
-    def cap(self) -> int:  # type: ignore[override]
+    def global_sensitivity(self) -> int:  # type: ignore[override]
         return math.comb(self.vertices - 2, self.k - 2)
 
     @property
@@ -256,7 +256,11 @@ class CliqueCount(GraphCount, ByCommonNeighbours):
     def ladder(self, data: Graph, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
         common, inside = data.frontier.most_common, self.k - 2
         base = self.local(data) - math.comb(common, inside)
-        return listed(lambda s: min(base + math.comb(common + s, inside), self.cap), self.cap, top=self.vertices - 2)
+        return listed(
+            lambda s: min(base + math.comb(common + s, inside), self.global_sensitivity),
+            self.global_sensitivity,
+            top=self.vertices - 2,
+        )
 
 
 @dataclass(frozen=True)
@@ -275,7 +279,7 @@ class BoundedTriangleCount(GraphCount):
     smoothness = None
 
     @property
-    def cap(self) -> int:  # type: ignore[override]
+    def global_sensitivity(self) -> int:  # type: ignore[override]
         return self.vertices - 2 if self.degree >= self.vertices - 1 else 2 * (self.degree - 1)
 
     @property
@@ -286,7 +290,7 @@ class BoundedTriangleCount(GraphCount):
         return triangle_count(Ranked.of(*bounded_degree(data.starts, data.ends, self.degree)))
 
     def ladder(self, data: Graph, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
-        return flat(self.cap)
+        return flat(self.global_sensitivity)
 
 
 @dataclass(frozen=True)
@@ -301,7 +305,7 @@ class BoundedEdgeCount(GraphCount):
     fitted = False
     flat = True
     smoothness = None
-    cap = 1
+    global_sensitivity = 1
 
     @property
     def most(self) -> int:
@@ -314,16 +318,18 @@ class BoundedEdgeCount(GraphCount):
         return flat(1)
 
 
-def flat(cap: int) -> Ladder:
+def flat(global_sensitivity: int) -> Ladder:
     """The ladder of a count that one edge can change by the cap on every graph."""
-    return Ladder(lambda start, stop: np.full(stop - start, cap, dtype=np.int64), cap, top=0)
+    return Ladder(
+        lambda start, stop: np.full(stop - start, global_sensitivity, dtype=np.int64), global_sensitivity, top=0
+    )
 
 
-def listed(rung: Callable[[int], int], cap: int, *, top: int) -> Ladder:
+def listed(rung: Callable[[int], int], global_sensitivity: int, *, top: int) -> Ladder:
     """A ladder of Python numbers; in machine words where the cap fits them."""
-    kind: Any = object if cap >= 1 << 62 else np.int64
+    kind: Any = object if global_sensitivity >= 1 << 62 else np.int64
 
     def rungs(start: int, stop: int) -> Rungs:
-        return np.array([min(rung(s), cap) for s in range(start, stop)], dtype=kind)
+        return np.array([min(rung(s), global_sensitivity) for s in range(start, stop)], dtype=kind)
 
-    return Ladder(rungs, cap, top=top)
+    return Ladder(rungs, global_sensitivity, top=top)

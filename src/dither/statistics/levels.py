@@ -28,8 +28,8 @@ class ByLevel(Statistic):
         return self.base.answers
 
     @property
-    def cap(self) -> int:  # type: ignore[override]
-        return self.function.levels.cap
+    def global_sensitivity(self) -> int:  # type: ignore[override]
+        return self.function.levels.global_sensitivity
 
     @property
     def records_on(self) -> Grid:

@@ -50,7 +50,7 @@ class RankedValue(Statistic, HasReachableValues):
     slow_rungs = True
 
     @property
-    def cap(self) -> int:  # type: ignore[override]
+    def global_sensitivity(self) -> int:  # type: ignore[override]
         low, high = self.answers.ends
         return high - low
 
@@ -86,7 +86,9 @@ class RankedValue(Statistic, HasReachableValues):
     def ladder(self, data: Column, algorithm: Algorithm = "exact") -> Ladder:
         if algorithm == "linear":
             top = max(self.rank - 1, self.records - self.rank)
-            return Ladder(lambda start, stop: self._symmetric_rungs(data, start, stop), self.cap, top=top)
+            return Ladder(
+                lambda start, stop: self._symmetric_rungs(data, start, stop), self.global_sensitivity, top=top
+            )
         return OrderLadder(self, data, cut_for=self.records if algorithm == "sublinear" else None)
 
     def even_data(self) -> Column:
@@ -98,7 +100,7 @@ class RankedValue(Statistic, HasReachableValues):
         below = data.ranks(self.rank - stop, self.rank - start - 1)[::-1]
         return np.asarray(above - below)
 
-    def chain(self, data: Column) -> ReachableValues:
+    def reachable_values(self, data: Column) -> ReachableValues:
         def values(first: int, last: int) -> list[int]:
             ranked: list[int] = data.ranks(self.rank + first, self.rank + last).tolist()
             return ranked
@@ -145,7 +147,7 @@ class OrderLadder(Ladder):
     def __init__(self, statistic: RankedValue, data: Column, *, cut_for: int | None = None) -> None:
         """``cut_for``: a public number of records; smooth bounds then look at few ranks of so many (sublinear)."""
         # All n records must change before both ends of the bounds can be neighbours in rank.
-        super().__init__(self._explicit, statistic.cap, top=statistic.records, deepest=MOST_SLOW_RUNGS)
+        super().__init__(self._explicit, statistic.global_sensitivity, top=statistic.records, deepest=MOST_SLOW_RUNGS)
         self._rank, self._data, self._records = statistic.rank, data, statistic.records
         self._cut_for = cut_for
 
@@ -167,14 +169,14 @@ class OrderLadder(Ladder):
             # NRS11 Claim 3.5(2): look at k0 ranks on either side and put the cap behind them; k0 is public.
             rungs = math.ceil(2.0 * math.log(self._cut_for + 1) / rate)
             reach = min(limit, rungs)
-            behind = self.cap * float(exp(np.array([-min(rate * rungs, 2 * DEEPEST)]))[0])
+            behind = self.global_sensitivity * float(exp(np.array([-min(rate * rungs, 2 * DEEPEST)]))[0])
             return rounded_up(max(self._heaviest(reach, decay(rate, 2 * reach + 1)), behind))
-        best, reach = least_bound(self.cap), min(64, limit)
+        best, reach = least_bound(self.global_sensitivity), min(64, limit)
         while True:
             weights = decay(rate, 2 * reach + 1)
             best = max(best, self._heaviest(reach, weights))
             # Pairs with at least ``reach`` ranks between weigh at most cap e^{-rate reach}.
-            if reach >= limit or reaches(best, self.cap, float(weights[reach])):
+            if reach >= limit or reaches(best, self.global_sensitivity, float(weights[reach])):
                 return rounded_up(best)
             reach = min(2 * reach, limit)
 
@@ -194,7 +196,7 @@ class OrderLadder(Ladder):
             return np.array([self[size * (k + 1) - 1] for k in range(start, stop)], dtype=np.int64)
 
         top = None if self.top is None else -(-self.top // size)
-        return Ladder(rungs, self.cap, top=top, deepest=max(self.deepest // size, 1))
+        return Ladder(rungs, self.global_sensitivity, top=top, deepest=max(self.deepest // size, 1))
 
 
 @dataclass(frozen=True)
@@ -212,7 +214,7 @@ class RankedValues(VectorStatistic):
         return (self.grid,) * len(self.shares)
 
     @property
-    def caps(self) -> tuple[int, ...]:  # type: ignore[override]
+    def global_sensitivities(self) -> tuple[int, ...]:  # type: ignore[override]
         return (self.grid.ends[1] - self.grid.ends[0],) * len(self.shares)
 
     @property

@@ -51,9 +51,9 @@ class SmallestTotal(ColumnTotal):
             near = data.ranks(k + start, k + stop)
             return np.asarray(np.maximum(near[:-1] - low, near[1:] - data.ranks(1, 1)[0]))
 
-        return Ladder(rungs, self.cap, top=self.records - k + 1)
+        return Ladder(rungs, self.global_sensitivity, top=self.records - k + 1)
 
-    def chain(self, data: Column) -> ReachableValues:
+    def reachable_values(self, data: Column) -> ReachableValues:
         k, low = self.smallest, self.column.ends[0]
         centre = self.value(data)
 
@@ -84,8 +84,8 @@ class ChainTotal(Statistic, HasLevels):
     fitted = True
 
     @property
-    def cap(self) -> int:  # type: ignore[override]
-        return self.levels.cap
+    def global_sensitivity(self) -> int:  # type: ignore[override]
+        return self.levels.global_sensitivity
 
     def value(self, data: int) -> int:
         return self.sums[data]

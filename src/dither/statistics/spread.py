@@ -42,7 +42,7 @@ class RankDifference(Statistic, HasReachableValues):
         return self.lower.records
 
     @property
-    def cap(self) -> int:  # type: ignore[override]
+    def global_sensitivity(self) -> int:  # type: ignore[override]
         return self.answers.ends[1]
 
     @property
@@ -62,14 +62,14 @@ class RankDifference(Statistic, HasReachableValues):
         below, above = self.lower.ladder(data, algorithm), self.upper.ladder(data, algorithm)
 
         def rungs(start: int, stop: int) -> Rungs:
-            return np.asarray(np.minimum(below.rungs(start, stop) + above.rungs(start, stop), self.cap))
+            return np.asarray(np.minimum(below.rungs(start, stop) + above.rungs(start, stop), self.global_sensitivity))
 
-        return Ladder(rungs, self.cap, top=self.lower.records, deepest=MOST_SLOW_RUNGS)
+        return Ladder(rungs, self.global_sensitivity, top=self.lower.records, deepest=MOST_SLOW_RUNGS)
 
     def even_data(self) -> Column:
         return evenly_spread(self.lower.records, self.records_on)
 
-    def chain(self, data: Column) -> ReachableValues:
+    def reachable_values(self, data: Column) -> ReachableValues:
         p, q, n = self.lower.rank, self.upper.rank, self.lower.records
 
         def values(first: int, last: int) -> Sequence[int]:
@@ -105,7 +105,7 @@ class SquaredSpread(Statistic):
         return self.column
 
     @property
-    def cap(self) -> int:  # type: ignore[override]
+    def global_sensitivity(self) -> int:  # type: ignore[override]
         low, high = self.column.ends
         return (self.records - 1) * (high - low) ** 2
 
@@ -118,4 +118,8 @@ class SquaredSpread(Statistic):
         return self.records * squares - total**2
 
     def ladder(self, data: Column, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
-        return Ladder(lambda start, stop: np.full(stop - start, self.cap, dtype=object), self.cap, top=0)
+        return Ladder(
+            lambda start, stop: np.full(stop - start, self.global_sensitivity, dtype=object),
+            self.global_sensitivity,
+            top=0,
+        )

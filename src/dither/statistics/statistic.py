@@ -58,7 +58,7 @@ class VectorStatistic(ABC):
     neighbours: Neighbours
     answers: tuple[Grid, ...]
     """A grid for each number: public."""
-    caps: tuple[int, ...]
+    global_sensitivities: tuple[int, ...]
     """How far one change can move each number, in its grid steps: public."""
     l1: int
     """How far one change can move all numbers together, each measured in units of its cap: public."""

@@ -29,7 +29,7 @@ class ColumnTotal(Statistic, HasReachableValues):
         return self.column
 
     @property
-    def cap(self) -> int:  # type: ignore[override]
+    def global_sensitivity(self) -> int:  # type: ignore[override]
         low, high = self.column.ends
         return high - low
 
@@ -76,12 +76,12 @@ class TrimmedTotal(ColumnTotal):
             return np.array([int((above[: k + 2] - below[stop - 1 - k :]).max()) for k in range(start, stop)])
 
         # From 2m + 1 changes on a record below all can be raised above all: t = m + 1 spans the bounds.
-        return Ladder(rungs, self.cap, top=2 * m + 1, deepest=MOST_SLOW_RUNGS)
+        return Ladder(rungs, self.global_sensitivity, top=2 * m + 1, deepest=MOST_SLOW_RUNGS)
 
     def even_data(self) -> Column:
         return evenly_spread(self.records, self.column)
 
-    def chain(self, data: Column) -> ReachableValues:
+    def reachable_values(self, data: Column) -> ReachableValues:
         n, m = self.records, self.trimmed
         centre = self.value(data)
 
@@ -91,7 +91,7 @@ class TrimmedTotal(ColumnTotal):
             lowered = (data.ranks(n - m + 1 - down, n - m) - data.ranks(m + 1 - down, m)).tolist() if down else []
             above = list(accumulate(raised, initial=centre))
             below = list(accumulate((-step for step in reversed(lowered)), initial=centre))
-            chain = [*reversed(below[1:]), *above]
-            return chain[first + down : last + down + 1]
+            reachable = [*reversed(below[1:]), *above]
+            return reachable[first + down : last + down + 1]
 
         return ReachableValues(values, m - n, n - m)

@@ -58,21 +58,21 @@ class SpanningForestCost(Statistic):
 
     @property
     def answers(self) -> Grid:  # type: ignore[override]
-        return Grid(self.weights.step, 0, self.cap * self.rank)
+        return Grid(self.weights.step, 0, self.global_sensitivity * self.rank)
 
     @property
-    def cap(self) -> int:  # type: ignore[override]
+    def global_sensitivity(self) -> int:  # type: ignore[override]
         return self.weights.ends[1]
 
     def value(self, data: Graph) -> int:
         return self._thresholds(data).cost()
 
     def ladder(self, data: Graph, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
-        return Ladder(self._thresholds(data).rungs, self.cap, top=self.connectivity, first=4)
+        return Ladder(self._thresholds(data).rungs, self.global_sensitivity, top=self.connectivity, first=4)
 
     def _thresholds(self, data: Graph) -> Thresholds:
         vertices, a, b = glued(data.vertices, *data.edges.T)
-        return Thresholds(vertices, a, b, data.weight_steps(self.weights), self.cap)
+        return Thresholds(vertices, a, b, data.weight_steps(self.weights), self.global_sensitivity)
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class EdgeConnectivity(GraphCount):
     fitted = False
     flat = True
     smoothness = None
-    cap = 1
+    global_sensitivity = 1
 
     @property
     def most(self) -> int:

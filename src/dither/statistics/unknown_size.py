@@ -47,7 +47,7 @@ class SharedRank(Statistic, HasReachableValues):
     slow_rungs: ClassVar[bool] = True
 
     @property
-    def cap(self) -> int:  # type: ignore[override]
+    def global_sensitivity(self) -> int:  # type: ignore[override]
         low, high = self.answers.ends
         return high - low
 
@@ -84,11 +84,11 @@ class SharedRank(Statistic, HasReachableValues):
         # The number of records is private here: a sublinear search is cut where the public bound on it says.
         return OrderLadder(here, data, cut_for=self.most if algorithm == "sublinear" else None)
 
-    def chain(self, data: Any) -> ReachableValues:
+    def reachable_values(self, data: Any) -> ReachableValues:
         here = self.ranked(data)
         if self.neighbours is not Neighbours.ADD_REMOVE or self.one_sided:
             # For extremes costs must stay counts of one tail.
-            return ReachableValues(here.chain(data).values, -self.most - 1, self.most + 1)
+            return ReachableValues(here.reachable_values(data).values, -self.most - 1, self.most + 1)
         share, records = self.share, data.records
 
         def values(first: int, last: int) -> list[int]:
@@ -152,7 +152,7 @@ class FilteredTotal(Statistic):
         return Grid(self.column.step, min(low, 0) * self.most, max(high, 0) * self.most)
 
     @property
-    def cap(self) -> int:  # type: ignore[override]
+    def global_sensitivity(self) -> int:  # type: ignore[override]
         low, high = self.column.ends
         replaced = high - low if self.neighbours is not Neighbours.ADD_REMOVE else 0
         return max(abs(low), abs(high), replaced)
@@ -165,7 +165,11 @@ class FilteredTotal(Statistic):
         return 0
 
     def ladder(self, data: Any, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
-        return Ladder(lambda start, stop: np.full(stop - start, self.cap, dtype=object), self.cap, top=0)
+        return Ladder(
+            lambda start, stop: np.full(stop - start, self.global_sensitivity, dtype=object),
+            self.global_sensitivity,
+            top=0,
+        )
 
 
 @dataclass(frozen=True)
@@ -197,7 +201,7 @@ class FilteredMean(Statistic):
         return Grid(self.column.step / self._finer, low * self._finer, high * self._finer)
 
     @property
-    def cap(self) -> int:  # type: ignore[override]
+    def global_sensitivity(self) -> int:  # type: ignore[override]
         low, high = self.answers.ends
         return high - low
 
@@ -206,18 +210,20 @@ class FilteredMean(Statistic):
         return int(data.total()) * self._finer // data.records if data.records else (low + high) // 2
 
     def ladder(self, data: Any, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
-        return MeanLadder(data.records, self.cap)
+        return MeanLadder(data.records, self.global_sensitivity)
 
 
 class MeanLadder(Ladder):
     """Rungs ``ceil(cap / max(1, n - k))``, with a smooth bound in closed form."""
 
-    def __init__(self, records: int, cap: int) -> None:
-        super().__init__(self._explicit, cap, top=max(0, records - 1))
+    def __init__(self, records: int, global_sensitivity: int) -> None:
+        super().__init__(self._explicit, global_sensitivity, top=max(0, records - 1))
         self._records = records
 
     def _explicit(self, start: int, stop: int) -> Rungs:
-        return np.array([-(-self.cap // max(1, self._records - k)) for k in range(start, stop)], dtype=np.int64)
+        return np.array(
+            [-(-self.global_sensitivity // max(1, self._records - k)) for k in range(start, stop)], dtype=np.int64
+        )
 
     def smooth(self, beta: Fraction) -> Fraction:
         """``max(cap / n, cap e^{-beta (n-1)}) + 1``: the weights ``e^{-beta k} / (n - k)`` are log-convex in k.
@@ -226,7 +232,7 @@ class MeanLadder(Ladder):
         """
         rate, records = usable_rate(beta), max(self._records, 1)
         last = float(exp(np.array([-min(rate * (records - 1), DEEPEST)]))[0])
-        return rounded_up(self.cap * max(1.0 / records, last)) + 1
+        return rounded_up(self.global_sensitivity * max(1.0 / records, last)) + 1
 
 
 @dataclass(frozen=True)
@@ -252,7 +258,7 @@ class SharedRankDifference(Statistic):
         return self.lower.most
 
     @property
-    def cap(self) -> int:  # type: ignore[override]
+    def global_sensitivity(self) -> int:  # type: ignore[override]
         return self.answers.ends[1]
 
     @property
@@ -267,9 +273,9 @@ class SharedRankDifference(Statistic):
         below, above = self.lower.ladder(data, algorithm), self.upper.ladder(data, algorithm)
 
         def rungs(start: int, stop: int) -> Rungs:
-            return np.asarray(np.minimum(below.rungs(start, stop) + above.rungs(start, stop), self.cap))
+            return np.asarray(np.minimum(below.rungs(start, stop) + above.rungs(start, stop), self.global_sensitivity))
 
-        return Ladder(rungs, self.cap, top=data.records, deepest=MOST_SLOW_RUNGS)
+        return Ladder(rungs, self.global_sensitivity, top=data.records, deepest=MOST_SLOW_RUNGS)
 
 
 @dataclass(frozen=True)
@@ -294,8 +300,8 @@ class OfPeople(Statistic):
         return None if grid.low is None or grid.high is None else grid.high - grid.low
 
     @property
-    def cap(self) -> int:  # type: ignore[override]
-        stepped = self.rows * self.base.cap
+    def global_sensitivity(self) -> int:  # type: ignore[override]
+        stepped = self.rows * self.base.global_sensitivity
         return stepped if self._diameter is None else min(stepped, self._diameter)
 
     @property
@@ -335,9 +341,9 @@ class ReachableValuesOfPeople(OfPeople, HasReachableValues):
     def one_sided(self) -> bool:  # type: ignore[override]
         return False
 
-    def chain(self, data: Any) -> ReachableValues:
+    def reachable_values(self, data: Any) -> ReachableValues:
         base: Any = self.base
-        fine = base.chain(data)
+        fine = base.reachable_values(data)
         rows = self.rows
 
         def values(first: int, last: int) -> Sequence[int]:

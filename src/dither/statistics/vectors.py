@@ -40,7 +40,7 @@ class BinCounts(VectorStatistic):
         return (_COUNTS,) * len(self.labels)
 
     @property
-    def caps(self) -> tuple[int, ...]:  # type: ignore[override]
+    def global_sensitivities(self) -> tuple[int, ...]:  # type: ignore[override]
         return (1,) * len(self.labels)
 
     def values(self, data: Column) -> Sequence[int]:
@@ -57,7 +57,7 @@ class Totals(VectorStatistic):
     neighbours = Neighbours.CHANGE_ONE
 
     @property
-    def caps(self) -> tuple[int, ...]:  # type: ignore[override]
+    def global_sensitivities(self) -> tuple[int, ...]:  # type: ignore[override]
         return tuple(grid.ends[1] - grid.ends[0] for grid in self.columns)
 
     @property
@@ -89,7 +89,7 @@ class CrossProducts(VectorStatistic):
         return [(j, k) for j in range(len(self.columns)) for k in range(j, len(self.columns))]
 
     @property
-    def caps(self) -> tuple[int, ...]:  # type: ignore[override]
+    def global_sensitivities(self) -> tuple[int, ...]:  # type: ignore[override]
         width = [grid.ends[1] - grid.ends[0] for grid in self.columns]
         return tuple(max(self.records - 1, 1) * width[j] * width[k] for j, k in self._pairs())
 

@@ -64,7 +64,9 @@ def _ladder_median(rungs: Ladder, epsilon: float) -> float:
     widths = rungs.rungs(0, count).astype(float)
     weights = np.exp(-rate * np.arange(1, count + 1))
     cumulated = 1.0 + np.cumsum(2 * widths * weights)
-    half = (cumulated[-1] + 2 * float(rungs.cap) * math.exp(-rate * (count + 1)) / -math.expm1(-rate)) / 2
+    half = (
+        cumulated[-1] + 2 * float(rungs.global_sensitivity) * math.exp(-rate * (count + 1)) / -math.expm1(-rate)
+    ) / 2
     at = int(np.searchsorted(cumulated, half))
     before = cumulated[at - 1] if at else 1.0
     return float(widths[:at].sum() + max(half - before, 0.0) / (2 * weights[at]))
