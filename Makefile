@@ -11,8 +11,9 @@ EXTRAS := dev,docs,accounting,models,postgres,ray,server,spark
 BUILD  := hatchling editables
 PIP     = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-cache-dir --no-compile $(addprefix --constraint ,$(CONSTRAINTS))
 # The quickest test of every part: numbers, noise, privacy loss, statistics, tables, sessions, SQL, and the house rules.
-QUICK  := $(patsubst %,tests/unit/test_%.py,admissible cascades column declared_priors dependencies elementary entropy errors \
-	filtered filters graph_session house measure order planned_moments privacy propose_test session session_attacks sql totals vectors)
+QUICK  := $(foreach name,noise/admissible accounting/cascades sources/column quotes/declared_priors core/dependencies kernels/elementary noise/entropy core/errors statistics/unknown_size \
+	accounting/filters session/graphs core/house mechanisms/base_measure statistics/order session/planned_moments core/privacy mechanisms/propose_test \
+	session/session session/attacks sql/sql statistics/totals noise/vectors,tests/$(dir $(name))test_$(notdir $(name)).py)
 BASE   := $(VENV)/.base-done
 SETUP  := $(VENV)/.setup-done
 

@@ -275,7 +275,7 @@ def test_isolation_is_probed_and_its_lack_named(monkeypatch):
 def test_the_probe_notices_a_missing_layer(monkeypatch, tmp_path, layer, noticed):
     """With one layer taken away the probe names it; two layers stop the network, so losing one is not fatal."""
     before, after, view = bubblewrap.arguments_before, bubblewrap.arguments_after, bubblewrap.view
-    inside = Path(bubblewrap.__file__).with_name("inside.py").read_text(encoding="utf-8")
+    inside = Path(bubblewrap.__file__).with_name("fork_server.py").read_text(encoding="utf-8")
     if layer == "--unshare-net":
         monkeypatch.setattr(bubblewrap, "arguments_before", lambda path: [a for a in before(path) if a != layer])
     elif layer == "--remount-ro":
@@ -288,7 +288,7 @@ def test_the_probe_notices_a_missing_layer(monkeypatch, tmp_path, layer, noticed
             "CAPABILITIES": inside.replace("        give_up_capabilities()\n", ""),
             "FILES": inside,
         }[layer]
-        changed = tmp_path / "inside.py"
+        changed = tmp_path / "fork_server.py"
         changed.write_text(text, encoding="utf-8")
         extra = (("/etc/passwd", "/etc/passwd"),) if layer == "FILES" else ()
 

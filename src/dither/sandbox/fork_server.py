@@ -399,7 +399,7 @@ def settle(frozen: Any, view: Any, *, files: bool) -> None:
 
 
 def main() -> None:
-    """``inside.py CONTROL SETTINGS PROCESSES``: the numbers of three inherited descriptors."""
+    """``fork_server.py CONTROL SETTINGS PROCESSES``: the numbers of three inherited descriptors."""
     control = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET, 0, fileno=int(sys.argv[1]))
     with os.fdopen(int(sys.argv[2]), "rb") as source:
         settings = json.loads(source.read())

@@ -1,4 +1,4 @@
-"""Memory of the warm parent that a fork need not copy: seen only inside a sandbox, by ``inside.py``.
+"""Memory of the warm parent that a fork need not copy: seen only inside a sandbox, by ``fork_server.py``.
 
 A fork copies one entry for each page that the parent ever wrote, and the end of the child takes them all back: with
 scikit-learn loaded 29,000 entries and 1,600 mappings, ten milliseconds of processor time for every block.  Mappings of

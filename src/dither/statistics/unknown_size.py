@@ -2,7 +2,7 @@
 
 One person may then add, remove or replace a record (``ADD_REMOVE_CHANGE``); in one of many groups a record comes or
 goes (``ADD_REMOVE``), because whoever changes groups leaves one and enters another.  ``most`` is a public bound on
-the number of records.  Proofs: docs/proofs/filtered.md; enumerated in tests/unit/test_filtered.py.
+the number of records.  Proofs: docs/proofs/filtered.md; enumerated in tests/statistics/test_unknown_size.py.
 """
 
 from __future__ import annotations
