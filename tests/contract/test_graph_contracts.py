@@ -252,7 +252,7 @@ class Bounded(GraphContract):
     exact = False
 
     def test_the_cap_is_the_global_sensitivity(self):
-        """The largest change on five vertices is at most the cap; tests/statistics/test_graphs.py shows where it is reached."""
+        """The largest change on five vertices is at most the global sensitivity; see tests/statistics/test_graphs.py."""
         _, ladders = oracle.all_ladders(self.count, 5, 1)
         assert ladders.max() <= self.query.resolve(small(5)[0].shape).global_sensitivity
 
