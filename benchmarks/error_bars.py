@@ -38,18 +38,18 @@ CASES: list[tuple[str, Any, Any, float, str, dict[str, Any]]] = [
 ]
 
 
-def covered(make: Any, data: Any, epsilon: float, calibration: str, options: dict[str, Any], runs: int) -> int:
+def covered(make: Any, data: Any, epsilon: float, mechanism: str, options: dict[str, Any], runs: int) -> int:
     """The number of bars that cover."""
     values, bounds = data
     query = make(bounds=bounds)
     shape = query.shape(values)
     statistic = query.resolve(shape)
-    _, mechanism = prepare(statistic, epsilon=epsilon, calibration=calibration, confidence=0.95, **options)
+    _, prepared = prepare(statistic, epsilon=epsilon, mechanism=mechanism, confidence=0.95, **options)
     records = query.read(values, shape)
     true = statistic.value(records)
     hits = 0
     for _ in range(runs):
-        low, high = mechanism.run(records).interval
+        low, high = prepared.run(records).interval
         hits += low <= true <= high
     return hits
 
@@ -60,13 +60,13 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=2_000)
     runs = parser.parse_args().runs
     names = {id(LOGNORMAL): "lognormal", id(UNIFORM): "uniform", id(NORMAL): "normal", id(TIED): "tied"}
-    table = Table("query", "data", "epsilon", "calibration", "noise", "covered", "99% interval", box=None)
-    for label, make, data, epsilon, calibration, options in CASES:
-        hits = covered(make, data, epsilon, calibration, options, runs)
+    table = Table("query", "data", "epsilon", "mechanism", "noise", "covered", "99% interval", box=None)
+    for label, make, data, epsilon, mechanism, options in CASES:
+        hits = covered(make, data, epsilon, mechanism, options, runs)
         low = beta.ppf(0.005, hits, runs - hits + 1)
         high = beta.ppf(0.995, hits + 1, runs - hits) if hits < runs else 1.0
         place = names.get(id(data), "bits")
-        row = (label, place, f"{epsilon:g}", calibration, options.get("noise", "auto"))
+        row = (label, place, f"{epsilon:g}", mechanism, options.get("noise", "auto"))
         table.add_row(*row, f"{hits / runs:.2%}", f"{low:.2%} to {high:.2%}")
     Console(width=110).print(table)
 

@@ -53,18 +53,18 @@ def clocked(work: Callable[[], Any], rounds: int) -> tuple[Any, float]:
     return result, statistics.median(times)
 
 
-def scale_of(mechanism: Any, data: Any) -> float:
+def scale_of(prepared: Any, data: Any) -> float:
     """The scale of the noise in the data's own units: NOT private."""
-    bound = mechanism.statistic.ladder(data).smooth(mechanism.point.beta)
-    return float(bound / mechanism.point.alpha * mechanism.statistic.answers.step)
+    bound = prepared.statistic.ladder(data).smooth(prepared.point.beta)
+    return float(bound / prepared.point.alpha * prepared.statistic.answers.step)
 
 
-def unremembered(mechanism: Any, data: Any) -> float:
+def unremembered(prepared: Any, data: Any) -> float:
     """The same by climbing all levels above, as NRS11 defines the smooth sensitivity."""
-    levels, beta = mechanism.statistic.levels, float(mechanism.point.beta)
+    levels, beta = prepared.statistic.levels, float(prepared.point.beta)
     above = levels.sensitivities[data:].astype(np.float64)
     bound = float((above * np.exp(-beta * np.arange(len(above)))).max())
-    return bound / float(mechanism.point.alpha) * float(mechanism.statistic.answers.step)
+    return bound / float(prepared.point.alpha) * float(prepared.statistic.answers.step)
 
 
 def measure(epsilon: float, rounds: int) -> dict[str, Any]:

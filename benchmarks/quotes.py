@@ -43,7 +43,7 @@ def measured(query: dt.Median, schema: dt.Schema, make: object, draws: int, **op
         records = make(np.random.default_rng(1000 + number), ROWS)
         data = Column(grid.quantise(records, 0), grid)
         true = np.atleast_1d(statistic.values(data) if hasattr(statistic, "values") else statistic.value(data))
-        drawn = [np.atleast_1d(planned.mechanism.run(data).answer) for _ in range(10)]
+        drawn = [np.atleast_1d(planned.prepared.run(data).answer) for _ in range(10)]
         errors += [np.abs(one - true) * float(step) for one in drawn]
     return np.array(errors, dtype=float)
 
@@ -54,7 +54,7 @@ def main(draws: int) -> None:
         "rows public": dt.Schema("-", {"pay": dt.Real(*BOUNDS)}, rows=ROWS),
         "rows private": dt.Schema("-", {"pay": dt.Real(*BOUNDS)}),
     }
-    print(f"{'statistic':16} {'prior':14} {'rows':12} eps  {'calibration':10} {'quoted':>11} {'measured':>11} ratio "
+    print(f"{'statistic':16} {'prior':14} {'rows':12} eps  {'mechanism':10} {'quoted':>11} {'measured':>11} ratio "
           f"in 95%  {'for all data':>12}  ms")  # fmt: skip
     worst = 1.0
     for known, schema in schemas.items():
@@ -68,17 +68,17 @@ def main(draws: int) -> None:
                     except dt.NotProved:
                         continue
                     spent = time.perf_counter() - started
-                    bound = dt.quote(query, schema, calibration=told.calibration, **options)
+                    bound = dt.quote(query, schema, mechanism=told.mechanism, **options)
                     # Joint draws take a hundred times as long.
                     count = draws // 5 if isinstance(query, dt.Quantiles) else draws
-                    errors = measured(query, schema, make, count, calibration=told.calibration, **options)
+                    errors = measured(query, schema, make, count, mechanism=told.mechanism, **options)
                     found = errors.mean(axis=0)
                     # Errors below a dollar (at ties) are not compared.
                     ratios = np.maximum(np.atleast_1d(told.expected_error), 1.0) / np.maximum(found, 1.0)
                     ratio = max(ratios, key=lambda one: abs(np.log(one)))
                     within = np.mean(errors <= np.atleast_1d(told.bound))
                     worst = max(worst, ratio, 1 / ratio)
-                    print(f"{query.kind[:16]:16} {name:14} {known:12} {epsilon:<4g} {told.calibration:10} "
+                    print(f"{query.kind[:16]:16} {name:14} {known:12} {epsilon:<4g} {told.mechanism:10} "
                           f"{told.worst_expected:11,.2f} {found.max():11,.2f} {ratio:5.2f} {within:6.1%}  "
                           f"{bound.worst_expected:12,.1f} {1000 * spent:4.0f}")  # fmt: skip
     print(f"farthest from 1: a factor {worst:.2f}")

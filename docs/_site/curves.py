@@ -31,12 +31,12 @@ def rounded(number: float) -> float:
     return float(f"{number:.3g}")
 
 
-def quoted(query: Any, rows: int, epsilon: float, calibration: str = "auto", where: str | None = None) -> float:
+def quoted(query: Any, rows: int, epsilon: float, mechanism: str = "auto", where: str | None = None) -> float:
     """The expected error of an answer about lognormal pay, without an error bar."""
     columns = {"pay": dt.Real(0, 600_000), "active": dt.Boolean()}
     schema = dt.Schema("pay.csv", columns, rows=rows)
     told = dt.quote(
-        query, schema, epsilon=epsilon, prior=PRIOR, confidence=None, calibration=calibration, where=where
+        query, schema, epsilon=epsilon, prior=PRIOR, confidence=None, mechanism=mechanism, where=where
     )  # fmt: skip
     return rounded(told.worst_expected)
 
@@ -59,15 +59,15 @@ def circle_of_friends(vertices: int) -> Any:
     return np.unique(pairs[pairs[:, 0] < pairs[:, 1]], axis=0)
 
 
-def typical_noise(query: Any, graph: Any, epsilon: float, calibration: str) -> float:
+def typical_noise(query: Any, graph: Any, epsilon: float, mechanism: str) -> float:
     """The mean size of the noise that is added, as a share of the true value."""
     shape = query.shape(graph)
     statistic = query.resolve(shape)
     records = query.read(graph, shape)
-    _, mechanism = prepare(statistic, epsilon=epsilon, calibration=calibration)
-    fitted = calibration == "smooth"
-    scale = statistic.ladder(records).smooth(mechanism.point.beta) if fitted else statistic.cap
-    error = float(scale / mechanism.point.alpha) * mechanism.point.law.typical
+    _, prepared = prepare(statistic, epsilon=epsilon, mechanism=mechanism)
+    fitted = mechanism == "smooth"
+    scale = statistic.ladder(records).smooth(prepared.point.beta) if fitted else statistic.cap
+    error = float(scale / prepared.point.alpha) * prepared.point.law.typical
     return rounded(min(error / statistic.value(records), 1e6))
 
 
@@ -116,8 +116,8 @@ def measured(xlabel: str, ylabel: str, x: list[int], **lines: list[float | None]
     return {"x": x, "xlabel": xlabel, "ylabel": ylabel, "lines": {k.replace("_", " "): v for k, v in lines.items()}}
 
 
-def calibrations() -> Curve:
-    """One median under every calibration that never refuses, epsilon 1."""
+def mechanisms() -> Curve:
+    """One median under every mechanism that never refuses, epsilon 1."""
     names = ("inverse", "smooth", "ladder", "worst_case")
     lines = {name: [quoted(dt.Median("pay"), n, 1.0, name) for n in PEOPLE] for name in names}
     return {"x": list(PEOPLE), "xlabel": "people", "ylabel": "expected error, dollars", "lines": lines}
@@ -131,7 +131,7 @@ def prices() -> Curve:
 
 
 CURVES: dict[str, Callable[[], Curve]] = {
-    "calibrations": calibrations,
+    "mechanisms": mechanisms,
     "prices": prices,
     "median": lambda: of_column(dt.Median("pay")),
     "quantiles": lambda: of_column(dt.Quantile("pay", q=0.9)),

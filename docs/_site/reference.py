@@ -33,7 +33,7 @@ def api_page() -> str:
     listed = [name for names in SECTIONS.values() for name in names.split()]
     rest = [name for name in dt.__all__ if name not in listed and name not in ("__version__", "inspect")]
     sections = {title: names.split() for title, names in SECTIONS.items()}
-    homes = {"Queries": "queries", "Calibrations": "calibration", "Noises": "noise", "Errors": "errors", "More": ""}
+    homes = {"Queries": "queries", "Mechanisms": "mechanism", "Noises": "noise", "Errors": "errors", "More": ""}
     for title, package in homes.items():
         found = [name for name in rest if getattr(dt, name).__module__.startswith(f"dither.{package}")]
         rest = [name for name in rest if name not in found]

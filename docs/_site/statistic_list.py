@@ -158,7 +158,7 @@ ENTRIES = (
         "Dead ends: an edge that every tree needs moves the cost by its whole range, and noise for the worst case is then as good. dither warns of it.",
         GRAPH + "weights = rng.uniform(20, 60, size=len(pairs))\ncalls = dt.Graph(pairs, n=400, weights=weights, cap=100)\nprint(dt.mst_cost(calls, epsilon=1.0))\nprint(dt.min_cut(dt.Graph(pairs, n=400), epsilon=1.0))",
         ("trees",), "trees", "Spanning tree of people on a closed grid, each in touch with the 48 nearest: typical size of the noise, computed from its scale. "
-        'Fitted noise is smaller than that for the worst case by 1.3 to 1.9; with few ways around it is larger, and `calibration="worst_case"` is the better choice.',
+        'Fitted noise is smaller than that for the worst case by 1.3 to 1.9; with few ways around it is larger, and `mechanism="worst_case"` is the better choice.',
     ),
     Entry(
         "clusters", "Clusters and mixtures", "`dt.kmeans(k=)`, `dt.gaussian_mixture(k=)`, `dt.KMeans`, `dt.GaussianMixture`",

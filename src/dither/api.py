@@ -12,6 +12,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from dither.aliases import accepts_calibration
 from dither.errors import DitherError, InvalidArgument, NotApplicable
 from dither.kernels.progress import Progress, reporting
 from dither.mechanisms.choice import prepare
@@ -39,13 +40,14 @@ MOST_TRIED = 1 << 20
 """Errors name the least number of records that is enough, up to this."""
 
 
+@accepts_calibration
 def median(
     data: Any,
     *,
     bounds: Any = None,
     epsilon: Any,
     delta: Any = 0.0,
-    calibration: Any = "auto",
+    mechanism: Any = "auto",
     noise: Any = "auto",
     confidence: Any = 0.95,
     step: Any = None,
@@ -54,10 +56,10 @@ def median(
     """The lower median of one bounded column; neighbours change one record.
 
     bounds: the public range of the records, known without looking at them; values outside are clamped.  None: no
-        bounds are known; answers are then drawn from all magnitudes up to 2**64, or calibration="propose_test".
+        bounds are known; answers are then drawn from all magnitudes up to 2**64, or mechanism="propose_test".
     epsilon: the whole price, error bar included; smaller is more private and noisier (0.1 to 1 is usual).
     delta: only for noise="laplace" or "gaussian" and for tests; otherwise it is left unspent.
-    calibration: "auto", "inverse", "smooth", "ladder", "worst_case", or an object such as ``Smooth(beta=0.1)``;
+    mechanism: "auto", "inverse", "smooth", "ladder", "worst_case", or an object such as ``Smooth(beta=0.1)``;
         "propose_test" and "stable" test the data first and may refuse, which is paid for too.
     noise: "auto", "power_law", "cauchy", "student", "laplace", "gaussian", or an object such as ``Cauchy(gamma=4)``.
     confidence: of the error bar; None gives no bar and spends all of epsilon on the answer.
@@ -72,12 +74,13 @@ def median(
     """
     if bounds is None:
         return without_bounds(
-            "quantile", data, epsilon, delta, calibration, noise, confidence, step=step, nulls=nulls, shares=HALF
+            "quantile", data, epsilon, delta, mechanism, noise, confidence, step=step, nulls=nulls, shares=HALF
         )
     query = Median(bounds=bounds, step=step, nulls=nulls)
-    return answer(query, data, epsilon, delta, calibration, noise, confidence)
+    return answer(query, data, epsilon, delta, mechanism, noise, confidence)
 
 
+@accepts_calibration
 def quantile(
     data: Any,
     *,
@@ -85,7 +88,7 @@ def quantile(
     bounds: Any = None,
     epsilon: Any,
     delta: Any = 0.0,
-    calibration: Any = "auto",
+    mechanism: Any = "auto",
     noise: Any = "auto",
     confidence: Any = 0.95,
     step: Any = None,
@@ -99,12 +102,13 @@ def quantile(
     if bounds is None:
         share = fraction_of_unit("q", q, closed=True)
         return without_bounds(
-            "quantile", data, epsilon, delta, calibration, noise, confidence, step=step, nulls=nulls, shares=share
+            "quantile", data, epsilon, delta, mechanism, noise, confidence, step=step, nulls=nulls, shares=share
         )
     query = Quantile(q=q, bounds=bounds, step=step, nulls=nulls)
-    return answer(query, data, epsilon, delta, calibration, noise, confidence)
+    return answer(query, data, epsilon, delta, mechanism, noise, confidence)
 
 
+@accepts_calibration
 def quantiles(
     data: Any,
     *,
@@ -112,7 +116,7 @@ def quantiles(
     bounds: Any = None,
     epsilon: Any,
     delta: Any = 0.0,
-    calibration: Any = "auto",
+    mechanism: Any = "auto",
     noise: Any = "auto",
     confidence: Any = 0.95,
     step: Any = None,
@@ -129,16 +133,17 @@ def quantiles(
     True
     """
     query = Quantiles(q=q, bounds=bounds, step=step, nulls=nulls)
-    return answer(query, data, epsilon, delta, calibration, noise, confidence)
+    return answer(query, data, epsilon, delta, mechanism, noise, confidence)
 
 
+@accepts_calibration
 def minimum(
     data: Any,
     *,
     bounds: Any = None,
     epsilon: Any,
     delta: Any = 0.0,
-    calibration: Any = "auto",
+    mechanism: Any = "auto",
     noise: Any = "auto",
     confidence: Any = 0.95,
     step: Any = None,
@@ -150,16 +155,17 @@ def minimum(
     True
     """
     query = Minimum(bounds=bounds, step=step, nulls=nulls)
-    return answer(query, data, epsilon, delta, calibration, noise, confidence)
+    return answer(query, data, epsilon, delta, mechanism, noise, confidence)
 
 
+@accepts_calibration
 def maximum(
     data: Any,
     *,
     bounds: Any = None,
     epsilon: Any,
     delta: Any = 0.0,
-    calibration: Any = "auto",
+    mechanism: Any = "auto",
     noise: Any = "auto",
     confidence: Any = 0.95,
     step: Any = None,
@@ -171,9 +177,10 @@ def maximum(
     True
     """
     query = Maximum(bounds=bounds, step=step, nulls=nulls)
-    return answer(query, data, epsilon, delta, calibration, noise, confidence)
+    return answer(query, data, epsilon, delta, mechanism, noise, confidence)
 
 
+@accepts_calibration
 def trimmed_mean(
     data: Any,
     *,
@@ -181,7 +188,7 @@ def trimmed_mean(
     bounds: Any = None,
     epsilon: Any,
     delta: Any = 0.0,
-    calibration: Any = "auto",
+    mechanism: Any = "auto",
     noise: Any = "auto",
     confidence: Any = 0.95,
     step: Any = None,
@@ -196,12 +203,13 @@ def trimmed_mean(
     if bounds is None:
         share = exact(trim, "trim")
         return without_bounds(
-            "trimmed mean", data, epsilon, delta, calibration, noise, confidence, step=step, nulls=nulls, shares=share
+            "trimmed mean", data, epsilon, delta, mechanism, noise, confidence, step=step, nulls=nulls, shares=share
         )
     query = TrimmedMean(trim=trim, bounds=bounds, step=step, nulls=nulls)
-    return answer(query, data, epsilon, delta, calibration, noise, confidence)
+    return answer(query, data, epsilon, delta, mechanism, noise, confidence)
 
 
+@accepts_calibration
 def iqr(
     data: Any,
     *,
@@ -210,7 +218,7 @@ def iqr(
     bounds: Any = None,
     epsilon: Any,
     delta: Any = 0.0,
-    calibration: Any = "auto",
+    mechanism: Any = "auto",
     noise: Any = "auto",
     confidence: Any = 0.95,
     step: Any = None,
@@ -225,18 +233,19 @@ def iqr(
     if bounds is None:
         shares = share_pair(low, high)
         return without_bounds(
-            "range", data, epsilon, delta, calibration, noise, confidence, step=step, nulls=nulls, shares=shares
+            "range", data, epsilon, delta, mechanism, noise, confidence, step=step, nulls=nulls, shares=shares
         )
     query = IQR(low=low, high=high, bounds=bounds, step=step, nulls=nulls)
-    return answer(query, data, epsilon, delta, calibration, noise, confidence)
+    return answer(query, data, epsilon, delta, mechanism, noise, confidence)
 
 
+@accepts_calibration
 def count(
     mask: Any,
     *,
     epsilon: Any,
     delta: Any = 0.0,
-    calibration: Any = "auto",
+    mechanism: Any = "auto",
     noise: Any = "auto",
     confidence: Any = 0.95,
     nulls: Any = None,
@@ -248,16 +257,17 @@ def count(
     >>> 20 < count([True, False] * 50, epsilon=2.0).value < 80
     True
     """
-    return answer(Count(nulls=nulls), mask, epsilon, delta, calibration, noise, confidence)
+    return answer(Count(nulls=nulls), mask, epsilon, delta, mechanism, noise, confidence)
 
 
+@accepts_calibration
 def sum(
     data: Any,
     *,
     bounds: Any = None,
     epsilon: Any,
     delta: Any = 0.0,
-    calibration: Any = "auto",
+    mechanism: Any = "auto",
     noise: Any = "auto",
     confidence: Any = 0.95,
     step: Any = None,
@@ -269,16 +279,17 @@ def sum(
     True
     """
     query = Sum(bounds=bounds, step=step, nulls=nulls)
-    return answer(query, data, epsilon, delta, calibration, noise, confidence)
+    return answer(query, data, epsilon, delta, mechanism, noise, confidence)
 
 
+@accepts_calibration
 def mean(
     data: Any,
     *,
     bounds: Any = None,
     epsilon: Any,
     delta: Any = 0.0,
-    calibration: Any = "auto",
+    mechanism: Any = "auto",
     noise: Any = "auto",
     confidence: Any = 0.95,
     step: Any = None,
@@ -291,9 +302,10 @@ def mean(
     """
     several = isinstance(data, Mapping) or getattr(data, "ndim", 1) == 2
     query: Query = (MeanVector if several else Mean)(bounds=bounds, step=step, nulls=nulls)
-    return answer(query, data, epsilon, delta, calibration, noise, confidence)
+    return answer(query, data, epsilon, delta, mechanism, noise, confidence)
 
 
+@accepts_calibration
 def variance(
     data: Any,
     *,
@@ -301,7 +313,7 @@ def variance(
     bounds: Any = None,
     epsilon: Any,
     delta: Any = 0.0,
-    calibration: Any = "auto",
+    mechanism: Any = "auto",
     noise: Any = "auto",
     confidence: Any = 0.95,
     step: Any = None,
@@ -313,9 +325,10 @@ def variance(
     True
     """
     query = Variance(ddof=ddof, bounds=bounds, step=step, nulls=nulls)
-    return answer(query, data, epsilon, delta, calibration, noise, confidence)
+    return answer(query, data, epsilon, delta, mechanism, noise, confidence)
 
 
+@accepts_calibration
 def covariance(
     data: Any,
     *,
@@ -323,7 +336,7 @@ def covariance(
     names: Any = None,
     epsilon: Any,
     delta: Any = 0.0,
-    calibration: Any = "auto",
+    mechanism: Any = "auto",
     noise: Any = "auto",
     confidence: Any = 0.95,
     step: Any = None,
@@ -341,9 +354,10 @@ def covariance(
     3
     """
     query = Covariance(bounds=bounds, step=step, nulls=nulls, names=names)
-    return answer(query, data, epsilon, delta, calibration, noise, confidence)
+    return answer(query, data, epsilon, delta, mechanism, noise, confidence)
 
 
+@accepts_calibration
 def histogram(
     data: Any,
     *,
@@ -351,7 +365,7 @@ def histogram(
     categories: Any = None,
     epsilon: Any,
     delta: Any = 0.0,
-    calibration: Any = "auto",
+    mechanism: Any = "auto",
     noise: Any = "auto",
     confidence: Any = 0.95,
     nulls: Any = None,
@@ -369,19 +383,20 @@ def histogram(
     """
     if edges is None and categories is None and nulls is None:
         return undeclared_histogram(
-            data, epsilon=epsilon, delta=delta, calibration=calibration, noise=noise, confidence=confidence
+            data, epsilon=epsilon, delta=delta, mechanism=mechanism, noise=noise, confidence=confidence
         )
     query = Histogram(edges=edges, categories=categories, nulls=nulls)
-    return answer(query, data, epsilon, delta, calibration, noise, confidence)
+    return answer(query, data, epsilon, delta, mechanism, noise, confidence)
 
 
+@accepts_calibration
 def edges(
     graph: Any,
     *,
     max_degree: Any = None,
     epsilon: Any,
     delta: Any = 0.0,
-    calibration: Any = "auto",
+    mechanism: Any = "auto",
     noise: Any = "auto",
     confidence: Any = 0.95,
 ) -> Release:
@@ -392,16 +407,17 @@ def edges(
     True
     """
     query = Edges(max_degree=max_degree)
-    return answer(query, graph, epsilon, delta, calibration, noise, confidence)
+    return answer(query, graph, epsilon, delta, mechanism, noise, confidence)
 
 
+@accepts_calibration
 def triangles(
     graph: Any,
     *,
     max_degree: Any = None,
     epsilon: Any,
     delta: Any = 0.0,
-    calibration: Any = "auto",
+    mechanism: Any = "auto",
     noise: Any = "auto",
     confidence: Any = 0.95,
     progress: Progress | None = None,
@@ -413,7 +429,7 @@ def triangles(
         their vertices count, and the answer is too small.  Privacy holds either way.
     epsilon: the whole price, error bar included.
     delta: only for noise="laplace" or "gaussian"; otherwise it is left unspent.
-    calibration: "auto", "smooth", "ladder", "worst_case", or an object such as ``Smooth(beta=0.1)``.
+    mechanism: "auto", "smooth", "ladder", "worst_case", or an object such as ``Smooth(beta=0.1)``.
     noise: "auto", "power_law", "cauchy", "student", "laplace", "gaussian", or an object such as ``Cauchy(gamma=4)``.
     confidence: of the error bar; None gives no bar and spends all of epsilon on the answer.
     progress: called with the share done of each search through the graph; for the owner, since that depends on the
@@ -427,16 +443,17 @@ def triangles(
     """
     query = Triangles(max_degree=max_degree)
     with reporting(progress):
-        return answer(query, graph, epsilon, delta, calibration, noise, confidence)
+        return answer(query, graph, epsilon, delta, mechanism, noise, confidence)
 
 
+@accepts_calibration
 def kstars(
     graph: Any,
     *,
     k: Any,
     epsilon: Any,
     delta: Any = 0.0,
-    calibration: Any = "auto",
+    mechanism: Any = "auto",
     noise: Any = "auto",
     confidence: Any = 0.95,
 ) -> Release:
@@ -446,16 +463,17 @@ def kstars(
     >>> kstars(Graph([(0, 1), (0, 2), (0, 3)], n=9), k=2, epsilon=1.0).query
     '2-stars'
     """
-    return answer(KStars(k), graph, epsilon, delta, calibration, noise, confidence)
+    return answer(KStars(k), graph, epsilon, delta, mechanism, noise, confidence)
 
 
+@accepts_calibration
 def ktriangles(
     graph: Any,
     *,
     k: Any,
     epsilon: Any,
     delta: Any = 0.0,
-    calibration: Any = "auto",
+    mechanism: Any = "auto",
     noise: Any = "auto",
     confidence: Any = 0.95,
     progress: Progress | None = None,
@@ -467,16 +485,17 @@ def ktriangles(
     '2-triangles'
     """
     with reporting(progress):
-        return answer(KTriangles(k), graph, epsilon, delta, calibration, noise, confidence)
+        return answer(KTriangles(k), graph, epsilon, delta, mechanism, noise, confidence)
 
 
+@accepts_calibration
 def kcliques(
     graph: Any,
     *,
     k: Any,
     epsilon: Any,
     delta: Any = 0.0,
-    calibration: Any = "auto",
+    mechanism: Any = "auto",
     noise: Any = "auto",
     confidence: Any = 0.95,
     progress: Progress | None = None,
@@ -488,9 +507,10 @@ def kcliques(
     '4-cliques'
     """
     with reporting(progress):
-        return answer(KCliques(k), graph, epsilon, delta, calibration, noise, confidence)
+        return answer(KCliques(k), graph, epsilon, delta, mechanism, noise, confidence)
 
 
+@accepts_calibration
 def mst_cost(
     graph: Any,
     *,
@@ -498,7 +518,7 @@ def mst_cost(
     step: Any = None,
     epsilon: Any,
     delta: Any = 0.0,
-    calibration: Any = "auto",
+    mechanism: Any = "auto",
     noise: Any = "auto",
     confidence: Any = 0.95,
     progress: Progress | None = None,
@@ -511,7 +531,7 @@ def mst_cost(
     step: the public grid of the weights; by default the graph's.
     epsilon: the whole price, error bar included; smaller is more private and noisier (0.1 to 1 is usual).
     delta: only for noise="laplace" or "gaussian"; otherwise it is left unspent.
-    calibration: "auto" fits noise to the weights ("smooth") if the edges leave something to gain: if at least 8 of
+    mechanism: "auto" fits noise to the weights ("smooth") if the edges leave something to gain: if at least 8 of
         them must go before a piece falls apart; else "worst_case".  "ladder" is offered too.
     noise: "auto", "power_law", "cauchy", "student", "laplace", "gaussian", or an object such as ``Cauchy(gamma=4)``.
     confidence: of the error bar; None gives no bar and spends all of epsilon on the answer.
@@ -526,15 +546,16 @@ def mst_cost(
     True
     """
     with reporting(progress):
-        return answer(MSTCost(cap, step=step), graph, epsilon, delta, calibration, noise, confidence)
+        return answer(MSTCost(cap, step=step), graph, epsilon, delta, mechanism, noise, confidence)
 
 
+@accepts_calibration
 def min_cut(
     graph: Any,
     *,
     epsilon: Any,
     delta: Any = 0.0,
-    calibration: Any = "auto",
+    mechanism: Any = "auto",
     noise: Any = "auto",
     confidence: Any = 0.95,
 ) -> Release:
@@ -548,16 +569,17 @@ def min_cut(
     >>> 0 <= min_cut(Graph(list(combinations(range(20), 2)), n=20), epsilon=1.0).value <= 19
     True
     """
-    return answer(MinCut(), graph, epsilon, delta, calibration, noise, confidence)
+    return answer(MinCut(), graph, epsilon, delta, mechanism, noise, confidence)
 
 
+@accepts_calibration
 def ask(
     query: Query | Regression | Program,
     data: Any,
     *,
     epsilon: Any,
     delta: Any = 0.0,
-    calibration: Any = "auto",
+    mechanism: Any = "auto",
     noise: Any = "auto",
     confidence: Any = 0.95,
 ) -> Release:
@@ -568,9 +590,9 @@ def ask(
     True
     """
     if isinstance(query, (Regression, Program)):
-        if calibration != "auto" or noise != "auto":
+        if mechanism != "auto" or noise != "auto":
             kind = "a regression has methods" if isinstance(query, Regression) else "a program has aggregators"
-            raise NotApplicable("calibration", calibration, f"{kind} instead", "an option of the query")
+            raise NotApplicable("mechanism", mechanism, f"{kind} instead", "an option of the query")
         return query.ask(data, epsilon=epsilon, delta=delta, confidence=confidence)
     if not isinstance(query, Query):
         raise InvalidArgument("query", query, "a query object such as Median(bounds=(0, 1)) is accepted")
@@ -578,7 +600,7 @@ def ask(
         if query.column not in data:
             raise InvalidArgument("column", query.column, "the name of a column of the data is accepted")
         data = data[query.column]
-    return answer(query, data, epsilon, delta, calibration, noise, confidence)
+    return answer(query, data, epsilon, delta, mechanism, noise, confidence)
 
 
 def answer(
@@ -586,26 +608,26 @@ def answer(
     data: Any,
     epsilon: Any,
     delta: Any = 0.0,
-    calibration: Any = "auto",
+    mechanism: Any = "auto",
     noise: Any = "auto",
     confidence: Any = 0.95,
 ) -> Release:
     """Ask a query object of an array (of several columns where the query needs them)."""
     shape = query.shape(data)
     statistic = query.resolve(shape)
-    asked = (epsilon, delta, calibration, noise, confidence)
+    asked = (epsilon, delta, mechanism, noise, confidence)
     try:
-        manner, mechanism = _prepared(statistic, *asked)
+        manner, prepared = _prepared(statistic, *asked)
     except InvalidArgument as error:
         raise _naming_the_least(error, query, shape, asked) from None
     records = query.read(data, shape)
     if isinstance(statistic, Statistic) and isinstance(records, Column) and records.grid != statistic.records_on:
         raise RuntimeError("the records are on another grid than the mechanism was built for")
-    return _released(query, manner, mechanism, records, confidence, query.missing(shape))
+    return _released(query, manner, prepared, records, confidence, query.missing(shape))
 
 
 def _naming_the_least(error: InvalidArgument, query: Query, shape: Any, asked: tuple[Any, ...]) -> InvalidArgument:
-    """Where there are too few records for a calibration, the least number of them for which it works: public."""
+    """Where there are too few records for a mechanism, the least number of them for which it works: public."""
     if error.argument != "data":
         return error
 
@@ -632,9 +654,9 @@ def _prepared(statistic: Statistic | VectorStatistic, *asked: Any) -> tuple[str,
 
 
 def _fresh(
-    statistic: Statistic | VectorStatistic, epsilon: Any, delta: Any, calibration: Any, noise: Any, confidence: Any
+    statistic: Statistic | VectorStatistic, epsilon: Any, delta: Any, mechanism: Any, noise: Any, confidence: Any
 ) -> tuple[str, Prepared]:
-    return prepare(statistic, epsilon=epsilon, delta=delta, calibration=calibration, noise=noise, confidence=confidence)
+    return prepare(statistic, epsilon=epsilon, delta=delta, mechanism=mechanism, noise=noise, confidence=confidence)
 
 
 # The key holds exact grids, not what the user wrote for them; ``typed`` because True is not the price 1.
@@ -642,10 +664,10 @@ _remembered = functools.lru_cache(maxsize=256, typed=True)(_fresh)
 
 
 def _released(
-    query: Query, manner: str, mechanism: Prepared, data: Any, confidence: Any, missing: float | None
+    query: Query, manner: str, prepared: Prepared, data: Any, confidence: Any, missing: float | None
 ) -> Release:
-    outcome = mechanism.run(data)
-    grids = mechanism.statistic.answers
+    outcome = prepared.run(data)
+    grids = prepared.statistic.answers
     value: Any = outcome.answer
     bar: Any = outcome.interval
     if isinstance(grids, Grid):
@@ -660,12 +682,12 @@ def _released(
         value=value,
         interval=bar,
         confidence=None if confidence is None else float(exact(confidence)),
-        loss=mechanism.loss,
-        neighbours=mechanism.statistic.neighbours,
+        loss=prepared.loss,
+        neighbours=prepared.statistic.neighbours,
         query=query.label,
-        calibration=manner,
-        noise=mechanism.noise_name,
+        mechanism=manner,
+        noise=prepared.noise_name,
         missing=missing,
-        labels=getattr(mechanism.statistic, "labels", None),
-        reason=getattr(mechanism, "refusal", None) if outcome.refused else None,
+        labels=getattr(prepared.statistic, "labels", None),
+        reason=getattr(prepared, "refusal", None) if outcome.refused else None,
     )

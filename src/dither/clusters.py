@@ -47,7 +47,7 @@ def kmeans(
     confidence: of the error bars, which cost nothing.  A bar is a lower and an upper corner; it covers each coordinate
         of the last pass without its noise: the mean of the points nearest to the centre before.  None gives no bars.
 
-    The value is a tuple of k centres, sorted by their first coordinate; ``calibration`` says how they were begun.
+    The value is a tuple of k centres, sorted by their first coordinate; ``mechanism`` says how they were begun.
 
     >>> import numpy as np
     >>> corners = np.array([[0.2, 0.2], [0.8, 0.8]])
@@ -159,7 +159,7 @@ class KMeans:
             loss=loss,
             neighbours=Neighbours.CHANGE_ONE,
             query=self.label,
-            calibration=found.start,
+            mechanism=found.start,
             noise="gaussian",
             labels=tuple(f"{self.part} {c + 1}" for c in range(int(self.k))),
         )
@@ -172,7 +172,7 @@ class KMeans:
         delta: Any = 0.0,
         where: Any = None,
         by: Any = None,
-        calibration: Any = "auto",
+        mechanism: Any = "auto",
         noise: Any = "auto",
         confidence: Any = 0.95,
     ) -> PlannedClusters:
@@ -180,8 +180,8 @@ class KMeans:
         for name, given in (("where", where), ("by", by)):
             if given is not None:
                 raise InvalidArgument(name, given, "clusters are those of a whole table")
-        if calibration != "auto" or noise != "auto":
-            raise NotApplicable("calibration", calibration, "clusters have one of their own", "nothing to choose")
+        if mechanism != "auto" or noise != "auto":
+            raise NotApplicable("mechanism", mechanism, "clusters have one of their own", "nothing to choose")
         if not isinstance(schema.rows, int) or schema.unit is not None:
             raise NotApplicable("query", self.kind, "the number of rows must be public, one for each person", "rows=")
         columns = tuple(schema.columns) if self.columns is None else tuple(self.columns)

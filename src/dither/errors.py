@@ -45,7 +45,7 @@ class EpsilonTooSmall(InvalidArgument):
         super().__init__(
             "epsilon", given,
             f"at least {least:g} is accepted here, because its draw would look at {rungs:,} ranks or rungs; "
-            "noise that is added (calibration='worst_case') has no such limit",
+            "noise that is added (mechanism='worst_case') has no such limit",
         )  # fmt: skip
         self.least = least
         self.rungs = rungs
@@ -84,7 +84,7 @@ class InvalidText(InvalidArgument):
 
 
 class NotApplicable(DitherError, ValueError):
-    """A calibration, noise or option that does not apply to this query; names what does."""
+    """A mechanism, noise or option that does not apply to this query; names what does."""
 
     code = "not-applicable"
     status = 422

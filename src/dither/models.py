@@ -136,7 +136,7 @@ class Regression:
             loss=plan.loss,
             neighbours=Neighbours.CHANGE_ONE,
             query=self.label,
-            calibration=plan.name,
+            mechanism=plan.name,
             noise=plan.noise,
             labels=("intercept", *names) if self.intercept else names,
             reason=fit.refused_at,

@@ -205,7 +205,7 @@ def released(
         loss=made.loss,
         neighbours=neighbours,
         query=label or query.label,
-        calibration=made.aggregate.calibration,
+        mechanism=made.aggregate.mechanism,
         noise=made.aggregate.noise,
         reason=getattr(made.aggregate, "refusal", None) if value is None else None,
     )

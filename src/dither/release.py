@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from dither.aliases import older_name
 from dither.errors import InvalidArgument
 from dither.privacy import Loss, Neighbours
 
@@ -28,7 +29,7 @@ class Release:
     loss: Loss
     neighbours: Neighbours
     query: str
-    calibration: str
+    mechanism: str
     noise: str
     missing: Any = None
     labels: tuple[str, ...] | None = None
@@ -39,6 +40,8 @@ class Release:
     """Why there is no answer, in public terms: which test did not pass."""
     alias: str | None = None
     """The name that a statement gave to the question (``AS name``)."""
+
+    calibration = older_name("mechanism")
 
     @property
     def refused(self) -> bool:
@@ -56,7 +59,8 @@ class Release:
             "epsilon": self.loss.epsilon,
             "delta": self.loss.delta,
             "neighbours": str(self.neighbours),
-            "calibration": self.calibration,
+            "mechanism": self.mechanism,
+            "calibration": self.mechanism,
             "noise": self.noise,
             "missing": _listed(self.missing),
             "labels": _listed(self.labels),
@@ -76,7 +80,7 @@ class Release:
             loss=Loss(told["epsilon"], told["delta"]),
             neighbours=Neighbours(told["neighbours"]),
             query=told["query"],
-            calibration=told["calibration"],
+            mechanism=told["mechanism"] if "mechanism" in told else told["calibration"],
             noise=told["noise"],
             missing=_tupled(told["missing"]),
             labels=_tupled(told["labels"]),
@@ -116,7 +120,7 @@ class Release:
         return f", {self.confidence:.0%} between {low} and {high}"
 
     def __repr__(self) -> str:
-        return f"<Release {self._told()}, {self.calibration}{self._missing()}>"
+        return f"<Release {self._told()}, {self.mechanism}{self._missing()}>"
 
     def _missing(self) -> str:
         return "" if self.missing is None else f"; missing values count as {shown_all(self.missing)}"
@@ -129,7 +133,7 @@ class Release:
         return list(zip(labels, self.value, self.interval or (None,) * len(self.value), strict=True))
 
     def _repr_html_(self) -> str:
-        note = f"price {self.loss}; {self.calibration}{_bars([self])}{self._missing()}"
+        note = f"price {self.loss}; {self.mechanism}{_bars([self])}{self._missing()}"
         price = f"<br><small>{html.escape(note)}</small>"
         if isinstance(self.value, tuple):
             body = "".join(

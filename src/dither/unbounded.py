@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from dither.aliases import accepts_calibration
 from dither.errors import InvalidArgument, NotApplicable
 from dither.mechanisms.choice import named_noise
 from dither.mechanisms.inverse import Inverse
@@ -37,12 +38,13 @@ AUTO = {
     "scale": ("propose_test", "inverse"),
     "trimmed mean": ("propose_test",),
 }
-"""The calibrations that serve each statistic without bounds, the default first (docs/decisions.md)."""
+"""The mechanisms that serve each statistic without bounds, the default first (docs/decisions.md)."""
 Category: TypeAlias = tuple[type, str]
 """The type of a record and how it prints."""
 QUARTILES = (Fraction(1, 4), Fraction(3, 4))
 
 
+@accepts_calibration
 def scale(
     data: Any,
     *,
@@ -50,7 +52,7 @@ def scale(
     high: Any = 0.75,
     epsilon: Any,
     delta: Any = 0.0,
-    calibration: Any = "auto",
+    mechanism: Any = "auto",
     noise: Any = "auto",
     confidence: Any = 0.95,
     nulls: Any = None,
@@ -61,7 +63,7 @@ def scale(
     and paid for.  Records that are mostly tied have a scale of exactly 0.
 
     epsilon, delta: the whole price; a test needs delta > 0 (less than one over the number of records is usual).
-    calibration: "auto" or "propose_test"; ``ProposeTest(constants="paper")`` is DL09's algorithm S as printed.
+    mechanism: "auto" or "propose_test"; ``ProposeTest(constants="paper")`` is DL09's algorithm S as printed.
     confidence: of the error bar, which costs nothing; None gives no bar.
     nulls: the number that a missing value (NaN) counts as, 0 by default; public.
 
@@ -71,7 +73,7 @@ def scale(
     True
     """
     return without_bounds(
-        "scale", data, epsilon, delta, calibration, noise, confidence, nulls=nulls, shares=share_pair(low, high)
+        "scale", data, epsilon, delta, mechanism, noise, confidence, nulls=nulls, shares=share_pair(low, high)
     )
 
 
@@ -101,7 +103,7 @@ def mode(data: Any, *, epsilon: Any, delta: Any = 0.0, confidence: Any = 0.95, r
     return Release(
         value=None if winner is None else told.values[winner],
         interval=None, confidence=level, loss=loss, neighbours=Neighbours.CHANGE_ONE, query="mode",
-        calibration="stable", noise="none", reason=REFUSAL if winner is None else None,
+        mechanism="stable", noise="none", reason=REFUSAL if winner is None else None,
     )  # fmt: skip
 
 
@@ -110,7 +112,7 @@ def undeclared_histogram(
     *,
     epsilon: Any,
     delta: Any,
-    calibration: Any = "auto",
+    mechanism: Any = "auto",
     noise: Any = "auto",
     confidence: Any = 0.95,
     rows_per_person: int = 1,
@@ -123,8 +125,8 @@ def undeclared_histogram(
     ('bus', 'car')
     """
     loss, level = Loss.asked(epsilon, delta), _level(confidence)
-    if calibration not in ("auto", "stable") and not isinstance(calibration, Stable):
-        raise NotApplicable("calibration", calibration, "not for undeclared categories", "stable")
+    if mechanism not in ("auto", "stable") and not isinstance(mechanism, Stable):
+        raise NotApplicable("mechanism", mechanism, "not for undeclared categories", "stable")
     only_noises("stable", named_noise(noise), "laplace")
     if loss.is_pure:
         raise InvalidArgument(
@@ -139,7 +141,7 @@ def undeclared_histogram(
     return Release(
         value=tuple(count for _, count in shown),
         interval=None if miss is None else tuple(bins.bar(count, miss) for _, count in shown),
-        confidence=level, loss=loss, neighbours=Neighbours.CHANGE_ONE, query="histogram", calibration="stable",
+        confidence=level, loss=loss, neighbours=Neighbours.CHANGE_ONE, query="histogram", mechanism="stable",
         noise="laplace", labels=tuple(str(told.values[key]) for key, _ in shown),
     )  # fmt: skip
 
@@ -149,7 +151,7 @@ def without_bounds(
     data: Any,
     epsilon: Any,
     delta: Any,
-    calibration: Any = "auto",
+    mechanism: Any = "auto",
     noise: Any = "auto",
     confidence: Any = 0.95,
     *,
@@ -162,7 +164,7 @@ def without_bounds(
         raise InvalidArgument("step", step, "a step goes with bounds=(lower, upper); without bounds leave it out")
     loss, level, missing = Loss.asked(epsilon, delta), _level(confidence), _missing(nulls)
     shape = shape_of(data)
-    plan = _plan(kind, shape.records, loss, shares, _manner(kind, calibration, noise), level is not None)
+    plan = _plan(kind, shape.records, loss, shares, _manner(kind, mechanism, noise), level is not None)
     answer = plan.run(read_unbounded(data, missing), None if level is None else 1 - exact(confidence))
     found = answer.found
     bar = None if found.low is None or found.high is None else (_float(found.low), _float(found.high))
@@ -173,25 +175,25 @@ def without_bounds(
         loss=plan.loss,
         neighbours=Neighbours.CHANGE_ONE,
         query=_label(kind, shares),
-        calibration=plan.manner,
+        mechanism=plan.manner,
         noise=plan.noise,
         missing=missing if shape.nullable else None,
         reason=answer.refused_at,
     )
 
 
-def _manner(kind: str, calibration: Any, noise: Any) -> Inverse | ProposeTest:
-    """The calibration of a call without bounds."""
+def _manner(kind: str, mechanism: Any, noise: Any) -> Inverse | ProposeTest:
+    """The mechanism of a call without bounds."""
     served = AUTO[kind]
     named = {"inverse": Inverse, "propose_test": ProposeTest}
-    if calibration == "auto":
+    if mechanism == "auto":
         # A noise that was asked for by name is added noise, not a draw.
         chosen: Any = named[served[0] if noise == "auto" else "propose_test"]()
     else:
-        chosen = named[calibration]() if isinstance(calibration, str) and calibration in named else calibration
+        chosen = named[mechanism]() if isinstance(mechanism, str) and mechanism in named else mechanism
     if not isinstance(chosen, (Inverse, ProposeTest)) or chosen.name not in served:
         name = getattr(chosen, "name", chosen)
-        raise NotApplicable("calibration", name, f"not for a {kind} without bounds=(lower, upper)", ", ".join(served))
+        raise NotApplicable("mechanism", name, f"not for a {kind} without bounds=(lower, upper)", ", ".join(served))
     law = named_noise(noise)
     if law is not None and (isinstance(chosen, Inverse) or law.name != "laplace"):
         raise NotApplicable("noise", law.name, "not without bounds=(lower, upper)", "noise='auto'")

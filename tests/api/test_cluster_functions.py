@@ -103,7 +103,7 @@ def test_bounds_are_not_optional():
 def test_few_points_go_without_a_certificate():
     """A public decision: two hundred points cannot be certified, but they are answered."""
     release = dt.kmeans(POINTS[::40], k=2, bounds=(0, 1), **PRICE)
-    assert release.calibration in {"noisy histogram", "public centres"}
+    assert release.mechanism in {"noisy histogram", "public centres"}
     assert np.isfinite(np.array(release.value)).all()
 
 

@@ -15,11 +15,11 @@ EACH = [dt.median, dt.minimum, dt.maximum, lambda x, **k: dt.quantile(x, q=0.9, 
 
 
 @pytest.mark.parametrize("ask", EACH)
-@pytest.mark.parametrize("calibration", ["auto", "inverse", "smooth", "worst_case"])
+@pytest.mark.parametrize("mechanism", ["auto", "inverse", "smooth", "worst_case"])
 @pytest.mark.parametrize("confidence", [0.95, None])
-def test_every_function_answers_with_every_calibration(ask, calibration, confidence):
+def test_every_function_answers_with_every_mechanism(ask, mechanism, confidence):
     """A release has a value within the bounds, a bar around it, and costs exactly what was asked."""
-    release = ask(PAY, bounds=BOUNDS, epsilon=0.5, calibration=calibration, confidence=confidence)
+    release = ask(PAY, bounds=BOUNDS, epsilon=0.5, mechanism=mechanism, confidence=confidence)
     assert 0 <= release.value <= 1_000_000
     assert release.loss == dt.Loss(0.5)
     assert release.neighbours is dt.Neighbours.CHANGE_ONE
@@ -36,17 +36,17 @@ def test_every_noise_can_be_asked_for(noise):
     """A noise by name or as an object; the release says which was used and what it cost."""
     pure = not isinstance(noise, str) or noise in ("power_law", "cauchy", "student")
     release = dt.median(PAY, bounds=BOUNDS, epsilon=1.0, delta=0.0 if pure else 1e-6, noise=noise)
-    assert release.calibration == "smooth"
+    assert release.mechanism == "smooth"
     assert release.noise.startswith(noise if isinstance(noise, str) else "cauchy(gamma=2")
     assert release.loss.delta == (0.0 if pure else 1e-6)
 
 
-def test_calibrations_as_objects():
+def test_mechanisms_as_objects():
     """dt.Smooth takes a public beta, the paper's constants, and the paper's three algorithms."""
     for algorithm in ("exact", "linear", "sublinear"):
-        calibration = dt.Smooth(beta=0.1, algorithm=algorithm)
-        assert dt.median(PAY, bounds=BOUNDS, epsilon=1.0, calibration=calibration).calibration == "smooth"
-    paper = dt.median(PAY, bounds=BOUNDS, epsilon=1.0, calibration=dt.Smooth(constants="paper"), noise=dt.Cauchy(4))
+        mechanism = dt.Smooth(beta=0.1, algorithm=algorithm)
+        assert dt.median(PAY, bounds=BOUNDS, epsilon=1.0, mechanism=mechanism).mechanism == "smooth"
+    paper = dt.median(PAY, bounds=BOUNDS, epsilon=1.0, mechanism=dt.Smooth(constants="paper"), noise=dt.Cauchy(4))
     assert paper.value is not None
 
 
@@ -72,11 +72,11 @@ def test_a_heavily_tied_column_gets_an_answer_at_every_epsilon(epsilon):
         assert answers == [45] * 5
 
 
-@pytest.mark.parametrize("calibration", ["inverse", "smooth", "worst_case"])
+@pytest.mark.parametrize("mechanism", ["inverse", "smooth", "worst_case"])
 @pytest.mark.parametrize("epsilon", [1e-6, 50.0, 1e3, 1e6])
-def test_extreme_prices_get_an_answer(calibration, epsilon):
+def test_extreme_prices_get_an_answer(mechanism, epsilon):
     """From next to nothing to far too much: an answer within the bounds, at the price asked."""
-    release = dt.median(PAY, bounds=BOUNDS, epsilon=epsilon, calibration=calibration, confidence=None)
+    release = dt.median(PAY, bounds=BOUNDS, epsilon=epsilon, mechanism=mechanism, confidence=None)
     assert 0 <= release.value <= 1_000_000
     assert release.loss == dt.Loss(epsilon)
 
@@ -106,18 +106,18 @@ def test_missing_values_follow_the_public_policy():
         ({"epsilon": None}, "epsilon"),
         ({"epsilon": "much"}, "epsilon"),
         ({"epsilon": 1e-320}, "epsilon"),
-        ({"epsilon": 1e-8, "calibration": "smooth"}, "epsilon"),
+        ({"epsilon": 1e-8, "mechanism": "smooth"}, "epsilon"),
         ({"delta": 1}, "delta"),
         ({"delta": -1e-9}, "delta"),
         ({"delta": math.nan}, "delta"),
-        ({"bounds": None, "calibration": "smooth"}, "bounds"),
+        ({"bounds": None, "mechanism": "smooth"}, "bounds"),
         ({"bounds": (1, 0)}, "bounds"),
         ({"bounds": (0, math.inf)}, "bounds"),
-        ({"calibration": "best"}, "calibration"),
-        ({"calibration": "inverse", "noise": "laplace"}, "noise"),
+        ({"mechanism": "best"}, "mechanism"),
+        ({"mechanism": "inverse", "noise": "laplace"}, "noise"),
         ({"noise": "white"}, "noise"),
-        ({"calibration": "smooth", "noise": "laplace"}, "delta"),
-        ({"calibration": "worst_case", "noise": "gaussian"}, "delta"),
+        ({"mechanism": "smooth", "noise": "laplace"}, "delta"),
+        ({"mechanism": "worst_case", "noise": "gaussian"}, "delta"),
         ({"confidence": 1}, "confidence"),
         ({"confidence": 0}, "confidence"),
         ({"confidence": 95}, "confidence"),
@@ -156,9 +156,9 @@ def test_bad_data_are_refused(data):
 
 def test_releases_show_no_private_numbers():
     """Neither the repr nor the dictionary has a scale, a sensitivity or the true value."""
-    release = dt.median(PAY, bounds=BOUNDS, epsilon=1.0, calibration="smooth")
+    release = dt.median(PAY, bounds=BOUNDS, epsilon=1.0, mechanism="smooth")
     assert set(release.to_dict()) == {
-        "query", "value", "refused", "interval", "confidence", "epsilon", "delta", "neighbours", "calibration",
+        "query", "value", "refused", "interval", "confidence", "epsilon", "delta", "neighbours", "mechanism",
         "noise", "missing", "labels", "reason",
     }  # fmt: skip
     assert repr(dt.inspect.value(dt.Median(bounds=BOUNDS), PAY))[:9] not in repr(release)
@@ -255,7 +255,7 @@ def test_columns_that_are_no_numbers_are_named_for_what_they_are():
             dt.median(days, bounds=(0, 100), epsilon=1.0)
 
 
-def test_a_calibration_that_fails_is_prepared_once():
+def test_a_mechanism_that_fails_is_prepared_once():
     """A TypeError of its own is not taken for a question that cannot be remembered."""
     calls = []
 
@@ -267,5 +267,5 @@ def test_a_calibration_that_fails_is_prepared_once():
             raise TypeError("of its own")
 
     with pytest.raises(TypeError, match="of its own"):
-        dt.median([1.0, 2.0], bounds=(0, 3), epsilon=1.0, calibration=Broken())
+        dt.median([1.0, 2.0], bounds=(0, 3), epsilon=1.0, mechanism=Broken())
     assert len(calls) == 1

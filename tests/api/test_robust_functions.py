@@ -29,10 +29,10 @@ each_call = pytest.mark.parametrize("name", CALLS)
 
 
 @each_call
-@pytest.mark.parametrize("calibration", ["auto", "propose_test"])
-def test_answers_are_near_the_truth_without_bounds(name, calibration):
+@pytest.mark.parametrize("mechanism", ["auto", "propose_test"])
+def test_answers_are_near_the_truth_without_bounds(name, mechanism):
     """Normal records far from zero; a miss by 200 (most noise: 25 times a scale of 3) is less likely than 1e-9."""
-    release = CALLS[name](NORMAL, calibration=calibration, **PRICE)
+    release = CALLS[name](NORMAL, mechanism=mechanism, **PRICE)
     assert not release.refused
     assert abs(release.value - TRUTHS[name]) < 600
     assert release.loss.epsilon == 2.0
@@ -46,7 +46,7 @@ def test_drawn_answers_need_no_delta_and_are_close(name):
     """Pure differential privacy, no refusals, a few ranks away from the truth."""
     release = CALLS[name](NORMAL, epsilon=1.0)
     assert release.loss == dt.Loss(1.0)
-    assert release.calibration == "inverse"
+    assert release.mechanism == "inverse"
     assert abs(release.value - TRUTHS[name]) < 25
     assert CALLS[name](NORMAL, epsilon=1.0, delta=1e-6).loss.delta == 0.0
 
@@ -55,7 +55,7 @@ def test_drawn_answers_need_no_delta_and_are_close(name):
 def test_the_papers_constants_answer_too(name):
     """DL09 as printed needs more records and spends its own delta."""
     x = np.tile(NORMAL, 10) + np.linspace(-1, 1, 200_000)
-    release = CALLS[name](x, epsilon=4.0, delta=1e-4, calibration=dt.ProposeTest(constants="paper"))
+    release = CALLS[name](x, epsilon=4.0, delta=1e-4, mechanism=dt.ProposeTest(constants="paper"))
     assert release.loss.epsilon == 4.0
     assert 0 < release.loss.delta < 1e-4
     assert release.refused or release.value > 0
@@ -65,7 +65,7 @@ def test_the_papers_constants_answer_too(name):
 def test_refusals_cost_what_answers_cost_and_say_why(name):
     """Two clusters that share the records evenly: quantiles jump with one change."""
     gaps = np.concatenate([2.0 ** np.arange(-400, 400), -(2.0 ** np.arange(-400, 400))])
-    refused = CALLS[name](gaps, calibration="propose_test", **PRICE)
+    refused = CALLS[name](gaps, mechanism="propose_test", **PRICE)
     assert refused.refused
     assert refused.loss == dt.Loss(2.0, 1e-6)
     assert "test" in refused.reason
@@ -74,13 +74,13 @@ def test_refusals_cost_what_answers_cost_and_say_why(name):
     assert refused.to_dict()["reason"] == refused.reason
 
 
-@pytest.mark.parametrize("calibration", ["auto", "propose_test"])
-def test_tied_records_have_no_scale(calibration):
+@pytest.mark.parametrize("mechanism", ["auto", "propose_test"])
+def test_tied_records_have_no_scale(mechanism):
     """A constant column: a scale of zero, told exactly, and a median told exactly by the test."""
     tied = np.full(3000, 17.5)
     assert dt.scale(tied, **PRICE).value == 0.0
-    assert dt.iqr(tied, calibration=calibration, **PRICE).value == pytest.approx(0.0, abs=1e-9)
-    assert dt.median(tied, calibration=calibration, **PRICE).value == pytest.approx(17.5, abs=1e-6)
+    assert dt.iqr(tied, mechanism=mechanism, **PRICE).value == pytest.approx(0.0, abs=1e-9)
+    assert dt.median(tied, mechanism=mechanism, **PRICE).value == pytest.approx(17.5, abs=1e-6)
     assert dt.trimmed_mean(tied, **PRICE).value == 17.5
 
 
@@ -88,12 +88,12 @@ def test_missing_and_infinite_records_have_public_meanings():
     """NaN counts as a declared number (0 unless told), infinities as the largest; nothing raises."""
     x = NORMAL.copy()
     x[:3000], x[3000:5000], x[5000:6000] = math.nan, math.inf, -math.inf
-    release = dt.median(x, calibration="propose_test", **PRICE)
+    release = dt.median(x, mechanism="propose_test", **PRICE)
     assert release.missing == 0.0
     assert "missing values count as 0" in repr(dt.trimmed_mean(x, trim=0.3, **PRICE))
     assert dt.median(x, nulls=1e4, epsilon=2.0).missing == 1e4
     assert abs(dt.median(x, nulls=1e4, epsilon=2.0).value - 1e4) < 500
-    whole = dt.median(np.arange(4000), **PRICE, calibration="propose_test")
+    whole = dt.median(np.arange(4000), **PRICE, mechanism="propose_test")
     assert whole.missing is None
     for nulls in (math.nan, "lower", 10**400):
         with pytest.raises(dt.InvalidArgument, match="nulls"):
@@ -106,25 +106,25 @@ def test_tests_need_delta(name):
     with pytest.raises(dt.InvalidArgument, match=r"delta=.*nothing was read, nothing was charged"):
         CALLS[name](NORMAL, epsilon=1.0)
     with pytest.raises(dt.InvalidArgument, match="delta"):
-        CALLS["median"](NORMAL, epsilon=1.0, calibration="propose_test")
+        CALLS["median"](NORMAL, epsilon=1.0, mechanism="propose_test")
 
 
 @each_call
 def test_too_few_records_are_refused_by_number(name):
     """The error names the least number of records."""
     with pytest.raises(dt.InvalidArgument, match=r"at least \d+ records; nothing was read, nothing was charged"):
-        CALLS[name](NORMAL[:30], calibration="propose_test", **PRICE)
+        CALLS[name](NORMAL[:30], mechanism="propose_test", **PRICE)
 
 
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        ({"calibration": "smooth"}, "calibration"),
-        ({"calibration": dt.WorstCase()}, "calibration"),
-        ({"calibration": "best"}, "calibration"),
-        ({"calibration": dt.ProposeTest(bound=3)}, "bound"),
+        ({"mechanism": "smooth"}, "mechanism"),
+        ({"mechanism": dt.WorstCase()}, "mechanism"),
+        ({"mechanism": "best"}, "mechanism"),
+        ({"mechanism": dt.ProposeTest(bound=3)}, "bound"),
         ({"noise": "gaussian"}, "noise"),
-        ({"calibration": "inverse", "noise": "laplace"}, "noise"),
+        ({"mechanism": "inverse", "noise": "laplace"}, "noise"),
         ({"step": 1}, "step"),
         ({"confidence": 2}, "confidence"),
         ({"epsilon": 0}, "epsilon"),
@@ -148,7 +148,7 @@ def test_bad_shares_and_data_are_refused():
         with pytest.raises(dt.InvalidArgument, match="trim"):
             dt.trimmed_mean(NORMAL, trim=trim, **PRICE)
     with pytest.raises(dt.NotApplicable, match="propose_test"):
-        dt.trimmed_mean(NORMAL, calibration="inverse", epsilon=1.0)
+        dt.trimmed_mean(NORMAL, mechanism="inverse", epsilon=1.0)
     for data in ([], np.array(["a"]), None):
         with pytest.raises(dt.DitherError, match="data"):
             dt.scale(data, **PRICE)
@@ -161,7 +161,7 @@ def test_bad_shares_and_data_are_refused():
 def test_extremes_without_bounds_are_drawn_but_not_tested():
     """A maximum can be moved anywhere by one record: no test can pass, and the error says so."""
     with pytest.raises(dt.InvalidArgument, match="however many records"):
-        dt.quantile(NORMAL, q=1, calibration="propose_test", **PRICE)
+        dt.quantile(NORMAL, q=1, mechanism="propose_test", **PRICE)
     assert dt.quantile(NORMAL, q=1, epsilon=1.0).value > 1e4
 
 

@@ -33,8 +33,8 @@ def test_printing_a_release_tells_what_missing_values_count_as():
     assert "missing" not in str(dt.count(np.array([True, False]), epsilon=1.0))
 
 
-@pytest.mark.parametrize("calibration", ["inverse", "smooth", "worst_case"])
-def test_a_quote_tells_how_wide_the_error_bar_will_be(calibration):
+@pytest.mark.parametrize("mechanism", ["inverse", "smooth", "worst_case"])
+def test_a_quote_tells_how_wide_the_error_bar_will_be(mechanism):
     """Quoted against drawn half-widths on fresh samples of the prior.
 
     Widths have a standard deviation of at most 0.9 of their mean here; the median of 60 of them then is within 0.15 of
@@ -42,17 +42,17 @@ def test_a_quote_tells_how_wide_the_error_bar_will_be(calibration):
     """
     prior = dt.Lognormal(median=float(np.exp(11)), sigma=0.6)
     schema = dt.Schema("pay.csv", {"pay": dt.Real(0, 600_000)}, rows=3_000)
-    query = dt.Mean("pay") if calibration == "worst_case" else dt.Median("pay")
-    told = dt.quote(query, schema, epsilon=1.0, prior=prior, calibration=calibration)
+    query = dt.Mean("pay") if mechanism == "worst_case" else dt.Median("pay")
+    told = dt.quote(query, schema, epsilon=1.0, prior=prior, mechanism=mechanism)
     rng = np.random.default_rng(8)
     widths = []
     for _ in range(60):
         sample = rng.lognormal(11, 0.6, 3_000)
         bar = dt.ask(
-            type(query)(bounds=(0, 600_000)), sample, epsilon=1.0, calibration=calibration
+            type(query)(bounds=(0, 600_000)), sample, epsilon=1.0, mechanism=mechanism
         ).interval  # fmt: skip
         widths.append((bar[1] - bar[0]) / 2)
-    assert told.bar == pytest.approx(float(np.median(widths)), rel=0.5 if calibration != "worst_case" else 1e-3)
+    assert told.bar == pytest.approx(float(np.median(widths)), rel=0.5 if mechanism != "worst_case" else 1e-3)
     assert f"error bar about ± {told.bar:,.0f}" in str(told) or f"± {told.bar:,.4g}" in str(told)
     assert told.to_dict()["bar"] == told.bar
 
@@ -81,11 +81,11 @@ def test_many_groups_are_told_of_before_their_answers(session):
 
 
 def test_sql_takes_a_prior(session):
-    """As ask does: "auto" then is the calibration with the least quoted error."""
+    """As ask does: "auto" then is the mechanism with the least quoted error."""
     prior = dt.Lognormal(median=60_000, sigma=0.6)
     text = "SELECT trimmed_mean(pay) FROM data"
     best = next(iter(session.quote(dt.TrimmedMean("pay"), epsilon=0.1, prior=prior).alternatives))
-    assert session.sql(text, epsilon=0.1, prior=prior).calibration == best
+    assert session.sql(text, epsilon=0.1, prior=prior).mechanism == best
     with pytest.raises(dt.InvalidArgument, match="rows"):
         session.sql("SELECT median(pay) FROM data WHERE job = 'clerk'", epsilon=0.1, prior=prior)
     assert (
@@ -148,7 +148,7 @@ def test_long_tables_are_cut_on_the_screen_and_whole_in_json(tmp_path):
 
 @pytest.mark.parametrize("width", [80, 120])
 def test_tables_fit_a_terminal(width, monkeypatch, capsys):
-    """Nothing but the question is broken into lines; narrow terminals have the calibration below."""
+    """Nothing but the question is broken into lines; narrow terminals have the mechanism below."""
     from rich.console import Console
 
     from dither.interfaces.cli import output
@@ -159,4 +159,4 @@ def test_tables_fit_a_terminal(width, monkeypatch, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert all(len(line) <= width for line in lines)
     assert any(f"{release.interval[0]:,.2f} .. {release.interval[1]:,.2f}" in line for line in lines)
-    assert ("calibration: inverse" in lines) == (width < 100)
+    assert ("mechanism: inverse" in lines) == (width < 100)

@@ -300,17 +300,15 @@ LAWS = [
 ]
 
 
-@pytest.mark.parametrize(("calibration", "noise", "confidence"), LAWS)
-def test_exact_laws_are_those_of_the_samples(calibration, noise, confidence):
+@pytest.mark.parametrize(("mechanism", "noise", "confidence"), LAWS)
+def test_exact_laws_are_those_of_the_samples(mechanism, noise, confidence):
     """Pearson's statistic over cells that are not too small; false alarm about 1e-9."""
     data = worst_pairs(RankedValue(2, 3, GRID))[1].columns(GRID)[0]
-    _, mechanism = prepare(
-        RankedValue(2, 3, GRID), epsilon=1.0, calibration=calibration, noise=noise, confidence=confidence
-    )
-    law, total = answer_law(mechanism, data), trials(2_000, 20_000)
+    _, prepared = prepare(RankedValue(2, 3, GRID), epsilon=1.0, mechanism=mechanism, noise=noise, confidence=confidence)
+    law, total = answer_law(prepared, data), trials(2_000, 20_000)
     assert math.fsum(law.values()) == pytest.approx(1.0, abs=1e-12)
-    assert law == answer_law(remembering(mechanism), data)
-    answers = runs(remembering(mechanism), data)(total)
+    assert law == answer_law(remembering(prepared), data)
+    answers = runs(remembering(prepared), data)(total)
     assert set(answers) <= set(law)
     cells = [z for z in law if law[z] * total >= 20]
     expected = np.array([law[z] * total for z in cells])
@@ -326,7 +324,7 @@ def test_clamping_hides_what_it_does_not_release():
     statistic = RankedValue(1, 1, GRID)
     columns = [as_column((value,), GRID) for value in range(9)]
     for noise, delta, broken in (("laplace", 0.0, True), ("gaussian", 0.02, False)):
-        _, honest = prepare(statistic, epsilon=2.0, delta=delta, calibration="worst_case", noise=noise)
+        _, honest = prepare(statistic, epsilon=2.0, delta=delta, mechanism="worst_case", noise=noise)
         laws = [answer_law(sabotage.noise_too_small(honest), data) for data in columns]
         worst = max(math.fsum(max(p[z] - math.exp(2.0) * q[z], 0.0) for z in p) for p in laws for q in laws)
         assert (worst > delta + 1e-3) == broken
@@ -334,8 +332,8 @@ def test_clamping_hides_what_it_does_not_release():
 
 def test_no_law_is_claimed_where_none_is_known():
     """Added noise with an error bar has no closed form here."""
-    _, mechanism = prepare(RankedValue(2, 3, GRID), epsilon=1.0, calibration="smooth", confidence=0.9)
-    assert answer_law(mechanism, worst_pairs(RankedValue(2, 3, GRID))[0].columns(GRID)[0]) is None
+    _, prepared = prepare(RankedValue(2, 3, GRID), epsilon=1.0, mechanism="smooth", confidence=0.9)
+    assert answer_law(prepared, worst_pairs(RankedValue(2, 3, GRID))[0].columns(GRID)[0]) is None
 
 
 def test_outcomes_become_flat_answers():
@@ -360,9 +358,9 @@ def test_a_remembering_statistic_computes_once_and_never_mixes_datasets():
 @pytest.mark.parametrize("broken", ["local_sensitivity_used_raw", "beta_ignored", "bar_unpaid", "delta_ignored"])
 def test_a_sabotage_refuses_what_it_cannot_break(broken):
     """Laplace noise with a public scale has no beta, no paid bar and no delta."""
-    _, mechanism = prepare(RankedValue(2, 3, GRID), epsilon=1.0, calibration="worst_case")
+    _, prepared = prepare(RankedValue(2, 3, GRID), epsilon=1.0, mechanism="worst_case")
     with pytest.raises(NotApplicable, match=broken):
-        getattr(sabotage, broken)(mechanism)
+        getattr(sabotage, broken)(prepared)
 
 
 @pytest.mark.parametrize(

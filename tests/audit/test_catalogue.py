@@ -27,7 +27,7 @@ PROOFS = Path(__file__).resolve().parents[2] / "docs" / "proofs"
 
 
 def test_nothing_ships_without_a_check():
-    """Every public name that releases something, every calibration, noise, tool, aggregator and kind of session."""
+    """Every public name that releases something, every mechanism, noise, tool, aggregator and kind of session."""
     assert uncovered() == set()
 
 
@@ -56,8 +56,8 @@ def test_every_check_names_its_proof():
     assert {page_name for page_name in named if not (PROOFS / f"{page_name}.md").is_file()} == set()
 
 
-def test_the_table_of_noises_is_what_calibrations_accept():
-    """Every noise that a calibration accepts is audited, and no other is claimed."""
+def test_the_table_of_noises_is_what_mechanisms_accept():
+    """Every noise that a mechanism accepts is audited, and no other is claimed."""
     for name, made in MECHANISMS.items():
         world = next(
             question.world(True)
@@ -77,12 +77,12 @@ def test_the_table_of_noises_is_what_calibrations_accept():
 
 
 def test_checks_are_chosen_by_names():
-    """By query, function or law, and by calibration; what is unknown is named."""
+    """By query, function or law, and by mechanism; what is unknown is named."""
     assert {check.subject for check in selected("median")} >= {"median"}
     assert {check.subject for check in selected("Median")} >= {"median"}
     only = selected("median", ["smooth"], quick=True)
     assert only
-    assert {check.calibration for check in only} == {"smooth"}
+    assert {check.mechanism for check in only} == {"smooth"}
     assert len(selected(quick=True)) < len(selected())
     with pytest.raises(InvalidArgument, match="median"):
         selected("no such thing")
@@ -101,11 +101,11 @@ def test_small_universes_hold(subject):
 
 
 def test_worst_pairs_come_near_to_their_claims():
-    """On the library of worst pairs every calibration of an order statistic shows more than 95% of its epsilon."""
+    """On the library of worst pairs every mechanism of an order statistic shows more than 95% of its epsilon."""
     for check in questions.pair_checks():
         result = check.run(Effort(quick=True))
         assert result.holds, check.key
-        if check.calibration in ("inverse", "ladder"):
+        if check.mechanism in ("inverse", "ladder"):
             assert result.lower > 0.95 * result.claimed.epsilon, check.key
 
 
@@ -142,7 +142,7 @@ def test_a_run_counts_findings_and_failures():
 
 def test_reports_are_saved(tmp_path):
     """JSON, a picture and a page."""
-    ran = [check for check in questions.pair_checks() if check.calibration in ("inverse", "worst_case")]
+    ran = [check for check in questions.pair_checks() if check.mechanism in ("inverse", "worst_case")]
     report = run_checks(ran, workers=1)
     saved = save(report, tmp_path / "out")
     told = json.loads(Path(saved["json"]).read_text())
@@ -163,13 +163,13 @@ def test_the_command(tmp_path):
     """A narrow audit through the command line, as table and as JSON; exit codes."""
     runner = CliRunner()
     told = runner.invoke(
-        main, ["audit", "quantiles", "--calibration", "worst_case", "--quick", "--workers", "1", "--json"]
+        main, ["audit", "quantiles", "--mechanism", "worst_case", "--quick", "--workers", "1", "--json"]
     )
     assert told.exit_code == 0, told.output
     report = json.loads(told.output)
     assert report["passed"]
     assert report["false_alarm_probability"] == 1e-6
-    table = runner.invoke(main, ["audit", "count", "--calibration", "worst_case", "--quick", "--workers", "1"])
+    table = runner.invoke(main, ["audit", "count", "--mechanism", "worst_case", "--quick", "--workers", "1"])
     assert table.exit_code == 0, table.output
     assert "no finding" in table.output
     assert runner.invoke(main, ["audit", "nothing"]).exit_code == 2
@@ -189,7 +189,7 @@ def test_a_finding_gives_exit_code_1(monkeypatch):
 
 def test_the_pool_gives_what_one_process_gives():
     """Two processes, a few checks."""
-    few = [check for check in questions.pair_checks() if check.calibration == "inverse"]
+    few = [check for check in questions.pair_checks() if check.mechanism == "inverse"]
     few += [check for check in selected("composition") if "basic" in check.detail]
     report = run_checks(few, workers=2, quick=True)
     assert report.passed

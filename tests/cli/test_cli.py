@@ -68,7 +68,7 @@ def test_ask_prints_a_table_and_saves_a_picture(files, tmp_path):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     heading, answer, *_ = done.stdout.splitlines()
-    assert heading.split() == ["question", "answer", "95%", "error", "bar", "epsilon", "calibration"]
+    assert heading.split() == ["question", "answer", "95%", "error", "bar", "epsilon", "mechanism"]
     assert answer.split()[-2:] == ["0.5", "inverse"]
     assert answer.startswith("median of total pay")
     assert (tmp_path / "answer.png").stat().st_size > 5_000
@@ -88,7 +88,7 @@ def test_ask_prints_a_table_and_saves_a_picture(files, tmp_path):
         (["pay.csv", "median(age)", "--epsilon", "-1"], "epsilon"),
         (["pay.csv", "median(age)", "--bounds", "9", "1"], "bounds"),
         (["pay.csv", "median(age)", "--bounds", "a", "b"], "bounds"),
-        (["pay.csv", "median(age)", "--calibration", "guess"], "calibration"),
+        (["pay.csv", "median(age)", "--mechanism", "guess"], "mechanism"),
         (["pay.csv", "quantile(age, 2)"], "q="),
     ],
 )

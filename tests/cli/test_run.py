@@ -172,7 +172,7 @@ def test_clusters_in_a_session():
     for question, options, named in [
         (query, {"where": "x > 0"}, "where"),
         (query, {"by": "job"}, "by"),
-        (query, {"calibration": "smooth"}, "calibration"),
+        (query, {"mechanism": "smooth"}, "mechanism"),
         (dt.KMeans(["job"], k=2), {}, "columns"),
         (dt.KMeans(["nobody"], k=2), {}, "nobody"),
         (dt.KMeans(k=2), {}, "columns"),

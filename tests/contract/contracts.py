@@ -1,4 +1,4 @@
-"""What every query, noise and calibration must keep.  A new one inherits a contract and gets its tests.
+"""What every query, noise and mechanism must keep.  A new one inherits a contract and gets its tests.
 
 Subclasses only state the facts; the contracts look at whole small universes and at exact divergences, and each
 contains the twin that must fail: a guarantee that cannot be seen to break is not being tested.
@@ -155,12 +155,12 @@ class QueryContract:
         assert found
 
 
-class CalibrationContract:
-    """A calibration on all datasets of four records over seven values."""
+class MechanismContract:
+    """A mechanism on all datasets of four records over seven values."""
 
     high, records, rank = 6, 4, 2
-    calibrations = ()
-    """(calibration, noise or None, loss) combinations."""
+    cases = ()
+    """(mechanism, noise or None, loss) combinations."""
 
     def universe(self):
         """The grid, the values and every dataset."""
@@ -170,23 +170,23 @@ class CalibrationContract:
     def mechanisms(self, rank):
         """The mechanisms under test, without an error bar."""
         statistic = RankedValue(rank, self.records, Grid(Fraction(1), 0, self.high))
-        for calibration, noise, loss in self.calibrations:
-            yield calibration.prepare(MechanismSpec(statistic, loss, noise)), loss
+        for mechanism, noise, loss in self.cases:
+            yield mechanism.prepare(MechanismSpec(statistic, loss, noise)), loss
 
-    def holds(self, mechanism, loss, stride=1):
+    def holds(self, prepared, loss, stride=1):
         """Whether no pair of neighbours exceeds the loss."""
         grid, values, universe = self.universe()
-        if isinstance(mechanism, (ExponentialDraw, LadderDraw)):
-            worst, *_ = worst_log_ratio(lambda x: output_law(mechanism, as_column(x, grid)), values, universe)
+        if isinstance(prepared, (ExponentialDraw, LadderDraw)):
+            worst, *_ = worst_log_ratio(lambda x: output_law(prepared, as_column(x, grid)), values, universe)
             return worst <= loss.epsilon * (1 + 1e-12)
-        if isinstance(mechanism, (TestedNoise, StableValue)):
-            laws = {x: mechanism_law(mechanism, as_column(x, grid)) for x in universe}
+        if isinstance(prepared, (TestedNoise, StableValue)):
+            laws = {x: mechanism_law(prepared, as_column(x, grid)) for x in universe}
             found = max(divergence(laws[x], laws[y], loss.epsilon) for x in universe for y in neighbours(x, values))
             return found <= loss.delta * (1 + 1e-9)
-        mechanism = replace(mechanism, point=replace(mechanism.point, loss=loss))
+        prepared = replace(prepared, point=replace(prepared.point, loss=loss))
         # The largest ratios sit at spread-out datasets; the order of ``datasets`` puts them last.
         return all(
-            within(noise_divergence(mechanism, as_column(x, grid), as_column(y, grid)), loss)
+            within(noise_divergence(prepared, as_column(x, grid), as_column(y, grid)), loss)
             for x in universe[::-stride]
             for y in neighbours(x, values)
         )
@@ -194,8 +194,8 @@ class CalibrationContract:
     @pytest.mark.parametrize("rank", [1, 2])
     def test_private_on_a_whole_universe(self, rank):
         """The exact divergence between the outputs of all neighbours stays within the loss."""
-        for mechanism, loss in self.mechanisms(rank):
-            assert self.holds(mechanism, loss, stride=trials(7, 1)), mechanism.noise_name
+        for prepared, loss in self.mechanisms(rank):
+            assert self.holds(prepared, loss, stride=trials(7, 1)), prepared.noise_name
 
     def test_a_smaller_loss_would_be_seen_to_be_exceeded(self):
         """The check above can fail: the same mechanisms do not give a loss 1.6 times smaller.
@@ -203,16 +203,16 @@ class CalibrationContract:
         (Four records do not contain the very worst pair of a smooth mechanism, so the factor is not 1.3; that is
         shown at the noise contract, over the whole neighbour box.)
         """
-        for mechanism, loss in self.mechanisms(self.rank):
+        for prepared, loss in self.mechanisms(self.rank):
             sharper = Loss(loss.epsilon / 1.6, loss.delta)
-            assert not self.holds(mechanism, sharper), mechanism.noise_name
+            assert not self.holds(prepared, sharper), prepared.noise_name
 
     def test_what_is_spent_is_what_was_asked(self):
         """The loss of the mechanism never exceeds the asked one and has the same epsilon, bar or no bar."""
         statistic = RankedValue(self.rank, self.records, Grid(Fraction(1), 0, self.high))
-        for calibration, noise, loss in self.calibrations:
+        for mechanism, noise, loss in self.cases:
             for confidence in (None, Fraction(19, 20)):
-                spent = calibration.prepare(MechanismSpec(statistic, loss, noise, confidence)).loss
+                spent = mechanism.prepare(MechanismSpec(statistic, loss, noise, confidence)).loss
                 assert spent.epsilon == loss.epsilon
                 assert spent.delta <= loss.delta
 

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from contract.contracts import CalibrationContract, NoiseContract, QueryContract
+from contract.contracts import MechanismContract, NoiseContract, QueryContract
 from dither.mechanisms.inverse import Inverse
 from dither.mechanisms.ladder import LadderMechanism
 from dither.mechanisms.propose_test import ProposeTest
@@ -124,45 +124,43 @@ def middle(x, held):
     return 2 * x[first] + length
 
 
-class TestInverse(CalibrationContract):
-    calibrations = [(Inverse(), None, Loss(e)) for e in (0.1, 1.0, 3.0)]
+class TestInverse(MechanismContract):
+    cases = [(Inverse(), None, Loss(e)) for e in (0.1, 1.0, 3.0)]
 
 
-class TestLadderMechanism(CalibrationContract):
-    calibrations = [(LadderMechanism(), None, Loss(e)) for e in (0.1, 1.0)]
+class TestLadderMechanism(MechanismContract):
+    cases = [(LadderMechanism(), None, Loss(e)) for e in (0.1, 1.0)]
 
 
-class TestSmoothPure(CalibrationContract):
-    calibrations = [(Smooth(), law, Loss(1.0)) for law in PURE]
+class TestSmoothPure(MechanismContract):
+    cases = [(Smooth(), law, Loss(1.0)) for law in PURE]
 
 
-class TestSmoothApproximate(CalibrationContract):
-    calibrations = [(Smooth(), law, Loss(1.0, 1e-5)) for law in LIGHT]
+class TestSmoothApproximate(MechanismContract):
+    cases = [(Smooth(), law, Loss(1.0, 1e-5)) for law in LIGHT]
 
 
-class TestSmoothAlgorithms(CalibrationContract):
-    calibrations = [(Smooth(algorithm=name), None, Loss(1.0)) for name in ("linear", "sublinear")]
+class TestSmoothAlgorithms(MechanismContract):
+    cases = [(Smooth(algorithm=name), None, Loss(1.0)) for name in ("linear", "sublinear")]
 
 
-class TestSmoothWithThePapersConstants(CalibrationContract):
-    calibrations = [(Smooth(constants="paper"), Cauchy(4), Loss(1.0))]
+class TestSmoothWithThePapersConstants(MechanismContract):
+    cases = [(Smooth(constants="paper"), Cauchy(4), Loss(1.0))]
 
     def test_a_smaller_loss_would_be_seen_to_be_exceeded(self):
         """The paper's constants leave so much room that even a third of the loss would hold."""
-        for mechanism, loss in self.mechanisms(self.rank):
-            assert self.holds(mechanism, Loss(loss.epsilon / 1.6), stride=7)
-            assert not self.holds(mechanism, Loss(loss.epsilon / 20))
+        for prepared, loss in self.mechanisms(self.rank):
+            assert self.holds(prepared, Loss(loss.epsilon / 1.6), stride=7)
+            assert not self.holds(prepared, Loss(loss.epsilon / 20))
 
 
-class TestWorstCase(CalibrationContract):
-    calibrations = [(WorstCase(), law, Loss(0.5)) for law in [*PURE, Laplace()]] + [
-        (WorstCase(), Gaussian(), Loss(0.5, 1e-5))
-    ]
+class TestWorstCase(MechanismContract):
+    cases = [(WorstCase(), law, Loss(0.5)) for law in [*PURE, Laplace()]] + [(WorstCase(), Gaussian(), Loss(0.5, 1e-5))]
 
 
-class TestProposeTest(CalibrationContract):
-    calibrations = [(ProposeTest(bound=bound), None, Loss(4.0, 0.01)) for bound in (1, 3)]
+class TestProposeTest(MechanismContract):
+    cases = [(ProposeTest(bound=bound), None, Loss(4.0, 0.01)) for bound in (1, 3)]
 
 
-class TestStable(CalibrationContract):
-    calibrations = [(Stable(), None, Loss(3.0, 0.01))]
+class TestStable(MechanismContract):
+    cases = [(Stable(), None, Loss(3.0, 0.01))]

@@ -143,10 +143,10 @@ class GraphContract:
         asked += [(Smooth(), law, light) for law in (Laplace(), Gaussian())]
         asked += [(WorstCase(), law, loss) for law in (None, PowerLaw())] + [(WorstCase(), Gaussian(), light)]
         pairs = self.different_pairs(n)
-        for calibration, law, price in asked:
-            mechanism = calibration.prepare(MechanismSpec(statistic, price, law))
+        for mechanism, law, price in asked:
+            prepared = mechanism.prepare(MechanismSpec(statistic, price, law))
             for here, there in pairs:
-                assert within(noise_divergence(mechanism, graphs[here], graphs[there]), price), (calibration, law)
+                assert within(noise_divergence(prepared, graphs[here], graphs[there]), price), (mechanism, law)
         drawn = LadderMechanism().prepare(MechanismSpec(statistic, loss))
         laws = {index: output_law(drawn, graphs[index]) for pair in pairs for index in pair}
         worst = max(largest_log_ratio(laws[here], laws[there]) for here, there in pairs)
@@ -252,7 +252,7 @@ class Bounded(GraphContract):
     exact = False
 
     def test_the_cap_is_the_global_sensitivity(self):
-        """The largest change on five vertices is at most the global sensitivity; see tests/statistics/test_graphs.py."""
+        """No change on five vertices exceeds the global sensitivity; see tests/statistics/test_graphs.py."""
         _, ladders = oracle.all_ladders(self.count, 5, 1)
         assert ladders.max() <= self.query.resolve(small(5)[0].shape).global_sensitivity
 

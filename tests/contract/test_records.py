@@ -364,23 +364,23 @@ def test_every_question_is_answered_whatever_the_records_are(name, path, place, 
                 (name, path),
                 long_form(name),
             ):
-                mechanism = pick(served(session, one), (name, path, one.name))
-                released = session.ask(one.query("v"), epsilon=1.0, calibration=mechanism)
-                assert released.refused or released.value is not None, (one.name, mechanism)
+                prepared = pick(served(session, one), (name, path, one.name))
+                released = session.ask(one.query("v"), epsilon=1.0, mechanism=prepared)
+                assert released.refused or released.value is not None, (one.name, prepared)
                 if one.name in ("Median", "Quantile", "Minimum", "Maximum") and not released.refused:
                     assert LOWER <= released.value <= UPPER
             if name not in SPARK:
                 session.ask(dt.Median("v"), epsilon=1.0, where="v > 1")
-                session.ask(dt.Mean("v"), epsilon=1.0, where="v IS NOT NULL", calibration="smooth")
+                session.ask(dt.Mean("v"), epsilon=1.0, where="v IS NOT NULL", mechanism="smooth")
 
 
 def served(session, one):
     """The mechanisms that a question offers: a public fact, by trying them."""
     offered = []
-    for mechanism in ("auto", "worst_case", "smooth", "inverse", "ladder", "propose_test", "stable"):
+    for prepared in ("auto", "worst_case", "smooth", "inverse", "ladder", "propose_test", "stable"):
         with contextlib.suppress(dt.DitherError):
-            session.plan(one.query("v"), epsilon=1.0, calibration=mechanism)
-            offered.append(mechanism)
+            session.plan(one.query("v"), epsilon=1.0, mechanism=prepared)
+            offered.append(prepared)
     return offered
 
 

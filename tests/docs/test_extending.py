@@ -9,7 +9,7 @@ from pathlib import Path
 import examples
 import pytest
 
-from contract.contracts import CalibrationContract, QueryContract
+from contract.contracts import MechanismContract, QueryContract
 from dither.audit.enumeration import as_column, datasets, ladder_violations, neighbours, noise_divergence
 from dither.mechanisms.mechanism import MechanismSpec
 from dither.privacy import Loss
@@ -41,28 +41,28 @@ class TestMidhinge(QueryContract):
             yield statistic, lambda x: sorted(x)[p - 1] + sorted(x)[q - 1]
 
 
-class TestFewRungs(CalibrationContract):
-    calibrations = [(NAMES["FewRungs"](rungs), None, Loss(1.0)) for rungs in (2, 64)]
+class TestFewRungs(MechanismContract):
+    cases = [(NAMES["FewRungs"](rungs), None, Loss(1.0)) for rungs in (2, 64)]
 
 
 @pytest.mark.parametrize("records", [4])
 def test_the_midhinge_is_private_on_a_whole_universe(records):
     """Smooth noise on the example's ladder, exact divergence between all neighbours; 30% less noise is caught."""
     statistic = NAMES["Midhinge"](bounds=(0, 4)).resolve(Shape(records, whole=True, nullable=False))
-    mechanism = NAMES["Smooth"]().prepare(MechanismSpec(statistic, Loss(1.0)))
+    prepared = NAMES["Smooth"]().prepare(MechanismSpec(statistic, Loss(1.0)))
     assert ladder_violations(statistic, range(5), records, records) == []
 
     def worst(one):
         column = {x: as_column(x, statistic.records_on) for x in datasets(range(5), records)}
         return max(noise_divergence(one, column[x], column[y]).epsilon for x in column for y in neighbours(x, range(5)))
 
-    assert worst(mechanism) <= 1.0 + 1e-9
-    less = replace(mechanism, point=replace(mechanism.point, alpha=mechanism.point.alpha * Fraction(10, 7)))
+    assert worst(prepared) <= 1.0 + 1e-9
+    less = replace(prepared, point=replace(prepared.point, alpha=prepared.point.alpha * Fraction(10, 7)))
     assert worst(less) > 1.0
 
 
 def test_each_example_is_about_forty_lines():
-    """The page promises 40 lines for a query and for a calibration."""
+    """The page promises 40 lines for a query and for a mechanism."""
     page = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
     for block in examples.blocks(page):
         if block.language == "python":
@@ -71,13 +71,11 @@ def test_each_example_is_about_forty_lines():
 
 
 def test_the_examples_leave_no_trace():
-    """A calibration of one's own is used by what it is, not by its name."""
+    """A mechanism of one's own is used by what it is, not by its name."""
     with contextlib.suppress(KeyError):
         del sys.modules["page"]
     import dither as dt
     from dither.mechanisms.choice import MECHANISMS
 
     assert "few_rungs" not in MECHANISMS
-    assert (
-        dt.median([1.0] * 50, bounds=(0, 2), epsilon=1.0, calibration=NAMES["FewRungs"](3)).calibration == "few_rungs"
-    )
+    assert dt.median([1.0] * 50, bounds=(0, 2), epsilon=1.0, mechanism=NAMES["FewRungs"](3)).mechanism == "few_rungs"

@@ -94,12 +94,12 @@ def test_sql_groups_and_lists(server):
 
 
 def test_quote_charges_nothing(server):
-    """A quote names price and calibration, and leaves the budget alone."""
+    """A quote names price and mechanism, and leaves the budget alone."""
     spent = server.call("GET", "/v1/datasets/pay/budget")[1]["spent"]
     status, told, _ = server.call("POST", "/v1/datasets/pay/quote", median(0.7), token="alice")
     assert status == 200, told
     assert told["epsilon"] == 0.7
-    assert told["quotes"][0]["calibration"]
+    assert told["quotes"][0]["mechanism"]
     status, _, _ = server.call(
         "POST", "/v1/datasets/pay/quote", {"sql": "SELECT median(pay) FROM pay", "epsilon": 1}, token="alice"
     )
@@ -108,7 +108,7 @@ def test_quote_charges_nothing(server):
 
 
 def test_quotes_under_priors(server):
-    """What is publicly known makes a quote an estimate, and a release the same choice of calibration."""
+    """What is publicly known makes a quote an estimate, and a release the same choice of mechanism."""
     known = {"prior": {"kind": "lognormal", "median": 70000, "sigma": 0.8}}
     status, told, _ = server.call("POST", "/v1/datasets/pay/quote", median(0.5) | known, token="alice")
     assert status == 200, told
@@ -116,7 +116,7 @@ def test_quotes_under_priors(server):
     assert told["quotes"][0]["expected_error"] > 0
     status, released, _ = server.call("POST", ASK, median(0.5, again=True) | known, token="alice")
     assert status == 200, released
-    assert released["releases"][0]["calibration"] == told["quotes"][0]["calibration"]
+    assert released["releases"][0]["mechanism"] == told["quotes"][0]["mechanism"]
     for bad in ({"kind": "nope"}, {"kind": "normal", "mean": 1}, [], {"kind": "uniform", "low": 2, "high": 1}):
         status, told, _ = server.call("POST", "/v1/datasets/pay/quote", median(0.5) | {"prior": bad}, token="alice")
         assert status == 422, told

@@ -43,7 +43,7 @@ def test_same_methods_as_a_local_session(server):
         assert session.quote(dt.Median("pay"), epsilon=0.25).loss == dt.Loss(0.25)
         known = dt.Lognormal(median=70_000, sigma=0.8)
         assert session.quote(dt.Median("pay"), epsilon=0.25, prior=known).expected_error > 0
-        assert session.quote("SELECT median(pay) FROM pay", epsilon=0.25)[0].calibration
+        assert session.quote("SELECT median(pay) FROM pay", epsilon=0.25)[0].mechanism
         assert session.history[-1].loss == dt.Loss(0.5)
         assert session.on("pay").schema["rows"] == 200
 

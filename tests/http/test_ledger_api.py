@@ -95,7 +95,7 @@ def test_budgets_and_caps_in_delta(server):
     assert server.call("GET", "/v1/me", token="carol")[1]["delta_cap"] == 1e-7
 
     def ask(delta: float):
-        body = median(0.1, delta=delta, again=True, noise="laplace", calibration="smooth")
+        body = median(0.1, delta=delta, again=True, noise="laplace", mechanism="smooth")
         return server.call("POST", ASK, body, token="carol")
 
     status, told, _ = ask(2e-7)
@@ -110,7 +110,7 @@ def test_budgets_and_caps_in_delta(server):
 
 
 def test_declared_priors(server):
-    """They are public, make quotes estimates for the calibration that answers, and are checked when registered."""
+    """They are public, make quotes estimates for the mechanism that answers, and are checked when registered."""
     (server.home / "data" / "prior.csv").write_text("pay,job\n" + "5,nurse\n" * 200)
     text = PAYROLL.format(epsilon=2).replace("pay.csv", "prior.csv")
     declared = text + '\n[priors.pay]\nkind = "lognormal"\nmedian = 70000\nsigma = 0.8\n'
@@ -125,7 +125,7 @@ def test_declared_priors(server):
     assert (quote["kind"], quote["expected_error"] > 0) == ("estimate", True)
     assert "values as the schema declares" in quote["assumptions"]
     answer = server.call("POST", "/v1/datasets/prior/releases", median(0.5))[1]["releases"][0]
-    assert answer["calibration"] == quote["calibration"]
+    assert answer["mechanism"] == quote["mechanism"]
 
 
 def test_relations_are_shown(server):

@@ -19,7 +19,7 @@ QUESTIONS = [
     {"sql": "SELECT median(pay) FROM pay WHERE job = 'planted-job'", "epsilon": 0.01},
     {"sql": "SELECT max(pay) FROM pay GROUP BY pay", "epsilon": 0.01},
     {"sql": "SELECT pay FROM pay", "epsilon": 0.01},
-    {"query": {"kind": "quantiles", "column": "pay", "q": [0.5, 0.99]}, "epsilon": 0.01, "calibration": "propose_test"},
+    {"query": {"kind": "quantiles", "column": "pay", "q": [0.5, 0.99]}, "epsilon": 0.01, "mechanism": "propose_test"},
 ]
 
 

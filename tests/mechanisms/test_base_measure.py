@@ -39,18 +39,18 @@ def test_extremes_are_private_under_a_leaning_measure(rank, epsilon, monkeypatch
     """The exact law on a whole universe stays within epsilon, and follows the declared weights."""
     monkeypatch.setattr(measure, "FEW_POINTS", 0)
     grid = Grid(Fraction(1), 0, 9)
-    mechanism = Inverse().prepare(MechanismSpec(RankedValue(rank, 3, grid), Loss(epsilon)))
-    assert len(set(mechanism.measure.weights)) > 1
+    prepared = Inverse().prepare(MechanismSpec(RankedValue(rank, 3, grid), Loss(epsilon)))
+    assert len(set(prepared.measure.weights)) > 1
     values = range(0, 10, 3)
     universe = datasets(values, 3)
-    worst, *_ = worst_log_ratio(lambda x: output_law(mechanism, as_column(x, grid)), values, universe)
+    worst, *_ = worst_log_ratio(lambda x: output_law(prepared, as_column(x, grid)), values, universe)
     assert 0.5 * epsilon < worst <= epsilon * (1 + 1e-12)
     x = universe[3]
-    law = output_law(mechanism, as_column(x, grid))
+    law = output_law(prepared, as_column(x, grid))
     weight = {}
     for z in range(10):
         away = sum(v < z for v in x) if rank == 1 else sum(v > z for v in x)
-        own = mechanism.measure.below(z + 1) - mechanism.measure.below(z)
+        own = prepared.measure.below(z + 1) - prepared.measure.below(z)
         weight[z] = own * math.exp(-epsilon * max(away, 1))
     total = sum(weight.values())
     assert law == pytest.approx({z: w / total for z, w in weight.items()}, rel=1e-9)
@@ -75,15 +75,15 @@ def test_leaning_pays_for_wide_bounds():
     x = np.random.default_rng(3).random(1000) * 100
     errors = {}
     for lean in (0, measure.LEAN):
-        mechanism = Inverse().prepare(
+        prepared = Inverse().prepare(
             MechanismSpec(dt.Maximum(bounds=(0, 1000)).resolve(dt.Maximum(bounds=(0, 1000)).shape(x)), Loss(1.0))
         )
         if lean == 0:
-            mechanism = replace(mechanism, measure=Measure.even(mechanism.statistic.answers.ends))
+            prepared = replace(prepared, measure=Measure.even(prepared.statistic.answers.ends))
         query = dt.Maximum(bounds=(0, 1000))
         column = query.read(x, query.shape(x))
-        step = float(mechanism.statistic.answers.step)
-        errors[lean] = np.mean([abs(mechanism.run(column).answer * step - x.max()) for _ in range(200)])
+        step = float(prepared.statistic.answers.step)
+        errors[lean] = np.mean([abs(prepared.run(column).answer * step - x.max()) for _ in range(200)])
     assert errors[measure.LEAN] < 0.5 * errors[0]
 
 

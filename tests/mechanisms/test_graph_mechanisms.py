@@ -166,16 +166,16 @@ def test_ladder_mechanism_is_private_on_all_graphs(query, epsilon):
     """Exact log-ratios of the answers of all neighbours: at most epsilon; twice the rate exceeds it somewhere."""
     vertices = 5 if query == KTriangles(3) else 4
     every = graphs(vertices)
-    mechanism = LadderMechanism().prepare(MechanismSpec(query.resolve(query.shape(every[0])), Loss(epsilon)))
+    prepared = LadderMechanism().prepare(MechanismSpec(query.resolve(query.shape(every[0])), Loss(epsilon)))
     some = pairs(vertices) if vertices == 4 else pairs(vertices)[:: trials(29, 1)]
 
     def worst(one):
         law = functools.cache(lambda g: output_law(one, every[g]))
         return max(largest_log_ratio(law(x), law(y)) for x, y in some)
 
-    assert worst(mechanism) <= epsilon * (1 + 1e-9)
+    assert worst(prepared) <= epsilon * (1 + 1e-9)
     if epsilon < 1:
-        careless = replace(mechanism, rate=mechanism.rate * Fraction(23, 10))
+        careless = replace(prepared, rate=prepared.rate * Fraction(23, 10))
         assert worst(careless) > epsilon
 
 
@@ -184,27 +184,27 @@ def test_ladder_mechanism_is_private_on_all_graphs(query, epsilon):
 def test_noisy_local_is_private_on_all_graphs(query, loss):
     """The exact delta of all that is released, gauge and scale included, between all neighbours."""
     every = graphs(4)
-    mechanism = NoisyLocal().prepare(MechanismSpec(query.resolve(every[0].shape), loss))
+    prepared = NoisyLocal().prepare(MechanismSpec(query.resolve(every[0].shape), loss))
     some = pairs(4)[:: trials(5, 1)]
-    assert max(noisy_local_delta(mechanism, every[x], every[y], loss.epsilon) for x, y in some) <= loss.delta
+    assert max(noisy_local_delta(prepared, every[x], every[y], loss.epsilon) for x, y in some) <= loss.delta
 
 
 def test_thresholds_of_noisy_local_that_are_not_paid_for_are_caught():
     """Without the raise, or with 30% less noise at every step, the same audit fails."""
     every, loss = graphs(5), Loss(3.0, 1e-3)
-    mechanism = NoisyLocal().prepare(MechanismSpec(KTriangles(2).resolve(every[0].shape), loss))
+    prepared = NoisyLocal().prepare(MechanismSpec(KTriangles(2).resolve(every[0].shape), loss))
     some = [(x, x ^ (1 << bit)) for x in (1023, 1007, 511, 1022, 895) for bit in range(10)]
 
     def worst(one):
         return max(noisy_local_delta(one, every[x], every[y], loss.epsilon) for x, y in some)
 
-    assert worst(mechanism) <= loss.delta
-    assert worst(replace(mechanism, shortfall=Fraction(999, 1000))) > loss.delta
+    assert worst(prepared) <= loss.delta
+    assert worst(replace(prepared, shortfall=Fraction(999, 1000))) > loss.delta
     greedy = replace(
-        mechanism,
-        gauge_epsilon=mechanism.gauge_epsilon * Fraction(10, 7),
-        local_epsilon=mechanism.local_epsilon * Fraction(10, 7),
-        answer_epsilon=mechanism.answer_epsilon * Fraction(10, 7),
+        prepared,
+        gauge_epsilon=prepared.gauge_epsilon * Fraction(10, 7),
+        local_epsilon=prepared.local_epsilon * Fraction(10, 7),
+        answer_epsilon=prepared.answer_epsilon * Fraction(10, 7),
         shortfall=Fraction(1, 100),
     )
     assert worst(greedy) > loss.delta
@@ -214,10 +214,10 @@ def test_thresholds_of_noisy_local_that_are_not_paid_for_are_caught():
 def test_answers_with_30_percent_less_noise_than_noisy_local_asks_for_are_caught(query):
     """The last step alone: the exact delta of all neighbours is then three times the claimed one."""
     every, loss = graphs(4), Loss(6.0, 1e-2)
-    mechanism = NoisyLocal().prepare(MechanismSpec(query.resolve(every[0].shape), loss))
-    broken = noise_too_small(mechanism, factor=Fraction(7, 10))
+    prepared = NoisyLocal().prepare(MechanismSpec(query.resolve(every[0].shape), loss))
+    broken = noise_too_small(prepared, factor=Fraction(7, 10))
     some = pairs(4)[::5]
-    assert max(noisy_local_delta(mechanism, every[x], every[y], loss.epsilon) for x, y in some) <= loss.delta
+    assert max(noisy_local_delta(prepared, every[x], every[y], loss.epsilon) for x, y in some) <= loss.delta
     assert max(noisy_local_delta(broken, every[x], every[y], loss.epsilon) for x, y in some) > 2 * loss.delta
 
 
@@ -227,26 +227,26 @@ def test_largest_local_is_private_on_all_graphs(query, constants):
     """The exact delta between all neighbours, and that the scale really varies."""
     vertices, loss = 5 if query == KTriangles(3) else 4, Loss(2.0, 1e-2)
     every = graphs(vertices)
-    mechanism = LargestLocal(constants=constants).prepare(MechanismSpec(query.resolve(every[0].shape), loss))
+    prepared = LargestLocal(constants=constants).prepare(MechanismSpec(query.resolve(every[0].shape), loss))
     some = pairs(vertices)[:: 3 if vertices == 4 else trials(199, 11)]
-    assert max(noise_divergence(mechanism, every[x], every[y]).delta for x, y in some) <= loss.delta * (1 + 1e-6)
+    assert max(noise_divergence(prepared, every[x], every[y]).delta for x, y in some) <= loss.delta * (1 + 1e-6)
 
 
 @pytest.mark.parametrize("query", EXACT_LAWS, ids=lambda query: query.kind + str(getattr(query, "k", "")))
 def test_smooth_and_worst_case_are_private_on_all_graphs(query):
-    """The same for the calibrations that need nothing but a ladder or a cap."""
+    """The same for the mechanisms that need nothing but a ladder or a cap."""
     vertices = 5 if query == KTriangles(3) else 4
     every = graphs(vertices)
     statistic = query.resolve(query.shape(every[0]))
     some = pairs(vertices)[:: 5 if vertices == 4 else 211]
-    for calibration, law, loss in [
+    for mechanism, law, loss in [
         (Smooth(), PowerLaw(), Loss(1.0)),
         (Smooth(), Laplace(), Loss(1.0, 1e-3)),
         (WorstCase(), Laplace(), Loss(1.0)),
     ]:
-        mechanism = calibration.prepare(MechanismSpec(statistic, loss, law))
+        prepared = mechanism.prepare(MechanismSpec(statistic, loss, law))
         for x, y in some:
-            found = noise_divergence(mechanism, every[x], every[y])
+            found = noise_divergence(prepared, every[x], every[y])
             assert found.delta <= loss.delta * (1 + 1e-6) if loss.delta else found.epsilon <= loss.epsilon * (1 + 1e-9)
 
 
@@ -259,8 +259,8 @@ def test_ladder_mechanism_is_private_for_spanning_trees():
         return Graph(edges, n=4, weights=[float(w) for w in weights])
 
     universe = [tuple((number // 3**place) % 3 for place in range(5)) for number in range(3**5)]
-    mechanism = LadderMechanism().prepare(MechanismSpec(query.resolve(query.shape(graph(universe[0]))), Loss(epsilon)))
-    law = functools.cache(lambda w: output_law(mechanism, graph(w)))
+    prepared = LadderMechanism().prepare(MechanismSpec(query.resolve(query.shape(graph(universe[0]))), Loss(epsilon)))
+    law = functools.cache(lambda w: output_law(prepared, graph(w)))
     for here in universe[:: trials(7, 1)]:
         for place in range(5):
             for other in {0, 1, 2} - {here[place]}:
@@ -275,12 +275,12 @@ def test_tests_are_private_on_all_graphs(query, loss):
     private = graphs(4)
     statistic = query.resolve(private[0].shape)
     proposals = [ProposeTest(bound=bound) for bound in (1, 3) if bound < statistic.global_sensitivity]
-    for calibration in (Stable(), *proposals):
-        mechanism = calibration.prepare(MechanismSpec(statistic, loss))
+    for mechanism in (Stable(), *proposals):
+        prepared = mechanism.prepare(MechanismSpec(statistic, loss))
         # Mechanisms see margins and values only: one pair of neighbours for each combination is enough.
-        facts = [(statistic.value(graph), mechanism.margin(graph)) for graph in private]
+        facts = [(statistic.value(graph), prepared.margin(graph)) for graph in private]
         different = {(facts[here], facts[there]): (here, there) for here, there in pairs(4)}
-        laws = {fact: mechanism_law(mechanism, private[facts.index(fact)]) for fact in set(facts)}
+        laws = {fact: mechanism_law(prepared, private[facts.index(fact)]) for fact in set(facts)}
         worst = max(divergence(laws[here], laws[there], loss.epsilon) for here, there in different)
         assert worst <= loss.delta * (1 + 1e-9)
 
@@ -302,11 +302,11 @@ def test_noisy_local_spends_all_shares_and_skips_a_gauge_that_tells_nothing():
     """Three shares where the drift depends on the gauge; two for 2-stars and triangles, whose drift is 1."""
     shape = Graph([(0, 1)], n=20).shape
     for query, gauged in ((KStars(2), False), (Triangles(), False), (KStars(3), True), (KTriangles(2), True)):
-        mechanism = NoisyLocal().prepare(MechanismSpec(query.resolve(shape), Loss(1.0, 1e-6)))
-        spent = (mechanism.gauge_epsilon or 0) + mechanism.local_epsilon + mechanism.answer_epsilon
+        prepared = NoisyLocal().prepare(MechanismSpec(query.resolve(shape), Loss(1.0, 1e-6)))
+        spent = (prepared.gauge_epsilon or 0) + prepared.local_epsilon + prepared.answer_epsilon
         assert spent == 1
-        assert (mechanism.gauge_epsilon is not None) == gauged
-        assert mechanism.shortfall * (2 if gauged else 1) == Fraction(1, 10**6)
+        assert (prepared.gauge_epsilon is not None) == gauged
+        assert prepared.shortfall * (2 if gauged else 1) == Fraction(1, 10**6)
 
 
 @pytest.mark.parametrize("query", STEADY, ids=named)
@@ -314,10 +314,10 @@ def test_bars_of_noisy_local_cover(query, trials):
     """At 80%, for free; false alarms below 1e-9."""
     graph = Graph([(u, v) for u, v in combinations(range(12), 2) if (u * v) % 3 != 1], n=12)
     statistic = query.resolve(graph.shape)
-    mechanism = NoisyLocal().prepare(MechanismSpec(statistic, Loss(2.0, 1e-4), None, Fraction(4, 5)))
+    prepared = NoisyLocal().prepare(MechanismSpec(statistic, Loss(2.0, 1e-4), None, Fraction(4, 5)))
     many, true, missed = trials(200, 3000), statistic.value(graph), 0
     for _ in range(many):
-        low, high = mechanism.run(graph).interval
+        low, high = prepared.run(graph).interval
         missed += not low <= true <= high
     assert missed / many <= 0.2 + math.sqrt(math.log(1e9) / (2 * many))
 
@@ -326,15 +326,15 @@ def test_bars_of_the_ladder_mechanism_cover_on_a_graph(trials):
     """At 80%; false alarms below 1e-9."""
     graph = Graph([(u, v) for u, v in combinations(range(30), 2) if (u * v) % 7 < 2], n=30)
     statistic = Triangles().resolve(graph.shape)
-    mechanism = LadderMechanism().prepare(MechanismSpec(statistic, Loss(2.0), None, Fraction(4, 5)))
+    prepared = LadderMechanism().prepare(MechanismSpec(statistic, Loss(2.0), None, Fraction(4, 5)))
     many, true, missed = trials(200, 3000), statistic.value(graph), 0
     for _ in range(many):
-        low, high = mechanism.run(graph).interval
+        low, high = prepared.run(graph).interval
         missed += not low <= true <= high
     assert missed / many <= 0.2 + math.sqrt(math.log(1e9) / (2 * many))
 
 
-def test_which_calibrations_serve_which_counts():
+def test_which_mechanisms_serve_which_counts():
     """A public rule; what does not apply names what does."""
     graph = Graph([(0, 1), (1, 2), (0, 2)], n=6)
     served = {query.label: applicable(query.resolve(graph.shape)) for query in COUNTS}
@@ -344,25 +344,25 @@ def test_which_calibrations_serve_which_counts():
     for query in (MinCut(), Edges(max_degree=2), Triangles(max_degree=2)):
         assert set(applicable(query.resolve(graph.shape))) == {"worst_case", "smooth", "ladder"}
     with pytest.raises(NotApplicable, match="largest_local"):
-        dt.ask(Edges(), graph, epsilon=1.0, delta=1e-6, calibration="noisy_local")
+        dt.ask(Edges(), graph, epsilon=1.0, delta=1e-6, mechanism="noisy_local")
     with pytest.raises(NotApplicable, match="delta > 0"):
-        dt.ask(KStars(2), graph, epsilon=1.0, calibration="noisy_local")
+        dt.ask(KStars(2), graph, epsilon=1.0, mechanism="noisy_local")
     with pytest.raises(NotApplicable, match="laplace"):
-        dt.ask(KStars(2), graph, epsilon=1.0, delta=1e-6, calibration="noisy_local", noise="gaussian")
+        dt.ask(KStars(2), graph, epsilon=1.0, delta=1e-6, mechanism="noisy_local", noise="gaussian")
     with pytest.raises(NotApplicable, match="inverse"):
-        dt.median([1, 2, 3], bounds=(0, 5), epsilon=1.0, delta=1e-6, calibration="noisy_local")
+        dt.median([1, 2, 3], bounds=(0, 5), epsilon=1.0, delta=1e-6, mechanism="noisy_local")
     for shares in ((1, 1, 1), (0.5, 0.5), (0, 0.5, 0.5), "all"):
         with pytest.raises(InvalidArgument, match="shares"):
             NoisyLocal(shares=shares)
 
 
 @pytest.mark.parametrize("query", [*COUNTS], ids=named)
-def test_every_calibration_answers(query):
+def test_every_mechanism_answers(query):
     """One release of each, with its bar and its price."""
     graph = Graph([(u, v) for u, v in combinations(range(10), 2) if (u + v) % 3], n=10)
     for name in applicable(query.resolve(graph.shape)):
-        release = dt.ask(query, graph, epsilon=1.0, delta=1e-6, calibration=name)
-        assert release.calibration == name
+        release = dt.ask(query, graph, epsilon=1.0, delta=1e-6, mechanism=name)
+        assert release.mechanism == name
         assert release.loss.epsilon == 1.0
         if release.refused:
             assert name in TESTED

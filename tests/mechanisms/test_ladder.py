@@ -40,7 +40,7 @@ def statistics():
 def test_output_law_is_the_ladder_mechanism(epsilon):
     """The law that the audit looks at equals the oracle's, point by point, on every dataset."""
     for statistic, values in statistics():
-        mechanism = LadderMechanism().prepare(MechanismSpec(statistic, Loss(epsilon)))
+        prepared = LadderMechanism().prepare(MechanismSpec(statistic, Loss(epsilon)))
         for x in datasets(values, RECORDS)[::3]:
             column = as_column(x, statistic.records_on)
             rungs = [int(u) for u in statistic.ladder(column).rungs(0, 9)]
@@ -52,7 +52,7 @@ def test_output_law_is_the_ladder_mechanism(epsilon):
                 epsilon / 2,
                 far=500,
             )
-            assert output_law(mechanism, column) == pytest.approx(truth, rel=1e-9, abs=1e-12)
+            assert output_law(prepared, column) == pytest.approx(truth, rel=1e-9, abs=1e-12)
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
@@ -63,15 +63,15 @@ def test_private_on_whole_universes_and_not_more(epsilon):
     it takes a factor 2 to be sure.
     """
     for statistic, values in statistics():
-        mechanism = LadderMechanism().prepare(MechanismSpec(statistic, Loss(epsilon)))
+        prepared = LadderMechanism().prepare(MechanismSpec(statistic, Loss(epsilon)))
 
         def worst(one, statistic=statistic, values=values):
             return worst_log_ratio(
                 lambda x: output_law(one, as_column(x, statistic.records_on)), values, datasets(values, RECORDS)
             )[0]
 
-        assert worst(mechanism) <= epsilon * (1 + 1e-12)
-        careless = replace(mechanism, rate=mechanism.rate * (Fraction(13, 10) if epsilon < 1 else 2))
+        assert worst(prepared) <= epsilon * (1 + 1e-12)
+        careless = replace(prepared, rate=prepared.rate * (Fraction(13, 10) if epsilon < 1 else 2))
         assert worst(careless) > epsilon
 
 
@@ -84,8 +84,8 @@ def test_rungs_below_the_local_sensitivity_are_caught():
             whole = super().ladder(data, algorithm)
             return Ladder(lambda a, b: (whole.rungs(a, b) * 7) // 10, self.global_sensitivity, top=whole.top)
 
-    mechanism = LadderMechanism().prepare(MechanismSpec(Shrunk(2, RECORDS, GRID), Loss(epsilon)))
-    worst, *_ = worst_log_ratio(lambda x: output_law(mechanism, as_column(x, GRID)), VALUES, UNIVERSE)
+    prepared = LadderMechanism().prepare(MechanismSpec(Shrunk(2, RECORDS, GRID), Loss(epsilon)))
+    worst, *_ = worst_log_ratio(lambda x: output_law(prepared, as_column(x, GRID)), VALUES, UNIVERSE)
     assert worst > epsilon * 1.2
 
 
@@ -148,10 +148,10 @@ def test_geometric_steps_are_whole_and_exact():
 
 def test_draws_follow_the_audited_law():
     """What ``run`` returns against the exact law; false alarms below 1e-9."""
-    mechanism = LadderMechanism().prepare(MechanismSpec(RankedValue(2, RECORDS, GRID), Loss(1.0)))
+    prepared = LadderMechanism().prepare(MechanismSpec(RankedValue(2, RECORDS, GRID), Loss(1.0)))
     x = as_column((0, 2, 3, 6), GRID)
-    law, many = output_law(mechanism, x), trials(4000, 100_000)
-    answers = np.bincount([mechanism.run(x).answer for _ in range(many)], minlength=HIGH + 1) / many
+    law, many = output_law(prepared, x), trials(4000, 100_000)
+    answers = np.bincount([prepared.run(x).answer for _ in range(many)], minlength=HIGH + 1) / many
     allowed = math.sqrt(math.log(2 * (HIGH + 1) / 1e-9) / (2 * many))
     assert max(abs(answers[z] - p) for z, p in law.items()) < allowed
 
@@ -221,30 +221,30 @@ def test_bars_cover(trials):
     grid = Grid(Fraction(1), 0, 1000)
     statistic = RankedValue(250, 500, grid)
     x = as_column(tuple(range(0, 1000, 2)), grid)
-    mechanism = LadderMechanism().prepare(MechanismSpec(statistic, Loss(1.0), None, Fraction(4, 5)))
+    prepared = LadderMechanism().prepare(MechanismSpec(statistic, Loss(1.0), None, Fraction(4, 5)))
     many, true = trials(300, 5000), statistic.value(x)
     missed = 0
     for _ in range(many):
-        low, high = mechanism.run(x).interval
+        low, high = prepared.run(x).interval
         missed += not low <= true <= high
     assert missed / many <= 0.2 + math.sqrt(math.log(1e9) / (2 * many))
 
 
 def test_a_release_spends_what_was_asked_and_names_the_mechanism():
     """By name and by object, with and without a bar."""
-    for calibration in ("ladder", dt.LadderMechanism()):
+    for mechanism in ("ladder", dt.LadderMechanism()):
         for confidence in (None, 0.9):
             release = dt.median(
-                list(range(100)), bounds=(0, 100), step=1, epsilon=1.0, calibration=calibration, confidence=confidence
+                list(range(100)), bounds=(0, 100), step=1, epsilon=1.0, mechanism=mechanism, confidence=confidence
             )
             assert release.loss == Loss(1.0)
-            assert release.calibration == "ladder"
+            assert release.mechanism == "ladder"
             assert (release.interval is None) == (confidence is None)
 
 
 def test_what_does_not_apply_names_what_does():
     """Noise by name, and queries of several numbers."""
     with pytest.raises(NotApplicable, match="auto"):
-        dt.median([1, 2, 3], bounds=(0, 5), epsilon=1.0, calibration="ladder", noise="laplace")
+        dt.median([1, 2, 3], bounds=(0, 5), epsilon=1.0, mechanism="ladder", noise="laplace")
     with pytest.raises(NotApplicable, match="worst_case"):
-        dt.histogram([1, 2, 3], edges=[0, 2, 5], epsilon=1.0, calibration="ladder")
+        dt.histogram([1, 2, 3], edges=[0, 2, 5], epsilon=1.0, mechanism="ladder")

@@ -165,8 +165,8 @@ def test_where_levels_skip_the_printed_recursion_is_not_private():
     printed = descending_bounds(levels, g)
     pairs = [(a, b) for a, b in product(range(1, 17), repeat=2) if b in levels.related(a)]
     # Noise of scale 2 S / eps around equal values: the dilation alone gives it away.
-    mechanism = {k: (Fraction(0), 2 * printed[k - 1] / Fraction(loss.epsilon)) for k in range(1, 17)}
-    assert unfit_pairs(mechanism, pairs, loss)
+    prepared = {k: (Fraction(0), 2 * printed[k - 1] / Fraction(loss.epsilon)) for k in range(1, 17)}
+    assert unfit_pairs(prepared, pairs, loss)
     beta = paper_point(Laplace(), loss).beta
     sound = {k: (Fraction(0), 2 * levels.ladder(k).smooth(beta) / Fraction(loss.epsilon)) for k in range(1, 17)}
     assert unfit_pairs(sound, pairs, loss) == []
@@ -246,8 +246,8 @@ def test_private_along_the_chain_of_salaries(constants):
     """The exact divergence of all neighbours of COQ17's example is within the loss; 30% less noise is not."""
     loss = Loss(1.0, 1e-3)
     statistic = ChainSum(SALARIES, step=1).resolve(None)
-    mechanism = LargestLocal(constants=constants).prepare(MechanismSpec(statistic, loss))
-    found = [noise_divergence(mechanism, k, other) for k in range(7) for other in (k - 1, k + 1) if 0 <= other <= 6]
+    prepared = LargestLocal(constants=constants).prepare(MechanismSpec(statistic, loss))
+    found = [noise_divergence(prepared, k, other) for k in range(7) for other in (k - 1, k + 1) if 0 <= other <= 6]
     assert max(one.delta for one in found) <= loss.delta * (1 + 1e-6)
 
 
@@ -307,10 +307,10 @@ def test_margins_make_a_median_private():
     """The whole pair: exact divergences of all neighbours on a small universe."""
     grid, values, loss = Grid(Fraction(1), 0, 4), range(5), Loss(2.0, 1e-2)
     statistic = RankedValue(3, 5, grid)
-    mechanism = LargestLocal(levels=Margin(bound=1, depth=4)).prepare(MechanismSpec(statistic, loss))
-    assert isinstance(mechanism.statistic, ByLevel)
+    prepared = LargestLocal(levels=Margin(bound=1, depth=4)).prepare(MechanismSpec(statistic, loss))
+    assert isinstance(prepared.statistic, ByLevel)
     worst = max(
-        noise_divergence(mechanism, as_column(x, grid), as_column(y, grid)).delta
+        noise_divergence(prepared, as_column(x, grid), as_column(y, grid)).delta
         for x in datasets(values, 5)[::2]
         for y in neighbours(x, values)
     )
@@ -321,16 +321,16 @@ def test_largest_local_answers_and_names_its_price():
     """Chains by name; other queries with levels of their own choosing; delta = 0 takes a pure law."""
     query = dt.ChainSum(SALARIES, step=1)
     for delta, noise in ((1e-6, "laplace"), (0.0, "power_law")):
-        release = dt.ask(query, 3, epsilon=1.0, delta=delta, calibration="largest_local")
+        release = dt.ask(query, 3, epsilon=1.0, delta=delta, mechanism="largest_local")
         assert release.noise.startswith(noise)
         assert release.loss == Loss(1.0, delta)
-        assert release.calibration == "largest_local"
+        assert release.mechanism == "largest_local"
         assert release.interval[0] <= release.value <= release.interval[1]
     made = LevelFunction(Levels([100]), lambda _: 1)
     release = dt.median(
-        range(50), bounds=(0, 100), step=1, epsilon=1.0, delta=1e-6, calibration=LargestLocal(levels=made)
+        range(50), bounds=(0, 100), step=1, epsilon=1.0, delta=1e-6, mechanism=LargestLocal(levels=made)
     )
-    assert release.calibration == "largest_local"
+    assert release.mechanism == "largest_local"
 
 
 def test_smooth_sensitivity_of_the_chain_is_the_same_ladder():
@@ -371,18 +371,18 @@ def test_bad_levels_are_refused():
     with pytest.raises(InvalidArgument, match="levels"):
         LargestLocal(levels=3)
     with pytest.raises(InvalidArgument, match="bound"):
-        dt.median(range(9), bounds=(0, 10), step=1, epsilon=1.0, calibration=LargestLocal(levels=Margin(bound=10)))
+        dt.median(range(9), bounds=(0, 10), step=1, epsilon=1.0, mechanism=LargestLocal(levels=Margin(bound=10)))
     with pytest.raises(InvalidArgument, match="depth"):
         Margin(bound=1, depth=0)
     small = LevelFunction(Levels([1]), lambda _: 1)
     with pytest.raises(InvalidArgument, match="global"):
-        dt.median(range(9), bounds=(0, 10), step=1, epsilon=1.0, calibration=LargestLocal(levels=small))
+        dt.median(range(9), bounds=(0, 10), step=1, epsilon=1.0, mechanism=LargestLocal(levels=small))
     with pytest.raises(NotApplicable, match="inverse"):
-        dt.median(range(9), bounds=(0, 10), epsilon=1.0, calibration="largest_local")
+        dt.median(range(9), bounds=(0, 10), epsilon=1.0, mechanism="largest_local")
     with pytest.raises(NotApplicable, match="delta"):
-        dt.ask(dt.ChainSum(SALARIES), 3, epsilon=1.0, calibration="largest_local", noise="laplace")
+        dt.ask(dt.ChainSum(SALARIES), 3, epsilon=1.0, mechanism="largest_local", noise="laplace")
     with pytest.raises(NotApplicable, match="constants"):
-        dt.ask(dt.ChainSum(SALARIES), 3, epsilon=1.0, calibration=LargestLocal(constants="paper"))
+        dt.ask(dt.ChainSum(SALARIES), 3, epsilon=1.0, mechanism=LargestLocal(constants="paper"))
     with pytest.raises(InvalidArgument, match="data"):
         dt.ask(dt.ChainSum(SALARIES), [3], epsilon=1.0)
     with pytest.raises(InvalidArgument, match="finite"):
@@ -399,5 +399,5 @@ def test_places_outside_the_chain_are_moved_to_its_ends():
 def test_gaussian_noise_is_found_at_every_halving():
     """At a small beta its proof separates shift and dilation, which needs a step of up to 1% back from the frontier."""
     query = dt.ChainSum([3, 4, 6, 9, 14, 22], step=1)
-    release = dt.ask(query, 3, epsilon=1.0, delta=1e-4, calibration="largest_local", noise="gaussian")
+    release = dt.ask(query, 3, epsilon=1.0, delta=1e-4, mechanism="largest_local", noise="gaussian")
     assert release.noise == "gaussian"

@@ -52,7 +52,7 @@ def session(**options):
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"confidence": None}, {"by": "g"}, {"where": "v < 50"}, {"calibration": "ladder"}],
+    [{}, {"confidence": None}, {"by": "g"}, {"where": "v < 50"}, {"mechanism": "ladder"}],
     ids=lambda options: ",".join(options) or "plain",
 )
 def test_an_epsilon_that_would_fill_the_memory_is_refused_before_the_charge(options):
@@ -111,8 +111,8 @@ def test_noise_in_closed_form_has_no_such_limit(query):
     """Counts, sums, means, histograms and smooth noise answer at 1e-6, and so does the worst case for medians."""
     opened = session()
     assert opened.ask(query, epsilon=1e-6, where="v < 90").loss.epsilon == 1e-6
-    assert opened.ask(dt.Median("v"), epsilon=1e-6, calibration="worst_case").loss.epsilon == 1e-6
-    assert opened.ask(dt.Median("v"), epsilon=1e-6, calibration="smooth").loss.epsilon == 1e-6
+    assert opened.ask(dt.Median("v"), epsilon=1e-6, mechanism="worst_case").loss.epsilon == 1e-6
+    assert opened.ask(dt.Median("v"), epsilon=1e-6, mechanism="smooth").loss.epsilon == 1e-6
 
 
 @pytest.mark.parametrize("ask", [dt.median, dt.maximum, dt.iqr, dt.trimmed_mean, dt.quantiles])
@@ -125,10 +125,10 @@ def test_few_public_records_are_cheap_at_any_epsilon(ask):
 def test_limits_are_derived_from_ranks():
     """What is accepted looks at no more rungs than the limit, or at all of few."""
     many = RankedValue(5_000_000, 10_000_000, FINE)
-    for calibration, most in (("inverse", MOST_RUNGS), ("ladder", MOST_RUNGS // 16)):
+    for mechanism, most in (("inverse", MOST_RUNGS), ("ladder", MOST_RUNGS // 16)):
         with pytest.raises(EpsilonTooSmall) as refusal:
-            prepare(many, epsilon=1e-6, calibration=calibration)
-        accepted = prepare(many, epsilon=refusal.value.least, calibration=calibration)[1]
+            prepare(many, epsilon=1e-6, mechanism=mechanism)
+        accepted = prepare(many, epsilon=refusal.value.least, mechanism=mechanism)[1]
         assert 0.7 * most < accepted.rungs <= most
     assert [rounded_up(x) for x in (1.0, 0.0123, 5.01e-5, 9.99e-5)] == [1.0, 0.013, 5.1e-5, 1e-4]
 
@@ -139,20 +139,20 @@ def test_joint_draws_with_too_many_positions_become_levels():
         Shape(1_000_000, whole=False, nullable=False)
     )
     manners = {
-        epsilon: SeveralDraws.prepared(statistic, Loss(epsilon), Fraction(epsilon), None).manner
+        epsilon: SeveralDraws.of(statistic, Loss(epsilon), Fraction(epsilon), None).manner
         for epsilon in (1.0, 0.1, 1e-3)
     }
     assert manners == {1.0: "joint", 0.1: "joint", 1e-3: "levels"}
 
 
 ENDLESS = {
-    "variance of one record": "dt.variance([3.0], bounds=(0, 10), epsilon=1.0, calibration='ladder')",
+    "variance of one record": "dt.variance([3.0], bounds=(0, 10), epsilon=1.0, mechanism='ladder')",
     "a chain of zeros": "dt.ask(dt.ChainSum([0, 0, 0]), 2, epsilon=1.0)",
-    "a chain of zeros, ladder": "dt.ask(dt.ChainSum([0, 0, 0]), 2, epsilon=1.0, calibration='ladder')",
-    "a chain of zeros, largest": "dt.ask(dt.ChainSum([0, 0, 0]), 2, epsilon=1.0, calibration='largest_local')",
-    "a chain of zeros, stable": "dt.ask(dt.ChainSum([0, 0, 0]), 2, epsilon=1.0, delta=1e-6, calibration='stable')",
-    "cauchy": "dt.median(range(100), bounds=(0, 100), epsilon=1e-6, calibration='smooth', noise='cauchy')",
-    "student": "dt.median(range(100), bounds=(0, 100), epsilon=1e-6, calibration='smooth', noise='student')",
+    "a chain of zeros, ladder": "dt.ask(dt.ChainSum([0, 0, 0]), 2, epsilon=1.0, mechanism='ladder')",
+    "a chain of zeros, largest": "dt.ask(dt.ChainSum([0, 0, 0]), 2, epsilon=1.0, mechanism='largest_local')",
+    "a chain of zeros, stable": "dt.ask(dt.ChainSum([0, 0, 0]), 2, epsilon=1.0, delta=1e-6, mechanism='stable')",
+    "cauchy": "dt.median(range(100), bounds=(0, 100), epsilon=1e-6, mechanism='smooth', noise='cauchy')",
+    "student": "dt.median(range(100), bounds=(0, 100), epsilon=1e-6, mechanism='smooth', noise='student')",
     "blocks": "dither.procedures.certified_average.least_blocks(MarginTest(Fraction(1, 10**9), Fraction(1, 10**6)))",
 }
 
@@ -259,7 +259,7 @@ def test_small_dilations_of_gaussians_end():
 def test_confidence_next_to_1_is_refused_before_the_charge():
     """Bars are worked out in floats: 1 - 1e-400 divided by zero, after the charge."""
     with pytest.raises(InvalidArgument, match="confidence"):
-        dt.median([1.0, 2.0], bounds=(0, 3), epsilon=1.0, confidence=1 - Fraction(1, 10**400), calibration="smooth")
+        dt.median([1.0, 2.0], bounds=(0, 3), epsilon=1.0, confidence=1 - Fraction(1, 10**400), mechanism="smooth")
 
 
 LOOPED = (

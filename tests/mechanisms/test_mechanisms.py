@@ -1,4 +1,4 @@
-"""Calibrations on small universes, looked at completely."""
+"""Mechanisms on small universes, looked at completely."""
 
 import math
 from dataclasses import replace
@@ -45,10 +45,10 @@ def ranked(rank=2):
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
 def test_inverse_is_the_exponential_mechanism(rank, epsilon):
     """Its exact output law equals the oracle's on every dataset."""
-    mechanism = Inverse().prepare(MechanismSpec(ranked(rank), Loss(epsilon)))
+    prepared = Inverse().prepare(MechanismSpec(ranked(rank), Loss(epsilon)))
     rate = epsilon if rank in (1, RECORDS) else epsilon / 2
     for x in UNIVERSE:
-        law = output_law(mechanism, as_column(x, GRID))
+        law = output_law(prepared, as_column(x, GRID))
         assert law == pytest.approx(oracle.inverse_law(x, rank, 0, HIGH, rate), rel=1e-12)
 
 
@@ -72,15 +72,15 @@ def test_the_audit_catches_widened_ties():
 def test_the_audit_catches_raw_local_sensitivity(law):
     """Scaling noise to the local sensitivity itself (beta ignored) is not private, and is seen not to be."""
     loss = Loss(1.0, 0.0 if law.pure else 1e-5)
-    mechanism = Smooth().prepare(MechanismSpec(ranked(), loss, law))
+    prepared = Smooth().prepare(MechanismSpec(ranked(), loss, law))
 
-    class Raw(type(mechanism.statistic)):
+    class Raw(type(prepared.statistic)):
         def ladder(self, data, algorithm="exact"):
             ladder = super().ladder(data, algorithm)
             ladder.smooth = lambda beta: Fraction(max(ladder[0], 0)) + Fraction(1, 1000)
             return ladder
 
-    raw = replace(mechanism, statistic=Raw(2, RECORDS, GRID))
+    raw = replace(prepared, statistic=Raw(2, RECORDS, GRID))
     worst = max(
         noise_divergence(raw, as_column(x, GRID), as_column(y, GRID)).delta
         for x in UNIVERSE[::7]

@@ -29,14 +29,14 @@ VALUES = (0, 1, 2, 3, 30)
 LOSS = Loss(2.0, 0.01)
 
 
-def prepared(loss=LOSS, bound=2, records=5, rank=3, grid=GRID):
+def prepare_here(loss=LOSS, bound=2, records=5, rank=3, grid=GRID):
     """A mechanism on few records with a declared bound."""
     return ProposeTest(bound=bound).prepare(MechanismSpec(RankedValue(rank, records, grid), loss))
 
 
-def worst(mechanism, loss):
+def worst(prepared, loss):
     """The largest exact divergence over all neighbouring datasets of five records over five values."""
-    laws = {x: mechanism_law(mechanism, as_column(x, GRID)) for x in datasets(VALUES, 5)}
+    laws = {x: mechanism_law(prepared, as_column(x, GRID)) for x in datasets(VALUES, 5)}
     return max(divergence(laws[x], laws[y], loss.epsilon) for x in laws for y in neighbours(x, VALUES))
 
 
@@ -75,9 +75,9 @@ def test_decisions_follow_the_closed_form():
 
 def test_private_on_a_whole_universe_and_sharp():
     """All neighbours of five records over five values stay within (epsilon, delta), and not within 20% less epsilon."""
-    mechanism = prepared()
-    assert worst(mechanism, LOSS) <= LOSS.delta * (1 + 1e-9)
-    assert worst(mechanism, Loss(1.6, LOSS.delta)) > LOSS.delta
+    prepared = prepare_here()
+    assert worst(prepared, LOSS) <= LOSS.delta * (1 + 1e-9)
+    assert worst(prepared, Loss(1.6, LOSS.delta)) > LOSS.delta
 
 
 @pytest.mark.parametrize(
@@ -92,11 +92,11 @@ def test_private_on_a_whole_universe_and_sharp():
 )
 def test_sabotage_is_seen(broken):
     """A mechanism that is 30% wrong in any one place exceeds its loss somewhere."""
-    found = max(worst(broken(prepared()), LOSS), worst(broken(prepared(bound=1)), LOSS))
+    found = max(worst(broken(prepare_here()), LOSS), worst(broken(prepare_here(bound=1)), LOSS))
     assert found > LOSS.delta * 1.05
 
 
-class Raw(type(prepared())):
+class Raw(type(prepare_here())):
     """The least number of changes that breaks the bound, used as it is: it starts at one."""
 
     def margin(self, data):
@@ -106,15 +106,15 @@ class Raw(type(prepared())):
 def test_two_datasets_at_the_threshold_cannot_be_told_apart():
     """Margins as large as the threshold, values as far apart as the bound allows: within the loss at delta 1e-6."""
     loss, grid = Loss(1.0, 1e-6), Grid(Fraction(1), 0, 10_000)
-    mechanism = ProposeTest(bound=100).prepare(MechanismSpec(RankedValue(100, 199, grid), loss))
-    least = mechanism.test.least_margin
+    prepared = ProposeTest(bound=100).prepare(MechanismSpec(RankedValue(100, 199, grid), loss))
+    least = prepared.test.least_margin
     for inside in (least - 1, least, least + 1):
         # ``inside`` records on either side within the bound, all others at the ends of the range.
         near = [5000] * inside + [5100] * inside
         x = [0] * (100 - inside) + near + [10_000] * (99 - inside)
         y = [*x[:-1], 0]
-        laws = [mechanism_law(mechanism, Column(np.array(one), grid)) for one in (x, y)]
-        assert abs(mechanism.margin(Column(np.array(x), grid)) - mechanism.margin(Column(np.array(y), grid))) <= 1
+        laws = [mechanism_law(prepared, Column(np.array(one), grid)) for one in (x, y)]
+        assert abs(prepared.margin(Column(np.array(x), grid)) - prepared.margin(Column(np.array(y), grid))) <= 1
         assert divergence(*laws, loss.epsilon) <= loss.delta * (1 + 1e-9)
         assert divergence(*reversed(laws), loss.epsilon) <= loss.delta * (1 + 1e-9)
 
@@ -155,8 +155,8 @@ def test_margins_of_long_ladders_need_few_rungs():
 def test_refusals_cost_what_was_quoted_and_say_why():
     """A refused release has the same loss as an answered one, a public reason, and is shown as refused everywhere."""
     data = np.arange(2000.0)
-    refused = dt.median(data, bounds=(0, 2000), epsilon=1.0, delta=1e-6, calibration=dt.ProposeTest(bound=0.5))
-    answered = dt.median(data, bounds=(0, 2000), epsilon=1.0, delta=1e-6, calibration=dt.ProposeTest(bound=500))
+    refused = dt.median(data, bounds=(0, 2000), epsilon=1.0, delta=1e-6, mechanism=dt.ProposeTest(bound=0.5))
+    answered = dt.median(data, bounds=(0, 2000), epsilon=1.0, delta=1e-6, mechanism=dt.ProposeTest(bound=500))
     assert refused.refused
     assert not answered.refused
     assert refused.loss == answered.loss == Loss(1.0, 1e-6)
@@ -173,10 +173,10 @@ def test_refusals_cost_what_was_quoted_and_say_why():
 def test_the_default_bound_is_public():
     """It is the same for all data of a size, and data spread evenly pass at it."""
     statistic = RankedValue(5000, 10_000, Grid(Fraction(1), 0, 10**6))
-    mechanism = ProposeTest().prepare(MechanismSpec(statistic, Loss(1.0, 1e-6)))
-    assert mechanism.test.chance(mechanism.margin(evenly_spread(10_000, statistic.answers))) > 0.99
-    assert mechanism.composition.epsilon == 1
-    assert mechanism.composition.delta == Fraction(1, 10**6)
+    prepared = ProposeTest().prepare(MechanismSpec(statistic, Loss(1.0, 1e-6)))
+    assert prepared.test.chance(prepared.margin(evenly_spread(10_000, statistic.answers))) > 0.99
+    assert prepared.composition.epsilon == 1
+    assert prepared.composition.delta == Fraction(1, 10**6)
 
 
 @pytest.mark.parametrize("function", [dt.median, dt.trimmed_mean, dt.iqr])
@@ -184,7 +184,7 @@ def test_every_ladder_is_served(function):
     """Bounded statistics with a ladder answer close to the truth."""
     data = np.random.default_rng(1).normal(500, 50, 20_000)
     plain = {"median": np.median(data), "trimmed_mean": data.mean(), "iqr": 67.4}[function.__name__]
-    release = function(data, bounds=(0, 1000), epsilon=2.0, delta=1e-6, calibration="propose_test")
+    release = function(data, bounds=(0, 1000), epsilon=2.0, delta=1e-6, mechanism="propose_test")
     assert abs(release.value - plain) < 60
     assert release.interval[0] <= release.value <= release.interval[1]
 
@@ -193,15 +193,15 @@ def test_every_ladder_is_served(function):
     ("options", "named"),
     [
         ({"delta": 0.0}, "delta"),
-        ({"calibration": "propose_test", "noise": "gaussian"}, "noise"),
-        ({"calibration": dt.ProposeTest(bound=100)}, "bound"),
-        ({"calibration": dt.ProposeTest(constants="paper")}, "constants"),
+        ({"mechanism": "propose_test", "noise": "gaussian"}, "noise"),
+        ({"mechanism": dt.ProposeTest(bound=100)}, "bound"),
+        ({"mechanism": dt.ProposeTest(constants="paper")}, "constants"),
         ({"data": [1.0] * 20}, "at least"),
     ],
 )
 def test_bad_questions_are_refused_before_anything_is_read(options, named):
     """No delta, a noise that is not used, bounds above the worst case, too few records."""
-    asked = {"data": [1.0] * 500, "bounds": (0, 100), "epsilon": 1.0, "delta": 1e-6, "calibration": "propose_test"}
+    asked = {"data": [1.0] * 500, "bounds": (0, 100), "epsilon": 1.0, "delta": 1e-6, "mechanism": "propose_test"}
     asked |= options
     with pytest.raises((InvalidArgument, NotApplicable), match=named) as caught:
         dt.median(asked.pop("data"), **asked)
@@ -216,7 +216,7 @@ def test_bad_proposals_are_refused():
     with pytest.raises(InvalidArgument, match="constants"):
         dt.ProposeTest(constants="mine")
     with pytest.raises(NotApplicable, match="propose_test"):
-        dt.sum([1.0] * 50, bounds=(0, 1), epsilon=1.0, delta=1e-6, calibration="propose_test")
+        dt.sum([1.0] * 50, bounds=(0, 1), epsilon=1.0, delta=1e-6, mechanism="propose_test")
     for epsilon, delta in ((0, 0.1), (1, 0), (1, 0.5)):
         with pytest.raises(InvalidArgument):
             MarginTest(Fraction(epsilon), Fraction(delta))
@@ -228,7 +228,7 @@ def test_too_few_records_for_a_default_bound_name_the_least_number(ask):
 
     def call(records):
         data = np.linspace(-1, 1, records)
-        return ask(data, bounds=(-1, 1), epsilon=1.0, delta=1e-6, calibration="propose_test", confidence=None)
+        return ask(data, bounds=(-1, 1), epsilon=1.0, delta=1e-6, mechanism="propose_test", confidence=None)
 
     with pytest.raises(InvalidArgument, match="records are enough") as caught:
         call(10)
@@ -246,7 +246,7 @@ def test_naming_the_least_number_of_records_looks_at_few_of_them(monkeypatch):
         _EvenColumn, "ranks", lambda self, first, last: looked.append(last - first + 1) or whole(self, first, last)
     )
     with pytest.raises(InvalidArgument, match="at least 526 records are enough"):
-        dt.median(np.arange(50.0), bounds=(0, 100), epsilon=0.1, delta=1e-6, calibration="propose_test")
+        dt.median(np.arange(50.0), bounds=(0, 100), epsilon=0.1, delta=1e-6, mechanism="propose_test")
     assert sum(looked) < 100_000
 
 

@@ -33,27 +33,27 @@ GRID = Grid(Fraction(1), 0, 2)
 LOSS = Loss(1.0, 0.02)
 
 
-def worst(mechanism, loss):
+def worst(prepared, loss):
     """The largest exact divergence over neighbouring datasets of six records over three values."""
-    laws = {x: mechanism_law(mechanism, as_column(x, GRID)) for x in datasets(range(3), 6)}
+    laws = {x: mechanism_law(prepared, as_column(x, GRID)) for x in datasets(range(3), 6)}
     return max(divergence(laws[x], laws[y], loss.epsilon) for x in laws for y in neighbours(x, range(3)))
 
 
 def test_stable_values_are_private_on_a_whole_universe_and_sharp():
     """Within (epsilon, delta) on all neighbours; 20% less epsilon or 30% less delta would not hold."""
-    mechanism = Stable().prepare(MechanismSpec(RankedValue(3, 6, GRID), LOSS))
-    assert worst(mechanism, LOSS) <= LOSS.delta * (1 + 1e-9)
-    dearer = replace(mechanism, test=MarginTest(mechanism.test.epsilon, mechanism.test.delta * Fraction(13, 10)))
+    prepared = Stable().prepare(MechanismSpec(RankedValue(3, 6, GRID), LOSS))
+    assert worst(prepared, LOSS) <= LOSS.delta * (1 + 1e-9)
+    dearer = replace(prepared, test=MarginTest(prepared.test.epsilon, prepared.test.delta * Fraction(13, 10)))
     assert worst(dearer, LOSS) > LOSS.delta * 1.2
-    assert worst(mechanism, Loss(0.8, 0.02)) > LOSS.delta
+    assert worst(prepared, Loss(0.8, 0.02)) > LOSS.delta
 
 
 def test_a_stable_answer_is_exact():
     """Grades of many people: the median does not move with few of them and is told as it is; its bar is itself."""
     grades = np.repeat([1, 2, 3, 4, 5], [50, 100, 400, 100, 50])
-    release = dt.median(grades, bounds=(1, 5), epsilon=1.0, delta=1e-6, calibration="stable")
+    release = dt.median(grades, bounds=(1, 5), epsilon=1.0, delta=1e-6, mechanism="stable")
     assert (release.value, release.interval) == (3, (3, 3))
-    spread = dt.median(np.arange(700), bounds=(0, 700), epsilon=1.0, delta=1e-6, calibration="stable")
+    spread = dt.median(np.arange(700), bounds=(0, 700), epsilon=1.0, delta=1e-6, mechanism="stable")
     assert spread.refused
     assert spread.loss == release.loss == Loss(1.0, 1e-6)
     assert "test did not pass" in spread.to_dict()["reason"]
@@ -62,7 +62,7 @@ def test_a_stable_answer_is_exact():
 def test_stable_needs_delta():
     """The error names it."""
     with pytest.raises(InvalidArgument, match="delta"):
-        dt.median([1.0] * 99, bounds=(0, 2), epsilon=1.0, calibration="stable")
+        dt.median([1.0] * 99, bounds=(0, 2), epsilon=1.0, mechanism="stable")
     with pytest.raises(InvalidArgument, match="delta"):
         dt.mode(["a"] * 99, epsilon=1.0)
     with pytest.raises(InvalidArgument, match="delta"):
@@ -184,8 +184,8 @@ def test_undeclared_categories_are_found():
     assert all(low <= count <= high for count, (low, high) in zip(release.value, release.interval, strict=True))
     assert release.loss == Loss(1.0, 1e-9)
     assert StableBins(Fraction(1), Fraction(1, 10**6)).release([], []) == []
-    with pytest.raises(NotApplicable, match="calibration"):
-        dt.histogram(data, epsilon=1.0, delta=1e-9, calibration="smooth")
+    with pytest.raises(NotApplicable, match="mechanism"):
+        dt.histogram(data, epsilon=1.0, delta=1e-9, mechanism="smooth")
     with pytest.raises(NotApplicable, match="noise"):
         dt.histogram(data, epsilon=1.0, delta=1e-9, noise="gaussian")
     for wrong in ({"epsilon": Fraction(0)}, {"delta": Fraction(0)}, {"rows_per_person": 0}):
@@ -275,12 +275,12 @@ def test_the_largest_margin_is_attained_and_never_exceeded(query):
     assert max(margins) == statistic.most_margin or query.kind == "interquantile range"
 
 
-@pytest.mark.parametrize("calibration", ["stable", ProposeTest(bound=1)])
-def test_too_few_records_for_a_test_are_an_error_that_names_enough(calibration):
+@pytest.mark.parametrize("mechanism", ["stable", ProposeTest(bound=1)])
+def test_too_few_records_for_a_test_are_an_error_that_names_enough(mechanism):
     """Ten records cannot pass at delta 1e-6; the number named can, and one less cannot."""
     with pytest.raises(InvalidArgument, match="records are enough") as caught:
-        dt.median([4] * 10, bounds=(0, 9), step=1, epsilon=1.0, delta=1e-6, calibration=calibration)
+        dt.median([4] * 10, bounds=(0, 9), step=1, epsilon=1.0, delta=1e-6, mechanism=mechanism)
     least = int(str(caught.value).split("at least ")[1].split()[0])
-    dt.median([4] * least, bounds=(0, 9), step=1, epsilon=1.0, delta=1e-6, calibration=calibration)
+    dt.median([4] * least, bounds=(0, 9), step=1, epsilon=1.0, delta=1e-6, mechanism=mechanism)
     with pytest.raises(InvalidArgument, match="records"):
-        dt.median([4] * (least - 1), bounds=(0, 9), step=1, epsilon=1.0, delta=1e-6, calibration=calibration)
+        dt.median([4] * (least - 1), bounds=(0, 9), step=1, epsilon=1.0, delta=1e-6, mechanism=mechanism)

@@ -345,8 +345,8 @@ def test_the_middle_of_the_shortest_majority():
 def test_the_median_of_blocks_is_private_on_a_whole_universe(touched):
     """The exact output law for every pair of tables that differ in s answers: within epsilon, and not within 70%."""
     grid, epsilon = Grid(Fraction(1), 0, 5), 1.0
-    _, mechanism = prepare(median_of(4, touched, grid), epsilon=epsilon, calibration="inverse")
-    laws = {x: output_law(mechanism, as_column(x, grid)) for x in datasets(range(6), 4)}
+    _, prepared = prepare(median_of(4, touched, grid), epsilon=epsilon, mechanism="inverse")
+    laws = {x: output_law(prepared, as_column(x, grid)) for x in datasets(range(6), 4)}
     worst = max(
         abs(math.log(laws[x][z] / laws[y][z])) for x in laws for y in steps_away(x, range(6), touched) for z in laws[x]
     )
@@ -357,9 +357,9 @@ def test_the_median_of_blocks_is_private_on_a_whole_universe(touched):
 def test_smooth_noise_on_blocks_is_private_on_a_whole_universe(statistic):
     """The exact divergence of the noise for every pair of tables that differ in two answers."""
     grid, loss = Grid(Fraction(1), 0, 3), Loss(1.0)
-    _, mechanism = prepare(statistic(5, 2, grid), epsilon=1.0, calibration="smooth")
+    _, prepared = prepare(statistic(5, 2, grid), epsilon=1.0, mechanism="smooth")
     universe = datasets(range(4), 5)
     for x in universe[:: trials(9, 1)]:
         for y in steps_away(x, range(4), 2):
-            found = noise_divergence(mechanism, as_column(x, grid), as_column(y, grid))
+            found = noise_divergence(prepared, as_column(x, grid), as_column(y, grid))
             assert found.epsilon <= loss.epsilon * (1 + 1e-9)

@@ -269,7 +269,7 @@ def test_frames_of_other_libraries():
     with pytest.raises(dt.InvalidArgument, match="features"):
         dt.ask(dt.Regression("pay", ["a", "pay"]), columns, epsilon=1.0)
     with pytest.raises(dt.NotApplicable, match="methods"):
-        dt.ask(dt.Regression("pay"), columns, epsilon=1.0, calibration="smooth")
+        dt.ask(dt.Regression("pay"), columns, epsilon=1.0, mechanism="smooth")
     with pytest.raises(dt.InvalidArgument, match="frame"):
         dt.ask(dt.Regression("pay"), X, epsilon=1.0)
 

@@ -439,6 +439,6 @@ def test_noise_beyond_all_floats_is_no_error(monkeypatch):
     """Records around 2**1000 with a tiny epsilon: the answer is the largest float."""
     found = Found(Fraction(2) ** 1030, -(Fraction(2) ** 1030), Fraction(2) ** 1031)
     monkeypatch.setattr(LocationPlan, "run", lambda *_: Answer(found))
-    release = dt.median(np.arange(10_000.0), bounds=None, epsilon=1.0, delta=1e-6, calibration="propose_test")
+    release = dt.median(np.arange(10_000.0), bounds=None, epsilon=1.0, delta=1e-6, mechanism="propose_test")
     assert release.value == sys.float_info.max
     assert release.interval == (-sys.float_info.max, sys.float_info.max)

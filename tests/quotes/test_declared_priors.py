@@ -65,18 +65,18 @@ def test_mistakes_are_pointed_at(column, told, line):
 
 
 def test_quotes_use_it_and_answers_do_not():
-    """The same figures as with the prior given, for the calibration of the public rule; questions stay the same."""
+    """The same figures as with the prior given, for the mechanism of the public rule; questions stay the same."""
     with_it, without = (
         schema(),
         read_schema(TEXT.format(column="pay", told=KNOWN, rows=10_000).split("[priors")[0], "p"),
     )
     quoted = dt.quote(dt.Median("pay"), with_it, epsilon=0.5)
     prior = dt.Lognormal(median=70_000, sigma=0.8)
-    given = dt.quote(dt.Median("pay"), without, epsilon=0.5, prior=prior, calibration=quoted.calibration)
+    given = dt.quote(dt.Median("pay"), without, epsilon=0.5, prior=prior, mechanism=quoted.mechanism)
     assert quoted.kind == "estimate"
     assert quoted.expected_error == pytest.approx(given.expected_error)
     plain = dt.quote(dt.Median("pay"), without, epsilon=0.5)
-    assert (plain.kind, plain.calibration) == ("upper bound", quoted.calibration)
+    assert (plain.kind, plain.mechanism) == ("upper bound", quoted.mechanism)
     from dither.session.plan import plan
 
     assert plan(dt.Median("pay"), with_it, epsilon=0.5).asked == plan(dt.Median("pay"), without, epsilon=0.5).asked

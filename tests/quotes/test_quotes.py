@@ -59,7 +59,7 @@ def measured(query, schema, make, draws, **options):
     for number in range(draws):
         data = Column(grid.quantise(make(np.random.default_rng(number)), 0), grid)
         true = np.array(statistic.values(data) if several else statistic.value(data), dtype=float)
-        found.append(np.abs(np.array(planned.mechanism.run(data).answer, dtype=float) - true) * step)
+        found.append(np.abs(np.array(planned.prepared.run(data).answer, dtype=float) - true) * step)
     return np.array(found)
 
 
@@ -73,7 +73,7 @@ def measured(query, schema, make, draws, **options):
         (dt.Median("pay"), SCHEMA, {"epsilon": 0.2}),
         (dt.Quantile("pay", q=0.8), PRIVATE, {"epsilon": 2.0}),
         (dt.Minimum("pay"), SCHEMA, {"epsilon": 1.0}),
-        (dt.TrimmedMean("pay"), SCHEMA, {"epsilon": 0.5, "calibration": "inverse"}),
+        (dt.TrimmedMean("pay"), SCHEMA, {"epsilon": 0.5, "mechanism": "inverse"}),
         (dt.Mean("pay"), SCHEMA, {"epsilon": 0.5}),
     ],
     ids=lambda one: getattr(one, "kind", None),
@@ -84,7 +84,7 @@ def test_quoted_errors_are_within_a_factor_two_of_measured_ones(query, schema, o
     probability below 1e-7."""
     prior, make = SOURCES[source]
     told = dt.quote(query, schema, prior=prior, rows=ROWS, **options)
-    errors = measured(query, schema, make, trials(100, 1000), **{**options, "calibration": told.calibration})
+    errors = measured(query, schema, make, trials(100, 1000), **{**options, "mechanism": told.mechanism})
     assert told.kind == "estimate"
     assert errors.mean() / 2 < told.expected_error < 2 * errors.mean()
     assert np.mean(errors <= told.bound) >= 0.8
@@ -100,10 +100,10 @@ def test_each_of_several_quantiles_is_quoted():
     assert all(one / 2 < quoted < 2 * one for one, quoted in zip(found, told.expected_error, strict=True))
 
 
-@pytest.mark.parametrize("calibration", ["smooth", "ladder", "worst_case"])
-def test_other_calibrations_are_quoted_too(calibration):
+@pytest.mark.parametrize("mechanism", ["smooth", "ladder", "worst_case"])
+def test_other_mechanisms_are_quoted_too(mechanism):
     """Medians by added noise and by the ladder; heavy tails make 300 draws vary by 15%: a factor 2 is above 6 sigma."""
-    options = {"epsilon": 1.0, "calibration": calibration, "confidence": None}
+    options = {"epsilon": 1.0, "mechanism": mechanism, "confidence": None}
     told = dt.quote(dt.Median("pay"), SCHEMA, prior=PRIOR, **options)
     errors = measured(dt.Median("pay"), SCHEMA, SOURCES["lognormal"][1], trials(300, 3000), **options)
     assert errors.mean() / 2 < told.expected_error < 2 * errors.mean()
@@ -114,9 +114,9 @@ def test_more_epsilon_never_quotes_a_greater_error(query):
     """Monotone over a coarse list of prices, with a prior and without one."""
     prices = (0.05, 0.2, 0.8, 3.2)
     for prior in (None, dt.Exponential(60_000)):
-        calibration = "auto" if prior is None else applicable(plan(query, SCHEMA, epsilon=1).statistic)[0]
+        mechanism = "auto" if prior is None else applicable(plan(query, SCHEMA, epsilon=1).statistic)[0]
         errors = [
-            dt.quote(query, SCHEMA, epsilon=one, prior=prior, calibration=calibration).expected_error for one in prices
+            dt.quote(query, SCHEMA, epsilon=one, prior=prior, mechanism=mechanism).expected_error for one in prices
         ]
         # The measure of extremes leans more where there is more epsilon, so their bound for all data grows.
         if prior is not None or not isinstance(query, dt.Maximum):
@@ -145,14 +145,14 @@ def test_means_are_quoted_in_closed_form():
 
 
 @pytest.mark.parametrize("rank", [1, 2, 4])
-@pytest.mark.parametrize("calibration", ["inverse", "ladder", "smooth", "worst_case"])
-def test_no_data_have_a_greater_error_than_the_bound(rank, calibration):
-    """All sorted quadruples on a grid of 7 points, every calibration: exact expectations, no chance involved."""
+@pytest.mark.parametrize("mechanism", ["inverse", "ladder", "smooth", "worst_case"])
+def test_no_data_have_a_greater_error_than_the_bound(rank, mechanism):
+    """All sorted quadruples on a grid of 7 points, every mechanism: exact expectations, no chance involved."""
     statistic = RankedValue(rank, 4, Grid(Fraction(1), 0, 6))
-    _, mechanism = prepare(statistic, epsilon=0.7, calibration=calibration)
-    (expected, within), *_ = bounds_for_all_data(mechanism, 0.9, None)
+    _, prepared = prepare(statistic, epsilon=0.7, mechanism=mechanism)
+    (expected, within), *_ = bounds_for_all_data(prepared, 0.9, None)
     laws = [
-        error_laws(mechanism, Column(np.array(records), statistic.answers))[0]
+        error_laws(prepared, Column(np.array(records), statistic.answers))[0]
         for records in itertools.combinations_with_replacement(range(7), 4)
     ]
     assert max(law.mean for law in laws) <= expected + 1e-9
@@ -162,17 +162,17 @@ def test_no_data_have_a_greater_error_than_the_bound(rank, calibration):
 def test_the_bound_for_draws_is_attained():
     """Half of the records at either end: the next record is the whole range away, and draws fall anywhere between."""
     statistic = RankedValue(2, 4, Grid(Fraction(1), 0, 10**6))
-    _, mechanism = prepare(statistic, epsilon=1.0, calibration="inverse")
-    law = error_laws(mechanism, Column(np.array([0, 0, 10**6, 10**6]), statistic.answers))[0]
-    assert 0.99 * 500_000 < law.mean <= bounds_for_all_data(mechanism, 0.95, None)[0][0]
+    _, prepared = prepare(statistic, epsilon=1.0, mechanism="inverse")
+    law = error_laws(prepared, Column(np.array([0, 0, 10**6, 10**6]), statistic.answers))[0]
+    assert 0.99 * 500_000 < law.mean <= bounds_for_all_data(prepared, 0.95, None)[0][0]
 
 
 def test_a_leaning_measure_is_bounded_by_its_lighter_end():
     """A maximum with all other records at the lower bound: draws lean down, away from it."""
     statistic = RankedValue(3, 3, Grid(Fraction(1), 0, 10**6))
-    _, mechanism = prepare(statistic, epsilon=1.0, calibration="inverse")
-    law = error_laws(mechanism, Column(np.array([0, 0, 10**6]), statistic.answers))[0]
-    bound = bounds_for_all_data(mechanism, 0.95, None)[0][0]
+    _, prepared = prepare(statistic, epsilon=1.0, mechanism="inverse")
+    law = error_laws(prepared, Column(np.array([0, 0, 10**6]), statistic.answers))[0]
+    bound = bounds_for_all_data(prepared, 0.95, None)[0][0]
     assert 500_000 < law.mean <= bound * (1 + 1e-9) < 1.05 * law.mean
 
 
@@ -203,17 +203,17 @@ def test_a_private_mean_uses_the_number_of_rows_that_is_assumed():
 def test_the_law_of_a_draw_is_the_mechanisms_own(rank):
     """Against every point of every shell, weighed one by one."""
     statistic = RankedValue(rank, 5, Grid(Fraction(1), 0, 5000))
-    _, mechanism = prepare(statistic, epsilon=0.9, calibration="inverse")
+    _, prepared = prepare(statistic, epsilon=0.9, mechanism="inverse")
     data = Column(np.array([40, 700, 700, 2100, 4900]), statistic.answers)
-    shells, value = mechanism.shells(data), statistic.value(data)
+    shells, value = prepared.shells(data), statistic.value(data)
     counts = shells.counts(1, shells.rungs)
     weights, distances = [], []
     for cost, size in enumerate(counts, 1):
         places = np.array([shells.point(cost, index) for index in range(0, size, max(size // 500, 1))])
-        weights.append(np.full(len(places), size * math.exp(-float(mechanism.rate) * cost) / max(len(places), 1)))
+        weights.append(np.full(len(places), size * math.exp(-float(prepared.rate) * cost) / max(len(places), 1)))
         distances.append(np.abs(places - value))
     weight, distance = np.concatenate(weights), np.concatenate(distances)
-    law = error_laws(mechanism, data)[0]
+    law = error_laws(prepared, data)[0]
     assert law.mean == pytest.approx(np.dot(weight, distance) / weight.sum(), rel=5e-3)
     for place in (10, 500, 2000):
         assert law.beyond(place) == pytest.approx(weight[distance > place].sum() / weight.sum(), abs=5e-3)
@@ -221,8 +221,8 @@ def test_the_law_of_a_draw_is_the_mechanisms_own(rank):
 
 def test_cut_noise_has_the_mean_that_sums_give():
     """The sum of P(|K| >= k) for the integer law; not below the sum of the rounded law for others."""
-    _, mechanism = prepare(RankedValue(2, 3, Grid(Fraction(1), 0, 100)), epsilon=1.0, calibration="worst_case")
-    laplace = mechanism.point.law
+    _, prepared = prepare(RankedValue(2, 3, Grid(Fraction(1), 0, 100)), epsilon=1.0, mechanism="worst_case")
+    laplace = prepared.point.law
     sums = sum(2 * math.exp(-k / 7.5) / (1 + math.exp(-1 / 7.5)) for k in range(1, 21))
     assert cut_mean(laplace, 7.5, 20.0, whole=True) == pytest.approx(sums)
     for law in (laplace, dt.PowerLaw(), dt.Gaussian(), dt.Cauchy()):
@@ -250,7 +250,7 @@ def test_imagined_samples_are_samples():
 
 def test_the_largest_tables_are_imagined_as_quickly():
     """A trillion rows: only a window of them is made."""
-    told = dt.quote(dt.Median("pay"), PRIVATE, epsilon=1.0, prior=PRIOR, rows=1 << 40, calibration="inverse")
+    told = dt.quote(dt.Median("pay"), PRIVATE, epsilon=1.0, prior=PRIOR, rows=1 << 40, mechanism="inverse")
     assert told.expected_error < 0.001
 
 
@@ -265,8 +265,8 @@ def test_gaps_of_imagined_samples_are_exponential():
 def test_quantiles_of_mixtures_are_least():
     """The least whole distance that is exceeded rarely enough."""
     statistic = SharedRank(Fraction(1, 2), 9, Grid(Fraction(1), 0, 50), Neighbours.ADD_REMOVE)
-    mechanism = MECHANISMS["inverse"]().prepare(MechanismSpec(statistic, Loss(1.0)))
-    law = Mixture(error_laws(mechanism, Column(np.arange(9) * 5, statistic.answers)))
+    prepared = MECHANISMS["inverse"]().prepare(MechanismSpec(statistic, Loss(1.0)))
+    law = Mixture(error_laws(prepared, Column(np.arange(9) * 5, statistic.answers)))
     at = law.quantile(0.2)
     assert law.beyond(at) <= 0.2 < law.beyond(at - 1)
 
@@ -285,15 +285,15 @@ def test_groups_share_the_rows_and_the_quote_says_so():
 
 
 def test_a_prior_lets_auto_compare():
-    """The best calibration comes first, and asking with the prior uses it."""
+    """The best mechanism comes first, and asking with the prior uses it."""
     told = dt.quote(dt.Median("pay"), SCHEMA, epsilon=1.0, prior=PRIOR)
-    assert next(iter(told.alternatives)) == told.calibration
+    assert next(iter(told.alternatives)) == told.mechanism
     assert set(told.alternatives) == {"inverse", "smooth", "ladder", "worst_case"}
     assert list(told.alternatives.values()) == sorted(told.alternatives.values())
     session = dt.open({"pay": [100.0] * 50}, columns={"pay": dt.Real(0, 600)}, rows=50, budget=dt.Budget(2.0))
     asked = session.plan(dt.TrimmedMean("pay"), epsilon=1.0, prior=dt.Uniform(0, 600))
-    assert asked.calibration == session.quote(dt.TrimmedMean("pay"), epsilon=1.0, prior=dt.Uniform(0, 600)).calibration
-    assert asked.calibration != session.plan(dt.TrimmedMean("pay"), epsilon=1.0).calibration
+    assert asked.mechanism == session.quote(dt.TrimmedMean("pay"), epsilon=1.0, prior=dt.Uniform(0, 600)).mechanism
+    assert asked.mechanism != session.plan(dt.TrimmedMean("pay"), epsilon=1.0).mechanism
     assert session.ask(dt.Count(), epsilon=1.0, prior=PRIOR).value == 50
     noisy = session.quote(dt.Median("pay"), epsilon=1.0, prior=PRIOR, noise="laplace", delta=1e-6)
     assert set(noisy.alternatives) <= {"smooth", "worst_case"}
@@ -331,10 +331,10 @@ def test_sql_is_quoted():
 
 def test_mechanisms_that_may_refuse_are_quoted_for_when_they_answer():
     """Propose, test, release: noise of a public scale, never chosen by "auto"."""
-    told = dt.quote(dt.Median("pay"), SCHEMA, epsilon=1.0, delta=1e-6, calibration="propose_test")
+    told = dt.quote(dt.Median("pay"), SCHEMA, epsilon=1.0, delta=1e-6, mechanism="propose_test")
     assert told.expected_error < 60_000
     assert "may refuse" in told.assumptions[0]
-    under = dt.quote(dt.Median("pay"), SCHEMA, epsilon=1.0, delta=1e-6, prior=PRIOR, calibration="propose_test")
+    under = dt.quote(dt.Median("pay"), SCHEMA, epsilon=1.0, delta=1e-6, prior=PRIOR, mechanism="propose_test")
     assert under.expected_error == pytest.approx(told.expected_error, rel=1e-2)
 
 
@@ -373,9 +373,9 @@ def test_dates_are_quoted_in_days():
 @pytest.mark.parametrize("of", ["expected_error", "bound"])
 def test_the_least_epsilon_reaches_the_target_and_less_does_not(of):
     """To a few percent."""
-    told = dt.least_epsilon(dt.Median("pay"), SCHEMA, target_error=500, of=of, prior=PRIOR, calibration="inverse")
+    told = dt.least_epsilon(dt.Median("pay"), SCHEMA, target_error=500, of=of, prior=PRIOR, mechanism="inverse")
     assert getattr(told, of) <= 500
-    less = dt.quote(dt.Median("pay"), SCHEMA, epsilon=0.9 * told.loss.epsilon, prior=PRIOR, calibration="inverse")
+    less = dt.quote(dt.Median("pay"), SCHEMA, epsilon=0.9 * told.loss.epsilon, prior=PRIOR, mechanism="inverse")
     assert getattr(less, of) > 500
 
 
@@ -450,4 +450,4 @@ def test_more_quantiles_than_are_drawn_jointly_are_quoted_without_a_prior_only()
     query = dt.Quantiles("pay", q=[(k + 1) / 31 for k in range(30)])
     assert dt.quote(query, SCHEMA, epsilon=1.0).worst_expected == 600_000
     with pytest.raises(dt.NotApplicable, match="no error is worked out"):
-        dt.quote(query, SCHEMA, epsilon=1.0, prior=PRIOR, calibration="inverse")
+        dt.quote(query, SCHEMA, epsilon=1.0, prior=PRIOR, mechanism="inverse")

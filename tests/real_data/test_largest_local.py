@@ -10,10 +10,10 @@ from dither.privacy import Loss
 from dither.queries.smallest import ChainSum
 
 
-def scale(mechanism, data):
+def scale(prepared, data):
     """The scale of the noise, in dollars."""
-    bound = mechanism.statistic.ladder(data).smooth(mechanism.point.beta)
-    return float(bound / mechanism.point.alpha * mechanism.statistic.answers.step)
+    bound = prepared.statistic.ladder(data).smooth(prepared.point.beta)
+    return float(bound / prepared.point.alpha * prepared.statistic.answers.step)
 
 
 def test_noise_of_the_sums_of_the_smallest_salaries(needs_data):

@@ -40,5 +40,5 @@ def test_roads_with_dead_ends_gain_nothing(roads):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BridgeWarning)
         release = dt.mst_cost(graph, epsilon=1.0)
-    assert release.calibration == "worst_case"
+    assert release.mechanism == "worst_case"
     assert abs(release.value - 261_159_288) < 100_000 * 25

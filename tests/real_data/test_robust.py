@@ -33,7 +33,7 @@ def test_salaries_need_no_bounds(pay):
     assert abs(dt.median(pay, epsilon=1.0).value - 71_426.6) < 400
     assert abs(dt.iqr(pay, epsilon=1.0).value - spread) < 800
     assert abs(dt.trimmed_mean(pay, **PRICE).value - ordered[n // 10 : n - n // 10].mean()) < 100
-    tested = dt.median(pay, calibration="propose_test", **PRICE)
+    tested = dt.median(pay, mechanism="propose_test", **PRICE)
     assert tested.refused or abs(tested.value - 71_426.6) < 25_000
     scale = dt.scale(pay, **PRICE)
     assert scale.refused or 0.7 < scale.value / spread < 1.4

@@ -130,7 +130,7 @@ def test_groups_of_people_pay_for_their_rows_once():
     opened = dt.open(table, columns=columns, unit="who", rows_per_unit=4, budget=BUDGET)
     made = plan(dt.Histogram("p", edges=[0, 1, 2]), opened.schema, epsilon=8.0, by="job")
     assert made.statistic.l1 == 1
-    assert made.mechanism.loss.epsilon == 1.0
+    assert made.prepared.loss.epsilon == 1.0
     assert made.loss.epsilon == 8.0
 
 

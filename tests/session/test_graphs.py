@@ -95,7 +95,7 @@ def test_weights_are_read_only_after_the_charge(folder, monkeypatch, stored):
     with dt.open(folder / "roads.toml", ledger=":memory:") as session:
         planned = session.plan(dt.MSTCost(), epsilon=1.0)
         assert read == ["a", "b"]
-        assert planned.mechanism.statistic.weights.is_whole == (stored == "parquet")
+        assert planned.prepared.statistic.weights.is_whole == (stored == "parquet")
         spent = []
         monkeypatch.setattr(
             graph, "read_file_column", lambda *a, **k: spent.append(session.budget.spent) or reader(*a, **k)

@@ -138,7 +138,7 @@ def test_a_failing_program_is_charged_and_tells_nothing():
     ("query", "options", "error", "named"),
     [
         (program(), {"by": "job"}, InvalidArgument, "by"),
-        (program(), {"calibration": "smooth"}, NotApplicable, "aggregator"),
+        (program(), {"mechanism": "smooth"}, NotApplicable, "aggregator"),
         (program(columns=["nobody"]), {}, InvalidArgument, "columns"),
         (program(columns=[]), {}, InvalidArgument, "columns"),
         (program(sampling="overlapping"), {}, InvalidArgument, "sampling"),

@@ -213,7 +213,7 @@ def test_another_number_of_rows_than_declared_fails():
         (dt.TrimmedMean("pay"), {"by": "job"}, "not proved"),
         (dt.Median("pay"), {"epsilon": -1}, "epsilon"),
         (dt.Median("pay"), {"confidence": 2}, "confidence"),
-        (dt.Median("pay"), {"calibration": "magic"}, "calibration"),
+        (dt.Median("pay"), {"mechanism": "magic"}, "mechanism"),
         ("median(pay)", {}, "query"),
     ],
 )

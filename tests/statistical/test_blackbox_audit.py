@@ -40,7 +40,7 @@ class Case:
     """A sabotage, what it is done to, where it shows, and how many runs on either side find it."""
 
     broken: str
-    calibration: object
+    mechanism: object
     shape: tuple[int, int, int]
     pair: str
     runs: int
@@ -54,20 +54,20 @@ class Case:
     """Another way to find the same sabotage: only with DITHER_LONG."""
 
     def __str__(self):
-        manner = self.calibration if isinstance(self.calibration, str) else type(self.calibration).__name__.lower()
+        manner = self.mechanism if isinstance(self.mechanism, str) else type(self.mechanism).__name__.lower()
         bar = "-with-bar" if self.confidence else ""
         return f"{self.broken}-{manner}-{self.noise}{bar}-{'likelihood' if self.known else 'histogram'}"
 
     def honest(self):
-        _, mechanism = prepare(
+        _, prepared = prepare(
             statistic_of(*self.shape),
             epsilon=self.epsilon,
             delta=self.delta,
-            calibration=self.calibration,
+            mechanism=self.mechanism,
             noise=self.noise,
             confidence=self.confidence,
         )
-        return remembering(mechanism)
+        return remembering(prepared)
 
     def sabotaged(self):
         return getattr(sabotage, self.broken)(self.honest(), **self.options)
@@ -154,30 +154,30 @@ SHORTLY = (CROSSING, GAP, TIE_UP)
 @pytest.mark.parametrize("ships", SHIPS, ids=lambda ships: f"{ships[0]}-{ships[1]}")
 def test_nothing_is_found_in_what_ships(ships, confidence):
     """On the library of worst pairs no claim is refuted (false alarm: 1e-9 for each pair and attack)."""
-    calibration, noise, options = ships
+    mechanism, noise, options = ships
     everything = bool(trials(0, 1))
-    for shape in [(2, 4, 8), (1, 4, 8)] if everything or calibration == "inverse" else [(2, 4, 8)]:
+    for shape in [(2, 4, 8), (1, 4, 8)] if everything or mechanism == "inverse" else [(2, 4, 8)]:
         statistic = statistic_of(*shape)
         for pair in worst_pairs(statistic):
             if not everything and pair.name not in SHORTLY:
                 continue
             _, plain = prepare(
-                statistic, epsilon=2.0, calibration=calibration, noise=noise, confidence=confidence, **options
+                statistic, epsilon=2.0, mechanism=mechanism, noise=noise, confidence=confidence, **options
             )
-            mechanism, columns = remembering(plain), pair.columns(statistic.answers)
-            found = [examine(mechanism, *columns, samples=trials(1_000, 4_000))]
+            prepared, columns = remembering(plain), pair.columns(statistic.answers)
+            found = [examine(prepared, *columns, samples=trials(1_000, 4_000))]
             if everything and confidence is None:
-                found.append(examine(mechanism, *columns, samples=4_000, known=mechanism))
+                found.append(examine(prepared, *columns, samples=4_000, known=prepared))
             assert not any(one.detected for one in found), f"{pair}: {found}"
 
 
 def test_half_the_price_would_be_seen():
     """What ships is near its claim: sold at half the epsilon, the same mechanisms are found out."""
-    for calibration in ("worst_case", "smooth", "inverse"):
+    for mechanism in ("worst_case", "smooth", "inverse"):
         statistic = statistic_of(2, 3, 16)
-        _, plain = prepare(statistic, epsilon=4.0, calibration=calibration)
+        _, plain = prepare(statistic, epsilon=4.0, mechanism=mechanism)
         cheaper = remembering(replace(plain, loss=Loss(1.3)))
-        columns = pair_of(statistic, GAP if calibration == "smooth" else CROSSING)
+        columns = pair_of(statistic, GAP if mechanism == "smooth" else CROSSING)
         # The inverse draw is furthest from its claim on so few records, and needs the most samples.
-        samples = 40_000 if calibration == "inverse" else 6_000
-        assert examine(cheaper, *columns, samples=samples).detected, calibration
+        samples = 40_000 if mechanism == "inverse" else 6_000
+        assert examine(cheaper, *columns, samples=samples).detected, mechanism

@@ -43,7 +43,7 @@ def test_the_test_can_fail():
 def test_without_blocks():
     """The noisy histogram in place of the certificate."""
     release = dt.kmeans(blobs(10_000, 5), k=3, bounds=(-10, 10), blocks=0, epsilon=1.0, delta=1e-6)
-    assert release.calibration == "noisy histogram"
+    assert release.mechanism == "noisy histogram"
     assert distance(release.value) < 1.0
 
 
@@ -60,7 +60,7 @@ def test_points_without_clusters_are_answered():
     points = np.random.default_rng(7).uniform(-1, 1, (10_000, 2))
     release = dt.kmeans(points, k=6, bounds=(-1, 1), epsilon=1.0, delta=1e-6)
     assert not release.refused
-    assert release.calibration == "noisy histogram"
+    assert release.mechanism == "noisy histogram"
     cost = np.min(((points[:, None] - np.array(release.value)[None]) ** 2).sum(axis=2), axis=1).mean()
     assert cost < 0.4  # one centre alone costs 0.67, six good ones 0.12
 
@@ -77,6 +77,6 @@ def test_many_dimensions_begin_with_the_certificate():
         release = dt.kmeans(points, k=4, bounds=(-1, 1), epsilon=1.0, delta=1e-6)
         found = np.array(release.value)
         near = np.linalg.norm(found[:, None] - truth[None], axis=2).min(axis=1).max() < 0.1
-        if release.calibration == "certified average" and near:
+        if release.mechanism == "certified average" and near:
             return
     pytest.fail("no release began with a certificate")

@@ -32,19 +32,19 @@ CASES = [
 ]
 
 
-def bars(name, calibration, epsilon, q, options, runs, confidence=0.95):
+def bars(name, mechanism, epsilon, q, options, runs, confidence=0.95):
     """How often the bar covers the truth in ``runs`` releases."""
     data, bounds = DATA[name]
     query, shape = dt.Quantile(q=q, bounds=bounds), shape_of(data)
     statistic = query.resolve(shape)
-    _, mechanism = prepare(
-        statistic, epsilon=epsilon, calibration=calibration, confidence=confidence, **options
+    _, prepared = prepare(
+        statistic, epsilon=epsilon, mechanism=mechanism, confidence=confidence, **options
     )  # fmt: skip
     column = query.read(data, shape)
     true = statistic.value(column)
     covered = 0
     for _ in range(runs):
-        low, high = mechanism.run(column).interval
+        low, high = prepared.run(column).interval
         covered += low <= true <= high
     return covered
 

@@ -40,15 +40,15 @@ def manner(case):
 @pytest.mark.parametrize("confidence", [None, Fraction(9, 10)], ids=["answer", "with-bar"])
 def test_nothing_is_found_in_what_ships(case, query, confidence):
     """Answers alone and with their bars, between K6 and K6 without an edge."""
-    calibration, loss = case
-    mechanism = calibration.prepare(MechanismSpec(query.resolve(HERE.shape), loss, None, confidence))
-    assert not examine(mechanism, HERE, THERE, samples=trials(400, 20_000)).detected
+    mechanism, loss = case
+    prepared = mechanism.prepare(MechanismSpec(query.resolve(HERE.shape), loss, None, confidence))
+    assert not examine(prepared, HERE, THERE, samples=trials(400, 20_000)).detected
 
 
 @pytest.mark.parametrize("case", MANNERS, ids=manner)
 def test_noise_that_is_far_too_small_is_found(case):
     """A tenth of the noise shows in a few hundred answers (20 to 30% are caught by the exact audits)."""
-    calibration, loss = case
-    mechanism = calibration.prepare(MechanismSpec(Triangles().resolve(HERE.shape), loss))
-    broken = sabotage.noise_too_small(mechanism, factor=Fraction(1, 10))
+    mechanism, loss = case
+    prepared = mechanism.prepare(MechanismSpec(Triangles().resolve(HERE.shape), loss))
+    broken = sabotage.noise_too_small(prepared, factor=Fraction(1, 10))
     assert examine(broken, HERE, THERE, samples=trials(3000, 20_000)).detected

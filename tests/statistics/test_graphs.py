@@ -220,10 +220,10 @@ def clustered():
 
 
 @pytest.mark.parametrize("query", QUERIES, ids=lambda q: q.label)
-@pytest.mark.parametrize("calibration", ["auto", "smooth", "worst_case", "ladder"])
-def test_every_query_with_every_calibration(clustered, query, calibration):
+@pytest.mark.parametrize("mechanism", ["auto", "smooth", "worst_case", "ladder"])
+def test_every_query_with_every_mechanism(clustered, query, mechanism):
     """A release: a whole number in the public range, an error bar, the relation and the price."""
-    release = dt.ask(query, clustered, epsilon=1.0, calibration=calibration)
+    release = dt.ask(query, clustered, epsilon=1.0, mechanism=mechanism)
     assert isinstance(release.value, int)
     assert release.interval[0] <= release.interval[1]
     assert release.neighbours is Neighbours.EDGE
@@ -243,13 +243,13 @@ def test_error_bars_cover(clustered, query):
 
 def test_auto_fits_what_can_be_fitted(clustered):
     """Smooth noise for counts that depend on the graph, the cap where one edge always moves as much."""
-    assert dt.triangles(clustered, epsilon=1.0).calibration == "smooth"
-    assert dt.kstars(clustered, k=2, epsilon=1.0).calibration == "smooth"
-    assert dt.ktriangles(clustered, k=2, epsilon=1.0).calibration == "smooth"
-    assert dt.kcliques(clustered, k=4, epsilon=1.0).calibration == "smooth"
-    assert dt.kcliques(clustered, k=2, epsilon=1.0).calibration == "worst_case"
-    assert dt.edges(clustered, epsilon=1.0).calibration == "worst_case"
-    assert dt.triangles(clustered, max_degree=30, epsilon=1.0).calibration == "worst_case"
+    assert dt.triangles(clustered, epsilon=1.0).mechanism == "smooth"
+    assert dt.kstars(clustered, k=2, epsilon=1.0).mechanism == "smooth"
+    assert dt.ktriangles(clustered, k=2, epsilon=1.0).mechanism == "smooth"
+    assert dt.kcliques(clustered, k=4, epsilon=1.0).mechanism == "smooth"
+    assert dt.kcliques(clustered, k=2, epsilon=1.0).mechanism == "worst_case"
+    assert dt.edges(clustered, epsilon=1.0).mechanism == "worst_case"
+    assert dt.triangles(clustered, max_degree=30, epsilon=1.0).mechanism == "worst_case"
 
 
 def test_one_public_rule_for_beta(clustered):
@@ -261,11 +261,11 @@ def test_one_public_rule_for_beta(clustered):
     statistic = dt.Triangles().resolve(clustered.shape)
     _, pure = prepare(statistic, epsilon=0.7)
     assert pure.point.beta == Fraction(7, 140)
-    _, asked = prepare(statistic, epsilon=0.7, calibration=dt.Smooth(beta=0.01))
+    _, asked = prepare(statistic, epsilon=0.7, mechanism=dt.Smooth(beta=0.01))
     assert asked.point.beta == Fraction(1, 100)
     _, light = prepare(statistic, epsilon=0.7, delta=1e-6, noise="laplace")
     assert light.point.beta < Fraction(7, 140)
-    _, paper = prepare(statistic, epsilon=0.7, calibration=dt.Smooth(constants="paper"), noise="cauchy")
+    _, paper = prepare(statistic, epsilon=0.7, mechanism=dt.Smooth(constants="paper"), noise="cauchy")
     assert paper.point.beta == Fraction(7, 100)
 
 

@@ -122,8 +122,8 @@ def test_shells_are_the_inverse_sensitivity(x, data):
     """Every grid point sits in exactly one shell, and in the one that the oracle's cost names."""
     rank = data.draw(st.integers(1, len(x)))
     statistic = ranked(rank, len(x), 20)
-    mechanism = Inverse().prepare(MechanismSpec(statistic, Loss(1.0)))
-    shells = mechanism.shells(as_column(tuple(sorted(x)), statistic.answers))
+    prepared = Inverse().prepare(MechanismSpec(statistic, Loss(1.0)))
+    shells = prepared.shells(as_column(tuple(sorted(x)), statistic.answers))
     found = {}
     for cost, size in enumerate(shells.counts(1, len(x) + 2), 1):
         for index in range(size):

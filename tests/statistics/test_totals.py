@@ -216,8 +216,8 @@ def test_gaussian_noise_is_chosen_where_it_is_smaller():
         (lambda: dt.quantiles([1.0], q=[], bounds=(0, 1), epsilon=1), "q="),
         (lambda: dt.quantiles([1.0], q=0.5, bounds=(0, 1), epsilon=1), "q="),
         (lambda: dt.mean([1.0], epsilon=1), "bounds"),
-        (lambda: dt.histogram([1.0], edges=[0, 1], epsilon=1, calibration="smooth"), "calibration"),
-        (lambda: dt.variance([1.0, 2.0], bounds=(0, 1), epsilon=1, calibration="inverse"), "calibration"),
+        (lambda: dt.histogram([1.0], edges=[0, 1], epsilon=1, mechanism="smooth"), "mechanism"),
+        (lambda: dt.variance([1.0, 2.0], bounds=(0, 1), epsilon=1, mechanism="inverse"), "mechanism"),
     ],
 )
 def test_bad_input_is_refused_by_name(ask, argument):

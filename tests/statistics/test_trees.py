@@ -324,7 +324,7 @@ def test_regular_structures_where_searches_stall():
 
 
 @pytest.mark.parametrize(
-    ("calibration", "noise", "loss"),
+    ("mechanism", "noise", "loss"),
     [
         (Smooth(), None, Loss(1.0)),
         (Smooth(), Cauchy(4), Loss(1.0)),
@@ -333,14 +333,14 @@ def test_regular_structures_where_searches_stall():
     ],
     ids=["power law", "cauchy", "laplace", "worst case"],
 )
-def test_private_on_all_weightings_of_a_triangle_and_a_square(calibration, noise, loss):
+def test_private_on_all_weightings_of_a_triangle_and_a_square(mechanism, noise, loss):
     """The exact divergence between all neighbours stays within the loss, and not within a loss 1.6 times smaller."""
     sharper_fails = False
     for edges, n in (([(0, 1), (0, 2), (1, 2)], 3), ([(0, 1), (0, 3), (1, 2), (2, 3)], 4)):
         values = (0, 1, 8)
         graphs = {w: weighted(edges, n, w, 8) for w in product(values, repeat=len(edges))}
         statistic = statistic_of(graphs[(0,) * len(edges)])
-        mechanism = calibration.prepare(MechanismSpec(statistic, loss, noise))
+        prepared = mechanism.prepare(MechanismSpec(statistic, loss, noise))
         sharper = Loss(loss.epsilon / 1.6, loss.delta)
         # Mechanisms see values and ladders only: one pair of neighbours for each combination is enough.
         facts = {w: (statistic.value(graph), *rungs_of(graph, 3)) for w, graph in graphs.items()}
@@ -349,7 +349,7 @@ def test_private_on_all_weightings_of_a_triangle_and_a_square(calibration, noise
         ]
         for here, there in {(facts[here], facts[there]): (here, there) for here, there in neighbours}.values():
             for price in (loss, sharper):
-                priced = replace(mechanism, point=replace(mechanism.point, loss=price))
+                priced = replace(prepared, point=replace(prepared.point, loss=price))
                 kept = within(noise_divergence(priced, graphs[here], graphs[there]), price)
                 assert kept or price is sharper
                 sharper_fails |= not kept
@@ -366,25 +366,25 @@ def complete(n, cap=100, seed=1):
 
 
 def test_releases_say_what_they_are():
-    """Neighbours, calibration, price and the public range; auto is smooth where the edges leave room."""
+    """Neighbours, mechanism, price and the public range; auto is smooth where the edges leave room."""
     release = dt.mst_cost(complete(12), epsilon=1.0)
     assert release.neighbours is Neighbours.WEIGHT
-    assert (release.calibration, release.loss, release.missing) == ("smooth", Loss(1.0), 100)
+    assert (release.mechanism, release.loss, release.missing) == ("smooth", Loss(1.0), 100)
     assert 0 <= release.value <= 1100
     assert release.interval[0] <= release.value <= release.interval[1]
     cut = dt.min_cut(Graph(list(combinations(range(12), 2)), n=12), epsilon=1.0)
-    assert (cut.neighbours, cut.calibration) == (Neighbours.EDGE, "worst_case")
+    assert (cut.neighbours, cut.mechanism) == (Neighbours.EDGE, "worst_case")
     assert 0 <= cut.value <= 11
 
 
-@pytest.mark.parametrize("calibration", ["smooth", "ladder", "worst_case"])
+@pytest.mark.parametrize("mechanism", ["smooth", "ladder", "worst_case"])
 @pytest.mark.parametrize("step", [None, 1])
-def test_every_calibration_answers(calibration, step):
+def test_every_mechanism_answers(mechanism, step):
     """On whole and on finely cut weights, with and without a bar."""
     edges = list(combinations(range(12), 2))
     graph = Graph(edges, n=12, weights=np.linspace(0, 9, len(edges)), cap=100, step=step)
     for confidence in (None, 0.9):
-        release = dt.mst_cost(graph, epsilon=1.0, calibration=calibration, confidence=confidence)
+        release = dt.mst_cost(graph, epsilon=1.0, mechanism=mechanism, confidence=confidence)
         assert 0 <= release.value <= 1100
         assert release.loss == Loss(1.0)
 
@@ -478,9 +478,9 @@ def test_bad_input_is_named(call, word):
 
 
 def test_what_does_not_apply_is_refused():
-    """A calibration that trees do not offer, and a shape that is no weighted graph's."""
+    """A mechanism that trees do not offer, and a shape that is no weighted graph's."""
     with pytest.raises(NotApplicable, match="smooth"):
-        dt.mst_cost(complete(12), epsilon=1.0, calibration="inverse")
+        dt.mst_cost(complete(12), epsilon=1.0, mechanism="inverse")
     with pytest.raises(InvalidArgument, match="weights"):
         MSTCost(cap=1).resolve(Graph([(0, 1)], n=2).shape)
 

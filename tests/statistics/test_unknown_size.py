@@ -177,9 +177,9 @@ def test_reachable_ranks_of_large_selections():
     assert huge[0] == rank_of(Fraction(10**17 + 1, 3 * 10**17), 2**40)
 
 
-def law(mechanism, x):
+def law(prepared, x):
     """The exact answer probabilities of a draw from shells."""
-    return output_law(mechanism, column(x))
+    return output_law(prepared, column(x))
 
 
 @pytest.mark.parametrize("relation", BOTH)
@@ -187,8 +187,8 @@ def law(mechanism, x):
 @pytest.mark.parametrize("epsilon", [0.3, 1.5])
 def test_draws_keep_their_epsilon_on_the_whole_universe(share, relation, epsilon):
     """Log ratios of the exact laws of all neighbours are at most epsilon, and for some pair nearly so."""
-    mechanism = Inverse().prepare(MechanismSpec(SharedRank(share, MOST, GRID, relation), Loss(epsilon)))
-    laws = {x: law(mechanism, x) for x in universe()}
+    prepared = Inverse().prepare(MechanismSpec(SharedRank(share, MOST, GRID, relation), Loss(epsilon)))
+    laws = {x: law(prepared, x) for x in universe()}
     worst = max(
         abs(np.log(laws[x][z] / laws[y][z]))
         for x in universe()
@@ -208,8 +208,8 @@ def test_all_rows_of_one_person_are_covered(share, rows):
     space = universe((0, 2, 4), most)
     value = {x: statistic.value(column(x)) for x in space}
     climbed = {x: [int(u) for u in statistic.ladder(column(x)).rungs(0, 5)] for x in space}
-    mechanism = Inverse().prepare(MechanismSpec(statistic, Loss(1.0)))
-    laws = {x: law(mechanism, x) for x in space}
+    prepared = Inverse().prepare(MechanismSpec(statistic, Loss(1.0)))
+    laws = {x: law(prepared, x) for x in space}
     for x, y in product(space, space):
         if distance(x, y) <= rows:
             assert abs(value[x] - value[y]) <= climbed[x][0]
@@ -222,8 +222,8 @@ def test_a_person_with_more_rows_than_declared_is_not_covered():
     grid, epsilon = Grid(Fraction(1), 0, 400), 0.2
     statistic = SharedRank(Fraction(1, 2), 6, grid, Neighbours.ADD_REMOVE_CHANGE)
     space = [(0,) * a + (200,) * b + (400,) * c for a in range(6) for b in range(6 - a) for c in range(6 - a - b)]
-    mechanism = Inverse().prepare(MechanismSpec(statistic, Loss(epsilon)))
-    laws = {x: output_law(mechanism, column(x, grid)) for x in space}
+    prepared = Inverse().prepare(MechanismSpec(statistic, Loss(epsilon)))
+    laws = {x: output_law(prepared, column(x, grid)) for x in space}
 
     def worst(rows):
         pairs = ((x, y) for x, y in product(space, space) if distance(x, y) <= rows)
@@ -379,8 +379,8 @@ def test_sums_of_the_smallest_of_a_selection(k, values, grid, relation):
 def test_draws_of_sums_of_the_smallest_are_private(relation):
     """The exact output laws of all neighbours: within epsilon, whatever the number of records."""
     epsilon = 1.0
-    mechanism = Inverse().prepare(MechanismSpec(smallest(2, GRID, relation), Loss(epsilon)))
-    laws = {x: output_law(mechanism, column(x)) for x in universe((0, 1, 4), 4)}
+    prepared = Inverse().prepare(MechanismSpec(smallest(2, GRID, relation), Loss(epsilon)))
+    laws = {x: output_law(prepared, column(x)) for x in universe((0, 1, 4), 4)}
     worst = max(
         abs(math.log(laws[x][z] / laws[y][z]))
         for x in laws

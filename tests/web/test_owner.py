@@ -28,7 +28,7 @@ def test_graphs_are_quoted(visit, pictures):
 
 
 def test_what_a_schema_declares_makes_an_estimate(visit, pictures):
-    """With a prior in the schema the first quote is an estimate, for the calibration that then answers."""
+    """With a prior in the schema the first quote is an estimate, for the mechanism that then answers."""
     tab, curator = visit.tab, visit.curator
     curator.source("declared")
     schema = SCHEMA.format(name="declared", epsilon=5) + '\n[priors.pay]\nkind = "normal"\nmean = 500\nsd = 160\n'
@@ -40,7 +40,7 @@ def test_what_a_schema_declares_makes_an_estimate(visit, pictures):
     tab.picture(pictures / "declared-prior.png")
     quoted = tab.run("[...document.querySelectorAll('.facts dd')].at(-1).innerText").split(",")[0]
     visit.pay()
-    assert curator.history("declared")[0]["releases"][0]["calibration"].replace("_", " ") == quoted
+    assert curator.history("declared")[0]["releases"][0]["mechanism"].replace("_", " ") == quoted
 
 
 def test_a_program_is_run(visit, pictures):

@@ -135,7 +135,7 @@ def test_a_wrong_field_is_marked(visit):
 
 
 def test_public_knowledge_turns_the_bound_into_an_estimate(visit, pictures):
-    """The quote says which of the two it is; the answer is asked for with the calibration that was quoted."""
+    """The quote says which of the two it is; the answer is asked for with the mechanism that was quoted."""
     tab, name = visit.tab, visit.curator.dataset("known")
     visit.sign_in()
     visit.open(name)
@@ -150,7 +150,7 @@ def test_public_knowledge_turns_the_bound_into_an_estimate(visit, pictures):
     tab.picture(pictures / "estimate.png")
     visit.pay()
     (entry,) = visit.curator.history(name)
-    assert entry["question"]["questions"][0]["calibration"] == entry["releases"][0]["calibration"]
+    assert entry["question"]["questions"][0]["mechanism"] == entry["releases"][0]["mechanism"]
 
 
 def test_a_budget_runs_out(visit, pictures):

@@ -119,7 +119,7 @@ def test_quotes_say_what_their_error_is(module, kind, name):
     """Whether it is an estimate under a prior, an upper bound for all data, or exact."""
     quote = {
         "query": "median of pay", "epsilon": 0.1, "delta": 0, "expected_error": 12.5, "bound": 40.0, "kind": kind,
-        "confidence": 0.95, "calibration": "inverse", "noise": "none", "assumptions": ["groups are alike"], "groups": 4,
+        "confidence": 0.95, "mechanism": "inverse", "noise": "none", "assumptions": ["groups are alike"], "groups": 4,
     }  # fmt: skip
     told = {"epsilon": 0.1, "delta": 0, "quotes": [quote]}
     text = module("quote.js", "quoteParts", told, {"answer_seconds": 2}, {"epsilon": 1, "delta": 0})
@@ -136,7 +136,7 @@ def test_quotes_say_what_their_error_is(module, kind, name):
 
 def test_answers_of_every_shape_are_drawn(module, visit):
     """Dates, ends at infinity, refusals, negative counts, a single point: no shape breaks the drawing."""
-    common = {"confidence": 0.95, "neighbours": "change-one", "calibration": "inverse", "noise": "laplace"}
+    common = {"confidence": 0.95, "neighbours": "change-one", "mechanism": "inverse", "noise": "laplace"}
     releases = [
         {"query": "median of day", "value": "2014-05-01", "interval": ["2014-04-01", "2014-06-01"]},
         {"query": "sum of pay", "value": 12.5, "interval": ["-Infinity", "Infinity"]},

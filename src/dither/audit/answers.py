@@ -33,9 +33,9 @@ def as_answer(outcome: Outcome) -> Answer:
     return (*values, *ends)
 
 
-def runs(mechanism: Prepared, data: Any) -> Sampler:
+def runs(prepared: Prepared, data: Any) -> Sampler:
     """A sampler that runs a mechanism on one dataset, again and again."""
-    return lambda count: [as_answer(mechanism.run(data)) for _ in range(count)]
+    return lambda count: [as_answer(prepared.run(data)) for _ in range(count)]
 
 
 class Remembering(Statistic):
@@ -80,13 +80,13 @@ class Remembering(Statistic):
         return self._known[key][1]
 
 
-def remembering(mechanism: Any) -> Any:
+def remembering(prepared: Any) -> Any:
     """The same mechanism on a remembering statistic."""
-    return replace(mechanism, statistic=Remembering(mechanism.statistic))
+    return replace(prepared, statistic=Remembering(prepared.statistic))
 
 
 def examine(
-    mechanism: Prepared,
+    prepared: Prepared,
     here: Any,
     there: Any,
     *,
@@ -104,41 +104,41 @@ def examine(
     if laws is not None and laws[0] is not None and laws[1] is not None:
         attack = LikelihoodRatio(laws[0], laws[1])
     return audit(
-        runs(mechanism, here),
-        runs(mechanism, there),
-        claimed=mechanism.loss,
+        runs(prepared, here),
+        runs(prepared, there),
+        claimed=prepared.loss,
         attacks=[attack],
         samples=samples,
         failure_probability=failure_probability,
     )
 
 
-def answer_law(mechanism: Prepared, data: Any) -> dict[Answer, float] | None:
+def answer_law(prepared: Prepared, data: Any) -> dict[Answer, float] | None:
     """The exact law of the answers, error bar included, on a small grid; None where it is not known in closed form.
 
     Known for draws from shells with and without bars, and for draws from rungs and added noise without bars.
     """
-    if isinstance(mechanism, ExponentialDraw):
-        return _shell_law(mechanism, data)
-    if isinstance(mechanism, LadderDraw):
-        return None if mechanism.bar else {(answer,): p for answer, p in output_law(mechanism, data).items()}
-    if isinstance(mechanism, Scaled) and mechanism.confidence is None:
-        tail = integer_tail if mechanism.point.law.name == "laplace" else rounded_tail
-        return _noise_law(tail, mechanism.point.law, mechanism.statistic, data, float(mechanism.scale))
-    if isinstance(mechanism, SmoothNoise) and mechanism.bar_loss is None:
-        bound = mechanism.statistic.ladder(data, mechanism.algorithm).smooth(mechanism.point.beta)
-        scale = float(bound / mechanism.point.alpha)
-        return _noise_law(rounded_tail, mechanism.point.law, mechanism.statistic, data, scale)
+    if isinstance(prepared, ExponentialDraw):
+        return _shell_law(prepared, data)
+    if isinstance(prepared, LadderDraw):
+        return None if prepared.bar else {(answer,): p for answer, p in output_law(prepared, data).items()}
+    if isinstance(prepared, Scaled) and prepared.confidence is None:
+        tail = integer_tail if prepared.point.law.name == "laplace" else rounded_tail
+        return _noise_law(tail, prepared.point.law, prepared.statistic, data, float(prepared.scale))
+    if isinstance(prepared, SmoothNoise) and prepared.bar_loss is None:
+        bound = prepared.statistic.ladder(data, prepared.algorithm).smooth(prepared.point.beta)
+        scale = float(bound / prepared.point.alpha)
+        return _noise_law(rounded_tail, prepared.point.law, prepared.statistic, data, scale)
     return None
 
 
-def _shell_law(mechanism: ExponentialDraw, data: Any) -> dict[Answer, float]:
-    answers, ends = output_law(mechanism, data), mechanism.ends
+def _shell_law(prepared: ExponentialDraw, data: Any) -> dict[Answer, float]:
+    answers, ends = output_law(prepared, data), prepared.ends
     if ends is None:
         return {(answer,): p for answer, p in answers.items()}
     joint: dict[Answer, float] = {}
     for answer, p in answers.items():
-        lower, upper = (end_law(ends, mechanism.statistic, data, answer, upper=upper) for upper in (False, True))
+        lower, upper = (end_law(ends, prepared.statistic, data, answer, upper=upper) for upper in (False, True))
         joint |= {(answer, low, high): p * a * b for low, a in lower.items() for high, b in upper.items()}
     return joint
 

@@ -24,49 +24,49 @@ from dither.sensitivity.ladder import Algorithm, Ladder, least_bound
 from dither.statistics.statistic import Statistic
 
 
-def noise_too_small(mechanism: Prepared, *, factor: object = 0.8) -> Prepared:
+def noise_too_small(prepared: Prepared, *, factor: object = 0.8) -> Prepared:
     """Noise ``factor`` times as large as was proved; draws from shells fall off that much faster."""
     smaller = exact(factor, "factor")
-    if isinstance(mechanism, (Scaled, SmoothNoise)):
-        return replace(mechanism, point=replace(mechanism.point, alpha=mechanism.point.alpha / smaller))
-    if isinstance(mechanism, (ExponentialDraw, LadderDraw)):
-        return replace(mechanism, rate=mechanism.rate / smaller)
-    if isinstance(mechanism, NoisyLocalNoise):
-        return replace(mechanism, answer_epsilon=mechanism.answer_epsilon / smaller)
-    raise _unsuited("noise_too_small", mechanism, "Scaled, SmoothNoise, ExponentialDraw, LadderDraw or NoisyLocalNoise")
+    if isinstance(prepared, (Scaled, SmoothNoise)):
+        return replace(prepared, point=replace(prepared.point, alpha=prepared.point.alpha / smaller))
+    if isinstance(prepared, (ExponentialDraw, LadderDraw)):
+        return replace(prepared, rate=prepared.rate / smaller)
+    if isinstance(prepared, NoisyLocalNoise):
+        return replace(prepared, answer_epsilon=prepared.answer_epsilon / smaller)
+    raise _unsuited("noise_too_small", prepared, "Scaled, SmoothNoise, ExponentialDraw, LadderDraw or NoisyLocalNoise")
 
 
-def local_sensitivity_used_raw(mechanism: Prepared) -> Prepared:
+def local_sensitivity_used_raw(prepared: Prepared) -> Prepared:
     """Noise scaled to the local sensitivity of the data at hand, which can jump between neighbours."""
-    return _with_smooth(mechanism, "local_sensitivity_used_raw", lambda ladder, _: Fraction(ladder[0]))
+    return _with_smooth(prepared, "local_sensitivity_used_raw", lambda ladder, _: Fraction(ladder[0]))
 
 
-def beta_ignored(mechanism: Prepared, *, factor: object = 3) -> Prepared:
+def beta_ignored(prepared: Prepared, *, factor: object = 3) -> Prepared:
     """A smooth bound computed with a beta ``factor`` times the one that was paid for: it moves that much faster."""
     faster = exact(factor, "factor")
-    return _with_smooth(mechanism, "beta_ignored", lambda ladder, beta: ladder.smooth(faster * beta))
+    return _with_smooth(prepared, "beta_ignored", lambda ladder, beta: ladder.smooth(faster * beta))
 
 
-def bar_unpaid(mechanism: Prepared, *, factor: object = 100) -> Prepared:
+def bar_unpaid(prepared: Prepared, *, factor: object = 100) -> Prepared:
     """An error bar that tells the private scale, or its ends, ``factor`` times as precisely as was paid for."""
     times = exact(factor, "factor")
-    if isinstance(mechanism, SmoothNoise) and mechanism.bar_loss is not None:
-        return replace(mechanism, bar_loss=Loss(float(mechanism.bar_loss.exact_epsilon * times)))
-    if isinstance(mechanism, ExponentialDraw) and mechanism.ends is not None:
-        return replace(mechanism, ends=replace(mechanism.ends, epsilon=mechanism.ends.epsilon * times))
-    raise _unsuited("bar_unpaid", mechanism, "SmoothNoise or ExponentialDraw with an error bar")
+    if isinstance(prepared, SmoothNoise) and prepared.bar_loss is not None:
+        return replace(prepared, bar_loss=Loss(float(prepared.bar_loss.exact_epsilon * times)))
+    if isinstance(prepared, ExponentialDraw) and prepared.ends is not None:
+        return replace(prepared, ends=replace(prepared.ends, epsilon=prepared.ends.epsilon * times))
+    raise _unsuited("bar_unpaid", prepared, "SmoothNoise or ExponentialDraw with an error bar")
 
 
-def grid_from_data(mechanism: Prepared) -> Prepared:
+def grid_from_data(prepared: Prepared) -> Prepared:
     """Answers rounded to a grid whose step is the local sensitivity of the data at hand."""
-    return Regridded(mechanism)
+    return Regridded(prepared)
 
 
-def delta_ignored(mechanism: Prepared) -> Prepared:
+def delta_ignored(prepared: Prepared) -> Prepared:
     """Noise that was calibrated with a delta, sold as if it were zero."""
-    if mechanism.loss.is_pure:
-        raise _unsuited("delta_ignored", mechanism, "a mechanism with a delta")
-    return replace(mechanism, loss=Loss(mechanism.loss.epsilon))  # type: ignore[type-var]
+    if prepared.loss.is_pure:
+        raise _unsuited("delta_ignored", prepared, "a mechanism with a delta")
+    return replace(prepared, loss=Loss(prepared.loss.epsilon))  # type: ignore[type-var]
 
 
 @dataclass(frozen=True)
@@ -118,11 +118,11 @@ class _Misjudged(Statistic):
         return broken
 
 
-def _with_smooth(mechanism: Prepared, name: str, bound: Callable[[Ladder, Fraction], Fraction]) -> Prepared:
-    if not isinstance(mechanism, SmoothNoise):
-        raise _unsuited(name, mechanism, "SmoothNoise")
-    return replace(mechanism, statistic=_Misjudged(mechanism.statistic, bound))
+def _with_smooth(prepared: Prepared, name: str, bound: Callable[[Ladder, Fraction], Fraction]) -> Prepared:
+    if not isinstance(prepared, SmoothNoise):
+        raise _unsuited(name, prepared, "SmoothNoise")
+    return replace(prepared, statistic=_Misjudged(prepared.statistic, bound))
 
 
-def _unsuited(name: str, mechanism: Prepared, served: str) -> NotApplicable:
-    return NotApplicable("mechanism", type(mechanism).__name__, f"{name} does not fit it", served)
+def _unsuited(name: str, prepared: Prepared, served: str) -> NotApplicable:
+    return NotApplicable("mechanism", type(prepared).__name__, f"{name} does not fit it", served)

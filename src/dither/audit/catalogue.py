@@ -53,16 +53,16 @@ def catalogue() -> dict[str, Check]:
     return found
 
 
-def selected(subject: str | None = None, calibrations: Sequence[str] = (), *, quick: bool = False) -> list[Check]:
-    """The checks about a query, procedure or law (by any of its names), with the given calibrations."""
+def selected(subject: str | None = None, mechanisms: Sequence[str] = (), *, quick: bool = False) -> list[Check]:
+    """The checks about a query, procedure or law (by any of its names), with the given mechanisms."""
     every = [check for check in catalogue().values() if check.in_quick or not quick]
     found = [check for check in every if subject is None or _about(check, subject)]
     if not found:
         raise InvalidArgument("query", subject, accepted_names(str(subject), {check.subject for check in every}))
-    kept = [check for check in found if not calibrations or check.calibration in calibrations]
+    kept = [check for check in found if not mechanisms or check.mechanism in mechanisms]
     if not kept:
-        served = sorted({check.calibration for check in found} - {""})
-        raise InvalidArgument("calibration", list(calibrations), f"of {subject or 'all'}: {', '.join(served)}")
+        served = sorted({check.mechanism for check in found} - {""})
+        raise InvalidArgument("mechanism", list(mechanisms), f"of {subject or 'all'}: {', '.join(served)}")
     return kept
 
 

@@ -71,10 +71,10 @@ class Check:
     """The query, law or procedure."""
     kind: Kind
     run: Callable[[Effort], Result] = field(repr=False, compare=False)
-    calibration: str = ""
+    mechanism: str = ""
     noise: str = ""
     detail: str = ""
-    """What tells checks of the same subject, calibration and noise apart."""
+    """What tells checks of the same subject, mechanism and noise apart."""
     covers: frozenset[str] = frozenset()
     """The shipped names that it looks at."""
     proof: str = ""
@@ -85,7 +85,7 @@ class Check:
     @property
     def key(self) -> str:
         """A name of its own."""
-        parts = (self.subject, self.calibration, self.noise, self.detail, self.kind)
+        parts = (self.subject, self.mechanism, self.noise, self.detail, self.kind)
         return " / ".join(part for part in parts if part)
 
 

@@ -124,15 +124,15 @@ class Costs:
         return {point: weight / total for point, weight in weights.items()}
 
 
-def answer_costs(mechanism: Prepared, data: Any) -> Costs:
+def answer_costs(prepared: Prepared, data: Any) -> Costs:
     """The answers of a mechanism that draws from shells or rungs, by cost (its bar aside)."""
-    if isinstance(mechanism, LadderDraw):
-        return _rung_costs(mechanism, data)
-    if not isinstance(mechanism, ExponentialDraw):
-        raise TypeError(f"{type(mechanism).__name__} does not draw from shells or rungs")
-    shells = mechanism.shells(data)
+    if isinstance(prepared, LadderDraw):
+        return _rung_costs(prepared, data)
+    if not isinstance(prepared, ExponentialDraw):
+        raise TypeError(f"{type(prepared).__name__} does not draw from shells or rungs")
+    shells = prepared.shells(data)
     reachable, measure = shells.reachable_values, shells.measure
-    low, high = mechanism.statistic.answers.ends
+    low, high = prepared.statistic.answers.ends
     links = reachable.values(-shells.rungs, shells.rungs)
     held: dict[int, dict[int, int]] = {}
     sizes = [0] * shells.rungs
@@ -146,13 +146,13 @@ def answer_costs(mechanism: Prepared, data: Any) -> Costs:
         held[point] = {cost: own}
     if sizes != shells.counts(1, shells.rungs):
         raise ArithmeticError("the shells do not partition the grid")
-    return Costs(mechanism.rate, held, (low, high))
+    return Costs(prepared.rate, held, (low, high))
 
 
-def _rung_costs(mechanism: LadderDraw, data: Any) -> Costs:
+def _rung_costs(prepared: LadderDraw, data: Any) -> Costs:
     """The ladder mechanism's answers, the endless tails moved to the ends of the grid."""
-    low, high = mechanism.statistic.answers.ends
-    value, ladder = mechanism.statistic.value(data), mechanism.statistic.ladder(data)
+    low, high = prepared.statistic.answers.ends
+    value, ladder = prepared.statistic.value(data), prepared.statistic.ladder(data)
     settled = high - low + 1 if ladder.top is None else ladder.top
     sizes = rung_sizes(ladder)(0, settled)
     held: dict[int, dict[int, int]] = {point: {} for point in range(low, high + 1)}
@@ -174,12 +174,12 @@ def _rung_costs(mechanism: LadderDraw, data: Any) -> Costs:
     while reached <= high - low:
         rung(ladder.global_sensitivity)
         reached, cost = reached + max(ladder.global_sensitivity, 1), cost + 1
-    return Costs(mechanism.rate, held, (low, high), (cost, ladder.global_sensitivity))
+    return Costs(prepared.rate, held, (low, high), (cost, ladder.global_sensitivity))
 
 
-def output_law(mechanism: Prepared, data: Any) -> dict[int, float]:
+def output_law(prepared: Prepared, data: Any) -> dict[int, float]:
     """The probabilities of all answers of a mechanism that draws from shells or rungs (its bar aside)."""
-    return answer_costs(mechanism, data).law()
+    return answer_costs(prepared, data).law()
 
 
 def end_law(ends: Ends, statistic: Any, data: Any, answer: int, *, upper: bool) -> dict[int, float]:
@@ -220,18 +220,18 @@ def worst_log_ratio(
     )
 
 
-def noise_divergence(mechanism: Prepared, here: Any, there: Any) -> Divergence:
+def noise_divergence(prepared: Prepared, here: Any, there: Any) -> Divergence:
     """The divergence between the outputs of an added-noise mechanism on two datasets, before rounding."""
-    if not isinstance(mechanism, (SmoothNoise, Scaled)):
-        raise TypeError(f"{type(mechanism).__name__} does not add noise")
-    statistic, point = mechanism.statistic, mechanism.point
-    scales = [_scale(mechanism, data) for data in (here, there)]
+    if not isinstance(prepared, (SmoothNoise, Scaled)):
+        raise TypeError(f"{type(prepared).__name__} does not add noise")
+    statistic, point = prepared.statistic, prepared.point
+    scales = [_scale(prepared, data) for data in (here, there)]
     shift = (statistic.value(there) - statistic.value(here)) / scales[0]
     return hockey_stick(point.law, shift, math.log(scales[1] / scales[0]), point.loss.epsilon)
 
 
-def _scale(mechanism: SmoothNoise | Scaled, data: Any) -> float:
-    if isinstance(mechanism, Scaled):
-        return float(mechanism.scale)
-    bound = mechanism.statistic.ladder(data, mechanism.algorithm).smooth(mechanism.point.beta)
-    return float(bound / mechanism.point.alpha)
+def _scale(prepared: SmoothNoise | Scaled, data: Any) -> float:
+    if isinstance(prepared, Scaled):
+        return float(prepared.scale)
+    bound = prepared.statistic.ladder(data, prepared.algorithm).smooth(prepared.point.beta)
+    return float(bound / prepared.point.alpha)

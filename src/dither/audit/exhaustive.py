@@ -48,40 +48,40 @@ Shown = tuple[float, float | None, Pair]
 """The least epsilon that the worst pair shows, the epsilon that no pair exceeds (None if not known), and that pair."""
 
 
-def privacy(mechanism: Prepared, world: World, stride: int = 1) -> Result:
+def privacy(prepared: Prepared, world: World, stride: int = 1) -> Result:
     """What a mechanism costs on every pair of neighbours (on every ``stride``-th of them), against what it claims."""
     pairs = world.different_pairs[::stride]
-    lower, upper, _ = worst_pair(mechanism, pairs)
-    claimed = mechanism.loss
+    lower, upper, _ = worst_pair(prepared, pairs)
+    claimed = prepared.loss
     return Result((lower if upper is None else upper) <= claimed.epsilon, claimed, lower, upper, len(pairs))
 
 
-def worst_pair(mechanism: Prepared, pairs: list[Pair]) -> Shown:
+def worst_pair(prepared: Prepared, pairs: list[Pair]) -> Shown:
     """The pair of neighbours that tells most, with bounds on its epsilon at the claimed delta."""
-    if isinstance(mechanism, (ExponentialDraw, LadderDraw)):
-        return _drawn(mechanism, pairs)
-    if isinstance(mechanism, SeveralDraws):
-        return _several(mechanism, pairs)
-    if isinstance(mechanism, Scaled) and mechanism.point.law.name == "laplace":
-        return _integer_noise(lambda x: [mechanism.statistic.value(x)], [mechanism.scale], pairs)
-    if isinstance(mechanism, ScaledVector):
-        return _vector_noise(mechanism, pairs)
-    if isinstance(mechanism, (Scaled, SmoothNoise)):
-        return _boxed(mechanism, pairs)
-    if isinstance(mechanism, (TestedNoise, StableValue)):
-        return _tested(mechanism, pairs)
-    if isinstance(mechanism, NoisyLocalNoise):
-        return _by_delta(mechanism.loss, pairs, lambda x, y, e: noisy_local_delta(mechanism, x, y, e))
-    raise TypeError(f"no exact law of {type(mechanism).__name__} is known")
+    if isinstance(prepared, (ExponentialDraw, LadderDraw)):
+        return _drawn(prepared, pairs)
+    if isinstance(prepared, SeveralDraws):
+        return _several(prepared, pairs)
+    if isinstance(prepared, Scaled) and prepared.point.law.name == "laplace":
+        return _integer_noise(lambda x: [prepared.statistic.value(x)], [prepared.scale], pairs)
+    if isinstance(prepared, ScaledVector):
+        return _vector_noise(prepared, pairs)
+    if isinstance(prepared, (Scaled, SmoothNoise)):
+        return _boxed(prepared, pairs)
+    if isinstance(prepared, (TestedNoise, StableValue)):
+        return _tested(prepared, pairs)
+    if isinstance(prepared, NoisyLocalNoise):
+        return _by_delta(prepared.loss, pairs, lambda x, y, e: noisy_local_delta(prepared, x, y, e))
+    raise TypeError(f"no exact law of {type(prepared).__name__} is known")
 
 
-def _drawn(mechanism: ExponentialDraw | LadderDraw, pairs: list[Pair]) -> Shown:
+def _drawn(prepared: ExponentialDraw | LadderDraw, pairs: list[Pair]) -> Shown:
     laws: dict[int, dict[int, Ball]] = {}
     with precision(BITS):
 
         def law(data: Any) -> dict[int, Ball]:
             if id(data) not in laws:
-                laws[id(data)] = {z: p.log() for z, p in answer_costs(mechanism, data).balls().items()}
+                laws[id(data)] = {z: p.log() for z, p in answer_costs(prepared, data).balls().items()}
             return laws[id(data)]
 
         best, most = (-math.inf, pairs[0]), -math.inf
@@ -94,16 +94,16 @@ def _drawn(mechanism: ExponentialDraw | LadderDraw, pairs: list[Pair]) -> Shown:
     return max(best[0], 0.0), max(most, 0.0), best[1]
 
 
-def _several(mechanism: SeveralDraws, pairs: list[Pair]) -> Shown:
+def _several(prepared: SeveralDraws, pairs: list[Pair]) -> Shown:
     laws: dict[int, Any] = {}
 
     def law(data: Any) -> Any:
         if id(data) not in laws:
-            laws[id(data)] = several_law(mechanism, data)
+            laws[id(data)] = several_law(prepared, data)
         return laws[id(data)]
 
     worst, number = max((largest_log_ratio(law(x), law(y)), i) for i, (x, y) in enumerate(pairs))
-    claimed = mechanism.loss.epsilon
+    claimed = prepared.loss.epsilon
     return worst, claimed if worst <= claimed * (1 + SLACK) else worst, pairs[number]
 
 
@@ -119,10 +119,10 @@ def _integer_noise(values: Callable[[Any], list[int]], scales: list[Fraction], p
     return float(loss(worst)), float(loss(worst)) * (1 + 2**-52), worst
 
 
-def _vector_noise(mechanism: ScaledVector, pairs: list[Pair]) -> Shown:
-    statistic = mechanism.statistic
-    scales = [global_sensitivity * mechanism.unit for global_sensitivity in statistic.global_sensitivities]
-    if mechanism.law.name == "laplace":
+def _vector_noise(prepared: ScaledVector, pairs: list[Pair]) -> Shown:
+    statistic = prepared.statistic
+    scales = [global_sensitivity * prepared.unit for global_sensitivity in statistic.global_sensitivities]
+    if prepared.law.name == "laplace":
         return _integer_noise(lambda x: [int(v) for v in statistic.values(x)], scales, pairs)
 
     def length(pair: Pair) -> Fraction:
@@ -132,21 +132,21 @@ def _vector_noise(mechanism: ScaledVector, pairs: list[Pair]) -> Shown:
     worst = max(pairs, key=length)
     # Rounded up: the proof below is for a shift that is at least as long.
     shift = Fraction(math.nextafter(math.sqrt(length(worst)), math.inf))
-    return *_proved(Gaussian(), shift, Fraction(0), mechanism.loss, float(shift), 0.0), worst
+    return *_proved(Gaussian(), shift, Fraction(0), prepared.loss, float(shift), 0.0), worst
 
 
-def _boxed(mechanism: Scaled | SmoothNoise, pairs: list[Pair]) -> Shown:
+def _boxed(prepared: Scaled | SmoothNoise, pairs: list[Pair]) -> Shown:
     """All pairs lie in the box of the proved point; the worst of them by its divergence."""
-    point, statistic = mechanism.point, mechanism.statistic
+    point, statistic = prepared.point, prepared.statistic
     paid = point.loss
-    bar = getattr(mechanism, "bar_loss", None)
+    bar = getattr(prepared, "bar_loss", None)
     bounds: dict[int, Fraction] = {}
 
     def bound(data: Any) -> Fraction:
-        if isinstance(mechanism, Scaled):
+        if isinstance(prepared, Scaled):
             return Fraction(statistic.global_sensitivity)
         if id(data) not in bounds:
-            bounds[id(data)] = statistic.ladder(data, mechanism.algorithm).smooth(point.beta)
+            bounds[id(data)] = statistic.ladder(data, prepared.algorithm).smooth(point.beta)
         return bounds[id(data)]
 
     def told(pair: Pair) -> tuple[float, float]:
@@ -194,15 +194,15 @@ def _proved(
     return min(lower, loss.epsilon) if lower <= loss.epsilon * (1 + 1e-2) else lower, loss.epsilon
 
 
-def _tested(mechanism: TestedNoise | StableValue, pairs: list[Pair]) -> Shown:
+def _tested(prepared: TestedNoise | StableValue, pairs: list[Pair]) -> Shown:
     laws: dict[int, Any] = {}
 
     def law(data: Any) -> Any:
         if id(data) not in laws:
-            laws[id(data)] = mechanism_law(mechanism, data)
+            laws[id(data)] = mechanism_law(prepared, data)
         return laws[id(data)]
 
-    return _by_delta(mechanism.loss, pairs, lambda x, y, e: divergence(law(x), law(y), e))
+    return _by_delta(prepared.loss, pairs, lambda x, y, e: divergence(law(x), law(y), e))
 
 
 def _by_delta(loss: Loss, pairs: list[Pair], delta_of: Callable[[Any, Any, float], float]) -> Shown:
@@ -269,6 +269,6 @@ def sensitivities(world: World, shrink: Fraction = Fraction(1)) -> Result:
     return Result(holds, cases=len(world.pairs), note=note)
 
 
-def at_price(mechanism: Prepared, loss: Loss) -> Prepared:
+def at_price(prepared: Prepared, loss: Loss) -> Prepared:
     """The same mechanism, sold at another price: for seeing that a check can fail."""
-    return replace(mechanism, loss=loss)  # type: ignore[type-var]
+    return replace(prepared, loss=loss)  # type: ignore[type-var]

@@ -22,7 +22,7 @@ from dither.audit.exhaustive import axioms, privacy, sensitivities
 from dither.audit.laws_and_prices import LAWS, SCALE, batch_delta
 from dither.audit.pairs import worst_pairs
 from dither.audit.propose_test_release import bins_divergence
-from dither.audit.questions import cliff_world, prepared, questions
+from dither.audit.questions import cliff_world, prepare_case, questions
 from dither.audit.record_mutants import in_records
 from dither.audit.traces import order_of_events, public_decisions
 from dither.audit.universes import World, selection_world
@@ -61,7 +61,7 @@ def _broken(name: str, kind: Any, run: Callable[[Effort], Result], detail: str =
 
 
 def _too_little_noise() -> Iterator[Check]:
-    """Noise 20% smaller than was proved: every law, every calibration."""
+    """Noise 20% smaller than was proved: every law, every mechanism."""
     for law in LAWS:
 
         def box(effort: Effort, law: Any = law) -> Result:  # noqa: ARG001
@@ -77,7 +77,7 @@ def _too_little_noise() -> Iterator[Check]:
 
         def law_of(effort: Effort, name: str = name) -> Result:  # noqa: ARG001
             world = cliff_world()
-            honest = prepared(world, MECHANISMS[name](), "power_law" if name in ("smooth", "worst_case") else "")
+            honest = prepare_case(world, MECHANISMS[name](), "power_law" if name in ("smooth", "worst_case") else "")
             return privacy(sabotage.noise_too_small(honest), world)
 
         yield _broken("noise 20% small", "exhaustive", law_of, name)
@@ -108,12 +108,14 @@ def _wrong_scales() -> Iterator[Check]:
 
     def raw(effort: Effort) -> Result:  # noqa: ARG001
         return privacy(
-            sabotage.local_sensitivity_used_raw(prepared(median(True), MECHANISMS["smooth"](), "power_law")),
+            sabotage.local_sensitivity_used_raw(prepare_case(median(True), MECHANISMS["smooth"](), "power_law")),
             median(True),
         )
 
     def faster(effort: Effort) -> Result:  # noqa: ARG001
-        return privacy(sabotage.beta_ignored(prepared(median(True), MECHANISMS["smooth"](), "power_law")), median(True))
+        return privacy(
+            sabotage.beta_ignored(prepare_case(median(True), MECHANISMS["smooth"](), "power_law")), median(True)
+        )
 
     def untested(effort: Effort) -> Result:  # noqa: ARG001
         honest: Any = ProposeTest(bound=1).prepare(MechanismSpec(median(True).statistic, Loss(4.0, 0.01)))
@@ -122,7 +124,7 @@ def _wrong_scales() -> Iterator[Check]:
         )
 
     def unstable(effort: Effort) -> Result:  # noqa: ARG001
-        honest = prepared(median(True), MECHANISMS["stable"](), "")
+        honest = prepare_case(median(True), MECHANISMS["stable"](), "")
         return privacy(dataclasses.replace(honest, test=MarginTest(honest.test.epsilon, Fraction(1, 10))), median(True))
 
     yield _broken("local sensitivity used raw", "exhaustive", raw)
@@ -163,7 +165,7 @@ def _understated() -> Iterator[Check]:
         relation = Neighbours.ADD_REMOVE_CHANGE
         pairs, honest = (selection_world(Median(bounds=(0, 4)), (0, 1, 4), 4, relation, rows) for rows in (2, 1))
         world = World(honest.statistic, pairs.data, pairs.pairs)
-        return privacy(prepared(world, MECHANISMS["inverse"](), ""), world)
+        return privacy(prepare_case(world, MECHANISMS["inverse"](), ""), world)
 
     def halved(effort: Effort) -> Result:  # noqa: ARG001
         losses = [Loss(0.4)] * 6
@@ -181,7 +183,7 @@ def _understated() -> Iterator[Check]:
 
 def _pair_attack(
     broken: str,
-    calibration: str,
+    mechanism: str,
     shape: tuple[int, int, int],
     pair: str,
     runs: int,
@@ -193,10 +195,10 @@ def _pair_attack(
         rank, records, high = shape
         statistic = RankedValue(rank, records, Grid(Fraction(1), 0, high))
         (columns,) = (one.columns(statistic.answers) for one in worst_pairs(statistic) if one.name == pair)
-        _, plain = prepare(statistic, epsilon=2.0, calibration=calibration, **options)
+        _, plain = prepare(statistic, epsilon=2.0, mechanism=mechanism, **options)
         honest = remembering(plain)
-        mechanism = getattr(sabotage, broken)(honest)
-        found = examine(mechanism, *columns, samples=runs, known=honest if known else None,
+        prepared = getattr(sabotage, broken)(honest)
+        found = examine(prepared, *columns, samples=runs, known=honest if known else None,
                         failure_probability=effort.failure_probability)  # fmt: skip
         return Result(not found.detected, found.claimed, found.lower_bound, None, runs, f"event: {found.event}"[:120])
 

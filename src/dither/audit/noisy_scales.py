@@ -10,39 +10,39 @@ import numpy as np
 from dither.mechanisms.noisy_local import NoisyLocalNoise, raised_by
 
 
-def noisy_local_delta(mechanism: NoisyLocalNoise, here: Any, there: Any, epsilon: float) -> float:
+def noisy_local_delta(prepared: NoisyLocalNoise, here: Any, there: Any, epsilon: float) -> float:
     """``sup_A P_x(A) - e^eps P_y(A)`` over everything released: the gauge, the local sensitivity and the answer."""
-    steady: Any = mechanism.statistic
-    gauges = [gauge_law(mechanism, steady.lipschitz_proxy(data)) for data in (here, there)]
-    values = [mechanism.statistic.value(data) for data in (here, there)]
+    steady: Any = prepared.statistic
+    gauges = [gauge_law(prepared, steady.lipschitz_proxy(data)) for data in (here, there)]
+    values = [prepared.statistic.value(data) for data in (here, there)]
     total = 0.0
     for lipschitz_proxy, chance in gauges[0].items():
         local_sensitivity_change = steady.local_sensitivity_change(lipschitz_proxy)
-        locals_ = [local_law(mechanism, steady.local(data), local_sensitivity_change) for data in (here, there)]
+        locals_ = [local_law(prepared, steady.local(data), local_sensitivity_change) for data in (here, there)]
         for local, more in locals_[0].items():
             joint = chance * more
             other = gauges[1].get(lipschitz_proxy, 0.0) * locals_[1].get(local, 0.0)
-            scale = local / float(mechanism.answer_epsilon)
+            scale = local / float(prepared.answer_epsilon)
             total += _excess(joint, other * math.exp(epsilon), values[0] - values[1], scale)
     return total
 
 
-def gauge_law(mechanism: NoisyLocalNoise, true: int) -> dict[int, float]:
+def gauge_law(prepared: NoisyLocalNoise, true: int) -> dict[int, float]:
     """The probabilities of all raised gauges."""
-    most: int = mechanism.statistic.most_lipschitz_proxy  # type: ignore[attr-defined]
-    if mechanism.gauge_epsilon is None:
+    most: int = prepared.statistic.most_lipschitz_proxy  # type: ignore[attr-defined]
+    if prepared.gauge_epsilon is None:
         return {most: 1.0}
-    raised = true + raised_by(1 / mechanism.gauge_epsilon, mechanism.shortfall)
-    return clamped_law(raised, 1.0 / float(mechanism.gauge_epsilon), 0, most)
+    raised = true + raised_by(1 / prepared.gauge_epsilon, prepared.shortfall)
+    return clamped_law(raised, 1.0 / float(prepared.gauge_epsilon), 0, most)
 
 
-def local_law(mechanism: NoisyLocalNoise, true: int, local_sensitivity_change: int) -> dict[int, float]:
+def local_law(prepared: NoisyLocalNoise, true: int, local_sensitivity_change: int) -> dict[int, float]:
     """The probabilities of all raised local sensitivities."""
-    global_sensitivity = max(mechanism.statistic.global_sensitivity, 1)
+    global_sensitivity = max(prepared.statistic.global_sensitivity, 1)
     if not local_sensitivity_change:
         return {min(max(true, 1), global_sensitivity): 1.0}
-    raised = true + raised_by(local_sensitivity_change / mechanism.local_epsilon, mechanism.shortfall)
-    return clamped_law(raised, local_sensitivity_change / float(mechanism.local_epsilon), 1, global_sensitivity)
+    raised = true + raised_by(local_sensitivity_change / prepared.local_epsilon, prepared.shortfall)
+    return clamped_law(raised, local_sensitivity_change / float(prepared.local_epsilon), 1, global_sensitivity)
 
 
 def clamped_law(centre: int, scale: float, low: int, high: int) -> dict[int, float]:

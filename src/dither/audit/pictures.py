@@ -88,7 +88,7 @@ tr.finding td {{ background: #4a1f1b }} img {{ background: #fff }} }}
 <h1>{html.escape(headline(report))}</h1>
 <p>{kinds}; {report.seconds:.0f} seconds{", quick" if report.quick else ""}. {_meaning(report)}</p>
 {image}
-<table><thead><tr><th>subject</th><th>calibration</th><th>noise</th><th>check</th><th>kind</th><th>claimed</th>
+<table><thead><tr><th>subject</th><th>mechanism</th><th>noise</th><th>check</th><th>kind</th><th>claimed</th>
 <th>shown at least</th><th>at most</th><th>cases</th><th>outcome</th></tr></thead><tbody>
 {rows}
 </tbody></table></body></html>
@@ -107,7 +107,7 @@ def _meaning(report: Report) -> str:
 def _row(one: Ran, *, sabotage: bool) -> str:
     check, result = one.check, one.result
     outcome = outcome_of(one, sabotage=sabotage)
-    cells = [check.subject, check.calibration, check.noise, check.detail, check.kind,
+    cells = [check.subject, check.mechanism, check.noise, check.detail, check.kind,
              "" if result.claimed is None else str(result.claimed)]  # fmt: skip
     numbers = [number(result.lower), number(result.upper), f"{result.cases:,}"]
     text = "".join(f"<td>{html.escape(cell)}</td>" for cell in cells)

@@ -72,15 +72,15 @@ def _below(z: float) -> float:
     return 0.5 * math.exp(z) if z < 0.0 else 1.0 - 0.5 * math.exp(-z)
 
 
-def mechanism_law(mechanism: TestedNoise | StableValue, data: Any) -> Mixed:
+def mechanism_law(prepared: TestedNoise | StableValue, data: Any) -> Mixed:
     """The law of a calibrated mechanism that tests first; integer noise as atoms."""
-    law, passed = Mixed(), mechanism.test.chance(mechanism.margin(data))
+    law, passed = Mixed(), prepared.test.chance(prepared.margin(data))
     law.atoms[REFUSED] = 1.0 - passed
-    value = mechanism.statistic.value(data)
-    if isinstance(mechanism, StableValue):
+    value = prepared.statistic.value(data)
+    if isinstance(prepared, StableValue):
         law.atoms[value] += passed
         return law
-    rate = 1.0 / float(mechanism.scale)
+    rate = 1.0 / float(prepared.scale)
     mass = math.tanh(rate / 2.0)
     reach = math.ceil(45.0 / rate)
     for k in range(-reach, reach + 1):

@@ -148,7 +148,7 @@ def _unbounded_doors() -> Iterator[Door]:
     for name in ("median", "iqr", "trimmed_mean", "scale"):
         manners = ("propose_test",) if name in ("trimmed_mean", "scale") else ("inverse", "propose_test")
         for manner in manners:
-            call = _bound(getattr(dt, name), calibration=manner, **price)
+            call = _bound(getattr(dt, name), mechanism=manner, **price)
             detail = f"without bounds, {manner}"
             yield Door(name, call, here, there, loss, (name, manner, "without bounds"), detail, (200, 2_000))
     dear = Loss(24.0, 0.3)
@@ -156,7 +156,7 @@ def _unbounded_doors() -> Iterator[Door]:
     long[1][0] = 1e6
     for name in ("median", "iqr", "trimmed_mean", "scale"):
         printed = (name, "DL09 as printed")
-        paper = _bound(getattr(dt, name), calibration=dt.ProposeTest(constants="paper"), epsilon=24.0, delta=0.3)
+        paper = _bound(getattr(dt, name), mechanism=dt.ProposeTest(constants="paper"), epsilon=24.0, delta=0.3)
         yield Door(name, paper, long[0], long[1], dear, printed, "without bounds, paper's constants", (0, 600))
     ballots = ["bus"] * 9 + ["car"] * 4, ["bus"] * 8 + ["car"] * 5
     yield Door("mode", _bound(dt.mode, epsilon=3.0, delta=0.05), *ballots, Loss(3.0, 0.05), ("mode", "stable bins"))

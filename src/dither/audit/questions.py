@@ -1,4 +1,4 @@
-"""Every query that ships with its small universe, and the checks of all calibrations and noises that serve it."""
+"""Every query that ships with its small universe, and the checks of all mechanisms and noises that serve it."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ SERVES: dict[str, tuple[str, ...]] = {
     "noisy_local": ("laplace",),
     "propose_test": ("laplace",),
 }
-"""The noises that each calibration uses; "" where it draws without one."""
+"""The noises that each mechanism uses; "" where it draws without one."""
 PROOFS = {
     "worst_case": "admissible",
     "smooth": "smooth",
@@ -93,7 +93,7 @@ class Question:
     """quick -> the universe."""
     proof: str
     extra: tuple[tuple[str, Mechanism], ...] = ()
-    """Further calibrations, beyond those that the planner offers."""
+    """Further mechanisms, beyond those that the planner offers."""
 
 
 def _columns(query: Any, values: int, records: int, small: int | None = None, low: int = 0) -> Callable[[bool], World]:
@@ -199,7 +199,7 @@ def questions() -> tuple[Question, ...]:
 
 
 def question_checks() -> Iterator[Check]:
-    """Ladders and sensitivities, then every calibration and noise of every query, exactly and by its answers."""
+    """Ladders and sensitivities, then every mechanism and noise of every query, exactly and by its answers."""
     for question in questions():
         yield _ladder_check(question)
         statistic = question.world(True).statistic
@@ -207,23 +207,23 @@ def question_checks() -> Iterator[Check]:
         least = isinstance(statistic, Statistic) and statistic.global_sensitivity <= 1
         names = [name for name in applicable(statistic) if not (least and name == "propose_test")]
         served = [(name, name, MECHANISMS[name]()) for name in names]
-        for label, calibration in question.extra:
-            served.append((label, calibration.name, calibration))
-        for label, name, calibration in served:
+        for label, mechanism in question.extra:
+            served.append((label, mechanism.name, mechanism))
+        for label, name, mechanism in served:
             for noise in _noises(statistic, name, label):
-                yield from _calibration_checks(question, label, name, calibration, noise)
+                yield from _mechanism_checks(question, label, name, mechanism, noise)
 
 
-def _noises(statistic: Statistic | VectorStatistic, calibration: str, label: str) -> tuple[str, ...]:
+def _noises(statistic: Statistic | VectorStatistic, mechanism: str, label: str) -> tuple[str, ...]:
     if label == "paper's constants":
         return ("cauchy", "laplace")
     if label in ("linear bound", "sublinear bound"):
         return ("power_law",)
     if label == "margin levels":
         return ("power_law", "laplace")
-    if isinstance(statistic, VectorStatistic) and calibration == "worst_case":
+    if isinstance(statistic, VectorStatistic) and mechanism == "worst_case":
         return ("laplace", "gaussian")
-    return SERVES[calibration]
+    return SERVES[mechanism]
 
 
 def _ladder_check(question: Question) -> Check:
@@ -238,12 +238,12 @@ def _ladder_check(question: Question) -> Check:
     )
 
 
-def price_of(calibration: str, noise: str, epsilon: float = EPSILON) -> Loss:
-    """What is asked of a calibration under audit."""
-    if calibration in ("propose_test", "stable"):
+def price_of(mechanism: str, noise: str, epsilon: float = EPSILON) -> Loss:
+    """What is asked of a mechanism under audit."""
+    if mechanism in ("propose_test", "stable"):
         return TESTED
-    dilated = calibration in ("smooth", "largest_local") and noise in NEEDS_DELTA
-    return Loss(epsilon, DELTA if dilated or noise == "gaussian" or calibration == "noisy_local" else 0.0)
+    dilated = mechanism in ("smooth", "largest_local") and noise in NEEDS_DELTA
+    return Loss(epsilon, DELTA if dilated or noise == "gaussian" or mechanism == "noisy_local" else 0.0)
 
 
 def law_of(noise: str, label: str = "") -> Law | None:
@@ -253,24 +253,22 @@ def law_of(noise: str, label: str = "") -> Law | None:
     return Cauchy(4) if label == "paper's constants" and noise == "cauchy" else NOISES[noise]()
 
 
-def prepared(
-    world: World, calibration: Mechanism, noise: str, confidence: Fraction | None = None, label: str = "",
+def prepare_case(
+    world: World, mechanism: Mechanism, noise: str, confidence: Fraction | None = None, label: str = "",
     epsilon: float = EPSILON,
 ) -> Any:  # fmt: skip
     """A mechanism for a small universe; the planner would refuse tests on so few records."""
-    if isinstance(calibration, ProposeTest) and isinstance(world.statistic, Statistic):
+    if isinstance(mechanism, ProposeTest) and isinstance(world.statistic, Statistic):
         # A bound that some rungs of so small a universe keep.
         steps = max(world.statistic.global_sensitivity // 2, 1)
-        calibration = ProposeTest(bound=steps * world.statistic.answers.step)
-    asked = MechanismSpec(world.statistic, price_of(calibration.name, noise, epsilon), law_of(noise, label), confidence)
-    return calibration.prepare(asked)
+        mechanism = ProposeTest(bound=steps * world.statistic.answers.step)
+    asked = MechanismSpec(world.statistic, price_of(mechanism.name, noise, epsilon), law_of(noise, label), confidence)
+    return mechanism.prepare(asked)
 
 
-def _calibration_checks(
-    question: Question, label: str, name: str, calibration: Mechanism, noise: str
-) -> Iterator[Check]:
+def _mechanism_checks(question: Question, label: str, name: str, mechanism: Mechanism, noise: str) -> Iterator[Check]:
     covers = frozenset(
-        (*question.covers, name, type(calibration).__name__, *((noise, NOISES[noise].__name__) if noise else ()))
+        (*question.covers, name, type(mechanism).__name__, *((noise, NOISES[noise].__name__) if noise else ()))
     )
     if label == "margin levels":
         covers |= {"Margin"}
@@ -278,15 +276,15 @@ def _calibration_checks(
 
     def exactly(effort: Effort) -> Result:
         world = question.world(effort.quick)
-        return privacy(prepared(world, calibration, noise, None, label), world)
+        return privacy(prepare_case(world, mechanism, noise, None, label), world)
 
     def by_answers(effort: Effort) -> Result:
         world = question.world(True)
-        plain = prepared(world, calibration, noise, None, label, LOUD)
+        plain = prepare_case(world, mechanism, noise, None, label, LOUD)
         pair = worst_pair(plain, world.different_pairs) if writable(plain) else None
         here, there = pair[2] if pair else world.different_pairs[-1]
-        mechanism = prepared(world, calibration, noise, Fraction(9, 10), label, LOUD)
-        return attacked(mechanism, here, there, effort)
+        prepared = prepare_case(world, mechanism, noise, Fraction(9, 10), label, LOUD)
+        return attacked(prepared, here, there, effort)
 
     world = question.world(True)
     if not isinstance(world.statistic, Statistic) or writable_grid(world.statistic, name):
@@ -295,26 +293,26 @@ def _calibration_checks(
     yield Check(question.name, "black-box", by_answers, label, noise, covers=covers, proof="audit", in_quick=first)
 
 
-def writable_grid(statistic: Statistic, calibration: str) -> bool:
-    """Whether the exact law of a calibration can be written down."""
+def writable_grid(statistic: Statistic, mechanism: str) -> bool:
+    """Whether the exact law of a mechanism can be written down."""
     low, high = statistic.answers.low, statistic.answers.high
-    if calibration not in ("ladder", "inverse", "propose_test"):
+    if mechanism not in ("ladder", "inverse", "propose_test"):
         return True
     return low is not None and high is not None and high - low <= MOST_POINTS
 
 
-def writable(mechanism: Prepared) -> bool:
+def writable(prepared: Prepared) -> bool:
     """The same for a mechanism."""
-    statistic: Any = mechanism.statistic
-    return not isinstance(mechanism, (LadderDraw, ExponentialDraw, TestedNoise)) or writable_grid(statistic, "ladder")
+    statistic: Any = prepared.statistic
+    return not isinstance(prepared, (LadderDraw, ExponentialDraw, TestedNoise)) or writable_grid(statistic, "ladder")
 
 
-def attacked(mechanism: Prepared, here: Any, there: Any, effort: Effort) -> Result:
+def attacked(prepared: Prepared, here: Any, there: Any, effort: Effort) -> Result:
     """A lower confidence bound on the epsilon of a mechanism from its answers, error bars included."""
-    plain = isinstance(mechanism.statistic, Statistic) and not isinstance(mechanism, NoisyLocalNoise)
-    quicker = remembering(mechanism) if plain else mechanism
+    plain = isinstance(prepared.statistic, Statistic) and not isinstance(prepared, NoisyLocalNoise)
+    quicker = remembering(prepared) if plain else prepared
     samples = effort.of(500, 3_000)
-    several = isinstance(mechanism, ScaledVector) or not isinstance(mechanism.statistic, Statistic)
+    several = isinstance(prepared, ScaledVector) or not isinstance(prepared.statistic, Statistic)
     attacks = [Direction()] if several else [Histogram(bins=12), Direction()]
 
     width = 0 if several else 3
@@ -328,15 +326,15 @@ def attacked(mechanism: Prepared, here: Any, there: Any, effort: Effort) -> Resu
         return lambda count: [told(data) for _ in range(count)]
 
     found = audit(
-        sampler(here), sampler(there), claimed=mechanism.loss, attacks=attacks, samples=samples,
+        sampler(here), sampler(there), claimed=prepared.loss, attacks=attacks, samples=samples,
         failure_probability=effort.failure_probability,
     )  # fmt: skip
-    return Result(not found.detected, mechanism.loss, found.lower_bound, None, samples, f"event: {found.event}"[:120])
+    return Result(not found.detected, prepared.loss, found.lower_bound, None, samples, f"event: {found.event}"[:120])
 
 
 @functools.cache
 def cliff_world(rank: int = 4, records: int = 8, high: int = 128) -> World:
-    """The library of worst pairs of an order statistic, on which every calibration comes near to its claim."""
+    """The library of worst pairs of an order statistic, on which every mechanism comes near to its claim."""
     statistic = RankedValue(rank, records, Grid(Fraction(1), 0, high))
     columns = [pair.columns(statistic.answers) for pair in worst_pairs(statistic)]
     data = [column for pair in columns for column in pair]
@@ -345,13 +343,13 @@ def cliff_world(rank: int = 4, records: int = 8, high: int = 128) -> World:
 
 
 def pair_checks() -> Iterator[Check]:
-    """The exact privacy of every calibration on the library of worst pairs."""
+    """The exact privacy of every mechanism on the library of worst pairs."""
     for name in applicable(cliff_world().statistic):
         for noise in SERVES[name]:
 
             def run(effort: Effort, name: str = name, noise: str = noise) -> Result:  # noqa: ARG001
                 world = cliff_world()
-                return privacy(prepared(world, MECHANISMS[name](), noise), world)
+                return privacy(prepare_case(world, MECHANISMS[name](), noise), world)
 
             covers = frozenset({"OrderStatistic", name, *((noise,) if noise else ())})
             yield Check("order statistic", "exact", run, name, noise, "worst pairs", covers, PROOFS[name])

@@ -33,7 +33,7 @@ class Ran:
         """Plain values for JSON."""
         check = self.check
         return {
-            "key": check.key, "subject": check.subject, "calibration": check.calibration, "noise": check.noise,
+            "key": check.key, "subject": check.subject, "mechanism": check.mechanism, "noise": check.noise,
             "detail": check.detail, "kind": check.kind, "proof": check.proof, "seconds": round(self.seconds, 3),
             **self.result.to_dict(),
         }  # fmt: skip

@@ -62,16 +62,16 @@ def levels_law(
     return {tuple(z for _, z in sorted(path)): chance for path, chance in paths.items()}
 
 
-def several_law(mechanism: SeveralDraws, data: Any) -> dict[Answers, float]:
+def several_law(prepared: SeveralDraws, data: Any) -> dict[Answers, float]:
     """The law of all answers of a mechanism for several quantiles, its bars aside."""
-    statistic, rate = mechanism.statistic, float(mechanism.rate)
+    statistic, rate = prepared.statistic, float(prepared.rate)
     low, high = statistic.grid.ends
-    if mechanism.manner == "alone":
-        return _alone(mechanism, data)
+    if prepared.manner == "alone":
+        return _alone(prepared, data)
     spread = 1 << max(statistic.records - 1, 1).bit_length()
     fine = refined(data.values - low, spread)
     bounds = (0, (high + 1 - low) * spread - 1)
-    if mechanism.manner == "joint":
+    if prepared.manner == "joint":
         law = joint_law(fine, bounds, [one.rank for one in statistic.each()], rate)
     else:
         law = levels_law(fine.tolist(), bounds, statistic.shares, rate)
@@ -81,12 +81,12 @@ def several_law(mechanism: SeveralDraws, data: Any) -> dict[Answers, float]:
     return dict(found)
 
 
-def _alone(mechanism: SeveralDraws, data: Any) -> dict[Answers, float]:
+def _alone(prepared: SeveralDraws, data: Any) -> dict[Answers, float]:
     from dither.audit.enumeration import output_law  # noqa: PLC0415  (that module is built on draws alone)
 
     single = [
-        output_law(ExponentialDraw.of(one, mechanism.loss, 2 * mechanism.rate, None), data)
-        for one in mechanism.statistic.each()
+        output_law(ExponentialDraw.of(one, prepared.loss, 2 * prepared.rate, None), data)
+        for one in prepared.statistic.each()
     ]
     found: Counter[Answers] = Counter()
     for places in product(*(law.items() for law in single)):

@@ -233,8 +233,8 @@ def _session_decisions(table: dict[str, list[Any]], maker: Open) -> Iterator[tup
     columns = {"v": dt.Real(0, 8), "g": dt.Category(["a", "b"])}
     session, _ = watched_session(columns, _arrow(table), dt.Budget(100.0, 0.1), maker, rows=10)
     questions: dict[str, dict[str, Any]] = {
-        "whole": {}, "filtered": {"where": "v < 5"}, "grouped": {"by": "g"}, "smooth": {"calibration": "smooth"},
-        "ladder": {"calibration": "ladder"}, "unknown": {"calibration": "nothing"}, "bad filter": {"where": "w < 5"},
+        "whole": {}, "filtered": {"where": "v < 5"}, "grouped": {"by": "g"}, "smooth": {"mechanism": "smooth"},
+        "ladder": {"mechanism": "ladder"}, "unknown": {"mechanism": "nothing"}, "bad filter": {"where": "w < 5"},
     }  # fmt: skip
     for name, options in questions.items():
         for query in (dt.Median("v"), dt.Mean("v"), dt.IQR("v"), dt.Sum("v")):
@@ -258,7 +258,7 @@ def _call_decisions(
     import dither as dt  # noqa: PLC0415
     from dither.mechanisms.choice import prepare as planned  # noqa: PLC0415
 
-    def prepared(query: Any, data: Any) -> Any:
+    def made_here(query: Any, data: Any) -> Any:
         return planned(query.resolve(query.shape(data)), epsilon=1.0, confidence=0.95)
 
     column = np.array([np.nan if value is None else value for value in table["v"]], dtype=float)
@@ -268,7 +268,7 @@ def _call_decisions(
         dt.Mean(bounds=(0, 8)), dt.Sum(bounds=(0, 8)), dt.Variance(bounds=(0, 8)), dt.Histogram(edges=[0, 4, 8]),
         dt.SmallestSum(k=2, bounds=(0, 8)), dt.OrderStatistic(rank=2, bounds=(0, 8)),
     ):  # fmt: skip
-        made = decision(lambda q=query: (prepare or prepared)(q, column))  # type: ignore[misc]
+        made = decision(lambda q=query: (prepare or made_here)(q, column))  # type: ignore[misc]
         yield f"call, {type(query).__name__}", made
     for name, call in _calls().items():
         yield f"release, {name}", decision(lambda c=call: _metadata(c(column)))  # type: ignore[misc]

@@ -22,6 +22,7 @@ from fractions import Fraction
 from typing import Any, Self
 
 from dither import errors
+from dither.aliases import newer, older_name
 from dither.errors import DitherError, InvalidArgument
 from dither.privacy import Budget, Loss
 from dither.programs import Program
@@ -70,10 +71,12 @@ class RemoteQuote:
     expected_error: Any
     bound: Any
     confidence: float | None
-    calibration: str
+    mechanism: str
     noise: str
     told: dict[str, Any] = dataclasses.field(repr=False, compare=False)
     """Everything that the server said."""
+
+    calibration = older_name("mechanism")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -301,6 +304,7 @@ def _error(problem: dict[str, Any]) -> DitherError:
 
 def _options(options: dict[str, Any]) -> dict[str, Any]:
     """The options of ``ask`` in JSON; what nobody knows is left to the server to refuse."""
+    options = newer(options, stacklevel=5)
     told = {
         key: _plain(value) for key, value in options.items() if value is not None and key not in ("dataset", "prior")
     }
@@ -308,7 +312,7 @@ def _options(options: dict[str, Any]) -> dict[str, Any]:
         told["prior"] = _prior_json(options["prior"])
     if "confidence" in options:
         told["confidence"] = _plain(options["confidence"])
-    for name in ("calibration", "noise"):
+    for name in ("mechanism", "noise"):
         if name in told and not isinstance(options[name], str):
             raise InvalidArgument(name, options[name], 'a name such as "smooth" is accepted by servers')
     return told

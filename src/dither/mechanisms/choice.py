@@ -1,4 +1,4 @@
-"""What "auto" means, and how names become calibrations and noises: public rules, never the data.
+"""What "auto" means, and how names become mechanisms and noises: public rules, never the data.
 
 The table below rests on measurements (docs/decisions.md, "What auto means"): on every distribution tried the
 inverse-sensitivity mechanism answers order statistics better than noise of any scale.
@@ -51,7 +51,7 @@ NOISES: dict[str, type[Law]] = {
 
 
 def applicable(statistic: Statistic | VectorStatistic) -> list[str]:
-    """The calibrations that serve this statistic, the default first."""
+    """The mechanisms that serve this statistic, the default first."""
     levels = ["largest_local"] if isinstance(statistic, HasLevels) else []
     steady = ["noisy_local"] if isinstance(statistic, HasLocalSensitivity) else []
     return _suited(statistic) + levels + steady
@@ -100,43 +100,43 @@ def prepare(
     *,
     epsilon: object,
     delta: object = 0.0,
-    calibration: object = "auto",
+    mechanism: object = "auto",
     noise: object = "auto",
     confidence: object = None,
 ) -> tuple[str, Prepared]:
-    """The mechanism for a question and the name of its calibration, from public facts alone."""
+    """The mechanism for a question and the name of its mechanism, from public facts alone."""
     loss = Loss.asked(epsilon, delta)
     law = named_noise(noise)
     level = None if confidence is None else exact(confidence, "confidence")
     ask = MechanismSpec(statistic, loss, law, level)
-    chosen = _calibration(calibration, statistic, law)
+    chosen = _mechanism(mechanism, statistic, law)
     if isinstance(statistic, Statistic) and statistic.global_sensitivity == 0:
         # The same answer on all data: noise for the worst of them is no noise, and there is nothing to fit or test.
         return WorstCase.name, WorstCase().prepare(MechanismSpec(statistic, loss, None, level))
-    mechanism = chosen.prepare(ask)
-    check_room(mechanism)
-    check_cost(mechanism, loss.epsilon)
-    return chosen.name, mechanism
+    prepared = chosen.prepare(ask)
+    check_room(prepared)
+    check_cost(prepared, loss.epsilon)
+    return chosen.name, prepared
 
 
-def _calibration(calibration: object, statistic: Statistic | VectorStatistic, law: Law | None) -> Mechanism:
+def _mechanism(mechanism: object, statistic: Statistic | VectorStatistic, law: Law | None) -> Mechanism:
     served = applicable(statistic)
-    if calibration == "auto":
+    if mechanism == "auto":
         # A noise that was asked for by name is added noise, not a draw from shells.
         name = served[0] if law is None else next(name for name in served if name not in ("inverse", "ladder"))
         return MECHANISMS[name]()
-    if isinstance(calibration, Mechanism):
-        chosen = calibration
-    elif isinstance(calibration, str) and calibration in MECHANISMS:
-        chosen = MECHANISMS[calibration]()
+    if isinstance(mechanism, Mechanism):
+        chosen = mechanism
+    elif isinstance(mechanism, str) and mechanism in MECHANISMS:
+        chosen = MECHANISMS[mechanism]()
     else:
         names = ", ".join(repr(name) for name in ("auto", *MECHANISMS))
         raise InvalidArgument(
-            "calibration", calibration, f"{names} or an object such as dither.Smooth(beta=0.1) is accepted"
+            "mechanism", mechanism, f"{names} or an object such as dither.Smooth(beta=0.1) is accepted"
         )
     brings_levels = isinstance(chosen, LargestLocal) and chosen.levels is not None
-    # A calibration of one's own knows best which statistics it serves, and says so in ``prepare``.
+    # A mechanism of one's own knows best which statistics it serves, and says so in ``prepare``.
     ours = chosen.name in MECHANISMS
     if ours and chosen.name not in served and not brings_levels:
-        raise NotApplicable("calibration", chosen.name, "this query does not offer it", ", ".join(served))
+        raise NotApplicable("mechanism", chosen.name, "this query does not offer it", ", ".join(served))
     return chosen

@@ -35,9 +35,9 @@ class Inverse(Mechanism):
     def prepare(self, ask: MechanismSpec) -> Prepared:
         only_noises(self.name, ask.noise)
         if isinstance(ask.statistic, RankedValues):
-            return SeveralDraws.prepared(ask.statistic, ask.loss, ask.usable.exact_epsilon, ask.confidence)
+            return SeveralDraws.of(ask.statistic, ask.loss, ask.usable.exact_epsilon, ask.confidence)
         if not isinstance(ask.statistic, HasReachableValues) or not isinstance(ask.statistic, Statistic):
-            raise NotApplicable("calibration", self.name, "this query has no chain of reachable values", "smooth")
+            raise NotApplicable("mechanism", self.name, "this query has no chain of reachable values", "smooth")
         epsilon, spent = ask.usable.exact_epsilon, Loss(ask.loss.epsilon)
         ends = None
         if ask.confidence is not None:

@@ -34,7 +34,7 @@ class LadderMechanism(Mechanism):
     Cost       ``(ln(cap (1 + 2/eps)) + 44) 2/eps`` rungs of the ladder, fewer if it reaches its cap before.
 
     >>> import dither as dt
-    >>> release = dt.median(range(1000), bounds=(0, 1000), step=1, epsilon=2.0, calibration="ladder")
+    >>> release = dt.median(range(1000), bounds=(0, 1000), step=1, epsilon=2.0, mechanism="ladder")
     >>> release.interval[0] <= release.value <= release.interval[1]
     True
     """
@@ -44,7 +44,7 @@ class LadderMechanism(Mechanism):
     def prepare(self, ask: MechanismSpec) -> Prepared:
         only_noises(self.name, ask.noise)
         if not isinstance(ask.statistic, Statistic):
-            raise NotApplicable("calibration", self.name, "this query has several numbers", "worst_case")
+            raise NotApplicable("mechanism", self.name, "this query has several numbers", "worst_case")
         epsilon, bar = ask.usable.exact_epsilon, None
         if ask.confidence is not None:
             grid = ask.statistic.answers

@@ -43,7 +43,7 @@ class LargestLocal(Mechanism):
 
     >>> import dither as dt
     >>> manner = dt.LargestLocal(levels=dt.Margin(bound=300))
-    >>> release = dt.median(range(10_000), bounds=(0, 10_000), step=1, epsilon=1.0, delta=1e-6, calibration=manner)
+    >>> release = dt.median(range(10_000), bounds=(0, 10_000), step=1, epsilon=1.0, delta=1e-6, mechanism=manner)
     >>> release.noise, 0 <= release.value <= 10_000
     ('laplace', True)
     """
@@ -64,10 +64,10 @@ class LargestLocal(Mechanism):
     def prepare(self, ask: MechanismSpec) -> Prepared:
         statistic = ask.statistic
         if not isinstance(statistic, Statistic):
-            raise NotApplicable("calibration", self.name, "this query has several numbers", "worst_case")
+            raise NotApplicable("mechanism", self.name, "this query has several numbers", "worst_case")
         if self.levels is None and not isinstance(statistic, HasLevels):
             raise NotApplicable(
-                "calibration",
+                "mechanism",
                 self.name,
                 "this query has no levels of its own",
                 "LargestLocal(levels=Margin(bound=...))",
@@ -167,7 +167,7 @@ def _mass_beyond(logarithm: Ball, ratio: Ball, shift: Ball, epsilon: Ball) -> Ba
 
 
 def unfit_pairs(
-    mechanism: Mapping[Hashable, tuple[Fraction, Fraction]],
+    prepared: Mapping[Hashable, tuple[Fraction, Fraction]],
     neighbours: Iterable[tuple[Hashable, Hashable]],
     loss: Loss,
 ) -> list[tuple[Hashable, Hashable]]:
@@ -175,5 +175,5 @@ def unfit_pairs(
     return [
         (one, other)
         for one, other in neighbours
-        if not scales_fit(mechanism[one][1], mechanism[other][1], mechanism[one][0] - mechanism[other][0], loss)
+        if not scales_fit(prepared[one][1], prepared[other][1], prepared[one][0] - prepared[other][0], loss)
     ]

@@ -16,10 +16,10 @@ MOST_RUNGS = 1 << 21
 """0.7 GB and five seconds; a sixteenth of it, some twenty seconds, where rung k takes a time proportional to k."""
 
 
-def check_cost(mechanism: Prepared, epsilon: float) -> None:
+def check_cost(prepared: Prepared, epsilon: float) -> None:
     """Refuse a mechanism that would look at too many rungs; ``epsilon`` is what it was given."""
-    limit = MOST_RUNGS // mechanism.rung_weight
-    there_are, rungs = mechanism.statistic.most_changes, mechanism.rungs
+    limit = MOST_RUNGS // prepared.rung_weight
+    there_are, rungs = prepared.statistic.most_changes, prepared.rungs
     if rungs > limit and (there_are is None or there_are >= limit):
         raise EpsilonTooSmall(epsilon, rounded_up(epsilon * rungs / limit), rungs)
 

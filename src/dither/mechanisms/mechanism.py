@@ -1,4 +1,4 @@
-"""What a calibration makes: a mechanism, built and proved from public facts, then run once on private data.
+"""What a mechanism makes: a mechanism, built and proved from public facts, then run once on private data.
 
 Between the two lies the charge.  ``prepare`` may refuse, for public reasons; ``run`` may not.
 """
@@ -43,7 +43,7 @@ class MechanismSpec:
     statistic: Statistic | VectorStatistic
     loss: Loss
     noise: Law | None = None
-    """None: the calibration's own choice."""
+    """None: the mechanism's own choice."""
     confidence: Fraction | None = None
     """None: no error bar."""
 
@@ -95,13 +95,13 @@ class Mechanism(ABC):
         """The mechanism for a question, from public facts alone."""
 
 
-def only_noises(calibration: str, noise: Law | None, *names: str) -> None:
-    """Refuse a noise that this calibration cannot use."""
+def only_noises(mechanism: str, noise: Law | None, *names: str) -> None:
+    """Refuse a noise that this mechanism cannot use."""
     if noise is not None and noise.name not in names:
         raise NotApplicable(
             "noise",
             noise.name,
-            f"calibration {calibration!r} does not use it",
+            f"mechanism {mechanism!r} does not use it",
             ", ".join(names) or "noise='auto'",
         )
 

@@ -34,7 +34,7 @@ class NoisyLocal(Mechanism):
 
     >>> import dither as dt
     >>> graph = dt.Graph([(0, 1), (1, 2), (0, 2), (2, 3)], n=5)
-    >>> release = dt.ask(dt.KStars(2), graph, epsilon=2.0, delta=1e-6, calibration="noisy_local")
+    >>> release = dt.ask(dt.KStars(2), graph, epsilon=2.0, delta=1e-6, mechanism="noisy_local")
     >>> release.loss
     Loss(epsilon=2.0, delta=1e-06)
     """
@@ -55,12 +55,12 @@ class NoisyLocal(Mechanism):
         statistic = ask.statistic
         if not isinstance(statistic, Statistic) or not isinstance(statistic, HasLocalSensitivity):
             raise NotApplicable(
-                "calibration", self.name, "this query does not bound how far its local sensitivity moves", "smooth"
+                "mechanism", self.name, "this query does not bound how far its local sensitivity moves", "smooth"
             )
         if not ask.loss.delta:
             raise NotApplicable(
                 "delta", ask.loss.delta, "a noisy local sensitivity may fall short of the truth",
-                "delta > 0, or calibration='smooth' or 'ladder' with delta = 0",
+                "delta > 0, or mechanism='smooth' or 'ladder' with delta = 0",
             )  # fmt: skip
         epsilon, delta = ask.usable.exact_epsilon, ask.usable.exact_delta
         first, second, third = (exact(share, "shares") for share in self.shares)

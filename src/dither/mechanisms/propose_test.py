@@ -55,7 +55,7 @@ class ProposeTest(Mechanism):
 
     def prepare(self, ask: MechanismSpec) -> Prepared:
         if not isinstance(ask.statistic, Statistic):
-            raise NotApplicable("calibration", self.name, "this query has several numbers", "worst_case")
+            raise NotApplicable("mechanism", self.name, "this query has several numbers", "worst_case")
         only_noises(self.name, ask.noise, "laplace")
         if self.constants != "exact":
             raise NotApplicable("constants", self.constants, "they belong to calls without bounds", '"exact"')
@@ -87,9 +87,9 @@ class ProposeTest(Mechanism):
         )  # fmt: skip
 
 
-def check_room(mechanism: Prepared) -> None:
+def check_room(prepared: Prepared) -> None:
     """Refuse, before anything is paid, a test that no data of this size could pass half of the time."""
-    test, statistic = getattr(mechanism, "test", None), mechanism.statistic
+    test, statistic = getattr(prepared, "test", None), prepared.statistic
     if not isinstance(test, MarginTest) or not isinstance(statistic, Statistic):
         return
     most = statistic.most_margin

@@ -62,7 +62,7 @@ class Smooth(Mechanism):
 
     def prepare(self, ask: MechanismSpec) -> Prepared:
         if not isinstance(ask.statistic, Statistic):
-            raise NotApplicable("calibration", self.name, "this query has several numbers", "worst_case")
+            raise NotApplicable("mechanism", self.name, "this query has several numbers", "worst_case")
         law = ask.noise or PowerLaw()
         bar, loss = None, ask.usable
         if ask.confidence is not None:

@@ -33,7 +33,7 @@ class Stable(Mechanism):
 
     def prepare(self, ask: MechanismSpec) -> Prepared:
         if not isinstance(ask.statistic, Statistic):
-            raise NotApplicable("calibration", self.name, "this query has several numbers", "worst_case")
+            raise NotApplicable("mechanism", self.name, "this query has several numbers", "worst_case")
         only_noises(self.name, ask.noise)
         test = margin_test(ask, Fraction(1))
         return StableValue(ask.statistic, ask.loss, test, ask.confidence)

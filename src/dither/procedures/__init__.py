@@ -1,1 +1,1 @@
-"""Private algorithms made of several queries and calibrations."""
+"""Private algorithms made of several queries and mechanisms."""

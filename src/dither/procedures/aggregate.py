@@ -68,7 +68,7 @@ class Aggregate(ABC):
 
     loss: Loss
     """All that it costs."""
-    calibration: str
+    mechanism: str
     noise: str
 
     @abstractmethod
@@ -101,7 +101,7 @@ class EachNumber(Aggregator):
     name: str  # type: ignore[misc]
     statistic: Callable[[int, int, Grid], Statistic]
     """From the number of blocks, how many of them one person can change, and the grid of the answers."""
-    calibration: str
+    mechanism: str
     ranks: tuple[int, int]
     """How many blocks epsilon = 1 takes for an answer that noise does not spoil: without an error bar, and with one."""
 
@@ -113,9 +113,9 @@ class EachNumber(Aggregator):
         for grid in task.grids:
             made = self.statistic(task.blocks, task.touched, grid)
             mechanisms.append(
-                prepare(made, epsilon=part.epsilon, calibration=self.calibration, confidence=task.confidence)[1]
+                prepare(made, epsilon=part.epsilon, mechanism=self.mechanism, confidence=task.confidence)[1]
             )
-        manner = f"{self.name} ({self.calibration})"
+        manner = f"{self.name} ({self.mechanism})"
         return Numbers(Loss(task.loss.epsilon), manner, tuple(mechanisms), task.grids)
 
     def blocks_wanted(self, task: Aggregation) -> int:
@@ -137,7 +137,7 @@ class Numbers(Aggregate):
     """One mechanism for each number."""
 
     loss: Loss
-    calibration: str
+    mechanism: str
     mechanisms: tuple[Prepared, ...]
     grids: tuple[Grid, ...]
 
@@ -147,11 +147,11 @@ class Numbers(Aggregate):
 
     def run(self, answers: Answers) -> Aggregated:
         values, bars = [], []
-        for column, mechanism, grid in zip(answers.T, self.mechanisms, self.grids, strict=True):
-            outcome = mechanism.run(quantised(column, grid))
+        for column, prepared, grid in zip(answers.T, self.mechanisms, self.grids, strict=True):
+            outcome = prepared.run(quantised(column, grid))
             value: Any = outcome.answer
             bar: Any = outcome.interval
-            shown: Any = mechanism.statistic.answers
+            shown: Any = prepared.statistic.answers
             values.append(float(shown.value(value)))
             if bar is not None:
                 bars.append((float(shown.value(bar[0])), float(shown.value(bar[1]))))

@@ -75,7 +75,7 @@ class AgreedAverage(Aggregate):
     output: Output
     metric: Metric | None
     confidence: Fraction | None
-    calibration = "certified average"
+    mechanism = "certified average"
     noise = "gaussian"
 
     @property

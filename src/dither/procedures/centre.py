@@ -159,7 +159,7 @@ class CentreOfAttention(Aggregate):
     touched: int
     bar_loss: Loss | None
     confidence: Fraction | None
-    calibration = "centre"
+    mechanism = "centre"
 
     @property
     def noise(self) -> str:  # type: ignore[override]

@@ -84,7 +84,7 @@ def _bridge(graph: Graph, grid: Grid) -> str:
     return (
         f"{where}: such an edge is in every spanning tree, so its weight alone can move the cost by the cap "
         f"{grid.value(grid.ends[1])}, whatever the other weights are; noise fitted to the weights gains nothing here, "
-        "and calibration='worst_case' serves such graphs best"
+        "and mechanism='worst_case' serves such graphs best"
     )
 
 

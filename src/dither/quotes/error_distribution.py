@@ -145,28 +145,28 @@ class Mixture(ErrorLaw):
         return float(math.floor(high)) if math.isfinite(high) else high
 
 
-def error_laws(mechanism: Prepared, data: Any) -> list[ErrorLaw]:
+def error_laws(prepared: Prepared, data: Any) -> list[ErrorLaw]:
     """The law of the error of each number that a mechanism would release about these (imagined) records."""
-    if isinstance(mechanism, ExponentialDraw):
-        return [_of_shells(mechanism.shells(data), mechanism.rate)]
-    if isinstance(mechanism, LadderDraw):
-        return [_of_ladder(mechanism, data)]
-    if isinstance(mechanism, Scaled):
-        whole = mechanism.point.law.name == "laplace"
-        around = rooms(mechanism.statistic.answers, mechanism.statistic.value(data))
-        return [Added(mechanism.point.law, float(mechanism.scale), around, whole)]
-    if isinstance(mechanism, TestedNoise):
-        around = rooms(mechanism.statistic.answers, mechanism.statistic.value(data))
-        return [Added(Laplace(), float(mechanism.scale), around, whole=True)]
-    if isinstance(mechanism, SmoothNoise):
-        bound = mechanism.statistic.ladder(data, mechanism.algorithm).smooth(mechanism.point.beta)
-        around = rooms(mechanism.statistic.answers, mechanism.statistic.value(data))
-        return [Added(mechanism.point.law, float(bound / mechanism.point.alpha), around)]
-    if isinstance(mechanism, ScaledVector):
-        return _of_vector(mechanism, data)
-    if isinstance(mechanism, SeveralDraws):
-        return _of_several(mechanism, data)
-    raise NotApplicable("prior", type(mechanism).__name__, "no error is worked out for it", "quotes without a prior")
+    if isinstance(prepared, ExponentialDraw):
+        return [_of_shells(prepared.shells(data), prepared.rate)]
+    if isinstance(prepared, LadderDraw):
+        return [_of_ladder(prepared, data)]
+    if isinstance(prepared, Scaled):
+        whole = prepared.point.law.name == "laplace"
+        around = rooms(prepared.statistic.answers, prepared.statistic.value(data))
+        return [Added(prepared.point.law, float(prepared.scale), around, whole)]
+    if isinstance(prepared, TestedNoise):
+        around = rooms(prepared.statistic.answers, prepared.statistic.value(data))
+        return [Added(Laplace(), float(prepared.scale), around, whole=True)]
+    if isinstance(prepared, SmoothNoise):
+        bound = prepared.statistic.ladder(data, prepared.algorithm).smooth(prepared.point.beta)
+        around = rooms(prepared.statistic.answers, prepared.statistic.value(data))
+        return [Added(prepared.point.law, float(bound / prepared.point.alpha), around)]
+    if isinstance(prepared, ScaledVector):
+        return _of_vector(prepared, data)
+    if isinstance(prepared, SeveralDraws):
+        return _of_several(prepared, data)
+    raise NotApplicable("prior", type(prepared).__name__, "no error is worked out for it", "quotes without a prior")
 
 
 def rooms(grid: Grid, value: int) -> tuple[float, float]:
@@ -175,14 +175,14 @@ def rooms(grid: Grid, value: int) -> tuple[float, float]:
     return down, math.inf if grid.high is None else float(grid.high - value)
 
 
-def _of_vector(mechanism: ScaledVector, data: Any) -> list[ErrorLaw]:
-    statistic, whole = mechanism.statistic, mechanism.law.name == "laplace"
+def _of_vector(prepared: ScaledVector, data: Any) -> list[ErrorLaw]:
+    statistic, whole = prepared.statistic, prepared.law.name == "laplace"
     if all(grid.low is None and grid.high is None for grid in statistic.answers):
         around = [(math.inf, math.inf)] * len(statistic.global_sensitivities)
     else:
         around = [rooms(grid, one) for grid, one in zip(statistic.answers, statistic.values(data), strict=True)]
-    scales = [float(global_sensitivity * mechanism.unit) for global_sensitivity in statistic.global_sensitivities]
-    return [Added(mechanism.law, scale, one, whole) for scale, one in zip(scales, around, strict=True)]
+    scales = [float(global_sensitivity * prepared.unit) for global_sensitivity in statistic.global_sensitivities]
+    return [Added(prepared.law, scale, one, whole) for scale, one in zip(scales, around, strict=True)]
 
 
 def _of_shells(shells: Shells, rate: Fraction) -> Cells:
@@ -224,10 +224,10 @@ def _links(reachable: ReachableValues, reach: int, sign: int) -> NDArray[np.int6
     return np.rint(np.interp(np.arange(reach + 1), places, np.array(some, dtype=np.float64))).astype(np.int64)
 
 
-def _of_ladder(mechanism: LadderDraw, data: Any) -> ErrorLaw:
-    ladder = mechanism.statistic.ladder(data)
-    down, up = rooms(mechanism.statistic.answers, mechanism.statistic.value(data))
-    cells = _ladder_cells(ladder, mechanism.rate, max(down, up))
+def _of_ladder(prepared: LadderDraw, data: Any) -> ErrorLaw:
+    ladder = prepared.statistic.ladder(data)
+    down, up = rooms(prepared.statistic.answers, prepared.statistic.value(data))
+    cells = _ladder_cells(ladder, prepared.rate, max(down, up))
     return Mixture([cells.cut(down), cells.cut(up)])
 
 
@@ -257,13 +257,13 @@ def _widths(ladder: Ladder, count: int) -> Floats:
     return np.interp(np.arange(count), places, found)
 
 
-def _of_several(mechanism: SeveralDraws, data: Any) -> list[ErrorLaw]:
-    each = mechanism.statistic.each()
-    if mechanism.manner == "alone":
-        draws = (ExponentialDraw.of(one, mechanism.loss, 2 * mechanism.rate, None) for one in each)
+def _of_several(prepared: SeveralDraws, data: Any) -> list[ErrorLaw]:
+    each = prepared.statistic.each()
+    if prepared.manner == "alone":
+        draws = (ExponentialDraw.of(one, prepared.loss, 2 * prepared.rate, None) for one in each)
         return [_of_shells(draw.shells(data), draw.rate) for draw in draws]
-    if mechanism.manner == "joint":
-        return [Cells(*cells) for cells in walked(data, [one.rank for one in each], mechanism.rate)]
+    if prepared.manner == "joint":
+        return [Cells(*cells) for cells in walked(data, [one.rank for one in each], prepared.rate)]
     raise NotApplicable(
         "prior", f"{len(each)} quantiles", "no error is worked out for so many at once", "up to 20 of them, or no prior"
     )

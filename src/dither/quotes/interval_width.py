@@ -20,40 +20,40 @@ from dither.quotes.error_distribution import rooms
 from dither.statistics.statistic import Statistic
 
 
-def public_half_widths(mechanism: Prepared) -> tuple[float, ...] | None:
+def public_half_widths(prepared: Prepared) -> tuple[float, ...] | None:
     """Half-widths that are the same for all data; None where they are not, or where there is no bar."""
-    if isinstance(mechanism, Scaled) and mechanism.confidence is not None:
-        return (float(public_half_width(mechanism.point.law, mechanism.scale, mechanism.confidence)),)
-    if isinstance(mechanism, ScaledVector) and mechanism.confidence is not None:
+    if isinstance(prepared, Scaled) and prepared.confidence is not None:
+        return (float(public_half_width(prepared.point.law, prepared.scale, prepared.confidence)),)
+    if isinstance(prepared, ScaledVector) and prepared.confidence is not None:
         widths = {
             global_sensitivity: float(
-                public_half_width(mechanism.law, global_sensitivity * mechanism.unit, mechanism.confidence)
+                public_half_width(prepared.law, global_sensitivity * prepared.unit, prepared.confidence)
             )
-            for global_sensitivity in set(mechanism.statistic.global_sensitivities)
+            for global_sensitivity in set(prepared.statistic.global_sensitivities)
         }
-        return tuple(widths[global_sensitivity] for global_sensitivity in mechanism.statistic.global_sensitivities)
+        return tuple(widths[global_sensitivity] for global_sensitivity in prepared.statistic.global_sensitivities)
     return None
 
 
-def typical_half_widths(mechanism: Prepared, data: Any) -> tuple[float, ...] | None:
+def typical_half_widths(prepared: Prepared, data: Any) -> tuple[float, ...] | None:
     """Half of the distance between the ends of each bar around the true value; None where no bar is worked out."""
-    if isinstance(mechanism, ExponentialDraw) and mechanism.ends is not None:
-        return (_between(mechanism.ends, mechanism.statistic, data),)
-    if isinstance(mechanism, SeveralDraws) and mechanism.ends is not None:
-        return tuple(_between(mechanism.ends, one, data) for one in mechanism.statistic.each())
-    if isinstance(mechanism, SmoothNoise) and mechanism.bar_loss is not None and mechanism.confidence is not None:
+    if isinstance(prepared, ExponentialDraw) and prepared.ends is not None:
+        return (_between(prepared.ends, prepared.statistic, data),)
+    if isinstance(prepared, SeveralDraws) and prepared.ends is not None:
+        return tuple(_between(prepared.ends, one, data) for one in prepared.statistic.each())
+    if isinstance(prepared, SmoothNoise) and prepared.bar_loss is not None and prepared.confidence is not None:
         # The noise on the logarithm of the scale has median 0.
-        point, spread = mechanism.point, mechanism.point.beta / mechanism.bar_loss.exact_epsilon
-        bound = mechanism.statistic.ladder(data, mechanism.algorithm).smooth(point.beta)
-        width = float(bound / point.alpha) * bar_factor(point.law, float(spread), float(1 - mechanism.confidence))
-        return (_cut(width, mechanism.statistic, data),)
-    if isinstance(mechanism, LadderDraw) and mechanism.bar is not None:
-        bar = mechanism.bar
-        bound = bar.quantiles(mechanism.statistic.ladder(data)).smooth(bar.beta)
-        return (_cut(float(bound) * float(bar.miss) ** -float(SPREAD), mechanism.statistic, data),)
-    public = public_half_widths(mechanism)
-    if public is not None and isinstance(mechanism, Scaled):
-        return (_cut(public[0], mechanism.statistic, data),)
+        point, spread = prepared.point, prepared.point.beta / prepared.bar_loss.exact_epsilon
+        bound = prepared.statistic.ladder(data, prepared.algorithm).smooth(point.beta)
+        width = float(bound / point.alpha) * bar_factor(point.law, float(spread), float(1 - prepared.confidence))
+        return (_cut(width, prepared.statistic, data),)
+    if isinstance(prepared, LadderDraw) and prepared.bar is not None:
+        bar = prepared.bar
+        bound = bar.quantiles(prepared.statistic.ladder(data)).smooth(bar.beta)
+        return (_cut(float(bound) * float(bar.miss) ** -float(SPREAD), prepared.statistic, data),)
+    public = public_half_widths(prepared)
+    if public is not None and isinstance(prepared, Scaled):
+        return (_cut(public[0], prepared.statistic, data),)
     return public
 
 

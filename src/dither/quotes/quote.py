@@ -1,4 +1,4 @@
-"""A quote: price, calibration and error of an answer, before anything is read or charged."""
+"""A quote: price, mechanism and error of an answer, before anything is read or charged."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from dither.aliases import older_name
 from dither.mechanisms.exponential import ExponentialDraw
 from dither.mechanisms.mechanism import Prepared
 from dither.mechanisms.propose_test import TestedNoise
@@ -50,7 +51,7 @@ class Quote:
     expected_error: Any
     bound: Any
     confidence: float
-    calibration: str
+    mechanism: str
     noise: str
     kind: str
     attained: bool = False
@@ -65,7 +66,7 @@ class Quote:
     bar: Any = None
     """How far the error bar will typically reach to either side; None without a bar, or where nothing is known."""
     alternatives: dict[str, Any] = field(default_factory=dict)
-    """The expected errors of the calibrations that were compared, the best first."""
+    """The expected errors of the mechanisms that were compared, the best first."""
 
     @property
     def meaning(self) -> str:
@@ -82,6 +83,8 @@ class Quote:
         """The greatest bound of the numbers that are released."""
         return max(_each(self.bound))
 
+    calibration = older_name("mechanism")
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
@@ -94,7 +97,8 @@ class Quote:
             "kind": self.kind,
             "attained": self.attained,
             "meaning": self.meaning,
-            "calibration": self.calibration,
+            "mechanism": self.mechanism,
+            "calibration": self.mechanism,
             "noise": self.noise,
             "prior": self.prior,
             "rows": self.rows,
@@ -114,7 +118,7 @@ class Quote:
         bar = "" if self.bar is None else f", error bar about ± {_shown(_each(self.bar))}"
         return (
             f"{self.query}{many} for {self.loss}: expected error {error}, {self.confidence:.0%} within {bound}{bar} "
-            f"({self.meaning}{assumed}; {self.calibration})"
+            f"({self.meaning}{assumed}; {self.mechanism})"
         )
 
     def __repr__(self) -> str:
@@ -151,54 +155,54 @@ class Figures:
     bar: Any = None
 
 
-def for_all_data(mechanism: Prepared, confidence: float, rows: int | None = None) -> Figures:
+def for_all_data(prepared: Prepared, confidence: float, rows: int | None = None) -> Figures:
     """Upper bounds that hold whatever the records are."""
-    pairs = bounds_for_all_data(mechanism, confidence, rows)
-    grids = _grids(mechanism)
+    pairs = bounds_for_all_data(prepared, confidence, rows)
+    grids = _grids(prepared)
     # Only noise that is never cut to a range has the same error for all data.
-    endless = isinstance(mechanism, ScaledVector) and all(grid.low is None and grid.high is None for grid in grids)
-    bars = public_half_widths(mechanism)
+    endless = isinstance(prepared, ScaledVector) and all(grid.low is None and grid.high is None for grid in grids)
+    bars = public_half_widths(prepared)
     if endless:
-        return _figures(mechanism, pairs, EXACT, bars)
-    known = isinstance(mechanism, SmoothNoise) and rows is not None
-    public = known or isinstance(mechanism, (Scaled, ScaledVector, TestedNoise))
-    return dataclasses.replace(_figures(mechanism, pairs, UPPER_BOUND, bars), attained=public)
+        return _figures(prepared, pairs, EXACT, bars)
+    known = isinstance(prepared, SmoothNoise) and rows is not None
+    public = known or isinstance(prepared, (Scaled, ScaledVector, TestedNoise))
+    return dataclasses.replace(_figures(prepared, pairs, UPPER_BOUND, bars), attained=public)
 
 
-def under_prior(mechanism: Prepared, prior: Prior, records_on: Grid, rows: int, confidence: float) -> Figures:
+def under_prior(prepared: Prepared, prior: Prior, records_on: Grid, rows: int, confidence: float) -> Figures:
     """Averages over samples of the prior, with the mechanism's own weights."""
-    samples = [ImaginedColumn(prior, records_on, rows, number) for number in range(_samples(mechanism))]
-    laws: list[list[ErrorLaw]] = [error_laws(mechanism, one) for one in samples]
+    samples = [ImaginedColumn(prior, records_on, rows, number) for number in range(_samples(prepared))]
+    laws: list[list[ErrorLaw]] = [error_laws(prepared, one) for one in samples]
     mixtures = [Mixture(each) for each in zip(*laws, strict=True)]
     pairs = [(one.mean, one.quantile(1.0 - confidence)) for one in mixtures]
-    bars = [typical_half_widths(mechanism, one) for one in samples[:FEWEST_SAMPLES]]
+    bars = [typical_half_widths(prepared, one) for one in samples[:FEWEST_SAMPLES]]
     known = [one for one in bars if one is not None]
     typical = tuple(math.fsum(each) / len(known) for each in zip(*known, strict=True)) if known else None
-    return _figures(mechanism, pairs, ESTIMATE, typical)
+    return _figures(prepared, pairs, ESTIMATE, typical)
 
 
-def _samples(mechanism: Prepared) -> int:
+def _samples(prepared: Prepared) -> int:
     """How many samples to imagine: many, where an answer hangs on the few gaps next to it."""
-    rate = getattr(mechanism, "rate", None)
+    rate = getattr(prepared, "rate", None)
     if rate is None:
         return FEWEST_SAMPLES
-    if isinstance(mechanism, ExponentialDraw) and getattr(mechanism.statistic, "one_sided", False):
+    if isinstance(prepared, ExponentialDraw) and getattr(prepared.statistic, "one_sided", False):
         return MOST_SAMPLES
     return min(max(math.ceil(ENOUGH_GAPS * float(rate) / 2.0), FEWEST_SAMPLES), MOST_SAMPLES)
 
 
-def _grids(mechanism: Prepared) -> tuple[Grid, ...]:
-    grids = mechanism.statistic.answers
+def _grids(prepared: Prepared) -> tuple[Grid, ...]:
+    grids = prepared.statistic.answers
     return (grids,) if isinstance(grids, Grid) else tuple(grids)
 
 
 def _figures(
-    mechanism: Prepared, pairs: list[tuple[float, float]], kind: str, bars: tuple[float, ...] | None = None
+    prepared: Prepared, pairs: list[tuple[float, float]], kind: str, bars: tuple[float, ...] | None = None
 ) -> Figures:
-    steps = [float(grid.step) for grid in _grids(mechanism)]
+    steps = [float(grid.step) for grid in _grids(prepared)]
     expected = tuple(step * one for step, (one, _) in zip(steps, pairs, strict=True))
     bound = tuple(step * one for step, (_, one) in zip(steps, pairs, strict=True))
-    single = isinstance(mechanism.statistic, Statistic)
+    single = isinstance(prepared.statistic, Statistic)
     wide = None if bars is None else tuple(step * one for step, one in zip(steps, bars, strict=True))
     bar = wide[0] if wide is not None and single else wide
     return Figures(expected[0] if single else expected, bound[0] if single else bound, kind, bar=bar)

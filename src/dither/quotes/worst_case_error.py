@@ -37,41 +37,41 @@ class _OnlyCounted:
         self.records = records
 
 
-def bounds_for_all_data(mechanism: Prepared, confidence: float, rows: int | None) -> Pairs:
+def bounds_for_all_data(prepared: Prepared, confidence: float, rows: int | None) -> Pairs:
     """In grid steps.  ``rows``: how many records there are at least, where that is assumed."""
-    if isinstance(mechanism, ScaledVector):
-        return _of_vector(mechanism, confidence)
-    grids = mechanism.statistic.answers
-    if not isinstance(mechanism.statistic, Statistic):
+    if isinstance(prepared, ScaledVector):
+        return _of_vector(prepared, confidence)
+    grids = prepared.statistic.answers
+    if not isinstance(prepared.statistic, Statistic):
         # Nothing better is proved for numbers that are drawn together.
         return [(span, span) for span in _bounded(_spans(grids))]
     span = _spans((grids,))[0]
-    if isinstance(mechanism, (Scaled, TestedNoise)):
-        law = mechanism.point.law if isinstance(mechanism, Scaled) else Laplace()
-        half_width = float(public_half_width(law, mechanism.scale, exact(confidence)))
-        return [(_noise(law, float(mechanism.scale), span, whole=law.name == "laplace"), min(half_width, span))]
-    if isinstance(mechanism, SmoothNoise):
-        scale = _most_smooth(mechanism, rows)
-        half_width = scale * mechanism.point.law.quantile(1.0 - confidence) + 1.0
-        return [(_noise(mechanism.point.law, scale, span), min(half_width, span))]
+    if isinstance(prepared, (Scaled, TestedNoise)):
+        law = prepared.point.law if isinstance(prepared, Scaled) else Laplace()
+        half_width = float(public_half_width(law, prepared.scale, exact(confidence)))
+        return [(_noise(law, float(prepared.scale), span, whole=law.name == "laplace"), min(half_width, span))]
+    if isinstance(prepared, SmoothNoise):
+        scale = _most_smooth(prepared, rows)
+        half_width = scale * prepared.point.law.quantile(1.0 - confidence) + 1.0
+        return [(_noise(prepared.point.law, scale, span), min(half_width, span))]
     _bounded([span])
-    if isinstance(mechanism, ExponentialDraw):
-        return [_of_draws(mechanism.measure, span, confidence)]
-    return [(span / 2.0 if isinstance(mechanism, LadderDraw) else span, span)]
+    if isinstance(prepared, ExponentialDraw):
+        return [_of_draws(prepared.measure, span, confidence)]
+    return [(span / 2.0 if isinstance(prepared, LadderDraw) else span, span)]
 
 
-def _of_vector(mechanism: ScaledVector, confidence: float) -> Pairs:
-    whole = mechanism.law.name == "laplace"
+def _of_vector(prepared: ScaledVector, confidence: float) -> Pairs:
+    whole = prepared.law.name == "laplace"
 
     @functools.cache
     def pair(global_sensitivity: int, span: float) -> tuple[float, float]:
-        scale = global_sensitivity * mechanism.unit
-        half_width = float(public_half_width(mechanism.law, scale, exact(confidence)))
-        return _noise(mechanism.law, float(scale), span, whole=whole), min(half_width, span)
+        scale = global_sensitivity * prepared.unit
+        half_width = float(public_half_width(prepared.law, scale, exact(confidence)))
+        return _noise(prepared.law, float(scale), span, whole=whole), min(half_width, span)
 
     return [
         pair(*one)
-        for one in zip(mechanism.statistic.global_sensitivities, _spans(mechanism.statistic.answers), strict=True)
+        for one in zip(prepared.statistic.global_sensitivities, _spans(prepared.statistic.answers), strict=True)
     ]
 
 
@@ -80,14 +80,14 @@ def needs_rows(statistic: Any) -> bool:
     return isinstance(statistic.base if isinstance(statistic, OfPeople) else statistic, FilteredMean)
 
 
-def _most_smooth(mechanism: SmoothNoise, rows: int | None) -> float:
+def _most_smooth(prepared: SmoothNoise, rows: int | None) -> float:
     """The greatest scale of the noise: the cap, or the smooth bound where it depends on the number of records only."""
-    statistic = mechanism.statistic
+    statistic = prepared.statistic
     bound = Fraction(statistic.global_sensitivity)
     if rows is not None and needs_rows(statistic):
-        bound = statistic.ladder(_OnlyCounted(rows), mechanism.algorithm).smooth(mechanism.point.beta)
+        bound = statistic.ladder(_OnlyCounted(rows), prepared.algorithm).smooth(prepared.point.beta)
     # Smooth bounds are computed a little above their true value, the cap included.
-    return float(bound / mechanism.point.alpha) * (1.0 + 1e-9)
+    return float(bound / prepared.point.alpha) * (1.0 + 1e-9)
 
 
 def _noise(law: Law, scale: float, span: float, *, whole: bool = False) -> float:

@@ -200,9 +200,9 @@ def release_times(setting: Setting) -> Points:
             "LF": LadderMechanism().prepare(MechanismSpec(statistic, Loss(1.0))),
             "SS (a ladder bound)": smooth_noise(statistic, loss, Laplace()),
         }
-        for name, mechanism in ways.items():
-            mechanism.run(Graph(chosen.edges, n=size))
-            found.append(Point("time", name, size, processor(mechanism.run, rounds, fresh=partial(_new, chosen))))
+        for name, prepared in ways.items():
+            prepared.run(Graph(chosen.edges, n=size))
+            found.append(Point("time", name, size, processor(prepared.run, rounds, fresh=partial(_new, chosen))))
     return Points(found)
 
 

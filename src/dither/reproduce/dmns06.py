@@ -174,17 +174,17 @@ def transform(table: np.ndarray) -> np.ndarray:
 
 
 @functools.cache
-def distinguishing(mechanism: str, d: int, epsilon: float) -> np.ndarray:
+def distinguishing(prepared: str, d: int, epsilon: float) -> np.ndarray:
     """SD(Z(D_r), Z(D)) for every r != 0: half of that between the two halves of a parity, exactly.
 
     Half the l1 norm over outputs z of the mean over x of (-1)^(r.x) p(z | x).
     """
     domain, rng = 2**d, np.random.default_rng([d, 6])
-    if mechanism == "tell or lie (all of {0,1}^d)":
+    if prepared == "tell or lie (all of {0,1}^d)":
         # All outputs are alike up to their sign: |(p - q) (-1)^(r.z)| summed over z, over the domain.
         gap = math.expm1(epsilon) / (math.exp(epsilon) + domain - 1)
         return np.full(domain - 1, gap / 2)
-    if mechanism == "each bit flipped":
+    if prepared == "each bit flipped":
         weights = np.array([r.bit_count() for r in range(1, domain)])
         return np.asarray(math.tanh(epsilon / d / 2) ** weights / 2)
     # A random code: output z is e^eps times likelier for a random half of the x; the best for all parities at once.
@@ -202,10 +202,10 @@ def _separation(setting: Setting) -> Iterator[Point]:
     epsilon, rng = 0.5, setting.rng("separation")
     trials, n = setting.pick(tiny=5, quick=40, full=200), 20_000
     for d in sizes:
-        for mechanism in MECHANISMS:
+        for prepared in MECHANISMS:
             # Two thirds of the r have at most this distance.
-            far = float(np.quantile(distinguishing(mechanism, d, epsilon), 2 / 3))
-            yield Point("distance", mechanism, d, exact(far))
+            far = float(np.quantile(distinguishing(prepared, d, epsilon), 2 / 3))
+            yield Point("distance", prepared, d, exact(far))
         yield Point("distance", "4 (12 eps^2 / 2^d)^(1/3), Lemma 2", d, exact(4 * (12 * epsilon**2 / 2**d) ** (1 / 3)))
         data = rng.integers(0, 2**d, n)
         r = int(rng.integers(1, 2**d))

@@ -54,7 +54,7 @@ def median_noise(data: np.ndarray, bounds: tuple[float, float], epsilon: float, 
         WORST: exact((bounds[1] - bounds[0]) / epsilon * math.log(2)),
     }
     answers = [
-        dt.median(data, bounds=bounds, epsilon=epsilon, calibration="inverse", confidence=None).value
+        dt.median(data, bounds=bounds, epsilon=epsilon, mechanism="inverse", confidence=None).value
         for _ in range(draws)
     ]
     found[INVERSE] = median(np.abs(np.array(answers, dtype=float) - truth))

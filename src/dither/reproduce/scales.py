@@ -23,20 +23,20 @@ DEEP = 120.0
 """Rungs that weigh less than e^-120 are left out of sums."""
 
 
-def unit(mechanism: Any) -> float:
+def unit(prepared: Any) -> float:
     """One grid step in the data's own units."""
-    return float(mechanism.statistic.answers.step)
+    return float(prepared.statistic.answers.step)
 
 
-def scale(mechanism: SmoothNoise, data: Any) -> float:
+def scale(prepared: SmoothNoise, data: Any) -> float:
     """The scale of fitted noise on these data."""
-    bound = mechanism.statistic.ladder(data, mechanism.algorithm).smooth(mechanism.point.beta)
-    return float(bound / mechanism.point.alpha) * unit(mechanism)
+    bound = prepared.statistic.ladder(data, prepared.algorithm).smooth(prepared.point.beta)
+    return float(bound / prepared.point.alpha) * unit(prepared)
 
 
-def typical(mechanism: SmoothNoise, data: Any) -> float:
+def typical(prepared: SmoothNoise, data: Any) -> float:
     """The median of |error|."""
-    return scale(mechanism, data) * mechanism.point.law.quantile(0.5)
+    return scale(prepared, data) * prepared.point.law.quantile(0.5)
 
 
 def smooth_noise(
@@ -76,23 +76,21 @@ def ladder_noise(ladder: Ladder, epsilon: float) -> float:
     return ladder_error(ladder.rungs(0, rungs).astype(float), ladder.global_sensitivity, rate)
 
 
-def noisy_local_noise(mechanism: NoisyLocalNoise, data: Any, rng: np.random.Generator, draws: int = 2000) -> Estimate:
+def noisy_local_noise(prepared: NoisyLocalNoise, data: Any, rng: np.random.Generator, draws: int = 2000) -> Estimate:
     """The mean scale of noisy local sensitivity's last noise, over its two draws before."""
-    steady: Any = mechanism.statistic
+    steady: Any = prepared.statistic
     found = np.empty(draws)
     for index in range(draws):
         lipschitz_proxy = steady.most_lipschitz_proxy
-        if mechanism.gauge_epsilon is not None:
-            lipschitz_proxy = _raised(
-                steady.lipschitz_proxy(data), 1 / mechanism.gauge_epsilon, mechanism.shortfall, rng
-            )
+        if prepared.gauge_epsilon is not None:
+            lipschitz_proxy = _raised(steady.lipschitz_proxy(data), 1 / prepared.gauge_epsilon, prepared.shortfall, rng)
             lipschitz_proxy = min(max(lipschitz_proxy, 0), steady.most_lipschitz_proxy)
         local_sensitivity_change = steady.local_sensitivity_change(lipschitz_proxy)
         local = steady.local(data)
         if local_sensitivity_change:
-            local = _raised(local, local_sensitivity_change / mechanism.local_epsilon, mechanism.shortfall, rng)
+            local = _raised(local, local_sensitivity_change / prepared.local_epsilon, prepared.shortfall, rng)
         found[index] = min(max(local, 1), max(steady.global_sensitivity, 1))
-    return mean(found).times(unit(mechanism) / float(mechanism.answer_epsilon))
+    return mean(found).times(unit(prepared) / float(prepared.answer_epsilon))
 
 
 _lift = functools.lru_cache(4096)(raised_by)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from dither.aliases import accepts_calibration
 from dither.errors import DitherError, InvalidArgument, SourceFailed
 from dither.ledger import Ledger
 from dither.mechanisms.choice import prepare
@@ -35,8 +36,8 @@ class GraphPlan:
     """A question about a graph, planned from public facts."""
 
     query: Query
-    mechanism: Prepared
-    calibration: str
+    prepared: Prepared
+    mechanism: str
     loss: Loss
     confidence: float | None
     asked: dict[str, Any]
@@ -59,13 +60,14 @@ class GraphSession(PaidSession):
     def __repr__(self) -> str:
         return f"<GraphSession {self.schema.name}: {self.schema.vertices} vertices; {self.budget}>"
 
+    @accepts_calibration
     def ask(
         self,
         query: Query,
         *,
         epsilon: Any,
         delta: Any = 0.0,
-        calibration: Any = "auto",
+        mechanism: Any = "auto",
         noise: Any = "auto",
         confidence: Any = 0.95,
         again: bool = False,
@@ -74,7 +76,7 @@ class GraphSession(PaidSession):
     ) -> Release:
         """Ask a query such as ``Triangles()`` or ``MSTCost()``; options as for tables."""
         planned = self.plan(
-            query, epsilon=epsilon, delta=delta, calibration=calibration, noise=noise, confidence=confidence
+            query, epsilon=epsilon, delta=delta, mechanism=mechanism, noise=noise, confidence=confidence
         )
         return self.answer([planned], again=again, request_id=request_id, analyst=analyst)[0]
 
@@ -84,7 +86,7 @@ class GraphSession(PaidSession):
         *,
         epsilon: Any,
         delta: Any = 0.0,
-        calibration: Any = "auto",
+        mechanism: Any = "auto",
         noise: Any = "auto",
         confidence: Any = 0.95,
     ) -> GraphPlan:
@@ -92,8 +94,8 @@ class GraphSession(PaidSession):
         if not isinstance(query, (GraphQuery, MSTCost)):
             raise InvalidArgument("query", query, "a question about a graph such as Triangles() is accepted")
         statistic = query.resolve(self._shape(query))
-        options = {"epsilon": epsilon, "delta": delta, "calibration": calibration, "noise": noise}
-        name, mechanism = prepare(statistic, confidence=confidence, **options)
+        options = {"epsilon": epsilon, "delta": delta, "mechanism": mechanism, "noise": noise}
+        name, prepared = prepare(statistic, confidence=confidence, **options)
         level = None if confidence is None else float(exact(confidence, "confidence"))
         asked, schema = Loss.asked(epsilon, delta), self.schema
         fields = {field.name: plain(getattr(query, field.name)) for field in dataclasses.fields(query)}
@@ -102,24 +104,24 @@ class GraphSession(PaidSession):
             "graph": [schema.vertices, *schema.ends, schema.weight, plain(schema.cap), plain(schema.step)],
             "epsilon": asked.epsilon,
             "delta": asked.delta,
-            "calibration": calibration if isinstance(calibration, str) else repr(calibration),
+            "calibration": mechanism if isinstance(mechanism, str) else repr(mechanism),
             "noise": noise if isinstance(noise, str) else repr(noise),
             "confidence": level,
         }
-        return GraphPlan(query, mechanism, name, mechanism.loss, level, told)
+        return GraphPlan(query, prepared, name, prepared.loss, level, told)
 
     def quote(self, query: Query, *, confidence: Any = 0.95, **options: Any) -> Quote:
-        """Price, calibration and error of a question, before it is asked: reads nothing, charges nothing.
+        """Price, mechanism and error of a question, before it is asked: reads nothing, charges nothing.
 
         The error is an upper bound for all graphs with as many vertices.
         """
         planned = self.plan(query, confidence=confidence, **options)
         level = LEVEL if planned.confidence is None else planned.confidence
-        figures = for_all_data(planned.mechanism, level)
-        may_refuse = getattr(planned.mechanism, "refusal", None) is not None
+        figures = for_all_data(planned.prepared, level)
+        may_refuse = getattr(planned.prepared, "refusal", None) is not None
         return Quote(
             query=planned.query.label, loss=planned.loss, expected_error=figures.expected, bound=figures.bound,
-            confidence=level, calibration=planned.calibration, noise=planned.mechanism.noise_name, kind=figures.kind,
+            confidence=level, mechanism=planned.mechanism, noise=planned.prepared.noise_name, kind=figures.kind,
             attained=figures.attained, assumptions=("if it answers: a test may refuse",) if may_refuse else (),
         )  # fmt: skip
 
@@ -132,7 +134,7 @@ class GraphSession(PaidSession):
 
     def inspected(self, query: Query) -> tuple[Any, Any]:
         """NOT private: the statistic and the graph, for ``dither.inspect``; charges nothing."""
-        return self.plan(query, epsilon=1.0, confidence=None).mechanism.statistic, self._read_graph(query)
+        return self.plan(query, epsilon=1.0, confidence=None).prepared.statistic, self._read_graph(query)
 
     def _read_graph(self, query: Query) -> Any:
         graph = self._read_private()
@@ -162,8 +164,8 @@ class GraphSession(PaidSession):
         self.schema.ready()
 
     def _read(self, planned: GraphPlan, helper: Any) -> list[Release]:  # noqa: ARG002
-        outcome = planned.mechanism.run(self._read_graph(planned.query))
-        grid: Any = planned.mechanism.statistic.answers
+        outcome = planned.prepared.run(self._read_graph(planned.query))
+        grid: Any = planned.prepared.statistic.answers
         value, bar = outcome.answer, outcome.interval
         return [
             Release(
@@ -173,9 +175,9 @@ class GraphSession(PaidSession):
                 loss=planned.loss,
                 neighbours=self.schema.neighbours,
                 query=planned.query.label,
-                calibration=planned.calibration,
-                noise=planned.mechanism.noise_name,
-                reason=getattr(planned.mechanism, "refusal", None) if outcome.refused else None,
+                mechanism=planned.mechanism,
+                noise=planned.prepared.noise_name,
+                reason=getattr(planned.prepared, "refusal", None) if outcome.refused else None,
             )
         ]
 

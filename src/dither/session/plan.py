@@ -49,8 +49,8 @@ class Plan:
     declared: ColumnType | None
     """The type of the column; None where rows are counted."""
     statistic: Statistic | VectorStatistic
-    mechanism: Prepared
-    calibration: str
+    prepared: Prepared
+    mechanism: str
     loss: Loss
     """The whole price, all groups together."""
     predicate: Predicate | None
@@ -118,7 +118,7 @@ def plan(
     delta: object = 0.0,
     where: object = None,
     by: object = None,
-    calibration: object = "auto",
+    mechanism: object = "auto",
     noise: object = "auto",
     confidence: object = 0.95,
 ) -> Plan:
@@ -142,19 +142,19 @@ def plan(
     steps = 2 * schema.rows_per_unit if keys else 1
     each = rest.per_step(steps)
     try:
-        name, mechanism = prepare(
-            statistic, epsilon=each.epsilon, delta=each.delta, calibration=calibration, noise=noise,
+        name, prepared = prepare(
+            statistic, epsilon=each.epsilon, delta=each.delta, mechanism=mechanism, noise=noise,
             confidence=confidence,
         )  # fmt: skip
     except EpsilonTooSmall as error:
         raise error.of_whole(asked.epsilon, asked.epsilon / each.epsilon) from None
     level = None if confidence is None else float(exact(confidence, "confidence"))
-    loss = mechanism.loss.for_group(steps)
+    loss = prepared.loss.for_group(steps)
     if finder is not None:
         loss = loss + Loss(float_up(finder.epsilon), float_up(finder.delta))
     return Plan(
-        schema, bound, declared, statistic, mechanism, name, loss, predicate, keys, level,
-        _question(bound, schema, asked, predicate, keys, calibration, noise, level), finder,
+        schema, bound, declared, statistic, prepared, name, loss, predicate, keys, level,
+        _question(bound, schema, asked, predicate, keys, mechanism, noise, level), finder,
     )  # fmt: skip
 
 
@@ -262,7 +262,7 @@ def shape_of_selection(schema: Schema, declared: ColumnType | None, *, filtered:
 
 
 def _question(
-    query: Query, schema: Schema, asked: Loss, predicate: Predicate | None, by: tuple[str, ...], calibration: object,
+    query: Query, schema: Schema, asked: Loss, predicate: Predicate | None, by: tuple[str, ...], mechanism: object,
     noise: object, confidence: float | None,
 ) -> dict[str, Any]:  # fmt: skip
     """The question in plain JSON values, the same for the same question however it was written."""
@@ -277,7 +277,7 @@ def _question(
         "by": list(by),
         "epsilon": asked.epsilon,
         "delta": asked.delta,
-        "calibration": calibration if isinstance(calibration, str) else repr(calibration),
+        "calibration": mechanism if isinstance(mechanism, str) else repr(mechanism),
         "noise": noise if isinstance(noise, str) else repr(noise),
         "confidence": confidence,
         "schema": schema_digest(schema, {*by, *(predicate.columns() if predicate else ()), query.column}),

@@ -71,15 +71,15 @@ def plan_program(
     delta: object = 0.0,
     where: object = None,
     by: object = None,
-    calibration: object = "auto",
+    mechanism: object = "auto",
     noise: object = "auto",
     confidence: object = 0.95,
 ) -> ProgramPlan:
     """The plan for a program, or an error that says what is accepted; nothing is read."""
     if by is not None:
         raise InvalidArgument("by", by, "no groups are accepted for a program; ask with where= for each")
-    if calibration != "auto" or noise != "auto":
-        raise NotApplicable("calibration", calibration, "a program has aggregators instead", "Program(aggregator=)")
+    if mechanism != "auto" or noise != "auto":
+        raise NotApplicable("mechanism", mechanism, "a program has aggregators instead", "Program(aggregator=)")
     columns = _columns(query, schema)
     predicate = where if isinstance(where, Predicate) or where is None else parse_filter(where, schema)
     whole = isinstance(schema.rows, int) and schema.unit is None and predicate is None

@@ -9,6 +9,7 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from dither.aliases import accepts_calibration
 from dither.errors import EpsilonTooSmall, InvalidArgument, NotApplicable, NotProved
 from dither.mechanisms.choice import applicable, named_noise
 from dither.mechanisms.mechanism import MOST_EPSILON
@@ -34,6 +35,7 @@ PRECISION = 1.01
 """The least epsilon is found to about one percent."""
 
 
+@accepts_calibration
 def quote(
     query: Query | Sequence[Query] | str,
     schema: Schema,
@@ -44,19 +46,19 @@ def quote(
     by: Any = None,
     prior: Any = None,
     rows: Any = None,
-    calibration: Any = "auto",
+    mechanism: Any = "auto",
     noise: Any = "auto",
     confidence: Any = 0.95,
     weights: Sequence[Any] | None = None,
 ) -> Any:
-    """Price, calibration and error of one query (a ``Quote``), or of a list or SQL that share a price (``Quotes``).
+    """Price, mechanism and error of one query (a ``Quote``), or of a list or SQL that share a price (``Quotes``).
 
     prior: what is publicly known about the values (``Lognormal``, ``Normal``, ``Uniform``, ``Exponential``,
         ``PublicSample``), for all columns, or a mapping of columns to priors.  Without one it is what the schema
         declares about the column, if anything; else the error is an upper bound for all data.
     rows: how many records you assume in the selection, or in each group, where that number is private.  Where the
         table's number of rows is public and nothing is filtered, all groups are taken to be alike.
-    calibration: "auto" compares all that apply under a prior and takes the best; without one it is the public rule.
+    mechanism: "auto" compares all that apply under a prior and takes the best; without one it is the public rule.
 
     >>> import dither as dt
     >>> schema = dt.Schema("pay.csv", {"pay": dt.Real(0, 600_000)}, rows=100_000)
@@ -67,7 +69,7 @@ def quote(
     True
     """
     options = {
-        "where": where, "by": by, "prior": prior, "rows": rows, "calibration": calibration, "noise": noise,
+        "where": where, "by": by, "prior": prior, "rows": rows, "mechanism": mechanism, "noise": noise,
         "confidence": confidence,
     }  # fmt: skip
     if isinstance(query, Query):
@@ -86,10 +88,10 @@ def quote(
 
 def quote_statement(
     statement: Statement, schema: Schema, price: Loss, weights: Any = None, *, prior: Any = None, rows: Any = None,
-    calibration: Any = "auto", noise: Any = "auto", confidence: Any = 0.95, **_: Any,
+    mechanism: Any = "auto", noise: Any = "auto", confidence: Any = 0.95, **_: Any,
 ) -> Quotes:  # fmt: skip
     """Quotes for the queries of a statement that was read before; they share the price as its answers do."""
-    options = {"calibration": calibration, "noise": noise, "confidence": confidence}
+    options = {"mechanism": mechanism, "noise": noise, "confidence": confidence}
     plans = plans_of(statement, schema, price, weights, **options)
     return Quotes(
         _quoted(
@@ -128,11 +130,11 @@ def least_epsilon(
         except EpsilonTooSmall:
             return False
 
-    # Comparing calibrations takes long: it is done where the search starts and at what it found.
+    # Comparing mechanisms takes long: it is done where the search starts and at what it found.
     here, reached, tried = quoted(1.0), [], set[str]()
-    while here.calibration not in tried:
-        tried.add(here.calibration)
-        fixed = {"calibration": here.calibration} if here.alternatives else {}
+    while here.mechanism not in tried:
+        tried.add(here.mechanism)
+        fixed = {"mechanism": here.mechanism} if here.alternatives else {}
         least = _searched(functools.partial(good, fixed))
         if least is not None:
             reached.append((least, fixed))
@@ -166,24 +168,24 @@ def _searched(reached: Callable[[float], bool]) -> float | None:
     return high
 
 
-def chosen_calibration(query: Query, schema: Schema, **options: Any) -> Any:
-    """The calibration that "auto" means under a prior: the one with the least quoted error."""
+def chosen_mechanism(query: Query, schema: Schema, **options: Any) -> Any:
+    """The mechanism that "auto" means under a prior: the one with the least quoted error."""
     chosen = _quoted(query, schema, **options)
     return next(iter(chosen.alternatives), "auto")
 
 
 def _quoted(
-    query: Query, schema: Schema, *, prior: Any = None, rows: Any = None, calibration: Any = "auto",
+    query: Query, schema: Schema, *, prior: Any = None, rows: Any = None, mechanism: Any = "auto",
     confidence: Any = 0.95, **options: Any,
 ) -> Quote:  # fmt: skip
-    planned = plan(query, schema, calibration=calibration, confidence=confidence, **options)
+    planned = plan(query, schema, mechanism=mechanism, confidence=confidence, **options)
     column_prior = prior_of(prior, planned.query.column, schema.columns)
     if column_prior is None or not _speaks_of(planned) or planned.costs_nothing:
         _checked_rows(planned, rows)
         declared = _under_declared(planned, rows) if prior is None else None
         return declared or _for_all_data(planned, rows)
     counted, assumed = _records(planned, rows)
-    if calibration != "auto":
+    if mechanism != "auto":
         return _under_prior(planned, column_prior, counted, assumed)
     law = named_noise(options.get("noise", "auto"))
     served = COMPARED if law is None else ("smooth", "worst_case")
@@ -191,18 +193,18 @@ def _quoted(
     compared: dict[str, Quote] = {}
     for name in names:
         try:
-            again = plan(query, schema, calibration=name, confidence=confidence, **options)
+            again = plan(query, schema, mechanism=name, confidence=confidence, **options)
             compared[name] = _under_prior(again, column_prior, counted, assumed)
         except (NotApplicable, NotProved, InvalidArgument):
             # It does not serve this price or noise; the default, at least, does.
-            if name == planned.calibration:
+            if name == planned.mechanism:
                 raise
     ordered = sorted(compared.items(), key=lambda item: item[1].worst_expected)
     return dataclasses.replace(ordered[0][1], alternatives={name: one.expected_error for name, one in ordered})
 
 
 def _under_declared(planned: Plan, rows: int | None) -> Quote | None:
-    """An estimate under what the schema declares about the column, for the very calibration that would answer."""
+    """An estimate under what the schema declares about the column, for the very mechanism that would answer."""
     told = planned.schema.priors.get(str(planned.query.column))
     if told is None or not _speaks_of(planned) or planned.costs_nothing:
         return None
@@ -221,7 +223,7 @@ def _speaks_of(planned: Plan) -> bool:
 
 def _under_prior(planned: Plan, prior: Prior, rows: int, assumed: tuple[str, ...]) -> Quote:
     records_on = getattr(planned.statistic, "grid", planned.grid)
-    figures = under_prior(planned.mechanism, prior, records_on, rows, _level(planned))
+    figures = under_prior(planned.prepared, prior, records_on, rows, _level(planned))
     return _quote(planned, figures, prior=repr(prior), rows=rows, assumptions=assumed)
 
 
@@ -229,13 +231,13 @@ def _for_all_data(planned: Plan, rows: int | None) -> Quote:
     if planned.costs_nothing:
         return Quote(planned.label, Loss(0.0), 0.0, 0.0, _level(planned), "public", "none", EXACT)
     used = rows if needs_rows(planned.statistic) else None
-    figures = for_all_data(planned.mechanism, _level(planned), used)
+    figures = for_all_data(planned.prepared, _level(planned), used)
     assumed = () if used is None else (f"assuming at least {used:,} records{_where(planned)}",)
     return _quote(planned, figures, rows=used if used is not None else planned.expected_rows, assumptions=assumed)
 
 
 def _quote(planned: Plan, figures: Any, *, assumptions: tuple[str, ...] = (), **facts: Any) -> Quote:
-    if planned.calibration not in COMPARED:
+    if planned.mechanism not in COMPARED:
         assumptions = (*assumptions, "if it answers: a test may refuse")
     return Quote(
         query=planned.label,
@@ -243,8 +245,8 @@ def _quote(planned: Plan, figures: Any, *, assumptions: tuple[str, ...] = (), **
         expected_error=figures.expected,
         bound=figures.bound,
         confidence=_level(planned),
-        calibration=planned.calibration,
-        noise=planned.mechanism.noise_name,
+        mechanism=planned.mechanism,
+        noise=planned.prepared.noise_name,
         kind=figures.kind,
         attained=figures.attained,
         bar=figures.bar,

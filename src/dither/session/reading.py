@@ -27,7 +27,7 @@ def read_and_answer(plan: Plan, engine: Engine) -> list[Release]:
         if plan.finder is not None:
             selection = dataclasses.replace(selection, keys=found_keys(plan, selection))
         return [
-            _release(plan, plan.mechanism.run(data), key)
+            _release(plan, plan.prepared.run(data), key)
             for key, data in zip(selection.groups, private_data(plan, selection), strict=True)
         ]
 
@@ -58,7 +58,7 @@ def private_data(plan: Plan, selection: Selection) -> Sequence[Any]:
         return binned_numbers(selection, str(plan.query.column), plan.query.cuts, float(plan.query.nulls))
     columns = EngineColumns(selection, plan.query.column, plan.grid, plan.missing, plan.expected_rows)
     columns.shares = tuple(getattr(plan.statistic, "shares", ()))
-    columns.width = plan.mechanism.reach * max(getattr(plan.statistic, "rows", 1), 1)
+    columns.width = plan.prepared.reach * max(getattr(plan.statistic, "rows", 1), 1)
     return columns.each()
 
 
@@ -73,7 +73,7 @@ def records_for_owner(plan: Plan, engine: Engine) -> dict[tuple[Any, ...], Any]:
 
 
 def _release(plan: Plan, outcome: Outcome, key: tuple[Any, ...]) -> Release:
-    grids = plan.mechanism.statistic.answers
+    grids = plan.prepared.statistic.answers
     value: Any = outcome.answer
     bar: Any = outcome.interval
     if isinstance(grids, Grid):
@@ -91,11 +91,11 @@ def _release(plan: Plan, outcome: Outcome, key: tuple[Any, ...]) -> Release:
         loss=plan.loss,
         neighbours=plan.schema.neighbours,
         query=plan.label,
-        calibration=plan.calibration,
-        noise=plan.mechanism.noise_name,
+        mechanism=plan.mechanism,
+        noise=plan.prepared.noise_name,
         missing=None if plan.declared is None or isinstance(plan.declared, Category) else _missing(plan),
-        labels=getattr(plan.mechanism.statistic, "labels", None),
-        reason=getattr(plan.mechanism, "refusal", None) if outcome.refused else None,
+        labels=getattr(plan.prepared.statistic, "labels", None),
+        reason=getattr(plan.prepared, "refusal", None) if outcome.refused else None,
         group={name: shown_key(plan.schema.columns[name], one) for name, one in zip(plan.by, key, strict=True)} or None,
     )
 

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol, TypeGuard, runtime_checkable
 
+from dither.aliases import accepts_calibration
 from dither.ledger import Ledger
 from dither.privacy import Loss
 from dither.programs import Program, opened
@@ -73,6 +74,7 @@ class Session(PaidSession):
 
     # --- questions ---------------------------------------------------------------------------------------
 
+    @accepts_calibration
     def ask(
         self,
         query: Question | Sequence[Question],
@@ -81,7 +83,7 @@ class Session(PaidSession):
         delta: Any = 0.0,
         where: Any = None,
         by: Any = None,
-        calibration: Any = "auto",
+        mechanism: Any = "auto",
         noise: Any = "auto",
         confidence: Any = 0.95,
         weights: Sequence[Any] | None = None,
@@ -97,14 +99,14 @@ class Session(PaidSession):
         where: a filter such as ``"year = 2014 AND job IN ('clerk', 'nurse')"``.
         by: a column with declared values, or a list of them: one answer for each group, empty ones too.
         weights: how several queries share the price; evenly by default.
-        prior, rows: what is publicly known, as for ``quote``; "auto" then takes the calibration with the least quoted
+        prior, rows: what is publicly known, as for ``quote``; "auto" then takes the mechanism with the least quoted
             error instead of the one that suits most data.
         again: a question that was answered is answered again from the ledger, free; True pays for a new answer.
         request_id: a name for this request: sent again it gets the same answer and pays nothing more.
         analyst: who pays.
         """
         plans = self.plans(
-            query, epsilon=epsilon, delta=delta, where=where, by=by, weights=weights, calibration=calibration,
+            query, epsilon=epsilon, delta=delta, where=where, by=by, weights=weights, mechanism=mechanism,
             noise=noise, confidence=confidence, prior=prior, rows=rows,
         )  # fmt: skip
         _tell_of_many_groups(plans)
@@ -118,6 +120,7 @@ class Session(PaidSession):
         """The plans of one query, or of several that share a price; see ``ask``."""
         return plans_for(query, self.schema, epsilon=epsilon, delta=delta, weights=weights, **options)
 
+    @accepts_calibration
     def sql(
         self,
         text: str,
@@ -125,7 +128,7 @@ class Session(PaidSession):
         epsilon: Any,
         delta: Any = 0.0,
         weights: Any = None,
-        calibration: Any = "auto",
+        mechanism: Any = "auto",
         noise: Any = "auto",
         confidence: Any = 0.95,
         prior: Any = None,
@@ -139,11 +142,11 @@ class Session(PaidSession):
         epsilon, delta: the whole price.  All queries of the list share it evenly, except for a count of rows whose
         number is public: that is free.  Everything is answered, or nothing and nothing is charged.
         weights: other shares: a list with one for each query, or a mapping of names (``AS name``) to weights.
-        prior, rows: what is publicly known, as for ``quote``: "auto" then takes the calibration with the least error.
+        prior, rows: what is publicly known, as for ``quote``: "auto" then takes the mechanism with the least error.
 
         Returns one release, or ``Releases`` where several queries or groups are asked for.
         """
-        options = {"calibration": calibration, "noise": noise, "confidence": confidence, "prior": prior, "rows": rows}
+        options = {"mechanism": mechanism, "noise": noise, "confidence": confidence, "prior": prior, "rows": rows}
         return self.answer_statement(
             parse_sql(text, self.schema), epsilon=epsilon, delta=delta, weights=weights, again=again,
             request_id=request_id, analyst=analyst, **options,
@@ -161,7 +164,7 @@ class Session(PaidSession):
         return answered if statement.by or len(plans) > 1 else answered[0]
 
     def quote(self, query: Any, **options: Any) -> Any:
-        """Price, calibration and error of a question, before it is asked: reads nothing, charges nothing.
+        """Price, mechanism and error of a question, before it is asked: reads nothing, charges nothing.
 
         The options of ``ask``, and public knowledge: ``prior`` and ``rows``; see ``dither.quote``.
         """
@@ -244,10 +247,10 @@ def plan_for(query: Question, schema: Schema, *, prior: Any = None, rows: Any = 
         return plan_program(query, schema, **options)
     if isinstance(query, Procedure):
         return query.planned(schema, **options)
-    if prior is not None and options.get("calibration", "auto") == "auto":
-        from dither.session.quoting import chosen_calibration  # noqa: PLC0415  (built on this module)
+    if prior is not None and options.get("mechanism", "auto") == "auto":
+        from dither.session.quoting import chosen_mechanism  # noqa: PLC0415  (built on this module)
 
-        options["calibration"] = chosen_calibration(query, schema, prior=prior, rows=rows, **options)
+        options["mechanism"] = chosen_mechanism(query, schema, prior=prior, rows=rows, **options)
     return plan(query, schema, **options)
 
 
@@ -272,5 +275,5 @@ def _public_count(one: Plan | ProgramPlan) -> Release:
     rows = one.schema.most_rows
     return Release(
         value=rows, interval=(rows, rows), confidence=1.0, loss=Loss(0.0), neighbours=one.schema.neighbours,
-        query=one.label, calibration="public", noise="none",
+        query=one.label, mechanism="public", noise="none",
     )  # fmt: skip

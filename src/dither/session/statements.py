@@ -60,10 +60,10 @@ def _plan(statement: Statement, item: Item, schema: Schema, price: Loss, options
     asked |= {"epsilon": price.epsilon, "delta": price.delta}
     known = {name: asked.pop(name, None) for name in ("prior", "rows")}
     try:
-        if known["prior"] is not None and asked.get("calibration", "auto") == "auto":
-            from dither.session.quoting import chosen_calibration  # noqa: PLC0415  (built on this module)
+        if known["prior"] is not None and asked.get("mechanism", "auto") == "auto":
+            from dither.session.quoting import chosen_mechanism  # noqa: PLC0415  (built on this module)
 
-            asked["calibration"] = chosen_calibration(item.query, schema, **known, **asked)
+            asked["mechanism"] = chosen_mechanism(item.query, schema, **known, **asked)
         return plan(item.query, schema, **asked)
     except InvalidArgument as error:
         problem = statement.pointing(error, item)

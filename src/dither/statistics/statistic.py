@@ -1,4 +1,4 @@
-"""A statistic: a query resolved against public facts.  Calibrations know statistics, never queries or data."""
+"""A statistic: a query resolved against public facts.  Mechanisms know statistics, never queries or data."""
 
 from __future__ import annotations
 

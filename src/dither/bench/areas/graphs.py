@@ -62,9 +62,9 @@ def _made(kind: str, edges: int, index: int, folder: Path) -> Dataset:
 
 
 def _errors(quick: bool) -> list[Comparison]:
-    def way(label: str, mechanism: str, epsilon: float) -> Way:
-        note = "delta 1e-6 on top" if mechanism == "paper" else ""
-        return Way(OURS, "error", label, {"mechanism": mechanism, "epsilon": epsilon, "delta": DELTA}, note=note)
+    def way(label: str, prepared: str, epsilon: float) -> Way:
+        note = "delta 1e-6 on top" if prepared == "paper" else ""
+        return Way(OURS, "error", label, {"mechanism": prepared, "epsilon": epsilon, "delta": DELTA}, note=note)
 
     return [
         Comparison(
@@ -72,7 +72,7 @@ def _errors(quick: bool) -> list[Comparison]:
             what=f"median error of the triangles of {name}, from the laws of the noise",
             data=_real(name),
             ours=way("smooth, power law", "smooth", epsilon),
-            others=tuple(way(label, mechanism, epsilon) for label, mechanism in OTHERS.items()),
+            others=tuple(way(label, prepared, epsilon) for label, prepared in OTHERS.items()),
             measures=("error",),
             guarantee=f"epsilon {epsilon:g}",
             neighbours=CHANGE_EDGE,

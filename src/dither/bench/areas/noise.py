@@ -81,7 +81,7 @@ def _factors() -> list[Comparison]:
             name=f"factor/epsilon={epsilon:g}",
             what="E|Z|/(alpha beta) of noise for a smooth bound",
             data=NOTHING,
-            ours=way("power law, exact calibration", "power_law", "exact", epsilon),
+            ours=way("power law, exact mechanism", "power_law", "exact", epsilon),
             others=(way("NRS11: Cauchy, paper's constants", "cauchy", "paper", epsilon),),
             measures=("error",),
             guarantee=f"epsilon {epsilon:g}",

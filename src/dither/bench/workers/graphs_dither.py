@@ -50,10 +50,10 @@ def error(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], float]:
     if options["mechanism"] == "ladder":
         return lambda: _ladder_median(rungs, epsilon)
     paper = options["mechanism"] == "paper"
-    calibration = dt.Smooth(constants="paper") if paper else dt.Smooth()
+    mechanism = dt.Smooth(constants="paper") if paper else dt.Smooth()
     loss = Loss(epsilon, options["delta"]) if paper else Loss(epsilon)
-    mechanism: Any = calibration.prepare(MechanismSpec(statistic, loss, Laplace() if paper else None))
-    point = mechanism.point
+    prepared: Any = mechanism.prepare(MechanismSpec(statistic, loss, Laplace() if paper else None))
+    point = prepared.point
     return lambda: float(rungs.smooth(point.beta) / point.alpha) * float(point.law.quantile(0.5))
 
 

@@ -13,11 +13,11 @@ def scalar(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], None]:
     above, _, below = options["scale"].partition("/")
     scale = int(above) / int(below or 1)
     whole = options["law"] == "integer laplace"
-    mechanism = Geometric(epsilon=1 / scale, sensitivity=1) if whole else Laplace(epsilon=1.0, sensitivity=scale)
+    prepared = Geometric(epsilon=1 / scale, sensitivity=1) if whole else Laplace(epsilon=1.0, sensitivity=scale)
     zero = 0 if whole else 0.0
 
     def work() -> None:
         for _ in range(options["count"]):
-            mechanism.randomise(zero)
+            prepared.randomise(zero)
 
     return work

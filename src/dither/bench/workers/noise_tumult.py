@@ -14,14 +14,14 @@ def scalar(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], None]:
 
     zero: Any = np.float64(0.0)
     if options["law"] == "integer laplace":
-        mechanism, zero = AddGeometricNoise(options["scale"]), np.int64(0)
+        prepared, zero = AddGeometricNoise(options["scale"]), np.int64(0)
     elif options["law"] == "gaussian":
-        mechanism = AddGaussianNoise(NumpyFloatDomain(), f"({options['scale']})**2")
+        prepared = AddGaussianNoise(NumpyFloatDomain(), f"({options['scale']})**2")
     else:
-        mechanism = AddLaplaceNoise(NumpyFloatDomain(), options["scale"])
+        prepared = AddLaplaceNoise(NumpyFloatDomain(), options["scale"])
 
     def work() -> None:
         for _ in range(options["count"]):
-            mechanism(zero)
+            prepared(zero)
 
     return work

@@ -10,8 +10,8 @@ import dither as dt
 from dither.sources.column import Column, shape_of
 
 MANNERS: dict[str, dict[str, Any]] = {
-    "auto": {"calibration": "auto"},
-    "smooth": {"calibration": "smooth", "noise": "power_law"},
+    "auto": {"mechanism": "auto"},
+    "smooth": {"mechanism": "smooth", "noise": "power_law"},
 }
 
 

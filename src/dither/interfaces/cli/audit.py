@@ -15,7 +15,9 @@ from dither.errors import InvalidArgument
 
 @click.command()
 @click.argument("query", required=False)
-@click.option("--calibration", "calibrations", multiple=True, metavar="NAME", help="Only these calibrations.")
+@click.option(
+    "--mechanism", "--calibration", "mechanisms", multiple=True, metavar="NAME", help="Only these mechanisms."
+)
 @click.option("--quick", is_flag=True, help="Under two minutes on two cores: smaller universes, fewer runs.")
 @click.option("--sabotage", is_flag=True, help="Audit mechanisms broken on purpose instead: each must be found.")
 @click.option("--list", "only_list", is_flag=True, help="Name the checks and run none.")
@@ -23,7 +25,7 @@ from dither.errors import InvalidArgument
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Save audit.json, .png and .html there.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def audit(
-    query: str | None, *, calibrations: tuple[str, ...], quick: bool, sabotage: bool, only_list: bool,
+    query: str | None, *, mechanisms: tuple[str, ...], quick: bool, sabotage: bool, only_list: bool,
     workers: int | None, out: Path | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Try to refute the privacy of everything that ships, or of QUERY (a query, procedure or noise).
@@ -34,7 +36,7 @@ def audit(
 
     \b
     dither audit --quick
-    dither audit median --calibration smooth
+    dither audit median --mechanism smooth
     dither audit --out audit-report
     dither audit --sabotage
     """
@@ -43,7 +45,7 @@ def audit(
     from dither.audit.pictures import save
     from dither.audit.running import run_checks
 
-    checks = list(sabotages()) if sabotage else selected(query, calibrations, quick=quick)
+    checks = list(sabotages()) if sabotage else selected(query, mechanisms, quick=quick)
     if sabotage and query is not None:
         about = [check for check in checks if query in check.subject or query == check.detail]
         if not about:
@@ -142,7 +144,7 @@ def _table(report: Any) -> Any:
         told = (
             ""
             if closest is None
-            else " ".join(filter(None, (closest.check.calibration, closest.check.noise, closest.check.detail)))
+            else " ".join(filter(None, (closest.check.mechanism, closest.check.noise, closest.check.detail)))
         )
         found = sum(not one.result.holds for one in ran)
         cases = sum(one.result.cases for one in ran)

@@ -69,7 +69,13 @@ main.add_command(reproduce)
 )
 @click.option("--epsilon", required=True, type=str, help="Total price, error bar included.")
 @click.option("--delta", default="0", help="Total delta.", show_default=True)
-@click.option("--calibration", default="auto", help="auto, inverse, smooth, ladder or worst_case.", show_default=True)
+@click.option(
+    "--mechanism",
+    "--calibration",
+    default="auto",
+    help="auto, inverse, smooth, ladder or worst_case.",
+    show_default=True,
+)
 @click.option(
     "--noise", default="auto", help="auto, power_law, cauchy, laplace, gaussian or student.", show_default=True
 )
@@ -132,7 +138,7 @@ def ask(file: Path, question: str, *, plot: Path | None, as_json: bool, **option
         read_file_column(file, query.column or ""),
         number("epsilon", options["epsilon"]),
         number("delta", options["delta"]),
-        options["calibration"],
+        options["mechanism"],
         options["noise"],
         confidence,
     )

@@ -43,7 +43,7 @@ def confidence_of(text: str) -> Any:
 
 
 NARROW = 100
-"""Terminals below this width do without the column of calibrations; it stands below the table."""
+"""Terminals below this width do without the column of mechanisms; it stands below the table."""
 
 LEAST_WRAPPED = 18
 """A column that may be broken into lines still has room for a word."""
@@ -65,12 +65,12 @@ def show(releases: list[Any], labels: list[str] | None = None) -> None:
     console = console_of(120 + 12 * len(keys))
     wide = console.width >= NARROW
     headings = [*keys, "question", "answer", "error bar" if level is None else f"{level:.0%} error bar"]
-    headings += ["epsilon" if pure else "price", *(["calibration"] if wide else [])]
+    headings += ["epsilon" if pure else "price", *(["mechanism"] if wide else [])]
     table = plain_table(headings, right=("answer", "epsilon"), wrapped="question")
     named = list(zip(labels or [r.query for r in releases], releases, strict=True))
     for label, release in named[:MOST_SHOWN]:
         group = [escape(shown_key(release, key)) for key in keys]
-        price = [f"{release.loss.epsilon:g}" if pure else str(release.loss), *([release.calibration] if wide else [])]
+        price = [f"{release.loss.epsilon:g}" if pure else str(release.loss), *([release.mechanism] if wide else [])]
         rows = release.rows()
         if len(rows) > 1:
             table.add_row(*group, escape(label), "", "", *price)
@@ -88,8 +88,8 @@ def show(releases: list[Any], labels: list[str] | None = None) -> None:
     if len(named) > MOST_SHOWN:
         console.print(f"[dim]... and {len(named) - MOST_SHOWN:,} more: --json prints all of them[/dim]")
     if not wide:
-        names = ", ".join(dict.fromkeys(release.calibration for release in releases))
-        console.print(f"[dim]calibration: {names}[/dim]")
+        names = ", ".join(dict.fromkeys(release.mechanism for release in releases))
+        console.print(f"[dim]mechanism: {names}[/dim]")
     for reason in dict.fromkeys(release.reason for release in releases if release.reason):
         console.print(f"[dim]refused: {escape(reason)}[/dim]")
     if len({str(release.group) for release in releases if release.group}) > 1:

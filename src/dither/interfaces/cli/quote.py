@@ -29,14 +29,20 @@ from dither.interfaces.cli.output import confidence_of, console_of, needs_schema
 @click.option("--rows", type=int, default=None, help="Records you assume in the selection, or in each group.")
 @click.option("--where", default=None, help="Which rows, e.g. \"year = 2014 AND job = 'nurse'\".")
 @click.option("--by", multiple=True, metavar="COLUMN", help="One answer for each declared value.")
-@click.option("--calibration", default="auto", help="auto, inverse, smooth, ladder or worst_case.", show_default=True)
+@click.option(
+    "--mechanism",
+    "--calibration",
+    default="auto",
+    help="auto, inverse, smooth, ladder or worst_case.",
+    show_default=True,
+)
 @click.option(
     "--noise", default="auto", help="auto, power_law, cauchy, laplace, gaussian or student.", show_default=True
 )
 @click.option("--confidence", default="0.95", help='Of the error bar; "none" for an answer without.', show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def quote(file: Path, question: str, *, as_json: bool, **options: Any) -> None:
-    """Price, calibration and error of QUESTION for the schema FILE, before it is asked: nothing is read or charged.
+    """Price, mechanism and error of QUESTION for the schema FILE, before it is asked: nothing is read or charged.
 
     QUESTION is SQL, or the list of a SELECT.  Without a prior errors are upper bounds for all data, usually far above
     what happens; with one they are estimates for records that are as the prior says.
@@ -55,7 +61,7 @@ def quote(file: Path, question: str, *, as_json: bool, **options: Any) -> None:
     asked = {
         "prior": _prior(options["prior"], options["prior_sample"]),
         "rows": options["rows"],
-        "calibration": options["calibration"],
+        "mechanism": options["mechanism"],
         "noise": options["noise"],
         "confidence": confidence_of(options["confidence"]),
     }
@@ -102,15 +108,15 @@ def _show(quotes: Any) -> None:
 
     levels = {one.confidence for one in quotes}
     level = f"{next(iter(levels)):.0%} within" if len(levels) == 1 else "within"
-    headings = ["question", "epsilon", "expected error", level, "error bar ±", "calibration"]
+    headings = ["question", "epsilon", "expected error", level, "error bar ±", "mechanism"]
     table = plain_table(headings, right=tuple(headings[1:5]), wrapped="question")
     for one in quotes:
         price = f"{one.loss.epsilon:.6g}" if not one.loss.delta else f"{one.loss.epsilon:.6g}, {one.loss.delta:.3g}"
         figures = (one.expected_error, one.bound, one.bar)
         if not isinstance(one.expected_error, tuple):
-            table.add_row(escape(one.query), price, *map(_told, figures), one.calibration)
+            table.add_row(escape(one.query), price, *map(_told, figures), one.mechanism)
             continue
-        table.add_row(escape(one.query), price, "", "", "", one.calibration)
+        table.add_row(escape(one.query), price, "", "", "", one.mechanism)
         bars = one.bar or (None,) * len(one.expected_error)
         for label, *each in zip(one.labels, one.expected_error, one.bound, bars, strict=True):
             table.add_row(f"  {escape(label)}", "", *map(_told, each), "")

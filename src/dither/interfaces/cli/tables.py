@@ -80,7 +80,7 @@ def asked_of(options: dict[str, Any]) -> dict[str, Any]:
         "epsilon": number("epsilon", options["epsilon"]),
         "delta": number("delta", options["delta"]),
         "weights": weights_of(options["weights"]),
-        "calibration": options["calibration"],
+        "mechanism": options["mechanism"],
         "noise": options["noise"],
         "confidence": confidence_of(options["confidence"]),
         "again": options["again"],

@@ -89,7 +89,7 @@ def planned(question: Question, schema: Schema | GraphSchema, token: Token) -> P
 
 
 def quoted(question: Question, schema: Schema | GraphSchema, token: Token) -> Quoted:
-    """Price, calibration and expected error."""
+    """Price, mechanism and expected error."""
     made = planned(question, schema, token)
     payload = {"dataset": schema.name, "epsilon": made.loss.epsilon, "delta": made.loss.delta}
     if programs_of(made.plans):
@@ -166,7 +166,7 @@ def _graph_options(question: Question) -> dict[str, Any]:
             raise InvalidArgument(name, question.options[name], "a graph is asked as a whole")
     for name in question.assumed:
         raise InvalidArgument(name, None, "of a graph nothing is assumed")
-    options = {key: question.options[key] for key in ("calibration", "noise", "confidence")}
+    options = {key: question.options[key] for key in ("mechanism", "noise", "confidence")}
     return {"epsilon": question.epsilon, "delta": question.delta, **options}
 
 
@@ -174,10 +174,10 @@ def _priced(plan: Any) -> dict[str, Any]:
     """The price where no error is known in advance: that of a program is its own affair."""
     payload = {
         "query": plan.label, "epsilon": plan.loss.epsilon, "delta": plan.loss.delta, "expected_error": None,
-        "bound": None, "kind": None, "confidence": None, "assumptions": [], "calibration": "", "noise": "",
+        "bound": None, "kind": None, "confidence": None, "assumptions": [], "mechanism": "", "noise": "",
     }  # fmt: skip
     if isinstance(plan, ProgramPlan):
         aggregate = plan.made.aggregate
-        payload |= {"calibration": aggregate.calibration, "noise": aggregate.noise}
+        payload |= {"mechanism": aggregate.mechanism, "noise": aggregate.noise}
         payload |= {"blocks": plan.made.sampling.blocks, "seconds": seconds_of(plan)}
-    return payload
+    return payload | {"calibration": payload["mechanism"]}

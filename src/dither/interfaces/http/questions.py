@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from decimal import Context, Decimal
 from typing import Any
 
+from dither.aliases import CALIBRATION
 from dither.errors import InvalidArgument
 from dither.interfaces.http.bodies import MOST_DIGITS, flag_field, known_fields, names_field, number_field, text_field
 from dither.interfaces.http.programs import FIELDS as PROGRAM_FIELDS
@@ -56,7 +57,7 @@ _NEEDED = {
 }  # fmt: skip
 _WHOLE = ("rank", "ddof", "k", "max_degree")
 _FIELDS = (
-    "query", "sql", "epsilon", "delta", "where", "by", "calibration", "noise", "confidence", "weights", "request_id",
+    "query", "sql", "epsilon", "delta", "where", "by", "mechanism", "noise", "confidence", "weights", "request_id",
     "again", "wait", "rows", "prior",
 )  # fmt: skip
 _QUOTED = tuple(one for one in _FIELDS if one not in ("request_id", "again", "wait"))
@@ -72,7 +73,7 @@ class Question:
     epsilon: Any
     delta: Any
     options: dict[str, Any]
-    """calibration, noise, confidence, and where and by of a query."""
+    """mechanism, noise, confidence, and where and by of a query."""
     weights: Any = None
     request_id: str | None = None
     again: bool = False
@@ -83,13 +84,17 @@ class Question:
 
 def question_of(told: dict[str, Any], *, quoted: bool = False) -> Question:
     """The question that a body asks."""
-    known_fields(told, _QUOTED if quoted else _FIELDS)
+    known_fields(told, (*(_QUOTED if quoted else _FIELDS), CALIBRATION))
+    if CALIBRATION in told:
+        if "mechanism" in told:
+            raise InvalidArgument(CALIBRATION, None, "mechanism is its new name: send only that one")
+        told = {"mechanism" if key == CALIBRATION else key: value for key, value in told.items()}
     if ("query" in told) == ("sql" in told):
         raise InvalidArgument("query", None, "either query or sql is accepted, and one of them is needed")
     if told.get("epsilon") is None:
         raise InvalidArgument("epsilon", None, "the whole price of the answer is needed")
     options: dict[str, Any] = {
-        "calibration": text_field(told, "calibration", "auto"),
+        "mechanism": text_field(told, "mechanism", "auto"),
         "noise": text_field(told, "noise", "auto"),
         "confidence": number_field(told, "confidence") if "confidence" in told else Decimal("0.95"),
     }
@@ -137,7 +142,9 @@ def canonical_text(body: dict[str, Any]) -> str:
     >>> canonical_text({"epsilon": Decimal("0.5")}) == canonical_text({"epsilon": "0.5"})
     False
     """
-    return json.dumps({key: _tagged(value) for key, value in body.items() if key in _QUOTED}, sort_keys=True)
+    return json.dumps(
+        {key: _tagged(value) for key, value in body.items() if key in (*_QUOTED, CALIBRATION)}, sort_keys=True
+    )
 
 
 def _tagged(value: Any) -> Any:

@@ -175,9 +175,9 @@ export async function askView(dataset, me) {
 
 /** What a quote under a prior chose is asked for by name: the price and error on show are those of the answer. */
 function chosenCalibration(told, assumed) {
-  const names = new Set(told.quotes.map((one) => one.calibration));
+  const names = new Set(told.quotes.map((one) => one.mechanism));
   const [name] = names;
-  return assumed.prior && names.size === 1 && name !== "public" ? { calibration: name } : {};
+  return assumed.prior && names.size === 1 && name !== "public" ? { mechanism: name } : {};
 }
 
 /** Answers come at a time that everybody knows: it depends on the clock, not on the data. */

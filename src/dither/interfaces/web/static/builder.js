@@ -185,7 +185,7 @@ function payment(me, left) {
   };
 }
 
-/** Public knowledge: it sharpens the expected error and decides which calibration is asked for. */
+/** Public knowledge: it sharpens the expected error and decides which mechanism is asked for. */
 function moreOptions() {
   const prior = select(
     [["", "nothing: an upper bound for all data"], ...Object.entries(PRIORS).map(([key, [text]]) => [key, text])],

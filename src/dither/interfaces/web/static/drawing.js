@@ -111,7 +111,7 @@ function fineprint(release, sure) {
     release.missing === null || release.missing === undefined
       ? ""
       : ` Missing values count as ${[release.missing].flat().map(shown).join(", ")}.`;
-  return `${bar}Neighbours: ${release.neighbours}. ${release.calibration === "public" ? "Public, free." : `Calibration: ${release.calibration.replaceAll("_", " ")}${release.noise && release.noise !== "none" ? `; noise: ${release.noise.replaceAll("_", " ")}` : ""}.`}${missing}`;
+  return `${bar}Neighbours: ${release.neighbours}. ${release.mechanism === "public" ? "Public, free." : `Mechanism: ${release.mechanism.replaceAll("_", " ")}${release.noise && release.noise !== "none" ? `; noise: ${release.noise.replaceAll("_", " ")}` : ""}.`}${missing}`;
 }
 
 function scaleOf(rows, fromZero) {

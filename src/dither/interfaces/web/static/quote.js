@@ -70,11 +70,11 @@ function oneQuote(quote, several) {
       quote.blocks
         ? [h("dt", {}, "Runs on"), h("dd", {}, `${shown(quote.blocks)} blocks, ${seconds(quote.seconds)} in all`)]
         : null,
-      h("dt", {}, "Calibration"),
+      h("dt", {}, "Mechanism"),
       h(
         "dd",
         {},
-        quote.calibration.replaceAll("_", " "),
+        quote.mechanism.replaceAll("_", " "),
         quote.noise && quote.noise !== "none" ? `, ${quote.noise.replaceAll("_", " ")} noise` : null,
       ),
     ),

@@ -1,0 +1,51 @@
+"""Older public names that still work for one version, with a warning."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+from dither.errors import InvalidArgument
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+CALIBRATION = "calibration"
+"""The name that ``mechanism=`` had in version 0.1.0."""
+
+
+def accepts_calibration(function: Callable[P, R]) -> Callable[P, R]:
+    """The function, which also takes ``calibration=`` for ``mechanism=``."""
+
+    @functools.wraps(function)
+    def called(*args: P.args, **options: P.kwargs) -> R:
+        if CALIBRATION in options:
+            options.update(newer(options))
+            del options[CALIBRATION]
+        return function(*args, **options)
+
+    return called
+
+
+def older_name(new: str) -> Any:
+    """A property that is another one under the name of an older version."""
+
+    def given(thing: Any) -> Any:
+        warnings.warn(f"it is now called .{new}; the older name goes with version 0.3", DeprecationWarning, 2)
+        return getattr(thing, new)
+
+    return property(given, doc=f"The older name of ``{new}``.")
+
+
+def newer(options: dict[str, Any], *, stacklevel: int = 3) -> dict[str, Any]:
+    """The options with ``mechanism`` in the place of ``calibration``; a warning says so."""
+    if CALIBRATION not in options:
+        return options
+    if "mechanism" in options:
+        raise InvalidArgument(CALIBRATION, options[CALIBRATION], "mechanism= is its new name: pass only that one")
+    warnings.warn(
+        "calibration= is now called mechanism=; the older name goes with version 0.3", DeprecationWarning, stacklevel
+    )
+    return {"mechanism" if name == CALIBRATION else name: given for name, given in options.items()}
