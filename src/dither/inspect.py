@@ -140,7 +140,7 @@ def admissible(
 
 
 def unfit_pairs(
-    prepared: Mapping[Hashable, tuple[Any, Any]],
+    mechanism: Mapping[Hashable, tuple[Any, Any]],
     neighbours: Iterable[tuple[Hashable, Hashable]],
     *,
     epsilon: Any,
@@ -155,5 +155,5 @@ def unfit_pairs(
     >>> unfit_pairs({"x": (3, 2.0), "y": (4, 4.0)}, [("x", "y")], epsilon=1.0, delta=1e-6)
     [('x', 'y')]
     """
-    exactly = {one: (exact(f, "value"), exact(scale, "scale")) for one, (f, scale) in prepared.items()}
+    exactly = {one: (exact(f, "value"), exact(scale, "scale")) for one, (f, scale) in mechanism.items()}
     return largest_local.unfit_pairs(exactly, neighbours, Loss.asked(epsilon, delta))
