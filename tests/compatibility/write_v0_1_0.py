@@ -944,6 +944,7 @@ def write_home(out: Path, folder: Path) -> None:
     for name in ("ledger", "server"):
         (out / f"home_{name}.sql").write_text(dumped(home / f"{name}.db", home))
     write_json(out / "tokens.json", tokens)
+    time.sleep(65)  # a history shows answers a minute after they were charged
     server = Server(home)
     server.tokens = tokens
     played = server.play(requests())
