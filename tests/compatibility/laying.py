@@ -33,6 +33,7 @@ def kept(name):
 
 def lay_data(folder):
     """Sources and schema files."""
+    folder.mkdir(exist_ok=True)
     for part in ("data", "datasets"):
         shutil.copytree(HERE / part, folder / part)
     return folder
