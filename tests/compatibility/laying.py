@@ -9,7 +9,6 @@ import contextlib
 import hashlib
 import importlib.util
 import json
-import re
 import shutil
 import sqlite3
 import tomllib
@@ -34,9 +33,15 @@ def kept(name):
 def lay_data(folder):
     """Sources and schema files."""
     folder.mkdir(exist_ok=True)
-    for part in ("data", "datasets"):
-        shutil.copytree(HERE / part, folder / part)
+    shutil.copytree(HERE / "datasets", folder / "datasets")
+    lay_sources(folder / "data")
     return folder
+
+
+def lay_sources(folder):
+    """Tables, graphs and programs; the text of a program is part of stored questions, so it is kept as text."""
+    shutil.copytree(HERE / "data", folder)
+    (folder / "programs.txt").rename(folder / "programs.py")
 
 
 def lay_sqlite(name, file, folder):
@@ -84,7 +89,7 @@ def hash_again(execute, mark):
 def lay_home(home):
     """The folder of a curator: sources, schema files, ledger, tokens."""
     home.mkdir(parents=True)
-    shutil.copytree(HERE / "data", home / "data")
+    lay_sources(home / "data")
     shutil.copytree(HERE / "home_datasets", home / "datasets")
     for name in ("ledger", "server"):
         lay_sqlite(f"home_{name}", home / f"{name}.db", home)
@@ -149,8 +154,3 @@ def differences(old, new, *, values=True, at=""):
 def _type(value):
     """Numbers are one type: JSON has no other."""
     return "number" if isinstance(value, (int, float)) and not isinstance(value, bool) else type(value).__name__
-
-
-def named(path):
-    """Names in braces in a path."""
-    return re.findall(r"\{(\w+)\}", path)

@@ -11,12 +11,22 @@ from curators import CuratorProcess, until
 
 CHANGING = {"id", "token", "created", "expires", "revoked", "at", "hash", "previous", "head", "request", "request_id"}
 """Fields that are others in each run: names that were drawn, moments, and hashes that cover them."""
-OWN_AFFAIR = {"detail", "ready_in", "progress", "seconds", "expected_error", "bound", "bar", "assumptions", "answer_seconds"}
+OWN_AFFAIR = {
+    "detail",
+    "ready_in",
+    "progress",
+    "seconds",
+    "expected_error",
+    "bound",
+    "bar",
+    "assumptions",
+    "answer_seconds",
+}
 """Fields whose type is kept, and whose value may get better: texts of errors, schedules, quoted errors."""
 SHOWN_MORE = {
     ("GET", "/v1/ledger?limit=2"), ("GET", "/v1/ledger/verify"),
 }  # fmt: skip
-"""Answers about all entries: since 0.1.0 opening an account adds one with its neighbour relation (docs/decisions.md)."""
+"""Answers about all entries: since 0.1.0 opening an account adds one with its neighbour relation."""
 BROKEN = {
     "'kind': 'histogram'": "500: the table of kinds names the module queries.tables, which is queries.vectors now",
 }
@@ -104,7 +114,11 @@ def test_answers_have_all_fields_and_stored_values(replayed):
             wrong += [f"metric {name} is gone" for name in set(old) - set(new)]
             continue
         wrong += [f"{called(one)}: {each}" for each in differences(old, new, values=False)]
-        if one["path"] != "/v1/tokens" and (one["method"], one["path"]) not in SHOWN_MORE and one.get("keep") != "quick":
+        if (
+            one["path"] != "/v1/tokens"
+            and (one["method"], one["path"]) not in SHOWN_MORE
+            and one.get("keep") != "quick"
+        ):
             hidden = CHANGING | OWN_AFFAIR | ({"title"} if one["status"] >= 400 else set())
             if "/quote" in one["path"]:
                 hidden |= {"kind", "attained"}
@@ -128,11 +142,16 @@ def test_nothing_was_charged(replayed):
 def test_a_client_gets_stored_answers(replayed):
     """``dt.connect``: the same question by Python objects over HTTP, free."""
     curator, answers = replayed
-    asked = {str(one["body"]): one["answer"] for one, *_ in answers if one["path"].endswith("pay/releases") and "body" in one}
+    asked = {
+        str(one["body"]): one["answer"] for one, *_ in answers if one["path"].endswith("pay/releases") and "body" in one
+    }
     session = dt.connect(curator.url, token=curator.tokens["ann"], dataset="pay")
     for query, body in (
         (dt.Median("pay"), {"query": {"kind": "median", "column": "pay"}, "epsilon": 0.5}),
-        (dt.Quantile("pay", q=0.9), {"query": {"kind": "quantile", "column": "pay", "q": 0.9}, "epsilon": 0.5, "delta": 0}),
+        (
+            dt.Quantile("pay", q=0.9),
+            {"query": {"kind": "quantile", "column": "pay", "q": 0.9}, "epsilon": 0.5, "delta": 0},
+        ),
     ):
         assert session.ask(query, epsilon=0.5).value == asked[str(body)]["releases"][0]["value"]
     body = {"sql": "SELECT median(pay) FROM pay", "epsilon": 0.75}

@@ -84,7 +84,11 @@ def test_every_stored_answer_is_given_again_and_is_free(old):
                 if one["dataset"] == dataset:
                     wrong += [f"{one['statement']}: {each}" for each in asked_again(one, opened, folder)]
             account = opened.budget
-            now = {part: [getattr(account, part).epsilon, getattr(account, part).delta] for part in before if part != "charges"}
+            now = {
+                part: [getattr(account, part).epsilon, getattr(account, part).delta]
+                for part in before
+                if part != "charges"
+            }
             wrong += differences(before, now | {"charges": len(opened.history)}, at=f"the budget of {dataset}")
     assert not wrong, "\n".join(wrong)
 

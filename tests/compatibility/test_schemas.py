@@ -6,13 +6,13 @@ import shutil
 import pytest
 
 import dither as dt
-from compatibility.laying import HERE, differences, kept
+from compatibility.laying import HERE, differences, kept, lay_sources
 
 
 @pytest.mark.parametrize("name", sorted(kept("schemas")))
 def test_a_schema_file_means_what_it_meant(name, tmp_path):
     """Names, columns, people, budget and what is publicly known, through ``dt.open``."""
-    shutil.copytree(HERE / "data", tmp_path / "data")
+    lay_sources(tmp_path / "data")
     shutil.copy(HERE / "schemas" / f"{name}.toml", tmp_path)
     with dt.open(tmp_path / f"{name}.toml", ledger=":memory:") as session:
         schema = session.schema

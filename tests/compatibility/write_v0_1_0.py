@@ -10,10 +10,11 @@ generated.  Paths are written as ``{FOLDER}``; ``laying.py`` puts them back.  An
 others; everything else is the same.  Statements and bodies are data, not code: a rename in dither does not touch them.
 """
 
+# ruff: noqa: E501, ERA001, I001, ISC004  (long statements; modules of 0.1.0 that are elsewhere now)
+
 import contextlib
 import importlib.util
 import inspect
-import io
 import json
 import math
 import re
@@ -69,7 +70,9 @@ def write_data(folder: Path) -> None:
     pairs = [(0.2 if one % 2 else 0.8, 0.01 * math.sin(one * one)) for one in range(900)]
     lines = [f"{at + off:.4f},{at - off:.4f}" for at, off in pairs]
     (folder / "points.csv").write_text("x,y\n" + "\n".join(lines) + "\n")
-    edges = sorted({(min(a, b), max(a, b)) for a in range(40) for b in ((a + 1) % 40, (a + 2) % 40, a * 7 % 40) if a != b})
+    edges = sorted(
+        {(min(a, b), max(a, b)) for a in range(40) for b in ((a + 1) % 40, (a + 2) % 40, a * 7 % 40) if a != b}
+    )
     (folder / "friends.csv").write_text("source,target\n" + "".join(f"{a},{b}\n" for a, b in edges))
     streets = [(a, b) for a in range(12) for b in range(a + 1, 12)]
     lines = [f"{a},{b},{10 * spread(a * 12 + b, golden):.1f}" for a, b in streets]
@@ -185,7 +188,7 @@ OPTIONS = {
         'ask(dt.Minimum("pay"), epsilon=0.5)',
         'ask(dt.Maximum("pay"), epsilon=0.5)',
         'ask(dt.OrderStatistic("pay", rank=100), epsilon=0.5)',
-        'ask(dt.Count(), epsilon=0.5)',
+        "ask(dt.Count(), epsilon=0.5)",
         'ask(dt.Count("active"), epsilon=0.5)',
         'ask(dt.Count("active", nulls=1), epsilon=0.5)',
         'ask(dt.Sum("pay"), epsilon=0.5)',
@@ -337,8 +340,7 @@ OPTIONS = {
         'aggregator="median", settings={"slot": 0.2}), epsilon=1)',
         'ask(dt.Program(sandbox.Executable("{FOLDER}/data/count.sh", columns=["pay"]), ["pay"], bounds=(0, 50), blocks=20, '
         'settings={"slot": 0.2}), epsilon=1)',
-        'ask([dt.Median("pay"), dt.Program(programs.mean_pay, bounds=(0, 200_000), executor="trusted")], '
-        "epsilon=2)",
+        'ask([dt.Median("pay"), dt.Program(programs.mean_pay, bounds=(0, 200_000), executor="trusted")], epsilon=2)',
         # refused before anything is charged
         'ask(dt.Median("pay"), epsilon=20_000)',
         'ask(dt.Median("nobody"), epsilon=0.5)',
@@ -354,7 +356,7 @@ OPTIONS = {
     ],
     "visits": [
         'ask(dt.Median("hours"), epsilon=2)',
-        'ask(dt.Count(), epsilon=2)',
+        "ask(dt.Count(), epsilon=2)",
         'ask(dt.Count("well"), epsilon=2)',
         'ask(dt.Mean("hours"), epsilon=2)',
         'ask(dt.Sum("visits"), epsilon=2)',
@@ -372,7 +374,7 @@ OPTIONS = {
     ],
     "shifts": [
         'ask(dt.Median("wage"), epsilon=2)',
-        'ask(dt.Count(), epsilon=2)',
+        "ask(dt.Count(), epsilon=2)",
         'ask(dt.Mean("wage"), epsilon=2, where="shift = \'day\'")',
         'ask(dt.Sum("wage"), epsilon=2)',
         'ask(dt.Count(), epsilon=6, by="shift")',
@@ -381,9 +383,9 @@ OPTIONS = {
     ],
     "points": [
         'ask(dt.KMeans(["x", "y"], k=2), epsilon=40, delta=1e-4)',
-        'ask(dt.KMeans(k=2, bounds=(0, 1), blocks=60), epsilon=40, delta=1e-4, confidence=None)',
+        "ask(dt.KMeans(k=2, bounds=(0, 1), blocks=60), epsilon=40, delta=1e-4, confidence=None)",
         'ask(dt.GaussianMixture(("x", "y"), k=2), epsilon=40, delta=1e-4)',
-        'ask(dt.GaussianMixture(k=2, bounds=[(0, 1), (0, 2)]), epsilon=40, delta=1e-4, confidence=0.9)',
+        "ask(dt.GaussianMixture(k=2, bounds=[(0, 1), (0, 2)]), epsilon=40, delta=1e-4, confidence=0.9)",
     ],
     "friends": [
         "ask(dt.Edges(), epsilon=0.5)",
@@ -396,14 +398,14 @@ OPTIONS = {
         "ask(dt.MinCut(), epsilon=0.5)",
         'ask(dt.Triangles(), epsilon=0.5, calibration="smooth", noise="cauchy", confidence=None)',
         'ask(dt.Triangles(), epsilon=0.5, calibration="ladder")',
-        'ask(dt.Triangles(), epsilon=0.5, calibration=dt.LadderMechanism(), confidence=0.9)',
+        "ask(dt.Triangles(), epsilon=0.5, calibration=dt.LadderMechanism(), confidence=0.9)",
         'ask(dt.Triangles(), epsilon=0.5, calibration="worst_case")',
         'ask(dt.Triangles(), epsilon=0.5, delta=1e-6, calibration="noisy_local")',
         "ask(dt.KStars(k=3), epsilon=0.5, delta=1e-6, calibration=dt.NoisyLocal())",
-        'ask(dt.Triangles(), epsilon=0.5, delta=1e-6, calibration=dt.NoisyLocal(shares=(0.25, 0.25, 0.5)))',
+        "ask(dt.Triangles(), epsilon=0.5, delta=1e-6, calibration=dt.NoisyLocal(shares=(0.25, 0.25, 0.5)))",
         'ask(dt.Triangles(), epsilon=4, delta=1e-4, calibration="propose_test")',
-        'ask(dt.Triangles(), epsilon=4, delta=1e-4, calibration=dt.Stable())',
-        'ask(dt.Triangles(), epsilon=0.5, calibration=dt.LargestLocal(dt.Margin(10)))',
+        "ask(dt.Triangles(), epsilon=4, delta=1e-4, calibration=dt.Stable())",
+        "ask(dt.Triangles(), epsilon=0.5, calibration=dt.LargestLocal(dt.Margin(10)))",
         'ask(dt.KStars(k=2), epsilon=0.5, delta=1e-6, noise=dt.Laplace(), request_id="stars", analyst="ann")',
         "ask(dt.MSTCost(), epsilon=0.5)",
     ],
@@ -481,7 +483,8 @@ def budgets(folder: Path, ledger: str, asked: list[dict[str, Any]]) -> dict[str,
         with session:
             account = session.budget
             found[dataset] = {
-                part: [getattr(account, part).epsilon, getattr(account, part).delta] for part in ("total", "spent", "left")
+                part: [getattr(account, part).epsilon, getattr(account, part).delta]
+                for part in ("total", "spent", "left")
             } | {"charges": len(session.history)}
     return found
 
@@ -497,7 +500,9 @@ def dumped_postgres(server: Any, database: str, folder: Path) -> str:
     words = ["--inserts", "--no-owner", "--no-privileges", "--schema=public", server.dsn(database)]
     text = subprocess.run([server.programs / "pg_dump", *words], check=True, capture_output=True, text=True).stdout
     lines = [
-        one for one in text.splitlines() if one and not one.startswith(("--", "\\", "SET ", "SELECT pg_catalog.set_config"))
+        one
+        for one in text.splitlines()
+        if one and not one.startswith(("--", "\\", "SET ", "SELECT pg_catalog.set_config"))
     ]
     kept = [one for one in lines if not re.match(r"(CREATE|COMMENT ON) SCHEMA ", one)]
     return "\n".join(kept).replace("public.dither_", "dither_").replace(str(folder), PLACE) + "\n"
@@ -508,7 +513,11 @@ def write_json(file: Path, value: Any) -> None:
     if isinstance(value, list):
         text = "[\n" + ",\n".join(json.dumps(one, ensure_ascii=False) for one in value) + "\n]\n"
     else:
-        text = "{\n" + ",\n".join(f"{json.dumps(k)}: {json.dumps(v, ensure_ascii=False)}" for k, v in value.items()) + "\n}\n"
+        text = (
+            "{\n"
+            + ",\n".join(f"{json.dumps(k)}: {json.dumps(v, ensure_ascii=False)}" for k, v in value.items())
+            + "\n}\n"
+        )
     file.write_text(text)
 
 
@@ -651,7 +660,11 @@ def write_schemas(out: Path, folder: Path) -> None:
             found = {key: getattr(schema, key) for key in ("name", "filter", "slack")}
             found["budget"] = [schema.budget.epsilon, schema.budget.delta]
             found["neighbours"] = str(schema.neighbours)
-            keys = ("vertices", "ends", "weight", "cap", "step") if hasattr(schema, "vertices") else ("rows", "unit", "rows_per_unit")
+            keys = (
+                ("vertices", "ends", "weight", "cap", "step")
+                if hasattr(schema, "vertices")
+                else ("rows", "unit", "rows_per_unit")
+            )
             found |= {key: getattr(schema, key) for key in keys}
             if not hasattr(schema, "vertices"):
                 found["columns"] = {key: one.to_dict() for key, one in schema.columns.items()}
@@ -716,22 +729,31 @@ def write_readers(out: Path, folder: Path, ledger: str) -> None:
             raise RuntimeError(f"{words}: {text}")
         if words[1] == "export":
             lines = text.splitlines()
-            printed.append({"words": words, "lines": len(lines), "last": json.loads(lines[-1].replace(str(folder), PLACE))})
+            printed.append(
+                {"words": words, "lines": len(lines), "last": json.loads(lines[-1].replace(str(folder), PLACE))}
+            )
         else:
             value = json.loads(text.replace(str(folder), PLACE))
-            printed.append({"words": words, "printed": value if words != READERS[1] else {"keys": sorted(value), "first": _first(value)}})
+            printed.append(
+                {
+                    "words": words,
+                    "printed": value if words != READERS[1] else {"keys": sorted(value), "first": _first(value)},
+                }
+            )
     write_json(out / "readers.json", printed)
 
 
 def _first(value: Any) -> Any:
     """The first item of the only list."""
-    return next((one[0] for one in value.values() if isinstance(one, list)), None) if isinstance(value, dict) else value[0]
+    return (
+        next((one[0] for one in value.values() if isinstance(one, list)), None) if isinstance(value, dict) else value[0]
+    )
 
 
 # --- HTTP ------------------------------------------------------------------------------------------------------------
 
 HOME_SCHEMAS = {
-    name: text.replace('"../data/', '"') for name, text in SCHEMAS.items() if name not in ("visits",)
+    name: text.replace('"../data/', '"') for name, text in SCHEMAS.items() if name != "visits"
 }  # fmt: skip
 VISITS = SCHEMAS["visits"].replace('"../data/', '"')
 PROGRAM = {
@@ -800,7 +822,7 @@ def requests() -> list[dict[str, Any]]:
         return {"token": token, "method": method, "path": path, **given, **more}
 
     pay = "/v1/datasets/pay"
-    listed = [
+    return [
         one("POST", f"{pay}/releases", {"query": PROGRAM, "epsilon": 1, "wait": False, "request_id": "program"}, keep="job"),
         *(
             one("GET", path, token=token)
@@ -871,7 +893,6 @@ def requests() -> list[dict[str, Any]]:
         one("PATCH", "/v1/datasets/shifts", {"grown": True}),
         one("GET", "/v1/jobs/{job}", until="done"),
     ]  # fmt: skip
-    return listed
 
 
 class Server:
@@ -879,7 +900,9 @@ class Server:
 
     def __init__(self, home: Path) -> None:
         words = ["serve", "--json", "--home", str(home), "--port", "0", "--answer-seconds", "0.05", "--rate", "10000"]
-        self.process = subprocess.Popen([sys.executable, "-m", "dither", *words], stdout=subprocess.PIPE, text=True, stderr=subprocess.DEVNULL)
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "dither", *words], stdout=subprocess.PIPE, text=True, stderr=subprocess.DEVNULL
+        )
         started = json.loads(self.process.stdout.readline())
         self.port, self.tokens = int(started["address"].rstrip("/").rpartition(":")[2]), started["tokens"]
 
@@ -905,7 +928,11 @@ class Server:
                 time.sleep(0.1)
             if "keep" in one:
                 kept[one["keep"]] = headers["Location"].rpartition("/")[2] if "Location" in headers else answer["id"]
-            shown = sorted({line.split("{")[0].split(" ")[0] for line in answer.splitlines() if line[:1] not in ("#", "")}) if "text" in one else answer
+            shown = (
+                sorted({line.split("{")[0].split(" ")[0] for line in answer.splitlines() if line[:1] not in ("#", "")})
+                if "text" in one
+                else answer
+            )
             played.append({**one, "status": status, "type": headers["Content-Type"], "answer": shown})
         return played
 
@@ -968,7 +995,8 @@ def parameters(called: Any) -> list[list[Any]] | None:
     except (TypeError, ValueError):
         return None
     return [
-        [one.name, one.kind.name, None if one.default is inspect.Parameter.empty else _shown(one.default)] for one in found
+        [one.name, one.kind.name, None if one.default is inspect.Parameter.empty else _shown(one.default)]
+        for one in found
     ]
 
 
@@ -979,17 +1007,28 @@ def _shown(value: Any) -> str:
 def described(value: Any) -> dict[str, Any]:
     """A public object: what it is, how it is called, and its public members."""
     if inspect.ismodule(value):
-        held = [name for name in vars(value) if not name.startswith("_") and getattr(vars(value)[name], "__module__", "") == value.__name__]
+        held = [
+            name
+            for name in vars(value)
+            if not name.startswith("_") and getattr(vars(value)[name], "__module__", "") == value.__name__
+        ]
         return {"is": "module", "members": {name: described(getattr(value, name)) for name in sorted(held)}}
     if not inspect.isclass(value):
         return {"is": "function", "parameters": parameters(value)} if callable(value) else {"is": "value"}
-    ours = {name for base in value.__mro__ if base.__module__.startswith("dither") for name in (*vars(base), *getattr(base, "__annotations__", {}))}
+    ours = {
+        name
+        for base in value.__mro__
+        if base.__module__.startswith("dither")
+        for name in (*vars(base), *getattr(base, "__annotations__", {}))
+    }
     members = {}
     for name in sorted(one for one in ours if not one.startswith("_")):
         member = inspect.getattr_static(value, name, None)
         plain = member.__func__ if isinstance(member, (classmethod, staticmethod)) else member
         members[name] = {"parameters": parameters(plain)} if inspect.isfunction(plain) else {}
-    bases = [one.__name__ for one in value.__mro__[1:] if one.__module__.startswith("dither") or one.__module__ == "builtins"]
+    bases = [
+        one.__name__ for one in value.__mro__[1:] if one.__module__.startswith("dither") or one.__module__ == "builtins"
+    ]
     return {"is": "class", "parameters": parameters(value), "members": members, "bases": bases}
 
 
@@ -1062,6 +1101,8 @@ def main(out: Path) -> None:
         for name, text in SCHEMAS.items():
             (folder / "datasets" / f"{name}.toml").write_text(text)
         shutil.copytree(folder / "data", out / "data")
+        # Its text is part of stored questions: no formatter may touch it.
+        (out / "data" / "programs.py").rename(out / "data" / "programs.txt")
         shutil.copytree(folder / "datasets", out / "datasets")
         write_names(out)
         write_schemas(out, folder)
