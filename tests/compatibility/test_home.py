@@ -52,7 +52,7 @@ def replay(curator, requests):
         path = re.sub(r"\{(\w+)\}", lambda match: found[match[1]], one["path"])
         raw = one["raw"].encode() if "raw" in one else None
         if "until" in one:
-            until(lambda here=path: curator.call("GET", here)[1].get("state") == "done", what=path)
+            until(lambda here=path: curator.call("GET", here)[1].get("state") == "done")
         status, answer, headers = curator.call(one["method"], path, one.get("body"), one["token"], raw=raw)
         if "keep" in one:
             found[one["keep"]] = headers["Location"].rpartition("/")[2] if "Location" in headers else answer["id"]
