@@ -64,6 +64,7 @@ class GraphSession(PaidSession):
         )
         return self.answer([planned], again=again, request_id=request_id, analyst=analyst)[0]
 
+    @accepts_calibration
     def plan(
         self,
         query: Query,
@@ -84,6 +85,7 @@ class GraphSession(PaidSession):
         words = (query, options.loss, about, mechanism, noise, options.level)
         return SessionPlan(schema, query, inner, inner.loss, form_of(*words), form_of_0_1_0(*words))
 
+    @accepts_calibration
     def quote(self, query: Query, *, confidence: Any = 0.95, **options: Any) -> Quote:
         """Price, mechanism and error of a question, before it is asked: reads nothing, charges nothing.
 
