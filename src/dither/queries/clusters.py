@@ -12,8 +12,9 @@ import numpy as np
 from dither.errors import InvalidArgument
 from dither.kernels.elementary import Floats
 from dither.privacy import Loss, Neighbours
-from dither.procedures.clusters import MOST_DIMENSIONS, ClusterPlan, Space, plan_clusters
+from dither.procedures.clusters import MOST_CENTRES, MOST_DIMENSIONS, ClusterPlan, Space, plan_clusters
 from dither.procedures.private_pass import Components
+from dither.queries.parameters import Bounds, ColumnNames, Whole
 from dither.queries.plan import Options, Plan, Result
 from dither.queries.query import Query, TableRecords
 from dither.queries.registry import Menu, query
@@ -66,7 +67,17 @@ class CentresPlan(Plan):
         )
 
 
-@query("kmeans", of="table", menu=Menu("Models", "k-means"), without={"sql": "SQL has no word for it"})
+_PARAMETERS = {
+    "k": Whole("How many", example=3, least=1, most=MOST_CENTRES),
+    "bounds": Bounds("Bounds", "Narrower than the schema declares.", most=MOST_DIMENSIONS, is_advanced=True),
+    "columns": ColumnNames("Columns", "None chosen: all of them.", most=MOST_DIMENSIONS),
+}
+
+
+@query(
+    "kmeans", of="table", menu=Menu("Models", "k-means"), without={"sql": "SQL has no word for it"},
+    parameters=_PARAMETERS,
+)  # fmt: skip
 @dataclass(frozen=True)
 class KMeans(Query):
     """The centres of k clusters of the named ``columns``, or of all of them."""
@@ -152,8 +163,9 @@ class KMeans(Query):
 
 
 @query(
-    "gaussian_mixture", of="table", menu=Menu("Models", "Gaussian mixture"), without={"sql": "SQL has no word for it"}
-)
+    "gaussian_mixture", of="table", menu=Menu("Models", "Gaussian mixture"), without={"sql": "SQL has no word for it"},
+    parameters=_PARAMETERS,
+)  # fmt: skip
 @dataclass(frozen=True)
 class GaussianMixture(KMeans):
     """A mixture of k spherical Gaussians of the named ``columns``, or of all of them."""
