@@ -17,7 +17,7 @@ from dither.procedures.private_pass import Components
 from dither.queries.parameters import Bounds, ColumnNames, Whole
 from dither.queries.plan import Options, Plan, Result
 from dither.queries.query import Query, TableRecords
-from dither.queries.registry import Menu, query
+from dither.queries.registry import NUMBERS, Menu, query
 from dither.queries.unbounded import public_rows
 from dither.queries.vectors import column_names
 from dither.sources.column import Shape, columns_of, floats_of, only_columns
@@ -70,7 +70,7 @@ class CentresPlan(Plan):
 _PARAMETERS = {
     "k": Whole("How many", example=3, least=1, most=MOST_CENTRES),
     "bounds": Bounds("Bounds", "Narrower than the schema declares.", most=MOST_DIMENSIONS, is_advanced=True),
-    "columns": ColumnNames("Columns", "None chosen: all of them.", most=MOST_DIMENSIONS),
+    "columns": ColumnNames("Columns", "None chosen: all of numbers.", most=MOST_DIMENSIONS),
 }
 
 
@@ -80,7 +80,7 @@ _PARAMETERS = {
 )  # fmt: skip
 @dataclass(frozen=True)
 class KMeans(Query):
-    """The centres of k clusters of the named ``columns``, or of all of them."""
+    """The centres of k clusters of the named ``columns``, or of all columns of numbers."""
 
     columns: Any = None
     k: Any = field(kw_only=True)
@@ -146,7 +146,10 @@ class KMeans(Query):
     # --- in a table ----------------------------------------------------------------------------------------
 
     def bound(self, schema: Schema) -> Query:
-        columns = self.columns or tuple(schema.columns)
+        numbers = tuple(name for name, one in schema.columns.items() if one.kind in NUMBERS)
+        columns = self.columns or numbers
+        if not columns:
+            raise InvalidArgument("columns", None, "a table with columns of numbers is accepted")
         ends = [_declared_ends(schema, name) for name in columns]
         return replace(self, columns=columns, bounds=_pairs(ends if self.bounds is None else self.bounds, len(columns)))
 
@@ -168,7 +171,7 @@ class KMeans(Query):
 )  # fmt: skip
 @dataclass(frozen=True)
 class GaussianMixture(KMeans):
-    """A mixture of k spherical Gaussians of the named ``columns``, or of all of them."""
+    """A mixture of k spherical Gaussians of the named ``columns``, or of all columns of numbers."""
 
     noun: ClassVar[str] = "gaussian_mixture"
     soft: ClassVar[bool] = True

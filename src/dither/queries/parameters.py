@@ -183,6 +183,12 @@ class Numbers(Parameter):
         return {"anyOf": [_NUMBER, several]} if self.or_one else several
 
 
+class Edges(Numbers):
+    """The edges of bins of numbers; a form starts with quarters of the column's range."""
+
+    type = "edges"
+
+
 @dataclass(frozen=True)
 class Bounds(Parameter):
     """A pair of numbers; where ``most`` is more than one, also a list of so many pairs."""
@@ -268,7 +274,7 @@ PARAMETERS: dict[str, Parameter] = {
     "high": Number("Upper quantile", "Between 0 and 1."),
     "ddof": Whole("Divided by", "0: by the number of records; 1: by one less.", least=0, most=1),
     "k": Whole("k", example=3),
-    "edges": Numbers("Edges", f"{WITH_COMMAS}, from the lower bound to the upper."),
+    "edges": Edges("Edges", f"{WITH_COMMAS}, from the lower bound to the upper."),
     "categories": Names("Categories", "Instead of those that the schema declares.", most=1_000, is_advanced=True),
     "max_degree": Whole(
         "Highest degree", "Count only edges within the first so many of both of their vertices.", is_advanced=True
