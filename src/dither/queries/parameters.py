@@ -13,6 +13,7 @@ from decimal import Decimal
 from typing import Any, ClassVar
 
 from dither.errors import InvalidArgument
+from dither.numbers import exact
 
 MOST_NUMBERS = 1_000
 MOST_NAMES = 100
@@ -241,7 +242,8 @@ def _number(name: str, value: Any) -> Any:
 
 
 def _within(name: str, number: Any, least: float | None, most: float | None, what: str) -> None:
-    if (least is not None and number < least) or (most is not None and number > most):
+    # A decimal such as 0.2 is not below the float that prints as 0.2.
+    if (least is not None and exact(number) < exact(least)) or (most is not None and exact(number) > exact(most)):
         low = "" if least is None else f" of at least {least:g}" if most is None else f" from {least:g}"
         high = "" if most is None else f" to {most:g}" if least is not None else f" of at most {most:g}"
         raise InvalidArgument(name, shown(number), f"{what}{low}{high} is accepted")
