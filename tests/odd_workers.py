@@ -44,9 +44,9 @@ def work() -> None:
 
     answer = session.read_and_answer
 
-    def read(plan: Any, engine: Any) -> Any:
+    def read(plan: Any, engine: Any, run: Any) -> Any:
         odd(plan, Path(plan.schema.folder))
-        return answer(plan, engine)
+        return answer(plan, engine, run)
 
     session.read_and_answer = read
     sys.argv = sys.argv[1:]

@@ -124,6 +124,23 @@ class NotProved(DitherError, ArithmeticError):
     status = 422
 
 
+class UnknownField(DitherError, ValueError):
+    """A field of a JSON object that nobody knows; found before anything was read or charged."""
+
+    code = "unknown-field"
+    status = 400
+
+    def __init__(self, field: str, accepted: tuple[str, ...]) -> None:
+        super().__init__(
+            f"{field[:80]!r} is not known here; accepted are {', '.join(accepted)}; "
+            "nothing was read, nothing was charged"
+        )
+        self.field, self.accepted = field, accepted
+
+    def __reduce__(self) -> tuple[type[UnknownField], tuple[str, tuple[str, ...]]]:
+        return type(self), (self.field, self.accepted)
+
+
 class BudgetExceeded(DitherError):
     """The price of a release does not fit into what is left."""
 

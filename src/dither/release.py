@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import html
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from typing import Any
 
 from dither.aliases import older_name
 from dither.errors import InvalidArgument
+from dither.plain import plain, unchanged
 from dither.privacy import Loss, Neighbours
 
 Number = int | float
@@ -52,9 +52,9 @@ class Release:
         """Plain values for JSON; the keys are stable and documented in docs/release.md."""
         return {
             "query": self.query,
-            "value": _listed(self.value),
+            "value": plain(self.value, unchanged),
             "refused": self.refused,
-            "interval": _listed(self.interval),
+            "interval": plain(self.interval, unchanged),
             "confidence": self.confidence,
             "epsilon": self.loss.epsilon,
             "delta": self.loss.delta,
@@ -62,10 +62,10 @@ class Release:
             "mechanism": self.mechanism,
             "calibration": self.mechanism,
             "noise": self.noise,
-            "missing": _listed(self.missing),
-            "labels": _listed(self.labels),
+            "missing": plain(self.missing, unchanged),
+            "labels": plain(self.labels, unchanged),
             **({} if self.alias is None else {"alias": self.alias}),
-            **({} if self.group is None else {"group": {key: _told(one) for key, one in self.group.items()}}),
+            **({} if self.group is None else {"group": plain(self.group, unchanged)}),
             "reason": self.reason,
         }
 
@@ -259,15 +259,6 @@ def _key_text(release: Release) -> str:
     if len(group) == 1 and not any(isinstance(one, bool) for one in group.values()):
         return ", ".join(str(one) for one in group.values())
     return ", ".join(f"{key} {one}" for key, one in group.items())
-
-
-def _listed(value: Any) -> Any:
-    """Tuples as lists, all the way down; dates as texts."""
-    return [_listed(one) for one in value] if isinstance(value, tuple) else _told(value)
-
-
-def _told(value: Any) -> Any:
-    return value.isoformat() if isinstance(value, datetime.date) else value
 
 
 def _tupled(value: Any) -> Any:

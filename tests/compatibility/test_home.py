@@ -27,10 +27,6 @@ SHOWN_MORE = {
     ("GET", "/v1/ledger?limit=2"), ("GET", "/v1/ledger/verify"),
 }  # fmt: skip
 """Answers about all entries: since 0.1.0 opening an account adds one with its neighbour relation."""
-BROKEN = {
-    "'kind': 'histogram'": "500: the table of kinds names the module queries.tables, which is queries.vectors now",
-}
-"""Requests that fail today and must not: a part of the body, and why.  To be mended, and then taken out here."""
 
 
 @pytest.fixture(scope="module")
@@ -75,26 +71,12 @@ def called(one):
     return f"{one['token']} {one['method']} {one['path']} {one.get('body', one.get('raw', ''))}"
 
 
-def is_broken(one):
-    """Whether a request is in the list of those to be mended."""
-    return any(part in str(one.get("body")) for part in BROKEN)
-
-
-def test_what_is_listed_as_broken_is_broken(replayed):
-    """An entry of the list that is no longer needed is taken out."""
-    _, answers = replayed
-    failed = [str(one["body"]) for one, status, *_ in answers if is_broken(one) and status != one["status"]]
-    assert [part for part in BROKEN if not any(part in body for body in failed)] == []
-
-
 def test_every_request_is_accepted_or_refused_as_before(replayed):
     """The same status and the same kind of body; problems keep their code."""
     _, answers = replayed
     assert len(answers) > 100
     wrong = []
     for one, status, kind, answer in answers:
-        if is_broken(one):
-            continue
         if (status, kind) != (one["status"], one["type"]):
             wrong.append(f"{called(one)}: {status} {kind} instead of {one['status']} {one['type']}: {answer}")
         elif status >= 400 and answer["code"] != one["answer"]["code"]:
@@ -107,8 +89,6 @@ def test_answers_have_all_fields_and_stored_values(replayed):
     _, answers = replayed
     wrong = []
     for one, _, _, answer in answers:
-        if is_broken(one):
-            continue
         old, new = one["answer"], answer
         if "text" in one:
             wrong += [f"metric {name} is gone" for name in set(old) - set(new)]

@@ -17,8 +17,6 @@ REMOVED: dict[str, str] = {
     "dither.GaussianMixture.planned(calibration)": "called by sessions, which translate the older keyword",
     "dither.Release(calibration)": "releases are made by dither; the field is called mechanism, .calibration reads it",
     "dither.Quote(calibration)": "quotes are made by dither; the field is called mechanism, .calibration reads it",
-    "dither.Levels.cap": "renamed to global_sensitivity, without an alias: to be mended",
-    "dither.GraphSession.plan(calibration)": "the older keyword is not translated: to be mended",
 }
 """Names, members ("dither.Release.plot"), parameters ("dither.median(step)"), options ("dither ask --step"), routes
 ("GET /v1/me", "POST /v1/tokens name") and SQL functions that 0.1.0 had and that are gone, each with the reason."""
@@ -171,14 +169,7 @@ def opened(tmp_path_factory):
         yield {"folder": folder, "pay": pay, "friends": friends}
 
 
-BROKEN = ("least_epsilon(", "pay.plan(", "pay.plans(", "friends.")
-"""Calls that fail today and must not, because calibration= is not translated.  To be mended, then taken out here."""
-MARK = pytest.mark.xfail(raises=TypeError, strict=True, reason="calibration= is not translated")
-
-
-@pytest.mark.parametrize(
-    "statement", [pytest.param(one, marks=MARK if any(part in one for part in BROKEN) else ()) for one in CALLS]
-)
+@pytest.mark.parametrize("statement", CALLS)
 def test_a_call_is_still_accepted(statement, opened):
     """Whatever it returns."""
     run(statement, **opened)

@@ -11,8 +11,8 @@ import dither as dt
 import odd_workers
 from curators import CuratorProcess, median, until, with_dataset
 from dither.errors import InvalidArgument
-from dither.interfaces.http.programs import program_of
 from dither.interfaces.http.store import KeptJob, Store
+from dither.queries.wire import from_json
 
 ASK = "/v1/datasets/pay/releases"
 SOURCE = "def middle(table):\n    pay = sorted(table['pay'].to_pylist())\n    return pay[len(pay) // 2]\n"
@@ -131,7 +131,7 @@ def test_few_programs_in_a_question(server):
 
 def test_programs_from_afar_see_no_files():
     """A file that one block reads is in memory afterwards: a later program, tried free of charge, could find out."""
-    made = program_of({"kind": "program", "source": SOURCE, "function": "middle", "bounds": [0, 1]})
+    made = from_json({"kind": "program", "source": SOURCE, "function": "middle", "bounds": [0, 1]})
     assert made.settings["files"] is False
 
 
@@ -140,10 +140,10 @@ def test_the_least_slot_is_that_of_sandboxes(slot, accepted):
     """What a sandbox would refuse later is not quoted either."""
     told = {"kind": "program", "source": SOURCE, "function": "middle", "bounds": [0, 1], "slot": Decimal(slot)}
     if accepted:
-        assert program_of(told).settings["slot"] == float(slot)
+        assert from_json(told).settings["slot"] == float(slot)
     else:
         with pytest.raises(InvalidArgument, match=r"query\.slot"):
-            program_of(told)
+            from_json(told)
 
 
 def test_a_program_that_fails_tells_nothing(server, isolated):

@@ -78,12 +78,14 @@ def test_an_iterator_that_ends_early_is_a_failure_and_no_hang(curator, client, m
 
 
 def test_a_query_that_the_server_does_not_offer_is_refused():
-    """By name, with what is offered; it used to be StopIteration."""
+    """By name, with the reason; no class is a query."""
     import dither as dt
-    from dither.interfaces.http.questions import kind_of
+    from dither.queries.wire import to_json
 
-    with pytest.raises(InvalidArgument, match="the server does not offer it"):
-        kind_of(dt.KMeans)
+    with pytest.raises(InvalidArgument, match="a place in a public chain: ask it here"):
+        to_json(dt.ChainSum([1, 2]))
+    with pytest.raises(InvalidArgument, match="a query object such as"):
+        to_json(dt.KMeans)
 
 
 def test_health_is_bad_when_nothing_can_be_written(curator, client, monkeypatch):

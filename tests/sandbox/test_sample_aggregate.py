@@ -5,12 +5,12 @@ import warnings
 
 import numpy as np
 import pytest
+from dither.programs import answered
 
 import dither as dt
 from dither.errors import InvalidArgument, NotIsolated
 from dither.privacy import Loss
 from dither.procedures.executor import Output
-from dither.programs import answered
 from dither.sandbox import Function, Sandbox, pool
 from dither.sandbox.schedule import SETTLING
 

@@ -7,38 +7,29 @@ sent again and pays once.
 from __future__ import annotations
 
 import dataclasses
-import datetime
 import http.client
 import json
-import math
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
 import uuid
-from collections.abc import Mapping, Sequence
-from decimal import Decimal
-from fractions import Fraction
+from collections.abc import Sequence
 from typing import Any, Self
 
 from dither import errors
 from dither.aliases import newer, older_name
 from dither.errors import DitherError, InvalidArgument
+from dither.plain import finite_number, plain, with_infinities
 from dither.privacy import Budget, Loss
-from dither.queries.programs import Program
 from dither.queries.query import Query
+from dither.queries.wire import to_json
 from dither.release import Release, Releases
 from dither.session.account import Account, Spend
 
 _ATTEMPTS = 5
 _PATIENCE = 420.0
 """Seconds to wait for one response: longer than the server keeps anybody waiting."""
-_KINDS = {
-    "Median": "median", "Quantile": "quantile", "Quantiles": "quantiles", "Minimum": "minimum", "Maximum": "maximum",
-    "OrderStatistic": "order_statistic", "Count": "count", "Sum": "sum", "Mean": "mean", "TrimmedMean": "trimmed_mean",
-    "Variance": "variance", "IQR": "iqr", "Histogram": "histogram", "Edges": "edges", "Triangles": "triangles",
-    "KStars": "kstars", "KTriangles": "ktriangles", "KCliques": "kcliques", "MinCut": "min_cut", "MSTCost": "mst_cost",
-}  # fmt: skip
 _LOCAL_ERRORS = {
     one.code: one
     for one in vars(errors).values()
@@ -108,7 +99,7 @@ class RemoteSession:
         if by is not None:
             told["by"] = by if isinstance(by, str) else list(by)
         answered = self._asked(told, **options)
-        return answered[0] if isinstance(query, (Query, Program)) and by is None else answered
+        return answered[0] if isinstance(query, Query) and by is None else answered
 
     def sql(self, text: str, **options: Any) -> Any:
         """Ask in SQL; one release, or ``Releases`` where several queries or groups are asked for."""
@@ -120,7 +111,7 @@ class RemoteSession:
         told = {"sql": query} if isinstance(query, str) else {"query": _queries_json(query)}
         answer = self._call("POST", f"{self._path(dataset)}/quote", told | _options(options))
         quotes = [_quote(one) for one in answer["quotes"]]
-        return quotes[0] if isinstance(query, (Query, Program)) else quotes
+        return quotes[0] if isinstance(query, Query) else quotes
 
     @property
     def budget(self) -> Account:
@@ -306,12 +297,14 @@ def _options(options: dict[str, Any]) -> dict[str, Any]:
     """The options of ``ask`` in JSON; what nobody knows is left to the server to refuse."""
     options = newer(options, stacklevel=5)
     told = {
-        key: _plain(value) for key, value in options.items() if value is not None and key not in ("dataset", "prior")
+        key: plain(value, finite_number)
+        for key, value in options.items()
+        if value is not None and key not in ("dataset", "prior")
     }
     if options.get("prior") is not None:
         told["prior"] = _prior_json(options["prior"])
     if "confidence" in options:
-        told["confidence"] = _plain(options["confidence"])
+        told["confidence"] = plain(options["confidence"], finite_number)
     for name in ("mechanism", "noise"):
         if name in told and not isinstance(options[name], str):
             raise InvalidArgument(name, options[name], 'a name such as "smooth" is accepted by servers')
@@ -319,66 +312,31 @@ def _options(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _queries_json(query: Any) -> Any:
-    if isinstance(query, (Query, Program)) or not isinstance(query, Sequence) or isinstance(query, str):
-        return query_json(query)
-    return [query_json(one) for one in query]
-
-
-def query_json(query: Any) -> dict[str, Any]:
-    """A query object, or a program, as JSON."""
-    if isinstance(query, Program):
-        from dither.interfaces.program_json import program_json
-
-        told_program: dict[str, Any] = _plain(program_json(query))
-        return told_program
-    kind = _KINDS.get(type(query).__name__) if isinstance(query, Query) else None
-    if kind is None:
-        raise InvalidArgument("query", type(query), 'a query object such as Median("total_pay") is accepted')
-    told: dict[str, Any] = {"kind": kind}
-    for one in dataclasses.fields(query):
-        value = getattr(query, one.name)
-        is_default = one.default is not dataclasses.MISSING and value == one.default
-        if one.init and value is not None and not is_default:
-            told[one.name] = _plain(value)
-    return told
+    if isinstance(query, Query) or not isinstance(query, Sequence) or isinstance(query, str):
+        return to_json(query)
+    return [to_json(one) for one in query]
 
 
 def _prior_json(prior: Any) -> dict[str, Any]:
-    fields = {one.name: _plain(getattr(prior, one.name)) for one in dataclasses.fields(prior)}
+    fields = {one.name: plain(getattr(prior, one.name), finite_number) for one in dataclasses.fields(prior)}
     return {"kind": type(prior).__name__.lower(), **fields}
-
-
-def _plain(value: Any) -> Any:
-    if value is None or isinstance(value, (str, bool, int)):
-        return value
-    if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(one) for one in value]
-    if isinstance(value, datetime.date):
-        return value.isoformat()
-    if hasattr(value, "tolist"):
-        return _plain(value.tolist())
-    if isinstance(value, (float, Decimal, Fraction)) and math.isfinite(value):
-        return int(value) if value == int(value) else float(value)
-    raise InvalidArgument("value", value, "a finite number is accepted")
 
 
 def _finite(told: dict[str, Any]) -> dict[str, Any]:
     """A release with its infinite numbers back."""
     return {
-        key: _numbers(value) if key in ("value", "interval", "missing") else value for key, value in told.items()
+        key: with_infinities(value) if key in ("value", "interval", "missing") else value for key, value in told.items()
     }  # fmt: skip
-
-
-def _numbers(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_numbers(one) for one in value]
-    return float(value) if value in ("Infinity", "-Infinity", "NaN") else value
 
 
 def _quote(told: dict[str, Any]) -> RemoteQuote:
     return RemoteQuote(
-        told["query"], Loss(told["epsilon"], told["delta"]), _numbers(told["expected_error"]), _numbers(told["bound"]),
-        told["confidence"], told["calibration"], told["noise"], told,
-    )  # fmt: skip
+        told["query"],
+        Loss(told["epsilon"], told["delta"]),
+        with_infinities(told["expected_error"]),
+        with_infinities(told["bound"]),
+        told["confidence"],
+        told["calibration"],
+        told["noise"],
+        told,
+    )

@@ -12,11 +12,12 @@ import numpy as np
 from dither.errors import InvalidArgument
 from dither.kernels.elementary import Floats
 from dither.privacy import Loss, Neighbours
-from dither.procedures.clusters import MOST_DIMENSIONS, ClusterPlan, Space, plan_clusters
+from dither.procedures.clusters import MOST_CENTRES, MOST_DIMENSIONS, ClusterPlan, Space, plan_clusters
 from dither.procedures.private_pass import Components
+from dither.queries.parameters import Bounds, ColumnNames, Whole
 from dither.queries.plan import Options, Plan, Result
 from dither.queries.query import Query, TableRecords
-from dither.queries.registry import Menu, query
+from dither.queries.registry import NUMBERS, Menu, query
 from dither.queries.unbounded import public_rows
 from dither.queries.vectors import column_names
 from dither.sources.column import Shape, columns_of, floats_of, only_columns
@@ -66,10 +67,20 @@ class CentresPlan(Plan):
         )
 
 
-@query("kmeans", of="table", menu=Menu("Models", "k-means"), without={"sql": "SQL has no word for it"})
+_PARAMETERS = {
+    "k": Whole("How many", example=3, least=1, most=MOST_CENTRES),
+    "bounds": Bounds("Bounds", "Narrower than the schema declares.", most=MOST_DIMENSIONS, is_advanced=True),
+    "columns": ColumnNames("Columns", "None chosen: all of numbers.", most=MOST_DIMENSIONS),
+}
+
+
+@query(
+    "kmeans", of="table", menu=Menu("Models", "k-means"), without={"sql": "SQL has no word for it"},
+    parameters=_PARAMETERS,
+)  # fmt: skip
 @dataclass(frozen=True)
 class KMeans(Query):
-    """The centres of k clusters of the named ``columns``, or of all of them."""
+    """The centres of k clusters of the named ``columns``, or of all columns of numbers."""
 
     columns: Any = None
     k: Any = field(kw_only=True)
@@ -137,7 +148,10 @@ class KMeans(Query):
     # --- in a table ----------------------------------------------------------------------------------------
 
     def bound(self, schema: Schema) -> Query:
-        columns = self.columns or tuple(schema.columns)
+        numbers = tuple(name for name, one in schema.columns.items() if one.kind in NUMBERS)
+        columns = self.columns or numbers
+        if not columns:
+            raise InvalidArgument("columns", None, "a table with columns of numbers is accepted")
         ends = [_declared_ends(schema, name) for name in columns]
         return replace(self, columns=columns, bounds=_pairs(ends if self.bounds is None else self.bounds, len(columns)))
 
@@ -154,11 +168,12 @@ class KMeans(Query):
 
 
 @query(
-    "gaussian_mixture", of="table", menu=Menu("Models", "Gaussian mixture"), without={"sql": "SQL has no word for it"}
-)
+    "gaussian_mixture", of="table", menu=Menu("Models", "Gaussian mixture"), without={"sql": "SQL has no word for it"},
+    parameters=_PARAMETERS,
+)  # fmt: skip
 @dataclass(frozen=True)
 class GaussianMixture(KMeans):
-    """A mixture of k spherical Gaussians of the named ``columns``, or of all of them."""
+    """A mixture of k spherical Gaussians of the named ``columns``, or of all columns of numbers."""
 
     noun: ClassVar[str] = "gaussian_mixture"
     soft: ClassVar[bool] = True

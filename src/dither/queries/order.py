@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from dither.errors import InvalidArgument
 from dither.privacy import fraction_of_unit
+from dither.queries.parameters import Number, Numbers
 from dither.queries.query import ColumnQuery, Query, not_proved
 from dither.queries.registry import Menu, Sql, query
 from dither.queries.unbounded import BoundsOptional, Unbounded, quantile_without_bounds
@@ -69,7 +70,10 @@ class _ByShare(OrderStatistic):
 
 
 @query(
-    "quantile", of="column", menu=Menu("Distribution", "Quantile"),
+    "quantile", of="column", menu=Menu("Distribution", "Quantile", place=2),
+    parameters={"q": Number(
+        "Which quantile", "Between 0 and 1: 0.9 is the value that nine in ten do not exceed.", example=0.9
+    )},
     sql=(Sql("quantile", "q"), Sql("quantile_disc", "q"), Sql("percentile_disc", "q", within=True)),
 )  # fmt: skip
 @dataclass(frozen=True)
@@ -96,7 +100,11 @@ class Quantile(BoundsOptional, _ByShare):
 
 
 @query(
-    "quantiles", of="column", menu=Menu("Distribution", "Several quantiles"),
+    "quantiles", of="column", menu=Menu("Distribution", "Several quantiles", place=3),
+    parameters={"q": Numbers(
+        "Which quantiles", "With commas between them; together they cost less than one by one.",
+        example=(0.25, 0.5, 0.75),
+    )},
     sql=(Sql("quantiles", "q+"), Sql("quantile", "q[]"), Sql("quantile_disc", "q[]")),
 )  # fmt: skip
 @dataclass(frozen=True)
@@ -134,7 +142,7 @@ class Quantiles(ColumnQuery):
         return RankedValues(self.shares(), shape.records, self.grid(whole=shape.whole), labels)
 
 
-@query("median", of="column", sql=(Sql("median"),), menu=Menu("Middle", "Median"))
+@query("median", of="column", sql=(Sql("median"),), menu=Menu("Middle", "Median", place=1))
 @dataclass(frozen=True)
 class Median(BoundsOptional, _ByShare):
     """Lower median of one bounded column; neighbours change one record."""

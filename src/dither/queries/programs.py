@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import hashlib
+import re
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from types import NoneType
+from typing import Any, ClassVar, Protocol, Self
 
 from dither.errors import InvalidArgument, NotIsolated
 from dither.privacy import Loss, Neighbours
@@ -19,12 +21,13 @@ from dither.procedures.metrics import Matching
 from dither.procedures.partition import Members
 from dither.procedures.rows import Rows
 from dither.procedures.sample_aggregate import SampleAggregatePlan, plan
+from dither.queries.parameters import Bounds, ColumnNames, Names, Number, Numbers, Source, Text, Whole
 from dither.queries.plan import Options, Plan, Result
 from dither.queries.query import Query, TableRecords
 from dither.queries.registry import Menu, query
 from dither.queries.vectors import column_names
-from dither.sandbox import Executable, as_program, open_executor
-from dither.sandbox.schedule import SETTLING, public_moment, wait_until
+from dither.sandbox import Executable, Function, as_program, open_executor
+from dither.sandbox.schedule import LEAST_SLOT, SETTLING, public_moment, wait_until
 from dither.sources.column import Shape
 from dither.sources.schema import Schema
 
@@ -104,7 +107,31 @@ class ProgramPlan(Plan):
         return Result(value, interval, getattr(self.procedure.aggregate, "refusal", None) if value is None else None)
 
 
-@query("program", of="table", menu=Menu("Own code", "Program"), without={"sql": "SQL has no word for it"})
+_MODULE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
+_SLOT = 1.0
+"""Seconds for each block, where a client says nothing."""
+LONGEST_SLOT = 3_600.0
+MOST_OUTPUTS = 1_000
+
+
+@query(
+    "program", of="table", menu=Menu("Own code", "Program"), without={"sql": "SQL has no word for it"},
+    in_json={
+        "source": Source("Python", "A function of one block of people.", is_needed=True, longest=100_000),
+        "function": Text("Function", is_needed=True),
+        "columns": ColumnNames("Columns", is_advanced=True),
+        "output": Whole("Numbers in an answer", least=1, most=MOST_OUTPUTS, is_advanced=True),
+        "bounds": Bounds("Least and greatest answer", is_needed=True, most=MOST_OUTPUTS),
+        "default": Numbers("Answer of a block that fails", or_one=True, most=MOST_OUTPUTS, is_advanced=True),
+        "blocks": Whole("Blocks", "Empty: a public rule.", least=1, most=100_000),
+        "aggregator": Text("Aggregator", is_advanced=True),
+        "metric": Text("Metric", is_advanced=True),
+        "sampling": Text("Sampling", choices=("partition", "overlapping"), is_advanced=True),
+        "slot": Number("Seconds for each block", "Generous: four times what it takes.", example=_SLOT,
+                       least=LEAST_SLOT, most=LONGEST_SLOT),
+        "preload": Names("Modules to load first", most=20, is_advanced=True),
+    },
+)  # fmt: skip
 @dataclass(frozen=True)
 class Program(Query):
     """Sample and aggregate as a query: options as for ``sample_and_aggregate``.
@@ -144,6 +171,57 @@ class Program(Query):
         else:
             name = getattr(self.program, "name", None) or getattr(self.program, "__name__", None)
         return f"program {name}" if name else "program"
+
+    def parameters(self) -> dict[str, Any]:
+        """What a client sends: source text and plain values."""
+        if self.executor != "sandbox":
+            raise InvalidArgument("executor", str(self.executor), "servers run programs in their own sandboxes")
+        code = as_program(self.program)
+        if isinstance(code, Executable):
+            raise InvalidArgument(
+                "program", str(code.path), "a Python function travels to a server, an executable doesn't"
+            )
+        for name in self.settings:
+            if name not in ("slot", "preload", "files"):
+                raise InvalidArgument("settings", name, "slot and preload are accepted by servers")
+        for name in ("aggregator", "metric"):
+            if not isinstance(getattr(self, name), (str, NoneType)):
+                raise InvalidArgument(name, type(getattr(self, name)), "a name is accepted by servers")
+        answers = self.answers
+        given = {
+            "source": code.source,
+            "function": code.name,
+            "columns": None if self.columns is None else column_names(self.columns),
+            "output": self.output,
+            "bounds": answers.bounds,
+            "default": None if self.default is None else answers.default,
+            "blocks": self.blocks,
+            "aggregator": self.aggregator,
+            "metric": self.metric,
+            "sampling": self.sampling,
+            "slot": self.settings.get("slot"),
+            "preload": self.settings.get("preload"),
+        }
+        return {name: one for name, one in given.items() if one is not None}
+
+    @classmethod
+    def from_parameters(cls, given: dict[str, Any]) -> Self:
+        """A program that was sent; nothing of it runs here, and where it will run is not for analysts to choose."""
+        for name in given.get("preload", ()):
+            if not _MODULE.fullmatch(name) or len(name) > 100:
+                raise InvalidArgument("query.preload", name[:80], "names of modules are accepted")
+        same = ("columns", "output", "blocks", "metric", "aggregator", "sampling")
+        named: dict[str, Any] = {name: given[name] for name in same if name in given}
+        if "default" in given:
+            named["default"] = _floats(given["default"])
+        return cls(
+            Function(given["source"], given["function"]),
+            bounds=_floats(given["bounds"]),
+            settings={
+                "slot": float(given.get("slot", _SLOT)), "preload": tuple(given.get("preload", ())), "files": False,
+            },
+            **named,
+        )  # fmt: skip
 
     @property
     def answers(self) -> Output:
@@ -254,6 +332,11 @@ class _InMemory:
         """The rows of every block."""
         members: Sequence[Members] = sampling.draw(self._rows.people)
         return [self._rows.block(each) for each in members]
+
+
+def _floats(given: Any) -> Any:
+    """Numbers, or lists of them, in floats."""
+    return type(given)(_floats(one) for one in given) if isinstance(given, (list, tuple)) else float(given)
 
 
 def _digest(program: Any) -> str:

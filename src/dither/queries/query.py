@@ -9,7 +9,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol, Self
 
 from dither.errors import DitherError, InvalidArgument, NotApplicable, NotProved
 from dither.mechanisms.choice import prepare
@@ -123,15 +123,26 @@ class Query(ABC):
         """What a missing value of a table counts as, in the units of the user; None if nothing can be missing."""
         return None
 
-    # --- in a ledger ---------------------------------------------------------------------------------------
+    # --- in JSON -------------------------------------------------------------------------------------------
 
-    def stored(self) -> dict[str, Any]:
-        """The fields that differ from their defaults, for the ledger; see ``session.forms``."""
+    def parameters(self) -> dict[str, Any]:
+        """The fields that differ from their defaults, as ``queries.wire`` sends them."""
         return {
             one.name: getattr(self, one.name)
             for one in dataclasses.fields(self)  # type: ignore[arg-type]
             if one.init and not _same(getattr(self, one.name), one.default)
         }
+
+    @classmethod
+    def from_parameters(cls, given: dict[str, Any]) -> Self:
+        """The query that was sent so."""
+        return cls(**given)
+
+    # --- in a ledger ---------------------------------------------------------------------------------------
+
+    def stored(self) -> dict[str, Any]:
+        """The fields that differ from their defaults, for the ledger; see ``session.forms``."""
+        return self.parameters()
 
     def stored_0_1_0(self) -> dict[str, Any]:
         """What version 0.1.0 kept of it: the name of its class and all fields that are something."""

@@ -16,11 +16,14 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from dither.errors import InvalidArgument
+from dither.queries.parameters import PARAMETERS, Parameter
 
 SourceType: TypeAlias = Literal["column", "columns", "table", "graph", "weighted graph", "chain"]
 """What a query is asked of: one column, several, rows of a table, a graph, a graph with private weights."""
 Door: TypeAlias = Literal["function", "session", "quote", "sql", "cli", "http", "page", "client"]
 DOORS: tuple[Door, ...] = ("function", "session", "quote", "sql", "cli", "http", "page", "client")
+NUMBERS = ("real", "integer", "decimal")
+"""The types of column that hold numbers."""
 Q = TypeVar("Q", bound=type)
 
 
@@ -44,12 +47,20 @@ class Sql:
     """True if the column stands in WITHIN GROUP (ORDER BY column)."""
 
 
+GROUPS = ("Middle", "Totals", "Distribution", "Spread", "Models", "Graph", "Own code")
+"""The groups of the menu, in order."""
+
+
 @dataclass(frozen=True)
 class Menu:
     """Where the page offers a query: a group of the menu, and its label there."""
 
     group: str
     label: str
+    columns: tuple[str, ...] = ()
+    """The types of column it is offered for; by default numbers, and dates where the query takes them."""
+    place: int = 9
+    """Its place in the group: what most people ask comes first; then labels decide."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +77,28 @@ class Entry:
     """The doors that it does not have, each with the reason."""
     stored_as: str = ""
     """What version 0.1.0 called it in ledgers."""
+    own_parameters: Mapping[str, Parameter | None] = field(default_factory=dict)
+    """Fields that mean something else than the table of parameters says; None: not a parameter in JSON."""
+    in_json: Mapping[str, Parameter] | None = None
+    """All parameters in JSON, where these are not the fields of the class."""
+
+    @functools.cached_property
+    def parameters(self) -> Mapping[str, Parameter]:
+        """What JSON may say about it: its fields, with their types, limits and labels."""
+        if self.in_json is not None:
+            return self.in_json
+        known: Mapping[str, Parameter | None] = {**PARAMETERS, **self.own_parameters}
+        missing = [name for name in self.fields if name not in known]
+        if missing:
+            raise RuntimeError(f"{self.name}: declare parameters={{{missing[0]!r}: ...}} where it registers")
+        return {name: one for name in self.fields if (one := known[name]) is not None}
+
+    @functools.cached_property
+    def column_types(self) -> tuple[str, ...]:
+        """The types of column that the page offers it for."""
+        if self.menu is not None and self.menu.columns:
+            return self.menu.columns
+        return NUMBERS if getattr(self.query, "dates", "refused") == "refused" else (*NUMBERS, "date")
 
     @functools.cached_property
     def fields(self) -> tuple[str, ...]:
@@ -98,6 +131,8 @@ def query(
     menu: Menu | None = None,
     without: Mapping[Door, str] | None = None,
     stored_as: str | None = None,
+    parameters: Mapping[str, Parameter | None] | None = None,
+    in_json: Mapping[str, Parameter] | None = None,
 ) -> Callable[[Q], Q]:
     """Registers the class that follows under its public name."""
 
@@ -111,7 +146,9 @@ def query(
         cls.name = name  # type: ignore[attr-defined]
         if "noun" not in vars(cls):
             cls.noun = name.replace("_", " ")  # type: ignore[attr-defined]
-        _ENTRIES[name] = Entry(name, cls, of, sql, menu, dict(without or {}), stored_as or cls.__name__)
+        _ENTRIES[name] = Entry(
+            name, cls, of, sql, menu, dict(without or {}), stored_as or cls.__name__, dict(parameters or {}), in_json
+        )
         return cls
 
     return registered

@@ -19,7 +19,7 @@ from dither.procedures.cell_regression import plan_robust
 from dither.procedures.regression import Model, RegressionPlan, plan_blocks, plan_shortcut
 from dither.queries.plan import Options, Plan, Result
 from dither.queries.query import Query, TableRecords
-from dither.queries.registry import Menu, query
+from dither.queries.registry import NUMBERS, Menu, query
 from dither.queries.unbounded import public_rows
 from dither.queries.vectors import column_names
 from dither.sources.column import Shape, as_array, columns_of, floats_of, named_columns
@@ -67,7 +67,10 @@ class FitPlan(Plan):
         return Result(fit.values, fit.intervals, fit.refused_at)
 
 
-@query("regression", of="table", menu=Menu("Models", "Linear regression"), without={"sql": "SQL has no word for it"})
+@query(
+    "regression", of="table", menu=Menu("Models", "Linear regression", (*NUMBERS, "boolean")),
+    without={"sql": "SQL has no word for it"},
+)  # fmt: skip
 @dataclass(frozen=True)
 class Regression(Query):
     """A linear regression of the column ``target`` on the columns ``features`` (all others if None)."""

@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 
 from dither.errors import InvalidArgument
 from dither.numbers import exact
+from dither.queries.parameters import COLUMN
 from dither.queries.query import ColumnQuery, Query, measured_column, not_proved
-from dither.queries.registry import Menu, Sql, query
+from dither.queries.registry import NUMBERS, Menu, Sql, query
 from dither.queries.unbounded import BoundsOptional, Unbounded, trimmed_mean_without_bounds
 from dither.sources.column import Shape, missing_steps
 from dither.sources.grid import Grid
@@ -43,7 +44,7 @@ class _Total(ColumnQuery):
         return TrimmedTotal(trimmed, shape.records, grid, answers)
 
 
-@query("sum", of="column", sql=(Sql("sum"),), menu=Menu("Totals", "Sum"))
+@query("sum", of="column", sql=(Sql("sum"),), menu=Menu("Totals", "Sum", (*NUMBERS, "boolean"), 2))
 @dataclass(frozen=True)
 class Sum(_Total):
     """The sum of one bounded column, computed exactly."""
@@ -52,7 +53,8 @@ class Sum(_Total):
 
 
 @query(
-    "count", of="column", menu=Menu("Totals", "Count"),
+    "count", of="column", menu=Menu("Totals", "Count", ("boolean",), 1),
+    parameters={"column": replace(COLUMN, is_needed=False), "bounds": None, "step": None},
     sql=(Sql("count", star=True, form="count(*)"), Sql("count_if"), Sql("countif")),
 )  # fmt: skip
 @dataclass(frozen=True)
@@ -80,7 +82,9 @@ class Count(_Total):
         return grid, grid.ends[1] if self.column is None else missing_steps(self.nulls, grid)
 
 
-@query("mean", of="column", sql=(Sql("avg"), Sql("mean")), menu=Menu("Middle", "Mean"))
+@query(
+    "mean", of="column", sql=(Sql("avg"), Sql("mean")), menu=Menu("Middle", "Mean", (*NUMBERS, "date", "boolean"), 2)
+)
 @dataclass(frozen=True)
 class Mean(_Total):
     """The mean of one bounded column."""
@@ -95,7 +99,7 @@ class Mean(_Total):
         return FilteredMean(grid, shape.neighbours)
 
 
-@query("trimmed_mean", of="column", sql=(Sql("trimmed_mean", "trim?"),), menu=Menu("Middle", "Trimmed mean"))
+@query("trimmed_mean", of="column", sql=(Sql("trimmed_mean", "trim?"),), menu=Menu("Middle", "Trimmed mean", place=3))
 @dataclass(frozen=True)
 class TrimmedMean(BoundsOptional, _Total):
     """The mean of the records between the ranks ``floor(trim n) + 1`` and ``n - floor(trim n)``."""

@@ -26,8 +26,9 @@ class BridgeWarning(UserWarning):
 
 
 @query(
-    "mst_cost", of="weighted graph", menu=Menu("Graph", "Spanning tree cost"), without={"sql": "SQL speaks of tables"}
-)
+    "mst_cost", of="weighted graph", menu=Menu("Graph", "Spanning tree cost"), without={"sql": "SQL speaks of tables"},
+    parameters={"cap": None, "step": None},
+)  # fmt: skip
 @dataclass(frozen=True)
 class MSTCost(StatisticQuery):
     """The cost of a lightest spanning tree; weights are private, one person's each, and edges are public.

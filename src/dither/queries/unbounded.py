@@ -33,7 +33,7 @@ from dither.procedures.robust import enough_records
 from dither.procedures.unbounded_quantiles import plan_drawn_quantile, plan_drawn_range
 from dither.queries.plan import AUTO, Options, Plan, Result
 from dither.queries.query import ColumnQuery, Query, TableRecords, measured_column
-from dither.queries.registry import Menu, query
+from dither.queries.registry import NUMBERS, Menu, query
 from dither.sources.column import Shape, shape_of
 from dither.sources.entries import text
 from dither.sources.schema import Schema
@@ -271,7 +271,12 @@ class Entries(NamedTuple):
         return "Entries(<private>)"
 
 
-@query("mode", of="column", menu=Menu("Middle", "Mode"), without={"sql": "histogram(column) serves instead"})
+@query(
+    "mode",
+    of="column",
+    menu=Menu("Middle", "Mode", (*NUMBERS, "date", "boolean", "category")),
+    without={"sql": "histogram(column) serves instead"},
+)
 @dataclass(frozen=True)
 class Mode(Query):
     """The most common entry of a column of any type, exactly if it leads by enough, else refused."""

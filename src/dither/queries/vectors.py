@@ -14,9 +14,10 @@ import numpy as np
 
 from dither.errors import InvalidArgument
 from dither.numbers import exact
+from dither.queries.parameters import ColumnNames
 from dither.queries.plan import Options, Plan
 from dither.queries.query import Query, StatisticQuery, TableRecords, not_proved
-from dither.queries.registry import Menu, Sql, query
+from dither.queries.registry import NUMBERS, Menu, Sql, query
 from dither.queries.unbounded import FoundBinsPlan, entries_of, entries_shape, public_rows
 from dither.sources.column import (
     Column,
@@ -36,7 +37,10 @@ from dither.sources.types import Measured, storable
 from dither.statistics.vectors import BinCounts, CrossProducts, Totals
 
 
-@query("histogram", of="column", sql=(Sql("histogram", "edges*"),), menu=Menu("Distribution", "Histogram"))
+@query(
+    "histogram", of="column", sql=(Sql("histogram", "edges*"),),
+    menu=Menu("Distribution", "Histogram", (*NUMBERS, "category"), 1),
+)  # fmt: skip
 @dataclass(frozen=True)
 class Histogram(StatisticQuery):
     """Counts of the records between declared ``edges``, or of declared ``categories`` (anything else is "other").
@@ -206,6 +210,10 @@ def _short(edge: float) -> str:
     return f"{int(edge):,}" if edge == int(edge) and abs(edge) < 1e15 else f"{edge!r}"
 
 
+_DECLARED = ("bounds", "step", "nulls")
+"""What the schema of a registered table declares, and questions do not."""
+
+
 @dataclass(frozen=True)
 class _MatrixShape(Shape):
     """The columns of a table whose schema declares their grids."""
@@ -247,9 +255,9 @@ class _Matrix(StatisticQuery):
         return table_shape_of(only_columns(data, self.columns))
 
     def bound(self, schema: Schema) -> Query:
-        for name, given in (("bounds", self.bounds), ("step", self.step), ("nulls", self.nulls)):
-            if given is not None:
-                raise InvalidArgument(name, given, "it is declared in the schema")
+        for name in _DECLARED:
+            if getattr(self, name) is not None:
+                raise InvalidArgument(name, getattr(self, name), "it is declared in the schema")
         columns = self.columns or tuple(name for name, one in schema.columns.items() if isinstance(one, Measured))
         for name in columns:
             if schema.measured(name, "columns").kind == "date":
@@ -312,9 +320,13 @@ class _Matrix(StatisticQuery):
         return each[0] if len(set(each)) == 1 else each
 
 
+_PARAMETERS = {"columns": ColumnNames("Columns", "None chosen: all of numbers."), **dict.fromkeys(_DECLARED)}
+
+
 @query(
     "mean_vector", of="columns", menu=Menu("Middle", "Means of several columns"),
     without={"function": "dt.mean of a table is it", "sql": "SELECT avg(a), avg(b) asks for each"},
+    parameters=_PARAMETERS,
 )  # fmt: skip
 @dataclass(frozen=True)
 class MeanVector(_Matrix):
@@ -330,7 +342,10 @@ class MeanVector(_Matrix):
         return Totals(grids, answers, tuple(self._labels(shape)))
 
 
-@query("covariance", of="columns", sql=(Sql("covariance", "columns+"),), menu=Menu("Spread", "Covariance"))
+@query(
+    "covariance", of="columns", sql=(Sql("covariance", "columns+"),), menu=Menu("Spread", "Covariance"),
+    parameters=_PARAMETERS,
+)  # fmt: skip
 @dataclass(frozen=True)
 class Covariance(_Matrix):
     """The covariance matrix (divided by n) of several bounded columns: the entries (j, k) with j <= k."""

@@ -15,6 +15,7 @@ from dither.mechanisms.mechanism import Prepared
 from dither.mechanisms.propose_test import TestedNoise
 from dither.mechanisms.smooth import SmoothNoise
 from dither.mechanisms.worst_case import Scaled, ScaledVector
+from dither.plain import plain, unchanged
 from dither.privacy import Loss
 from dither.quotes.error_distribution import ErrorLaw, Mixture, error_laws
 from dither.quotes.interval_width import public_half_widths, typical_half_widths
@@ -92,8 +93,8 @@ class Quote:
             "query": self.query,
             "epsilon": self.loss.epsilon,
             "delta": self.loss.delta,
-            "expected_error": _listed(self.expected_error),
-            "bound": _listed(self.bound),
+            "expected_error": plain(self.expected_error, unchanged),
+            "bound": plain(self.bound, unchanged),
             "confidence": self.confidence,
             "kind": self.kind,
             "attained": self.attained,
@@ -105,9 +106,9 @@ class Quote:
             "rows": self.rows,
             "assumptions": list(self.assumptions),
             "groups": self.groups,
-            "labels": _listed(self.labels),
-            "bar": _listed(self.bar),
-            "alternatives": {name: _listed(one) for name, one in self.alternatives.items()},
+            "labels": plain(self.labels, unchanged),
+            "bar": plain(self.bar, unchanged),
+            "alternatives": plain(self.alternatives, unchanged),
         }
 
     def __str__(self) -> str:
@@ -213,10 +214,6 @@ def _figures(
 
 def _each(value: Any) -> tuple[float, ...]:
     return value if isinstance(value, tuple) else (math.inf if value is None else value,)
-
-
-def _listed(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
 
 
 def _shown(values: tuple[float, ...]) -> str:

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from dither.aliases import older_name
 from dither.errors import InvalidArgument
 from dither.kernels.order import decay
 from dither.numbers import exact
@@ -74,6 +75,8 @@ class Levels:
     def global_sensitivity(self) -> int:
         """The sensitivity of the highest level: the global one."""
         return int(self.sensitivities[-1])
+
+    cap = older_name("global_sensitivity")
 
     def related(self, level: int) -> Sequence[int]:
         """The levels that a neighbour of a dataset on this level can have, itself included."""

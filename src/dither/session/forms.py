@@ -9,12 +9,11 @@ that an answer that was paid for stays free.
 from __future__ import annotations
 
 import dataclasses
-import datetime
 import hashlib
 import json
 from typing import Any
 
-from dither.numbers import exact
+from dither.plain import exact_text, plain
 from dither.privacy import Loss
 from dither.queries.query import Query
 from dither.sources.schema import Schema
@@ -24,7 +23,7 @@ VERSION = 2
 
 def form_of(query: Query, asked: Loss, about: dict[str, Any], mechanism: Any, noise: Any, level: float | None) -> Any:
     """The form of a question; ``about``: what it was asked of (a filter, groups, a digest of the schema)."""
-    stored = {name: plain(value) for name, value in query.stored().items()}
+    stored = {name: plain(value, exact_text) for name, value in query.stored().items()}
     return {
         "version": VERSION,
         "query": {"name": query.name, **stored},
@@ -48,7 +47,7 @@ def form_of_0_1_0(
     }
     left_out = set(query.not_stored_0_1_0)
     return {
-        "query": kept if query.plain_0_1_0 else {name: plain(value) for name, value in kept.items()},
+        "query": kept if query.plain_0_1_0 else {name: plain(value, exact_text) for name, value in kept.items()},
         **{name: value for name, value in about.items() if name not in left_out},
         "epsilon": asked.epsilon,
         "delta": asked.delta,
@@ -73,7 +72,7 @@ def _named(thing: Any) -> Any:
 
 def _plain_or_text(value: Any) -> Any:
     try:
-        return plain(value)
+        return plain(value, exact_text)
     except Exception:  # noqa: BLE001  (a parameter of anybody's own class)
         return repr(value)
 
@@ -83,16 +82,3 @@ def schema_digest(schema: Schema, used: set[Any]) -> str:
     columns = {name: kind.to_dict() for name, kind in schema.columns.items() if name in used}
     declared = [columns, schema.rows, schema.unit, schema.rows_per_unit]
     return hashlib.sha256(json.dumps(declared, sort_keys=True, default=str).encode()).hexdigest()[:16]
-
-
-def plain(value: Any) -> Any:
-    """A parameter of a question in plain JSON values."""
-    if isinstance(value, (str, bool, int)) or value is None:
-        return value
-    if isinstance(value, datetime.date):
-        return value.isoformat()
-    if isinstance(value, (list, tuple)):
-        return [plain(one) for one in value]
-    if hasattr(value, "tolist"):
-        return plain(value.tolist())
-    return str(exact(value))

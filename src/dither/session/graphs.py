@@ -13,13 +13,14 @@ from dither.aliases import accepts_calibration
 from dither.answer import released
 from dither.errors import DitherError, InvalidArgument, SourceFailed
 from dither.ledger import Ledger
+from dither.plain import exact_text, plain
 from dither.queries.plan import Options, Result
 from dither.queries.query import Query
 from dither.queries.registry import entry_of
 from dither.quotes.quote import Quote, for_all_data
 from dither.release import Release
 from dither.session.account import LOCAL, PaidSession
-from dither.session.forms import form_of, form_of_0_1_0, plain
+from dither.session.forms import form_of, form_of_0_1_0
 from dither.session.plan import SessionPlan
 from dither.sources.graph import Graph, GraphShape
 from dither.sources.graph_schema import GraphSchema
@@ -64,6 +65,7 @@ class GraphSession(PaidSession):
         )
         return self.answer([planned], again=again, request_id=request_id, analyst=analyst)[0]
 
+    @accepts_calibration
     def plan(
         self,
         query: Query,
@@ -80,10 +82,12 @@ class GraphSession(PaidSession):
         options = Options.asked(epsilon, delta, mechanism, noise, confidence)
         inner = query.plan(self._shape(query), options)
         schema = self.schema
-        about = {"graph": [schema.vertices, *schema.ends, schema.weight, plain(schema.cap), plain(schema.step)]}
+        declared = [schema.vertices, *schema.ends, schema.weight, schema.cap, schema.step]
+        about = {"graph": plain(declared, exact_text)}
         words = (query, options.loss, about, mechanism, noise, options.level)
         return SessionPlan(schema, query, inner, inner.loss, form_of(*words), form_of_0_1_0(*words))
 
+    @accepts_calibration
     def quote(self, query: Query, *, confidence: Any = 0.95, **options: Any) -> Quote:
         """Price, mechanism and error of a question, before it is asked: reads nothing, charges nothing.
 

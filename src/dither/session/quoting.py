@@ -102,6 +102,7 @@ def quote_statement(
     )  # fmt: skip
 
 
+@accepts_calibration
 def least_epsilon(
     query: Query, schema: Schema, *, target_error: Any, of: str = "expected_error", **options: Any
 ) -> Quote:

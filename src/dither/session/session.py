@@ -94,6 +94,7 @@ class Session(PaidSession):
         answered = self.answer(plans, again=again, request_id=request_id, analyst=analyst)
         return answered if by is not None or not isinstance(query, Query) else answered[0]
 
+    @accepts_calibration
     def plans(
         self, query: Query | Sequence[Query], *, epsilon: Any, delta: Any = 0.0,
         weights: Sequence[Any] | None = None, **options: Any,
@@ -144,6 +145,7 @@ class Session(PaidSession):
         answered = Releases(named(statement, answers), price_of(plans))
         return answered if statement.by or len(plans) > 1 else answered[0]
 
+    @accepts_calibration
     def quote(self, query: Any, **options: Any) -> Any:
         """Price, mechanism and error of a question, before it is asked: reads nothing, charges nothing.
 
@@ -153,12 +155,14 @@ class Session(PaidSession):
 
         return quote(query, self.schema, **options)
 
+    @accepts_calibration
     def least_epsilon(self, query: Any, *, target_error: Any, **options: Any) -> Any:
         """The quote with the least epsilon whose error reaches a target; see ``dither.least_epsilon``."""
         from dither.session.quoting import least_epsilon  # noqa: PLC0415  (built on this module)
 
         return least_epsilon(query, self.schema, target_error=target_error, **options)
 
+    @accepts_calibration
     def plan(self, query: Query, *, prior: Any = None, rows: Any = None, **options: Any) -> Any:
         """What would be computed and charged: public facts only."""
         return plan_for(query, self.schema, prior=prior, rows=rows, **options)

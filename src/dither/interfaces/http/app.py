@@ -51,6 +51,7 @@ ADDRESSES = (
     Address("GET", "/healthz", endpoints.health, ALL),
     Address("GET", "/metrics", endpoints.metrics, ALL),
     Address("GET", "/v1/me", endpoints.me, SOMEBODY),
+    Address("GET", "/v1/queries", endpoints.list_queries, ALL),
     Address("GET", "/v1/datasets", endpoints.list_datasets, SOMEBODY),
     Address("POST", "/v1/datasets", endpoints.register, OWNER),
     Address("GET", "/v1/datasets/{name}", endpoints.show_dataset, SOMEBODY),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import math
 import re
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -14,8 +13,10 @@ from typing import Any
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from dither.errors import InvalidArgument
+from dither.errors import InvalidArgument, UnknownField
 from dither.interfaces.http.problems import Refused, malformed
+from dither.plain import plain
+from dither.queries.parameters import shown
 
 MOST_BYTES = 256 * 1024
 SLOWEST = 20.0
@@ -119,11 +120,7 @@ def known_fields(told: dict[str, Any], accepted: Iterable[str], what: str = "") 
     allowed = tuple(accepted)
     for field in told:
         if field not in allowed:
-            raise Refused(
-                400, "unknown-field",
-                f"{what}{field[:80]!r} is not known here; accepted are {', '.join(allowed)}; "
-                "nothing was read, nothing was charged",
-            )  # fmt: skip
+            raise UnknownField(f"{what}{field}", allowed)
     return told
 
 
@@ -143,7 +140,7 @@ def number_field(told: dict[str, Any], field: str, default: Any = None) -> Any:
     if value is None:
         return default
     if isinstance(value, bool) or not isinstance(value, (int, Decimal)):
-        raise InvalidArgument(field, _short(value), "a number is accepted")
+        raise InvalidArgument(field, shown(value), "a number is accepted")
     return value
 
 
@@ -151,7 +148,7 @@ def flag_field(told: dict[str, Any], field: str, default: bool) -> bool:
     """True or false."""
     value = told.get(field, default)
     if not isinstance(value, bool):
-        raise InvalidArgument(field, _short(value), "true or false is accepted")
+        raise InvalidArgument(field, shown(value), "true or false is accepted")
     return value
 
 
@@ -161,30 +158,11 @@ def names_field(told: dict[str, Any], field: str, *, most: int = 100) -> list[st
     if value is None:
         return None
     if not isinstance(value, list) or len(value) > most or not all(isinstance(one, str) for one in value):
-        raise InvalidArgument(field, _short(value), f"a list of at most {most} texts is accepted")
+        raise InvalidArgument(field, shown(value), f"a list of at most {most} texts is accepted")
     return value
-
-
-def _short(value: Any) -> Any:
-    return value if value is None or isinstance(value, (str, bool, int, Decimal)) else type(value)
-
-
-def told_json(value: Any) -> Any:
-    """Plain values for strict JSON: infinite numbers become texts, decimals numbers."""
-    if isinstance(value, dict):
-        return {str(key): told_json(one) for key, one in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [told_json(one) for one in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-    if value is None or isinstance(value, (str, bool, int, float)):
-        return value
-    if hasattr(value, "isoformat"):
-        return value.isoformat()
-    return float(value)
 
 
 def json_response(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     """A response of strict JSON."""
-    text = json.dumps(told_json(value), allow_nan=False, ensure_ascii=False)
+    text = json.dumps(plain(value), allow_nan=False, ensure_ascii=False)
     return Response(text, status_code=status, media_type="application/json", headers=headers)

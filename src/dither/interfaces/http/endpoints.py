@@ -34,6 +34,7 @@ from dither.interfaces.http.telemetry import log, log_failure
 from dither.ledger.records import canonical
 from dither.ledger.records import name as checked_name
 from dither.privacy import Budget
+from dither.queries import wire
 from dither.session.account import LOCAL
 from dither.sources.graph_schema import GraphSchema
 
@@ -113,6 +114,11 @@ async def me(request: Request) -> Response:
     return json_response({key: told[key] for key in _OWN})
 
 
+async def list_queries(request: Request) -> Response:  # noqa: ARG001
+    """The queries that there are: their names, labels, fields and forms in SQL."""
+    return json_response({"queries": wire.catalogue()})
+
+
 # --- datasets ----------------------------------------------------------------------------------------------
 
 
@@ -158,17 +164,15 @@ def _full(curator: Curator, dataset: Dataset, token: Token) -> dict[str, Any]:
     told["neighbours"] = str(schema.neighbours)
     if isinstance(schema, GraphSchema):
         told |= {"cap": schema.cap, "step": schema.step}
-        kinds: tuple[str, ...] = questions.GRAPH_KINDS if schema.weight is None else questions.WEIGHT_KINDS
+        kinds = wire.served_of("graph" if schema.weight is None else "weighted graph")
     else:
         told |= {"unit": schema.unit, "rows_per_unit": schema.rows_per_unit}
         told["columns"] = {name: kind.to_dict() for name, kind in schema.columns.items()}
         told["priors"] = {name: dict(prior) for name, prior in schema.priors.items()}
-        kinds = questions.TABLE_KINDS
+        kinds = wire.served_of(*wire.OF_TABLES)
     if token.is_owner:
         told["source_changed"] = dataset.source_has_changed()
-    told["kinds"] = {
-        one: list(questions.KINDS[one][2]) for one in kinds if token.may_ask(one)
-    }  # fmt: skip
+    told["kinds"] = {one: list(wire.served()[one].parameters) for one in kinds if token.may_ask(one)}
     return told
 
 
@@ -428,8 +432,8 @@ async def create_token(request: Request) -> Response:
         raise InvalidArgument("delta_cap", delta_cap, "a number from 0 to 1 is accepted")
     kinds, datasets = names_field(told, "kinds"), names_field(told, "datasets")
     for one in kinds or ():
-        if one not in questions.KINDS:
-            raise InvalidArgument("kinds", one, f"kinds of question are accepted: {', '.join(questions.KINDS)}")
+        if one not in wire.served():
+            raise InvalidArgument("kinds", one, f"names of queries are accepted: {', '.join(wire.served())}")
     budgets = _budgets(told)
     if name == LOCAL:
         raise InvalidArgument("name", name, "another name is accepted: this one pays for sessions without a server")

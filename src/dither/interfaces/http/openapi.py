@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from dither.interfaces.http.programs import LONGEST_SLOT, LONGEST_SOURCE, MOST_BLOCKS, SHORTEST_SLOT
-from dither.interfaces.http.questions import KINDS, PROGRAM
+from dither.queries.registry import Entry
+from dither.queries.wire import required, schema_of, served
 from dither.sources.schema import PRIOR_PARAMETERS
 
 
@@ -38,7 +38,7 @@ def document() -> dict[str, Any]:
         "paths": paths,
         "components": {
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
-            "schemas": {"Problem": _PROBLEM_BODY, "Query": {"oneOf": [_query(kind) for kind in KINDS]}},
+            "schemas": {"Problem": _PROBLEM_BODY, "Query": {"oneOf": [_query(one) for one in served().values()]}},
         },
     }
 
@@ -56,47 +56,11 @@ _QUERIES = {
 }  # fmt: skip
 _PRICE: dict[str, Any] = {"type": "number", "exclusiveMinimum": 0}
 _TEXT: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": 200}
-_NUMBERS: dict[str, Any] = {"type": "array", "items": _NUMBER, "minItems": 1, "maxItems": 1000}
 _NAMES: dict[str, Any] = {"type": "array", "items": {"type": "string"}, "maxItems": 100}
-_FIELD_SCHEMAS: dict[str, dict[str, Any]] = {
-    "column": _TEXT,
-    "bounds": {"type": "array", "items": _NUMBER, "minItems": 2, "maxItems": 2},
-    "step": _NUMBER,
-    "nulls": {"anyOf": [_NUMBER, {"enum": ["lower", "upper"]}]},
-    "q": {"anyOf": [_NUMBER, _NUMBERS]},
-    "edges": _NUMBERS,
-    "categories": {"type": "array", "items": {"type": "string"}, "maxItems": 1000},
-    "trim": _NUMBER,
-    "low": _NUMBER,
-    "high": _NUMBER,
-}
-_WHOLE: dict[str, Any] = {"type": "integer"}
 
 
-_PAIR: dict[str, Any] = {"type": "array", "items": _NUMBER, "minItems": 2, "maxItems": 2}
-_PROGRAM = {
-    "kind": {"const": PROGRAM},
-    "source": {"type": "string", "minLength": 1, "maxLength": LONGEST_SOURCE},
-    "function": _TEXT,
-    "columns": _NAMES,
-    "output": {"type": "integer", "minimum": 1, "maximum": 1_000},
-    "bounds": {"anyOf": [_PAIR, {"type": "array", "items": _PAIR, "minItems": 1, "maxItems": 1_000}]},
-    "default": {"anyOf": [_NUMBER, _NUMBERS]},
-    "blocks": {"type": "integer", "minimum": 1, "maximum": MOST_BLOCKS},
-    "aggregator": _TEXT,
-    "metric": _TEXT,
-    "sampling": {"enum": ["partition", "overlapping"]},
-    "slot": {"type": "number", "minimum": SHORTEST_SLOT, "maximum": LONGEST_SLOT},
-    "preload": {"type": "array", "items": _TEXT, "maxItems": 20},
-}
-
-
-def _query(kind: str) -> dict[str, Any]:
-    if kind == PROGRAM:
-        return _object(_PROGRAM, "kind", "source", "function", "bounds")
-    fields = KINDS[kind][2]
-    properties = {"kind": {"const": kind}} | {one: _FIELD_SCHEMAS.get(one, _WHOLE) for one in fields}
-    return _object(properties, "kind")
+def _query(entry: Entry) -> dict[str, Any]:
+    return _object({"kind": {"const": entry.name}} | schema_of(entry), "kind", *required(entry))
 
 
 def _object(properties: dict[str, Any], *required: str) -> dict[str, Any]:
@@ -151,7 +115,7 @@ _BODIES: dict[str, dict[str, Any]] = {
             "expires_in": _PRICE,
             "epsilon_cap": _PRICE,
             "delta_cap": {"type": "number", "minimum": 0, "maximum": 1},
-            "kinds": {"type": "array", "items": {"enum": list(KINDS)}},
+            "kinds": {"type": "array", "items": {"enum": list(served())}},
             "datasets": _NAMES,
             "budgets": {"type": "object", "additionalProperties": _AMOUNT},
         },

@@ -23,6 +23,7 @@ from dither.interfaces.http.store import Token
 from dither.interfaces.http.telemetry import log_failure, log_to_stderr
 from dither.ledger import MemoryLedger
 from dither.privacy import Loss
+from dither.quotes.quote import Quote
 from dither.session.account import price_of
 from dither.session.graphs import GraphSession
 from dither.session.quoting import quote
@@ -91,8 +92,7 @@ def quoted(question: Question, schema: Schema | GraphSchema, token: Token) -> Qu
     """Price, mechanism and expected error."""
     made = planned(question, schema, token)
     payload = {"dataset": schema.name, "epsilon": made.loss.epsilon, "delta": made.loss.delta}
-    if programs_of(made.plans):
-        return Quoted(payload | {"quotes": [_priced(one) for one in made.plans]}, made.kinds)
+    programs_of(made.plans)
     if isinstance(schema, GraphSchema):
         quotes = _graph(schema).quote(_one(question), **_graph_options(question))
     else:
@@ -102,7 +102,7 @@ def quoted(question: Question, schema: Schema | GraphSchema, token: Token) -> Qu
             **question.options, **question.assumed,
         )  # fmt: skip
     listed = quotes if isinstance(quotes, list) else [quotes]
-    return Quoted(payload | {"quotes": [one.to_dict() for one in listed]}, made.kinds)
+    return Quoted(payload | {"quotes": [_sent(*one) for one in zip(listed, made.plans, strict=True)]}, made.kinds)
 
 
 def helper(connection: Connection) -> None:
@@ -169,13 +169,11 @@ def _graph_options(question: Question) -> dict[str, Any]:
     return {"epsilon": question.epsilon, "delta": question.delta, **options}
 
 
-def _priced(plan: Any) -> dict[str, Any]:
-    """The price where no error is known in advance: that of a program is its own affair."""
-    payload = {
-        "query": plan.label, "epsilon": plan.loss.epsilon, "delta": plan.loss.delta, "expected_error": None,
-        "bound": None, "kind": None, "confidence": None, "assumptions": [], "mechanism": "", "noise": "",
-    }  # fmt: skip
+def _sent(quote: Quote, plan: Any) -> dict[str, Any]:
+    """A quote as it is sent; of programs, which run on a public schedule, with that."""
+    payload = quote.to_dict()
+    if quote.expected_error is None:
+        payload |= {"kind": None, "confidence": None}
     if plan.is_scheduled:
-        payload |= {"mechanism": plan.mechanism, "noise": plan.noise}
         payload |= {"blocks": plan.inner.blocks, "seconds": seconds_of(plan)}
-    return payload | {"calibration": payload["mechanism"]}
+    return payload

@@ -1,8 +1,7 @@
-"""Questions as JSON objects: one table of kinds, for tables and graphs, read strictly into query objects."""
+"""Questions as JSON objects, read strictly: queries or SQL, a privacy loss, options."""
 
 from __future__ import annotations
 
-import importlib
 import json
 from dataclasses import dataclass, field
 from decimal import Context, Decimal
@@ -11,51 +10,16 @@ from typing import Any
 from dither.aliases import CALIBRATION
 from dither.errors import InvalidArgument
 from dither.interfaces.http.bodies import MOST_DIGITS, flag_field, known_fields, names_field, number_field, text_field
-from dither.interfaces.http.programs import FIELDS as PROGRAM_FIELDS
-from dither.interfaces.http.programs import program_of
+from dither.queries.parameters import shown
+from dither.queries.registry import entry_of
+from dither.queries.wire import from_json
 from dither.quotes.priors import declared_prior
 from dither.sources.schema import PRIOR_PARAMETERS
 
 MOST_QUERIES = 50
-MOST_NUMBERS = 1_000
 LONGEST_TEXT = 20_000
-_COLUMN = ("column", "bounds", "step", "nulls")
 _EXACT = Context(prec=MOST_DIGITS)
 
-PROGRAM = "program"
-"""Runs code of the analyst's: allowed to owners, and to tokens that name it among their kinds."""
-
-KINDS: dict[str, tuple[str, str, tuple[str, ...]]] = {
-    "median": ("order", "Median", _COLUMN),
-    "quantile": ("order", "Quantile", (*_COLUMN, "q")),
-    "quantiles": ("order", "Quantiles", (*_COLUMN, "q")),
-    "minimum": ("order", "Minimum", _COLUMN),
-    "maximum": ("order", "Maximum", _COLUMN),
-    "order_statistic": ("order", "OrderStatistic", (*_COLUMN, "rank")),
-    "count": ("totals", "Count", ("column", "nulls")),
-    "sum": ("totals", "Sum", _COLUMN),
-    "mean": ("totals", "Mean", _COLUMN),
-    "trimmed_mean": ("totals", "TrimmedMean", (*_COLUMN, "trim")),
-    "variance": ("spread", "Variance", (*_COLUMN, "ddof")),
-    "iqr": ("spread", "IQR", (*_COLUMN, "low", "high")),
-    "histogram": ("vectors", "Histogram", ("column", "edges", "categories", "nulls")),
-    "edges": ("graphs", "Edges", ("max_degree",)),
-    "triangles": ("graphs", "Triangles", ("max_degree",)),
-    "kstars": ("graphs", "KStars", ("k",)),
-    "ktriangles": ("graphs", "KTriangles", ("k",)),
-    "kcliques": ("graphs", "KCliques", ("k",)),
-    "min_cut": ("trees", "MinCut", ()),
-    "mst_cost": ("trees", "MSTCost", ()),
-    PROGRAM: ("", "Program", PROGRAM_FIELDS),
-}
-"""Of every kind: the module and the name of its query, and the fields it has."""
-GRAPH_KINDS = ("edges", "triangles", "kstars", "ktriangles", "kcliques", "min_cut")
-WEIGHT_KINDS = ("mst_cost",)
-TABLE_KINDS = tuple(one for one in KINDS if one not in (*GRAPH_KINDS, *WEIGHT_KINDS))
-_NEEDED = {
-    "quantile": "q", "quantiles": "q", "order_statistic": "rank", "kstars": "k", "ktriangles": "k", "kcliques": "k",
-}  # fmt: skip
-_WHOLE = ("rank", "ddof", "k", "max_degree")
 _FIELDS = (
     "query", "sql", "epsilon", "delta", "where", "by", "mechanism", "noise", "confidence", "weights", "request_id",
     "again", "wait", "rows", "prior",
@@ -175,73 +139,22 @@ def _queries(told: Any) -> Any:
     if isinstance(told, list):
         if not 0 < len(told) <= MOST_QUERIES:
             raise InvalidArgument("query", type(told), f"a list of 1 to {MOST_QUERIES} queries is accepted")
-        return [query_of(one) for one in told]
-    return query_of(told)
-
-
-def query_of(told: Any) -> Any:
-    """A query object from JSON."""
-    if not isinstance(told, dict) or not isinstance(told.get("kind"), str) or told["kind"] not in KINDS:
-        given = told.get("kind") if isinstance(told, dict) else type(told)
-        raise InvalidArgument("query.kind", _plain(given), f"one of {', '.join(KINDS)} is accepted")
-    kind = told["kind"]
-    if kind == PROGRAM:
-        return program_of(told)
-    module, name, fields = KINDS[kind]
-    known_fields(told, ("kind", *fields), "query.")
-    needed = _NEEDED.get(kind)
-    if needed is not None and told.get(needed) is None:
-        raise InvalidArgument(f"query.{needed}", None, f"{kind} needs it")
-    if kind in TABLE_KINDS and kind != "count" and not isinstance(told.get("column"), str):
-        raise InvalidArgument("query.column", _plain(told.get("column")), "the name of a column is accepted")
-    given = {one: _value(told, one) for one in fields if told.get(one) is not None}
-    made = getattr(importlib.import_module(f"dither.queries.{module}"), name)
-    return made(**given)
-
-
-def kind_of(query: Any) -> str:
-    """The kind of a query object: its name in this table."""
-    named = type(query).__name__
-    for kind, (_, name, _fields) in KINDS.items():
-        if named == name:
-            return kind
-    raise InvalidArgument("query", named, f"the server does not offer it; ask one of {', '.join(KINDS)}")
+        return [from_json(one) for one in told]
+    return from_json(told)
 
 
 def kinds_of(question: Question, statement: Any) -> set[str]:
     """The kinds of all queries in a question."""
     if statement is not None:
-        return {kind_of(item.query) for item in statement.items}
+        return {entry_of(item.query).name for item in statement.items}
     queries = question.queries if isinstance(question.queries, list) else [question.queries]
-    return {kind_of(one) for one in queries}
-
-
-def _value(told: dict[str, Any], field: str) -> Any:
-    value = told[field]
-    if field == "column":
-        return text_field(told, field)
-    if field in _WHOLE:
-        return _whole(told, field)
-    if field == "categories":
-        return names_field(told, field, most=MOST_NUMBERS)
-    if field == "nulls" and isinstance(value, str):
-        return text_field(told, field)
-    if isinstance(value, list):
-        if not 0 < len(value) <= MOST_NUMBERS or field not in ("q", "edges", "bounds"):
-            raise InvalidArgument(f"query.{field}", type(value), f"at most {MOST_NUMBERS} numbers are accepted")
-        numbers = tuple(number_field({field: one}, field) for one in value)
-        if None in numbers:
-            raise InvalidArgument(f"query.{field}", type(value), "a list of numbers is accepted")
-        return numbers
-    if field in ("edges", "bounds"):
-        raise InvalidArgument(f"query.{field}", _plain(value), "a list of numbers is accepted")
-    return number_field(told, field)
+    return {entry_of(one).name for one in queries}
 
 
 def _whole(told: dict[str, Any], field: str) -> int:
     value = told[field]
     if isinstance(value, bool) or not isinstance(value, int):
-        raise InvalidArgument(field, _plain(value), "a whole number is accepted")
+        raise InvalidArgument(field, shown(value), "a whole number is accepted")
     return value
 
 
@@ -256,15 +169,11 @@ def _weights(told: dict[str, Any]) -> Any:
     raise InvalidArgument("weights", type(value), "a list of numbers (of SQL also an object of them) is accepted")
 
 
-def _plain(value: Any) -> Any:
-    return value if value is None or isinstance(value, (str, bool, int, Decimal)) else type(value)
-
-
 def prior_of(told: Any) -> Any:
     """A prior for quotes."""
     if not isinstance(told, dict) or not isinstance(told.get("kind"), str) or told["kind"] not in PRIOR_PARAMETERS:
         given = told.get("kind") if isinstance(told, dict) else type(told)
-        raise InvalidArgument("prior.kind", _plain(given), f"one of {', '.join(PRIOR_PARAMETERS)} is accepted")
+        raise InvalidArgument("prior.kind", shown(given), f"one of {', '.join(PRIOR_PARAMETERS)} is accepted")
     kind = told["kind"]
     fields = PRIOR_PARAMETERS[kind]
     known_fields(told, ("kind", *fields), "prior.")

@@ -11,13 +11,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from dither.errors import DitherError
-from dither.interfaces.http.bodies import told_json
 from dither.interfaces.http.jobs import Job
 from dither.interfaces.http.problems import Refused, problem
 from dither.interfaces.http.schedule import slot_end
 from dither.interfaces.http.server_state import Curator
 from dither.interfaces.http.store import KeptJob
 from dither.interfaces.http.telemetry import log
+from dither.plain import plain
 
 BEAT = 10.0
 """A process says this often that it still works on its jobs."""
@@ -42,7 +42,7 @@ def keep(curator: Curator, job: Job) -> bool:
 
 def _note_end(curator: Curator, job: Job) -> None:
     left = timedelta(seconds=job.started + job.shown_after - time.monotonic())
-    outcome = {"answer": told_json(job.answer)} if job.problem is None else {"problem": job.problem}
+    outcome = {"answer": plain(job.answer)} if job.problem is None else {"problem": job.problem}
     try:
         curator.store.end_job(job.id, datetime.now(UTC) + left, outcome)
     except DitherError as error:

@@ -59,6 +59,7 @@ const of = (name, rest = "") => `/v1/datasets/${encodeURIComponent(name)}${rest}
 
 export const api = {
   me: () => get("/v1/me"),
+  queries: async () => (await get("/v1/queries")).queries,
   datasets: async () => (await get("/v1/datasets")).datasets,
   dataset: (name) => get(of(name)),
   budget: (name) => get(of(name, "/budget")),

@@ -7,6 +7,7 @@ import { announce, field, fill, h } from "./dom.js";
 import { historyView } from "./history.js";
 import { registerView, spendingView } from "./owner.js";
 import { problemBox } from "./parts.js";
+import { loadQueries } from "./questions.js";
 import { tokensView } from "./tokens.js";
 
 const main = document.getElementById("main");
@@ -24,7 +25,7 @@ async function route({ first = false } = {}) {
   const mine = (turn += 1);
   if (!token.get()) return signIn();
   try {
-    me ??= await api.me();
+    [me] = await Promise.all([me ?? api.me(), loadQueries()]);
     const [place = "", name = "", tab = ""] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
     frame(place);
     const view = await viewOf(place, name, tab);

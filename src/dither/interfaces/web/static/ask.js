@@ -2,12 +2,12 @@
 
 import { api, Problem, requestId } from "./api.js";
 import { builder } from "./builder.js";
-import { Incomplete } from "./controls.js";
 import { announce, fill, h } from "./dom.js";
 import { answersFigure, rowsOf } from "./drawing.js";
 import { percent, price, seconds, shown } from "./format.js";
 import { exportButtons } from "./history.js";
 import { budgetMeter, clearMarks, empty, showProblem } from "./parts.js";
+import { Incomplete } from "./parameters.js";
 import { dueSeconds, glance, quoteParts } from "./quote.js";
 
 const PAUSE = 450; // milliseconds without a change until the price is asked for

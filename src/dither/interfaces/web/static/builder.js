@@ -1,7 +1,8 @@
 // The form that makes a question, out of controls or out of SQL.
 
-import { decimal, graphControls, Incomplete, number, programControls, tableControls } from "./controls.js";
+import { graphControls, programControls, tableControls } from "./controls.js";
 import { field, fill, freshId, h, select } from "./dom.js";
+import { decimal, Incomplete, number } from "./parameters.js";
 import { asSql, quoted } from "./questions.js";
 
 const CONFIDENCES = [

@@ -1,7 +1,8 @@
 // The controls that a question is built of.
 
 import { field, fill, h, offer, select } from "./dom.js";
-import { canGroup, columnsFor, conditionText, kindGroups } from "./questions.js";
+import { decimal, Incomplete, number, parameterControls } from "./parameters.js";
+import { canGroup, columnsFor, conditionText, kindGroups, queryOf } from "./questions.js";
 
 const OPERATORS = [
   ["=", "is"],
@@ -14,42 +15,16 @@ const OPERATORS = [
   ["IS NULL", "is missing"],
 ];
 
-/** Something in the form that is not complete yet; said before the server is asked. */
-export class Incomplete extends Error {}
-
-/** The number in a field. */
-export function number(input, name) {
-  const value = Number(input.value.trim());
-  if (input.value.trim() === "" || !Number.isFinite(value)) throw new Incomplete(`${name}: a number is needed.`);
-  return value;
-}
-
-/** The numbers in a field. */
-function numbers(input, name) {
-  const listed = input.value
-    .split(/[\s,;]+/)
-    .filter(Boolean)
-    .map(Number);
-  if (!listed.length || listed.some((one) => !Number.isFinite(one)))
-    throw new Incomplete(`${name}: numbers with commas between them are needed.`);
-  return listed;
-}
-
-export const decimal = (value, argument, attributes = {}) =>
-  h("input", { inputmode: "decimal", value, "data-argument": argument, ...attributes });
-
 /** Which statistic of a graph. */
 export function graphControls(dataset, me) {
   const kind = select(kindGroups(dataset, me), null, { name: "kind", "data-argument": "query kind" });
-  const k = decimal("3", "k", { name: "k" });
-  const parameters = h("div", { class: "field" });
-  const arrange = () =>
-    fill(parameters, ["kstars", "ktriangles", "kcliques"].includes(kind.value) ? field("k", k) : null);
+  const parameters = parameterControls(dataset);
+  const arrange = () => parameters.show(kind.value);
   kind.addEventListener("input", arrange);
   arrange();
   return {
-    element: h("div", { class: "fields" }, field("Statistic", kind), parameters),
-    question: () => ({ query: { kind: kind.value, ...(parameters.firstChild ? { k: number(k, "k") } : {}) } }),
+    element: h("div", { class: "fields" }, field("Statistic", kind), parameters.element),
+    question: () => ({ query: { kind: kind.value, ...parameters.given() } }),
   };
 }
 
@@ -58,46 +33,20 @@ export function tableControls(dataset, me, parts, changed) {
   const kind = select(kindGroups(dataset, me), null, { name: "kind", "data-argument": "query kind" });
   const column = select([], null, { name: "column", "data-argument": "column" });
   const columnField = field("Column", column);
-  const parameters = h("div", { class: "field wide" });
-  const inputs = {
-    q: decimal("0.9", "q", { name: "q" }),
-    many: decimal("0.25, 0.5, 0.75", "q", { name: "q", inputmode: "text" }),
-    trim: decimal("0.1", "trim", { name: "trim" }),
-    rank: decimal("1", "rank", { name: "rank" }),
-    edges: decimal("", "edges", { name: "edges", inputmode: "text" }),
-  };
-  const shown = {
-    quantile: () =>
-      field("Which quantile", inputs.q, "Between 0 and 1: 0.9 is the value that nine in ten do not exceed."),
-    quantiles: () =>
-      field("Which quantiles", inputs.many, "With commas between them; together they are cheaper than one by one."),
-    trimmed_mean: () =>
-      field("Trimmed at either end", inputs.trim, "A share of the records: 0.1 leaves out a tenth at each end."),
-    order_statistic: () => field("Rank", inputs.rank, "1 is the smallest."),
-    histogram: () =>
-      dataset.columns[column.value]?.type === "category"
-        ? null
-        : field("Edges", inputs.edges, "With commas between them, from the lower bound to the upper."),
-  };
+  const parameters = parameterControls(dataset);
+  const columnOf = () => queryOf(kind.value)?.fields.find((one) => one.name === "column");
 
   function arrange() {
-    const kept = column.value;
-    const fitting = columnsFor(dataset, kind.value);
-    const options = [...(kind.value === "count" ? [["", "all rows"]] : []), ...fitting.map((one) => [one, one])];
+    const [kept, about] = [column.value, columnOf()];
+    const fitting = columnsFor(dataset, kind.value).map((one) => [one, one]);
+    const options = about?.required === false ? [["", "all rows"], ...fitting] : fitting;
     offer(column, options, options.some(([one]) => one === kept) ? kept : null);
+    columnField.hidden = !about;
     rearrange();
   }
 
   function rearrange() {
-    const bounds = dataset.columns[column.value]?.bounds;
-    if (typeof bounds?.[0] === "number" && inputs.edges.dataset.of !== column.value) {
-      inputs.edges.dataset.of = column.value;
-      inputs.edges.value = [0, 1, 2, 3, 4]
-        .map((one) => Number((bounds[0] + ((bounds[1] - bounds[0]) * one) / 4).toPrecision(6)))
-        .join(", ");
-    }
-    fill(parameters, shown[kind.value]?.() ?? null);
-    parameters.hidden = !parameters.firstChild;
+    parameters.show(kind.value, column.value);
   }
 
   kind.addEventListener("input", arrange);
@@ -110,16 +59,9 @@ export function tableControls(dataset, me, parts, changed) {
   arrange();
 
   function query() {
-    const asked = { kind: kind.value };
-    if (column.value) asked.column = column.value;
-    else if (kind.value !== "count") throw new Incomplete("Choose a column.");
-    if (kind.value === "quantile") asked.q = number(inputs.q, "Quantile");
-    if (kind.value === "quantiles") asked.q = numbers(inputs.many, "Quantiles");
-    if (kind.value === "trimmed_mean") asked.trim = number(inputs.trim, "Trimmed");
-    if (kind.value === "order_statistic") asked.rank = number(inputs.rank, "Rank");
-    if (kind.value === "histogram" && dataset.columns[column.value].type !== "category")
-      asked.edges = numbers(inputs.edges, "Edges");
-    return asked;
+    const about = columnOf();
+    if (about?.required && !column.value) throw new Incomplete("Choose a column.");
+    return { kind: kind.value, ...(about && column.value ? { column: column.value } : {}), ...parameters.given() };
   }
 
   return {
@@ -128,7 +70,7 @@ export function tableControls(dataset, me, parts, changed) {
       { class: "fields" },
       field("Statistic", kind),
       columnField,
-      parameters,
+      parameters.element,
       filter.element,
       keys.length
         ? h(

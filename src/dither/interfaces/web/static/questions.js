@@ -1,71 +1,61 @@
-// Which questions fit which column, and how a question reads in SQL. The server has the last word.
+// Which queries there are, which fit which column, and how a question reads in SQL: all from the server's own list.
 
+import { api } from "./api.js";
 import { position } from "./format.js";
 
 const NUMBERS = ["real", "integer", "decimal"];
-const ORDERED = [...NUMBERS, "date"];
-
-/** Kind: its name, the columns it takes, its name in SQL. */
-export const KINDS = {
-  median: { label: "Median", takes: ORDERED, sql: "median", group: "Middle" },
-  mean: { label: "Mean", takes: [...ORDERED, "boolean"], sql: "avg", group: "Middle" },
-  trimmed_mean: { label: "Trimmed mean", takes: ORDERED, sql: "trimmed_mean", group: "Middle" },
-  count: { label: "Count", takes: ["boolean"], sql: "count", group: "Amount" },
-  sum: { label: "Sum", takes: [...NUMBERS, "boolean"], sql: "sum", group: "Amount" },
-  histogram: { label: "Histogram", takes: [...NUMBERS, "category"], sql: "histogram", group: "Distribution" },
-  quantile: { label: "Quantile", takes: ORDERED, sql: "quantile", group: "Distribution" },
-  quantiles: { label: "Several quantiles", takes: ORDERED, sql: "quantiles", group: "Distribution" },
-  minimum: { label: "Minimum", takes: ORDERED, sql: "min", group: "Distribution" },
-  maximum: { label: "Maximum", takes: ORDERED, sql: "max", group: "Distribution" },
-  order_statistic: { label: "Value of a rank", takes: ORDERED, group: "Distribution" },
-  variance: { label: "Variance", takes: NUMBERS, sql: "var_pop", group: "Spread" },
-  iqr: { label: "Interquartile range", takes: ORDERED, sql: "iqr", group: "Spread" },
-  edges: { label: "Edges", graph: true, group: "Graph" },
-  triangles: { label: "Triangles", graph: true, group: "Graph" },
-  kstars: { label: "k-stars", graph: true, group: "Graph" },
-  ktriangles: { label: "k-triangles", graph: true, group: "Graph" },
-  kcliques: { label: "k-cliques", graph: true, group: "Graph" },
-  min_cut: { label: "Minimum cut", graph: true, group: "Graph" },
-  mst_cost: { label: "Spanning tree cost", graph: true, group: "Graph" },
-  program: { label: "Program", takes: [], group: "Own code" }, // a mode of its own, not a statistic of a column
-};
 
 const LARGEST_KEYS = 1000; // more groups than anyone would read; SQL can still ask for them
+let queries = new Map();
 
-export function label(kind) {
-  return KINDS[kind]?.label ?? kind.replaceAll("_", " ");
+/** Ask the server, once, which queries there are: their names, labels, fields, columns and forms in SQL. */
+export async function loadQueries() {
+  if (!queries.size) queries = new Map((await api.queries()).map((one) => [one.name, one]));
 }
 
-/** The kinds that a dataset and a token allow, in groups for a select. */
+/** One query as the server describes it. */
+export const queryOf = (name) => queries.get(name);
+
+/** The names of all queries, in the order of the menu. */
+export const queryNames = () => [...queries.keys()];
+
+export function label(name) {
+  return queries.get(name)?.label ?? name.replaceAll("_", " ");
+}
+
+/** The fields that a form shows: what the schema or a public rule decides is left to SQL, HTTP and Python. */
+export const fieldsOf = (name) => (queries.get(name)?.fields ?? []).filter((one) => !one.advanced);
+
+/** The queries that a dataset and a token allow, in groups for a select; programs are a mode of their own. */
 export function kindGroups(dataset, me) {
-  const offered = Object.keys(dataset.kinds ?? {}).filter((kind) => !me.kinds || me.kinds.includes(kind));
-  const fitting = offered.filter(
-    (kind) => dataset.kind === "graph" || kind === "count" || columnsFor(dataset, kind).length,
-  );
-  const known = Object.keys(KINDS).filter((kind) => fitting.includes(kind));
-  const order = [...known, ...fitting.filter((kind) => !KINDS[kind])];
   const groups = new Map();
-  for (const kind of order) {
-    const group = KINDS[kind]?.group ?? "Other";
-    groups.set(group, [...(groups.get(group) ?? []), [kind, label(kind)]]);
+  for (const [name, one] of queries) {
+    if (!(name in (dataset.kinds ?? {})) || (me.kinds && !me.kinds.includes(name))) continue;
+    if (one.fields.some((field) => field.type === "source")) continue;
+    const needsColumn = one.fields.some((field) => field.required && field.type === "column");
+    const reads = one.fields.some((field) => ["column", "columns"].includes(field.type));
+    if (reads && (needsColumn || one.of !== "column") && !columnsFor(dataset, name).length) continue;
+    groups.set(one.group, [...(groups.get(one.group) ?? []), [name, one.label]]);
   }
   return [...groups].map(([group, options]) => ({ label: group, options }));
 }
 
-export function columnsFor(dataset, kind) {
+/** The columns that a query can be asked about. */
+export function columnsFor(dataset, name) {
+  const types = queries.get(name)?.columns ?? [];
   return Object.entries(dataset.columns ?? {})
-    .filter(
-      ([, column]) =>
-        !KINDS[kind] ||
-        (KINDS[kind].takes?.includes(column.type) &&
-          !(kind === "histogram" && column.type === "category" && !column.values)),
-    )
-    .map(([name]) => name);
+    .filter(([, column]) => types.includes(column.type))
+    .map(([column]) => column);
 }
 
-/** Kinds that can be asked about a column. */
-export function kindsFor(dataset, name) {
-  return Object.keys(KINDS).filter((kind) => kind in (dataset.kinds ?? {}) && columnsFor(dataset, kind).includes(name));
+/** The queries that can be asked about a column. */
+export function kindsFor(dataset, column) {
+  return queryNames().filter(
+    (name) =>
+      name in (dataset.kinds ?? {}) &&
+      fieldsOf(name).some((field) => ["column", "columns"].includes(field.type)) &&
+      columnsFor(dataset, name).includes(column),
+  );
 }
 
 export function canGroup(column) {
@@ -93,12 +83,9 @@ export function conditionText({ column, operator, value }, declared) {
 
 /** The same question in SQL, or null where SQL has no word for it. */
 export function asSql(dataset, { query, where, by }) {
-  const word = KINDS[query.kind]?.sql;
-  if (!word) return null;
-  const about = query.column ? quoted(query.column) : null;
-  const more = { quantile: query.q, quantiles: query.q, trimmed_mean: query.trim, histogram: query.edges }[query.kind];
-  let call = `${word}(${[about, ...[more ?? []].flat()].join(", ")})`;
-  if (query.kind === "count") call = about ? `count_if(${about})` : "count(*)";
+  const entry = queries.get(query.kind);
+  const call = (entry?.sql ?? []).map((form) => callOf(query, entry, form)).find((one) => one !== null);
+  if (!call) return null;
   return [
     `SELECT ${[...(by ?? []).map(quoted), call].join(", ")}`,
     `FROM ${quoted(dataset.name)}`,
@@ -107,4 +94,24 @@ export function asSql(dataset, { query, where, by }) {
   ]
     .filter(Boolean)
     .join("\n");
+}
+
+/** A call of one SQL function, or null where it can't say all that the query says. */
+function callOf({ kind: _, column, ...given }, entry, form) {
+  if (form.within || (entry.of === "column" && form.star !== (column === undefined))) return null;
+  const defaults = Object.fromEntries(entry.fields.map((one) => [one.name, one.default]));
+  for (const [name, value] of Object.entries(form.fixed)) {
+    if ((given[name] ?? defaults[name]) !== value) return null;
+    delete given[name];
+  }
+  const words = form.star ? ["*"] : column === undefined ? [] : [quoted(column)];
+  for (const [, name, times] of form.arguments.matchAll(/(\w+)([?+*]|\[\])?/g)) {
+    const value = given[name];
+    delete given[name];
+    if (value === undefined && ["?", "*"].includes(times)) continue;
+    if (value === undefined || (Array.isArray(value) && !["+", "*", "[]"].includes(times))) return null;
+    const listed = [value].flat().map((one) => (typeof one === "string" ? quoted(one) : one));
+    words.push(times === "[]" ? `[${listed.join(", ")}]` : listed.join(", "));
+  }
+  return Object.keys(given).length ? null : `${form.function}(${words.join(", ")})`;
 }

@@ -4,7 +4,7 @@ import { api, Problem } from "./api.js";
 import { announce, field, fill, h, select } from "./dom.js";
 import { small, when } from "./format.js";
 import { foldingTable, guarded, showProblem } from "./parts.js";
-import { KINDS, label } from "./questions.js";
+import { label, queryNames } from "./questions.js";
 
 const DAY = 86_400;
 const LIVES = [
@@ -121,7 +121,7 @@ function createForm(datasets, slot, refresh) {
         h(
           "div",
           { class: "checks" },
-          Object.keys(KINDS).map((kind) => box("kinds", kind, label(kind))),
+          queryNames().map((kind) => box("kinds", kind, label(kind))),
         ),
       ),
       budgets.map(([dataset, epsilon, delta]) => [

@@ -1,0 +1,68 @@
+"""Plain values: what dates, arrays, tuples and exact numbers become in JSON, and back.
+
+Every door and the ledger convert with ``plain``; they differ only in what they make of a number.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from dither.errors import InvalidArgument
+from dither.numbers import exact
+
+
+def unchanged(value: Any) -> Any:
+    """Numbers as they are: for values that stay in this process or in a ledger, infinities included."""
+    return value
+
+
+def exact_text(value: Any) -> str:
+    """The exact rational as a text: the same for the same number, however it was written."""
+    return str(exact(value))
+
+
+def json_number(value: Any) -> float | str:
+    """A number of strict JSON; infinities and NaN, which it has not, become texts."""
+    number = float(value)
+    if math.isfinite(number):
+        return number
+    return "NaN" if math.isnan(number) else "Infinity" if number > 0 else "-Infinity"
+
+
+def finite_number(value: Any) -> int | float:
+    """A finite number of JSON, whole ones as such."""
+    try:
+        if math.isfinite(value):
+            return int(value) if value == int(value) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise InvalidArgument("value", value, "a finite number is accepted")
+
+
+def plain(value: Any, number: Callable[[Any], Any] = json_number) -> Any:
+    """A value made of texts, whole numbers, truth values, lists and dictionaries; ``number`` converts all others.
+
+    >>> plain((1, datetime.date(2026, 1, 2), float("inf")))
+    [1, '2026-01-02', 'Infinity']
+    """
+    if value is None or isinstance(value, (str, bool, int)):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): plain(one, number) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(one, number) for one in value]
+    if isinstance(value, datetime.date):
+        return value.isoformat()
+    if not isinstance(value, float) and hasattr(value, "tolist"):
+        return plain(value.tolist(), number)
+    return number(value)
+
+
+def with_infinities(value: Any) -> Any:
+    """What ``json_number`` wrote, with infinities and NaN as numbers again."""
+    if isinstance(value, list):
+        return [with_infinities(one) for one in value]
+    return float(value) if isinstance(value, str) and value in ("Infinity", "-Infinity", "NaN") else value
