@@ -183,7 +183,7 @@ def test_clusters_in_a_session():
     with pytest.raises(dt.DitherError, match="rows"):
         private.ask(query, epsilon=1.0, delta=1e-6)
     with pytest.raises(dt.DitherError, match="bounds"):
-        query.ask(table, epsilon=1.0, delta=1e-6)
+        dt.ask(query, table, epsilon=1.0, delta=1e-6)
     assert session.budget.spent == dt.Loss(4.0, 1e-6)
 
 

@@ -52,7 +52,7 @@ def test_private_edges(folder):
             session.ask(dt.Edges(), epsilon=6.0)
     with dt.open(folder / "friends.toml") as again:
         assert again.budget.spent == dt.Loss(4.0)
-        assert [spend.question["questions"][0]["query"]["kind"] for spend in again.history] == ["Triangles"]
+        assert [spend.question["questions"][0]["query"]["name"] for spend in again.history] == ["triangles"]
 
 
 def test_other_columns_are_another_relation(folder):

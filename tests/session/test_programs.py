@@ -119,7 +119,7 @@ def test_the_same_program_is_answered_again_for_free():
     assert session.budget.spent == dt.Loss(1.0)
     session.ask(program(lambda block: 1.0), epsilon=1.0)
     assert session.budget.spent == dt.Loss(2.0)
-    assert session.history[0].question["questions"][0]["query"]["kind"] == "Program"
+    assert session.history[0].question["questions"][0]["query"]["name"] == "program"
 
 
 def test_a_failing_program_is_charged_and_tells_nothing():

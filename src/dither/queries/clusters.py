@@ -91,6 +91,7 @@ class KMeans(Query):
     soft: ClassVar[bool] = False
     part: ClassVar[str] = "centre"
     column = None
+    accepts = ()
 
     def __post_init__(self) -> None:
         if isinstance(self.k, bool) or not isinstance(self.k, (int, np.integer)) or self.k < 1:

@@ -153,6 +153,7 @@ class Program(Query):
     settings: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
     noun: ClassVar[str] = "program"
     column = None
+    accepts = ("where",)
 
     def __post_init__(self) -> None:
         if self.bounds is None:
@@ -298,7 +299,7 @@ class Program(Query):
         shape = self.answers
         return {
             "columns": list(self.columns or ()),
-            "name": self.label,
+            "label": self.label,
             "program": _digest(self.program),
             "output": shape.length,
             "bounds": [list(pair) for pair in shape.bounds],
@@ -310,7 +311,7 @@ class Program(Query):
         }
 
     def stored_0_1_0(self) -> dict[str, Any]:
-        return {"kind": "Program", **self.stored()}
+        return {"kind": "Program", **{"name" if key == "label" else key: one for key, one in self.stored().items()}}
 
     not_stored_0_1_0 = ("by", "calibration", "noise")
     plain_0_1_0 = True

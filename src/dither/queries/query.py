@@ -61,13 +61,15 @@ class TableRecords(Protocol):
 class Query(ABC):
     """A query: a small immutable value.  Planning it uses public facts only; reading gives private data."""
 
-    name: ClassVar[str]
+    name: ClassVar[str] = "query"
     """Its public name; the registry sets it."""
-    noun: ClassVar[str]
-    """How a release names it."""
+    noun: ClassVar[str] = "query"
+    """How a release names it; the registry takes the name where there is none."""
     column: str | None
     dates: ClassVar[Literal["refused", "dates", "days"]] = "refused"
     """What it makes of a column of dates: nothing, dates, or a number of days."""
+    accepts: ClassVar[tuple[Literal["where", "by"], ...]] = ("where", "by")
+    """Whether it may be asked of a selection of a table's rows, and of groups."""
 
     @property
     def label(self) -> str:

@@ -144,6 +144,8 @@ def query(
         ):
             raise RuntimeError(f"two queries have the name {name!r}")
         cls.name = name  # type: ignore[attr-defined]
+        if "noun" not in vars(cls):
+            cls.noun = name.replace("_", " ")  # type: ignore[attr-defined]
         _ENTRIES[name] = Entry(
             name, cls, of, sql, menu, dict(without or {}), stored_as or cls.__name__, dict(parameters or {}), in_json
         )
@@ -178,5 +180,8 @@ def entry_of(asked: object) -> Entry:
     """The entry of a query object."""
     found = entries().get(getattr(type(asked), "name", ""))
     if found is None or type(asked) is not found.query:
-        raise InvalidArgument("query", type(asked), 'a query object such as Median("total_pay") is accepted')
+        accepted = (
+            'a query object such as Median("total_pay") is accepted; @dither.queries.registry.query registers more'
+        )
+        raise InvalidArgument("query", type(asked), accepted)
     return found

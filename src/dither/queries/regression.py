@@ -83,6 +83,7 @@ class Regression(Query):
     constants: Any = field(default="exact", kw_only=True)
     noun: ClassVar[str] = "regression"
     column = None
+    accepts = ()
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:

@@ -182,6 +182,7 @@ class Scale(Query):
     high: Any = field(default=Fraction(3, 4), kw_only=True)
     nulls: Any = field(default=None, kw_only=True)
     noun: ClassVar[str] = "scale"
+    accepts = ()
 
     def __post_init__(self) -> None:
         self.shares  # noqa: B018  (refuses what is no pair)
@@ -283,6 +284,7 @@ class Mode(Query):
     column: str | None = None
     rows_per_person: int = field(default=1, kw_only=True)
     noun: ClassVar[str] = "mode"
+    accepts = ()
 
     def __post_init__(self) -> None:
         _person_rows(self.rows_per_person)

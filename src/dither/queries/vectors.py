@@ -241,6 +241,7 @@ class _Matrix(StatisticQuery):
     nulls: Any = field(default=None, kw_only=True)
     names: Any = field(default=None, kw_only=True)
     column = None
+    accepts = ()
 
     def __post_init__(self) -> None:
         if self.columns is not None:

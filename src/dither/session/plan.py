@@ -18,6 +18,7 @@ from dither.queries.plan import Options, Plan, Result
 from dither.queries.query import Query
 from dither.session.forms import form_of, form_of_0_1_0, schema_digest
 from dither.sources.column import Shape
+from dither.sources.grid import Grid
 from dither.sources.predicates import Predicate, parse_filter
 from dither.sources.schema import Schema
 from dither.sources.selection import at_most_groups
@@ -125,6 +126,14 @@ class TablePlan(SessionPlan):
         return None if self.query.column is None else self.schema.columns[self.query.column]
 
     @property
+    def grid(self) -> Grid:
+        """The grid of the records of the one column that is read."""
+        grid, _ = self.query.records_on
+        if grid is None:
+            raise InvalidArgument("query", self.query.name, "a query about one column of numbers is accepted")
+        return grid
+
+    @property
     def label(self) -> str:  # type: ignore[override]
         where = "" if self.predicate is None else f" where {self.predicate.told(self.schema)}"
         return f"{self.inner.label}{where}"
@@ -191,6 +200,9 @@ def plan(
     predicate = where if isinstance(where, Predicate) or where is None else parse_filter(where, schema)
     keys = group_columns(by, schema)
     asked = Options.asked(epsilon, delta, mechanism, noise, confidence)
+    for name, given in (("where", predicate), ("by", keys)):
+        if given and name not in query.accepts:
+            raise InvalidArgument(name, where if name == "where" else by, f"{query.name} is asked of the whole table")
     bound = query.bound(schema)
     facts = bound.table_facts(schema, shape_of_selection(schema, bound, filtered=predicate is not None, keys=keys))
     finder, rest = _finder(keys, schema, asked.loss)
