@@ -1,0 +1,117 @@
+"""Which mechanisms serve which statistics, the default first: a public rule, pinned for every statistic."""
+
+from fractions import Fraction
+
+import pytest
+
+from dither.mechanisms.choice import applicable
+from dither.privacy import Neighbours
+from dither.sensitivity.levels import Levels
+from dither.sources.grid import Grid
+from dither.statistics import graphs, order, smallest, spread, totals, trees, unknown_size, vectors
+from dither.statistics.centre_of_attention import ShortestMiddle
+from dither.statistics.levels import ByLevel
+from dither.statistics.statistic import Statistic, VectorStatistic
+from dither.statistics.unknown_size import for_people
+
+GRID = Grid(Fraction(1), 0, 100)
+TOTAL = Grid(Fraction(1), 0, 1000)
+COME_OR_GO = Neighbours.ADD_REMOVE
+RANK = order.RankedValue(5, 10, GRID)
+SHARE = unknown_size.SharedRank(Fraction(1, 2), 10, GRID, COME_OR_GO)
+SUM = totals.TrimmedTotal(0, 10, GRID, TOTAL)
+CHAIN = smallest.ChainTotal((0, 1, 3), Levels([1, 1, 2]), TOTAL)
+STATISTICS = {
+    "RankedValue": RANK,
+    "RankedValue, largest": order.RankedValue(10, 10, GRID),
+    "RankedValues": order.RankedValues((Fraction(1, 4), Fraction(1, 2)), 10, GRID, ("a", "b")),
+    "RankDifference": spread.RankDifference(order.RankedValue(3, 10, GRID), order.RankedValue(8, 10, GRID), GRID),
+    "SquaredSpread": spread.SquaredSpread(10, GRID, TOTAL),
+    "TrimmedTotal, all": SUM,
+    "TrimmedTotal, trimmed": totals.TrimmedTotal(2, 10, GRID, TOTAL),
+    "SmallestTotal": smallest.SmallestTotal(3, 10, GRID, TOTAL),
+    "ChainTotal": CHAIN,
+    "ShortestMiddle": ShortestMiddle(10, 1, GRID),
+    "ByLevel": ByLevel(CHAIN, CHAIN.level_function()),
+    "BinCounts": vectors.BinCounts(("a", "b")),
+    "Totals": vectors.Totals((GRID,), (TOTAL,), ("a",)),
+    "CrossProducts": vectors.CrossProducts(10, (GRID,), (TOTAL,), ("a",)),
+    "SharedRank": SHARE,
+    "FilteredTotal": unknown_size.FilteredTotal(10, GRID, COME_OR_GO),
+    "FilteredMean": unknown_size.FilteredMean(GRID, COME_OR_GO),
+    "SharedRankDifference": unknown_size.SharedRankDifference(SHARE, SHARE, GRID, COME_OR_GO),
+    "OfPeople": for_people(unknown_size.FilteredMean(GRID, COME_OR_GO), 3),
+    "OfPeople, total": for_people(unknown_size.FilteredTotal(10, GRID, COME_OR_GO), 3),
+    "OfPeople, edges": for_people(graphs.EdgeCount(9), 3),
+    "ReachableValuesOfPeople": for_people(SHARE, 3),
+    "ReachableValuesOfPeople, all": for_people(SUM, 3),
+    "EdgeCount": graphs.EdgeCount(9),
+    "TriangleCount": graphs.TriangleCount(9),
+    "StarCount": graphs.StarCount(9, 2),
+    "KTriangleCount": graphs.KTriangleCount(9, 2),
+    "CliqueCount": graphs.CliqueCount(9, 4),
+    "BoundedTriangleCount": graphs.BoundedTriangleCount(9, 3),
+    "BoundedEdgeCount": graphs.BoundedEdgeCount(9, 3),
+    "EdgeConnectivity": trees.EdgeConnectivity(9),
+    "SpanningForestCost, cut by few edges": trees.SpanningForestCost(8, 3, GRID),
+    "SpanningForestCost, cut by many edges": trees.SpanningForestCost(8, 8, GRID),
+}
+TESTS = ["propose_test", "stable"]
+DRAWN = ["inverse", "smooth", "ladder", "worst_case"]
+FITTED = ["smooth", "ladder", "worst_case"]
+WORST_CASE = ["worst_case", "smooth", "ladder"]
+BY_PROXY = [*FITTED, *TESTS, "largest_local", "noisy_local"]
+SERVED = {
+    "RankedValue": [*DRAWN, *TESTS],
+    "RankedValue, largest": [*DRAWN, *TESTS],
+    "RankedValues": ["inverse", "worst_case"],
+    "RankDifference": [*DRAWN, *TESTS],
+    "SquaredSpread": WORST_CASE,
+    "TrimmedTotal, all": ["worst_case", "smooth", "inverse", "ladder"],
+    "TrimmedTotal, trimmed": [*DRAWN, *TESTS],
+    "SmallestTotal": [*DRAWN, *TESTS],
+    "ChainTotal": [*FITTED, *TESTS, "largest_local"],
+    "ShortestMiddle": [*FITTED, *TESTS],
+    "ByLevel": [*WORST_CASE, *TESTS],
+    "BinCounts": ["worst_case"],
+    "Totals": ["worst_case"],
+    "CrossProducts": ["worst_case"],
+    "SharedRank": [*DRAWN, *TESTS],
+    "FilteredTotal": [*WORST_CASE, *TESTS],
+    "FilteredMean": [*FITTED, *TESTS],
+    "SharedRankDifference": [*FITTED, *TESTS],
+    "OfPeople": [*FITTED, *TESTS],
+    "OfPeople, total": [*WORST_CASE, *TESTS],
+    "OfPeople, edges": [*WORST_CASE, *TESTS],
+    "ReachableValuesOfPeople": [*DRAWN, *TESTS],
+    "ReachableValuesOfPeople, all": [*DRAWN, *TESTS],
+    "EdgeCount": [*WORST_CASE, "largest_local"],
+    "TriangleCount": BY_PROXY,
+    "StarCount": BY_PROXY,
+    "KTriangleCount": BY_PROXY,
+    "CliqueCount": BY_PROXY,
+    "BoundedTriangleCount": WORST_CASE,
+    "BoundedEdgeCount": WORST_CASE,
+    "EdgeConnectivity": WORST_CASE,
+    "SpanningForestCost, cut by few edges": [*WORST_CASE, *TESTS],
+    "SpanningForestCost, cut by many edges": [*FITTED, *TESTS],
+}
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+def test_which_mechanisms_serve_a_statistic_and_which_is_the_default(name):
+    """The whole list, in its order: what "auto" means depends on nothing else."""
+    assert applicable(STATISTICS[name]) == SERVED[name]
+
+
+def test_every_statistic_is_pinned():
+    """A statistic that is added without an entry above fails here."""
+
+    def concrete(base):
+        for one in base.__subclasses__():
+            yield from concrete(one)
+            if one.__module__.startswith("dither.statistics") and not one.__abstractmethods__:
+                yield one
+
+    classes = {*concrete(Statistic), *concrete(VectorStatistic)}
+    assert classes == {type(one) for one in STATISTICS.values()}
