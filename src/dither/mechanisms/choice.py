@@ -13,7 +13,7 @@ from dither.mechanisms.largest_local import LargestLocal
 from dither.mechanisms.limits import check_cost
 from dither.mechanisms.mechanism import Mechanism, MechanismSpec, Prepared
 from dither.mechanisms.noisy_local import NoisyLocal
-from dither.mechanisms.propose_test import ProposeTest, check_room
+from dither.mechanisms.propose_test import ProposeTest
 from dither.mechanisms.smooth import Smooth
 from dither.mechanisms.stable import Stable
 from dither.mechanisms.worst_case import WorstCase
@@ -114,7 +114,7 @@ def prepare(
         # The same answer on all data: noise for the worst of them is no noise, and there is nothing to fit or test.
         return WorstCase.name, WorstCase().prepare(MechanismSpec(statistic, loss, None, level))
     prepared = chosen.prepare(ask)
-    check_room(prepared)
+    prepared.check_data_can_pass()
     check_cost(prepared, loss.epsilon)
     return chosen.name, prepared
 

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from dither.errors import InvalidArgument, NotApplicable
+from dither.kernels.elementary import Floats
+from dither.mechanisms.error import (
+    Cells,
+    ErrorLaw,
+    Mixture,
+    WorstCaseError,
+    bounded_span,
+    cut_half_width,
+    rooms,
+    samples_for,
+)
 from dither.mechanisms.ladder_interval import SPREAD, LadderBar
 from dither.mechanisms.mechanism import SLOW, Mechanism, MechanismSpec, Outcome, Prepared, only_noises
-from dither.mechanisms.worst_case import around
+from dither.mechanisms.worst_case import around, placed
 from dither.noise.discrete_exponential import draw_endless, first_reach
 from dither.privacy import Loss
 from dither.sensitivity.ladder import LEAST_BETA, Ladder
@@ -18,6 +32,7 @@ from dither.statistics.statistic import Statistic
 
 BAR_SHARE = Fraction(1, 3)
 """The part of epsilon that buys the error bar."""
+_MOST_RUNGS = 1024
 
 
 @dataclass(frozen=True)
@@ -86,6 +101,53 @@ class LadderDraw(Prepared):
         cost, index = draw_endless(rung_sizes(ladder), 2 * ladder.global_sensitivity, settled, self.rate)
         noisy = self.statistic.answers.clamp(self.statistic.value(data) + displacement(ladder, cost, index))
         return around(self.statistic, noisy, None if self.bar is None else self.bar.half_width(ladder))
+
+    def error_laws(self, records: Any) -> list[ErrorLaw]:
+        down, up = rooms(*placed(self.statistic, records))
+        cells = self._cells(self.statistic.ladder(records), max(down, up))
+        return [Mixture([cells.cut(down), cells.cut(up)])]
+
+    @property
+    def prior_samples(self) -> int:
+        return samples_for(self.rate)
+
+    def worst_case_error(self, confidence: float, records: int | None = None) -> WorstCaseError:  # noqa: ARG002
+        """Symmetric around the value and cut to the range."""
+        between = bounded_span(self.statistic.answers)
+        return WorstCaseError((between / 2.0,), (between,))
+
+    def typical_half_widths(self, records: Any) -> tuple[float, ...] | None:
+        if self.bar is None:
+            return None
+        bound = self.bar.quantiles(self.statistic.ladder(records)).smooth(self.bar.beta)
+        width = float(bound) * float(self.bar.miss) ** -float(SPREAD)
+        return (cut_half_width(width, *placed(self.statistic, records)),)
+
+    def _cells(self, ladder: Ladder, room: float) -> Cells:
+        """The law of the distance before it is cut: the centre, the rungs, and all that lies behind them."""
+        reach, rate = first_reach(2 * ladder.global_sensitivity, self.rate), float(self.rate)
+        if ladder.top is not None and math.isfinite(room):
+            # From the top on rungs have one width, and what lies beyond the room is cut to it: one cell.
+            reach = min(reach, ladder.top + math.ceil(room / ladder.global_sensitivity) + 1)
+        behind = math.exp(-rate * reach) / math.expm1(rate)
+        widths = _widths(ladder, reach)
+        ends = np.concatenate([[0.0], np.cumsum(widths)])
+        kept = widths > 0.0
+        mass = 2.0 * widths * np.exp(-rate * np.arange(1, reach + 1))
+        return Cells(
+            np.concatenate([[0.0], ends[:-1][kept] + 1.0, [ends[-1] + 1.0]]),
+            np.concatenate([[0.0], ends[1:][kept], [ends[-1] + ladder.global_sensitivity]]),
+            np.concatenate([[1.0], mass[kept], [2.0 * ladder.global_sensitivity * behind]]),
+        )
+
+
+def _widths(ladder: Ladder, count: int) -> Floats:
+    """The first rungs; of very many, some are looked at and those between interpolated, because rungs only rise."""
+    if count <= _MOST_RUNGS:
+        return ladder.rungs(0, count).astype(np.float64)
+    places = np.unique(np.geomspace(1, count, _MOST_RUNGS // 4).astype(np.int64) - 1)
+    found = [float(ladder[int(place)]) for place in places]
+    return np.interp(np.arange(count), places, found)
 
 
 def rung_sizes(ladder: Ladder) -> Callable[[int, int], Sequence[int]]:

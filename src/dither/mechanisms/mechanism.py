@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from dither.errors import InvalidArgument, NotApplicable
+from dither.mechanisms.error import FEWEST_SAMPLES, ErrorLaw, WorstCaseError, whole_range
 from dither.noise.law import Constants, Law, Point
 from dither.privacy import Loss, fraction_of_unit
 from dither.statistics.statistic import Statistic, VectorStatistic
@@ -64,6 +65,8 @@ class Prepared(ABC):
     statistic: Statistic | VectorStatistic
     loss: Loss
     noise_name: str
+    refusal: ClassVar[str | None] = None
+    """What a refusal says, of a mechanism that may decline to answer; None: it always answers."""
 
     @property
     def rungs(self) -> int:
@@ -83,6 +86,36 @@ class Prepared(ABC):
     @abstractmethod
     def run(self, data: Any) -> Outcome:
         """Read the private data and answer.  Raises nothing that depends on them."""
+
+    def check_data_can_pass(self) -> None:  # noqa: B027  (most mechanisms test nothing)
+        """Refuse, from public facts, a test that no data could pass half of the time."""
+
+    def error_laws(self, records: Any) -> list[ErrorLaw]:  # noqa: ARG002
+        """The law of the error of each released number for these records, given that there is an answer.
+
+        As private as the records: quotes pass records that they imagine from a public prior.
+        """
+        raise NotApplicable("prior", type(self).__name__, "no error is worked out for it", "quotes without a prior")
+
+    @property
+    def prior_samples(self) -> int:
+        """How many samples of a prior an estimate of the error averages over."""
+        return FEWEST_SAMPLES
+
+    def worst_case_error(self, confidence: float, records: int | None = None) -> WorstCaseError:  # noqa: ARG002
+        """What holds for all data, given that there is an answer.
+
+        ``records``: how many there are at least, where that is assumed.
+        """
+        return whole_range(self.statistic.answer_grids)
+
+    def public_half_widths(self) -> tuple[float, ...] | None:
+        """Half-widths of the intervals where they are the same for all data; None: they are not, or there are none."""
+        return None
+
+    def typical_half_widths(self, records: Any) -> tuple[float, ...] | None:  # noqa: ARG002
+        """Expected half-widths of the intervals around the true values for these records; None: no interval."""
+        return self.public_half_widths()
 
 
 class Mechanism(ABC):

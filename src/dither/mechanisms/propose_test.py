@@ -9,9 +9,17 @@ from typing import Any
 
 from dither.accounting.cascades import Step, Tested
 from dither.errors import InvalidArgument, NotApplicable
+from dither.mechanisms.error import ErrorLaw, WorstCaseError, cut_half_width
 from dither.mechanisms.margin_test import MarginTest
 from dither.mechanisms.mechanism import Mechanism, MechanismSpec, Outcome, Prepared, only_noises
-from dither.mechanisms.worst_case import added, around, public_half_width
+from dither.mechanisms.worst_case import (
+    added,
+    around,
+    noise_error,
+    placed,
+    public_half_width,
+    public_noise_error,
+)
 from dither.noise.laplace import Laplace
 from dither.noise.law import Constants
 from dither.numbers import exact
@@ -87,15 +95,12 @@ class ProposeTest(Mechanism):
         )  # fmt: skip
 
 
-def check_room(prepared: Prepared) -> None:
-    """Refuse, before anything is paid, a test that no data of this size could pass half of the time."""
-    test, statistic = getattr(prepared, "test", None), prepared.statistic
-    if not isinstance(test, MarginTest) or not isinstance(statistic, Statistic):
-        return
+def check_margin(test: MarginTest, statistic: Statistic) -> None:
+    """Refuse, before anything is charged, a test that no data of this size could pass half of the time."""
     most = statistic.most_margin
     if most is not None and test.chance(most) < 0.5:
         raise InvalidArgument(
-            "data", getattr(statistic, "records", None),
+            "data", f"at most {most} changes away from where it could fail",
             f"a test at epsilon={float(test.epsilon):g} and delta={float(test.delta):g} needs more records for this "
             "statistic: all data of this size would be refused",
         )  # fmt: skip
@@ -139,3 +144,22 @@ class TestedNoise(Prepared):
         noisy = added(Laplace(), self.statistic.value(data), self.scale)
         half = None if self.confidence is None else public_half_width(Laplace(), self.scale, self.confidence)
         return around(self.statistic, noisy, half)
+
+    def check_data_can_pass(self) -> None:
+        check_margin(self.test, self.statistic)
+
+    def error_laws(self, records: Any) -> list[ErrorLaw]:
+        # The noise is drawn after the test and independent of it.
+        return [noise_error(Laplace(), self.scale, self.statistic, records)]
+
+    def worst_case_error(self, confidence: float, records: int | None = None) -> WorstCaseError:  # noqa: ARG002
+        return public_noise_error(Laplace(), self.scale, self.statistic, confidence)
+
+    def public_half_widths(self) -> tuple[float, ...] | None:
+        if self.confidence is None:
+            return None
+        return (float(public_half_width(Laplace(), self.scale, self.confidence)),)
+
+    def typical_half_widths(self, records: Any) -> tuple[float, ...] | None:
+        public = self.public_half_widths()
+        return None if public is None else (cut_half_width(public[0], *placed(self.statistic, records)),)

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from dither.errors import InvalidArgument, NotApplicable
+from dither.mechanisms.error import AddedNoise, ErrorLaw, WorstCaseError, cut_half_width, most_cut_mean, rooms, span
 from dither.mechanisms.mechanism import Mechanism, MechanismSpec, Outcome, Prepared, point_of
-from dither.mechanisms.worst_case import around, headroom
+from dither.mechanisms.worst_case import around, headroom, placed
 from dither.noise.exact import rounded_draw
 from dither.noise.heavy_tails import PowerLaw
 from dither.noise.laplace import Laplace
@@ -110,11 +111,15 @@ class SmoothNoise(Prepared):
         return min(math.ceil(24 / self.point.beta), 1 << 20) if self.point.beta else 1
 
     def run(self, data: Any) -> Outcome:
-        bound = self.statistic.ladder(data, self.algorithm).smooth(self.point.beta)
+        bound = self._bound(data)
         scale = bound / self.point.alpha
         most = headroom(self.statistic.global_sensitivity / self.point.alpha)
         noisy = rounded_draw(self.point.law, self.statistic.value(data), scale, headroom=most)
         return around(self.statistic, noisy, None if self.bar_loss is None else self._half_width(bound))
+
+    def _bound(self, data: Any) -> Fraction:
+        """The smooth bound on the local sensitivity: private."""
+        return self.statistic.ladder(data, self.algorithm).smooth(self.point.beta)
 
     def _half_width(self, bound: Fraction) -> int:
         """Released: ``ln S + Lap(beta / eps')``.  S is beta-smooth, so ln S has sensitivity beta.
@@ -135,6 +140,33 @@ class SmoothNoise(Prepared):
         widest = self.statistic.global_sensitivity / float(self.point.alpha) * 1e6
         width = math.exp(min(logarithm, 700.0)) / float(self.point.alpha) * reach
         return math.ceil(min(width * (1 + 1e-6), widest)) + 1
+
+    def error_laws(self, records: Any) -> list[ErrorLaw]:
+        scale = float(self._bound(records) / self.point.alpha)
+        return [AddedNoise(self.point.law, scale, rooms(*placed(self.statistic, records)))]
+
+    def worst_case_error(self, confidence: float, records: int | None = None) -> WorstCaseError:
+        """The scale is at most that of the global sensitivity, or of data with so many records where it depends on
+        their number alone and falls with it."""
+        bound, counted = Fraction(self.statistic.global_sensitivity), None
+        if records is not None:
+            counted = self.statistic.ladder_of_count(records)
+        if counted is not None:
+            bound = counted.smooth(self.point.beta)
+        # Smooth bounds are computed a little above their true value, the global sensitivity included.
+        scale, between = float(bound / self.point.alpha) * (1.0 + 1e-9), span(self.statistic.answers)
+        half_width = scale * self.point.law.quantile(1.0 - confidence) + 1.0
+        expected = most_cut_mean(self.point.law, scale, between)
+        return WorstCaseError((expected,), (min(half_width, between),), attained=counted is not None)
+
+    def typical_half_widths(self, records: Any) -> tuple[float, ...] | None:
+        if self.bar_loss is None or self.confidence is None:
+            return None
+        # The noise on the logarithm of the scale has median 0.
+        spread = float(self.point.beta / self.bar_loss.exact_epsilon)
+        factor = bar_factor(self.point.law, spread, float(1 - self.confidence))
+        width = float(self._bound(records) / self.point.alpha) * factor
+        return (cut_half_width(width, *placed(self.statistic, records)),)
 
 
 @functools.lru_cache(maxsize=1024)

@@ -8,9 +8,10 @@ from fractions import Fraction
 from typing import Any, TypeVar
 
 from dither.errors import InvalidArgument, NotApplicable
+from dither.mechanisms.error import Cells, ErrorLaw, WorstCaseError
 from dither.mechanisms.margin_test import MarginTest
 from dither.mechanisms.mechanism import Mechanism, MechanismSpec, Outcome, Prepared, only_noises
-from dither.mechanisms.propose_test import BEYOND_DOUBT, margin_test
+from dither.mechanisms.propose_test import BEYOND_DOUBT, check_margin, margin_test
 from dither.noise.entropy import Source, system
 from dither.privacy import Loss
 from dither.statistics.statistic import Statistic
@@ -59,6 +60,19 @@ class StableValue(Prepared):
             return Outcome(None)
         value = self.statistic.value(data)
         return Outcome(value, None if self.confidence is None else (value, value))
+
+    def check_data_can_pass(self) -> None:
+        check_margin(self.test, self.statistic)
+
+    def error_laws(self, records: Any) -> list[ErrorLaw]:  # noqa: ARG002
+        """None at all: what is released is the statistic itself, or a refusal."""
+        return [Cells.zero()]
+
+    def worst_case_error(self, confidence: float, records: int | None = None) -> WorstCaseError:  # noqa: ARG002
+        return WorstCaseError((0.0,), (0.0,), exact=True)
+
+    def public_half_widths(self) -> tuple[float, ...] | None:
+        return None if self.confidence is None else (0.0,)
 
 
 def lead_margin(scores: Mapping[Label, int | Fraction], sensitivity: int | Fraction) -> int:

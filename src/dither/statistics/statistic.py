@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from dither.privacy import Neighbours
-from dither.sensitivity.ladder import HasLadder
+from dither.sensitivity.ladder import HasLadder, Ladder
 from dither.sources.grid import Grid
 
 
@@ -36,6 +36,20 @@ class Statistic(HasLadder):
     @property
     def most_changes(self) -> int | None:
         """Public: after so many changes of any data all rungs are the cap and the chain has reached both ends."""
+        return None
+
+    @property
+    def answer_grids(self) -> tuple[Grid, ...]:
+        """The grid of each released number: public."""
+        return (self.answers,)
+
+    def released(self, numbers: Sequence[float]) -> Any:
+        """What belongs to the one number of an answer, such as its error: a number, not a tuple."""
+        return numbers[0]
+
+    def ladder_of_count(self, records: int) -> Ladder | None:  # noqa: ARG002
+        """The ladder of all data with so many records where it depends on nothing else and falls with their number;
+        None where it depends on more."""
         return None
 
     @abstractmethod
@@ -69,6 +83,19 @@ class VectorStatistic(ABC):
     @property
     def most_changes(self) -> int | None:
         """Public: after so many changes of any data all of its numbers can be anything; None if that is not known."""
+        return None
+
+    @property
+    def answer_grids(self) -> tuple[Grid, ...]:
+        """The grid of each released number: public."""
+        return self.answers
+
+    def released(self, numbers: Sequence[float]) -> Any:
+        """What belongs to the numbers of an answer, such as their errors: a tuple."""
+        return tuple(numbers)
+
+    def ladder_of_count(self, records: int) -> Ladder | None:  # noqa: ARG002
+        """None: several numbers have no ladder."""
         return None
 
     @abstractmethod

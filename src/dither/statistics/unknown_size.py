@@ -212,6 +212,9 @@ class FilteredMean(Statistic):
     def ladder(self, data: Any, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
         return MeanLadder(data.records, self.global_sensitivity)
 
+    def ladder_of_count(self, records: int) -> Ladder:
+        return MeanLadder(records, self.global_sensitivity)
+
 
 class MeanLadder(Ladder):
     """Rungs ``ceil(cap / max(1, n - k))``, with a smooth bound in closed form."""
@@ -331,6 +334,10 @@ class OfPeople(Statistic):
 
     def ladder(self, data: Any, algorithm: Algorithm = "exact") -> Ladder:
         return self.base.ladder(data, algorithm).stepped(self.rows, self._diameter)
+
+    def ladder_of_count(self, records: int) -> Ladder | None:
+        base = self.base.ladder_of_count(records)
+        return None if base is None else base.stepped(self.rows, self._diameter)
 
 
 @dataclass(frozen=True)
