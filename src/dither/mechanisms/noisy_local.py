@@ -14,6 +14,7 @@ from dither.errors import InvalidArgument, NotApplicable
 from dither.kernels.elementary import Floats
 from dither.mechanisms.error import ErrorLaw, WorstCaseError, cut_half_width, rooms
 from dither.mechanisms.mechanism import Mechanism, MechanismSpec, Outcome, Prepared, only_noises
+from dither.mechanisms.registry import mechanism
 from dither.mechanisms.worst_case import around, headroom, placed, public_half_width, public_noise_error
 from dither.noise.laplace import Laplace, integer_laplace
 from dither.numbers import ball, exact, precision
@@ -28,6 +29,7 @@ _CELLS = 256
 """Integer Laplace noise is summed up to 30 times its scale on either side, in at most so many runs."""
 
 
+@mechanism("noisy_local", needs=HasLocalSensitivity)
 @dataclass(frozen=True)
 class NoisyLocal(Mechanism):
     """Laplace noise scaled to a private upper bound on the local sensitivity.
@@ -49,7 +51,6 @@ class NoisyLocal(Mechanism):
     """
 
     shares: tuple[Any, Any, Any] = SHARES
-    name = "noisy_local"
 
     def __post_init__(self) -> None:
         accepted = "three positive shares that add up to at most 1 are accepted"

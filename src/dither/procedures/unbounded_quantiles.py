@@ -27,7 +27,7 @@ from dither.sensitivity.ladder import MOST_SLOW_RUNGS, Algorithm, Ladder, Rungs
 from dither.sensitivity.reachable import HasReachableValues, ReachableValues
 from dither.sources.column import Column
 from dither.statistics.order import RankedValue, rank_of
-from dither.statistics.statistic import Statistic
+from dither.statistics.statistic import FITTED_FIRST, Statistic
 
 REALS = FloatingGrid(1.0, bits=30, lowest=-64, highest=64)
 """Where answers live: 30 bits of mantissa from 2**-64 to 2**64, evenly spaced around zero."""
@@ -49,6 +49,7 @@ class CodedRange(Statistic, HasReachableValues):
     upper: int
     records: int
     neighbours = Neighbours.CHANGE_ONE
+    mechanism_preference = FITTED_FIRST
     one_sided = False
     slow_rungs = True
     slow_links = True

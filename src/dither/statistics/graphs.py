@@ -19,7 +19,7 @@ from dither.sensitivity.levels import HasLevels, LevelFunction, Levels
 from dither.sources.graph import Graph
 from dither.sources.grid import Grid
 from dither.statistics.graph_sensitivity import ByCommonNeighbours, ByDegree
-from dither.statistics.statistic import Statistic
+from dither.statistics.statistic import FITTED_FIRST, WORST_CASE_FIRST, Statistic
 
 MOST_COUNT = 10**290
 """Larger counts do not fit the floats in which smooth bounds are computed."""
@@ -30,7 +30,7 @@ class GraphCount(Statistic):
 
     neighbours = Neighbours.EDGE
     vertices: int
-    fitted: ClassVar[bool] = True
+    mechanism_preference: ClassVar[tuple[str, ...]] = FITTED_FIRST
     smoothness: ClassVar[Fraction | None] = Fraction(1, 14)
 
     @property
@@ -53,8 +53,8 @@ class EdgeCount(GraphCount, HasLevels):
     """The number of edges: one edge changes it by one, whatever the graph."""
 
     vertices: int
-    fitted = False
-    flat = True
+    mechanism_preference = WORST_CASE_FIRST
+    sensitivity_is_constant = True
     smoothness = None
     global_sensitivity = 1
 
@@ -274,8 +274,8 @@ class BoundedTriangleCount(GraphCount):
 
     vertices: int
     degree: int
-    fitted = False
-    flat = True
+    mechanism_preference = WORST_CASE_FIRST
+    sensitivity_is_constant = True
     smoothness = None
 
     @property
@@ -302,8 +302,8 @@ class BoundedEdgeCount(GraphCount):
 
     vertices: int
     degree: int
-    fitted = False
-    flat = True
+    mechanism_preference = WORST_CASE_FIRST
+    sensitivity_is_constant = True
     smoothness = None
     global_sensitivity = 1
 

@@ -26,10 +26,11 @@ from dither.sensitivity.ladder import (
     rounded_up,
     usable_rate,
 )
+from dither.sensitivity.quantiles import HasQuantiles
 from dither.sensitivity.reachable import HasReachableValues, ReachableValues
 from dither.sources.column import Column
 from dither.sources.grid import Grid
-from dither.statistics.statistic import Statistic, VectorStatistic
+from dither.statistics.statistic import FITTED_FIRST, Statistic, VectorStatistic
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,7 @@ class RankedValue(Statistic, HasReachableValues):
     share: Fraction | None = None
     """What made it that rank, if a share did: of one record minimum, median and maximum are the same rank."""
     neighbours = Neighbours.CHANGE_ONE
+    mechanism_preference = FITTED_FIRST
     slow_rungs = True
 
     @property
@@ -200,7 +202,7 @@ class OrderLadder(Ladder):
 
 
 @dataclass(frozen=True)
-class RankedValues(VectorStatistic):
+class RankedValues(VectorStatistic, HasQuantiles):
     """The quantiles of several shares, in rising order."""
 
     shares: tuple[Fraction, ...]
@@ -208,6 +210,7 @@ class RankedValues(VectorStatistic):
     grid: Grid
     labels: tuple[str, ...]
     neighbours = Neighbours.CHANGE_ONE
+    mechanism_preference = FITTED_FIRST
 
     @property
     def answers(self) -> tuple[Grid, ...]:  # type: ignore[override]

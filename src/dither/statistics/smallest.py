@@ -15,7 +15,7 @@ from dither.sensitivity.levels import HasLevels, LevelFunction, Levels
 from dither.sensitivity.reachable import ReachableValues
 from dither.sources.column import Column
 from dither.sources.grid import Grid
-from dither.statistics.statistic import Statistic
+from dither.statistics.statistic import FITTED_FIRST, Statistic
 from dither.statistics.totals import ColumnTotal
 
 
@@ -81,7 +81,7 @@ class ChainTotal(Statistic, HasLevels):
     levels: Levels
     answers: Grid
     neighbours = Neighbours.CHAIN
-    fitted = True
+    mechanism_preference = FITTED_FIRST
 
     @property
     def global_sensitivity(self) -> int:  # type: ignore[override]

@@ -13,7 +13,7 @@ from dither.sensitivity.reachable import HasReachableValues, ReachableValues
 from dither.sources.column import Column
 from dither.sources.grid import Grid
 from dither.statistics.order import RankedValue, evenly_spread
-from dither.statistics.statistic import Statistic
+from dither.statistics.statistic import FITTED_FIRST, Statistic
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,7 @@ class RankDifference(Statistic, HasReachableValues):
     upper: RankedValue
     answers: Grid
     neighbours = Neighbours.CHANGE_ONE
+    mechanism_preference = FITTED_FIRST
     one_sided = False
     slow_rungs = True
     slow_links = True
@@ -99,6 +100,7 @@ class SquaredSpread(Statistic):
     column: Grid
     answers: Grid
     neighbours = Neighbours.CHANGE_ONE
+    sensitivity_is_constant = True
 
     @property
     def records_on(self) -> Grid:

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from dither.privacy import Neighbours
+from dither.sensitivity.global_sensitivity import HasGlobalSensitivity
 from dither.sensitivity.ladder import HasLadder, Ladder
 from dither.sources.grid import Grid
+
+FITTED_FIRST = ("inverse", "smooth", "ladder", "worst_case")
+"""The preference of statistics whose sensitivity on usual data is far below the global one."""
+WORST_CASE_FIRST = ("worst_case", "smooth", "inverse", "ladder")
+"""The preference of statistics that one record can move by the global sensitivity on most data: nothing to fit."""
 
 
 class Statistic(HasLadder):
     """A number on a public grid, computed from private data, with a ladder."""
 
-    fitted: ClassVar[bool] = False
-    """Whether noise fitted to the data at hand is the public choice where there is nothing better."""
-    flat: ClassVar[bool] = False
-    """True if every rung is the cap on all data: no test of the data can ever pass."""
+    mechanism_preference: ClassVar[tuple[str, ...]] = WORST_CASE_FIRST
+    """What "auto" means: the first of these mechanisms that serves the statistic.  Others are used only by name."""
     smoothness: ClassVar[Fraction | None] = None
     """The public rule for beta, as a share of epsilon, where the ladder starts far above its growth.
 
@@ -66,14 +69,13 @@ class Statistic(HasLadder):
         return None
 
 
-class VectorStatistic(ABC):
+class VectorStatistic(HasGlobalSensitivity):
     """Several numbers at once, each on its own public grid, with their joint sensitivity."""
 
-    neighbours: Neighbours
+    mechanism_preference: ClassVar[tuple[str, ...]] = WORST_CASE_FIRST
+    """What "auto" means: the first of these mechanisms that serves the statistic."""
     answers: tuple[Grid, ...]
     """A grid for each number: public."""
-    global_sensitivities: tuple[int, ...]
-    """How far one change can move each number, in its grid steps: public."""
     l1: int
     """How far one change can move all numbers together, each measured in units of its cap: public."""
     l2_squared: int

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import ClassVar
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from dither.sensitivity.reachable import HasReachableValues, ReachableValues
 from dither.sources.column import Column
 from dither.sources.grid import Grid
 from dither.statistics.order import evenly_spread
-from dither.statistics.statistic import Statistic
+from dither.statistics.statistic import FITTED_FIRST, WORST_CASE_FIRST, Statistic
 
 
 class ColumnTotal(Statistic, HasReachableValues):
@@ -22,6 +23,7 @@ class ColumnTotal(Statistic, HasReachableValues):
 
     column: Grid
     neighbours = Neighbours.CHANGE_ONE
+    mechanism_preference: ClassVar[tuple[str, ...]] = FITTED_FIRST
     one_sided = False
 
     @property
@@ -47,6 +49,15 @@ class TrimmedTotal(ColumnTotal):
     records: int
     column: Grid
     answers: Grid
+
+    @property
+    def sensitivity_is_constant(self) -> bool:  # type: ignore[override]
+        # One record can move a sum by its whole range whatever the others are: nothing to fit.
+        return self.trimmed == 0
+
+    @property
+    def mechanism_preference(self) -> tuple[str, ...]:  # type: ignore[override]
+        return FITTED_FIRST if self.trimmed else WORST_CASE_FIRST
 
     @property
     def slow_rungs(self) -> bool:  # type: ignore[override]

@@ -22,7 +22,7 @@ from dither.sensitivity.ladder import DEEPEST, MOST_SLOW_RUNGS, Algorithm, Ladde
 from dither.sensitivity.reachable import HasReachableValues, ReachableValues
 from dither.sources.grid import Grid
 from dither.statistics.order import OrderLadder, RankedValue, rank_of
-from dither.statistics.statistic import Statistic
+from dither.statistics.statistic import FITTED_FIRST, Statistic
 
 FINE_STEPS = 36
 """Means are released in steps of at most 2**-36 of the bounds."""
@@ -44,6 +44,7 @@ class SharedRank(Statistic, HasReachableValues):
     most: int
     answers: Grid
     neighbours: Neighbours
+    mechanism_preference: ClassVar[tuple[str, ...]] = FITTED_FIRST
     slow_rungs: ClassVar[bool] = True
 
     @property
@@ -184,7 +185,7 @@ class FilteredMean(Statistic):
     column: Grid
     neighbours: Neighbours
     smoothness: ClassVar[Fraction | None] = Fraction(1, 5)
-    fitted: ClassVar[bool] = True
+    mechanism_preference: ClassVar[tuple[str, ...]] = FITTED_FIRST
 
     @property
     def records_on(self) -> Grid:
@@ -249,7 +250,7 @@ class SharedRankDifference(Statistic):
     upper: SharedRank
     answers: Grid
     neighbours: Neighbours
-    fitted: ClassVar[bool] = True
+    mechanism_preference: ClassVar[tuple[str, ...]] = FITTED_FIRST
     slow_rungs: ClassVar[bool] = True
 
     @property
@@ -321,8 +322,8 @@ class OfPeople(Statistic):
         return self.base.smoothness
 
     @property
-    def fitted(self) -> bool:  # type: ignore[override]
-        return self.base.fitted
+    def mechanism_preference(self) -> tuple[str, ...]:  # type: ignore[override]
+        return self.base.mechanism_preference
 
     @property
     def shares(self) -> tuple[float, ...]:
@@ -344,9 +345,8 @@ class OfPeople(Statistic):
 class ReachableValuesOfPeople(OfPeople, HasReachableValues):
     """The same for a statistic with a chain: one person moves along it by up to ``rows`` links."""
 
-    @property
-    def one_sided(self) -> bool:  # type: ignore[override]
-        return False
+    mechanism_preference = FITTED_FIRST
+    one_sided = False
 
     def reachable_values(self, data: Any) -> ReachableValues:
         base: Any = self.base
