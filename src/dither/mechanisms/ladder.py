@@ -94,7 +94,7 @@ class LadderDraw(Prepared):
 
     @property
     def rung_weight(self) -> int:
-        return SLOW if self.statistic.slow_rungs else 1
+        return SLOW if self.statistic.linear_time_ladder else 1
 
     def run(self, data: Any) -> Outcome:
         ladder = self.statistic.ladder(data)

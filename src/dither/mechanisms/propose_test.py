@@ -102,7 +102,7 @@ class ProposeTest(Mechanism):
 
 def check_margin(test: MarginTest, statistic: Statistic) -> None:
     """Refuse, before anything is charged, a test that no data of this size could pass half of the time."""
-    most = statistic.most_margin
+    most = statistic.max_distance_to_instability
     if most is not None and test.chance(most) < 0.5:
         raise InvalidArgument(
             "data", f"at most {most} changes away from where it could fail",

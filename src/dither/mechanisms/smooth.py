@@ -85,9 +85,9 @@ class Smooth(Mechanism):
         """The public rule for beta: as asked, as the statistic suggests to pure laws, or (None) as suits the law."""
         if self.beta is not None:
             return exact(self.beta, "beta")
-        if statistic.smoothness is None or not law.pure or self.constants == "paper":
+        if statistic.beta_per_epsilon is None or not law.pure or self.constants == "paper":
             return None
-        return statistic.smoothness * loss.exact_epsilon
+        return statistic.beta_per_epsilon * loss.exact_epsilon
 
 
 @dataclass(frozen=True)

@@ -50,13 +50,13 @@ class CodedRange(Statistic, HasReachableValues):
     records: int
     neighbours = Neighbours.CHANGE_ONE
     mechanism_preference = FITTED_FIRST
-    one_sided = False
-    slow_rungs = True
-    slow_links = True
+    monotone_cost = False
+    linear_time_ladder = True
+    linear_time_reachable_values = True
     answers = SIZES.grid
 
     @property
-    def most_changes(self) -> int:
+    def changes_to_worst_case(self) -> int:
         return self.records
 
     @property

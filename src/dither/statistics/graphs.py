@@ -31,7 +31,7 @@ class GraphCount(Statistic):
     neighbours = Neighbours.EDGE
     vertices: int
     mechanism_preference: ClassVar[tuple[str, ...]] = FITTED_FIRST
-    smoothness: ClassVar[Fraction | None] = Fraction(1, 14)
+    beta_per_epsilon: ClassVar[Fraction | None] = Fraction(1, 14)
 
     @property
     @abstractmethod
@@ -43,7 +43,7 @@ class GraphCount(Statistic):
         return Grid(Fraction(1), 0, self.most)
 
     @property
-    def most_changes(self) -> int:
+    def changes_to_worst_case(self) -> int:
         # So many edges join any two vertices to all others.
         return 2 * self.vertices
 
@@ -55,7 +55,7 @@ class EdgeCount(GraphCount, HasLevels):
     vertices: int
     mechanism_preference = WORST_CASE_FIRST
     sensitivity_is_constant = True
-    smoothness = None
+    beta_per_epsilon = None
     global_sensitivity = 1
 
     @property
@@ -276,7 +276,7 @@ class BoundedTriangleCount(GraphCount):
     degree: int
     mechanism_preference = WORST_CASE_FIRST
     sensitivity_is_constant = True
-    smoothness = None
+    beta_per_epsilon = None
 
     @property
     def global_sensitivity(self) -> int:  # type: ignore[override]
@@ -304,7 +304,7 @@ class BoundedEdgeCount(GraphCount):
     degree: int
     mechanism_preference = WORST_CASE_FIRST
     sensitivity_is_constant = True
-    smoothness = None
+    beta_per_epsilon = None
     global_sensitivity = 1
 
     @property

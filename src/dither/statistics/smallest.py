@@ -38,7 +38,7 @@ class SmallestTotal(ColumnTotal):
     neighbours: Neighbours = Neighbours.CHANGE_ONE
 
     @property
-    def most_changes(self) -> int:
+    def changes_to_worst_case(self) -> int:
         return self.records
 
     def value(self, data: Column) -> int:

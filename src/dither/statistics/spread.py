@@ -30,16 +30,16 @@ class RankDifference(Statistic, HasReachableValues):
     answers: Grid
     neighbours = Neighbours.CHANGE_ONE
     mechanism_preference = FITTED_FIRST
-    one_sided = False
-    slow_rungs = True
-    slow_links = True
+    monotone_cost = False
+    linear_time_ladder = True
+    linear_time_reachable_values = True
 
     @property
     def records_on(self) -> Grid:
         return self.lower.answers
 
     @property
-    def most_changes(self) -> int:
+    def changes_to_worst_case(self) -> int:
         return self.lower.records
 
     @property
@@ -47,7 +47,7 @@ class RankDifference(Statistic, HasReachableValues):
         return self.answers.ends[1]
 
     @property
-    def most_margin(self) -> int:
+    def max_distance_to_instability(self) -> int:
         # Both ranks must stay away from the other bound.
         return max(self.upper.records - self.upper.rank, self.lower.rank - 1)
 
@@ -112,7 +112,7 @@ class SquaredSpread(Statistic):
         return (self.records - 1) * (high - low) ** 2
 
     @property
-    def most_changes(self) -> int:
+    def changes_to_worst_case(self) -> int:
         return 0
 
     def value(self, data: Column) -> int:

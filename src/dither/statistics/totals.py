@@ -24,7 +24,7 @@ class ColumnTotal(Statistic, HasReachableValues):
     column: Grid
     neighbours = Neighbours.CHANGE_ONE
     mechanism_preference: ClassVar[tuple[str, ...]] = FITTED_FIRST
-    one_sided = False
+    monotone_cost = False
 
     @property
     def records_on(self) -> Grid:
@@ -60,16 +60,16 @@ class TrimmedTotal(ColumnTotal):
         return FITTED_FIRST if self.trimmed else WORST_CASE_FIRST
 
     @property
-    def slow_rungs(self) -> bool:  # type: ignore[override]
+    def linear_time_ladder(self) -> bool:  # type: ignore[override]
         # A sum's chain is read off in one pass, a trimmed one's ladder is not.
         return self.trimmed > 0
 
     @property
-    def most_changes(self) -> int:
+    def changes_to_worst_case(self) -> int:
         return 2 * (self.records - self.trimmed) + 1
 
     @property
-    def most_margin(self) -> int:
+    def max_distance_to_instability(self) -> int:
         # After as many changes as are cut on a side, one more moves a record that counts.
         return self.trimmed
 

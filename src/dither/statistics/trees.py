@@ -48,7 +48,7 @@ class SpanningForestCost(Statistic):
         return self.weights
 
     @property
-    def most_changes(self) -> int:
+    def changes_to_worst_case(self) -> int:
         return self.connectivity
 
     @property
@@ -87,7 +87,7 @@ class EdgeConnectivity(GraphCount):
     vertices: int
     mechanism_preference = WORST_CASE_FIRST
     sensitivity_is_constant = True
-    smoothness = None
+    beta_per_epsilon = None
     global_sensitivity = 1
 
     @property

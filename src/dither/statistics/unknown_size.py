@@ -45,7 +45,7 @@ class SharedRank(Statistic, HasReachableValues):
     answers: Grid
     neighbours: Neighbours
     mechanism_preference: ClassVar[tuple[str, ...]] = FITTED_FIRST
-    slow_rungs: ClassVar[bool] = True
+    linear_time_ladder: ClassVar[bool] = True
 
     @property
     def global_sensitivity(self) -> int:  # type: ignore[override]
@@ -53,17 +53,17 @@ class SharedRank(Statistic, HasReachableValues):
         return high - low
 
     @property
-    def one_sided(self) -> bool:  # type: ignore[override]
+    def monotone_cost(self) -> bool:  # type: ignore[override]
         # Counts of one tail alone, whatever n is.
         return self.share in (0, 1)
 
     @property
-    def leans_down(self) -> bool:
+    def is_maximum(self) -> bool:
         """Extremes only: whether the answer is the largest."""
         return self.share == 1
 
     @property
-    def most_changes(self) -> int:
+    def changes_to_worst_case(self) -> int:
         return self._farthest()
 
     @property
@@ -87,7 +87,7 @@ class SharedRank(Statistic, HasReachableValues):
 
     def reachable_values(self, data: Any) -> ReachableValues:
         here = self.ranked(data)
-        if self.neighbours is not Neighbours.ADD_REMOVE or self.one_sided:
+        if self.neighbours is not Neighbours.ADD_REMOVE or self.monotone_cost:
             # For extremes costs must stay counts of one tail.
             return ReachableValues(here.reachable_values(data).values, -self.most - 1, self.most + 1)
         share, records = self.share, data.records
@@ -162,7 +162,7 @@ class FilteredTotal(Statistic):
         return int(data.total())
 
     @property
-    def most_changes(self) -> int:
+    def changes_to_worst_case(self) -> int:
         return 0
 
     def ladder(self, data: Any, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
@@ -184,7 +184,7 @@ class FilteredMean(Statistic):
 
     column: Grid
     neighbours: Neighbours
-    smoothness: ClassVar[Fraction | None] = Fraction(1, 5)
+    beta_per_epsilon: ClassVar[Fraction | None] = Fraction(1, 5)
     mechanism_preference: ClassVar[tuple[str, ...]] = FITTED_FIRST
 
     @property
@@ -251,14 +251,14 @@ class SharedRankDifference(Statistic):
     answers: Grid
     neighbours: Neighbours
     mechanism_preference: ClassVar[tuple[str, ...]] = FITTED_FIRST
-    slow_rungs: ClassVar[bool] = True
+    linear_time_ladder: ClassVar[bool] = True
 
     @property
     def records_on(self) -> Grid:
         return self.lower.answers
 
     @property
-    def most_changes(self) -> int:
+    def changes_to_worst_case(self) -> int:
         return self.lower.most
 
     @property
@@ -309,17 +309,17 @@ class OfPeople(Statistic):
         return stepped if self._diameter is None else min(stepped, self._diameter)
 
     @property
-    def most_changes(self) -> int | None:
-        base = self.base.most_changes
+    def changes_to_worst_case(self) -> int | None:
+        base = self.base.changes_to_worst_case
         return None if base is None else -(-base // self.rows)
 
     @property
-    def slow_rungs(self) -> bool:  # type: ignore[override]
-        return self.base.slow_rungs
+    def linear_time_ladder(self) -> bool:  # type: ignore[override]
+        return self.base.linear_time_ladder
 
     @property
-    def smoothness(self) -> Fraction | None:  # type: ignore[override]
-        return self.base.smoothness
+    def beta_per_epsilon(self) -> Fraction | None:  # type: ignore[override]
+        return self.base.beta_per_epsilon
 
     @property
     def mechanism_preference(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -328,7 +328,7 @@ class OfPeople(Statistic):
     @property
     def shares(self) -> tuple[float, ...]:
         """Where in the sorted data its ranks lie."""
-        return tuple(getattr(self.base, "shares", ()))
+        return self.base.shares
 
     def value(self, data: Any) -> int:
         return self.base.value(data)
@@ -346,7 +346,7 @@ class ReachableValuesOfPeople(OfPeople, HasReachableValues):
     """The same for a statistic with a chain: one person moves along it by up to ``rows`` links."""
 
     mechanism_preference = FITTED_FIRST
-    one_sided = False
+    monotone_cost = False
 
     def reachable_values(self, data: Any) -> ReachableValues:
         base: Any = self.base
