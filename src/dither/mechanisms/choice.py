@@ -72,11 +72,8 @@ def _mechanism(mechanism: object, statistic: Statistic | VectorStatistic, law: L
     if mechanism == "auto":
         # A noise that was asked for by name is added noise, not a draw from shells.
         return MECHANISMS[next(name for name in served if law is None or MECHANISMS[name].adds_noise)]()
-    if isinstance(mechanism, Mechanism):
-        chosen = mechanism
-    elif isinstance(mechanism, str) and mechanism in MECHANISMS:
-        chosen = MECHANISMS[mechanism]()
-    else:
+    chosen = MECHANISMS[mechanism]() if isinstance(mechanism, str) and mechanism in MECHANISMS else mechanism
+    if not isinstance(chosen, Mechanism):
         names = ", ".join(repr(name) for name in ("auto", *MECHANISMS))
         raise InvalidArgument(
             "mechanism", mechanism, f"{names} or an object such as dither.Smooth(beta=0.1) is accepted"

@@ -55,9 +55,10 @@ class MechanismSpec:
 
     def single_number(self, mechanism: str) -> Statistic:
         """The statistic of a mechanism that answers with one number."""
-        if not isinstance(self.statistic, Statistic):
+        single = self.statistic.single
+        if single is None:
             raise NotApplicable("mechanism", mechanism, "this query has several numbers", "worst_case")
-        return self.statistic
+        return single
 
     @property
     def usable(self) -> Loss:

@@ -55,6 +55,15 @@ class Statistic(HasLadder):
         """The grid of each released number: public."""
         return (self.answers,)
 
+    @property
+    def single(self) -> Statistic:
+        """Itself: it is one number."""
+        return self
+
+    def numbers(self, data: Any) -> Sequence[int]:
+        """The true value of each number, in its grid steps: private."""
+        return (self.value(data),)
+
     def released(self, numbers: Sequence[float]) -> Any:
         """What belongs to the one number of an answer, such as its error: a number, not a tuple."""
         return numbers[0]
@@ -103,6 +112,15 @@ class VectorStatistic(HasGlobalSensitivity):
     def answer_grids(self) -> tuple[Grid, ...]:
         """The grid of each released number: public."""
         return self.answers
+
+    @property
+    def single(self) -> None:
+        """None: these are several numbers."""
+        return None
+
+    def numbers(self, data: Any) -> Sequence[int]:
+        """The true value of each number, in its grid steps: private."""
+        return self.values(data)
 
     def released(self, numbers: Sequence[float]) -> Any:
         """What belongs to the numbers of an answer, such as their errors: a tuple."""
