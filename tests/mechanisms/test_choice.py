@@ -1,10 +1,15 @@
 """Which mechanisms serve which statistics, the default first: a public rule, pinned for every statistic."""
 
+import re
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
-from dither.mechanisms.choice import MECHANISMS, applicable
+import dither as dt
+from dither.interfaces.cli.main import main
+from dither.mechanisms.choice import MECHANISMS, NOISES, applicable
 from dither.mechanisms.registry import mechanism
 from dither.mechanisms.smooth import Smooth
 from dither.privacy import Neighbours
@@ -17,6 +22,7 @@ from dither.statistics.levels import ByLevel
 from dither.statistics.statistic import Statistic, VectorStatistic
 from dither.statistics.unknown_size import for_people
 
+ROOT = Path(__file__).parents[2]
 GRID = Grid(Fraction(1), 0, 100)
 TOTAL = Grid(Fraction(1), 0, 1000)
 COME_OR_GO = Neighbours.ADD_REMOVE
@@ -118,6 +124,29 @@ def test_the_registry_holds_every_mechanism_once():
     assert next(iter(MECHANISMS)) == "worst_case"  # what every statistic offers is enough for it
     with pytest.raises(ValueError, match="smooth"):
         mechanism("smooth", needs=HasLadder)(Smooth)
+
+
+@pytest.mark.parametrize("command", ["ask", "quote"])
+def test_the_help_of_commands_lists_the_registry(command):
+    """Every mechanism and every noise, in the registry's order."""
+    shown = " ".join(CliRunner().invoke(main, [command, "--help"]).output.split())
+    for names in (MECHANISMS, NOISES):
+        *most, last = ("auto", *names)
+        assert f"{', '.join(most)} or {last}." in shown
+
+
+def test_the_pages_that_list_mechanisms_list_all_of_them():
+    """The table of docs/choosing.md has a row for each; docs/extending.md says what each needs."""
+    rows = re.findall(r"^\| `(\w+)` \|", (ROOT / "docs/choosing.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert set(rows) & MECHANISMS.keys() == MECHANISMS.keys()
+    needs = (ROOT / "docs/extending.md").read_text(encoding="utf-8").split("\n## ")[0]
+    assert {name for name in MECHANISMS if f"`{name}`" in needs} == MECHANISMS.keys()
+
+
+def test_one_line_functions_list_every_noise():
+    """Their docstrings name the laws, in any order."""
+    listed = next(line for line in dt.median.__doc__.splitlines() if line.strip().startswith("noise:"))
+    assert set(re.findall(r'"(\w+)"', listed)) == {"auto", *NOISES}
 
 
 def test_every_statistic_is_pinned():
