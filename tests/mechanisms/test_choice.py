@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 import dither as dt
 from dither.interfaces.cli.main import main
-from dither.mechanisms.choice import MECHANISMS, NOISES, applicable
+from dither.mechanisms.choice import MECHANISMS, NOISES, applicable, prepare
 from dither.mechanisms.registry import mechanism
 from dither.mechanisms.smooth import Smooth
 from dither.privacy import Neighbours
@@ -124,6 +124,15 @@ def test_the_registry_holds_every_mechanism_once():
     assert next(iter(MECHANISMS)) == "worst_case"  # what every statistic offers is enough for it
     with pytest.raises(ValueError, match="smooth"):
         mechanism("smooth", needs=HasLadder)(Smooth)
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_a_mechanism_that_may_refuse_says_so_before_and_after_it_is_prepared(name):
+    """What "auto" may not choose under a prior, and what has words for a refusal."""
+    levels = graphs.TriangleCount(60) if name in ("largest_local", "noisy_local") else order.RankedValue(50, 100, GRID)
+    _, prepared = prepare(levels, epsilon=1.0, delta=1e-3, mechanism=name)
+    assert MECHANISMS[name].may_refuse == (prepared.refusal is not None)
+    assert MECHANISMS[name].may_refuse == (name in TESTS)
 
 
 @pytest.mark.parametrize("command", ["ask", "quote"])

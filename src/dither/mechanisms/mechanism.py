@@ -1,4 +1,4 @@
-"""What a mechanism makes: a mechanism, built and proved from public facts, then run once on private data.
+"""What a mechanism is: ``prepare`` proves it private from public facts, ``run`` answers once from private data.
 
 Between the two lies the charge.  ``prepare`` may refuse, for public reasons; ``run`` may not.
 """
@@ -133,6 +133,8 @@ class Mechanism(ABC):
     """The sensitivity structures of which a statistic must offer one."""
     adds_noise: ClassVar[bool] = True
     """True if the answer is the statistic plus noise, whose law may be asked for by name."""
+    may_refuse: ClassVar[bool] = False
+    """True if it tests the data and may decline to answer: then it is used only where it was asked for by name."""
 
     def serves(self, statistic: Statistic | VectorStatistic) -> bool:
         """Whether it can answer this statistic at some privacy loss: a public rule."""

@@ -56,6 +56,7 @@ class ProposeTest(Mechanism):
 
     bound: Any = None
     constants: Constants = "exact"
+    may_refuse = True
 
     def __post_init__(self) -> None:
         if self.bound is not None and exact(self.bound, "bound") <= 0:
@@ -105,7 +106,7 @@ def check_margin(test: MarginTest, statistic: Statistic) -> None:
     most = statistic.max_distance_to_instability
     if most is not None and test.chance(most) < 0.5:
         raise InvalidArgument(
-            "data", f"at most {most} changes away from where it could fail",
+            "data", f"a distance to instability of at most {most}",
             f"a test at epsilon={float(test.epsilon):g} and delta={float(test.delta):g} needs more records for this "
             "statistic: all data of this size would be refused",
         )  # fmt: skip

@@ -34,6 +34,7 @@ class Stable(Mechanism):
     """
 
     adds_noise = False
+    may_refuse = True
 
     def serves(self, statistic: Statistic | VectorStatistic) -> bool:
         # Where the local sensitivity is the global one on all data, no data could pass.

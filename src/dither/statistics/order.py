@@ -213,6 +213,10 @@ class RankedValues(VectorStatistic, HasQuantiles):
     mechanism_preference = FITTED_FIRST
 
     @property
+    def records_on(self) -> Grid:
+        return self.grid
+
+    @property
     def answers(self) -> tuple[Grid, ...]:  # type: ignore[override]
         return (self.grid,) * len(self.shares)
 

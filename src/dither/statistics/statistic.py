@@ -56,6 +56,11 @@ class Statistic(HasLadder):
         return (self.answers,)
 
     @property
+    def rows_per_person(self) -> int:
+        """How many rows one person may own, where neighbours differ in all of them: public."""
+        return 1
+
+    @property
     def single(self) -> Statistic:
         """Itself: it is one number."""
         return self
@@ -112,6 +117,16 @@ class VectorStatistic(HasGlobalSensitivity):
     def answer_grids(self) -> tuple[Grid, ...]:
         """The grid of each released number: public."""
         return self.answers
+
+    @property
+    def records_on(self) -> Grid | None:
+        """Where the records live, if that is one grid: public."""
+        return None
+
+    @property
+    def rows_per_person(self) -> int:
+        """How many rows one person may own, where neighbours differ in all of them: public."""
+        return 1
 
     @property
     def single(self) -> None:

@@ -299,6 +299,10 @@ class OfPeople(Statistic):
         return self.base.records_on
 
     @property
+    def rows_per_person(self) -> int:
+        return self.rows
+
+    @property
     def _diameter(self) -> int | None:
         grid = self.base.answers
         return None if grid.low is None or grid.high is None else grid.high - grid.low
