@@ -51,7 +51,7 @@ PRIOR = dt.Lognormal(median=70_000, sigma=0.8)
 def measured(query, schema, make, draws, **options):
     """Errors of the mechanism itself, each about a fresh sample."""
     planned = plan(query, schema, **options)
-    statistic, grid = planned.statistic, getattr(planned.statistic, "grid", planned.grid)
+    statistic, grid = planned.statistic, planned.statistic.records_on
     several = hasattr(statistic, "values")
     step = float(statistic.answers[0].step if several else statistic.answers.step)
     found = []
