@@ -16,6 +16,7 @@ from dither.mechanisms.error import Mixture
 from dither.mechanisms.largest_local import LargestLocal
 from dither.mechanisms.mechanism import Prepared
 from dither.mechanisms.noisy_local import integer_laplace_cells
+from dither.privacy import Neighbours
 from dither.queries.graphs import Edges, KCliques, KStars, KTriangles, Triangles
 from dither.quotes.prior_sample import ImaginedColumn
 from dither.quotes.quote import for_all_data
@@ -23,6 +24,7 @@ from dither.sensitivity.levels import Margin
 from dither.sources.graph import Graph
 from dither.sources.grid import Grid
 from dither.statistics.order import RankedValue
+from dither.statistics.unknown_size import FilteredMean, for_people
 
 DRAWS, SIGMAS = 4000, 6.2
 """The share of errors beyond a place is off by more than 6.2 standard deviations with probability below 1e-9."""
@@ -135,6 +137,20 @@ def test_noisy_local_sensitivity_is_quoted_below_the_whole_range():
     assert law.mean < told.expected
     ends = np.array([prepared.run(graph).interval for _ in range(500)])
     assert np.mean(ends[:, 1] - ends[:, 0]) / 2 == pytest.approx(width, rel=0.1)
+
+
+def test_a_bound_is_attained_only_where_the_scale_is_public():
+    """An assumed number of records makes smooth noise public for a mean, and for nothing else."""
+    column = Grid(Fraction(1), 0, 5000)
+    mean = FilteredMean(column, Neighbours.ADD_REMOVE)
+    for statistic, known in ((mean, True), (for_people(mean, 3), True), (RankedValue(200, 400, column), False)):
+        _, prepared = prepare(statistic, epsilon=1.0, mechanism="smooth")
+        anyhow, counted = prepared.worst_case_error(0.9), prepared.worst_case_error(0.9, 400)
+        assert (anyhow.attained, counted.attained) == (False, known)
+        assert (counted.expected < anyhow.expected) == known
+        (law,) = prepared.error_laws(ImaginedColumn(dt.Uniform(0, 5000), column, 400))
+        assert law.mean <= counted.expected[0]
+        assert not known or law.mean == pytest.approx(counted.expected[0], rel=1e-3)
 
 
 @pytest.mark.parametrize("scale", [0.3, 2.5, 40.0, 1e5])

@@ -177,7 +177,7 @@ def cut_mean(law: Law, scale: float, room: float, *, whole: bool = False) -> flo
         shrink = math.exp(-1.0 / scale)
         return 2.0 * shrink * -math.expm1(-room / scale) / ((1.0 + shrink) * -math.expm1(-1.0 / scale))
     if math.isinf(room):
-        return scale * law.typical if float(getattr(law, "power", 3)) > 2.0 else math.inf
+        return scale * law.typical if law.mean_is_finite else math.inf
     farthest = room / scale
     places = np.concatenate([[0.0], np.geomspace(min(1e-4, farthest / 10.0), farthest, _NODES)])
     return scale * float(np.trapezoid(law.tail(places), places))
