@@ -52,7 +52,7 @@ class Remembering(Statistic):
             statistic.answers,
             statistic.global_sensitivity,
         )
-        self.one_sided = getattr(statistic, "one_sided", False)
+        self.monotone_cost = getattr(statistic, "monotone_cost", False)
         self._known: dict[Any, Any] = {}
 
     def value(self, data: Any) -> int:
