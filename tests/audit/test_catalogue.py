@@ -11,6 +11,7 @@ from dither.audit.attacks import Direction
 from dither.audit.blackbox import Aim, audit
 from dither.audit.catalogue import PUBLIC_ONLY, TOOLBOX, catalogue, selected, shipped, uncovered
 from dither.audit.checks import Check, Effort, Result, least_epsilon
+from dither.audit.laws.registry import law_named
 from dither.audit.pictures import page, save
 from dither.audit.running import Report, run_checks, timed
 from dither.audit.traces import neighbouring_tables, order_of_events, public_decisions
@@ -73,7 +74,7 @@ def test_the_table_of_noises_is_what_mechanisms_accept():
                 accepted.append(noise)
             except NotApplicable:
                 continue
-        assert sorted(accepted) == sorted(noise for noise in questions.SERVES[name] if noise), name
+        assert sorted(accepted) == sorted(noise for noise in law_named(name).noises if noise), name
 
 
 def test_checks_are_chosen_by_names():
@@ -137,7 +138,7 @@ def test_a_run_counts_findings_and_failures():
     assert "could not be run: ValueError" in report.findings[0].result.note
     assert not report.passed
     assert report.counts == {"exact": 2, "black-box": 2}
-    assert Report(report.findings, quick=True, seconds=0.0, sabotage=True).passed
+    assert Report(report.findings, quick=True, seconds=0.0, mutants=True).passed
 
 
 def test_reports_are_saved(tmp_path):
@@ -154,7 +155,7 @@ def test_reports_are_saved(tmp_path):
     assert "audit.png" in text
     assert "<script" not in page(report, None)
     assert "with probability at most" in text
-    broken = page(Report(report.findings, quick=True, seconds=0.0, sabotage=True), None)
+    broken = page(Report(report.findings, quick=True, seconds=0.0, mutants=True), None)
     assert "broken on purpose and must be found" in broken
     assert "with probability at most" not in broken
 

@@ -1,7 +1,7 @@
 """Everything that is broken on purpose, as checks that must find it.
 
-Each sabotage is a mistake that has been made in published code or papers.  The auditors are those of what ships: a
-sabotage that none of them finds would be a hole in the audit.
+Each mutant is a mistake that has been made in published code or papers.  The auditors are those of what ships: a
+mutant that none of them finds would be a hole in the audit.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from dither.audit import broken_mechanisms as sabotage
-from dither.audit.answers import examine, remembering
+from dither.audit import broken_mechanisms as broken
+from dither.audit.agreement import draws_follow, own_law
+from dither.audit.answers import as_answer, examine, remembering
 from dither.audit.checks import Check, Effort, Result
 from dither.audit.divergence import over_box
 from dither.audit.exhaustive import axioms, privacy, sensitivities
@@ -28,7 +29,7 @@ from dither.audit.traces import order_of_events, public_decisions
 from dither.audit.universes import World, selection_world
 from dither.mechanisms.choice import MECHANISMS, prepare
 from dither.mechanisms.margin_test import MarginTest
-from dither.mechanisms.mechanism import MechanismSpec
+from dither.mechanisms.mechanism import MechanismSpec, Prepared
 from dither.mechanisms.propose_test import ProposeTest
 from dither.mechanisms.stable_bins import StableBins
 from dither.privacy import Loss, Neighbours
@@ -41,11 +42,14 @@ CROSSING = "a record crosses the whole range"
 TIE_UP = "a tie broken to the upper bound"
 TIE_DOWN = "a tie broken to the lower bound"
 GAP = "a gap at the rank"
+CONSISTENT = "noise 30% small, and said to be"
+MANY_RUNS = 12_000
 
 
-def sabotages() -> Iterator[Check]:
+def mutants() -> Iterator[Check]:
     """All of them, each with the auditor that must find it."""
     yield from _too_little_noise()
+    yield from _consistently_wrong()
     yield from _wrong_scales()
     yield from _seen_in_answers()
     yield from _understated()
@@ -78,12 +82,43 @@ def _too_little_noise() -> Iterator[Check]:
         def law_of(effort: Effort, name: str = name) -> Result:  # noqa: ARG001
             world = cliff_world()
             honest = prepare_case(world, MECHANISMS[name](), "power_law" if name in ("smooth", "worst_case") else "")
-            return privacy(sabotage.noise_too_small(honest), world)
+            return privacy(broken.noise_too_small(honest), world)
 
         yield _broken("noise 20% small", "exhaustive", law_of, name)
     yield _broken("noise 20% small", "black-box", _narrow_draws, "the sampler itself")
-    alone = _pair_attack("noise_too_small", "worst_case", (1, 1, 8), CROSSING, 24_000, known=True)
+    alone = _pair_attack(broken.noise_too_small, "worst_case", (1, 1, 8), CROSSING, 24_000, known=True)
     yield _broken("noise 20% small", "black-box", alone, "worst_case, answers alone")
+
+
+def _consistently_wrong() -> Iterator[Check]:
+    """Noise 30% small, stated errors as small, public parameters as they should be: only the laboratory disagrees."""
+    for subject, name, noise in (
+        ("median", "inverse", ""), ("median", "ladder", ""), ("median", "smooth", "power_law"),
+        ("median", "worst_case", "laplace"), ("median", "propose_test", "laplace"),
+        ("sum along a chain", "largest_local", "power_law"), ("histogram", "worst_case", "gaussian"),
+    ):  # fmt: skip
+
+        def stated(effort: Effort, subject: str = subject, name: str = name, noise: str = noise) -> Result:
+            question = next(one for one in questions() if one.name == subject)
+            world = question.world(False)
+            mutant = broken.noise_and_law_too_small(prepare_case(world, MECHANISMS[name](), noise))
+            return own_law(mutant, world.enumerated(question.bounds), world.distinct_data[:: effort.of(7, 1)])
+
+        yield _broken(CONSISTENT, "exhaustive", stated, f"{name}, {subject}")
+    for subject, name, noise in (
+        ("median", "worst_case", "laplace"), ("2-stars", "noisy_local", "laplace"), ("quantiles", "inverse", ""),
+    ):  # fmt: skip
+
+        def drawn(effort: Effort, subject: str = subject, name: str = name, noise: str = noise) -> Result:
+            question = next(one for one in questions() if one.name == subject)
+            world = question.world(False)
+            mutant = broken.noise_and_law_too_small(prepare_case(world, MECHANISMS[name](), noise))
+            data = world.data[0]
+            answers = [as_answer(mutant.run(data)) for _ in range(MANY_RUNS)]
+            facts = world.enumerated(question.bounds)
+            return draws_follow(mutant, facts, [(data, answers)], effort.failure_probability)
+
+        yield _broken(CONSISTENT, "black-box", drawn, f"{name}, {subject}")
 
 
 def _narrow_draws(effort: Effort) -> Result:
@@ -108,13 +143,13 @@ def _wrong_scales() -> Iterator[Check]:
 
     def raw(effort: Effort) -> Result:  # noqa: ARG001
         return privacy(
-            sabotage.local_sensitivity_used_raw(prepare_case(median(True), MECHANISMS["smooth"](), "power_law")),
+            broken.local_sensitivity_used_raw(prepare_case(median(True), MECHANISMS["smooth"](), "power_law")),
             median(True),
         )
 
     def faster(effort: Effort) -> Result:  # noqa: ARG001
         return privacy(
-            sabotage.beta_ignored(prepare_case(median(True), MECHANISMS["smooth"](), "power_law")), median(True)
+            broken.beta_ignored(prepare_case(median(True), MECHANISMS["smooth"](), "power_law")), median(True)
         )
 
     def untested(effort: Effort) -> Result:  # noqa: ARG001
@@ -182,7 +217,7 @@ def _understated() -> Iterator[Check]:
 
 
 def _pair_attack(
-    broken: str,
+    breaks: Callable[..., Prepared],
     mechanism: str,
     shape: tuple[int, int, int],
     pair: str,
@@ -197,7 +232,7 @@ def _pair_attack(
         (columns,) = (one.columns(statistic.answers) for one in worst_pairs(statistic) if one.name == pair)
         _, plain = prepare(statistic, epsilon=2.0, mechanism=mechanism, **options)
         honest = remembering(plain)
-        prepared = getattr(sabotage, broken)(honest)
+        prepared = breaks(honest)
         found = examine(prepared, *columns, samples=runs, known=honest if known else None,
                         failure_probability=effort.failure_probability)  # fmt: skip
         return Result(not found.detected, found.claimed, found.lower_bound, None, runs, f"event: {found.event}"[:120])
@@ -209,19 +244,21 @@ def _seen_in_answers() -> Iterator[Check]:
     """The same mistakes, and others, from answers alone."""
     cases: Sequence[tuple[str, str, Callable[[Effort], Result]]] = (
         ("local sensitivity used raw", "smooth",
-         _pair_attack("local_sensitivity_used_raw", "smooth", (2, 3, 8), TIE_UP, 3_000)),
+         _pair_attack(broken.local_sensitivity_used_raw, "smooth", (2, 3, 8), TIE_UP, 3_000)),
         ("local sensitivity used raw", "smooth with a bar",
-         _pair_attack("local_sensitivity_used_raw", "smooth", (2, 3, 8), TIE_UP, 3_000, confidence=0.9)),
-        ("beta ignored", "smooth", _pair_attack("beta_ignored", "smooth", (2, 3, 8), TIE_UP, 6_000, known=True)),
-        ("a grid from the data", "smooth", _pair_attack("grid_from_data", "smooth", (2, 3, 8), TIE_UP, 3_000)),
-        ("a grid from the data", "worst_case", _pair_attack("grid_from_data", "worst_case", (2, 3, 8), TIE_UP, 3_000)),
-        ("a grid from the data", "inverse", _pair_attack("grid_from_data", "inverse", (2, 3, 8), TIE_UP, 3_000)),
+         _pair_attack(broken.local_sensitivity_used_raw, "smooth", (2, 3, 8), TIE_UP, 3_000, confidence=0.9)),
+        ("beta ignored", "smooth", _pair_attack(broken.beta_ignored, "smooth", (2, 3, 8), TIE_UP, 6_000, known=True)),
+        ("a grid from the data", "smooth", _pair_attack(broken.grid_from_data, "smooth", (2, 3, 8), TIE_UP, 3_000)),
+        ("a grid from the data", "worst_case",
+         _pair_attack(broken.grid_from_data, "worst_case", (2, 3, 8), TIE_UP, 3_000)),
+        ("a grid from the data", "inverse", _pair_attack(broken.grid_from_data, "inverse", (2, 3, 8), TIE_UP, 3_000)),
         ("delta ignored", "smooth",
-         _pair_attack("delta_ignored", "smooth", (2, 3, 32), TIE_DOWN, 9_000, known=True, noise="laplace", delta=0.3)),
+         _pair_attack(broken.delta_ignored, "smooth", (2, 3, 32), TIE_DOWN, 9_000, known=True, noise="laplace",
+                      delta=0.3)),
         ("an error bar that is not paid", "smooth",
-         _pair_attack("bar_unpaid", "smooth", (2, 3, 64), TIE_UP, 6_000, confidence=0.9)),
+         _pair_attack(broken.bar_unpaid, "smooth", (2, 3, 64), TIE_UP, 6_000, confidence=0.9)),
         ("an error bar that is not paid", "inverse",
-         _pair_attack("bar_unpaid", "inverse", (2, 4, 8), GAP, 6_000, confidence=0.9)),
+         _pair_attack(broken.bar_unpaid, "inverse", (2, 4, 8), GAP, 6_000, confidence=0.9)),
     )  # fmt: skip
     for name, detail, run in cases:
         yield _broken(name, "black-box", run, detail)
@@ -276,7 +313,7 @@ class BoundsFromData(Session):
 def _grid_by_range(query: Any, data: Any) -> Any:
     """The same without a session."""
     inside = data[np.isfinite(data)]
-    if hasattr(query, "bounds"):
+    if "bounds" in {field.name for field in dataclasses.fields(query)}:
         query = dataclasses.replace(query, bounds=(float(inside.min()) - 1.0, float(inside.max()) + 1.0))
     return prepare(query.resolve(query.shape(data)), epsilon=1.0, confidence=0.95)
 

@@ -8,11 +8,21 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from dither.audit.agreement import draws_follow, own_law
 from dither.audit.answers import as_answer, remembering
 from dither.audit.attacks import Direction, Histogram
 from dither.audit.blackbox import audit
 from dither.audit.checks import Check, Effort, Result
-from dither.audit.exhaustive import axioms, privacy, sensitivities, worst_pair
+from dither.audit.exhaustive import axioms, privacy, sensitivities, structures, worst_pair
+from dither.audit.laws.registry import (
+    IndependentLaw,
+    NoIndependentLaw,
+    full_name,
+    law_named,
+    law_of,
+    published,
+    registered,
+)
 from dither.audit.pairs import worst_pairs
 from dither.audit.universes import (
     World,
@@ -24,17 +34,12 @@ from dither.audit.universes import (
     weighted_world,
 )
 from dither.mechanisms.choice import MECHANISMS, NOISES, applicable
-from dither.mechanisms.exponential import ExponentialDraw
-from dither.mechanisms.ladder import LadderDraw
 from dither.mechanisms.largest_local import LargestLocal
 from dither.mechanisms.mechanism import Mechanism, MechanismSpec, Prepared
-from dither.mechanisms.noisy_local import NoisyLocalNoise
-from dither.mechanisms.propose_test import ProposeTest, TestedNoise
 from dither.mechanisms.smooth import Smooth
-from dither.mechanisms.worst_case import ScaledVector
 from dither.noise.heavy_tails import Cauchy
 from dither.noise.law import Law
-from dither.privacy import Loss, Neighbours
+from dither.privacy import Neighbours
 from dither.queries.graphs import Edges, KCliques, KStars, KTriangles, Triangles
 from dither.queries.order import Maximum, Median, Minimum, OrderStatistic, Quantile, Quantiles
 from dither.queries.smallest import ChainSum, SmallestSum
@@ -46,41 +51,15 @@ from dither.queries.vectors import Histogram as HistogramQuery
 from dither.sensitivity.levels import Margin
 from dither.sources.grid import Grid
 from dither.statistics.order import RankedValue
-from dither.statistics.statistic import Statistic, VectorStatistic
 
 EPSILON = 1.0
 """What exact and exhaustive checks ask for."""
 LOUD = 3.0
 """What black-box checks ask for: a larger epsilon is seen in fewer runs."""
-DELTA = 1e-4
-TESTED = Loss(4.0, 0.01)
-"""Few records leave little room for a test: only a dear one passes on so small a universe."""
 MOST_POINTS = 5_000
 """Laws on larger grids are not written down answer by answer."""
-
-ADDED = ("power_law", "cauchy", "student", "laplace", "gaussian")
-NEEDS_DELTA = {"laplace", "gaussian"}
-SERVES: dict[str, tuple[str, ...]] = {
-    "worst_case": ADDED,
-    "smooth": ADDED,
-    "largest_local": ADDED,
-    "inverse": ("",),
-    "ladder": ("",),
-    "stable": ("",),
-    "noisy_local": ("laplace",),
-    "propose_test": ("laplace",),
-}
-"""The noises that each mechanism uses; "" where it draws without one."""
-PROOFS = {
-    "worst_case": "admissible",
-    "smooth": "smooth",
-    "largest_local": "largest_local",
-    "inverse": "inverse",
-    "ladder": "ladder_mechanism",
-    "stable": "stable",
-    "noisy_local": "noisy_local",
-    "propose_test": "propose_test",
-}
+PAPER = "paper's constants"
+LAW = "own law"
 
 
 @dataclass(frozen=True)
@@ -92,8 +71,10 @@ class Question:
     world: Callable[[bool], World]
     """quick -> the universe."""
     proof: str
-    extra: tuple[tuple[str, Mechanism], ...] = ()
-    """Further mechanisms, beyond those that the planner offers."""
+    extra: tuple[tuple[str, Mechanism, tuple[str, ...]], ...] = ()
+    """Further mechanisms, beyond those that the planner offers, and their noises."""
+    bounds: frozenset[str] = frozenset()
+    """The structures ("ladder", "reachable") that claim to be bounds; all others must be what brute force finds."""
 
 
 def _columns(query: Any, values: int, records: int, small: int | None = None, low: int = 0) -> Callable[[bool], World]:
@@ -103,8 +84,9 @@ def _columns(query: Any, values: int, records: int, small: int | None = None, lo
     )
 
 
-def _selections(query: Any, relation: Neighbours, rows: int = 1, most: int = 4) -> Callable[[bool], World]:
-    values = (0, 1) if isinstance(query, Count) else (0, 1, 4)
+def _selections(
+    query: Any, relation: Neighbours, rows: int = 1, most: int = 4, values: tuple[int, ...] = (0, 1, 4)
+) -> Callable[[bool], World]:
     return functools.cache(lambda quick: selection_world(query, values, most - quick, relation, rows))
 
 
@@ -112,7 +94,8 @@ def _graphs(query: Any, vertices: int = 4) -> Callable[[bool], World]:
     return functools.cache(lambda quick: graph_world(query, vertices))
 
 
-_MARGIN = ("margin levels", LargestLocal(levels=Margin(bound=2, depth=3)))
+_MARGIN = ("margin levels", LargestLocal(levels=Margin(bound=2, depth=3)), ("power_law", "laplace"))
+_LADDER, _BOTH_BOUNDS = frozenset({"ladder"}), frozenset({"ladder", "reachable"})
 _BOTH = {"filtered": Neighbours.ADD_REMOVE_CHANGE, "grouped": Neighbours.ADD_REMOVE}
 _SQUARE = ((0, 1), (1, 2), (2, 3), (0, 3), (0, 2))
 
@@ -120,8 +103,12 @@ _SQUARE = ((0, 1), (1, 2), (2, 3), (0, 3), (0, 2))
 def _whole_columns() -> Iterator[Question]:
     """Columns whose number of records is public."""
     b, q = (0, 6), Fraction(1, 4)
-    paper = (("paper's constants", Smooth(constants="paper")), ("linear bound", Smooth(algorithm="linear")),
-             ("sublinear bound", Smooth(algorithm="sublinear")), _MARGIN)  # fmt: skip
+    paper = (
+        (PAPER, Smooth(constants="paper"), ("cauchy", "laplace")),
+        ("linear bound", Smooth(algorithm="linear"), ("power_law",)),
+        ("sublinear bound", Smooth(algorithm="sublinear"), ("power_law",)),
+        _MARGIN,
+    )
     yield Question("median", ("Median", "median"), _columns(Median(bounds=b), 7, 4, 5), "order", paper)
     yield Question("minimum", ("Minimum", "minimum"), _columns(Minimum(bounds=b), 7, 4, 5), "order")
     yield Question("maximum", ("Maximum", "maximum"), _columns(Maximum(bounds=b), 7, 4, 5), "order")
@@ -132,11 +119,13 @@ def _whole_columns() -> Iterator[Question]:
     yield Question("quantiles", ("Quantiles", "quantiles"), _columns(several, 4, 4), "quantiles")
     trimmed = TrimmedMean(trim=Fraction(1, 5), bounds=(0, 3))
     yield Question("trimmed mean", ("TrimmedMean", "trimmed_mean"), _columns(trimmed, 4, 5, 3), "totals")
-    yield Question("interquartile range", ("IQR", "iqr"), _columns(IQR(bounds=(0, 4)), 5, 4, 4), "order")
+    yield Question("interquartile range", ("IQR", "iqr"), _columns(IQR(bounds=(0, 4)), 5, 4, 4), "order",
+                   bounds=_LADDER)  # fmt: skip
     yield Question("sum", ("Sum", "sum"), _columns(Sum(bounds=(-1, 3)), 5, 3, low=-1), "totals")
     yield Question("mean", ("Mean", "mean"), _columns(Mean(bounds=(0, 4)), 5, 3), "totals")
     yield Question("count", ("Count", "count"), _columns(Count(), 2, 5), "totals")
-    yield Question("variance", ("Variance", "variance"), _columns(Variance(bounds=(0, 2)), 3, 4), "totals")
+    yield Question("variance", ("Variance", "variance"), _columns(Variance(bounds=(0, 2)), 3, 4), "totals",
+                   bounds=_LADDER)  # fmt: skip
     smallest = SmallestSum(k=2, bounds=(0, 4))
     yield Question("sum of the smallest", ("SmallestSum",), _columns(smallest, 5, 4, 4), "largest_local")
     chain = ChainSum([3, 4, 6, 9, 14, 22], step=1)
@@ -163,17 +152,22 @@ def _selected() -> Iterator[Question]:
         "interquartile range": IQR(bounds=(0, 4)), "count": Count(),
         "sum of the smallest": SmallestSum(k=2, bounds=(0, 4)),
     }  # fmt: skip
-    cut = (("sublinear bound", Smooth(algorithm="sublinear")),)
-    for manner, relation in _BOTH.items():
+    cut = (("sublinear bound", Smooth(algorithm="sublinear"), ("power_law",)),)
+    only_bounds = {"filtered": dict.fromkeys(("sum", "mean", "interquartile range"), _LADDER),
+                   "grouped": dict.fromkeys(asked, _BOTH_BOUNDS) | {"median": _LADDER}}  # fmt: skip
+    for selection, relation in _BOTH.items():
         for name, query in asked.items():
-            world, extra = _selections(query, relation), cut if name == "median" else ()
-            yield Question(f"{manner} {name}", (f"{manner} rows",), world, "filtered", extra)
+            world = _selections(query, relation, values=(0, 1) if name == "count" else (0, 1, 4))
+            extra = cut if name == "median" else ()
+            bounds = only_bounds[selection].get(name, frozenset())
+            yield Question(f"{selection} {name}", (f"{selection} rows",), world, "filtered", extra, bounds)
     for name in ("median", "sum", "mean"):
         world = _selections(asked[name], Neighbours.ADD_REMOVE_CHANGE, rows=2)
-        yield Question(f"{name} of people", ("several rows a person",), world, "filtered")
+        yield Question(f"{name} of people", ("several rows a person",), world, "filtered", bounds=_LADDER)
     bins = HistogramQuery(edges=[0, 1, 2, 3, 4, 5])
-    for manner, relation in _BOTH.items():
-        yield Question(f"{manner} histogram", (f"{manner} rows",), _selections(bins, relation, most=3), "filtered")
+    for selection, relation in _BOTH.items():
+        world = _selections(bins, relation, most=3)
+        yield Question(f"{selection} histogram", (f"{selection} rows",), world, "filtered")
     people = _selections(bins, Neighbours.ADD_REMOVE_CHANGE, rows=2, most=3)
     yield Question("histogram of people", ("several rows a person",), people, "filtered")
 
@@ -183,11 +177,14 @@ def _graph_counts() -> Iterator[Question]:
     yield Question("triangles", ("Triangles", "triangles"), _graphs(Triangles()), "graphs")
     yield Question("2-stars", ("KStars", "kstars"), _graphs(KStars(2)), "graphs")
     yield Question("3-stars", ("KStars",), _graphs(KStars(3)), "graphs")
-    yield Question("2-triangles", ("KTriangles", "ktriangles"), _graphs(KTriangles(2)), "graphs")
-    yield Question("4-cliques", ("KCliques", "kcliques"), _graphs(KCliques(4)), "graphs")
+    yield Question("2-triangles", ("KTriangles", "ktriangles"), _graphs(KTriangles(2)), "graphs",
+                   bounds=_LADDER)  # fmt: skip
+    yield Question("4-cliques", ("KCliques", "kcliques"), _graphs(KCliques(4)), "graphs",
+                   bounds=_LADDER)  # fmt: skip
     yield Question("edges of bounded degree", ("Edges",), _graphs(Edges(max_degree=2)), "graphs")
-    yield Question("triangles of bounded degree", ("Triangles",), _graphs(Triangles(max_degree=3)), "graphs")
-    yield Question("minimum cut", ("MinCut", "min_cut"), _graphs(MinCut()), "trees")
+    yield Question("triangles of bounded degree", ("Triangles",), _graphs(Triangles(max_degree=3)), "graphs",
+                   bounds=_LADDER)  # fmt: skip
+    yield Question("minimum cut", ("MinCut", "min_cut"), _graphs(MinCut()), "trees", bounds=_LADDER)
     square = functools.cache(lambda quick: weighted_world(_SQUARE, 4, (0, 1, 8) if not quick else (0, 6)))
     yield Question("spanning tree", ("MSTCost", "mst_cost"), square, "trees")
 
@@ -198,59 +195,64 @@ def questions() -> tuple[Question, ...]:
     return (*_whole_columns(), *_tables(), *_selected(), *_graph_counts())
 
 
+def served(question: Question) -> Iterator[tuple[str, str, Mechanism, tuple[str, ...]]]:
+    """(label, name, mechanism, noises) of all that is audited on a query."""
+    world = question.world(True)
+    for name in applicable(world.statistic):
+        law = registered().get(full_name(name, vector=world.vector))
+        if law is not None and law.applies(world.statistic):
+            yield name, name, MECHANISMS[name](), law.noises
+    for label, mechanism, noises in question.extra:
+        yield label, mechanism.name, mechanism, noises
+
+
 def question_checks() -> Iterator[Check]:
     """Ladders and sensitivities, then every mechanism and noise of every query, exactly and by its answers."""
     for question in questions():
         yield _ladder_check(question)
-        statistic = question.world(True).statistic
-        # There is no bound below a cap of one step to propose.
-        least = isinstance(statistic, Statistic) and statistic.global_sensitivity <= 1
-        names = [name for name in applicable(statistic) if not (least and name == "propose_test")]
-        served = [(name, name, MECHANISMS[name]()) for name in names]
-        for label, mechanism in question.extra:
-            served.append((label, mechanism.name, mechanism))
-        for label, name, mechanism in served:
-            for noise in _noises(statistic, name, label):
-                yield from _mechanism_checks(question, label, name, mechanism, noise)
+        if not question.world(True).vector:
+            yield _structure_check(question)
+        yield from _missing_laws(question)
+        for label, name, mechanism, noises in served(question):
+            for noise in noises:
+                yield from _mechanism_checks(question, label, name, mechanism, noise, first=noise == noises[0])
 
 
-def _noises(statistic: Statistic | VectorStatistic, mechanism: str, label: str) -> tuple[str, ...]:
-    if label == "paper's constants":
-        return ("cauchy", "laplace")
-    if label in ("linear bound", "sublinear bound"):
-        return ("power_law",)
-    if label == "margin levels":
-        return ("power_law", "laplace")
-    if isinstance(statistic, VectorStatistic) and mechanism == "worst_case":
-        return ("laplace", "gaussian")
-    return SERVES[mechanism]
+def _missing_laws(question: Question) -> Iterator[Check]:
+    """A finding for every mechanism that serves a query and has no independent law for it."""
+    world = question.world(True)
+    for name in applicable(world.statistic):
+        full = full_name(name, vector=world.vector)
+        if full not in registered():
+            missing = Result(False, note=str(NoIndependentLaw(full)))
+            yield Check(question.name, "exhaustive", lambda effort, missing=missing: missing, name, detail=LAW)  # type: ignore[misc]
 
 
 def _ladder_check(question: Question) -> Check:
+    vector = question.world(True).vector
+
     def run(effort: Effort) -> Result:
         world = question.world(effort.quick)
-        return sensitivities(world) if isinstance(world.statistic, VectorStatistic) else axioms(world, 6)
+        return sensitivities(world) if vector else axioms(world, 6)
 
-    several = isinstance(question.world(True).statistic, VectorStatistic)
-    detail = "sensitivity" if several else "ladder axioms"
+    detail = "sensitivity" if vector else "ladder axioms"
     return Check(
         question.name, "exhaustive", run, detail=detail, covers=frozenset(question.covers), proof=question.proof
     )
 
 
-def price_of(mechanism: str, noise: str, epsilon: float = EPSILON) -> Loss:
-    """What is asked of a mechanism under audit."""
-    if mechanism in ("propose_test", "stable"):
-        return TESTED
-    dilated = mechanism in ("smooth", "largest_local") and noise in NEEDS_DELTA
-    return Loss(epsilon, DELTA if dilated or noise == "gaussian" or mechanism == "noisy_local" else 0.0)
+def _structure_check(question: Question) -> Check:
+    return Check(
+        question.name, "exhaustive", lambda effort: structures(question.world(effort.quick), question.bounds),
+        detail="published structures", covers=frozenset(question.covers), proof=question.proof,
+    )  # fmt: skip
 
 
-def law_of(noise: str, label: str = "") -> Law | None:
-    """The law of a name; None for draws without one."""
+def noise_named(noise: str, label: str = "") -> Law | None:
+    """The noise law of a name; None for draws without one."""
     if not noise:
         return None
-    return Cauchy(4) if label == "paper's constants" and noise == "cauchy" else NOISES[noise]()
+    return Cauchy(4) if label == PAPER and noise == "cauchy" else NOISES[noise]()
 
 
 def prepare_case(
@@ -258,78 +260,84 @@ def prepare_case(
     epsilon: float = EPSILON,
 ) -> Any:  # fmt: skip
     """A mechanism for a small universe; the planner would refuse tests on so few records."""
-    if isinstance(mechanism, ProposeTest) and isinstance(world.statistic, Statistic):
-        # A bound that some rungs of so small a universe keep.
-        steps = max(world.statistic.global_sensitivity // 2, 1)
-        mechanism = ProposeTest(bound=steps * world.statistic.answers.step)
-    asked = MechanismSpec(world.statistic, price_of(mechanism.name, noise, epsilon), law_of(noise, label), confidence)
-    return mechanism.prepare(asked)
+    law = law_named(mechanism.name, vector=world.vector)
+    suited = law.on_few_records(mechanism, world.statistic)
+    spec = MechanismSpec(world.statistic, law.loss(noise, epsilon), noise_named(noise, label), confidence)
+    return suited.prepare(spec)
 
 
-def _mechanism_checks(question: Question, label: str, name: str, mechanism: Mechanism, noise: str) -> Iterator[Check]:
+def _mechanism_checks(
+    question: Question, label: str, name: str, mechanism: Mechanism, noise: str, *, first: bool
+) -> Iterator[Check]:
     covers = frozenset(
         (*question.covers, name, type(mechanism).__name__, *((noise, NOISES[noise].__name__) if noise else ()))
     )
     if label == "margin levels":
         covers |= {"Margin"}
-    proof = PROOFS[name]
+    law = law_named(name, vector=question.world(True).vector)
 
     def exactly(effort: Effort) -> Result:
         world = question.world(effort.quick)
         return privacy(prepare_case(world, mechanism, noise, None, label), world)
 
+    def compared(effort: Effort) -> Result:
+        world = question.world(False)
+        prepared = prepare_case(world, mechanism, noise, None, label)
+        return own_law(prepared, world.enumerated(question.bounds), world.distinct_data[:: effort.of(7, 1)])
+
     def by_answers(effort: Effort) -> Result:
         world = question.world(True)
         plain = prepare_case(world, mechanism, noise, None, label, LOUD)
-        pair = worst_pair(plain, world.different_pairs) if writable(plain) else None
+        pair = worst_pair(plain, world.different_pairs) if written else None
         here, there = pair[2] if pair else world.different_pairs[-1]
         prepared = prepare_case(world, mechanism, noise, Fraction(9, 10), label, LOUD)
-        return attacked(prepared, here, there, effort)
+        return attacked(prepared, here, there, effort, written=written)
 
-    world = question.world(True)
-    if not isinstance(world.statistic, Statistic) or writable_grid(world.statistic, name):
-        yield Check(question.name, "exhaustive", exactly, label, noise, covers=covers, proof=proof)
-    first = noise == _noises(world.statistic, name, label)[0]
+    written = writable(question.world(True), law)
+    if written:
+        yield Check(question.name, "exhaustive", exactly, label, noise, covers=covers, proof=law.proof)
+        yield Check(question.name, "exhaustive", compared, label, noise, LAW, covers, law.proof)
     yield Check(question.name, "black-box", by_answers, label, noise, covers=covers, proof="audit", in_quick=first)
 
 
-def writable_grid(statistic: Statistic, mechanism: str) -> bool:
-    """Whether the exact law of a mechanism can be written down."""
-    low, high = statistic.answers.low, statistic.answers.high
-    if mechanism not in ("ladder", "inverse", "propose_test"):
+def writable(world: World, law: IndependentLaw) -> bool:
+    """Whether the law of a mechanism can be written down: answers are listed on grids of few points only."""
+    if not law.every_point or world.vector:
         return True
-    return low is not None and high is not None and high - low <= MOST_POINTS
+    grid: Any = world.statistic.answers
+    return grid.low is not None and grid.high is not None and grid.high - grid.low <= MOST_POINTS
 
 
-def writable(prepared: Prepared) -> bool:
-    """The same for a mechanism."""
-    statistic: Any = prepared.statistic
-    return not isinstance(prepared, (LadderDraw, ExponentialDraw, TestedNoise)) or writable_grid(statistic, "ladder")
-
-
-def attacked(prepared: Prepared, here: Any, there: Any, effort: Effort) -> Result:
-    """A lower confidence bound on the epsilon of a mechanism from its answers, error bars included."""
-    plain = isinstance(prepared.statistic, Statistic) and not isinstance(prepared, NoisyLocalNoise)
-    quicker = remembering(prepared) if plain else prepared
+def attacked(prepared: Prepared, here: Any, there: Any, effort: Effort, *, written: bool = True) -> Result:
+    """What answers show, intervals included: a lower confidence bound on epsilon, and whether they follow their law."""
+    law = law_of(prepared)
+    quicker = remembering(prepared) if law.reusable and not law.vector else prepared
     samples = effort.of(500, 3_000)
-    several = isinstance(prepared, ScaledVector) or not isinstance(prepared.statistic, Statistic)
-    attacks = [Direction()] if several else [Histogram(bins=12), Direction()]
+    attacks = [Direction()] if law.vector else [Histogram(bins=12), Direction()]
+    width = 0 if law.vector else 3
+    answers: dict[int, list[tuple[Any, ...]]] = {id(here): [], id(there): []}
 
-    width = 0 if several else 3
-
-    def told(data: Any) -> tuple[Any, ...]:
-        answer: tuple[Any, ...] = as_answer(quicker.run(data))
-        # A refusal has no bar: it is as wide as other answers, and empty.
-        return answer + (None,) * (width - len(answer))
+    def answer(data: Any) -> tuple[Any, ...]:
+        found: tuple[Any, ...] = as_answer(quicker.run(data))
+        answers[id(data)].append(found)
+        # A refusal has no interval: it is as wide as other answers, and empty.
+        return found + (None,) * (width - len(found))
 
     def sampler(data: Any) -> Callable[[int], Any]:
-        return lambda count: [told(data) for _ in range(count)]
+        return lambda count: [answer(data) for _ in range(count)]
 
+    # Half of the failure probability for either question.
     found = audit(
         sampler(here), sampler(there), claimed=prepared.loss, attacks=attacks, samples=samples,
-        failure_probability=effort.failure_probability,
+        failure_probability=effort.failure_probability / 2,
     )  # fmt: skip
-    return Result(not found.detected, prepared.loss, found.lower_bound, None, samples, f"event: {found.event}"[:120])
+    note = f"event: {found.event}"[:120]
+    if written and not found.detected:
+        draws = [(data, answers[id(data)]) for data in (here, there)]
+        followed = draws_follow(prepared, published(prepared), draws, effort.failure_probability / 2)
+        if not followed.holds:
+            return Result(False, prepared.loss, found.lower_bound, None, samples, followed.note)
+    return Result(not found.detected, prepared.loss, found.lower_bound, None, samples, note)
 
 
 @functools.cache
@@ -345,11 +353,11 @@ def cliff_world(rank: int = 4, records: int = 8, high: int = 128) -> World:
 def pair_checks() -> Iterator[Check]:
     """The exact privacy of every mechanism on the library of worst pairs."""
     for name in applicable(cliff_world().statistic):
-        for noise in SERVES[name]:
+        for noise in law_named(name).noises:
 
             def run(effort: Effort, name: str = name, noise: str = noise) -> Result:  # noqa: ARG001
                 world = cliff_world()
                 return privacy(prepare_case(world, MECHANISMS[name](), noise), world)
 
             covers = frozenset({"OrderStatistic", name, *((noise,) if noise else ())})
-            yield Check("order statistic", "exact", run, name, noise, "worst pairs", covers, PROOFS[name])
+            yield Check("order statistic", "exact", run, name, noise, "worst pairs", covers, law_named(name).proof)

@@ -5,24 +5,20 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import combinations, combinations_with_replacement, product
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from dither.audit.enumeration import Records, as_column, datasets, neighbours
+from dither.audit.laws.facts import Enumerated, fingerprint, is_vector, records_grid
 from dither.privacy import Neighbours
 from dither.queries.query import Query
 from dither.queries.trees import MSTCost
 from dither.sources.column import Column, Shape, Table
 from dither.sources.graph import Graph
-from dither.sources.grid import Grid
 from dither.statistics.statistic import Statistic, VectorStatistic
 from dither.statistics.unknown_size import for_people
-
-RUNGS = 6
-"""How many rungs tell two ladders of so few records apart."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,11 +29,22 @@ class World:
     data: Sequence[Any]
     pairs: Sequence[tuple[int, int]]
     """Ordered: both (i, j) and (j, i)."""
+    complete: bool = True
+    """Whether records reach both bounds: else enumerated sensitivities fall short of the true ones."""
+
+    @property
+    def vector(self) -> bool:
+        """Whether the statistic is several numbers at once."""
+        return is_vector(self.statistic)
+
+    def enumerated(self, published: frozenset[str] = frozenset()) -> Enumerated:
+        """The facts of all datasets by brute force, but for the structures that are taken as published."""
+        return Enumerated(self.statistic, self.data, self.pairs, published)
 
     @functools.cached_property
     def facts(self) -> list[Hashable]:
-        """All that a mechanism sees of each dataset: the value, the first rungs and, where there is one, the chain."""
-        return [seen(self.statistic, data) for data in self.data]
+        """All that a mechanism sees of each dataset."""
+        return [fingerprint(self.statistic, data) for data in self.data]
 
     @functools.cached_property
     def different_pairs(self) -> list[tuple[Any, Any]]:
@@ -45,21 +52,10 @@ class World:
         distinct = {(self.facts[here], self.facts[there]): (here, there) for here, there in self.pairs}
         return [(self.data[here], self.data[there]) for here, there in distinct.values()]
 
-
-def seen(statistic: Statistic | VectorStatistic, data: Any) -> Hashable:
-    """What mechanisms know of a dataset, as something that can be compared."""
-    if isinstance(statistic, VectorStatistic):
-        ranked = tuple(sorted(data.values.tolist())) if isinstance(data, Column) else ()
-        return (tuple(int(value) for value in statistic.values(data)), ranked)
-    rungs = tuple(int(rung) for rung in statistic.ladder(data).rungs(0, RUNGS))
-    chained: tuple[int, ...] = ()
-    if hasattr(statistic, "reachable_values"):
-        reachable = statistic.reachable_values(data)
-        reach = min(RUNGS + 2, reachable.top, -reachable.bottom)
-        chained = tuple(int(link) for link in reachable.values(-reach, reach))
-    lipschitz_proxy = getattr(statistic, "gauge", None)
-    steady = () if lipschitz_proxy is None else (int(lipschitz_proxy(data)), int(statistic.local(data)))  # type: ignore[attr-defined]
-    return (int(statistic.value(data)), rungs, chained, steady)
+    @functools.cached_property
+    def distinct_data(self) -> list[Any]:
+        """A dataset for every combination of facts."""
+        return list(dict(zip(self.facts, self.data, strict=True)).values())
 
 
 def _pairs(universe: Sequence[Any], near: Callable[[Any], Iterable[Any]]) -> list[tuple[int, int]]:
@@ -71,9 +67,10 @@ def column_world(query: Query, values: Sequence[int], records: int) -> World:
     """All columns of so many records; neighbours change one."""
     statistic = query.resolve(Shape(records, whole=True, nullable=False))
     universe = datasets(values, records)
-    grid = _grid_of(statistic)
+    grid = records_grid(statistic)
     data = [as_column(x, grid) for x in universe]
-    return World(statistic, data, _pairs(universe, lambda x: neighbours(x, values)))
+    complete = (grid.low, grid.high) == (min(values), max(values))
+    return World(statistic, data, _pairs(universe, lambda x: neighbours(x, values)), complete)
 
 
 def table_world(query: Query, values: Sequence[int], records: int, columns: int = 2) -> World:
@@ -95,10 +92,10 @@ def selection_world(query: Query, values: Sequence[int], most: int, relation: Ne
     """All selections of at most so many records; neighbours add, remove (and replace) up to ``rows`` of them."""
     shape = Shape(most, whole=True, nullable=False, private=True, neighbours=relation, rows_per_person=rows)
     statistic = query.resolve(shape)
-    if isinstance(statistic, Statistic):
-        statistic = for_people(statistic, rows)
+    if not is_vector(statistic):
+        statistic = for_people(cast(Statistic, statistic), rows)
     universe = [x for size in range(most + 1) for x in combinations_with_replacement(values, size)]
-    grid = _grid_of(statistic)
+    grid = records_grid(statistic)
     data = [as_column(x, grid) for x in universe]
 
     def near(x: Records) -> set[Records]:
@@ -116,14 +113,6 @@ def _one_step(x: Records, values: Sequence[int], most: int, relation: Neighbours
     if relation is not Neighbours.ADD_REMOVE:
         found |= {tuple(sorted((*x[:i], v, *x[i + 1 :]))) for i in range(len(x)) for v in values}
     return found - {x}
-
-
-def _grid_of(statistic: Any) -> Grid:
-    grid = getattr(statistic, "records_on", None) or getattr(statistic, "grid", None)
-    if grid is not None:
-        return grid  # type: ignore[no-any-return]
-    # Bins have no grid of records: a record is the number of its bin.
-    return Grid(Fraction(1), 0, len(statistic.labels) - 1)
 
 
 @functools.cache

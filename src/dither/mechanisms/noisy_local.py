@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 from dither.errors import InvalidArgument, NotApplicable
 from dither.mechanisms.mechanism import Mechanism, MechanismSpec, Outcome, Prepared, only_noises
@@ -77,6 +77,7 @@ class NoisyLocal(Mechanism):
 class NoisyLocalNoise(Prepared):
     """Three integer Laplace draws, each scaled by the one before."""
 
+    mechanism: ClassVar[str] = "noisy_local"
     statistic: Statistic
     loss: Loss
     gauge_epsilon: Fraction | None

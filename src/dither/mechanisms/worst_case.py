@@ -6,7 +6,7 @@ import functools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 from dither.mechanisms.error import (
     AddedNoise,
@@ -74,6 +74,7 @@ def _euclidean(statistic: VectorStatistic, loss: Loss) -> Fraction:
 class Scaled(Prepared):
     """value + (cap / alpha) Z, rounded to the grid and clamped to the public range."""
 
+    mechanism: ClassVar[str] = "worst_case"
     statistic: Statistic
     loss: Loss
     point: Point
@@ -113,6 +114,7 @@ class Scaled(Prepared):
 class ScaledVector(Prepared):
     """Every value plus noise of its cap times a public unit; each with a bar of its own."""
 
+    mechanism: ClassVar[str] = "worst_case/vector"
     statistic: VectorStatistic
     loss: Loss
     law: Law
