@@ -57,7 +57,7 @@ def novel(monkeypatch):
         def prepare(self, ask):
             raise AssertionError
 
-    monkeypatch.setitem(MECHANISMS, "novel", Novel)
+    monkeypatch.setattr("dither.mechanisms.choice.MECHANISMS", {**MECHANISMS, "novel": Novel})
     catalogue.catalogue.cache_clear()
     yield Novel
     catalogue.catalogue.cache_clear()

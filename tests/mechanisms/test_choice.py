@@ -4,8 +4,11 @@ from fractions import Fraction
 
 import pytest
 
-from dither.mechanisms.choice import applicable
+from dither.mechanisms.choice import MECHANISMS, applicable
+from dither.mechanisms.registry import mechanism
+from dither.mechanisms.smooth import Smooth
 from dither.privacy import Neighbours
+from dither.sensitivity.ladder import HasLadder
 from dither.sensitivity.levels import Levels
 from dither.sources.grid import Grid
 from dither.statistics import graphs, order, smallest, spread, totals, trees, unknown_size, vectors
@@ -102,6 +105,19 @@ SERVED = {
 def test_which_mechanisms_serve_a_statistic_and_which_is_the_default(name):
     """The whole list, in its order: what "auto" means depends on nothing else."""
     assert applicable(STATISTICS[name]) == SERVED[name]
+
+
+def test_preferences_name_mechanisms_that_exist():
+    """A misspelt preference would be passed over in silence."""
+    assert {name for one in STATISTICS.values() for name in one.mechanism_preference} <= MECHANISMS.keys()
+
+
+def test_the_registry_holds_every_mechanism_once():
+    """Under its own name, with the structure it needs; a second one of a name is refused."""
+    assert all(made.name == name and made.needs != (object,) for name, made in MECHANISMS.items())
+    assert next(iter(MECHANISMS)) == "worst_case"  # what every statistic offers is enough for it
+    with pytest.raises(ValueError, match="smooth"):
+        mechanism("smooth", needs=HasLadder)(Smooth)
 
 
 def test_every_statistic_is_pinned():

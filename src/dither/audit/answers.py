@@ -44,10 +44,10 @@ class Remembering(Statistic):
         self._known: dict[Any, Any] = {}
 
     @property
-    def one_sided(self) -> bool:
+    def monotone_cost(self) -> bool:
         """Of a statistic with reachable values."""
         plain: Any = self.plain
-        return bool(plain.one_sided)
+        return bool(plain.monotone_cost)
 
     def value(self, data: Any) -> int:
         return int(self._once(data, "value", lambda: self.plain.value(data)))

@@ -88,9 +88,9 @@ class ExponentialDraw(Prepared):
     def of(cls, statistic: Any, loss: Loss, epsilon: Fraction, ends: Ends | None) -> ExponentialDraw:
         """The draw that spends ``epsilon`` on the answer: extremes have the sharper rate and a leaning measure."""
         grid_ends = statistic.answers.ends
-        if not statistic.one_sided:
+        if not statistic.monotone_cost:
             return cls(statistic, loss, epsilon / 2, ends, Measure.even(grid_ends))
-        down = statistic.leans_down
+        down = statistic.is_maximum
         measure = Measure.even(grid_ends) if down is None else Measure.leaning(grid_ends, epsilon, down=down)
         return cls(statistic, loss, epsilon, ends, measure)
 
@@ -102,7 +102,8 @@ class ExponentialDraw(Prepared):
 
     @property
     def rung_weight(self) -> int:
-        return SLOW if getattr(self.statistic, "slow_links", False) else 1
+        statistic: Any = self.statistic
+        return SLOW if statistic.linear_time_reachable_values else 1
 
     @property
     def reach(self) -> int:
@@ -112,7 +113,7 @@ class ExponentialDraw(Prepared):
     def shells(self, data: Any) -> Shells:
         """The grid points by cost: private."""
         statistic: Any = self.statistic
-        return Shells(statistic.reachable_values(data), 0 if statistic.one_sided else 1, self.measure)
+        return Shells(statistic.reachable_values(data), 0 if statistic.monotone_cost else 1, self.measure)
 
     def run(self, data: Any) -> Outcome:
         shells = self.shells(data)
@@ -125,7 +126,7 @@ class ExponentialDraw(Prepared):
     @property
     def prior_samples(self) -> int:
         statistic: Any = self.statistic
-        return MOST_SAMPLES if statistic.one_sided else samples_for(self.rate)
+        return MOST_SAMPLES if statistic.monotone_cost else samples_for(self.rate)
 
     def worst_case_error(self, confidence: float, records: int | None = None) -> WorstCaseError:  # noqa: ARG002
         """Weights that fall on either side of the value are a mixture of the measure on intervals around it.

@@ -96,7 +96,7 @@ class SeveralDraws(Prepared):
     noise_name = "exponential"
 
     @classmethod
-    def of(cls, statistic: RankedValues, loss: Loss, epsilon: Fraction, confidence: Fraction | None) -> SeveralDraws:
+    def of(cls, statistic: Any, loss: Loss, epsilon: Fraction, confidence: Fraction | None) -> SeveralDraws:
         """The mechanism, from public facts; ``epsilon`` is the part of the loss that can be used."""
         count = len(statistic.shares)
         ends = None

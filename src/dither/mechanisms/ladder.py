@@ -24,10 +24,11 @@ from dither.mechanisms.error import (
 )
 from dither.mechanisms.ladder_interval import SPREAD, LadderBar
 from dither.mechanisms.mechanism import SLOW, Mechanism, MechanismSpec, Outcome, Prepared, only_noises
+from dither.mechanisms.registry import mechanism
 from dither.mechanisms.worst_case import around, placed
 from dither.noise.discrete_exponential import draw_endless, first_reach
 from dither.privacy import Loss
-from dither.sensitivity.ladder import LEAST_BETA, Ladder
+from dither.sensitivity.ladder import LEAST_BETA, HasLadder, Ladder
 from dither.statistics.statistic import Statistic
 
 BAR_SHARE = Fraction(1, 3)
@@ -35,6 +36,7 @@ BAR_SHARE = Fraction(1, 3)
 _MOST_RUNGS = 1024
 
 
+@mechanism("ladder", needs=HasLadder)
 @dataclass(frozen=True)
 class LadderMechanism(Mechanism):
     """Draws z with probability proportional to ``e^{-eps t / 2}``, t the number of rungs from f(x) to z.
@@ -54,15 +56,14 @@ class LadderMechanism(Mechanism):
     True
     """
 
-    name = "ladder"
+    adds_noise = False
 
     def prepare(self, ask: MechanismSpec) -> Prepared:
         only_noises(self.name, ask.noise)
-        if not isinstance(ask.statistic, Statistic):
-            raise NotApplicable("mechanism", self.name, "this query has several numbers", "worst_case")
+        statistic = ask.single_number(self.name)
         epsilon, bar = ask.usable.exact_epsilon, None
         if ask.confidence is not None:
-            grid = ask.statistic.answers
+            grid = statistic.answers
             if grid.low is None or grid.high is None:
                 raise NotApplicable("confidence", float(ask.confidence), "these answers have no bounds", "None")
             rate = epsilon * (1 - BAR_SHARE) / 2
@@ -73,7 +74,7 @@ class LadderMechanism(Mechanism):
                 raise InvalidArgument("epsilon", ask.loss.epsilon, accepted)
         else:
             rate = epsilon / 2
-        return LadderDraw(ask.statistic, Loss(ask.loss.epsilon), rate, bar)
+        return LadderDraw(statistic, Loss(ask.loss.epsilon), rate, bar)
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ class LadderDraw(Prepared):
 
     @property
     def rung_weight(self) -> int:
-        return SLOW if self.statistic.slow_rungs else 1
+        return SLOW if self.statistic.linear_time_ladder else 1
 
     def run(self, data: Any) -> Outcome:
         ladder = self.statistic.ladder(data)

@@ -53,6 +53,12 @@ class MechanismSpec:
             most = f"at most {float(MOST_CONFIDENCE)} is accepted, or None for no error bar"
             raise InvalidArgument("confidence", self.confidence, most)
 
+    def single_number(self, mechanism: str) -> Statistic:
+        """The statistic of a mechanism that answers with one number."""
+        if not isinstance(self.statistic, Statistic):
+            raise NotApplicable("mechanism", mechanism, "this query has several numbers", "worst_case")
+        return self.statistic
+
     @property
     def usable(self) -> Loss:
         """The loss to calibrate for: above an epsilon of 100 nothing is promised and numbers overflow."""
@@ -121,9 +127,17 @@ class Prepared(ABC):
 
 
 class Mechanism(ABC):
-    """A manner of fitting noise."""
+    """A way to answer a statistic privately, with its public parameters."""
 
     name: ClassVar[str]
+    needs: ClassVar[tuple[type, ...]] = (object,)
+    """The sensitivity structures of which a statistic must offer one."""
+    adds_noise: ClassVar[bool] = True
+    """True if the answer is the statistic plus noise, whose law may be asked for by name."""
+
+    def serves(self, statistic: Statistic | VectorStatistic) -> bool:
+        """Whether it can answer this statistic at some privacy loss: a public rule."""
+        return isinstance(statistic, self.needs)
 
     @abstractmethod
     def prepare(self, ask: MechanismSpec) -> Prepared:

@@ -12,6 +12,7 @@ from dither.errors import InvalidArgument, NotApplicable
 from dither.mechanisms.error import ErrorLaw, WorstCaseError, cut_half_width
 from dither.mechanisms.margin_test import MarginTest
 from dither.mechanisms.mechanism import Mechanism, MechanismSpec, Outcome, Prepared, only_noises
+from dither.mechanisms.registry import mechanism
 from dither.mechanisms.worst_case import (
     added,
     around,
@@ -24,7 +25,8 @@ from dither.noise.laplace import Laplace
 from dither.noise.law import Constants
 from dither.numbers import exact
 from dither.privacy import Loss
-from dither.statistics.statistic import Statistic
+from dither.sensitivity.ladder import HasLadder
+from dither.statistics.statistic import Statistic, VectorStatistic
 
 TEST_SHARE = Fraction(1, 2)
 """The part of epsilon that buys the test: on a linearly growing ladder the error is least at one half."""
@@ -36,6 +38,7 @@ REFUSAL = (
 )
 
 
+@mechanism("propose_test", needs=HasLadder)
 @dataclass(frozen=True)
 class ProposeTest(Mechanism):
     """Noise of a proposed size, if the data are many changes away from needing more; else a refusal.
@@ -53,7 +56,6 @@ class ProposeTest(Mechanism):
 
     bound: Any = None
     constants: Constants = "exact"
-    name = "propose_test"
 
     def __post_init__(self) -> None:
         if self.bound is not None and exact(self.bound, "bound") <= 0:
@@ -61,16 +63,19 @@ class ProposeTest(Mechanism):
         if self.constants not in ("exact", "paper"):
             raise InvalidArgument("constants", self.constants, '"exact" or "paper" is accepted')
 
+    def serves(self, statistic: Statistic | VectorStatistic) -> bool:
+        # Where the local sensitivity is the global one on all data, no data could pass.
+        return super().serves(statistic) and not statistic.sensitivity_is_constant
+
     def prepare(self, ask: MechanismSpec) -> Prepared:
-        if not isinstance(ask.statistic, Statistic):
-            raise NotApplicable("mechanism", self.name, "this query has several numbers", "worst_case")
+        statistic = ask.single_number(self.name)
         only_noises(self.name, ask.noise, "laplace")
         if self.constants != "exact":
             raise NotApplicable("constants", self.constants, "they belong to calls without bounds", '"exact"')
         test = margin_test(ask, TEST_SHARE)
-        bound = self._steps(ask.statistic, test)
+        bound = self._steps(statistic, test)
         release = ask.usable.exact_epsilon - test.epsilon
-        return TestedNoise(ask.statistic, ask.loss, test, bound, bound / release, ask.confidence)
+        return TestedNoise(statistic, ask.loss, test, bound, bound / release, ask.confidence)
 
     def _steps(self, statistic: Statistic, test: MarginTest) -> int:
         """The proposal in steps of the answer's grid, from public facts."""
@@ -97,7 +102,7 @@ class ProposeTest(Mechanism):
 
 def check_margin(test: MarginTest, statistic: Statistic) -> None:
     """Refuse, before anything is charged, a test that no data of this size could pass half of the time."""
-    most = statistic.most_margin
+    most = statistic.max_distance_to_instability
     if most is not None and test.chance(most) < 0.5:
         raise InvalidArgument(
             "data", f"at most {most} changes away from where it could fail",

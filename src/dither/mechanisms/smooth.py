@@ -10,9 +10,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dither.errors import InvalidArgument, NotApplicable
+from dither.errors import InvalidArgument
 from dither.mechanisms.error import AddedNoise, ErrorLaw, WorstCaseError, cut_half_width, most_cut_mean, rooms, span
 from dither.mechanisms.mechanism import Mechanism, MechanismSpec, Outcome, Prepared, point_of
+from dither.mechanisms.registry import mechanism
 from dither.mechanisms.worst_case import around, headroom, placed
 from dither.noise.exact import rounded_draw
 from dither.noise.heavy_tails import PowerLaw
@@ -20,7 +21,7 @@ from dither.noise.laplace import Laplace
 from dither.noise.law import Constants, Law, Point
 from dither.numbers import ball, exact
 from dither.privacy import Loss
-from dither.sensitivity.ladder import LEAST_BETA, MOST_BETA, Algorithm
+from dither.sensitivity.ladder import LEAST_BETA, MOST_BETA, Algorithm, HasLadder
 from dither.statistics.statistic import Statistic
 
 BAR_SHARE = Fraction(1, 4)
@@ -34,6 +35,7 @@ _BEYOND = 14.0
 """All but e^-14 of the share that may be missed is integrated, in cells of this length."""
 
 
+@mechanism("smooth", needs=HasLadder)
 @dataclass(frozen=True)
 class Smooth(Mechanism):
     """Noise scaled to the beta-smooth bound of a ladder.
@@ -51,7 +53,6 @@ class Smooth(Mechanism):
     beta: Any = None
     constants: Constants = "exact"
     algorithm: Algorithm = "exact"
-    name = "smooth"
 
     def __post_init__(self) -> None:
         if self.beta is not None and exact(self.beta, "beta") <= 0:
@@ -62,14 +63,13 @@ class Smooth(Mechanism):
             raise InvalidArgument("algorithm", self.algorithm, '"exact", "linear" or "sublinear" is accepted')
 
     def prepare(self, ask: MechanismSpec) -> Prepared:
-        if not isinstance(ask.statistic, Statistic):
-            raise NotApplicable("mechanism", self.name, "this query has several numbers", "worst_case")
+        statistic = ask.single_number(self.name)
         law = ask.noise or PowerLaw()
         bar, loss = None, ask.usable
         if ask.confidence is not None:
             bar = Loss(loss.share(BAR_SHARE).epsilon)
             loss = Loss(loss.share(1 - BAR_SHARE).epsilon, loss.delta)
-        beta = self._smoothness(ask.statistic, law, loss)
+        beta = self._smoothness(statistic, law, loss)
         point = point_of(law, loss, beta, self.constants)
         if bar is not None and beta is None and self.constants == "exact":
             point = point_of(law, loss, point.beta * BAR_BETA, self.constants)
@@ -79,15 +79,15 @@ class Smooth(Mechanism):
                 f"its smoothness {float(point.beta):.3g} must lie between {float(LEAST_BETA):.3g} and {MOST_BETA}",
             )  # fmt: skip
         spent = Loss(ask.loss.epsilon, 0.0 if law.pure else ask.loss.delta)
-        return SmoothNoise(ask.statistic, spent, point, self.algorithm, bar, ask.confidence)
+        return SmoothNoise(statistic, spent, point, self.algorithm, bar, ask.confidence)
 
     def _smoothness(self, statistic: Statistic, law: Law, loss: Loss) -> Fraction | None:
         """The public rule for beta: as asked, as the statistic suggests to pure laws, or (None) as suits the law."""
         if self.beta is not None:
             return exact(self.beta, "beta")
-        if statistic.smoothness is None or not law.pure or self.constants == "paper":
+        if statistic.beta_per_epsilon is None or not law.pure or self.constants == "paper":
             return None
-        return statistic.smoothness * loss.exact_epsilon
+        return statistic.beta_per_epsilon * loss.exact_epsilon
 
 
 @dataclass(frozen=True)

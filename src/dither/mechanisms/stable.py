@@ -7,19 +7,22 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, TypeVar
 
-from dither.errors import InvalidArgument, NotApplicable
+from dither.errors import InvalidArgument
 from dither.mechanisms.error import Cells, ErrorLaw, WorstCaseError
 from dither.mechanisms.margin_test import MarginTest
 from dither.mechanisms.mechanism import Mechanism, MechanismSpec, Outcome, Prepared, only_noises
 from dither.mechanisms.propose_test import BEYOND_DOUBT, check_margin, margin_test
+from dither.mechanisms.registry import mechanism
 from dither.noise.entropy import Source, system
 from dither.privacy import Loss
-from dither.statistics.statistic import Statistic
+from dither.sensitivity.ladder import HasLadder
+from dither.statistics.statistic import Statistic, VectorStatistic
 
 REFUSAL = "the test did not pass: on data like these a few records might change the answer, so it is not told exactly"
 Label = TypeVar("Label", bound=Hashable)
 
 
+@mechanism("stable", needs=HasLadder)
 @dataclass(frozen=True)
 class Stable(Mechanism):
     """The true answer, if the data are many changes away from any other; else a refusal.
@@ -30,14 +33,17 @@ class Stable(Mechanism):
     Cost       O(log) rungs of the ladder and one comparison.  The error bar is the answer itself.
     """
 
-    name = "stable"
+    adds_noise = False
+
+    def serves(self, statistic: Statistic | VectorStatistic) -> bool:
+        # Where the local sensitivity is the global one on all data, no data could pass.
+        return super().serves(statistic) and not statistic.sensitivity_is_constant
 
     def prepare(self, ask: MechanismSpec) -> Prepared:
-        if not isinstance(ask.statistic, Statistic):
-            raise NotApplicable("mechanism", self.name, "this query has several numbers", "worst_case")
+        statistic = ask.single_number(self.name)
         only_noises(self.name, ask.noise)
         test = margin_test(ask, Fraction(1))
-        return StableValue(ask.statistic, ask.loss, test, ask.confidence)
+        return StableValue(statistic, ask.loss, test, ask.confidence)
 
 
 @dataclass(frozen=True)

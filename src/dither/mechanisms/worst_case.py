@@ -18,6 +18,7 @@ from dither.mechanisms.error import (
     span,
 )
 from dither.mechanisms.mechanism import Mechanism, MechanismSpec, Outcome, Prepared, only_noises, point_of
+from dither.mechanisms.registry import mechanism
 from dither.noise.exact import rounded_draw
 from dither.noise.gaussian import Gaussian
 from dither.noise.laplace import Laplace, integer_laplace
@@ -25,10 +26,12 @@ from dither.noise.law import Law, Point
 from dither.noise.vectors import integer_laplace_draws, rounded_draws
 from dither.numbers import exact
 from dither.privacy import Loss
+from dither.sensitivity.global_sensitivity import HasGlobalSensitivity
 from dither.sources.grid import Grid
 from dither.statistics.statistic import Statistic, VectorStatistic
 
 
+@mechanism("worst_case", needs=HasGlobalSensitivity)
 @dataclass(frozen=True)
 class WorstCase(Mechanism):
     """Adds noise scaled to the global sensitivity.
@@ -38,8 +41,6 @@ class WorstCase(Mechanism):
     Constants  Scale cap / alpha with the greatest proved alpha.  Laplace noise is the integer law on the grid.
     Cost       One draw for each number; error bars are free, because the scale is public.
     """
-
-    name = "worst_case"
 
     def prepare(self, ask: MechanismSpec) -> Prepared:
         if isinstance(ask.statistic, VectorStatistic):

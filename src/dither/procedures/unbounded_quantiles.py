@@ -27,7 +27,7 @@ from dither.sensitivity.ladder import MOST_SLOW_RUNGS, Algorithm, Ladder, Rungs
 from dither.sensitivity.reachable import HasReachableValues, ReachableValues
 from dither.sources.column import Column
 from dither.statistics.order import RankedValue, rank_of
-from dither.statistics.statistic import Statistic
+from dither.statistics.statistic import FITTED_FIRST, Statistic
 
 REALS = FloatingGrid(1.0, bits=30, lowest=-64, highest=64)
 """Where answers live: 30 bits of mantissa from 2**-64 to 2**64, evenly spaced around zero."""
@@ -49,13 +49,14 @@ class CodedRange(Statistic, HasReachableValues):
     upper: int
     records: int
     neighbours = Neighbours.CHANGE_ONE
-    one_sided = False
-    slow_rungs = True
-    slow_links = True
+    mechanism_preference = FITTED_FIRST
+    monotone_cost = False
+    linear_time_ladder = True
+    linear_time_reachable_values = True
     answers = SIZES.grid
 
     @property
-    def most_changes(self) -> int:
+    def changes_to_worst_case(self) -> int:
         return self.records
 
     @property

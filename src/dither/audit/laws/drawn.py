@@ -126,7 +126,7 @@ class InverseLaw(_Drawn):
     def costs(self, prepared: Any, facts: Facts, data: Any) -> Costs:
         low, high = facts.statistic.answers.ends
         lowest, highest = facts.reachable(data)
-        least = 1 if facts.statistic.one_sided else 0
+        least = 1 if facts.statistic.monotone_cost else 0
         weights = point_weights(prepared.measure.edges, prepared.measure.weights)
         held: dict[int, dict[int, int]] = {}
         for point in range(low, high + 1):
