@@ -19,9 +19,11 @@ if TYPE_CHECKING:
     from dither.api import count as count
     from dither.api import covariance as covariance
     from dither.api import edges as edges
+    from dither.api import gaussian_mixture as gaussian_mixture
     from dither.api import histogram as histogram
     from dither.api import iqr as iqr
     from dither.api import kcliques as kcliques
+    from dither.api import kmeans as kmeans
     from dither.api import kstars as kstars
     from dither.api import ktriangles as ktriangles
     from dither.api import maximum as maximum
@@ -29,17 +31,17 @@ if TYPE_CHECKING:
     from dither.api import median as median
     from dither.api import min_cut as min_cut
     from dither.api import minimum as minimum
+    from dither.api import mode as mode
     from dither.api import mst_cost as mst_cost
     from dither.api import quantile as quantile
     from dither.api import quantiles as quantiles
+    from dither.api import regression as regression
+    from dither.api import sample_and_aggregate as sample_and_aggregate
+    from dither.api import scale as scale
     from dither.api import sum as sum
     from dither.api import triangles as triangles
     from dither.api import trimmed_mean as trimmed_mean
     from dither.api import variance as variance
-    from dither.clusters import GaussianMixture as GaussianMixture
-    from dither.clusters import KMeans as KMeans
-    from dither.clusters import gaussian_mixture as gaussian_mixture
-    from dither.clusters import kmeans as kmeans
     from dither.errors import BudgetExceeded as BudgetExceeded
     from dither.errors import DitherError as DitherError
     from dither.errors import InvalidArgument as InvalidArgument
@@ -56,8 +58,6 @@ if TYPE_CHECKING:
     from dither.mechanisms.smooth import Smooth as Smooth
     from dither.mechanisms.stable import Stable as Stable
     from dither.mechanisms.worst_case import WorstCase as WorstCase
-    from dither.models import Regression as Regression
-    from dither.models import regression as regression
     from dither.noise.gaussian import Gaussian as Gaussian
     from dither.noise.heavy_tails import Cauchy as Cauchy
     from dither.noise.heavy_tails import PowerLaw as PowerLaw
@@ -67,8 +67,8 @@ if TYPE_CHECKING:
     from dither.privacy import Loss as Loss
     from dither.privacy import Neighbours as Neighbours
     from dither.procedures.metrics import Matching as Matching
-    from dither.programs import Program as Program
-    from dither.programs import sample_and_aggregate as sample_and_aggregate
+    from dither.queries.clusters import GaussianMixture as GaussianMixture
+    from dither.queries.clusters import KMeans as KMeans
     from dither.queries.graphs import Edges as Edges
     from dither.queries.graphs import KCliques as KCliques
     from dither.queries.graphs import KStars as KStars
@@ -80,6 +80,8 @@ if TYPE_CHECKING:
     from dither.queries.order import OrderStatistic as OrderStatistic
     from dither.queries.order import Quantile as Quantile
     from dither.queries.order import Quantiles as Quantiles
+    from dither.queries.programs import Program as Program
+    from dither.queries.regression import Regression as Regression
     from dither.queries.smallest import ChainSum as ChainSum
     from dither.queries.smallest import SmallestSum as SmallestSum
     from dither.queries.spread import IQR as IQR
@@ -90,6 +92,8 @@ if TYPE_CHECKING:
     from dither.queries.totals import TrimmedMean as TrimmedMean
     from dither.queries.trees import MinCut as MinCut
     from dither.queries.trees import MSTCost as MSTCost
+    from dither.queries.unbounded import Mode as Mode
+    from dither.queries.unbounded import Scale as Scale
     from dither.queries.vectors import Covariance as Covariance
     from dither.queries.vectors import Histogram as Histogram
     from dither.queries.vectors import MeanVector as MeanVector
@@ -120,8 +124,6 @@ if TYPE_CHECKING:
     from dither.sources.types import Integer as Integer
     from dither.sources.types import Real as Real
     from dither.toolbox.randomized_response import randomized_response as randomized_response
-    from dither.unbounded import mode as mode
-    from dither.unbounded import scale as scale
 
 __version__ = "0.1.0"
 
@@ -133,9 +135,11 @@ _HOMES = {
         "count",
         "covariance",
         "edges",
+        "gaussian_mixture",
         "histogram",
         "iqr",
         "kcliques",
+        "kmeans",
         "kstars",
         "ktriangles",
         "maximum",
@@ -143,19 +147,21 @@ _HOMES = {
         "median",
         "min_cut",
         "minimum",
+        "mode",
         "mst_cost",
         "quantile",
         "quantiles",
+        "regression",
+        "sample_and_aggregate",
+        "scale",
         "sum",
         "triangles",
         "trimmed_mean",
         "variance",
     ),
-    "clusters": (
+    "queries.clusters": (
         "GaussianMixture",
         "KMeans",
-        "gaussian_mixture",
-        "kmeans",
     ),
     "errors": (
         "BudgetExceeded",
@@ -175,10 +181,7 @@ _HOMES = {
     "mechanisms.smooth": ("Smooth",),
     "mechanisms.stable": ("Stable",),
     "mechanisms.worst_case": ("WorstCase",),
-    "models": (
-        "Regression",
-        "regression",
-    ),
+    "queries.regression": ("Regression",),
     "noise.gaussian": ("Gaussian",),
     "noise.heavy_tails": (
         "Cauchy",
@@ -192,10 +195,7 @@ _HOMES = {
         "Neighbours",
     ),
     "procedures.metrics": ("Matching",),
-    "programs": (
-        "Program",
-        "sample_and_aggregate",
-    ),
+    "queries.programs": ("Program",),
     "queries.graphs": (
         "Edges",
         "KCliques",
@@ -228,6 +228,10 @@ _HOMES = {
     "queries.trees": (
         "MSTCost",
         "MinCut",
+    ),
+    "queries.unbounded": (
+        "Mode",
+        "Scale",
     ),
     "queries.vectors": (
         "Covariance",
@@ -273,10 +277,6 @@ _HOMES = {
         "Real",
     ),
     "toolbox.randomized_response": ("randomized_response",),
-    "unbounded": (
-        "mode",
-        "scale",
-    ),
 }
 _HOME_OF = {name: f"dither.{home}" for home, names in _HOMES.items() for name in names}
 

@@ -6,38 +6,26 @@ included; ``confidence=None`` spends all of it on the answer.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Mapping
-from dataclasses import replace
-from fractions import Fraction
+from collections.abc import Callable
 from typing import Any
 
 from dither.aliases import accepts_calibration
-from dither.errors import DitherError, InvalidArgument, NotApplicable
+from dither.answer import answer
 from dither.kernels.progress import Progress, reporting
-from dither.mechanisms.choice import prepare
-from dither.mechanisms.mechanism import Prepared
-from dither.models import Regression
-from dither.numbers import exact
-from dither.privacy import fraction_of_unit
-from dither.procedures.robust import least_records
-from dither.programs import Program
+from dither.queries.clusters import GaussianMixture, KMeans
 from dither.queries.graphs import Edges, KCliques, KStars, KTriangles, Triangles
 from dither.queries.order import Maximum, Median, Minimum, Quantile, Quantiles
+from dither.queries.plan import Options
+from dither.queries.programs import Program
 from dither.queries.query import Query
+from dither.queries.regression import Regression
 from dither.queries.spread import IQR, Variance
 from dither.queries.totals import Count, Mean, Sum, TrimmedMean
 from dither.queries.trees import MinCut, MSTCost
+from dither.queries.unbounded import Mode, Scale
 from dither.queries.vectors import Covariance, Histogram, MeanVector
 from dither.release import Release
-from dither.sources.column import Column
-from dither.sources.grid import Grid
-from dither.statistics.statistic import Statistic, VectorStatistic
-from dither.unbounded import share_pair, undeclared_histogram, without_bounds
-
-HALF = Fraction(1, 2)
-MOST_TRIED = 1 << 20
-"""Errors name the least number of records that is enough, up to this."""
+from dither.sources.column import named_columns, only_columns
 
 
 @accepts_calibration
@@ -72,12 +60,8 @@ def median(
     >>> 65_000 < release.value < 75_000
     True
     """
-    if bounds is None:
-        return without_bounds(
-            "quantile", data, epsilon, delta, mechanism, noise, confidence, step=step, nulls=nulls, shares=HALF
-        )
     query = Median(bounds=bounds, step=step, nulls=nulls)
-    return answer(query, data, epsilon, delta, mechanism, noise, confidence)
+    return _ask(query, data, epsilon, delta, mechanism, noise, confidence)
 
 
 @accepts_calibration
@@ -99,13 +83,8 @@ def quantile(
     >>> 85 <= quantile(list(range(101)), q=0.9, bounds=(0, 100), epsilon=5.0, step=1).value <= 95
     True
     """
-    if bounds is None:
-        share = fraction_of_unit("q", q, closed=True)
-        return without_bounds(
-            "quantile", data, epsilon, delta, mechanism, noise, confidence, step=step, nulls=nulls, shares=share
-        )
     query = Quantile(q=q, bounds=bounds, step=step, nulls=nulls)
-    return answer(query, data, epsilon, delta, mechanism, noise, confidence)
+    return _ask(query, data, epsilon, delta, mechanism, noise, confidence)
 
 
 @accepts_calibration
@@ -133,7 +112,7 @@ def quantiles(
     True
     """
     query = Quantiles(q=q, bounds=bounds, step=step, nulls=nulls)
-    return answer(query, data, epsilon, delta, mechanism, noise, confidence)
+    return _ask(query, data, epsilon, delta, mechanism, noise, confidence)
 
 
 @accepts_calibration
@@ -155,7 +134,7 @@ def minimum(
     True
     """
     query = Minimum(bounds=bounds, step=step, nulls=nulls)
-    return answer(query, data, epsilon, delta, mechanism, noise, confidence)
+    return _ask(query, data, epsilon, delta, mechanism, noise, confidence)
 
 
 @accepts_calibration
@@ -177,7 +156,7 @@ def maximum(
     True
     """
     query = Maximum(bounds=bounds, step=step, nulls=nulls)
-    return answer(query, data, epsilon, delta, mechanism, noise, confidence)
+    return _ask(query, data, epsilon, delta, mechanism, noise, confidence)
 
 
 @accepts_calibration
@@ -200,13 +179,8 @@ def trimmed_mean(
     >>> 490 < trimmed_mean(np.arange(1_000), trim=0.2, bounds=(0, 100_000), epsilon=5.0).value < 510
     True
     """
-    if bounds is None:
-        share = exact(trim, "trim")
-        return without_bounds(
-            "trimmed mean", data, epsilon, delta, mechanism, noise, confidence, step=step, nulls=nulls, shares=share
-        )
     query = TrimmedMean(trim=trim, bounds=bounds, step=step, nulls=nulls)
-    return answer(query, data, epsilon, delta, mechanism, noise, confidence)
+    return _ask(query, data, epsilon, delta, mechanism, noise, confidence)
 
 
 @accepts_calibration
@@ -230,13 +204,8 @@ def iqr(
     >>> 450 < iqr(np.arange(1_000), bounds=(0, 100_000), epsilon=5.0).value < 550
     True
     """
-    if bounds is None:
-        shares = share_pair(low, high)
-        return without_bounds(
-            "range", data, epsilon, delta, mechanism, noise, confidence, step=step, nulls=nulls, shares=shares
-        )
     query = IQR(low=low, high=high, bounds=bounds, step=step, nulls=nulls)
-    return answer(query, data, epsilon, delta, mechanism, noise, confidence)
+    return _ask(query, data, epsilon, delta, mechanism, noise, confidence)
 
 
 @accepts_calibration
@@ -257,7 +226,7 @@ def count(
     >>> 20 < count([True, False] * 50, epsilon=2.0).value < 80
     True
     """
-    return answer(Count(nulls=nulls), mask, epsilon, delta, mechanism, noise, confidence)
+    return _ask(Count(nulls=nulls), mask, epsilon, delta, mechanism, noise, confidence)
 
 
 @accepts_calibration
@@ -279,7 +248,7 @@ def sum(
     True
     """
     query = Sum(bounds=bounds, step=step, nulls=nulls)
-    return answer(query, data, epsilon, delta, mechanism, noise, confidence)
+    return _ask(query, data, epsilon, delta, mechanism, noise, confidence)
 
 
 @accepts_calibration
@@ -300,9 +269,9 @@ def mean(
     >>> 25 < mean([30] * 1_000, bounds=(0, 100), epsilon=2.0).value < 35
     True
     """
-    several = isinstance(data, Mapping) or getattr(data, "ndim", 1) == 2
+    several = named_columns(data) is not None or getattr(data, "ndim", 1) == 2
     query: Query = (MeanVector if several else Mean)(bounds=bounds, step=step, nulls=nulls)
-    return answer(query, data, epsilon, delta, mechanism, noise, confidence)
+    return _ask(query, data, epsilon, delta, mechanism, noise, confidence)
 
 
 @accepts_calibration
@@ -325,7 +294,7 @@ def variance(
     True
     """
     query = Variance(ddof=ddof, bounds=bounds, step=step, nulls=nulls)
-    return answer(query, data, epsilon, delta, mechanism, noise, confidence)
+    return _ask(query, data, epsilon, delta, mechanism, noise, confidence)
 
 
 @accepts_calibration
@@ -354,7 +323,7 @@ def covariance(
     3
     """
     query = Covariance(bounds=bounds, step=step, nulls=nulls, names=names)
-    return answer(query, data, epsilon, delta, mechanism, noise, confidence)
+    return _ask(query, data, epsilon, delta, mechanism, noise, confidence)
 
 
 @accepts_calibration
@@ -381,12 +350,51 @@ def histogram(
     >>> release.labels
     ('a', 'b', 'other')
     """
-    if edges is None and categories is None and nulls is None:
-        return undeclared_histogram(
-            data, epsilon=epsilon, delta=delta, mechanism=mechanism, noise=noise, confidence=confidence
-        )
     query = Histogram(edges=edges, categories=categories, nulls=nulls)
-    return answer(query, data, epsilon, delta, mechanism, noise, confidence)
+    return _ask(query, data, epsilon, delta, mechanism, noise, confidence)
+
+
+@accepts_calibration
+def scale(
+    data: Any,
+    *,
+    low: Any = 0.25,
+    high: Any = 0.75,
+    epsilon: Any,
+    delta: Any = 0.0,
+    mechanism: Any = "auto",
+    noise: Any = "auto",
+    confidence: Any = 0.95,
+    nulls: Any = None,
+) -> Release:
+    """The interquartile range (or that of other quantiles) of one column without bounds, to a factor.
+
+    A test makes sure that no few records decide the order of magnitude; if it does not pass, the release is refused,
+    and paid for.  Records that are mostly tied have a scale of exactly 0.
+
+    epsilon, delta: the whole price; a test needs delta > 0 (less than one over the number of records is usual).
+    mechanism: "auto" or "propose_test"; ``ProposeTest(constants="paper")`` is DL09's algorithm S as printed.
+    confidence: of the error bar, which costs nothing; None gives no bar.
+    nulls: the number that a missing value (NaN) counts as, 0 by default; public.
+
+    >>> import numpy as np
+    >>> release = scale(np.linspace(20_000, 120_000, 20_001), epsilon=1.0, delta=1e-6)
+    >>> 30_000 < release.value < 80_000
+    True
+    """
+    query = Scale(low=low, high=high, nulls=nulls)
+    return _ask(query, data, epsilon, delta, mechanism, noise, confidence)
+
+
+def mode(data: Any, *, epsilon: Any, delta: Any = 0.0, confidence: Any = 0.95, rows_per_person: int = 1) -> Release:
+    """The most common entry of a column of any kind, told exactly if it leads by enough, else refused.
+
+    Categories need not be declared.  delta > 0 is needed.
+
+    >>> mode(["bus"] * 700 + ["car"] * 300, epsilon=1.0, delta=1e-6).value
+    'bus'
+    """
+    return _ask(Mode(rows_per_person=rows_per_person), data, epsilon, delta, "auto", "auto", confidence)
 
 
 @accepts_calibration
@@ -407,7 +415,7 @@ def edges(
     True
     """
     query = Edges(max_degree=max_degree)
-    return answer(query, graph, epsilon, delta, mechanism, noise, confidence)
+    return _ask(query, graph, epsilon, delta, mechanism, noise, confidence)
 
 
 @accepts_calibration
@@ -443,7 +451,7 @@ def triangles(
     """
     query = Triangles(max_degree=max_degree)
     with reporting(progress):
-        return answer(query, graph, epsilon, delta, mechanism, noise, confidence)
+        return _ask(query, graph, epsilon, delta, mechanism, noise, confidence)
 
 
 @accepts_calibration
@@ -463,7 +471,7 @@ def kstars(
     >>> kstars(Graph([(0, 1), (0, 2), (0, 3)], n=9), k=2, epsilon=1.0).query
     '2-stars'
     """
-    return answer(KStars(k), graph, epsilon, delta, mechanism, noise, confidence)
+    return _ask(KStars(k), graph, epsilon, delta, mechanism, noise, confidence)
 
 
 @accepts_calibration
@@ -485,7 +493,7 @@ def ktriangles(
     '2-triangles'
     """
     with reporting(progress):
-        return answer(KTriangles(k), graph, epsilon, delta, mechanism, noise, confidence)
+        return _ask(KTriangles(k), graph, epsilon, delta, mechanism, noise, confidence)
 
 
 @accepts_calibration
@@ -507,7 +515,7 @@ def kcliques(
     '4-cliques'
     """
     with reporting(progress):
-        return answer(KCliques(k), graph, epsilon, delta, mechanism, noise, confidence)
+        return _ask(KCliques(k), graph, epsilon, delta, mechanism, noise, confidence)
 
 
 @accepts_calibration
@@ -546,7 +554,7 @@ def mst_cost(
     True
     """
     with reporting(progress):
-        return answer(MSTCost(cap, step=step), graph, epsilon, delta, mechanism, noise, confidence)
+        return _ask(MSTCost(cap, step=step), graph, epsilon, delta, mechanism, noise, confidence)
 
 
 @accepts_calibration
@@ -569,12 +577,151 @@ def min_cut(
     >>> 0 <= min_cut(Graph(list(combinations(range(20), 2)), n=20), epsilon=1.0).value <= 19
     True
     """
-    return answer(MinCut(), graph, epsilon, delta, mechanism, noise, confidence)
+    return _ask(MinCut(), graph, epsilon, delta, mechanism, noise, confidence)
+
+
+def regression(
+    X: Any,
+    y: Any,
+    *,
+    method: Any = "auto",
+    intercept: bool = True,
+    block_size: int | None = None,
+    constants: Any = "exact",
+    epsilon: Any,
+    delta: Any = 0.0,
+    confidence: Any = 0.95,
+) -> Release:
+    """The coefficients of a linear regression of ``y`` on the columns of ``X``; neighbours change one record.
+
+    X: one column, a two-dimensional array, a frame, or a mapping of names to columns.  No bounds are needed.  Records
+        with a missing or infinite entry are left out.
+    method: "auto" takes the middle of robust fits of random blocks (pure: delta is left unspent; gross outliers in a
+        minority of the records do little harm).  "shortcut" is DL09's R_S and "robust" its R_H (for at most two
+        coefficients); both need delta > 0 and may refuse, which is paid for.
+    intercept: whether there is a constant term; it comes first in the answer.
+    block_size: records per block, by default from a public rule; at least the number of coefficients.
+    constants: "paper" gives DL09's own algorithms for "shortcut" and "robust"; epsilon is still the whole price.
+    confidence: of the error bars, which are paid for out of epsilon by "auto".  Its bars cover the centre of the law
+        of a block's fit, sampling error included; those of the other methods cover the answer without noise.
+
+    Columns that are constant or collinear in most blocks give a refusal: that they are is no public fact.
+
+    >>> import numpy as np
+    >>> x = np.linspace(-1, 1, 20_000)
+    >>> release = regression(x, 2 * x + 1 + 0.1 * np.sin(1e5 * x), epsilon=2.0)
+    >>> release.labels
+    ('intercept', 'x1')
+    >>> abs(release.value[1] - 2) < 0.1
+    True
+    """
+    query = Regression(method=method, intercept=intercept, block_size=block_size, constants=constants)
+    return _ask(query, (X, y), epsilon, delta, "auto", "auto", confidence)
+
+
+def kmeans(
+    points: Any, *, k: Any, bounds: Any, blocks: Any = None, epsilon: Any, delta: Any, confidence: Any = 0.95
+) -> Release:
+    """The centres of k clusters; neighbours change one point.
+
+    Random blocks of points are clustered one by one.  Where most blocks agree, an average of their centres is certified
+    and released with little noise; where they do not, a noisy histogram takes its place.  Private passes of Lloyd's
+    algorithm over all points follow.  It never refuses.
+
+    points: a two-dimensional array, a frame, or a mapping of names to columns; missing entries count as the middle of
+        their bounds.
+    bounds: a pair (lower, upper) for all coordinates, or one pair for each; points outside are moved to the boundary.
+    blocks: how many blocks, by default from a public rule; 0 goes without them.
+    epsilon, delta: the whole price; delta > 0 is needed.
+    confidence: of the error bars, which cost nothing.  A bar is a lower and an upper corner; it covers each coordinate
+        of the last pass without its noise: the mean of the points nearest to the centre before.  None gives no bars.
+
+    The value is a tuple of k centres, sorted by their first coordinate; ``mechanism`` says how they were begun.
+
+    >>> import numpy as np
+    >>> corners = np.array([[0.2, 0.2], [0.8, 0.8]])
+    >>> points = corners[np.arange(20_000) % 2] + 0.05 * np.sin(np.arange(40_000) ** 2).reshape(-1, 2)
+    >>> release = kmeans(points, k=2, bounds=(0, 1), epsilon=2.0, delta=1e-6)
+    >>> bool(np.abs(np.array(release.value) - corners).max() < 0.1)
+    True
+    """
+    return _ask(KMeans(k=k, bounds=bounds, blocks=blocks), points, epsilon, delta, "auto", "auto", confidence)
+
+
+def gaussian_mixture(
+    points: Any, *, k: Any, bounds: Any, blocks: Any = None, epsilon: Any, delta: Any, confidence: Any = 0.95
+) -> Release:
+    """Centres, shares and standard deviations of k spherical Gaussians; neighbours change one point.
+
+    As ``kmeans``, with expectation-maximisation in place of Lloyd's algorithm.  The value is a tuple of k components,
+    sorted by their first coordinate; each is a tuple of the centre's coordinates, its share of the points and the
+    standard deviation of each coordinate.  Bars are for the centres.
+
+    >>> import numpy as np
+    >>> corners = np.array([[0.2, 0.2], [0.8, 0.8]])
+    >>> points = corners[np.arange(20_000) % 2] + 0.05 * np.sin(np.arange(40_000) ** 2).reshape(-1, 2)
+    >>> release = gaussian_mixture(points, k=2, bounds=(0, 1), epsilon=2.0, delta=1e-6)
+    >>> [round(share, 1) for *centre, share, deviation in release.value]
+    [0.5, 0.5]
+    """
+    query = GaussianMixture(k=k, bounds=bounds, blocks=blocks)
+    return _ask(query, points, epsilon, delta, "auto", "auto", confidence)
+
+
+def sample_and_aggregate(
+    rows: Any,
+    program: Any,
+    *,
+    output: int = 1,
+    bounds: Any = None,
+    blocks: int | None = None,
+    metric: Any = None,
+    aggregator: Any = "auto",
+    sampling: str = "partition",
+    executor: Any = "sandbox",
+    default: Any = None,
+    progress: Callable[[int, int], None] | None = None,
+    epsilon: Any,
+    delta: Any = 0.0,
+    confidence: Any = 0.95,
+    **settings: Any,
+) -> Release:
+    """Run any program on random blocks of people and release a private aggregate of its answers.
+
+    Neighbours change one row.
+
+    rows: an array, a frame, a mapping of names to columns, or a list of rows.  A program gets a block as an array where
+        an array or list was given, and as an Arrow table where columns have names.
+    program: a function of one block, ``"file.py:function"``, or an executable (``dither.sandbox.Executable``).
+    output: how many numbers it returns.  bounds: their public range, one pair or a pair for each; answers outside are
+        clamped.  default: what a block counts as that fails, is late or answers with something else.
+    blocks: how many; by default a public rule.  Few blocks are large and answer well; many make the noise small.
+    aggregator: "auto", "median", "smooth_median", "centre" (the centre of attention), ...
+    metric: for the centre: "l1", "l2", ``dither.Matching(points)``, or a function of two answers.
+    sampling: "partition", or "overlapping" for NRS11's independent samples.
+    executor: "sandbox" isolates the program; "ray://host:port" on many machines.  "trusted" runs it in this process:
+        only for functions that the owner of the data wrote or has read.  An open ``Sandbox`` serves several releases.
+    progress: called with how much is done and how much there is to do; for the owner alone.
+    settings: for the sandbox: ``slot=`` seconds for each block on a core (1 unless given, at least 0.2), ``lead=``
+        seconds for drawing the blocks (2 unless given), ``preload=``, ``example=`` (public made-up rows), ...
+    confidence: of the error bars, which are about the aggregate of the blocks' answers.
+
+    >>> import numpy as np
+    >>> pay = np.linspace(20_000, 120_000, 10_001)
+    >>> release = sample_and_aggregate(pay, np.mean, bounds=(0, 600_000), epsilon=1.0, executor="trusted")
+    >>> 60_000 < release.value < 80_000
+    True
+    """
+    query = Program(
+        program, output=output, bounds=bounds, blocks=blocks, metric=metric, aggregator=aggregator, sampling=sampling,
+        executor=executor, default=default, progress=progress, settings=settings,
+    )  # fmt: skip
+    return _ask(query, rows, epsilon, delta, "auto", "auto", confidence)
 
 
 @accepts_calibration
 def ask(
-    query: Query | Regression | Program,
+    query: Query,
     data: Any,
     *,
     epsilon: Any,
@@ -583,111 +730,16 @@ def ask(
     noise: Any = "auto",
     confidence: Any = 0.95,
 ) -> Release:
-    """Ask a query object of an array, or of the column of a mapping or frame that it names.
+    """Ask a query object of an array, a graph, or the columns of a mapping or frame that it names.
 
     >>> from dither.queries.order import Median
     >>> 0 <= ask(Median("age", bounds=(0, 120)), {"age": [30, 40, 50]}, epsilon=1.0).value <= 120
     True
     """
-    if isinstance(query, (Regression, Program)):
-        if mechanism != "auto" or noise != "auto":
-            kind = "a regression has methods" if isinstance(query, Regression) else "a program has aggregators"
-            raise NotApplicable("mechanism", mechanism, f"{kind} instead", "an option of the query")
-        return query.ask(data, epsilon=epsilon, delta=delta, confidence=confidence)
-    if not isinstance(query, Query):
-        raise InvalidArgument("query", query, "a query object such as Median(bounds=(0, 1)) is accepted")
-    if query.column is not None and (isinstance(data, Mapping) or hasattr(data, "columns")):
-        if query.column not in data:
-            raise InvalidArgument("column", query.column, "the name of a column of the data is accepted")
-        data = data[query.column]
-    return answer(query, data, epsilon, delta, mechanism, noise, confidence)
+    if isinstance(query, Query) and query.column is not None and named_columns(data) is not None:
+        data = only_columns(data, (query.column,), "column")[query.column]
+    return answer(query, data, Options.asked(epsilon, delta, mechanism, noise, confidence))
 
 
-def answer(
-    query: Query,
-    data: Any,
-    epsilon: Any,
-    delta: Any = 0.0,
-    mechanism: Any = "auto",
-    noise: Any = "auto",
-    confidence: Any = 0.95,
-) -> Release:
-    """Ask a query object of an array (of several columns where the query needs them)."""
-    shape = query.shape(data)
-    statistic = query.resolve(shape)
-    asked = (epsilon, delta, mechanism, noise, confidence)
-    try:
-        manner, prepared = _prepared(statistic, *asked)
-    except InvalidArgument as error:
-        raise _naming_the_least(error, query, shape, asked) from None
-    records = query.read(data, shape)
-    if isinstance(statistic, Statistic) and isinstance(records, Column) and records.grid != statistic.records_on:
-        raise RuntimeError("the records are on another grid than the mechanism was built for")
-    return _released(query, manner, prepared, records, confidence, query.missing(shape))
-
-
-def _naming_the_least(error: InvalidArgument, query: Query, shape: Any, asked: tuple[Any, ...]) -> InvalidArgument:
-    """Where there are too few records for a mechanism, the least number of them for which it works: public."""
-    if error.argument != "data":
-        return error
-
-    def possible(records: int) -> bool:
-        try:
-            _fresh(query.resolve(replace(shape, records=records)), *asked)
-        except DitherError:
-            return False
-        return True
-
-    least = least_records(possible, most=MOST_TRIED)
-    if least == MOST_TRIED:
-        return error
-    return InvalidArgument("data", error.given, f"{error.accepted}; at least {least} records are enough")
-
-
-def _prepared(statistic: Statistic | VectorStatistic, *asked: Any) -> tuple[str, Prepared]:
-    """The mechanism, from public facts alone; remembered where the question can be hashed."""
-    try:
-        hash((statistic, asked))
-    except TypeError:
-        return _fresh(statistic, *asked)
-    return _remembered(statistic, *asked)
-
-
-def _fresh(
-    statistic: Statistic | VectorStatistic, epsilon: Any, delta: Any, mechanism: Any, noise: Any, confidence: Any
-) -> tuple[str, Prepared]:
-    return prepare(statistic, epsilon=epsilon, delta=delta, mechanism=mechanism, noise=noise, confidence=confidence)
-
-
-# The key holds exact grids, not what the user wrote for them; ``typed`` because True is not the price 1.
-_remembered = functools.lru_cache(maxsize=256, typed=True)(_fresh)
-
-
-def _released(
-    query: Query, manner: str, prepared: Prepared, data: Any, confidence: Any, missing: float | None
-) -> Release:
-    outcome = prepared.run(data)
-    grids = prepared.statistic.answers
-    value: Any = outcome.answer
-    bar: Any = outcome.interval
-    if isinstance(grids, Grid):
-        value = None if value is None else grids.value(value)
-        bar = None if bar is None else (grids.value(bar[0]), grids.value(bar[1]))
-    elif value is None or all(grid.step == 1 for grid in {id(grid): grid for grid in grids}.values()):
-        pass  # whole steps are the numbers themselves
-    else:
-        value = tuple(grid.value(one) for grid, one in zip(grids, value, strict=True))
-        bar = None if bar is None else tuple(grid.all_values(pair) for grid, pair in zip(grids, bar, strict=True))
-    return Release(
-        value=value,
-        interval=bar,
-        confidence=None if confidence is None else float(exact(confidence)),
-        loss=prepared.loss,
-        neighbours=prepared.statistic.neighbours,
-        query=query.label,
-        mechanism=manner,
-        noise=prepared.noise_name,
-        missing=missing,
-        labels=getattr(prepared.statistic, "labels", None),
-        reason=getattr(prepared, "refusal", None) if outcome.refused else None,
-    )
+def _ask(query: Query, data: Any, *asked: Any) -> Release:
+    return answer(query, data, Options.asked(*asked))

@@ -13,7 +13,7 @@ from dither.mechanisms.choice import named_noise
 from dither.noise.law import Constants, Point
 from dither.numbers import exact
 from dither.privacy import Loss
-from dither.queries.query import Query
+from dither.queries.query import Query, StatisticQuery
 from dither.sensitivity.ladder import Algorithm
 from dither.statistics.statistic import Statistic, VectorStatistic
 
@@ -90,7 +90,7 @@ def _resolved(query: Query, data: Any) -> tuple[Statistic, Any]:
 
 def _single(query: Query, statistic: Statistic | VectorStatistic) -> Statistic:
     if not isinstance(statistic, Statistic):
-        raise InvalidArgument("query", query.kind, "a query for a single number is accepted")
+        raise InvalidArgument("query", query.name, "a query for a single number is accepted")
     return statistic
 
 
@@ -110,6 +110,8 @@ def _groups(
     if hasattr(data, "inspected"):
         statistic, records = data.inspected(query)
         return statistic, {(): records}
+    if not isinstance(query, StatisticQuery):
+        raise InvalidArgument("query", query.name, "a query that is one statistic is accepted")
     shape = query.shape(data)
     return query.resolve(shape), {(): query.read(data, shape)}
 

@@ -6,11 +6,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dither.clusters import KMeans
 from dither.errors import InvalidArgument
 from dither.privacy import Loss
 from dither.procedures.clusters import Space, plan_clusters, root_share
 from dither.procedures.private_pass import WHOLE, Components, PrivatePass
+from dither.queries.clusters import KMeans
 
 CENTRES = np.array([[0.0, 0.0], [3.0, 1.0], [-2.0, 2.5]])
 HARD = Components(CENTRES)

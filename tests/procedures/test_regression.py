@@ -332,8 +332,7 @@ def test_bad_data_are_refused(X, y, match):
 
 def test_the_kernels_limit_is_the_plans_limit():
     """More lines than the kernel can add up are refused before anything is read."""
-    from dither.kernels.composition import MOST_LINES
-
+    from dither.kernels.arrangement import MOST_LINES
     from dither.procedures.cell_regression import MOST_RECORDS
 
     assert MOST_RECORDS == MOST_LINES

@@ -132,15 +132,15 @@ def test_randomised_responses_attain_optimal_composition():
 
 
 @pytest.mark.parametrize("mechanism", dmns06.MECHANISMS)
-def test_distances_of_parities_against_summing(prepared):
+def test_distances_of_parities_against_summing(mechanism):
     """For d = 3 every mechanism is a table of probabilities whose halves are compared one by one."""
     d, epsilon = 3, 0.8
     domain = 2**d
-    if prepared.startswith("tell"):
+    if mechanism.startswith("tell"):
         truth = math.exp(epsilon) / (math.exp(epsilon) + domain - 1)
         table = np.full((domain, domain), (1 - truth) / (domain - 1))
         np.fill_diagonal(table, truth)
-    elif prepared.startswith("each"):
+    elif mechanism.startswith("each"):
         flip = 1 / (1 + math.exp(epsilon / d))
         apart = np.array([[(x ^ z).bit_count() for x in range(domain)] for z in range(domain)])
         table = flip**apart * (1 - flip) ** (d - apart)
@@ -151,7 +151,7 @@ def test_distances_of_parities_against_summing(prepared):
         table /= table.sum(axis=0)
     assert table.sum(axis=0) == pytest.approx(np.ones(domain))
     assert (table.max(axis=1) / table.min(axis=1)).max() <= math.exp(epsilon) * (1 + 1e-9)
-    found = dmns06.distinguishing(prepared, d, epsilon)
+    found = dmns06.distinguishing(mechanism, d, epsilon)
     for r in range(1, domain):
         even = [x for x in range(domain) if (x & r).bit_count() % 2 == 0]
         distance = np.abs(table[:, even].mean(axis=1) - table.mean(axis=1)).sum() / 2

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import dither as dt
+from blocks import drawn_blocks
 from dither.errors import BudgetExceeded, ClusterLost, InvalidArgument, NotApplicable, SourceFailed
 from dither.procedures.executor import Output
-from dither.session.programs import drawn_blocks
 
 pa = pytest.importorskip("pyarrow")
 

@@ -9,9 +9,8 @@ import pyarrow as pa
 import pytest
 
 import dither as dt
+from blocks import drawn_blocks, private_data
 from dither.session.plan import plan
-from dither.session.programs import drawn_blocks, plan_program
-from dither.session.reading import private_data
 from dither.sources.column import Column
 from dither.sources.engines.spark import Spark
 from dither.sources.predicates import parse_filter
@@ -274,10 +273,10 @@ def test_blocks_of_programs_hold_the_same_rows_everywhere(engines_of, options):
     table = random_table(5)
     schema = Schema(table, {**COLUMNS, "person": dt.Integer(0, 1000)}, budget=dt.Budget(1.0), **options)
     query = dt.Program(len, bounds=(0, 1), blocks=7, executor="trusted")
-    plan = plan_program(query, schema, epsilon=1.0, where="age >= 30 OR boss")
+    made = plan(query, schema, epsilon=1.0, where="age >= 30 OR boss")
     held = {}
     for name, engine in engines_of(table).items():
-        blocks = drawn_blocks(plan, engine)
+        blocks = drawn_blocks(made, engine)
         owners = [set(block["person"].to_pylist()) for block in blocks]
         assert len(blocks) == 7
         if options:

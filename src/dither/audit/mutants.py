@@ -272,7 +272,7 @@ class ChargesAfterReading(Session):
     """Reads, computes, and then charges: a crash in between gives answers for nothing."""
 
     def _bought(self, plans: Any, question: Any, request_id: Any, analyst: Any) -> Any:
-        answers = [self._read(one, None) for one in plans]
+        answers = [self._read(one, one.run) for one in plans]
         charge = self._ledger.charge(
             self._name, [one.loss for one in plans], question=question, request_id=request_id, analyst=analyst
         )
@@ -291,7 +291,7 @@ class AnswersUnpaid(Session):
 
     def _bought(self, plans: Any, question: Any, request_id: Any, analyst: Any) -> Any:
         for one in plans:
-            self._read(one, None)
+            self._read(one, one.run)
         return super()._bought(plans, question, request_id, analyst)
 
 

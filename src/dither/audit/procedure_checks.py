@@ -210,22 +210,23 @@ def _blocks(sampling: Any) -> Callable[[Effort], Result]:
 
 def _prices(effort: Effort) -> Result:  # noqa: ARG001
     """Public plans at many prices: what their parts cost together, exactly, fits into what is charged."""
-    from dither.clusters import GaussianMixture, KMeans  # noqa: PLC0415
-    from dither.models import Regression  # noqa: PLC0415
     from dither.procedures.regression import Model  # noqa: PLC0415
+    from dither.queries.clusters import GaussianMixture, KMeans, PointFacts  # noqa: PLC0415
+    from dither.queries.plan import Options  # noqa: PLC0415
+    from dither.queries.regression import ModelFacts, Regression  # noqa: PLC0415
 
     cases = 0
     for epsilon, delta in product((1.0, 3.7, 9.0), (1e-6, 0.01)):
         loss = Loss(epsilon, delta)
-        model = Model(200_000, 1, intercept=True)
-        plans: list[Any] = [
-            Regression(method=method).plan(model, loss, Fraction(1, 20)) for method in ("auto", "shortcut", "robust")
-        ]
-        plans += [query(k=3, bounds=(0, 1)).plan(50_000, 2, loss, 0.05) for query in (KMeans, GaussianMixture)]
+        options = Options(loss, confidence=Fraction(19, 20))
+        model = ModelFacts(Model(200_000, 1, intercept=True), ("intercept", "x"))
+        plans: list[Any] = [Regression(method=method).plan(model, options) for method in ("auto", "shortcut", "robust")]
+        points = PointFacts(50_000, 2)
+        plans += [query(k=3, bounds=(0, 1)).plan(points, options) for query in (KMeans, GaussianMixture)]
         for plan in plans:
             cases += 1
-            if not plan.composition.fits(loss):
-                return Result(False, loss, cases=cases, note=f"{type(plan).__name__} costs more than {loss}")
+            if not plan.procedure.composition.fits(loss):
+                return Result(False, loss, cases=cases, note=f"{plan.label} costs more than {loss}")
         average = plan_average(400, loss)
         parts = average.radius_epsilon + average.test.epsilon
         cases += 1

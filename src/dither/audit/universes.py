@@ -13,7 +13,7 @@ import numpy as np
 from dither.audit.enumeration import Records, as_column, datasets, neighbours
 from dither.audit.laws.facts import Enumerated, fingerprint, is_vector, records_grid
 from dither.privacy import Neighbours
-from dither.queries.query import Query
+from dither.queries.query import StatisticQuery
 from dither.queries.trees import MSTCost
 from dither.sources.column import Column, Shape, Table
 from dither.sources.graph import Graph
@@ -63,7 +63,7 @@ def _pairs(universe: Sequence[Any], near: Callable[[Any], Iterable[Any]]) -> lis
     return [(number[x], number[y]) for x in universe for y in near(x) if y in number]
 
 
-def column_world(query: Query, values: Sequence[int], records: int) -> World:
+def column_world(query: StatisticQuery, values: Sequence[int], records: int) -> World:
     """All columns of so many records; neighbours change one."""
     statistic = query.resolve(Shape(records, whole=True, nullable=False))
     universe = datasets(values, records)
@@ -73,7 +73,7 @@ def column_world(query: Query, values: Sequence[int], records: int) -> World:
     return World(statistic, data, _pairs(universe, lambda x: neighbours(x, values)), complete)
 
 
-def table_world(query: Query, values: Sequence[int], records: int, columns: int = 2) -> World:
+def table_world(query: StatisticQuery, values: Sequence[int], records: int, columns: int = 2) -> World:
     """All tables of whole numbers; neighbours change one row.  Rows in rising order: statistics do not see it."""
     shape = Shape(records, whole=True, nullable=False, columns=columns)
     statistic = query.resolve(shape)
@@ -88,7 +88,9 @@ def table_world(query: Query, values: Sequence[int], records: int, columns: int 
     return World(statistic, data, _pairs(universe, near))
 
 
-def selection_world(query: Query, values: Sequence[int], most: int, relation: Neighbours, rows: int = 1) -> World:
+def selection_world(
+    query: StatisticQuery, values: Sequence[int], most: int, relation: Neighbours, rows: int = 1
+) -> World:
     """All selections of at most so many records; neighbours add, remove (and replace) up to ``rows`` of them."""
     shape = Shape(most, whole=True, nullable=False, private=True, neighbours=relation, rows_per_person=rows)
     statistic = query.resolve(shape)
@@ -125,7 +127,7 @@ def small_graphs(vertices: int) -> list[Graph]:
     ]
 
 
-def graph_world(query: Query, vertices: int) -> World:
+def graph_world(query: StatisticQuery, vertices: int) -> World:
     """All graphs; neighbours differ in one edge."""
     graphs = small_graphs(vertices)
     bits = vertices * (vertices - 1) // 2
@@ -146,7 +148,7 @@ def weighted_world(edges: Sequence[tuple[int, int]], vertices: int, values: Sequ
     return World(query.resolve(query.shape(data[0])), data, _pairs(universe, near))
 
 
-def chain_world(query: Query, length: int) -> World:
+def chain_world(query: StatisticQuery, length: int) -> World:
     """The datasets of a chain; neighbours follow each other."""
     statistic = query.resolve(Shape(length, whole=True, nullable=False))
     steps = [(k, k + 1) for k in range(length)]

@@ -25,7 +25,7 @@ from dither import errors
 from dither.aliases import newer, older_name
 from dither.errors import DitherError, InvalidArgument
 from dither.privacy import Budget, Loss
-from dither.programs import Program
+from dither.queries.programs import Program
 from dither.queries.query import Query
 from dither.release import Release, Releases
 from dither.session.account import Account, Spend

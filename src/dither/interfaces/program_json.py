@@ -6,7 +6,7 @@ from typing import Any
 
 from dither.errors import InvalidArgument
 from dither.procedures.executor import Output
-from dither.programs import Program
+from dither.queries.programs import Program
 from dither.sandbox import Executable, as_program
 
 

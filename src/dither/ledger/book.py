@@ -195,6 +195,7 @@ class Ledger:
         question: dict[str, Any],
         request_id: str | None = None,
         analyst: str = "local",
+        older: dict[str, Any] | None = None,
     ) -> Charge:
         """Pay for a question, or for a batch of losses all or nothing; on disk before it returns.
 
@@ -208,7 +209,7 @@ class Ledger:
         units = [list(filters.charge(one)) for one in losses]
         with self._database.transaction(WRITING) as work:
             account = accounts.of_dataset(work, name("dataset", dataset))
-            before = _before(work, dataset, analyst, request, asked, units)
+            before = _before(work, dataset, analyst, request, _forms(asked, older), units)
             if before is not None:
                 return before
             if account.retired:
@@ -223,14 +224,19 @@ class Ledger:
         return chain.charge_of(entry, None, fresh=True)
 
     def charged(
-        self, dataset: str, loss: Loss | Sequence[Loss], *, question: dict[str, Any], request_id: str, analyst: str
-    ) -> Charge | None:
-        """The charge that this request made earlier, if it did: what ``charge`` would return, but nothing is paid."""
+        self, dataset: str, loss: Loss | Sequence[Loss], *, question: dict[str, Any], request_id: str, analyst: str,
+        older: dict[str, Any] | None = None,
+    ) -> Charge | None:  # fmt: skip
+        """The charge that this request made earlier, if it did: what ``charge`` would return, but nothing is paid.
+
+        older: the same question as an earlier version wrote it.
+        """
         units = [list(filters.charge(one)) for one in _losses(loss)]
         asked = public_json("question", question)
         with self._database.transaction() as look:
             accounts.of_dataset(look, name("dataset", dataset))
-            return _before(look, dataset, name("analyst", analyst), name("request_id", request_id), asked, units)
+            forms = _forms(asked, older)
+            return _before(look, dataset, name("analyst", analyst), name("request_id", request_id), forms, units)
 
     def store(self, charge: Charge, release: dict[str, Any], *, source: str | None = None) -> dict[str, Any]:
         """Keep the release of a charge and return the one to answer with: the first that was stored.
@@ -419,17 +425,22 @@ def _open_account(work: Transaction, dataset: str) -> Account:
 
 
 def _before(
-    look: Transaction, dataset: str, analyst: str, request: str, asked: str, units: list[list[int]]
+    look: Transaction, dataset: str, analyst: str, request: str, forms: tuple[str, ...], units: list[list[int]]
 ) -> Charge | None:
     """What a request was charged earlier; an error if it asked something else then."""
     before = chain.charged(look, dataset, analyst, request)
     if before is None:
         return None
-    if canonical(before.body["question"]) != asked or before.body["losses"] != units:
+    if canonical(before.body["question"]) not in forms or before.body["losses"] != units:
         raise Contradiction(
             f"request_id={request!r} was used for another question or price; nothing was charged this time"
         )
     return chain.charge_of(before, chain.release_of(look, before.number), fresh=False)
+
+
+def _forms(asked: str, older: dict[str, Any] | None) -> tuple[str, ...]:
+    """A question as it is written now, and as it was."""
+    return (asked,) if older is None else (asked, public_json("question", older))
 
 
 def _retired(dataset: str) -> Retired:

@@ -10,7 +10,8 @@ import numpy as np
 
 from dither.errors import InvalidArgument, NotApplicable
 from dither.privacy import Neighbours
-from dither.queries.query import Query
+from dither.queries.query import StatisticQuery
+from dither.queries.registry import Menu, query
 from dither.sources.column import Shape
 from dither.sources.graph import Graph, GraphShape
 from dither.statistics.graphs import (
@@ -27,7 +28,7 @@ from dither.statistics.graphs import (
 
 
 @dataclass(frozen=True)
-class GraphQuery(Query):
+class GraphQuery(StatisticQuery):
     """A question about a graph in which every edge is a person's."""
 
     column = None
@@ -49,7 +50,7 @@ class GraphQuery(Query):
             raise InvalidArgument("shape", type(shape), "the public facts of a graph are accepted")
         if shape.neighbours is not Neighbours.EDGE:
             raise NotApplicable(
-                "query", self.kind, "in a graph with weights the edges are public", "questions about weights"
+                "query", self.name, "in a graph with weights the edges are public", "questions about weights"
             )
         statistic = self._counted(shape.vertices)
         if statistic.most > MOST_COUNT:
@@ -65,12 +66,13 @@ class GraphQuery(Query):
             raise InvalidArgument("n", vertices, f"at least {needed} vertices are accepted for {self.label}")
 
 
+@query("edges", of="graph", menu=Menu("Graph", "Edges"), without={"sql": "SQL speaks of tables"})
 @dataclass(frozen=True)
 class Edges(GraphQuery):
     """The number of edges.  ``max_degree``: count only edges within the first so many of both of their vertices."""
 
     max_degree: Any = field(default=None, kw_only=True)
-    kind: ClassVar[str] = "edges"
+    noun: ClassVar[str] = "edges"
 
     def __post_init__(self) -> None:
         if self.max_degree is not None:
@@ -84,12 +86,13 @@ class Edges(GraphQuery):
         return BoundedEdgeCount(vertices, min(int(self.max_degree), vertices))
 
 
+@query("triangles", of="graph", menu=Menu("Graph", "Triangles"), without={"sql": "SQL speaks of tables"})
 @dataclass(frozen=True)
 class Triangles(GraphQuery):
     """The number of triangles.  ``max_degree``: count only edges within the first so many of both of their vertices."""
 
     max_degree: Any = field(default=None, kw_only=True)
-    kind: ClassVar[str] = "triangles"
+    noun: ClassVar[str] = "triangles"
 
     def __post_init__(self) -> None:
         if self.max_degree is not None:
@@ -106,7 +109,6 @@ class Triangles(GraphQuery):
 class _KQuery(GraphQuery):
     k: Any
     least: ClassVar[int] = 1
-    noun: ClassVar[str]
 
     def __post_init__(self) -> None:
         whole("k", self.k, self.least)
@@ -116,11 +118,11 @@ class _KQuery(GraphQuery):
         return f"{self.k}-{self.noun}"
 
 
+@query("kstars", of="graph", menu=Menu("Graph", "Stars"), without={"sql": "SQL speaks of tables"})
 @dataclass(frozen=True)
 class KStars(_KQuery):
     """The number of k-stars: a centre and k of its neighbours."""
 
-    kind: ClassVar[str] = "kstars"
     noun: ClassVar[str] = "stars"
 
     def _counted(self, vertices: int) -> GraphCount:
@@ -128,11 +130,11 @@ class KStars(_KQuery):
         return StarCount(vertices, int(self.k))
 
 
+@query("ktriangles", of="graph", menu=Menu("Graph", "k-triangles"), without={"sql": "SQL speaks of tables"})
 @dataclass(frozen=True)
 class KTriangles(_KQuery):
     """The number of k-triangles: k triangles on one edge."""
 
-    kind: ClassVar[str] = "ktriangles"
     noun: ClassVar[str] = "triangles"
 
     def _counted(self, vertices: int) -> GraphCount:
@@ -140,11 +142,11 @@ class KTriangles(_KQuery):
         return KTriangleCount(vertices, int(self.k))
 
 
+@query("kcliques", of="graph", menu=Menu("Graph", "Cliques"), without={"sql": "SQL speaks of tables"})
 @dataclass(frozen=True)
 class KCliques(_KQuery):
     """The number of cliques of k vertices; 2 are edges, 3 are triangles."""
 
-    kind: ClassVar[str] = "kcliques"
     noun: ClassVar[str] = "cliques"
     least: ClassVar[int] = 2
 

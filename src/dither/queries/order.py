@@ -9,18 +9,29 @@ from typing import Any, ClassVar
 
 from dither.errors import InvalidArgument
 from dither.privacy import fraction_of_unit
-from dither.queries.query import ColumnQuery, not_proved
+from dither.queries.query import ColumnQuery, Query, not_proved
+from dither.queries.registry import Menu, Sql, query
+from dither.queries.unbounded import BoundsOptional, Unbounded, quantile_without_bounds
 from dither.sources.column import Shape
+from dither.sources.schema import Schema
 from dither.statistics.order import RankedValue, RankedValues, rank_of
 from dither.statistics.statistic import Statistic
+from dither.statistics.unknown_size import SharedRank
+
+MOST_TOGETHER = 10_000_000
+"""Several quantiles are drawn together from all records: tables above this size refuse."""
 
 
+@query(
+    "order_statistic", of="column", sql=(Sql("order_statistic", "rank"),), menu=Menu("Distribution", "Value of a rank"),
+)  # fmt: skip
 @dataclass(frozen=True)
 class OrderStatistic(ColumnQuery):
     """The value at ``rank`` (1 is the smallest) of one bounded column; neighbours change one record."""
 
     rank: int = field(default=1, kw_only=True)
-    kind: ClassVar[str] = "order statistic"
+    noun: ClassVar[str] = "order statistic"
+    dates = "dates"
 
     def __post_init__(self) -> None:
         if not isinstance(self.rank, int) or isinstance(self.rank, bool) or self.rank < 1:
@@ -35,7 +46,7 @@ class OrderStatistic(ColumnQuery):
 
     def resolve(self, shape: Shape) -> Statistic:
         if shape.private:
-            raise not_proved(self.kind)
+            raise not_proved(self.name)
         share = getattr(self, "share", None)
         return RankedValue(self.rank_among(shape.records), shape.records, self.grid(whole=shape.whole), share)
 
@@ -53,18 +64,20 @@ class _ByShare(OrderStatistic):
 
     def resolve(self, shape: Shape) -> Statistic:
         if shape.private:
-            from dither.statistics.unknown_size import SharedRank  # noqa: PLC0415  (built on this module)
-
             return SharedRank(self.share, shape.records, self.grid(whole=shape.whole), shape.neighbours)
         return super().resolve(shape)
 
 
+@query(
+    "quantile", of="column", menu=Menu("Distribution", "Quantile"),
+    sql=(Sql("quantile", "q"), Sql("quantile_disc", "q"), Sql("percentile_disc", "q", within=True)),
+)  # fmt: skip
 @dataclass(frozen=True)
-class Quantile(_ByShare):
+class Quantile(BoundsOptional, _ByShare):
     """The smallest value that a share ``q`` of the records does not exceed: rank ``ceil(q n)``, exactly."""
 
     q: Any = field(kw_only=True)
-    kind: ClassVar[str] = "quantile"
+    noun: ClassVar[str] = "quantile"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -78,13 +91,21 @@ class Quantile(_ByShare):
     def share(self) -> Fraction:
         return fraction_of_unit("q", self.q, closed=True)
 
+    def unbounded(self) -> Unbounded:
+        return quantile_without_bounds(self.share)
 
+
+@query(
+    "quantiles", of="column", menu=Menu("Distribution", "Several quantiles"),
+    sql=(Sql("quantiles", "q+"), Sql("quantile", "q[]"), Sql("quantile_disc", "q[]")),
+)  # fmt: skip
 @dataclass(frozen=True)
 class Quantiles(ColumnQuery):
     """Several quantiles at once; the answers rise with q."""
 
     q: Any = field(kw_only=True)
-    kind: ClassVar[str] = "quantiles"
+    noun: ClassVar[str] = "quantiles"
+    dates = "dates"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -99,32 +120,45 @@ class Quantiles(ColumnQuery):
             raise InvalidArgument("q", list(self.q), "a strictly increasing list of numbers in [0, 1] is accepted")
         return shares
 
+    def bound(self, schema: Schema) -> Query:
+        if schema.most_rows > MOST_TOGETHER:
+            raise InvalidArgument(
+                "query", self.name, f"together only in tables of at most {MOST_TOGETHER:,} rows; ask for each alone"
+            )
+        return super().bound(schema)
+
     def resolve(self, shape: Shape) -> RankedValues:
         if shape.private:
-            raise not_proved(self.kind)
+            raise not_proved(self.name)
         labels = tuple(f"{float(share):.4g}" for share in self.shares())
         return RankedValues(self.shares(), shape.records, self.grid(whole=shape.whole), labels)
 
 
+@query("median", of="column", sql=(Sql("median"),), menu=Menu("Middle", "Median"))
 @dataclass(frozen=True)
-class Median(_ByShare):
+class Median(BoundsOptional, _ByShare):
     """Lower median of one bounded column; neighbours change one record."""
 
-    kind: ClassVar[str] = "median"
+    noun: ClassVar[str] = "median"
     share = Fraction(1, 2)
 
+    def unbounded(self) -> Unbounded:
+        return quantile_without_bounds(self.share)
 
+
+@query("minimum", of="column", sql=(Sql("min"), Sql("minimum")), menu=Menu("Distribution", "Minimum"))
 @dataclass(frozen=True)
 class Minimum(_ByShare):
     """The smallest record."""
 
-    kind: ClassVar[str] = "minimum"
+    noun: ClassVar[str] = "minimum"
     share = Fraction(0)
 
 
+@query("maximum", of="column", sql=(Sql("max"), Sql("maximum")), menu=Menu("Distribution", "Maximum"))
 @dataclass(frozen=True)
 class Maximum(_ByShare):
     """The largest record."""
 
-    kind: ClassVar[str] = "maximum"
+    noun: ClassVar[str] = "maximum"
     share = Fraction(1)

@@ -1,16 +1,29 @@
-"""What all questions about columns share: bounds, grid, missing values, and how they meet an array."""
+"""What all queries share: how they meet public facts, arrays and tables."""
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, Protocol
 
-from dither.errors import NotProved
+from dither.errors import DitherError, InvalidArgument, NotApplicable, NotProved
+from dither.mechanisms.choice import prepare
+from dither.mechanisms.mechanism import Prepared
+from dither.procedures.robust import least_records
+from dither.queries.plan import Options, Plan, StatisticPlan
+from dither.queries.registry import entry_of
 from dither.sources.column import Column, Shape, missing_steps, read_column, shape_of
 from dither.sources.grid import Grid
+from dither.sources.schema import Schema
+from dither.sources.types import Date, Measured
 from dither.statistics.statistic import Statistic, VectorStatistic
+from dither.statistics.unknown_size import for_people
+
+MOST_TRIED = 1 << 20
+"""Errors name the least number of records that is enough, up to this."""
 
 
 def not_proved(kind: str) -> NotProved:
@@ -21,38 +34,178 @@ def not_proved(kind: str) -> NotProved:
     )
 
 
-class Query(ABC):
-    """A question.  Resolving it uses public facts only; reading gives private data."""
+class TableRecords(Protocol):
+    """What a table holds for a query that was paid for: private, one entry for each group."""
 
-    kind: ClassVar[str]
+    def columns(self, column: str | None, plan: StatisticPlan, grid: Grid, missing: int) -> Sequence[Any]:
+        """One column on a grid, as windows of ranks and totals."""
+
+    def binned(self, column: str, cuts: Sequence[float], missing: float) -> Sequence[Any]:
+        """How many numbers lie between edges."""
+
+    def counted(self, column: str, categories: Sequence[str]) -> Sequence[Any]:
+        """How many records each category has."""
+
+    def rows(self, columns: Sequence[str]) -> Any:
+        """The whole rows of several columns, as users of their types expect them: an Arrow table."""
+
+    def steps(self, columns: Sequence[str]) -> list[Column]:
+        """The same in steps of the declared grids, a column each."""
+
+    def blocks(self, columns: Sequence[str]) -> Any:
+        """Whole rows that can be cut into blocks of people; see ``procedures.rows``."""
+
+
+class Query(ABC):
+    """A query: a small immutable value.  Planning it uses public facts only; reading gives private data."""
+
+    name: ClassVar[str]
+    """Its public name; the registry sets it."""
+    noun: ClassVar[str]
+    """How a release names it."""
     column: str | None
-    nulls: Any
+    dates: ClassVar[Literal["refused", "dates", "days"]] = "refused"
+    """What it makes of a column of dates: nothing, dates, or a number of days."""
 
     @property
     def label(self) -> str:
-        """How a release names the question."""
-        return self.kind if self.column is None else f"{self.kind} of {self.column}"
+        """How a release names the query."""
+        return self.noun if self.column is None else f"{self.noun} of {self.column}"
+
+    @abstractmethod
+    def plan(self, facts: Any, options: Options) -> Plan:
+        """Everything public about the answer; refuses here or never."""
+
+    # --- in memory -----------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def shape(self, data: object) -> Any:
+        """The public facts of the data: lengths and types only."""
+
+    @abstractmethod
+    def read(self, data: object, shape: Any) -> Any:
+        """The data as the plan reads them: private."""
+
+    # --- in a table ----------------------------------------------------------------------------------------
+
+    def bound(self, schema: Schema) -> Query:  # noqa: ARG002
+        """The query with everything that a schema declares about its columns."""
+        raise InvalidArgument("query", self.name, "a question about the columns of a table is accepted in a session")
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        """The columns that it reads, once it is bound to a schema."""
+        return () if self.column is None else (self.column,)
+
+    def table_facts(self, schema: Schema, shape: Shape) -> Any:  # noqa: ARG002
+        """The public facts of selected records of a table, once it is bound to a schema."""
+        return shape
+
+    @property
+    def records_on(self) -> tuple[Grid | None, int | None]:
+        """The grid of the records that a group is found by, where it has one."""
+        return None, None
+
+    def select(self, records: TableRecords, plan: Any) -> Sequence[Any]:  # noqa: ARG002
+        """The records of every group, as the plan reads them: private."""
+        raise NotApplicable("query", self.name, "it is not asked of tables", "arrays and graphs")
+
+    def missing_in(self, schema: Schema) -> Any:  # noqa: ARG002
+        """What a missing value of a table counts as, in the units of the user; None if nothing can be missing."""
+        return None
+
+    # --- in a ledger ---------------------------------------------------------------------------------------
+
+    def stored(self) -> dict[str, Any]:
+        """The fields that differ from their defaults, for the ledger; see ``session.forms``."""
+        return {
+            one.name: getattr(self, one.name)
+            for one in dataclasses.fields(self)  # type: ignore[arg-type]
+            if one.init and not _same(getattr(self, one.name), one.default)
+        }
+
+    def stored_0_1_0(self) -> dict[str, Any]:
+        """What version 0.1.0 kept of it: the name of its class and all fields that are something."""
+        fields = {
+            one.name: getattr(self, one.name)
+            for one in dataclasses.fields(self)  # type: ignore[arg-type]
+            if getattr(self, one.name) is not None
+        }
+        return {"kind": entry_of(self).stored_as, **fields}
+
+    not_stored_0_1_0: ClassVar[tuple[str, ...]] = ()
+    """What version 0.1.0 did not keep of a question about this query."""
+
+
+def _same(value: Any, default: Any) -> bool:
+    return value is default or (type(value) is type(default) and bool(value == default))
+
+
+class StatisticQuery(Query):
+    """A query that is one statistic, released by one mechanism."""
+
+    nulls: Any
 
     def shape(self, data: object) -> Shape:
-        """The public facts of the data: lengths and types only."""
         return shape_of(data)
 
     @abstractmethod
-    def resolve(self, shape: Shape) -> Statistic | VectorStatistic:
+    def resolve(self, shape: Any) -> Statistic | VectorStatistic:
         """The statistic, from public facts."""
 
     @abstractmethod
-    def read(self, data: object, shape: Shape) -> Any:
-        """The data on their grid: private."""
-
-    @abstractmethod
-    def missing(self, shape: Shape) -> int | float | None:
+    def missing(self, shape: Any) -> Any:
         """The public value that missing records count as; None if the type has no missing values."""
+
+    def plan(self, facts: Any, options: Options) -> Plan:
+        statistic = for_people(self.resolve(facts), facts.rows_per_person)
+        try:
+            name, prepared = _prepared(statistic, options)
+        except InvalidArgument as error:
+            raise self._naming_the_least(error, facts, options) from None
+        return StatisticPlan(self.label, prepared, name, options.level, self.missing(facts))
+
+    def _naming_the_least(self, error: InvalidArgument, facts: Any, options: Options) -> InvalidArgument:
+        """Where there are too few records for a mechanism, the least number of them for which it works: public."""
+        if error.argument != "data" or facts.private:
+            return error
+
+        def possible(records: int) -> bool:
+            try:
+                _fresh(self.resolve(dataclasses.replace(facts, records=records)), options)
+            except DitherError:
+                return False
+            return True
+
+        least = least_records(possible, most=MOST_TRIED)
+        if least == MOST_TRIED:
+            return error
+        return InvalidArgument("data", error.given, f"{error.accepted}; at least {least} records are enough")
+
+
+def _prepared(statistic: Statistic | VectorStatistic, options: Options) -> tuple[str, Prepared]:
+    """The mechanism, from public facts alone; remembered where the question can be hashed."""
+    try:
+        hash((statistic, options))
+    except TypeError:
+        return _fresh(statistic, options)
+    return _remembered(statistic, options)
+
+
+def _fresh(statistic: Statistic | VectorStatistic, options: Options) -> tuple[str, Prepared]:
+    return prepare(
+        statistic, epsilon=options.loss.epsilon, delta=options.loss.delta, mechanism=options.mechanism,
+        noise=options.noise, confidence=options.confidence,
+    )  # fmt: skip
+
+
+# The key holds exact grids and losses, not what the user wrote for them.
+_remembered = functools.lru_cache(maxsize=256)(_fresh)
 
 
 @dataclass(frozen=True)
-class ColumnQuery(Query):
-    """A question about one bounded column."""
+class ColumnQuery(StatisticQuery):
+    """A query about one bounded column."""
 
     column: str | None = None
     bounds: Any = field(default=None, kw_only=True)
@@ -86,3 +239,43 @@ class ColumnQuery(Query):
     def missing(self, shape: Shape) -> int | float | None:
         grid = self.grid(whole=shape.whole)
         return grid.value(missing_steps(self.nulls, grid)) if shape.nullable else None
+
+    def bound(self, schema: Schema) -> Query:
+        declared = measured_column(self, schema)
+        low, high = declared.grid.ends
+        filled: dict[str, Any] = {
+            "bounds": self.bounds if self.bounds is not None else (low * declared.grid.step, high * declared.grid.step),
+            "step": self.step if self.step is not None else declared.grid.step,
+        }
+        if self.nulls is None:
+            filled["nulls"] = declared.grid.step * declared.missing
+            if self.bounds is not None:
+                # Like any other record, what a missing value counts as is cut to the bounds of the question.
+                grid = Grid.between(self.bounds, filled["step"])
+                filled["nulls"] = grid.step * grid.clamp(round(filled["nulls"] / grid.step))
+        return dataclasses.replace(self, **filled)
+
+    @property
+    def records_on(self) -> tuple[Grid, int]:
+        """The grid of a table's records and what a missing one counts as, in its steps; once bound to a schema."""
+        grid = self.grid(whole=False)
+        return grid, missing_steps(self.nulls, grid)
+
+    def select(self, records: TableRecords, plan: StatisticPlan) -> Sequence[Any]:
+        return records.columns(self.column, plan, *self.records_on)
+
+    def missing_in(self, schema: Schema) -> Any:
+        if self.column is None or schema.column(self.column).drops_nulls:
+            return None
+        grid, missing = self.records_on
+        return grid.value(missing)
+
+
+def measured_column(query: Query, schema: Schema) -> Measured:
+    """The declared type of the column that a query about numbers is asked of."""
+    if query.column is None:
+        raise InvalidArgument("column", None, f"a declared column is accepted: {', '.join(schema.columns)}")
+    declared = schema.measured(query.column)
+    if isinstance(declared, Date) and query.dates == "refused":
+        raise InvalidArgument("query", query.name, f"{query.column} has dates: quantiles, mean and iqr are accepted")
+    return declared

@@ -10,13 +10,15 @@ import numpy as np
 
 from dither.errors import InvalidArgument
 from dither.numbers import exact
-from dither.queries.query import ColumnQuery, Query
+from dither.queries.query import ColumnQuery, StatisticQuery
+from dither.queries.registry import Menu, query
 from dither.sensitivity.levels import Levels
 from dither.sources.column import Shape, as_array
 from dither.sources.grid import Grid
 from dither.statistics.smallest import ChainTotal, SmallestTotal
 
 
+@query("smallest_sum", of="column", menu=Menu("Totals", "Sum of the smallest"))
 @dataclass(frozen=True)
 class SmallestSum(ColumnQuery):
     """The sum of the k smallest records of one bounded column.
@@ -26,7 +28,7 @@ class SmallestSum(ColumnQuery):
     """
 
     k: int = field(kw_only=True)
-    kind: ClassVar[str] = "sum of the smallest"
+    noun: ClassVar[str] = "sum of the smallest"
 
     def __post_init__(self) -> None:
         if not isinstance(self.k, int) or isinstance(self.k, bool) or self.k < 1:
@@ -46,8 +48,14 @@ class SmallestSum(ColumnQuery):
         return SmallestTotal(self.k, shape.records, grid, answers, shape.neighbours)
 
 
+@query(
+    "chain_sum", of="chain",
+    without=dict.fromkeys(
+        ("session", "quote", "sql", "cli", "http", "page", "client"), "its data are a place in a public chain"
+    ),
+)  # fmt: skip
 @dataclass(frozen=True, eq=False)
-class ChainSum(Query):
+class ChainSum(StatisticQuery):
     """The sum of the first k of ``values``, smallest first; the data asked about are k (COQ17 Ex. 5).
 
     The values are public, how many of them are in the dataset is not.  Neighbours are the next and the previous dataset
@@ -61,7 +69,7 @@ class ChainSum(Query):
 
     values: Any
     step: Any = field(default=None, kw_only=True)
-    kind: ClassVar[str] = "sum along a chain"
+    noun: ClassVar[str] = "sum along a chain"
     column = None
     nulls = None
 

@@ -7,8 +7,9 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from dither.errors import InvalidArgument
-from dither.privacy import fraction_of_unit
 from dither.queries.query import ColumnQuery, not_proved
+from dither.queries.registry import Menu, Sql, query
+from dither.queries.unbounded import BoundsOptional, Unbounded, range_without_bounds, share_pair
 from dither.sources.column import Shape
 from dither.sources.grid import Grid
 from dither.statistics.order import RankedValue, rank_of
@@ -17,34 +18,39 @@ from dither.statistics.statistic import Statistic
 from dither.statistics.unknown_size import SharedRank, SharedRankDifference
 
 
+@query("iqr", of="column", sql=(Sql("iqr"),), menu=Menu("Spread", "Interquartile range"))
 @dataclass(frozen=True)
-class IQR(ColumnQuery):
+class IQR(BoundsOptional):
     """The distance between two quantiles, by default the quartiles."""
 
     low: Any = field(default=Fraction(1, 4), kw_only=True)
     high: Any = field(default=Fraction(3, 4), kw_only=True)
-    kind: ClassVar[str] = "interquantile range"
+    noun: ClassVar[str] = "interquantile range"
+    dates = "days"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        low, high = fraction_of_unit("low", self.low, closed=True), fraction_of_unit("high", self.high, closed=True)
-        if not low < high:
-            raise InvalidArgument("low", self.low, f"a share below high={self.high} is accepted")
+        self.shares  # noqa: B018  (refuses what is no pair)
+
+    @property
+    def shares(self) -> tuple[Fraction, Fraction]:
+        """Both quantiles."""
+        return share_pair(self.low, self.high)
+
+    def unbounded(self) -> Unbounded:
+        return range_without_bounds(self.shares)
 
     @property
     def label(self) -> str:
-        ends = (float(fraction_of_unit(name, getattr(self, name), closed=True)) for name in ("low", "high"))
-        return f"{super().label} ({' to '.join(f'{end:g}' for end in ends)})"
+        return f"{super().label} ({' to '.join(f'{float(end):g}' for end in self.shares)})"
 
     def resolve(self, shape: Shape) -> Statistic:
         grid = self.grid(whole=shape.whole)
         low, high = grid.ends
         if shape.private:
-            ends = (fraction_of_unit(name, getattr(self, name), closed=True) for name in ("low", "high"))
-            below, above = (SharedRank(share, shape.records, grid, shape.neighbours) for share in ends)
+            below, above = (SharedRank(share, shape.records, grid, shape.neighbours) for share in self.shares)
             return SharedRankDifference(below, above, Grid(grid.step, 0, high - low), shape.neighbours)
-        shares = (fraction_of_unit(name, getattr(self, name), closed=True) for name in ("low", "high"))
-        lower, upper = (RankedValue(rank_of(share, shape.records), shape.records, grid) for share in shares)
+        lower, upper = (RankedValue(rank_of(share, shape.records), shape.records, grid) for share in self.shares)
         if lower.rank == upper.rank:
             # The difference of a rank with itself is 0 for everybody; n is public, so this refusal is.
             raise InvalidArgument(
@@ -53,12 +59,16 @@ class IQR(ColumnQuery):
         return RankDifference(lower, upper, Grid(grid.step, 0, high - low))
 
 
+@query(
+    "variance", of="column", menu=Menu("Spread", "Variance"),
+    sql=(Sql("variance", fixed={"ddof": 1}), Sql("var_samp", fixed={"ddof": 1}), Sql("var_pop", fixed={"ddof": 0})),
+)  # fmt: skip
 @dataclass(frozen=True)
 class Variance(ColumnQuery):
     """The variance of one bounded column: divided by n (``ddof=0``) or by n - 1 (``ddof=1``)."""
 
     ddof: int = field(default=0, kw_only=True)
-    kind: ClassVar[str] = "variance"
+    noun: ClassVar[str] = "variance"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -67,7 +77,7 @@ class Variance(ColumnQuery):
 
     def resolve(self, shape: Shape) -> SquaredSpread:
         if shape.private:
-            raise not_proved(self.kind)
+            raise not_proved(self.name)
         n, grid = shape.records, self.grid(whole=shape.whole)
         if n <= self.ddof:
             raise InvalidArgument("ddof", self.ddof, f"fewer than the {n} records are accepted")

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
 from dither.errors import InvalidArgument
 from dither.numbers import exact
-from dither.queries.query import ColumnQuery, not_proved
-from dither.sources.column import Shape
+from dither.queries.query import ColumnQuery, Query, measured_column, not_proved
+from dither.queries.registry import Menu, Sql, query
+from dither.queries.unbounded import BoundsOptional, Unbounded, trimmed_mean_without_bounds
+from dither.sources.column import Shape, missing_steps
 from dither.sources.grid import Grid
+from dither.sources.schema import Schema
 from dither.statistics.statistic import Statistic
 from dither.statistics.totals import TrimmedTotal
 from dither.statistics.unknown_size import FilteredMean, FilteredTotal
@@ -40,27 +43,50 @@ class _Total(ColumnQuery):
         return TrimmedTotal(trimmed, shape.records, grid, answers)
 
 
+@query("sum", of="column", sql=(Sql("sum"),), menu=Menu("Totals", "Sum"))
 @dataclass(frozen=True)
 class Sum(_Total):
     """The sum of one bounded column, computed exactly."""
 
-    kind: ClassVar[str] = "sum"
+    noun: ClassVar[str] = "sum"
 
 
+@query(
+    "count", of="column", menu=Menu("Totals", "Count"),
+    sql=(Sql("count", star=True, form="count(*)"), Sql("count_if"), Sql("countif")),
+)  # fmt: skip
 @dataclass(frozen=True)
 class Count(_Total):
     """The number of true entries of a boolean column."""
 
     bounds: Any = field(default=(0, 1), kw_only=True)
     step: Any = field(default=1, kw_only=True)
-    kind: ClassVar[str] = "count"
+    noun: ClassVar[str] = "count"
+
+    def bound(self, schema: Schema) -> Query:
+        if self.column is None:
+            return self
+        declared = measured_column(self, schema)
+        if declared.kind != "boolean":
+            raise InvalidArgument(
+                "column", self.column, "count of a boolean column, or of no column with a filter, is accepted"
+            )
+        return self if self.nulls is not None else replace(self, nulls=declared.grid.step * declared.missing)
+
+    @property
+    def records_on(self) -> tuple[Grid, int]:
+        grid = self.grid(whole=False)
+        # Of rows that are counted whatever they hold, each is one.
+        return grid, grid.ends[1] if self.column is None else missing_steps(self.nulls, grid)
 
 
+@query("mean", of="column", sql=(Sql("avg"), Sql("mean")), menu=Menu("Middle", "Mean"))
 @dataclass(frozen=True)
 class Mean(_Total):
     """The mean of one bounded column."""
 
-    kind: ClassVar[str] = "mean"
+    noun: ClassVar[str] = "mean"
+    dates = "dates"
 
     def _divisor(self, kept: int) -> int:
         return kept
@@ -69,12 +95,14 @@ class Mean(_Total):
         return FilteredMean(grid, shape.neighbours)
 
 
+@query("trimmed_mean", of="column", sql=(Sql("trimmed_mean", "trim?"),), menu=Menu("Middle", "Trimmed mean"))
 @dataclass(frozen=True)
-class TrimmedMean(_Total):
+class TrimmedMean(BoundsOptional, _Total):
     """The mean of the records between the ranks ``floor(trim n) + 1`` and ``n - floor(trim n)``."""
 
     trim: Any = field(default=Fraction(1, 10), kw_only=True)
-    kind: ClassVar[str] = "trimmed mean"
+    noun: ClassVar[str] = "trimmed mean"
+    dates = "dates"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -85,6 +113,9 @@ class TrimmedMean(_Total):
     def label(self) -> str:
         return f"{float(exact(self.trim)):g} {super().label}"
 
+    def unbounded(self) -> Unbounded:
+        return trimmed_mean_without_bounds(exact(self.trim), self.trimmed_of)
+
     def trimmed_of(self, records: int) -> int:
         """How many of so many records are cut on each side."""
         return math.floor(exact(self.trim) * records)
@@ -93,7 +124,7 @@ class TrimmedMean(_Total):
         return self.trimmed_of(records)
 
     def _selected(self, shape: Shape, grid: Grid) -> Statistic:  # noqa: ARG002
-        raise not_proved(self.kind)
+        raise not_proved(self.name)
 
     def _divisor(self, kept: int) -> int:
         return kept

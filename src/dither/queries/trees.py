@@ -11,7 +11,8 @@ import numpy as np
 from dither.errors import InvalidArgument
 from dither.kernels.cuts import edge_connectivity, glued
 from dither.queries.graphs import GraphQuery
-from dither.queries.query import Query
+from dither.queries.query import StatisticQuery
+from dither.queries.registry import Menu, query
 from dither.sources.column import Shape
 from dither.sources.graph import Graph
 from dither.sources.grid import Grid
@@ -24,8 +25,11 @@ class BridgeWarning(UserWarning):
     """The public edges leave nothing to gain from noise fitted to the weights."""
 
 
+@query(
+    "mst_cost", of="weighted graph", menu=Menu("Graph", "Spanning tree cost"), without={"sql": "SQL speaks of tables"}
+)
 @dataclass(frozen=True)
-class MSTCost(Query):
+class MSTCost(StatisticQuery):
     """The cost of a lightest spanning tree; weights are private, one person's each, and edges are public.
 
     cap: the public upper bound of the weights, by default what the graph declares; the lower bound is 0.  Weights
@@ -37,7 +41,7 @@ class MSTCost(Query):
 
     cap: Any = None
     step: Any = field(default=None, kw_only=True)
-    kind: ClassVar[str] = "spanning tree cost"
+    noun: ClassVar[str] = "spanning tree cost"
     column = None
     nulls = None
 
@@ -88,11 +92,12 @@ def _bridge(graph: Graph, grid: Grid) -> str:
     )
 
 
+@query("min_cut", of="graph", menu=Menu("Graph", "Minimum cut"), without={"sql": "SQL speaks of tables"})
 @dataclass(frozen=True)
 class MinCut(GraphQuery):
     """How many edges must go before the graph falls apart: its smallest cut.  Neighbours differ in one edge."""
 
-    kind: ClassVar[str] = "minimum cut"
+    noun: ClassVar[str] = "minimum cut"
 
     def _counted(self, vertices: int) -> EdgeConnectivity:
         self._at_least(vertices, 2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -14,14 +14,31 @@ import numpy as np
 
 from dither.errors import InvalidArgument
 from dither.numbers import exact
-from dither.queries.query import Query, not_proved
-from dither.sources.column import Column, Shape, Table, as_array, columns_of, missing_steps, read_column, table_shape_of
+from dither.queries.plan import Options, Plan
+from dither.queries.query import Query, StatisticQuery, TableRecords, not_proved
+from dither.queries.registry import Menu, Sql, query
+from dither.queries.unbounded import FoundBinsPlan, entries_of, entries_shape, public_rows
+from dither.sources.column import (
+    Column,
+    Shape,
+    Table,
+    as_array,
+    columns_of,
+    missing_steps,
+    only_columns,
+    read_column,
+    table_shape_of,
+)
 from dither.sources.grid import Grid
+from dither.sources.schema import Schema
+from dither.sources.types import Category as CategoryType
+from dither.sources.types import Measured, storable
 from dither.statistics.vectors import BinCounts, CrossProducts, Totals
 
 
+@query("histogram", of="column", sql=(Sql("histogram", "edges*"),), menu=Menu("Distribution", "Histogram"))
 @dataclass(frozen=True)
-class Histogram(Query):
+class Histogram(StatisticQuery):
     """Counts of the records between declared ``edges``, or of declared ``categories`` (anything else is "other").
 
     Bins are [e0, e1), [e1, e2), ..., [e_{k-1}, e_k]; the first and the last edge are the public bounds.
@@ -31,12 +48,14 @@ class Histogram(Query):
     edges: Any = field(default=None, kw_only=True)
     categories: Any = field(default=None, kw_only=True)
     nulls: Any = field(default=None, kw_only=True)
-    kind: ClassVar[str] = "histogram"
+    noun: ClassVar[str] = "histogram"
 
     def __post_init__(self) -> None:
-        if self.edges is None and self.categories is None and self.column is not None:
-            return  # a session takes the categories from its schema
-        if (self.edges is None) == (self.categories is None):
+        if self.edges is None and self.categories is None:
+            if self.nulls is not None:
+                raise InvalidArgument("nulls", self.nulls, "either edges or categories must be declared")
+            return  # a session takes the categories from its schema; else they are found
+        if self.edges is not None and self.categories is not None:
             raise InvalidArgument("edges", self.edges, "either edges or categories must be declared")
         if self.edges is not None:
             if not all(low < high for low, high in pairwise(self._edges)):
@@ -88,17 +107,29 @@ class Histogram(Query):
             return (*(str(name) for name in self._listed("categories", 1)), "other")
         return tuple(f"{low} to {high}" for low, high in pairwise([_short(edge) for edge in self._edges]))
 
+    @property
+    def _found(self) -> bool:
+        """True if nobody has declared the bins: they are found, at a price."""
+        return self.edges is None and self.categories is None
+
     def shape(self, data: object) -> Shape:
-        if self.categories is None:
+        if self.edges is not None:
             return super().shape(data)
-        if not hasattr(data, "__len__") or isinstance(data, (str, bytes, Mapping)) or len(data) == 0:
+        if isinstance(data, Mapping):
             raise InvalidArgument("data", type(data), "a list or array of at least one record is accepted")
-        return Shape(len(data), whole=True, nullable=False)
+        return entries_shape(data)
+
+    def plan(self, facts: Shape, options: Options) -> Plan:
+        if self._found:
+            return FoundBinsPlan.of(self.label, facts.records, options, facts.rows_per_person)
+        return super().plan(facts, options)
 
     def resolve(self, shape: Shape) -> BinCounts:
         return BinCounts(self.bin_labels, shape.neighbours, shape.rows_per_person)
 
-    def read(self, data: object, shape: Shape) -> Column:  # noqa: ARG002
+    def read(self, data: object, shape: Shape) -> Any:  # noqa: ARG002
+        if self._found:
+            return entries_of(data)
         if self.categories is not None:
             place = {name: index for index, name in enumerate(self._listed("categories", 1))}
             values = data.tolist() if isinstance(data, np.ndarray) else list(data)  # type: ignore[call-overload]
@@ -123,7 +154,43 @@ class Histogram(Query):
         return value
 
     def missing(self, shape: Shape) -> int | float | None:
-        return self._missing() if self.categories is None and shape.nullable else None
+        return self._missing() if self.edges is not None and shape.nullable else None
+
+    def bound(self, schema: Schema) -> Query:
+        declared = schema.column(self.column)
+        if isinstance(declared, CategoryType):
+            if self.edges is not None:
+                raise InvalidArgument("edges", list(self.cuts)[:9], "a category column is counted by its categories")
+            if self.categories is None:
+                return self if declared.values is None else replace(self, categories=declared.keys(str(self.column)))
+            if not all(map(storable, self.names)):
+                raise InvalidArgument(
+                    "categories", list(self.names)[:9], "names without the character NUL are accepted"
+                )
+            return self
+        if self.edges is None:
+            raise InvalidArgument("edges", None, "edges must be declared for a column of numbers")
+        if self.nulls is not None or not isinstance(declared, Measured):
+            return replace(self, nulls=self._missing())
+        # What a missing value counts as is the declared value, cut to the edges.
+        value = float(declared.grid.value(declared.missing))
+        return replace(self, nulls=min(max(value, self.cuts[0]), self.cuts[-1]))
+
+    def table_facts(self, schema: Schema, shape: Shape) -> Shape:
+        return public_rows(self, schema, shape) if self._found else shape
+
+    def select(self, records: TableRecords, plan: Any) -> Sequence[Any]:  # noqa: ARG002
+        column = str(self.column)
+        if self._found:
+            return [entries_of(records.rows(self.used).column(0).to_pylist())]
+        if self.edges is None:
+            return records.counted(column, self.names)
+        return records.binned(column, self.cuts, float(self.nulls))
+
+    def missing_in(self, schema: Schema) -> Any:
+        if self.edges is None or schema.column(self.column).drops_nulls:
+            return None
+        return self.nulls
 
 
 def _place(places: dict[Any, int], value: Any) -> int:
@@ -140,20 +207,77 @@ def _short(edge: float) -> str:
 
 
 @dataclass(frozen=True)
-class _Matrix(Query):
+class _MatrixShape(Shape):
+    """The columns of a table whose schema declares their grids."""
+
+    declared: tuple[Grid, ...] = ()
+
+
+def column_names(given: Any) -> tuple[str, ...]:
+    """Different names of columns; one name is a list of one."""
+    names = (given,) if isinstance(given, str) else given
+    if not isinstance(names, Sequence) or not names or len(set(names)) != len(names):
+        raise InvalidArgument("columns", given, "the name of a column, or a list of different names, is accepted")
+    return tuple(str(name) for name in names)
+
+
+@dataclass(frozen=True)
+class _Matrix(StatisticQuery):
     """A question about several bounded columns: ``bounds`` is a list of pairs, or one pair for all."""
 
-    column: str | None = None
-    bounds: Any = field(kw_only=True)
+    columns: Any = None
+    """Their names, where the data have some; None: all of them."""
+    bounds: Any = field(default=None, kw_only=True)
+    """Needed for arrays; a session takes them from its schema."""
     step: Any = field(default=None, kw_only=True)
     nulls: Any = field(default=None, kw_only=True)
     names: Any = field(default=None, kw_only=True)
+    column = None
+
+    def __post_init__(self) -> None:
+        if self.columns is not None:
+            object.__setattr__(self, "columns", column_names(self.columns))
+
+    @property
+    def label(self) -> str:
+        return self.noun if self.columns is None else f"{self.noun} of {', '.join(self.columns)}"
 
     def shape(self, data: object) -> Shape:
-        return table_shape_of(data)
+        return table_shape_of(only_columns(data, self.columns))
+
+    def bound(self, schema: Schema) -> Query:
+        for name, given in (("bounds", self.bounds), ("step", self.step), ("nulls", self.nulls)):
+            if given is not None:
+                raise InvalidArgument(name, given, "it is declared in the schema")
+        columns = self.columns or tuple(name for name, one in schema.columns.items() if isinstance(one, Measured))
+        for name in columns:
+            if schema.measured(name, "columns").kind == "date":
+                raise InvalidArgument("columns", name, "columns of numbers are accepted")
+        return replace(self, columns=columns)
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        return tuple(self.columns)
+
+    def table_facts(self, schema: Schema, shape: Shape) -> Shape:
+        public_rows(self, schema, shape)
+        grids = tuple(schema.measured(name).grid for name in self.columns)
+        return _MatrixShape(
+            shape.records, whole=False, nullable=True, columns=len(grids), names=tuple(self.columns), declared=grids
+        )
+
+    def select(self, records: TableRecords, plan: Any) -> Sequence[Any]:  # noqa: ARG002
+        return [Table(records.steps(self.columns))]
+
+    def missing_in(self, schema: Schema) -> Any:
+        declared = [schema.measured(name) for name in self.columns]
+        each = tuple(one.grid.value(one.missing) for one in declared)
+        return each[0] if len(set(each)) == 1 else each
 
     def grids(self, shape: Shape) -> tuple[Grid, ...]:
         """A grid for each column; public."""
+        if isinstance(shape, _MatrixShape):
+            return shape.declared
         accepted = f"a pair for each of the {shape.columns} columns, or one pair for all, is accepted"
         bounds = self.bounds
         if isinstance(bounds, Mapping):
@@ -177,7 +301,8 @@ class _Matrix(Query):
 
     def read(self, data: object, shape: Shape) -> Table:
         grids = self.grids(shape)
-        return Table([read_column(c, grid, self.nulls) for c, grid in zip(columns_of(data), grids, strict=True)])
+        columns = columns_of(only_columns(data, self.columns))
+        return Table([read_column(c, grid, self.nulls) for c, grid in zip(columns, grids, strict=True)])
 
     def missing(self, shape: Shape) -> Any:
         if not shape.nullable:
@@ -186,29 +311,34 @@ class _Matrix(Query):
         return each[0] if len(set(each)) == 1 else each
 
 
+@query(
+    "mean_vector", of="columns", menu=Menu("Middle", "Means of several columns"),
+    without={"function": "dt.mean of a table is it", "sql": "SELECT avg(a), avg(b) asks for each"},
+)  # fmt: skip
 @dataclass(frozen=True)
 class MeanVector(_Matrix):
     """The means of several bounded columns."""
 
-    kind: ClassVar[str] = "mean"
+    noun: ClassVar[str] = "mean"
 
     def resolve(self, shape: Shape) -> Totals:
         if shape.private:
-            raise not_proved(self.kind)
+            raise not_proved(self.name)
         grids, n = self.grids(shape), shape.records
         answers = tuple(Grid(grid.step / n, grid.ends[0] * n, grid.ends[1] * n) for grid in grids)
         return Totals(grids, answers, tuple(self._labels(shape)))
 
 
+@query("covariance", of="columns", sql=(Sql("covariance", "columns+"),), menu=Menu("Spread", "Covariance"))
 @dataclass(frozen=True)
 class Covariance(_Matrix):
     """The covariance matrix (divided by n) of several bounded columns: the entries (j, k) with j <= k."""
 
-    kind: ClassVar[str] = "covariance"
+    noun: ClassVar[str] = "covariance"
 
     def resolve(self, shape: Shape) -> CrossProducts:
         if shape.private:
-            raise not_proved(self.kind)
+            raise not_proved(self.name)
         grids, n = self.grids(shape), shape.records
         answers, labels, names = [], [], self._labels(shape)
         for j, one in enumerate(grids):

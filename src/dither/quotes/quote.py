@@ -16,13 +16,14 @@ from dither.quotes.prior_sample import ImaginedColumn
 from dither.quotes.priors import Prior
 from dither.sources.grid import Grid
 
-ESTIMATE, UPPER_BOUND, EXACT = "estimate", "upper bound", "exact"
+ESTIMATE, UPPER_BOUND, EXACT, UNKNOWN = "estimate", "upper bound", "exact", "unknown"
 ATTAINED = "attained"
 MEANINGS = {
     ESTIMATE: "an estimate, if the records are as the prior says",
     UPPER_BOUND: "an upper bound for all data; the error is usually far smaller",
     ATTAINED: "an upper bound for all data, met where no answer is cut to its range",
     EXACT: "exact, for all data",
+    UNKNOWN: "its error depends on the data in ways that are not worked out beforehand",
 }
 
 
@@ -32,7 +33,7 @@ class Quote:
 
     ``expected_error`` and ``bound`` (which the error stays within with probability ``confidence``) are tuples where
     several numbers are released.  ``kind`` is "estimate" (under ``prior``), "upper bound" (for all data) or "exact"
-    (for all data).  Dates count in days.
+    (for all data); or "unknown", and both are None.  Dates count in days.
     """
 
     query: str
@@ -102,6 +103,8 @@ class Quote:
         many = (
             " in each group" if self.groups is None else f" in each of {self.groups} groups" if self.groups > 1 else ""
         )
+        if self.kind == UNKNOWN:
+            return f"{self.query}{many} for {self.loss} ({self.meaning}; {self.mechanism})"
         error, bound = (_shown(_each(one)) for one in (self.expected_error, self.bound))
         assumed = "".join(f"; {one}" for one in self.assumptions)
         bar = "" if self.bar is None else f", error bar about ± {_shown(_each(self.bar))}"
@@ -181,7 +184,7 @@ def _figures(
 
 
 def _each(value: Any) -> tuple[float, ...]:
-    return value if isinstance(value, tuple) else (value,)
+    return value if isinstance(value, tuple) else (math.inf if value is None else value,)
 
 
 def _listed(value: Any) -> Any:

@@ -13,6 +13,7 @@ from dither.errors import InvalidArgument
 from dither.ledger import Ledger, MemoryLedger
 from dither.ledger.records import loss_of
 from dither.privacy import Budget, Loss, Relation
+from dither.queries.plan import Result
 from dither.release import Release, Releases
 from dither.sources.descriptors import check_descriptors
 
@@ -52,6 +53,10 @@ class Planned(Protocol):
     @property
     def asked(self) -> dict[str, Any]:
         """The question in plain JSON values."""
+
+    @property
+    def older(self) -> dict[str, Any]:
+        """The question as version 0.1.0 kept it."""
 
     @property
     def costs_nothing(self) -> bool:
@@ -108,22 +113,17 @@ class PaidSession(ABC):
     def _ready(self) -> None:
         """Fail, before anything is charged, if the source is not there."""
 
-    @contextlib.contextmanager
-    def _helpers(self, plans: Sequence[Any]) -> Iterator[list[Any]]:
-        """What each question needs beside the data, such as a sandbox: made before the charge, gone after it."""
-        yield [None] * len(plans)
-
     @abstractmethod
-    def _read(self, planned: Any, helper: Any) -> list[Release]:
+    def _read(self, plan: Any, run: Callable[[Any], Result]) -> list[Release]:
         """Read and answer a question that was paid for."""
 
-    @abstractmethod
-    def _told(self, planned: Any, told: dict[str, Any]) -> Release:
+    def _restored(self, plan: Any, payload: dict[str, Any]) -> Release:  # noqa: ARG002
         """A release as the ledger keeps it."""
+        return Release.from_dict(payload)
 
-    @abstractmethod
-    def _public(self, planned: Any) -> Release:
+    def _public(self, plan: Any) -> Release:
         """The answer of a question that costs nothing."""
+        raise InvalidArgument("query", plan.label, "no question about this dataset is free")
 
     def answer(
         self, plans: Sequence[Planned], *, again: bool = False, request_id: str | None = None, analyst: str = LOCAL
@@ -142,27 +142,30 @@ class PaidSession(ABC):
         """
         paid = [one for one in plans if not one.costs_nothing]
         question = {"questions": [one.asked for one in paid]}
-        told = self._told_before(paid, question, again, request_id, analyst) if paid else None
-        if told is None and paid:
-            told = self._bought(paid, question, request_id, analyst)
-        bought = iter(told["answers"] if told else [])
+        stored = self._stored(paid, question, again, request_id, analyst) if paid else None
+        if stored is None and paid:
+            stored = self._bought(paid, question, request_id, analyst)
+        bought = iter(stored["answers"] if stored else [])
         return [
-            [self._public(one)] if one.costs_nothing else [self._told(one, release) for release in next(bought)]
+            [self._public(one)] if one.costs_nothing else [self._restored(one, release) for release in next(bought)]
             for one in plans
         ]
 
-    def _told_before(
+    def _stored(
         self, plans: Sequence[Planned], question: dict[str, Any], again: bool, request_id: str | None, analyst: str
     ) -> dict[str, Any] | None:
-        """A stored answer: of this very request first, then of the same question."""
+        """A stored answer: of this very request first, then of the same question, in the form of any version."""
+        older = {"questions": [one.older for one in plans]}
         if request_id is not None:
             losses = [one.loss for one in plans]
             before = self._ledger.charged(
-                self._name, losses, question=question, request_id=request_id, analyst=analyst
+                self._name, losses, question=question, older=older, request_id=request_id, analyst=analyst
             )  # fmt: skip
             if before is not None:
                 return self._from_store(before.release, before.source)
-        stored = None if again else self._ledger.stored(self._name, question)
+        if again:
+            return None
+        stored = self._ledger.stored(self._name, question) or self._ledger.stored(self._name, older)
         return None if stored is None else self._from_store(*stored)
 
     def _from_store(self, release: dict[str, Any] | None, source: str | None) -> dict[str, Any] | None:
@@ -189,13 +192,13 @@ class PaidSession(ABC):
     @contextlib.contextmanager
     def prepared(self, plans: Sequence[Any]) -> Iterator[Callable[[], list[list[dict[str, Any]]]]]:
         """Everything that may fail before a charge; within, the function that reads and answers what was charged."""
-        with self._helpers(plans) as helpers:
+        with contextlib.ExitStack() as opened:
+            runs = [opened.enter_context(plan.opened()) for plan in plans]
             self._ready()
             check_descriptors()
             yield lambda: [
-                [one.to_dict() for one in self._read(plan, helper)]
-                for plan, helper in zip(plans, helpers, strict=True)
-            ]  # fmt: skip
+                [one.to_dict() for one in self._read(plan, run)] for plan, run in zip(plans, runs, strict=True)
+            ]
 
     def _bought(
         self, plans: Sequence[Planned], question: dict[str, Any], request_id: str | None, analyst: str
@@ -203,8 +206,9 @@ class PaidSession(ABC):
         with self.prepared(plans) as read:
             source = self._mark()
             charge = self._ledger.charge(
-                self._name, [one.loss for one in plans], question=question, request_id=request_id, analyst=analyst
-            )
+                self._name, [one.loss for one in plans], question=question,
+                older={"questions": [one.older for one in plans]}, request_id=request_id, analyst=analyst,
+            )  # fmt: skip
             if charge.release is not None:
                 self._from_store(charge.release, charge.source)
                 return charge.release

@@ -3,45 +3,29 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import zlib
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from dither.aliases import accepts_calibration
+from dither.answer import released
 from dither.errors import DitherError, InvalidArgument, SourceFailed
 from dither.ledger import Ledger
-from dither.mechanisms.choice import prepare
-from dither.mechanisms.mechanism import Prepared
-from dither.numbers import exact
-from dither.privacy import Loss
-from dither.queries.graphs import GraphQuery
+from dither.queries.plan import Options, Result
 from dither.queries.query import Query
-from dither.queries.trees import MSTCost
+from dither.queries.registry import entry_of
 from dither.quotes.quote import Quote, for_all_data
 from dither.release import Release
 from dither.session.account import LOCAL, PaidSession
-from dither.session.plan import plain
+from dither.session.forms import form_of, form_of_0_1_0, plain
+from dither.session.plan import SessionPlan
 from dither.sources.graph import Graph, GraphShape
 from dither.sources.graph_schema import GraphSchema
 
 LEVEL = 0.95
 """Of the quoted bound, where no error bar is wanted."""
-
-
-@dataclass(frozen=True)
-class GraphPlan:
-    """A question about a graph, planned from public facts."""
-
-    query: Query
-    prepared: Prepared
-    mechanism: str
-    loss: Loss
-    confidence: float | None
-    asked: dict[str, Any]
-    costs_nothing = False
 
 
 class GraphSession(PaidSession):
@@ -89,26 +73,16 @@ class GraphSession(PaidSession):
         mechanism: Any = "auto",
         noise: Any = "auto",
         confidence: Any = 0.95,
-    ) -> GraphPlan:
+    ) -> SessionPlan:
         """What would be computed and charged: public facts only."""
-        if not isinstance(query, (GraphQuery, MSTCost)):
+        if not isinstance(query, Query) or entry_of(query).of not in ("graph", "weighted graph"):
             raise InvalidArgument("query", query, "a question about a graph such as Triangles() is accepted")
-        statistic = query.resolve(self._shape(query))
-        options = {"epsilon": epsilon, "delta": delta, "mechanism": mechanism, "noise": noise}
-        name, prepared = prepare(statistic, confidence=confidence, **options)
-        level = None if confidence is None else float(exact(confidence, "confidence"))
-        asked, schema = Loss.asked(epsilon, delta), self.schema
-        fields = {field.name: plain(getattr(query, field.name)) for field in dataclasses.fields(query)}
-        told = {
-            "query": {"kind": type(query).__name__, **{key: one for key, one in fields.items() if one is not None}},
-            "graph": [schema.vertices, *schema.ends, schema.weight, plain(schema.cap), plain(schema.step)],
-            "epsilon": asked.epsilon,
-            "delta": asked.delta,
-            "calibration": mechanism if isinstance(mechanism, str) else repr(mechanism),
-            "noise": noise if isinstance(noise, str) else repr(noise),
-            "confidence": level,
-        }
-        return GraphPlan(query, prepared, name, prepared.loss, level, told)
+        options = Options.asked(epsilon, delta, mechanism, noise, confidence)
+        inner = query.plan(self._shape(query), options)
+        schema = self.schema
+        about = {"graph": [schema.vertices, *schema.ends, schema.weight, plain(schema.cap), plain(schema.step)]}
+        words = (query, options.loss, about, mechanism, noise, options.level)
+        return SessionPlan(schema, query, inner, inner.loss, form_of(*words), form_of_0_1_0(*words))
 
     def quote(self, query: Query, *, confidence: Any = 0.95, **options: Any) -> Quote:
         """Price, mechanism and error of a question, before it is asked: reads nothing, charges nothing.
@@ -120,16 +94,16 @@ class GraphSession(PaidSession):
         figures = for_all_data(planned.prepared, level)
         may_refuse = getattr(planned.prepared, "refusal", None) is not None
         return Quote(
-            query=planned.query.label, loss=planned.loss, expected_error=figures.expected, bound=figures.bound,
-            confidence=level, mechanism=planned.mechanism, noise=planned.prepared.noise_name, kind=figures.kind,
+            query=planned.label, loss=planned.loss, expected_error=figures.expected, bound=figures.bound,
+            confidence=level, mechanism=planned.mechanism, noise=planned.noise, kind=figures.kind,
             attained=figures.attained, assumptions=("if it answers: a test may refuse",) if may_refuse else (),
         )  # fmt: skip
 
     def _shape(self, query: Query) -> Any:
         if self._edges is not None:
             return query.shape(self._edges)
-        if isinstance(query, MSTCost):
-            raise InvalidArgument("query", query.kind, "the schema of a graph with weights declares weight and cap")
+        if entry_of(query).of == "weighted graph":
+            raise InvalidArgument("query", query.name, "the schema of a graph with weights declares weight and cap")
         return GraphShape(self.schema.vertices, whole=True, nullable=False)
 
     def inspected(self, query: Query) -> tuple[Any, Any]:
@@ -163,26 +137,5 @@ class GraphSession(PaidSession):
     def _ready(self) -> None:
         self.schema.ready()
 
-    def _read(self, planned: GraphPlan, helper: Any) -> list[Release]:  # noqa: ARG002
-        outcome = planned.prepared.run(self._read_graph(planned.query))
-        grid: Any = planned.prepared.statistic.answers
-        value, bar = outcome.answer, outcome.interval
-        return [
-            Release(
-                value=None if value is None else grid.value(value),
-                interval=None if bar is None else tuple(grid.value(end) for end in bar),
-                confidence=planned.confidence,
-                loss=planned.loss,
-                neighbours=self.schema.neighbours,
-                query=planned.query.label,
-                mechanism=planned.mechanism,
-                noise=planned.prepared.noise_name,
-                reason=getattr(planned.prepared, "refusal", None) if outcome.refused else None,
-            )
-        ]
-
-    def _told(self, planned: GraphPlan, told: dict[str, Any]) -> Release:  # noqa: ARG002
-        return Release.from_dict(told)
-
-    def _public(self, planned: GraphPlan) -> Release:
-        raise InvalidArgument("query", planned.query.kind, "no question about a graph is free")
+    def _read(self, plan: SessionPlan, run: Callable[[Any], Result]) -> list[Release]:
+        return [released(plan, run(self._read_graph(plan.query)))]

@@ -1,91 +1,144 @@
-"""A plan: a question that met a schema.  Built from public facts alone, before anything is charged or read."""
+"""Plans of a registered dataset: a query that met a schema, with what the ledger keeps of the question."""
 
 from __future__ import annotations
 
-import dataclasses
-import datetime
-import hashlib
-import json
+import contextlib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from dither.errors import EpsilonTooSmall, InvalidArgument
-from dither.mechanisms.choice import prepare
 from dither.mechanisms.mechanism import Prepared
 from dither.mechanisms.stable_bins import StableBins
-from dither.numbers import exact, float_up
+from dither.numbers import float_up
 from dither.privacy import Loss, Neighbours
-from dither.queries.order import OrderStatistic, Quantiles
-from dither.queries.query import ColumnQuery, Query
-from dither.queries.spread import IQR
-from dither.queries.totals import Count, Mean, TrimmedMean
-from dither.queries.vectors import Histogram
-from dither.sources.column import Shape, missing_steps
-from dither.sources.grid import Grid
+from dither.queries.plan import Options, Plan, Result
+from dither.queries.query import Query
+from dither.session.forms import form_of, form_of_0_1_0, schema_digest
+from dither.sources.column import Shape
 from dither.sources.predicates import Predicate, parse_filter
 from dither.sources.schema import Schema
 from dither.sources.selection import at_most_groups
-from dither.sources.types import Category, ColumnType, Date, Measured, storable
+from dither.sources.types import Category, ColumnType, Date
 from dither.statistics.statistic import Statistic, VectorStatistic
-from dither.statistics.unknown_size import for_people
 
-MOST_TOGETHER = 10_000_000
-"""Several quantiles are drawn together from all records: tables above this size refuse."""
 KEYS_SHARE = Fraction(1, 4)
 """The part of epsilon that finds groups nobody declared; all of delta goes with it."""
-_DATED = (OrderStatistic, Quantiles, Mean, TrimmedMean)
-"""Questions whose answers are dates where the records are."""
 
 
 @dataclass(frozen=True)
-class Plan:
-    """Everything public about a question: what is computed, how, and at what price."""
+class SessionPlan(Plan):
+    """A plan of a registered dataset."""
 
-    schema: Schema
+    schema: Any
     query: Query
-    declared: ColumnType | None
-    """The type of the column; None where rows are counted."""
-    statistic: Statistic | VectorStatistic
-    prepared: Prepared
-    mechanism: str
+    """With everything that the schema declares."""
+    inner: Plan
+    """What is run on the records of one group."""
     loss: Loss
-    """The whole price, all groups together."""
-    predicate: Predicate | None
-    by: tuple[str, ...]
-    confidence: float | None
+    """The whole loss, all groups together."""
     asked: dict[str, Any]
     """The question in plain JSON values: what the ledger keeps."""
+    older: dict[str, Any]
+    """How version 0.1.0 kept the same question."""
+
+    @property
+    def label(self) -> str:  # type: ignore[override]
+        return self.inner.label
+
+    @property
+    def neighbours(self) -> Neighbours:  # type: ignore[override]
+        return self.schema.neighbours  # type: ignore[no-any-return]
+
+    @property
+    def mechanism(self) -> str:  # type: ignore[override]
+        return self.inner.mechanism
+
+    @property
+    def noise(self) -> str:  # type: ignore[override]
+        return self.inner.noise
+
+    @property
+    def confidence(self) -> float | None:  # type: ignore[override]
+        return self.inner.confidence
+
+    @property
+    def missing(self) -> Any:
+        return self.inner.missing
+
+    @property
+    def labels(self) -> tuple[str, ...] | None:  # type: ignore[override]
+        return self.inner.labels
+
+    @property
+    def is_scheduled(self) -> bool:  # type: ignore[override]
+        return self.inner.is_scheduled
+
+    @property
+    def costs_nothing(self) -> bool:
+        """True if the answer is public."""
+        return False
+
+    @property
+    def released_by(self) -> Prepared | None:
+        return self.inner.released_by
+
+    @property
+    def prepared(self) -> Prepared:
+        """The mechanism of a query that is one statistic."""
+        if self.released_by is None:
+            raise InvalidArgument("query", self.query.name, "a query that is one statistic is accepted")
+        return self.released_by
+
+    @property
+    def statistic(self) -> Statistic | VectorStatistic:
+        """The statistic of a query that is one."""
+        return self.prepared.statistic
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[Callable[[Any], Result]]:
+        with self.inner.opened() as run:
+            yield lambda records: self.in_units(run(records))
+
+    def run(self, records: Any) -> Result:
+        return self.in_units(self.inner.run(records))
+
+    def in_units(self, result: Result) -> Result:
+        """The result as users of the column's type expect it."""
+        return result
+
+
+@dataclass(frozen=True)
+class TablePlan(SessionPlan):
+    """A plan of a table: which rows, in which groups."""
+
+    predicate: Predicate | None
+    by: tuple[str, ...]
     finder: StableBins | None = None
-    """Finds the groups where the values of a column to group by are not declared; paid from the same price."""
+    """Finds the groups where the values of a column to group by are not declared; paid from the same loss."""
 
     @property
-    def grid(self) -> Grid:
-        """The grid of the records."""
-        if isinstance(self.statistic, Statistic):
-            return self.statistic.records_on
-        return self.declared.grid if isinstance(self.declared, Measured) else Grid(Fraction(1), 0, 1)
+    def declared(self) -> ColumnType | None:
+        """The type of the column; None where rows are counted or several columns are read."""
+        return None if self.query.column is None else self.schema.columns[self.query.column]
 
     @property
-    def missing(self) -> int:
-        """What a missing value counts as, in grid steps."""
-        if isinstance(self.declared, Measured) and isinstance(self.query, ColumnQuery):
-            return missing_steps(self.query.nulls, self.grid)
-        return self.grid.ends[1]
-
-    @property
-    def label(self) -> str:
-        """How releases name the question."""
+    def label(self) -> str:  # type: ignore[override]
         where = "" if self.predicate is None else f" where {self.predicate.told(self.schema)}"
-        return f"{self.query.label}{where}"
+        return f"{self.inner.label}{where}"
+
+    @property
+    def missing(self) -> Any:
+        number = self.query.missing_in(self.schema)
+        return None if number is None else self._in_unit(number)
 
     @property
     def expected_rows(self) -> int | None:
         """The public number of rows, where the whole table is read."""
         whole = self.predicate is None and not self.by and self.schema.unit is None
-        drops = self.declared is not None and self.declared.drops_nulls
+        drops = any(self.schema.columns[name].drops_nulls for name in self.query.used)
         return self.schema.rows if whole and not drops and isinstance(self.schema.rows, int) else None
 
     @property
@@ -98,16 +151,26 @@ class Plan:
     @property
     def is_dated(self) -> bool:
         """True if the answer is a date."""
-        return isinstance(self.declared, Date) and isinstance(self.query, _DATED)
+        return isinstance(self.declared, Date) and self.query.dates == "dates"
 
     @property
     def costs_nothing(self) -> bool:
         """True if the answer is the public number of rows."""
-        return self.declared is None and self.expected_rows is not None
+        return not self.query.used and self.expected_rows is not None
 
-    def shown(self, number: Any) -> Any:
-        """A released number as users of the column's type expect it."""
-        return self.declared.shown(round(number)) if self.is_dated and isinstance(self.declared, Date) else number
+    def _in_unit(self, number: Any) -> Any:
+        declared = self.declared
+        return declared.shown(round(number)) if isinstance(declared, Date) and self.is_dated else number
+
+    def in_units(self, result: Result) -> Result:
+        if not self.is_dated:
+            return result
+        return Result(self._dates(result.value), self._dates(result.interval), result.reason)
+
+    def _dates(self, numbers: Any) -> Any:
+        if isinstance(numbers, tuple):
+            return tuple(self._dates(one) for one in numbers)
+        return None if numbers is None else self._in_unit(numbers)
 
 
 def plan(
@@ -121,41 +184,34 @@ def plan(
     mechanism: object = "auto",
     noise: object = "auto",
     confidence: object = 0.95,
-) -> Plan:
+) -> TablePlan:
     """The plan for a question, or an error that says what is accepted; nothing is read."""
     if not isinstance(query, Query):
         raise InvalidArgument("query", query, 'a query object such as Median("total_pay") is accepted')
     predicate = where if isinstance(where, Predicate) or where is None else parse_filter(where, schema)
     keys = group_columns(by, schema)
-    asked = Loss.asked(epsilon, delta)
-    bound, declared = bind(query, schema)
-    shape = shape_of_selection(schema, declared, filtered=predicate is not None, grouped=bool(keys))
-    statistic = bound.resolve(shape)
-    if isinstance(bound, Quantiles) and schema.most_rows > MOST_TOGETHER:
-        raise InvalidArgument(
-            "query", "quantiles", f"together only in tables of at most {MOST_TOGETHER:,} rows; ask for each alone"
-        )
-    if isinstance(statistic, Statistic) and not keys:
-        statistic = for_people(statistic, shape.rows_per_person)
-    finder, rest = _finder(keys, schema, asked)
+    asked = Options.asked(epsilon, delta, mechanism, noise, confidence)
+    bound = query.bound(schema)
+    facts = bound.table_facts(schema, shape_of_selection(schema, bound, filtered=predicate is not None, keys=keys))
+    finder, rest = _finder(keys, schema, asked.loss)
     # Whoever changes groups leaves one and enters another: two steps for each of a person's rows.
     steps = 2 * schema.rows_per_unit if keys else 1
     each = rest.per_step(steps)
     try:
-        name, prepared = prepare(
-            statistic, epsilon=each.epsilon, delta=each.delta, mechanism=mechanism, noise=noise,
-            confidence=confidence,
-        )  # fmt: skip
+        inner = bound.plan(facts, Options(each, mechanism, noise, asked.confidence))
     except EpsilonTooSmall as error:
-        raise error.of_whole(asked.epsilon, asked.epsilon / each.epsilon) from None
-    level = None if confidence is None else float(exact(confidence, "confidence"))
-    loss = prepared.loss.for_group(steps)
+        raise error.of_whole(asked.loss.epsilon, asked.loss.epsilon / each.epsilon) from None
+    loss = inner.loss.for_group(steps)
     if finder is not None:
         loss = loss + Loss(float_up(finder.epsilon), float_up(finder.delta))
-    return Plan(
-        schema, bound, declared, statistic, prepared, name, loss, predicate, keys, level,
-        _question(bound, schema, asked, predicate, keys, mechanism, noise, level), finder,
-    )  # fmt: skip
+    used = {*keys, *(predicate.columns() if predicate else ()), *bound.used}
+    about = {
+        "where": None if predicate is None else str(predicate),
+        "by": list(keys),
+        "schema": schema_digest(schema, used),
+    }
+    words = (bound, asked.loss, about, mechanism, noise, asked.level)
+    return TablePlan(schema, bound, inner, loss, form_of(*words), form_of_0_1_0(*words), predicate, keys, finder)
 
 
 def group_columns(by: object, schema: Schema) -> tuple[str, ...]:
@@ -178,7 +234,7 @@ def undeclared(kind: ColumnType) -> bool:
 
 
 def _finder(by: tuple[str, ...], schema: Schema, asked: Loss) -> tuple[StableBins | None, Loss]:
-    """What finds undeclared groups, and what is left of the price for the answers."""
+    """What finds undeclared groups, and what is left of the loss for the answers."""
     hidden = [name for name in by if undeclared(schema.columns[name])]
     if not hidden:
         return None, asked
@@ -191,114 +247,18 @@ def _finder(by: tuple[str, ...], schema: Schema, asked: Loss) -> tuple[StableBin
     return finder, asked.share(1 - KEYS_SHARE).pure()
 
 
-def bind(query: Query, schema: Schema) -> tuple[Query, ColumnType | None]:
-    """The query with everything that the schema declares about its column."""
-    if query.column is None:
-        if isinstance(query, Count):
-            return query, None
-        raise InvalidArgument("column", None, f"a declared column is accepted: {', '.join(schema.columns)}")
-    declared = schema.column(query.column)
-    if isinstance(query, Histogram):
-        return _bound_histogram(query, declared), declared
-    if not isinstance(query, ColumnQuery):
-        raise InvalidArgument("query", query.kind, "a question about one column is accepted in a session")
-    kind = schema.measured(query.column)
-    if isinstance(kind, Date) and not isinstance(query, (*_DATED, IQR)):
-        raise InvalidArgument("query", query.kind, f"{query.column} has dates: quantiles, mean and iqr are accepted")
-    if isinstance(query, Count) and kind.kind != "boolean":
-        raise InvalidArgument(
-            "column", query.column, "count of a boolean column, or of no column with a filter, is accepted"
-        )
-    filled: dict[str, Any] = {}
-    if not isinstance(query, Count):
-        low, high = kind.grid.ends
-        filled["bounds"] = query.bounds if query.bounds is not None else (low * kind.grid.step, high * kind.grid.step)
-        filled["step"] = query.step if query.step is not None else kind.grid.step
-    if query.nulls is None:
-        filled["nulls"] = kind.grid.step * kind.missing
-        if query.bounds is not None and not isinstance(query, Count):
-            # Like any other record, what a missing value counts as is cut to the bounds of the question.
-            grid = Grid.between(query.bounds, filled["step"])
-            filled["nulls"] = grid.step * grid.clamp(round(filled["nulls"] / grid.step))
-    return dataclasses.replace(query, **filled), kind
-
-
-def _bound_histogram(query: Histogram, declared: ColumnType) -> Histogram:
-    if isinstance(declared, Category):
-        if query.edges is not None:
-            raise InvalidArgument("edges", list(query.cuts)[:9], "a category column is counted by its categories")
-        if query.categories is None:
-            return dataclasses.replace(query, categories=declared.keys(str(query.column)))
-        if not all(map(storable, query.names)):
-            raise InvalidArgument("categories", list(query.names)[:9], "names without the character NUL are accepted")
-        return query
-    if query.edges is None:
-        raise InvalidArgument("edges", None, "edges must be declared for a column of numbers")
-    if query.nulls is not None or not isinstance(declared, Measured):
-        return dataclasses.replace(query, nulls=query.missing(Shape(1, whole=False, nullable=True)))
-    return dataclasses.replace(query, nulls=_within(query, declared))
-
-
-def _within(query: Histogram, declared: Measured) -> Any:
-    """Where missing values go: the declared value, cut to the edges."""
-    value = float(declared.grid.value(declared.missing))
-    return min(max(value, query.cuts[0]), query.cuts[-1])
-
-
-def shape_of_selection(schema: Schema, declared: ColumnType | None, *, filtered: bool, grouped: bool) -> Shape:
+def shape_of_selection(schema: Schema, bound: Query, *, filtered: bool, keys: tuple[str, ...]) -> Shape:
     """The public facts of the records that a question is about."""
-    dropped = declared is not None and declared.drops_nulls
-    public = isinstance(schema.rows, int) and schema.unit is None and not filtered and not grouped and not dropped
-    whole = declared is None or declared.kind in ("integer", "date", "boolean")
+    declared = [schema.columns[name] for name in bound.used]
+    dropped = any(one.drops_nulls for one in declared)
+    public = isinstance(schema.rows, int) and schema.unit is None and not filtered and not keys and not dropped
+    whole = all(one.kind in ("integer", "date", "boolean") for one in declared)
     if public:
         return Shape(schema.most_rows, whole, nullable=True)
-    if grouped:
+    if keys:
         # One step is one record that comes or goes; how many of them a person makes is paid for by group privacy.
         return Shape(schema.most_rows, whole, nullable=True, private=True, neighbours=Neighbours.ADD_REMOVE)
     return Shape(
         schema.most_rows, whole, nullable=True, private=True, neighbours=Neighbours.ADD_REMOVE_CHANGE,
         rows_per_person=schema.rows_per_unit,
     )  # fmt: skip
-
-
-def _question(
-    query: Query, schema: Schema, asked: Loss, predicate: Predicate | None, by: tuple[str, ...], mechanism: object,
-    noise: object, confidence: float | None,
-) -> dict[str, Any]:  # fmt: skip
-    """The question in plain JSON values, the same for the same question however it was written."""
-    fields = {
-        field.name: plain(getattr(query, field.name))
-        for field in dataclasses.fields(query)  # type: ignore[arg-type]
-        if getattr(query, field.name) is not None
-    }
-    return {
-        "query": {"kind": type(query).__name__, **fields},
-        "where": None if predicate is None else str(predicate),
-        "by": list(by),
-        "epsilon": asked.epsilon,
-        "delta": asked.delta,
-        "calibration": mechanism if isinstance(mechanism, str) else repr(mechanism),
-        "noise": noise if isinstance(noise, str) else repr(noise),
-        "confidence": confidence,
-        "schema": schema_digest(schema, {*by, *(predicate.columns() if predicate else ()), query.column}),
-    }
-
-
-def schema_digest(schema: Schema, used: set[Any]) -> str:
-    """What the schema says about the columns in use: another schema makes it another question."""
-    columns = {name: kind.to_dict() for name, kind in schema.columns.items() if name in used}
-    told = [columns, schema.rows, schema.unit, schema.rows_per_unit]
-    return hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()[:16]
-
-
-def plain(value: Any) -> Any:
-    """A parameter of a question in plain JSON values."""
-    if isinstance(value, (str, bool, int)) or value is None:
-        return value
-    if isinstance(value, (datetime.date,)):
-        return value.isoformat()
-    if isinstance(value, (list, tuple)):
-        return [plain(one) for one in value]
-    if hasattr(value, "tolist"):
-        return plain(value.tolist())
-    return str(exact(value))

@@ -18,9 +18,9 @@ from dither.privacy import Loss, fraction_of_unit
 from dither.queries.query import Query
 from dither.queries.vectors import Histogram
 from dither.quotes.priors import Prior, declared_prior, prior_of
-from dither.quotes.quote import EXACT, Quote, Quotes, for_all_data, under_prior
+from dither.quotes.quote import EXACT, UNKNOWN, Quote, Quotes, for_all_data, under_prior
 from dither.quotes.worst_case_error import needs_rows
-from dither.session.plan import Plan, plan
+from dither.session.plan import TablePlan, plan
 from dither.session.statements import part_of, plans_of, shares_of
 from dither.sources.schema import Schema
 from dither.sources.types import Measured
@@ -179,6 +179,13 @@ def _quoted(
     confidence: Any = 0.95, **options: Any,
 ) -> Quote:  # fmt: skip
     planned = plan(query, schema, mechanism=mechanism, confidence=confidence, **options)
+    if planned.released_by is None:
+        _checked_rows(planned, rows)
+        return Quote(
+            query=planned.label, loss=planned.loss, expected_error=None, bound=None, confidence=_level(planned),
+            mechanism=planned.mechanism, noise=planned.noise, kind=UNKNOWN, groups=planned.groups,
+            labels=planned.labels,
+        )  # fmt: skip
     column_prior = prior_of(prior, planned.query.column, schema.columns)
     if column_prior is None or not _speaks_of(planned) or planned.costs_nothing:
         _checked_rows(planned, rows)
@@ -203,7 +210,7 @@ def _quoted(
     return dataclasses.replace(ordered[0][1], alternatives={name: one.expected_error for name, one in ordered})
 
 
-def _under_declared(planned: Plan, rows: int | None) -> Quote | None:
+def _under_declared(planned: TablePlan, rows: int | None) -> Quote | None:
     """An estimate under what the schema declares about the column, for the very mechanism that would answer."""
     told = planned.schema.priors.get(str(planned.query.column))
     if told is None or not _speaks_of(planned) or planned.costs_nothing:
@@ -215,19 +222,21 @@ def _under_declared(planned: Plan, rows: int | None) -> Quote | None:
         return None  # what holds for all data is still true
 
 
-def _speaks_of(planned: Plan) -> bool:
+def _speaks_of(planned: TablePlan) -> bool:
     """Whether a prior on values says anything about this question."""
     declared = planned.declared
     return isinstance(declared, Measured) and declared.kind != "boolean" and not isinstance(planned.query, Histogram)
 
 
-def _under_prior(planned: Plan, prior: Prior, rows: int, assumed: tuple[str, ...]) -> Quote:
-    records_on = getattr(planned.statistic, "grid", planned.grid)
+def _under_prior(planned: TablePlan, prior: Prior, rows: int, assumed: tuple[str, ...]) -> Quote:
+    records_on = planned.query.records_on[0]
+    if records_on is None:
+        raise NotApplicable("prior", planned.query.name, "no error is worked out for it", "quotes without a prior")
     figures = under_prior(planned.prepared, prior, records_on, rows, _level(planned))
     return _quote(planned, figures, prior=repr(prior), rows=rows, assumptions=assumed)
 
 
-def _for_all_data(planned: Plan, rows: int | None) -> Quote:
+def _for_all_data(planned: TablePlan, rows: int | None) -> Quote:
     if planned.costs_nothing:
         return Quote(planned.label, Loss(0.0), 0.0, 0.0, _level(planned), "public", "none", EXACT)
     used = rows if needs_rows(planned.statistic) else None
@@ -236,7 +245,7 @@ def _for_all_data(planned: Plan, rows: int | None) -> Quote:
     return _quote(planned, figures, rows=used if used is not None else planned.expected_rows, assumptions=assumed)
 
 
-def _quote(planned: Plan, figures: Any, *, assumptions: tuple[str, ...] = (), **facts: Any) -> Quote:
+def _quote(planned: TablePlan, figures: Any, *, assumptions: tuple[str, ...] = (), **facts: Any) -> Quote:
     if planned.mechanism not in COMPARED:
         assumptions = (*assumptions, "if it answers: a test may refuse")
     return Quote(
@@ -257,11 +266,11 @@ def _quote(planned: Plan, figures: Any, *, assumptions: tuple[str, ...] = (), **
     )
 
 
-def _level(planned: Plan) -> float:
+def _level(planned: TablePlan) -> float:
     return LEVEL if planned.confidence is None else float(fraction_of_unit("confidence", planned.confidence))
 
 
-def _records(planned: Plan, rows: Any) -> tuple[int, tuple[str, ...]]:
+def _records(planned: TablePlan, rows: Any) -> tuple[int, tuple[str, ...]]:
     """The number of records that a quote under a prior is for, and what is assumed about it."""
     _checked_rows(planned, rows)
     if planned.expected_rows is not None:
@@ -278,7 +287,7 @@ def _records(planned: Plan, rows: Any) -> tuple[int, tuple[str, ...]]:
     )
 
 
-def _checked_rows(planned: Plan, rows: Any) -> None:
+def _checked_rows(planned: TablePlan, rows: Any) -> None:
     if rows is None:
         return
     if not isinstance(rows, int) or isinstance(rows, bool) or not 1 <= rows <= planned.schema.most_rows:
@@ -287,5 +296,5 @@ def _checked_rows(planned: Plan, rows: Any) -> None:
         raise InvalidArgument("rows", rows, f"the number of rows is public and {planned.expected_rows} is accepted")
 
 
-def _where(planned: Plan) -> str:
+def _where(planned: TablePlan) -> str:
     return " in each group" if planned.by else " in the selection"

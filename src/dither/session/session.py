@@ -6,21 +6,21 @@ What fails before the charge costs nothing; what fails after it stays charged.
 
 from __future__ import annotations
 
-import contextlib
 import warnings
-from collections.abc import Iterator, Sequence
-from typing import Any, Protocol, TypeGuard, runtime_checkable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from dither.aliases import accepts_calibration
+from dither.answer import released
 from dither.ledger import Ledger
-from dither.privacy import Loss
-from dither.programs import Program, opened
+from dither.privacy import Loss, Neighbours
+from dither.queries.plan import Plan, Result
 from dither.queries.query import Query
 from dither.release import Release, Releases
-from dither.session.account import LOCAL, PaidSession, Planned, price_of
-from dither.session.plan import Plan, plan
-from dither.session.programs import ProgramPlan, answer_program, declared_rows, plan_program
-from dither.session.reading import read_and_answer, records_for_owner, restored
+from dither.session.account import LOCAL, PaidSession, price_of
+from dither.session.plan import TablePlan, plan
+from dither.session.reading import declared_rows, read_and_answer, records_for_owner, restored
 from dither.session.statements import named, part_of, plans_of, shares_of
 from dither.sources.engines.engine import Engine
 from dither.sources.engines.factory import engine_for
@@ -31,25 +31,6 @@ from dither.sql.statement import Statement, parse_sql
 
 MANY_GROUPS = 500
 """Questions with more groups than this are answered with a warning."""
-
-
-@runtime_checkable
-class ProcedurePlan(Planned, Protocol):
-    """A question that was planned, and reads what it needs by itself."""
-
-    def answer(self, engine: Engine) -> Release:
-        """Read and answer what was paid for."""
-
-
-@runtime_checkable
-class Procedure(Protocol):
-    """A question that plans and answers by itself, such as ``dither.KMeans``."""
-
-    def planned(self, schema: Schema, *, epsilon: Any, **options: Any) -> ProcedurePlan:
-        """The plan from public facts; refuses here or never."""
-
-
-Question = Query | Program | Procedure
 
 
 class Session(PaidSession):
@@ -77,7 +58,7 @@ class Session(PaidSession):
     @accepts_calibration
     def ask(
         self,
-        query: Question | Sequence[Question],
+        query: Query | Sequence[Query],
         *,
         epsilon: Any,
         delta: Any = 0.0,
@@ -111,12 +92,12 @@ class Session(PaidSession):
         )  # fmt: skip
         _tell_of_many_groups(plans)
         answered = self.answer(plans, again=again, request_id=request_id, analyst=analyst)
-        return answered if by is not None or not _is_one(query) else answered[0]
+        return answered if by is not None or not isinstance(query, Query) else answered[0]
 
     def plans(
-        self, query: Question | Sequence[Question], *, epsilon: Any, delta: Any = 0.0,
+        self, query: Query | Sequence[Query], *, epsilon: Any, delta: Any = 0.0,
         weights: Sequence[Any] | None = None, **options: Any,
-    ) -> list[Any]:  # fmt: skip
+    ) -> list[TablePlan]:  # fmt: skip
         """The plans of one query, or of several that share a price; see ``ask``."""
         return plans_for(query, self.schema, epsilon=epsilon, delta=delta, weights=weights, **options)
 
@@ -178,18 +159,9 @@ class Session(PaidSession):
 
         return least_epsilon(query, self.schema, target_error=target_error, **options)
 
-    def plan(self, query: Question, *, prior: Any = None, rows: Any = None, **options: Any) -> Any:
+    def plan(self, query: Query, *, prior: Any = None, rows: Any = None, **options: Any) -> Any:
         """What would be computed and charged: public facts only."""
         return plan_for(query, self.schema, prior=prior, rows=rows, **options)
-
-    @contextlib.contextmanager
-    def _helpers(self, plans: Sequence[Any]) -> Iterator[list[Any]]:
-        with contextlib.ExitStack() as running:
-            # What is wrong with a program or with isolation is said before anything is charged.
-            yield [
-                running.enter_context(opened(one.query, tables=True)) if isinstance(one, ProgramPlan) else None
-                for one in plans
-            ]
 
     def _state(self) -> str | None:
         return self._engine.state()
@@ -198,18 +170,15 @@ class Session(PaidSession):
         few_rows()  # a setting that is none is refused now, not when records are read
         self._engine.ready()
 
-    def _read(self, planned: Plan | ProgramPlan, helper: Any) -> list[Release]:
-        if isinstance(planned, ProgramPlan):
-            return [answer_program(planned, self._engine, helper)]
-        if isinstance(planned, ProcedurePlan):
-            return [planned.answer(self._engine)]
-        return read_and_answer(planned, self._engine)
+    def _read(self, plan: TablePlan, run: Callable[[Any], Result]) -> list[Release]:
+        return read_and_answer(plan, self._engine, run)
 
-    def _told(self, planned: Plan | ProgramPlan, told: dict[str, Any]) -> Release:
-        return restored(planned, told)
+    def _restored(self, plan: TablePlan, payload: dict[str, Any]) -> Release:
+        return restored(plan, payload)
 
-    def _public(self, planned: Plan) -> Release:
-        return _public_count(planned)
+    def _public(self, plan: TablePlan) -> Release:
+        free = PublicCount(plan.label, plan.neighbours)
+        return released(free, free.run(plan.schema.most_rows))
 
     def close_source(self) -> None:
         """Let go of the data; everything that was charged is already durable."""
@@ -227,13 +196,13 @@ class Session(PaidSession):
 
 
 def plans_for(
-    query: Question | Sequence[Question], schema: Schema, *, epsilon: Any, delta: Any = 0.0,
+    query: Query | Sequence[Query], schema: Schema, *, epsilon: Any, delta: Any = 0.0,
     weights: Sequence[Any] | None = None, **options: Any,
-) -> list[Any]:  # fmt: skip
+) -> list[TablePlan]:  # fmt: skip
     """The plans of one query, or of several that share a price: from the schema alone, no source is opened."""
-    if _is_one(query):
+    if isinstance(query, Query):
         return [plan_for(query, schema, epsilon=epsilon, delta=delta, **options)]
-    queries: list[Any] = list(query)  # type: ignore[arg-type]
+    queries = list(query)
     parts = [part_of(Loss.asked(epsilon, delta), share) for share in shares_of(weights, len(queries))]
     return [
         plan_for(one, schema, epsilon=part.epsilon, delta=part.delta, **options)
@@ -241,12 +210,8 @@ def plans_for(
     ]
 
 
-def plan_for(query: Question, schema: Schema, *, prior: Any = None, rows: Any = None, **options: Any) -> Any:
+def plan_for(query: Query, schema: Schema, *, prior: Any = None, rows: Any = None, **options: Any) -> TablePlan:
     """The plan of one query, from the schema alone."""
-    if isinstance(query, Program):
-        return plan_program(query, schema, **options)
-    if isinstance(query, Procedure):
-        return query.planned(schema, **options)
     if prior is not None and options.get("mechanism", "auto") == "auto":
         from dither.session.quoting import chosen_mechanism  # noqa: PLC0415  (built on this module)
 
@@ -254,26 +219,27 @@ def plan_for(query: Question, schema: Schema, *, prior: Any = None, rows: Any = 
     return plan(query, schema, **options)
 
 
-def _is_one(query: Question | Sequence[Question]) -> TypeGuard[Question]:
-    """Whether it is a single question, and not a list of them."""
-    return isinstance(query, (Query, Program, Procedure))
+@dataclass(frozen=True)
+class PublicCount(Plan):
+    """The number of rows of a table that declares it: public, and free."""
+
+    label: str
+    neighbours: Neighbours
+    loss = Loss(0.0)
+    confidence = 1.0
+    mechanism = "public"
+    noise = "none"
+
+    def run(self, records: int) -> Result:
+        return Result(records, (records, records))
 
 
-def _tell_of_many_groups(plans: Sequence[Plan | ProgramPlan]) -> None:
+def _tell_of_many_groups(plans: Sequence[TablePlan]) -> None:
     """Warn, from public facts, of a question that most people would not have asked: one answer for each day."""
-    most = max((one.groups or 1 for one in plans if isinstance(one, Plan)), default=1)
+    most = max((one.groups or 1 for one in plans), default=1)
     if most > MANY_GROUPS:
         warnings.warn(
             f"{most:,} groups: every declared value gets an answer, empty ones too; narrower bounds or a filter make "
             "fewer of them",
             stacklevel=3,
         )
-
-
-def _public_count(one: Plan | ProgramPlan) -> Release:
-    """The number of rows of a table that declares it: public, and free."""
-    rows = one.schema.most_rows
-    return Release(
-        value=rows, interval=(rows, rows), confidence=1.0, loss=Loss(0.0), neighbours=one.schema.neighbours,
-        query=one.label, mechanism="public", noise="none",
-    )  # fmt: skip

@@ -13,12 +13,12 @@ from dither.errors import InvalidArgument
 from dither.numbers import exact
 from dither.privacy import Loss
 from dither.release import Release
-from dither.session.plan import Plan, plan
+from dither.session.plan import TablePlan, plan
 from dither.sources.schema import Schema
 from dither.sql.statement import Item, Statement, weights_of
 
 
-def plans_of(statement: Statement, schema: Schema, price: Loss, weights: Any = None, **options: Any) -> list[Plan]:
+def plans_of(statement: Statement, schema: Schema, price: Loss, weights: Any = None, **options: Any) -> list[TablePlan]:
     """A plan for every query; together they cost at most ``price``.
 
     The queries that cost something share it by their weights.  The number of rows of a table that declares it is
@@ -37,7 +37,7 @@ def plans_of(statement: Statement, schema: Schema, price: Loss, weights: Any = N
     ]
 
 
-def _free(statement: Statement, item: Item, schema: Schema, price: Loss, options: dict[str, Any]) -> Plan | None:
+def _free(statement: Statement, item: Item, schema: Schema, price: Loss, options: dict[str, Any]) -> TablePlan | None:
     if item.query.column is not None:
         return None
     made = _plan(statement, item, schema, price, options)
@@ -55,7 +55,7 @@ def named(statement: Statement, answers: Sequence[Sequence[Release]]) -> list[Re
     ]
 
 
-def _plan(statement: Statement, item: Item, schema: Schema, price: Loss, options: dict[str, Any]) -> Plan:
+def _plan(statement: Statement, item: Item, schema: Schema, price: Loss, options: dict[str, Any]) -> TablePlan:
     asked: dict[str, Any] = {"where": statement.where, "by": list(statement.by) or None, **options}
     asked |= {"epsilon": price.epsilon, "delta": price.delta}
     known = {name: asked.pop(name, None) for name in ("prior", "rows")}

@@ -214,8 +214,7 @@ def table_shape_of(data: object, argument: str = "data") -> Shape:
     """The public facts of several columns."""
     shapes = [shape_of(column, argument) for column in columns_of(data, argument)]
     whole, nullable = all(s.whole for s in shapes), any(s.nullable for s in shapes)
-    named = data if isinstance(data, Mapping) else getattr(data, "columns", ())
-    return Shape(shapes[0].records, whole, nullable, len(shapes), tuple(str(name) for name in named))
+    return Shape(shapes[0].records, whole, nullable, len(shapes), tuple(named_columns(data) or ()))
 
 
 class Table:
@@ -230,12 +229,38 @@ class Table:
         return "Table(<private>)"
 
 
+def named_columns(data: Any) -> dict[str, Any] | None:
+    """The columns of a frame of any library, or of a mapping, by name; None for what has no names."""
+    if isinstance(data, Mapping):
+        return {str(name): column for name, column in data.items()}
+    names = data.column_names if hasattr(data, "column_names") else getattr(data, "columns", None)
+    if names is None or not hasattr(data, "__getitem__"):
+        return None
+    return {str(name): data[name] for name in names}
+
+
+def only_columns(data: Any, names: Sequence[str] | None, argument: str = "columns") -> Any:
+    """The data without other columns than the named ones; None: all of them."""
+    named = named_columns(data)
+    if names is None:
+        return data if named is None else named
+    for name in names:
+        if named is None or name not in named:
+            raise InvalidArgument(argument, name, "the name of a column of the data is accepted")
+    return {name: (named or {})[name] for name in names}
+
+
+def floats_of(column: NDArray[Any]) -> NDArray[np.float64]:
+    """A column as floats, NaN where an entry is missing."""
+    real = column.astype(np.float64)
+    return np.asarray(real.filled(np.nan) if isinstance(real, np.ma.MaskedArray) else real)
+
+
 def columns_of(data: object, argument: str = "data") -> list[NDArray[Any]]:
     """The columns of a two-dimensional array, a frame, or a mapping of names to arrays."""
-    if hasattr(data, "columns") and hasattr(data, "__getitem__"):
-        return _same_length([as_array(data[name], argument) for name in data.columns], data, argument)
-    if isinstance(data, Mapping):
-        return _same_length([as_array(column, argument) for column in data.values()], data, argument)
+    named = named_columns(data)
+    if named is not None:
+        return _same_length([as_array(column, argument) for column in named.values()], data, argument)
     array = data if isinstance(data, np.ndarray) else _rows(data)
     array = _untyped(array) if array.dtype == object else array
     if array.ndim != 2 or array.shape[1] == 0:

@@ -11,7 +11,7 @@ import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from dither.sensitivity.ladder import DEEPEST, MOST_SLOW_RUNGS, Algorithm, Ladde
 from dither.sensitivity.reachable import HasReachableValues, ReachableValues
 from dither.sources.grid import Grid
 from dither.statistics.order import OrderLadder, RankedValue, rank_of
-from dither.statistics.statistic import FITTED_FIRST, Statistic
+from dither.statistics.statistic import FITTED_FIRST, Statistic, VectorStatistic
 
 FINE_STEPS = 36
 """Means are released in steps of at most 2**-36 of the bounds."""
@@ -359,12 +359,13 @@ class ReachableValuesOfPeople(OfPeople, HasReachableValues):
         return ReachableValues(values, fine.bottom // rows, -(-fine.top // rows))
 
 
-def for_people(statistic: Statistic, rows: int) -> Statistic:
-    """The statistic for neighbours that differ in all rows of one person."""
-    if rows == 1:
+S = TypeVar("S", bound=Statistic | VectorStatistic)
+
+
+def for_people(statistic: S, rows: int) -> S | Statistic:
+    """The statistic for neighbours that differ in all rows of one person; vectors were told of the rows before."""
+    if rows == 1 or not isinstance(statistic, Statistic):
         return statistic
-    return (
-        ReachableValuesOfPeople(statistic, rows)
-        if isinstance(statistic, HasReachableValues)
-        else OfPeople(statistic, rows)
-    )
+    if isinstance(statistic, HasReachableValues):
+        return ReachableValuesOfPeople(statistic, rows)
+    return OfPeople(statistic, rows)

@@ -123,25 +123,19 @@ def ask(file: Path, question: str, *, plot: Path | None, as_json: bool, **option
     for name in ("where", "by", "weights", "ledger", "again"):
         if options[name]:
             raise InvalidArgument(name, options[name], "only with a schema file; dither register drafts one")
-    from dither.api import answer
-    from dither.privacy import Loss
+    from dither.answer import answer
+    from dither.queries.plan import Options
     from dither.sources.files import read_file_column
 
     # Everything that is public is checked before the file is opened; what is paid for must not be lost.
     if plot is not None:
         check_picture(plot)
     query = _query(question, options)
-    confidence = confidence_of(options["confidence"])
-    Loss.asked(number("epsilon", options["epsilon"]), number("delta", options["delta"]))
-    release = answer(
-        query,
-        read_file_column(file, query.column or ""),
-        number("epsilon", options["epsilon"]),
-        number("delta", options["delta"]),
-        options["mechanism"],
-        options["noise"],
-        confidence,
-    )
+    asked = Options.asked(
+        number("epsilon", options["epsilon"]), number("delta", options["delta"]), options["mechanism"],
+        options["noise"], confidence_of(options["confidence"]),
+    )  # fmt: skip
+    release = answer(query, read_file_column(file, query.column or ""), asked)
     if as_json:
         click.echo(json.dumps(release.to_dict()))
     else:

@@ -188,17 +188,16 @@ def _tried(plan: Any) -> dict[str, Any]:
     """What will be run, after the program has run on rows made up from the schema; what is wrong with it is said."""
     import dataclasses
 
-    from dither.programs import opened
-    from dither.session.programs import made_up_rows
+    from dither.session.made_up import made_up_rows
 
-    example = made_up_rows(plan.schema, plan.columns)
+    example = made_up_rows(plan.schema, plan.query.columns)
     tried = dataclasses.replace(plan.query, settings={**plan.query.settings, "example": example})
-    with opened(tried, tables=True) as executor:
-        seconds = executor.schedule(plan.made.sampling.blocks).seconds
+    with tried.isolated(tables=True) as executor:
+        seconds = executor.schedule(plan.inner.blocks).seconds
     return {
         "question": plan.label,
-        "blocks": plan.made.sampling.blocks,
-        "aggregator": plan.made.aggregator,
+        "blocks": plan.inner.blocks,
+        "aggregator": plan.inner.procedure.aggregator,
         "epsilon": plan.loss.epsilon,
         "delta": plan.loss.delta,
         "seconds": round(seconds, 2),

@@ -25,7 +25,6 @@ from dither.ledger import MemoryLedger
 from dither.privacy import Loss
 from dither.session.account import price_of
 from dither.session.graphs import GraphSession
-from dither.session.programs import ProgramPlan
 from dither.session.quoting import quote
 from dither.session.session import plans_for
 from dither.session.statements import plans_of
@@ -176,8 +175,7 @@ def _priced(plan: Any) -> dict[str, Any]:
         "query": plan.label, "epsilon": plan.loss.epsilon, "delta": plan.loss.delta, "expected_error": None,
         "bound": None, "kind": None, "confidence": None, "assumptions": [], "mechanism": "", "noise": "",
     }  # fmt: skip
-    if isinstance(plan, ProgramPlan):
-        aggregate = plan.made.aggregate
-        payload |= {"mechanism": aggregate.mechanism, "noise": aggregate.noise}
-        payload |= {"blocks": plan.made.sampling.blocks, "seconds": seconds_of(plan)}
+    if plan.is_scheduled:
+        payload |= {"mechanism": plan.mechanism, "noise": plan.noise}
+        payload |= {"blocks": plan.inner.blocks, "seconds": seconds_of(plan)}
     return payload | {"calibration": payload["mechanism"]}

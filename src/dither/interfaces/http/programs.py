@@ -13,10 +13,10 @@ from typing import Any
 
 from dither.errors import InvalidArgument
 from dither.interfaces.http.bodies import known_fields, names_field, number_field, text_field
-from dither.programs import Program
+from dither.queries.programs import Program
 from dither.sandbox import Function
 from dither.sandbox.schedule import LEAST_SLOT, Schedule
-from dither.session.programs import ProgramPlan
+from dither.session.plan import TablePlan
 
 FIELDS = (
     "source", "function", "columns", "output", "bounds", "default", "blocks", "aggregator", "metric", "sampling",
@@ -54,26 +54,26 @@ def program_of(told: dict[str, Any]) -> Program:
         executor="sandbox",
         settings={"slot": _slot(told), "preload": _preload(told), "files": False},
     )
-    _ = made.shape
+    _ = made.answers
     return made
 
 
-def programs_of(plans: list[Any]) -> list[ProgramPlan]:
+def programs_of(plans: list[Any]) -> list[TablePlan]:
     """The programs of a question; their sandboxes are all open at once, so there are few of them."""
-    found = [one for one in plans if isinstance(one, ProgramPlan)]
+    found = [one for one in plans if one.is_scheduled]
     if len(found) > MOST_PROGRAMS_ASKED:
         raise InvalidArgument("query", f"{len(found)} programs", f"at most {MOST_PROGRAMS_ASKED} in a question")
     return found
 
 
-def seconds_of(plan: ProgramPlan) -> float:
+def seconds_of(plan: TablePlan) -> float:
     """How long a program takes on this machine, starting included: public, and the same whatever the data are."""
     cores = len(os.sched_getaffinity(0))
-    slot = plan.query.settings["slot"]
-    running = Schedule(blocks=plan.made.sampling.blocks, cores=cores, slot=slot).seconds
+    program: Any = plan.inner
+    running = Schedule(blocks=program.blocks, cores=cores, slot=program.query.settings["slot"]).seconds
     if running > LONGEST_RUN:
         raise InvalidArgument(
-            "query.blocks", plan.made.sampling.blocks,
+            "query.blocks", program.blocks,
             f"blocks and a slot that end within {LONGEST_RUN:g} seconds are accepted; these take {running:.0f}",
         )  # fmt: skip
     return running + STARTING

@@ -38,7 +38,7 @@ KINDS: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "trimmed_mean": ("totals", "TrimmedMean", (*_COLUMN, "trim")),
     "variance": ("spread", "Variance", (*_COLUMN, "ddof")),
     "iqr": ("spread", "IQR", (*_COLUMN, "low", "high")),
-    "histogram": ("tables", "Histogram", ("column", "edges", "categories", "nulls")),
+    "histogram": ("vectors", "Histogram", ("column", "edges", "categories", "nulls")),
     "edges": ("graphs", "Edges", ("max_degree",)),
     "triangles": ("graphs", "Triangles", ("max_degree",)),
     "kstars": ("graphs", "KStars", ("k",)),

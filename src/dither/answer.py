@@ -1,0 +1,41 @@
+"""The whole program: a query meets public facts and becomes a plan, the plan meets private records, a release leaves.
+
+Sessions put a charge between plan and run; arrays and graphs in memory have no account.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dither.errors import InvalidArgument
+from dither.queries.plan import Options, Plan, Result
+from dither.queries.query import Query
+from dither.release import Release
+
+
+def answer(query: Query, data: Any, options: Options) -> Release:
+    """The answer to a query about data in memory."""
+    if not isinstance(query, Query):
+        raise InvalidArgument("query", query, "a query object such as Median(bounds=(0, 1)) is accepted")
+    facts = query.shape(data)
+    plan = query.plan(facts, options)
+    with plan.opened() as run:
+        return released(plan, run(query.read(data, facts)))
+
+
+def released(plan: Plan, result: Result, group: dict[str, Any] | None = None) -> Release:
+    """The release of what a plan let out: the only place where one is made."""
+    return Release(
+        value=result.value,
+        interval=result.interval,
+        confidence=plan.confidence,
+        loss=plan.loss,
+        neighbours=plan.neighbours,
+        query=plan.label,
+        mechanism=result.mechanism or plan.mechanism,
+        noise=plan.noise,
+        missing=plan.missing,
+        labels=plan.labels if result.labels is None else result.labels,
+        reason=result.reason if result.value is None else None,
+        group=group,
+    )

@@ -1,0 +1,197 @@
+"""Clusterings of private points: k-means and mixtures of spherical Gaussians (NRS11 sec. 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dither.errors import InvalidArgument
+from dither.kernels.elementary import Floats
+from dither.privacy import Loss, Neighbours
+from dither.procedures.clusters import MOST_DIMENSIONS, ClusterPlan, Space, plan_clusters
+from dither.procedures.private_pass import Components
+from dither.queries.plan import Options, Plan, Result
+from dither.queries.query import Query, TableRecords
+from dither.queries.registry import Menu, query
+from dither.queries.unbounded import public_rows
+from dither.queries.vectors import column_names
+from dither.sources.column import Shape, columns_of, floats_of, only_columns
+from dither.sources.grid import Grid
+from dither.sources.schema import Schema
+from dither.sources.types import Measured
+
+_NARROWEST, _WIDEST = Fraction(1, 1 << 400), Fraction(1 << 400)
+
+
+@dataclass(frozen=True)
+class PointFacts:
+    """What is public about points: how many, and their coordinates."""
+
+    records: int
+    dimensions: int
+    private: bool = False
+    rows_per_person: int = 1
+
+
+@dataclass(frozen=True)
+class CentresPlan(Plan):
+    """A clustering ready to run."""
+
+    label: str
+    loss: Loss
+    confidence: float | None
+    procedure: ClusterPlan
+    query: KMeans
+    neighbours = Neighbours.CHANGE_ONE
+    mechanism = "sample_and_aggregate"
+    noise = "gaussian"
+
+    @property
+    def labels(self) -> tuple[str, ...]:  # type: ignore[override]
+        return tuple(f"{self.query.part} {place + 1}" for place in range(int(self.query.k)))
+
+    def run(self, records: Floats) -> Result:
+        found = self.procedure.run(records)
+        rows = self.query.rows_of(found.components)
+        order = sorted(range(len(rows)), key=rows.__getitem__)
+        ends = found.components.bars
+        return Result(
+            tuple(rows[place] for place in order),
+            None if ends is None else tuple((_row(ends[0][place]), _row(ends[1][place])) for place in order),
+            mechanism=found.start,
+        )
+
+
+@query("kmeans", of="table", menu=Menu("Models", "k-means"), without={"sql": "SQL has no word for it"})
+@dataclass(frozen=True)
+class KMeans(Query):
+    """The centres of k clusters of the named ``columns``, or of all of them."""
+
+    columns: Any = None
+    k: Any = field(kw_only=True)
+    bounds: Any = field(default=None, kw_only=True)
+    """In a session they may be left out: then they are those that the schema declares."""
+    blocks: Any = field(default=None, kw_only=True)
+    noun: ClassVar[str] = "kmeans"
+    soft: ClassVar[bool] = False
+    part: ClassVar[str] = "centre"
+    column = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.k, bool) or not isinstance(self.k, (int, np.integer)) or self.k < 1:
+            raise InvalidArgument("k", self.k, "a whole number of at least 1 is accepted")
+        if self.columns is not None:
+            object.__setattr__(self, "columns", column_names(self.columns))
+        if self.bounds is not None:
+            _pairs(self.bounds, None)
+
+    @property
+    def label(self) -> str:
+        return self.noun if self.columns is None else f"{self.noun} of {', '.join(self.columns)}"
+
+    def plan(self, facts: PointFacts, options: Options) -> Plan:
+        options.only_auto("clusters have one of their own", "nothing to choose")
+        space = Space(*zip(*_pairs(self.bounds, facts.dimensions), strict=True))
+        miss = None if options.miss is None else float(options.miss)
+        procedure = plan_clusters(
+            facts.records, space, int(self.k), options.loss, soft=self.soft, blocks=self.blocks, miss=miss
+        )
+        if not procedure.composition.fits(options.loss):
+            raise RuntimeError("the parts of a plan cost more than the whole")
+        return CentresPlan(self.label, options.loss, options.level, procedure, self)
+
+    def shape(self, data: object) -> PointFacts:
+        columns = self._coordinates(data)
+        return PointFacts(len(columns[0]), len(columns))
+
+    def read(self, data: object, shape: PointFacts) -> Floats:  # noqa: ARG002
+        return np.column_stack([floats_of(column) for column in self._coordinates(data)])
+
+    def _coordinates(self, data: Any) -> list[Any]:
+        """The coordinates of the points: shapes and types are public."""
+        chosen = only_columns(data, self.columns)
+        columns = [] if chosen == {} else columns_of(chosen, "points")
+        if not 1 <= len(columns) <= MOST_DIMENSIONS:
+            raise InvalidArgument(
+                "points", f"{len(columns)} coordinates", f"from 1 to {MOST_DIMENSIONS} coordinates are accepted"
+            )
+        return columns
+
+    def rows_of(self, components: Components) -> list[tuple[float, ...]]:
+        """What is released of each component."""
+        return [_row(centre) for centre in components.centres]
+
+    def stored_0_1_0(self) -> dict[str, Any]:
+        columns = list(self.columns or ())
+        pairs = [list(pair) for pair in _pairs(self.bounds, len(columns))]
+        return {"kind": self.name, "columns": columns, "k": int(self.k), "blocks": self.blocks, "bounds": pairs}
+
+    not_stored_0_1_0 = ("where", "by", "calibration", "noise")
+
+    # --- in a table ----------------------------------------------------------------------------------------
+
+    def bound(self, schema: Schema) -> Query:
+        columns = self.columns or tuple(schema.columns)
+        ends = [_declared_ends(schema, name) for name in columns]
+        return replace(self, columns=columns, bounds=_pairs(ends if self.bounds is None else self.bounds, len(columns)))
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        return tuple(self.columns)
+
+    def table_facts(self, schema: Schema, shape: Shape) -> PointFacts:
+        return PointFacts(public_rows(self, schema, shape).records, len(self.columns))
+
+    def select(self, records: TableRecords, plan: Any) -> Sequence[Any]:  # noqa: ARG002
+        rows = records.rows(self.columns)
+        return [np.column_stack([rows.column(name).to_numpy().astype(np.float64) for name in self.columns])]
+
+
+@query(
+    "gaussian_mixture", of="table", menu=Menu("Models", "Gaussian mixture"), without={"sql": "SQL has no word for it"}
+)
+@dataclass(frozen=True)
+class GaussianMixture(KMeans):
+    """A mixture of k spherical Gaussians of the named ``columns``, or of all of them."""
+
+    noun: ClassVar[str] = "gaussian_mixture"
+    soft: ClassVar[bool] = True
+    part: ClassVar[str] = "component"
+
+    def rows_of(self, components: Components) -> list[tuple[float, ...]]:
+        if components.shares is None or components.deviations is None:
+            raise RuntimeError("a pass of a mixture has shares and deviations")
+        return [_row(one) for one in np.column_stack([components.centres, components.shares, components.deviations])]
+
+
+def _declared_ends(schema: Schema, name: str) -> tuple[float, float]:
+    declared = schema.column(name, "columns")
+    if not isinstance(declared, Measured) or declared.kind in ("date", "boolean") or declared.drops_nulls:
+        raise InvalidArgument("columns", name, "columns of numbers whose missing values are not dropped")
+    low, high = declared.grid.ends
+    return float(declared.grid.value(low)), float(declared.grid.value(high))
+
+
+def _row(numbers: Floats) -> tuple[float, ...]:
+    return tuple(float(number) for number in numbers)
+
+
+def _pairs(bounds: Any, dimensions: int | None) -> list[tuple[float, float]]:
+    """A pair of floats for each coordinate; None leaves open how many there are."""
+    accepted = "a pair (lower, upper) for all coordinates, or one pair for each, is accepted"
+    if bounds is None or isinstance(bounds, (str, bytes)) or not hasattr(bounds, "__len__"):
+        raise InvalidArgument("bounds", bounds, accepted)
+    each = len(bounds) > 0 and all(hasattr(pair, "__len__") and not isinstance(pair, (str, bytes)) for pair in bounds)
+    pairs = [tuple(pair) for pair in bounds] if each else [tuple(bounds)] * (dimensions or 1)
+    if dimensions is not None and len(pairs) != dimensions:
+        raise InvalidArgument("bounds", f"{len(pairs)} pairs", f"one pair, or {dimensions} of them, is accepted")
+    for pair in pairs:
+        grid = Grid.between(pair)
+        # Squares of lengths, down to 2**-48 of a width, must be floats that are neither infinite nor zero.
+        if not _NARROWEST <= grid.step * (grid.points - 1) <= _WIDEST:
+            raise InvalidArgument("bounds", pair, "a width between 2**-400 and 2**400 is accepted")
+    return [(float(low), float(high)) for low, high in pairs]

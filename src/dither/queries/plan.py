@@ -1,0 +1,147 @@
+"""A plan: everything public about an answer, made before anything is charged or read."""
+
+from __future__ import annotations
+
+import contextlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from dither.errors import NotApplicable
+from dither.mechanisms.mechanism import Prepared
+from dither.numbers import exact
+from dither.privacy import Loss, Neighbours, fraction_of_unit
+from dither.sources.grid import Grid
+
+AUTO = "auto"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What an analyst says about an answer besides the query: the loss, the mechanism and the confidence interval."""
+
+    loss: Loss
+    mechanism: Any = AUTO
+    noise: Any = AUTO
+    confidence: Fraction | None = None
+
+    @classmethod
+    def asked(
+        cls, epsilon: Any, delta: Any = 0.0, mechanism: Any = AUTO, noise: Any = AUTO, confidence: Any = 0.95
+    ) -> Options:
+        """From what a user wrote."""
+        level = None if confidence is None else exact(confidence, "confidence")
+        return cls(Loss.asked(epsilon, delta), mechanism, noise, level)
+
+    @property
+    def level(self) -> float | None:
+        """The confidence as it is printed."""
+        return None if self.confidence is None else float(self.confidence)
+
+    @property
+    def miss(self) -> Fraction | None:
+        """How often the interval may fail to cover."""
+        return None if self.confidence is None else 1 - fraction_of_unit("confidence", self.confidence)
+
+    def only_auto(self, instead: str, accepted: str) -> None:
+        """Refuse a mechanism or noise where the query has none to choose."""
+        for name, given in (("mechanism", self.mechanism), ("noise", self.noise)):
+            if given != AUTO:
+                raise NotApplicable(name, given, instead, accepted)
+
+
+@dataclass(frozen=True)
+class Result:
+    """What leaves a plan: private no longer, in the units of the user."""
+
+    value: Any
+    """None: the mechanism declined to answer."""
+    interval: Any = None
+    reason: str | None = None
+    """Why there is no answer, in public terms."""
+    labels: tuple[str, ...] | None = None
+    """Names of the values where the plan did not know them."""
+    mechanism: str | None = None
+    """The mechanism where only the run decided which."""
+
+
+class Plan(ABC):
+    """A query that met public facts and a privacy loss.  Refuses when it is made; a run raises nothing that depends on
+    the records.
+    """
+
+    label: str
+    """How the release names the query."""
+    loss: Loss
+    neighbours: Neighbours
+    mechanism: str
+    noise: str
+    confidence: float | None
+    missing: Any = None
+    """The public value that missing records count as."""
+    labels: tuple[str, ...] | None = None
+    is_scheduled: bool = False
+    """True if it reads and runs on a public schedule of its own."""
+
+    @property
+    def released_by(self) -> Prepared | None:
+        """The mechanism, where one statistic is released by one; None for procedures."""
+        return None
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[Callable[[Any], Result]]:
+        """What a run needs beside the records, such as a sandbox, from before the charge on."""
+        yield self.run
+
+    @abstractmethod
+    def run(self, records: Any) -> Result:
+        """Private records in, a public result out."""
+
+
+@dataclass(frozen=True)
+class StatisticPlan(Plan):
+    """One statistic, released by one mechanism."""
+
+    label: str
+    prepared: Prepared
+    mechanism: str
+    confidence: float | None
+    missing: Any = None
+
+    @property
+    def released_by(self) -> Prepared:
+        return self.prepared
+
+    @property
+    def loss(self) -> Loss:  # type: ignore[override]
+        return self.prepared.loss
+
+    @property
+    def neighbours(self) -> Neighbours:  # type: ignore[override]
+        return self.prepared.statistic.neighbours
+
+    @property
+    def noise(self) -> str:  # type: ignore[override]
+        return self.prepared.noise_name
+
+    @property
+    def labels(self) -> tuple[str, ...] | None:  # type: ignore[override]
+        return getattr(self.prepared.statistic, "labels", None)
+
+    def run(self, records: Any) -> Result:
+        outcome = self.prepared.run(records)
+        if outcome.refused:
+            return Result(None, reason=getattr(self.prepared, "refusal", None))
+        grids = self.prepared.statistic.answers
+        answer: Any = outcome.answer
+        ends: Any = outcome.interval
+        if isinstance(grids, Grid):
+            return Result(grids.value(answer), None if ends is None else tuple(grids.value(end) for end in ends))
+        if all(grid.step == 1 for grid in {id(grid): grid for grid in grids}.values()):
+            return Result(answer, ends)  # whole steps are the numbers themselves
+        each = tuple(grid.value(one) for grid, one in zip(grids, answer, strict=True))
+        return Result(
+            each, None if ends is None else tuple(grid.all_values(pair) for grid, pair in zip(grids, ends, strict=True))
+        )

@@ -1,0 +1,266 @@
+"""Bring your own program: it runs on blocks of people, and only a private aggregate of its answers is released."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import secrets
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+from dither.errors import InvalidArgument, NotIsolated
+from dither.privacy import Loss, Neighbours
+from dither.procedures.executor import Executor, Output
+from dither.procedures.metrics import Matching
+from dither.procedures.partition import Members
+from dither.procedures.rows import Rows
+from dither.procedures.sample_aggregate import SampleAggregatePlan, plan
+from dither.queries.plan import Options, Plan, Result
+from dither.queries.query import Query, TableRecords
+from dither.queries.registry import Menu, query
+from dither.queries.vectors import column_names
+from dither.sandbox import Executable, as_program, open_executor
+from dither.sandbox.schedule import SETTLING, public_moment, wait_until
+from dither.sources.column import Shape
+from dither.sources.schema import Schema
+
+
+class Blocks(Protocol):
+    """Private: rows that can be cut into blocks of people."""
+
+    def drawn(self, sampling: Any) -> Sequence[Any]:
+        """The rows of every block of a sampling."""
+
+
+@dataclass(frozen=True)
+class RowFacts:
+    """What is public about rows: how many people there are, if that is, and whether columns have names."""
+
+    people: int | None
+    is_table: bool
+    private: bool = False
+    rows_per_person: int = 1
+
+
+@dataclass(frozen=True)
+class ProgramPlan(Plan):
+    """Sample and aggregate, ready to run."""
+
+    label: str
+    query: Program
+    procedure: SampleAggregatePlan
+    confidence: float | None
+    is_table: bool
+    neighbours = Neighbours.CHANGE_ONE
+    is_scheduled = True
+
+    @property
+    def loss(self) -> Loss:  # type: ignore[override]
+        return self.procedure.loss
+
+    @property
+    def mechanism(self) -> str:  # type: ignore[override]
+        return self.procedure.aggregate.mechanism
+
+    @property
+    def noise(self) -> str:  # type: ignore[override]
+        return self.procedure.aggregate.noise
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks there are: public."""
+        return self.procedure.sampling.blocks
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[Callable[[Any], Result]]:
+        # What is wrong with a program or with isolation is said before anything is charged.
+        with self.query.isolated(tables=self.is_table) as executor:
+            yield lambda records: self._answered(executor, records)
+
+    def run(self, records: Blocks) -> Result:
+        with self.opened() as run:
+            return run(records)
+
+    def _answered(self, executor: Executor, records: Blocks) -> Result:
+        """Draw, run, aggregate.  Where there is a schedule each of the three ends at a moment that it fixed before."""
+        scheduled: Any = executor
+        if not hasattr(executor, "schedule"):
+            found = self.procedure.run(executor.run(records.drawn(self.procedure.sampling)))
+        else:
+            begun = time.monotonic()
+            blocks = records.drawn(self.procedure.sampling)
+            answers = scheduled.run(blocks, begun=begun, progress=self.query.progress)
+            planned = time.monotonic()
+            found = self.procedure.run(answers)
+            wait_until(public_moment(planned, SETTLING))
+        value: Any = found.values
+        interval: Any = found.intervals if self.confidence is not None else None
+        if self.query.output == 1 and value is not None:
+            value, interval = value[0], None if interval is None else interval[0]
+        return Result(value, interval, getattr(self.procedure.aggregate, "refusal", None) if value is None else None)
+
+
+@query("program", of="table", menu=Menu("Own code", "Program"), without={"sql": "SQL has no word for it"})
+@dataclass(frozen=True)
+class Program(Query):
+    """Sample and aggregate as a query: options as for ``sample_and_aggregate``.
+
+    In a session ``columns`` names the columns that a block's Arrow table has; None: all declared ones.
+    """
+
+    program: Any
+    columns: Any = None
+    output: int = field(default=1, kw_only=True)
+    bounds: Any = field(default=None, kw_only=True)
+    blocks: int | None = field(default=None, kw_only=True)
+    metric: Any = field(default=None, kw_only=True)
+    aggregator: Any = field(default="auto", kw_only=True)
+    sampling: str = field(default="partition", kw_only=True)
+    executor: Any = field(default="sandbox", kw_only=True)
+    default: Any = field(default=None, kw_only=True)
+    progress: Callable[[int, int], None] | None = field(default=None, kw_only=True)
+    settings: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
+    noun: ClassVar[str] = "program"
+    column = None
+
+    def __post_init__(self) -> None:
+        if self.bounds is None:
+            raise InvalidArgument(
+                "bounds", None, "the public range of the program's answers, such as (0, 100), is needed"
+            )
+        self.answers  # noqa: B018  (refuses what is no shape)
+
+    @property
+    def label(self) -> str:
+        if isinstance(self.program, str):
+            name: Any = self.program.rpartition(":")[2]
+        elif isinstance(self.program, Executable):
+            name = Path(self.program.path).name
+        else:
+            name = getattr(self.program, "name", None) or getattr(self.program, "__name__", None)
+        return f"program {name}" if name else "program"
+
+    @property
+    def answers(self) -> Output:
+        """The public shape of an answer."""
+        return Output(self.output, bounds=self.bounds, default=self.default)
+
+    def plan(self, facts: RowFacts, options: Options) -> Plan:
+        options.only_auto("a program has aggregators instead", "Program(aggregator=)")
+        level = None if options.miss is None else 1 - options.miss
+        procedure = plan(
+            facts.people, self.answers, options.loss, blocks=self.blocks, metric=self.metric,
+            aggregator=self.aggregator, sampling=self.sampling, confidence=level,
+        )  # fmt: skip
+        return ProgramPlan(self.label, self, procedure, options.level, facts.is_table)
+
+    @contextlib.contextmanager
+    def isolated(self, *, tables: bool) -> Iterator[Any]:
+        """The executor while it is in use; where isolation fails the error says what else there is."""
+        with contextlib.ExitStack() as running:
+            try:
+                executor = running.enter_context(self._executor(tables=tables))
+            except NotIsolated as error:
+                reason = f"{error.missing} (executor='trusted' runs the owner's own functions without isolation)"
+                raise NotIsolated(reason) from None
+            yield executor
+
+    def _executor(self, *, tables: bool) -> Any:
+        """What is wrong with the program is said here.
+
+        tables: blocks will be Arrow tables, so functions in sandboxes find that package loaded.
+        """
+        if hasattr(self.executor, "run"):
+            if self.executor.output != self.answers:
+                raise InvalidArgument("executor", type(self.executor), "one that was made for this output is accepted")
+            return contextlib.nullcontext(self.executor)
+        settings = dict(self.settings)
+        if tables and self.executor != "trusted" and not isinstance(self.program, Executable):
+            settings["preload"] = tuple(dict.fromkeys((*settings.get("preload", ()), "pyarrow")))
+        try:
+            return open_executor(self.executor, self.program, output=self.answers, **settings)
+        except TypeError:
+            raise InvalidArgument("settings", sorted(self.settings), "settings of the executor are accepted") from None
+
+    def shape(self, data: object) -> RowFacts:
+        rows = Rows(data)
+        return RowFacts(rows.people, rows.is_table)
+
+    def read(self, data: object, shape: RowFacts) -> Blocks:  # noqa: ARG002
+        return _InMemory(Rows(data))
+
+    # --- in a table ----------------------------------------------------------------------------------------
+
+    def bound(self, schema: Schema) -> Query:
+        columns = tuple(schema.columns) if self.columns is None else column_names(self.columns)
+        for name in columns:
+            schema.column(name, "columns")
+        return dataclasses.replace(self, columns=columns)
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        return tuple(self.columns)
+
+    def table_facts(self, schema: Schema, shape: Shape) -> RowFacts:  # noqa: ARG002
+        return RowFacts(None if shape.private else shape.records, is_table=True)
+
+    def select(self, records: TableRecords, plan: Any) -> Sequence[Any]:  # noqa: ARG002
+        return [records.blocks(self.columns)]
+
+    def stored(self) -> dict[str, Any]:
+        """In plain values.  What cannot be told apart by its text is a new question every time."""
+        metric = self.metric
+        if metric is not None and not isinstance(metric, (str, Matching)):
+            metric = secrets.token_hex(8)
+        aggregator = self.aggregator if isinstance(self.aggregator, str) else secrets.token_hex(8)
+        shape = self.answers
+        return {
+            "columns": list(self.columns or ()),
+            "name": self.label,
+            "program": _digest(self.program),
+            "output": shape.length,
+            "bounds": [list(pair) for pair in shape.bounds],
+            "default": list(shape.default),
+            "blocks": self.blocks,
+            "metric": None if metric is None else str(metric),
+            "aggregator": aggregator,
+            "sampling": self.sampling,
+        }
+
+    def stored_0_1_0(self) -> dict[str, Any]:
+        return {"kind": "Program", **self.stored()}
+
+    not_stored_0_1_0 = ("by", "calibration", "noise")
+
+
+class _InMemory:
+    """Private: rows that are here."""
+
+    __slots__ = ("_rows",)
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+
+    def __repr__(self) -> str:
+        return "Blocks(<private>)"
+
+    def drawn(self, sampling: Any) -> Sequence[Any]:
+        """The rows of every block."""
+        members: Sequence[Members] = sampling.draw(self._rows.people)
+        return [self._rows.block(each) for each in members]
+
+
+def _digest(program: Any) -> str:
+    try:
+        known = as_program(program)
+        if isinstance(known, Executable):
+            text = Path(known.path).read_bytes() + repr((known.arguments, known.format, known.columns)).encode()
+        else:
+            text = f"{known.name}\n{known.source}".encode()
+    except (InvalidArgument, OSError):  # the owner's own function, whose text says nothing or cannot be found
+        return secrets.token_hex(16)
+    return hashlib.sha256(text).hexdigest()

@@ -1,0 +1,184 @@
+"""Linear regression (DL09 sec. 6), without bounds.
+
+What an answer costs, how records are cut into blocks and how many of them are needed at least is decided from public
+facts before anything is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dither.errors import InvalidArgument, NotApplicable
+from dither.privacy import Loss, Neighbours
+from dither.procedures.block_fits import Sample
+from dither.procedures.cell_regression import plan_robust
+from dither.procedures.regression import Model, RegressionPlan, plan_blocks, plan_shortcut
+from dither.queries.plan import Options, Plan, Result
+from dither.queries.query import Query, TableRecords
+from dither.queries.registry import Menu, query
+from dither.queries.unbounded import public_rows
+from dither.queries.vectors import column_names
+from dither.sources.column import Shape, as_array, columns_of, floats_of, named_columns
+from dither.sources.schema import Schema
+from dither.sources.types import Measured
+
+METHODS = ("auto", "shortcut", "robust")
+MOST_FEATURES = 50
+
+
+@dataclass(frozen=True)
+class ModelFacts:
+    """What is public about features and a response."""
+
+    model: Model
+    labels: tuple[str, ...]
+    private: bool = False
+    rows_per_person: int = 1
+
+
+@dataclass(frozen=True)
+class FitPlan(Plan):
+    """A regression ready to run."""
+
+    label: str
+    procedure: RegressionPlan
+    confidence: float | None
+    labels: tuple[str, ...]
+    neighbours = Neighbours.CHANGE_ONE
+
+    @property
+    def loss(self) -> Loss:  # type: ignore[override]
+        return self.procedure.loss
+
+    @property
+    def mechanism(self) -> str:  # type: ignore[override]
+        return self.procedure.name
+
+    @property
+    def noise(self) -> str:  # type: ignore[override]
+        return self.procedure.noise
+
+    def run(self, records: Sample) -> Result:
+        fit = self.procedure.run(records)
+        return Result(fit.values, fit.intervals, fit.refused_at)
+
+
+@query("regression", of="table", menu=Menu("Models", "Linear regression"), without={"sql": "SQL has no word for it"})
+@dataclass(frozen=True)
+class Regression(Query):
+    """A linear regression of the column ``target`` on the columns ``features`` (all others if None)."""
+
+    target: str | None = None
+    features: Any = None
+    method: Any = field(default="auto", kw_only=True)
+    intercept: bool = field(default=True, kw_only=True)
+    block_size: int | None = field(default=None, kw_only=True)
+    constants: Any = field(default="exact", kw_only=True)
+    noun: ClassVar[str] = "regression"
+    column = None
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise InvalidArgument("method", self.method, f"{', '.join(map(repr, METHODS))} is accepted")
+        if self.constants not in ("exact", "paper"):
+            raise InvalidArgument("constants", self.constants, '"exact" or "paper" is accepted')
+        if self.constants == "paper" and self.method == "auto":
+            raise NotApplicable("constants", "paper", "no paper has this method", '"shortcut" or "robust" as method')
+        if not isinstance(self.intercept, bool):
+            raise InvalidArgument("intercept", self.intercept, "True or False is accepted")
+
+    @property
+    def label(self) -> str:
+        return self.noun if self.target is None else f"{self.noun} of {self.target}"
+
+    def plan(self, facts: ModelFacts, options: Options) -> Plan:
+        options.only_auto("a regression has methods instead", "Regression(method=)")
+        model, loss = facts.model, options.loss
+        procedure: RegressionPlan
+        if self.method == "auto":
+            procedure = plan_blocks(model, loss, options.miss, self.block_size)
+        elif loss.is_pure:
+            raise InvalidArgument("delta", loss.delta, f"method={self.method!r} needs a test, which takes delta > 0")
+        else:
+            made = plan_robust if self.method == "robust" else plan_shortcut
+            procedure = made(model, loss, options.miss, self.block_size, self.constants)
+        if not procedure.composition.fits(procedure.loss):
+            raise RuntimeError("the parts of a plan cost more than the whole")
+        return FitPlan(self.label, procedure, options.level, facts.labels)
+
+    def shape(self, data: object) -> ModelFacts:
+        columns, names, response = self._parts(data)
+        if len(response) != len(columns[0]):
+            raise InvalidArgument("y", f"{len(response)} records", f"as many as in X, {len(columns[0])}, are accepted")
+        return self._facts(len(response), names)
+
+    def read(self, data: object, shape: ModelFacts) -> Sample:  # noqa: ARG002
+        columns, _, response = self._parts(data)
+        return Sample(np.column_stack([floats_of(column) for column in columns]), floats_of(response))
+
+    def _facts(self, records: int, names: tuple[str, ...]) -> ModelFacts:
+        labels = ("intercept", *names) if self.intercept else names
+        return ModelFacts(Model(records, len(names), self.intercept), labels)
+
+    def _parts(self, data: Any) -> tuple[list[Any], tuple[str, ...], Any]:
+        """Features, their names and the response: of a pair (X, y), or of named columns."""
+        if isinstance(data, tuple) and len(data) == 2:
+            columns, names = _columns(data[0])
+            return columns, names, as_array(data[1], "y")
+        named = named_columns(data)
+        if named is None:
+            raise InvalidArgument("data", type(data), "a frame, a mapping of names to columns, or (X, y) is accepted")
+        if self.target is None or self.target not in named:
+            raise InvalidArgument("target", self.target, "the name of a column of the data is accepted")
+        columns, names = _columns({name: named[name] for name in self._chosen(tuple(named))})
+        return columns, names, as_array(named[self.target], "y")
+
+    def _chosen(self, names: Sequence[str]) -> tuple[str, ...]:
+        if self.features is None:
+            return tuple(name for name in names if name != self.target)
+        chosen = column_names(self.features)
+        for name in chosen:
+            if name not in names or name == self.target:
+                raise InvalidArgument("features", name, "names of columns other than the target are accepted")
+        return chosen
+
+    # --- in a table ----------------------------------------------------------------------------------------
+
+    def bound(self, schema: Schema) -> Query:
+        schema.measured(self.target, "target")
+        names = tuple(name for name, one in schema.columns.items() if isinstance(one, Measured))
+        return replace(self, features=self._chosen(names if self.features is None else tuple(schema.columns)))
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        return (*self.features, str(self.target))
+
+    def table_facts(self, schema: Schema, shape: Shape) -> ModelFacts:
+        for name in self.used:
+            schema.measured(name, "features")
+        if not 1 <= len(self.features) <= MOST_FEATURES:
+            raise InvalidArgument("features", list(self.features), f"from 1 to {MOST_FEATURES} columns are accepted")
+        return self._facts(public_rows(self, schema, shape).records, tuple(self.features))
+
+    def select(self, records: TableRecords, plan: Any) -> Sequence[Any]:  # noqa: ARG002
+        rows = records.rows(self.used)
+        floats = [np.asarray(rows.column(name).to_numpy()).astype(np.float64) for name in self.used]
+        return [Sample(np.column_stack(floats[:-1]), floats[-1])]
+
+
+def _columns(X: Any) -> tuple[list[Any], tuple[str, ...]]:
+    """The columns of X and their names: public shapes and types only."""
+    named = named_columns(X)
+    flat = named is None and (getattr(X, "ndim", None) == 1 or (isinstance(X, Sequence) and not _nested(X)))
+    columns = [as_array(X, "X")] if flat else [] if named == {} else columns_of(X, "X")
+    if not 1 <= len(columns) <= MOST_FEATURES:
+        raise InvalidArgument("X", f"{len(columns)} columns", f"from 1 to {MOST_FEATURES} columns are accepted")
+    return columns, tuple(named or ()) or tuple(f"x{j + 1}" for j in range(len(columns)))
+
+
+def _nested(X: Sequence[Any]) -> bool:
+    return len(X) > 0 and hasattr(X[0], "__len__")

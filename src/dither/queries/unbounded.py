@@ -1,0 +1,423 @@
+"""Answers without bounds and without declared categories: scale, quantiles, ranges, trimmed means, modes (DL09).
+
+What the answer costs, and how many records it needs at least, is decided from public facts before anything is read.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, ClassVar, NamedTuple, TypeAlias
+
+import numpy as np
+
+from dither.errors import InvalidArgument, NotApplicable
+from dither.mechanisms.choice import named_noise
+from dither.mechanisms.inverse import Inverse
+from dither.mechanisms.margin_test import MarginTest
+from dither.mechanisms.mechanism import only_noises
+from dither.mechanisms.propose_test import ProposeTest
+from dither.mechanisms.stable import REFUSAL, Stable, lead_margin, stable_choice
+from dither.mechanisms.stable_bins import StableBins
+from dither.noise.law import Constants
+from dither.numbers import exact
+from dither.privacy import Loss, Neighbours, fraction_of_unit
+from dither.procedures import plans
+from dither.procedures.ordered import LARGEST, read_unbounded
+from dither.procedures.robust import enough_records
+from dither.procedures.unbounded_quantiles import plan_drawn_quantile, plan_drawn_range
+from dither.queries.plan import AUTO, Options, Plan, Result
+from dither.queries.query import ColumnQuery, Query, TableRecords, measured_column
+from dither.queries.registry import Menu, query
+from dither.sources.column import Shape, shape_of
+from dither.sources.entries import text
+from dither.sources.schema import Schema
+
+Category: TypeAlias = tuple[type, str]
+"""The type of a record and how it prints."""
+Planner: TypeAlias = Callable[[int, Loss, Inverse | ProposeTest, bool], plans.Plan]
+"""(records, loss, mechanism, whether an interval is wanted) -> the procedure."""
+_MECHANISMS: dict[str, type[Inverse | ProposeTest]] = {"inverse": Inverse, "propose_test": ProposeTest}
+
+
+@dataclass(frozen=True)
+class Unbounded:
+    """How a statistic is answered where no bounds are known."""
+
+    noun: str
+    served: tuple[str, ...]
+    """The mechanisms that serve it, the default first (docs/decisions.md)."""
+    planner: Planner
+
+
+@dataclass(frozen=True)
+class UnboundedPlan(Plan):
+    """A procedure that needs no bounds, ready to run."""
+
+    label: str
+    procedure: plans.Plan
+    confidence: float | None
+    miss: Fraction | None
+    missing: float | None
+    neighbours = Neighbours.CHANGE_ONE
+
+    @property
+    def loss(self) -> Loss:  # type: ignore[override]
+        return self.procedure.loss
+
+    @property
+    def mechanism(self) -> str:  # type: ignore[override]
+        return self.procedure.manner
+
+    @property
+    def noise(self) -> str:  # type: ignore[override]
+        return self.procedure.noise
+
+    def run(self, records: Any) -> Result:
+        answer = self.procedure.run(records, self.miss)
+        found = answer.found
+        wanted = self.miss is not None and found.low is not None and found.high is not None
+        return Result(
+            None if found.value is None else _float(found.value),
+            (_float(found.low), _float(found.high)) if wanted else None,  # type: ignore[arg-type]
+            answer.refused_at,
+        )
+
+
+def unbounded_plan(label: str, asked: Unbounded, nulls: Any, facts: Shape, options: Options) -> UnboundedPlan:
+    """The plan of a column without bounds, from public facts alone."""
+    mechanism = _mechanism(asked, options)
+    missing = _missing(nulls)
+    procedure = asked.planner(facts.records, options.loss, mechanism, options.miss is not None)
+    return UnboundedPlan(label, procedure, options.level, options.miss, missing if facts.nullable else None)
+
+
+def _mechanism(asked: Unbounded, options: Options) -> Inverse | ProposeTest:
+    given: Any = options.mechanism
+    if given == AUTO:
+        # A noise that was asked for by name is added noise, not a draw.
+        given = asked.served[0] if options.noise == AUTO else "propose_test"
+    chosen: Any = _MECHANISMS[given]() if isinstance(given, str) and given in _MECHANISMS else given
+    name = getattr(chosen, "name", chosen)
+    if name not in asked.served or not isinstance(chosen, (Inverse, ProposeTest)):
+        why = f"not for a {asked.noun} without bounds=(lower, upper)"
+        raise NotApplicable("mechanism", name, why, ", ".join(asked.served))
+    law = named_noise(options.noise)
+    if law is not None and (name == "inverse" or law.name != "laplace"):
+        raise NotApplicable("noise", law.name, "not without bounds=(lower, upper)", "noise='auto'")
+    if isinstance(chosen, ProposeTest) and chosen.bound is not None:
+        raise InvalidArgument("bound", chosen.bound, "without bounds the proposal follows from the scale: leave it out")
+    return chosen
+
+
+class BoundsOptional(ColumnQuery):
+    """A query about one column that is also answered where no bounds are known."""
+
+    @abstractmethod
+    def unbounded(self) -> Unbounded:
+        """How, without bounds."""
+
+    def plan(self, facts: Shape, options: Options) -> Plan:
+        if self.bounds is not None:
+            return super().plan(facts, options)
+        if self.step is not None:
+            raise InvalidArgument(
+                "step", self.step, "a step goes with bounds=(lower, upper); without bounds leave it out"
+            )
+        return unbounded_plan(self._noun(), self.unbounded(), self.nulls, facts, options)
+
+    def _noun(self) -> str:
+        return self.label
+
+    def read(self, data: object, shape: Shape) -> Any:
+        return super().read(data, shape) if self.bounds is not None else read_unbounded(data, _missing(self.nulls))
+
+
+def quantile_without_bounds(share: Fraction) -> Unbounded:
+    """One quantile: a draw among all magnitudes, or DL09's algorithm M."""
+
+    def planner(records: int, loss: Loss, mechanism: Inverse | ProposeTest, interval: bool) -> plans.Plan:
+        if isinstance(mechanism, Inverse):
+            return plan_drawn_quantile(records, loss, share, bar=interval)
+        return plans.plan_location(records, loss, share, mechanism.constants)
+
+    return Unbounded("quantile", ("inverse", "propose_test"), planner)
+
+
+def range_without_bounds(shares: tuple[Fraction, Fraction]) -> Unbounded:
+    """The distance of two quantiles."""
+
+    def planner(records: int, loss: Loss, mechanism: Inverse | ProposeTest, interval: bool) -> plans.Plan:
+        if isinstance(mechanism, Inverse):
+            return plan_drawn_range(records, loss, shares, bar=interval)
+        return plans.plan_range(records, loss, shares, mechanism.constants)
+
+    return Unbounded("range", ("inverse", "propose_test"), planner)
+
+
+def trimmed_mean_without_bounds(trim: Fraction, trimmed_of: Callable[[int], int]) -> Unbounded:
+    """The mean of the ranks that are kept, as far apart as a private scale says."""
+
+    def planner(records: int, loss: Loss, mechanism: Inverse | ProposeTest, interval: bool) -> plans.Plan:  # noqa: ARG001
+        constants: Constants = getattr(mechanism, "constants", "exact")
+        return plans.plan_trimmed(records, loss, trimmed_of(records), constants, trim)
+
+    return Unbounded("trimmed mean", ("propose_test",), planner)
+
+
+@query(
+    "scale", of="column", menu=Menu("Spread", "Scale"), without={"sql": "SQL has no word for it; iqr(column) is near"}
+)
+@dataclass(frozen=True)
+class Scale(Query):
+    """The interquartile range (or that of other quantiles) of one column without bounds, to a factor."""
+
+    column: str | None = None
+    low: Any = field(default=Fraction(1, 4), kw_only=True)
+    high: Any = field(default=Fraction(3, 4), kw_only=True)
+    nulls: Any = field(default=None, kw_only=True)
+    noun: ClassVar[str] = "scale"
+
+    def __post_init__(self) -> None:
+        self.shares  # noqa: B018  (refuses what is no pair)
+        _missing(self.nulls)
+
+    @property
+    def shares(self) -> tuple[Fraction, Fraction]:
+        """Both quantiles."""
+        return share_pair(self.low, self.high)
+
+    @property
+    def label(self) -> str:
+        low, high = self.shares
+        return f"{super().label} ({float(low):g} to {float(high):g})"
+
+    def shape(self, data: object) -> Shape:
+        return shape_of(data)
+
+    def plan(self, facts: Shape, options: Options) -> Plan:
+        def planner(records: int, loss: Loss, mechanism: Inverse | ProposeTest, interval: bool) -> plans.Plan:
+            if isinstance(mechanism, Inverse):
+                return plan_drawn_range(records, loss, self.shares, bar=interval)
+            return plans.plan_scale(records, loss, self.shares, mechanism.constants)
+
+        asked = Unbounded("scale", ("propose_test", "inverse"), planner)
+        return unbounded_plan(self.label, asked, self.nulls, facts, options)
+
+    def read(self, data: object, shape: Shape) -> Any:  # noqa: ARG002
+        return read_unbounded(data, _missing(self.nulls))
+
+    def bound(self, schema: Schema) -> Query:
+        declared = measured_column(self, schema)
+        known = self.nulls if self.nulls is not None else declared.grid.step * declared.missing
+        return dataclasses.replace(self, nulls=known)
+
+    def table_facts(self, schema: Schema, shape: Shape) -> Shape:
+        return public_rows(self, schema, shape)
+
+    def select(self, records: TableRecords, plan: Any) -> Sequence[Any]:  # noqa: ARG002
+        column = records.rows(self.used).column(0).to_numpy()
+        return [read_unbounded(column.astype(np.float64), _missing(self.nulls))]
+
+
+def public_rows(asked: Query, schema: Schema, shape: Shape) -> Shape:
+    """The facts of a whole table with one row for each person; anything else is refused."""
+    if shape.private or not isinstance(schema.rows, int) or schema.unit is not None:
+        why = "the number of rows must be public, one for each person, and nothing filtered, grouped or dropped"
+        raise NotApplicable("query", asked.name, why, "rows= in the schema, and the whole table")
+    return dataclasses.replace(shape, nullable=True)
+
+
+def share_pair(low: Any, high: Any) -> tuple[Fraction, Fraction]:
+    """Two shares in order."""
+    ends = fraction_of_unit("low", low, closed=True), fraction_of_unit("high", high, closed=True)
+    if not ends[0] < ends[1]:
+        raise InvalidArgument("low", low, f"a share below high={high} is accepted")
+    return ends
+
+
+def _float(number: Fraction) -> float:
+    """A released number; one beyond all floats is the largest of them, and no error."""
+    most = Fraction(sys.float_info.max)
+    return float(min(max(number, -most), most))
+
+
+def _missing(nulls: Any) -> float:
+    """The public number that a missing record counts as."""
+    if nulls is None:
+        return 0.0
+    number = exact(nulls, "nulls")
+    if abs(number) > Fraction(LARGEST):
+        raise InvalidArgument("nulls", nulls, "a number within 2**1000 is accepted")
+    return float(number)
+
+
+# --- categories that nobody declared -----------------------------------------------------------------------
+
+
+class Entries(NamedTuple):
+    """Private: the category of each record, and what is told of each category."""
+
+    keys: list[Category]
+    values: dict[Category, Any]
+
+    def __repr__(self) -> str:
+        return "Entries(<private>)"
+
+
+@query("mode", of="column", menu=Menu("Middle", "Mode"), without={"sql": "histogram(column) serves instead"})
+@dataclass(frozen=True)
+class Mode(Query):
+    """The most common entry of a column of any type, exactly if it leads by enough, else refused."""
+
+    column: str | None = None
+    rows_per_person: int = field(default=1, kw_only=True)
+    noun: ClassVar[str] = "mode"
+
+    def __post_init__(self) -> None:
+        _person_rows(self.rows_per_person)
+
+    def shape(self, data: object) -> Shape:
+        return entries_shape(data)
+
+    def read(self, data: object, shape: Shape) -> Entries:  # noqa: ARG002
+        return entries_of(data)
+
+    def plan(self, facts: Shape, options: Options) -> Plan:
+        loss = options.loss
+        _only_stable(options)
+        if loss.is_pure:
+            raise InvalidArgument("delta", loss.delta, "a test needs delta > 0, such as 1e-6")
+        test = MarginTest(loss.exact_epsilon, min(loss.exact_delta, Fraction(49, 100)))
+
+        def possible(records: int) -> bool:
+            """Whether so many records that all agree would pass."""
+            return lead_margin({"all": records}, self.rows_per_person) >= test.least_margin
+
+        enough_records(facts.records, possible, loss.exact_epsilon, loss.exact_delta)
+        _ = options.miss
+        return ModePlan(self.label, loss, options.level, self.rows_per_person)
+
+    def bound(self, schema: Schema) -> Query:
+        schema.column(self.column)
+        return self
+
+    def table_facts(self, schema: Schema, shape: Shape) -> Shape:
+        return public_rows(self, schema, shape)
+
+    def select(self, records: TableRecords, plan: Any) -> Sequence[Any]:  # noqa: ARG002
+        return [entries_of(records.rows(self.used).column(0).to_pylist())]
+
+
+@dataclass(frozen=True)
+class ModePlan(Plan):
+    """The most common category if it leads by enough."""
+
+    label: str
+    loss: Loss
+    confidence: float | None
+    rows_per_person: int
+    neighbours = Neighbours.CHANGE_ONE
+    mechanism = "stable"
+    noise = "none"
+
+    def run(self, records: Entries) -> Result:
+        winner = stable_choice(Counter(records.keys), self.loss, sensitivity=self.rows_per_person)
+        return Result(None, reason=REFUSAL) if winner is None else Result(records.values[winner])
+
+
+@dataclass(frozen=True)
+class FoundBinsPlan(Plan):
+    """Counts of categories that nobody has declared; those with few records are not shown."""
+
+    label: str
+    loss: Loss
+    confidence: float | None
+    miss: Fraction | None
+    bins: StableBins
+    neighbours = Neighbours.CHANGE_ONE
+    mechanism = "stable"
+    noise = "laplace"
+
+    @classmethod
+    def of(cls, label: str, records: int, options: Options, rows_per_person: int = 1) -> FoundBinsPlan:
+        """The plan, from public facts alone."""
+        loss = options.loss
+        _only_stable(options)
+        only_noises("stable", named_noise(options.noise), "laplace")
+        if loss.is_pure:
+            raise InvalidArgument(
+                "delta", loss.delta, "without declared edges or categories delta > 0 is needed, such as 1e-6"
+            )
+        bins = StableBins.of(loss, rows_per_person)
+        enough_records(records, lambda n: n >= bins.threshold, loss.exact_epsilon, loss.exact_delta)
+        return cls(label, loss, options.level, options.miss, bins)
+
+    def run(self, records: Entries) -> Result:
+        counts = Counter(records.keys)
+        shown = self.bins.release(counts.keys(), counts.values())
+        intervals = None if self.miss is None else tuple(self.bins.bar(count, self.miss) for _, count in shown)
+        return Result(
+            tuple(count for _, count in shown), intervals, labels=tuple(str(records.values[key]) for key, _ in shown)
+        )
+
+
+def _only_stable(options: Options) -> None:
+    if options.mechanism not in (AUTO, "stable") and not isinstance(options.mechanism, Stable):
+        raise NotApplicable("mechanism", options.mechanism, "not for undeclared categories", "stable")
+
+
+def _person_rows(rows: Any) -> None:
+    if not isinstance(rows, int) or isinstance(rows, bool) or rows < 1:
+        raise InvalidArgument("rows_per_person", rows, "a whole number of at least 1 is accepted")
+
+
+def entries_shape(data: object) -> Shape:
+    """The public facts of a column of any type: its length."""
+    if isinstance(data, (str, bytes)) or not hasattr(data, "__len__") or len(data) == 0:
+        raise InvalidArgument("data", type(data), "a list or array of at least one record is accepted")
+    return Shape(len(data), whole=True, nullable=False)
+
+
+def entries_of(data: Any) -> Entries:
+    """The records of a column of any type; missing numbers are one category.
+
+    Which category a record falls into, and what is shown of it, depend on that record alone.  Equality would not do: 1,
+    1.0 and True are equal, and so are 0.0 and -0.0, but the first of them in the data would be the one shown.
+    """
+    values = data.tolist() if isinstance(data, np.ndarray) else list(data)
+    shown = [_shown(value) for value in values]
+    keys = [(type(value), value if type(value) is str else repr(value)) for value in shown]
+    return Entries(keys, dict(zip(keys, shown, strict=True)))
+
+
+def _shown(value: Any) -> Any:
+    """What is shown of a record if its category is: a text where it is no plain value."""
+    if _is_missing(value):
+        return "missing"
+    if type(value) is float:
+        return value + 0.0  # -0.0 is 0.0
+    try:
+        hash(value)
+        repr(value)
+    except TypeError:
+        return text(value) or "missing"
+    except Exception:  # noqa: BLE001  (an entry may be of anybody's own class)
+        return "missing"
+    return value
+
+
+def _is_missing(value: Any) -> bool:
+    """None, not a number, or what other libraries have for either."""
+    if value is None:
+        return True
+    try:
+        unlike = value != value
+    except Exception:  # noqa: BLE001  (what does not even compare with itself; one record must not raise an error)
+        return True
+    return unlike is value or (isinstance(unlike, (bool, np.bool_)) and bool(unlike))

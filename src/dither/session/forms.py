@@ -1,0 +1,98 @@
+"""Stored forms: what the ledger keeps of a question, the same for the same question however it was written.
+
+A form is the registry's: the public name of the query and the fields that differ from their defaults, never the name of
+a class.  Its version is part of it.  Rules for whoever changes it: a form that was written once is never written
+otherwise; a new one gets the next version and ``older_forms`` keeps telling how the same question was stored before, so
+that an answer that was paid for stays free.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import hashlib
+import json
+from typing import Any
+
+from dither.numbers import exact
+from dither.privacy import Loss
+from dither.queries.query import Query
+from dither.sources.schema import Schema
+
+VERSION = 2
+
+
+def form_of(query: Query, asked: Loss, about: dict[str, Any], mechanism: Any, noise: Any, level: float | None) -> Any:
+    """The form of a question; ``about``: what it was asked of (a filter, groups, a digest of the schema)."""
+    stored = {name: plain(value) for name, value in query.stored().items()}
+    return {
+        "version": VERSION,
+        "query": {"name": query.name, **stored},
+        **about,
+        "epsilon": asked.epsilon,
+        "delta": asked.delta,
+        "mechanism": _named(mechanism),
+        "noise": _named(noise),
+        "confidence": level,
+    }
+
+
+def form_of_0_1_0(
+    query: Query, asked: Loss, about: dict[str, Any], mechanism: Any, noise: Any, level: float | None
+) -> Any:
+    """How version 0.1.0 stored the same question."""
+    kept = query.stored_0_1_0()
+    chosen = {
+        "calibration": mechanism if isinstance(mechanism, str) else repr(mechanism),
+        "noise": noise if isinstance(noise, str) else repr(noise),
+    }
+    left_out = set(query.not_stored_0_1_0)
+    return {
+        "query": {name: plain(value) for name, value in kept.items()},
+        **{name: value for name, value in about.items() if name not in left_out},
+        "epsilon": asked.epsilon,
+        "delta": asked.delta,
+        **{name: value for name, value in chosen.items() if name not in left_out},
+        "confidence": level,
+    }
+
+
+def _named(thing: Any) -> Any:
+    """A mechanism or noise: its name, with the parameters that differ from their defaults if there are any."""
+    if isinstance(thing, str) or not dataclasses.is_dataclass(thing) or not hasattr(thing, "name"):
+        return thing if isinstance(thing, str) else repr(thing)
+    given = {
+        one.name: getattr(thing, one.name)
+        for one in dataclasses.fields(thing)
+        if one.init and getattr(thing, one.name) != one.default
+    }
+    return (
+        {"name": thing.name} | {name: _plain_or_text(value) for name, value in given.items()} if given else thing.name
+    )
+
+
+def _plain_or_text(value: Any) -> Any:
+    try:
+        return plain(value)
+    except Exception:  # noqa: BLE001  (a parameter of anybody's own class)
+        return repr(value)
+
+
+def schema_digest(schema: Schema, used: set[Any]) -> str:
+    """What the schema says about the columns in use: another schema makes it another question."""
+    columns = {name: kind.to_dict() for name, kind in schema.columns.items() if name in used}
+    declared = [columns, schema.rows, schema.unit, schema.rows_per_unit]
+    return hashlib.sha256(json.dumps(declared, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+
+def plain(value: Any) -> Any:
+    """A parameter of a question in plain JSON values."""
+    if isinstance(value, (str, bool, int)) or value is None:
+        return value
+    if isinstance(value, datetime.date):
+        return value.isoformat()
+    if isinstance(value, (list, tuple)):
+        return [plain(one) for one in value]
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    return str(exact(value))

@@ -1,0 +1,158 @@
+"""A home of version 0.1.0: it is served, its tokens are valid, and every request gets what it got."""
+
+import json
+import re
+
+import pytest
+
+import dither as dt
+from compatibility.laying import PLACE, differences, kept, lay_home
+from curators import CuratorProcess, until
+
+CHANGING = {"id", "token", "created", "expires", "revoked", "at", "hash", "previous", "head", "request", "request_id"}
+"""Fields that are others in each run: names that were drawn, moments, and hashes that cover them."""
+OWN_AFFAIR = {
+    "detail",
+    "ready_in",
+    "progress",
+    "seconds",
+    "expected_error",
+    "bound",
+    "bar",
+    "assumptions",
+    "answer_seconds",
+}
+"""Fields whose type is kept, and whose value may get better: texts of errors, schedules, quoted errors."""
+SHOWN_MORE = {
+    ("GET", "/v1/ledger?limit=2"), ("GET", "/v1/ledger/verify"),
+}  # fmt: skip
+"""Answers about all entries: since 0.1.0 opening an account adds one with its neighbour relation."""
+BROKEN = {
+    "'kind': 'histogram'": "500: the table of kinds names the module queries.tables, which is queries.vectors now",
+}
+"""Requests that fail today and must not: a part of the body, and why.  To be mended, and then taken out here."""
+
+
+@pytest.fixture(scope="module")
+def replayed(tmp_path_factory):
+    """Every request of the recording with the answer of now: [(request, status, type, answer)]."""
+    home = lay_home(tmp_path_factory.mktemp("served").resolve() / "home")
+    curator = CuratorProcess(home).start()
+    curator.tokens.update(kept("tokens"))
+    try:
+        yield curator, [*replay(curator, kept("requests"))]
+    finally:
+        curator.stop()
+
+
+def replay(curator, requests):
+    """Send them in order; paths name what earlier answers gave."""
+    found = {}
+    for one in requests:
+        path = re.sub(r"\{(\w+)\}", lambda match: found[match[1]], one["path"])
+        raw = one["raw"].encode() if "raw" in one else None
+        if "until" in one:
+            until(lambda here=path: curator.call("GET", here)[1].get("state") == "done")
+        status, answer, headers = curator.call(one["method"], path, one.get("body"), one["token"], raw=raw)
+        if "keep" in one:
+            found[one["keep"]] = headers["Location"].rpartition("/")[2] if "Location" in headers else answer["id"]
+        if "text" in one:
+            lines = [line for line in answer.splitlines() if line[:1] not in ("#", "")]
+            answer = sorted({line.split("{")[0].split(" ")[0] for line in lines})
+        here = json.loads(json.dumps(answer).replace(str(curator.home), PLACE))
+        yield one, status, headers["Content-Type"], here
+
+
+def cut(value, fields):
+    """A value without some fields."""
+    if isinstance(value, dict):
+        return {key: cut(one, fields) for key, one in value.items() if key not in fields}
+    return [cut(one, fields) for one in value] if isinstance(value, list) else value
+
+
+def called(one):
+    """How a request is named in a failure."""
+    return f"{one['token']} {one['method']} {one['path']} {one.get('body', one.get('raw', ''))}"
+
+
+def is_broken(one):
+    """Whether a request is in the list of those to be mended."""
+    return any(part in str(one.get("body")) for part in BROKEN)
+
+
+def test_what_is_listed_as_broken_is_broken(replayed):
+    """An entry of the list that is no longer needed is taken out."""
+    _, answers = replayed
+    failed = [str(one["body"]) for one, status, *_ in answers if is_broken(one) and status != one["status"]]
+    assert [part for part in BROKEN if not any(part in body for body in failed)] == []
+
+
+def test_every_request_is_accepted_or_refused_as_before(replayed):
+    """The same status and the same kind of body; problems keep their code."""
+    _, answers = replayed
+    assert len(answers) > 100
+    wrong = []
+    for one, status, kind, answer in answers:
+        if is_broken(one):
+            continue
+        if (status, kind) != (one["status"], one["type"]):
+            wrong.append(f"{called(one)}: {status} {kind} instead of {one['status']} {one['type']}: {answer}")
+        elif status >= 400 and answer["code"] != one["answer"]["code"]:
+            wrong.append(f"{called(one)}: {answer['code']} instead of {one['answer']['code']}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_answers_have_all_fields_and_stored_values(replayed):
+    """Fields and types of every answer; values too where they are stored: releases, budgets, histories, schemas."""
+    _, answers = replayed
+    wrong = []
+    for one, _, _, answer in answers:
+        if is_broken(one):
+            continue
+        old, new = one["answer"], answer
+        if "text" in one:
+            wrong += [f"metric {name} is gone" for name in set(old) - set(new)]
+            continue
+        wrong += [f"{called(one)}: {each}" for each in differences(old, new, values=False)]
+        if (
+            one["path"] != "/v1/tokens"
+            and (one["method"], one["path"]) not in SHOWN_MORE
+            and one.get("keep") != "quick"
+        ):
+            hidden = CHANGING | OWN_AFFAIR | ({"title"} if one["status"] >= 400 else set())
+            if "/quote" in one["path"]:
+                hidden |= {"kind", "attained"}
+            if one["path"] == "/v1/jobs/{quick}":
+                hidden |= {"state", "answer"}
+            old, new = cut(old, hidden), cut(new, hidden)
+            wrong += [f"{called(one)}: {each}" for each in differences(old, new)]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_nothing_was_charged(replayed):
+    """All questions were answered from the store."""
+    curator, answers = replayed
+    before = {one["path"]: one["answer"] for one, *_ in answers if one["path"].endswith("/budget")}
+    assert len(before) >= 4
+    for path, old in before.items():
+        token = "ann" if path == "/v1/datasets/pay/budget" else "owner"
+        assert not [*differences(old, curator.call("GET", path, token=token)[1])]
+
+
+def test_a_client_gets_stored_answers(replayed):
+    """``dt.connect``: the same question by Python objects over HTTP, free."""
+    curator, answers = replayed
+    asked = {
+        str(one["body"]): one["answer"] for one, *_ in answers if one["path"].endswith("pay/releases") and "body" in one
+    }
+    session = dt.connect(curator.url, token=curator.tokens["ann"], dataset="pay")
+    for query, body in (
+        (dt.Median("pay"), {"query": {"kind": "median", "column": "pay"}, "epsilon": 0.5}),
+        (
+            dt.Quantile("pay", q=0.9),
+            {"query": {"kind": "quantile", "column": "pay", "q": 0.9}, "epsilon": 0.5, "delta": 0},
+        ),
+    ):
+        assert session.ask(query, epsilon=0.5).value == asked[str(body)]["releases"][0]["value"]
+    body = {"sql": "SELECT median(pay) FROM pay", "epsilon": 0.75}
+    assert session.sql(body["sql"], epsilon=0.75).value == asked[str(body)]["releases"][0]["value"]
