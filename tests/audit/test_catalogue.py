@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from dither.audit import questions
+from dither.audit import audited_queries
 from dither.audit.attacks import Direction
 from dither.audit.blackbox import Aim, audit
 from dither.audit.catalogue import PUBLIC_ONLY, TOOLBOX, catalogue, selected, shipped, uncovered
@@ -60,17 +60,17 @@ def test_every_check_names_its_proof():
 def test_the_table_of_noises_is_what_mechanisms_accept():
     """Every noise that a mechanism accepts is audited, and no other is claimed."""
     for name, made in MECHANISMS.items():
-        world = next(
-            question.world(True)
-            for question in questions.questions()
-            if (name != "largest_local" or isinstance(question.world(True).statistic, HasLevels))
-            and (name != "noisy_local" or isinstance(question.world(True).statistic, HasLocalSensitivity))
+        universe = next(
+            audited.universe(True)
+            for audited in audited_queries.audited_queries()
+            if (name != "largest_local" or isinstance(audited.universe(True).statistic, HasLevels))
+            and (name != "noisy_local" or isinstance(audited.universe(True).statistic, HasLocalSensitivity))
         )
         accepted = []
         for noise in NOISES:
             try:
                 manner = ProposeTest(bound=1) if name == "propose_test" else made()
-                manner.prepare(MechanismSpec(world.statistic, Loss(4.0, 0.01), NOISES[noise]()))
+                manner.prepare(MechanismSpec(universe.statistic, Loss(4.0, 0.01), NOISES[noise]()))
                 accepted.append(noise)
             except NotApplicable:
                 continue
@@ -103,7 +103,7 @@ def test_small_universes_hold(subject):
 
 def test_worst_pairs_come_near_to_their_claims():
     """On the library of worst pairs every mechanism of an order statistic shows more than 95% of its epsilon."""
-    for check in questions.pair_checks():
+    for check in audited_queries.pair_checks():
         result = check.run(Effort(quick=True))
         assert result.holds, check.key
         if check.mechanism in ("inverse", "ladder"):
@@ -143,7 +143,7 @@ def test_a_run_counts_findings_and_failures():
 
 def test_reports_are_saved(tmp_path):
     """JSON, a picture and a page."""
-    ran = [check for check in questions.pair_checks() if check.mechanism in ("inverse", "worst_case")]
+    ran = [check for check in audited_queries.pair_checks() if check.mechanism in ("inverse", "worst_case")]
     report = run_checks(ran, workers=1)
     saved = save(report, tmp_path / "out")
     told = json.loads(Path(saved["json"]).read_text())
@@ -190,7 +190,7 @@ def test_a_finding_gives_exit_code_1(monkeypatch):
 
 def test_the_pool_gives_what_one_process_gives():
     """Two processes, a few checks."""
-    few = [check for check in questions.pair_checks() if check.mechanism == "inverse"]
+    few = [check for check in audited_queries.pair_checks() if check.mechanism == "inverse"]
     few += [check for check in selected("composition") if "basic" in check.detail]
     report = run_checks(few, workers=2, quick=True)
     assert report.passed

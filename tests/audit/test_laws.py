@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 import oracle
-from dither.audit import broken_mechanisms, catalogue, questions
+from dither.audit import audited_queries, broken_mechanisms, catalogue
 from dither.audit.agreement import draws_follow, own_law
 from dither.audit.answers import as_answer
 from dither.audit.checks import Effort
@@ -20,9 +20,9 @@ from dither.audit.laws.facts import Enumerated, Published, smooth_bound
 from dither.audit.laws.outputs import Listed, Mixture, Noisy
 from dither.audit.laws.registry import law_named, law_of, registered
 from dither.audit.laws.tails import tail_of
-from dither.audit.laws_and_prices import LAWS
+from dither.audit.laws_and_losses import LAWS
 from dither.audit.running import run_checks
-from dither.audit.universes import World, column_world
+from dither.audit.universes import Universe, column_universe
 from dither.errors import NotApplicable
 from dither.interfaces.cli.main import main
 from dither.mechanisms.choice import MECHANISMS, NOISES
@@ -34,7 +34,7 @@ from dither.statistics.order import RankedValue
 AUDIT = Path(__file__).resolve().parents[2] / "src" / "dither" / "audit"
 REGISTRIES = {"laws", "pairs.py"}
 """Where classes of statistics may be told apart: the laws and their facts, and the registry of worst pairs."""
-BY_NAME = {question.name: question for question in questions.questions()}
+BY_NAME = {audited.name: audited for audited in audited_queries.audited_queries()}
 CONSISTENT = [("median", "inverse", ""), ("median", "ladder", ""), ("median", "smooth", "power_law"),
               ("median", "smooth", "cauchy"), ("median", "worst_case", "laplace"), ("median", "worst_case", "gaussian"),
               ("median", "propose_test", "laplace"), ("2-stars", "largest_local", "power_law"),
@@ -43,8 +43,8 @@ CONSISTENT = [("median", "inverse", ""), ("median", "ladder", ""), ("median", "s
 
 def prepared_for(subject, name, noise, **options):
     """The universe of a query and a mechanism on it."""
-    world = BY_NAME[subject].world(False)
-    return world, questions.prepare_case(world, MECHANISMS[name](), noise, **options)
+    universe = BY_NAME[subject].universe(False)
+    return universe, audited_queries.prepare_case(universe, MECHANISMS[name](), noise, **options)
 
 
 @pytest.fixture
@@ -67,12 +67,12 @@ def test_every_mechanism_and_noise_has_an_independent_law():
     """Under its public name; and what mechanisms prepare bears that name."""
     assert {name.split("/")[0] for name in registered()} == set(MECHANISMS)
     assert run_checks(list(catalogue.independence_checks()), workers=1).passed
-    for question in questions.questions():
-        for _, name, mechanism, noises in questions.served(question):
-            world = question.world(True)
-            made = questions.prepare_case(world, mechanism, noises[0])
+    for audited in audited_queries.audited_queries():
+        for _, name, mechanism, noises in audited_queries.served(audited):
+            universe = audited.universe(True)
+            made = audited_queries.prepare_case(universe, mechanism, noises[0])
             assert made.mechanism.split("/")[0] == name
-            assert law_of(made) is law_named(name, vector=world.vector)
+            assert law_of(made) is law_named(name, vector=universe.vector)
 
 
 def test_a_mechanism_without_an_independent_law_is_a_finding(novel):
@@ -86,8 +86,8 @@ def test_a_mechanism_without_an_independent_law_is_a_finding(novel):
 
 def test_a_query_served_without_an_independent_law_is_a_finding(novel, monkeypatch):
     """For one number and for several; the other mechanisms are audited all the same."""
-    monkeypatch.setattr(questions, "applicable", lambda statistic: ["novel", "worst_case"])
-    checks = list(questions.question_checks())
+    monkeypatch.setattr(audited_queries, "applicable", lambda statistic: ["novel", "worst_case"])
+    checks = list(audited_queries.query_checks())
     findings = [check for check in checks if check.mechanism == "novel"]
     assert {check.subject for check in findings} == set(BY_NAME)
     assert not any(check.run(Effort(quick=True)).holds for check in findings)
@@ -98,13 +98,13 @@ def test_what_has_no_name_has_no_law():
     """A prepared mechanism that says nothing about itself cannot be compared: that does not hold."""
 
     class Nameless(Prepared):
-        statistic, loss, noise_name = BY_NAME["median"].world(True).statistic, None, "none"
+        statistic, loss, noise_name = BY_NAME["median"].universe(True).statistic, None, "none"
 
         def run(self, data):
             raise AssertionError
 
-    world = BY_NAME["median"].world(False)
-    result = own_law(Nameless(), world.enumerated(), world.data)
+    universe = BY_NAME["median"].universe(False)
+    result = own_law(Nameless(), universe.enumerated(), universe.data)
     assert not result.holds
     assert "no independent law" in result.note
 
@@ -112,16 +112,18 @@ def test_what_has_no_name_has_no_law():
 @pytest.mark.parametrize(("subject", "name", "noise"), CONSISTENT)
 def test_a_mechanism_that_errs_consistently_is_found_by_the_independent_law_alone(subject, name, noise):
     """Its parameters are private, its draws follow its own law; only the law from elsewhere disagrees."""
-    world, honest = prepared_for(subject, name, noise)
+    universe, honest = prepared_for(subject, name, noise)
     mutant = broken_mechanisms.noise_and_law_too_small(honest)
-    data = world.distinct_data[:: max(len(world.distinct_data) // 12, 1)]
-    facts = world.enumerated(BY_NAME[subject].bounds)
+    data = universe.distinct_data[:: max(len(universe.distinct_data) // 12, 1)]
+    facts = universe.enumerated(BY_NAME[subject].bounds)
     assert own_law(honest, facts, data).holds
-    assert privacy(mutant, world).holds
+    assert privacy(mutant, universe).holds
     assert not own_law(mutant, facts, data).holds
     # Draws against the stated tails: Dvoretzky, Kiefer and Wolfowitz, false alarm 1e-9.
     runs = 1_000
-    value = np.atleast_1d(world.statistic.values(data[0]) if world.vector else world.statistic.value(data[0]))[0]
+    value = np.atleast_1d(universe.statistic.values(data[0]) if universe.vector else universe.statistic.value(data[0]))[
+        0
+    ]
     answers = [as_answer(mutant.run(data[0]))[0] for _ in range(runs)]
     errors = np.array([abs(answer - value) for answer in answers if answer is not None])
     if len(errors):
@@ -132,8 +134,8 @@ def test_a_mechanism_that_errs_consistently_is_found_by_the_independent_law_alon
 
 def test_draws_that_do_not_follow_the_law_are_found():
     """12,000 runs: allowed distance 0.03 at a false alarm of 1e-9; noise 30% small is 0.06 away."""
-    world, honest = prepared_for("median", "worst_case", "laplace")
-    data, facts = world.data[0], world.enumerated()
+    universe, honest = prepared_for("median", "worst_case", "laplace")
+    data, facts = universe.data[0], universe.enumerated()
     for prepared, holds in ((honest, True), (broken_mechanisms.noise_too_small(honest, factor=0.7), False)):
         answers = [as_answer(prepared.run(data)) for _ in range(12_000)]
         assert draws_follow(honest, facts, [(data, answers)], 1e-9).holds == holds
@@ -141,17 +143,17 @@ def test_draws_that_do_not_follow_the_law_are_found():
 
 def test_refusals_that_are_too_rare_are_found():
     """Answers without a refusal where nearly all should be refused."""
-    world, prepared = prepared_for("median", "stable", "")
-    data = max(world.data, key=lambda one: law_of(prepared).outputs(prepared, world.enumerated(), one).refused)
-    answers = [(world.statistic.value(data),)] * 400
-    assert "refuses" in draws_follow(prepared, world.enumerated(), [(data, answers)], 1e-9).note
+    universe, prepared = prepared_for("median", "stable", "")
+    data = max(universe.data, key=lambda one: law_of(prepared).outputs(prepared, universe.enumerated(), one).refused)
+    answers = [(universe.statistic.value(data),)] * 400
+    assert "refuses" in draws_follow(prepared, universe.enumerated(), [(data, answers)], 1e-9).note
 
 
 @pytest.mark.parametrize("subject", ["median", "trimmed mean", "filtered median", "triangles", "spanning tree"])
 def test_stated_laws_are_the_enumerated_ones(subject):
     """All mechanisms and noises of some queries; the whole list is the command's."""
-    for check in questions.question_checks():
-        if check.subject == subject and check.detail == questions.LAW:
+    for check in audited_queries.query_checks():
+        if check.subject == subject and check.detail == audited_queries.LAW:
             result = check.run(Effort(quick=True))
             assert result.holds, (check.key, result)
 
@@ -159,9 +161,9 @@ def test_stated_laws_are_the_enumerated_ones(subject):
 @pytest.mark.parametrize("records", [2, 3])
 def test_enumerated_sensitivities_are_the_definition(records):
     """Against the oracle: the largest local sensitivity within k changes."""
-    world = column_world(Median(bounds=(0, 3)), range(4), records)
-    facts = world.enumerated()
-    for x, data in zip(datasets(range(4), records), world.data, strict=True):
+    universe = column_universe(Median(bounds=(0, 3)), range(4), records)
+    facts = universe.enumerated()
+    for x, data in zip(datasets(range(4), records), universe.data, strict=True):
         truth = oracle.exact_ladder(lambda y: sorted(y)[(records - 1) // 2], x, range(4), records + 1)
         assert facts.enumerated_sensitivities(data, records + 1) == truth
         assert facts.value(data) == sorted(x)[(records - 1) // 2]
@@ -180,17 +182,17 @@ def test_enumerated_facts_look_at_values_alone():
         def reachable_values(self, data):
             raise AssertionError("the laboratory asked for reachable values")
 
-    world, honest = prepared_for("median", "smooth", "power_law")
-    plain = world.statistic
+    universe, honest = prepared_for("median", "smooth", "power_law")
+    plain = universe.statistic
     values = OnlyValues(plain.rank, plain.records, plain.answers)
-    facts = Enumerated(values, world.data, world.pairs, frozenset())
+    facts = Enumerated(values, universe.data, universe.pairs, frozenset())
     for name, noise in (("inverse", ""), ("ladder", ""), ("smooth", "power_law"), ("worst_case", "laplace"),
                         ("propose_test", "laplace"), ("stable", "")):  # fmt: skip
-        prepared = questions.prepare_case(world, MECHANISMS[name](), noise)
-        assert law_of(prepared).outputs(prepared, facts, world.data[5]).values == (plain.value(world.data[5]),)
+        prepared = audited_queries.prepare_case(universe, MECHANISMS[name](), noise)
+        assert law_of(prepared).outputs(prepared, facts, universe.data[5]).values == (plain.value(universe.data[5]),)
     with pytest.raises(AssertionError, match="ladder"):
         law_of(honest).outputs(
-            honest, Enumerated(values, world.data, world.pairs, frozenset({"ladder"})), world.data[5]
+            honest, Enumerated(values, universe.data, universe.pairs, frozenset({"ladder"})), universe.data[5]
         )
 
 
@@ -206,14 +208,14 @@ def test_wrong_structures_are_found():
         def ladder(self, data, algorithm="exact"):
             return Ladder(lambda start, stop: np.full(stop - start, self.global_sensitivity), self.global_sensitivity)
 
-    world = BY_NAME["median"].world(False)
-    plain = world.statistic
+    universe = BY_NAME["median"].universe(False)
+    plain = universe.statistic
     for made, bounds, found in ((Low, {"ladder"}, "below"), (High, set(), "said to be exact"), (High, {"ladder"}, "")):
-        wrong = World(made(plain.rank, plain.records, plain.answers), world.data, world.pairs)
+        wrong = Universe(made(plain.rank, plain.records, plain.answers), universe.data, universe.pairs)
         result = structures(wrong, frozenset(bounds))
         assert result.holds == (not found)
         assert found in result.note
-    stars = BY_NAME["2-stars"].world(False)
+    stars = BY_NAME["2-stars"].universe(False)
     steady = stars.statistic
 
     class Jumps(type(steady)):
@@ -221,7 +223,7 @@ def test_wrong_structures_are_found():
             return min(2 * super().lipschitz_proxy(data), self.most_lipschitz_proxy)
 
     fields = {name: getattr(steady, name) for name in steady.__dataclass_fields__}
-    assert "proxy" in structures(World(Jumps(**fields), stars.data, stars.pairs), frozenset()).note
+    assert "proxy" in structures(Universe(Jumps(**fields), stars.data, stars.pairs), frozenset()).note
 
 
 @pytest.mark.parametrize("law", LAWS, ids=str)
@@ -229,7 +231,7 @@ def test_tails_are_integrals_of_the_densities(law):
     """The laboratory's tails against quadrature of the density that the noise publishes."""
     from scipy.integrate import quad
 
-    from dither.audit.laws_and_prices import _loss
+    from dither.audit.laws_and_losses import _loss
 
     settled = law.point(_loss(law, 1.0, None)).law
     tail = tail_of(settled)
@@ -257,10 +259,10 @@ def test_distributions_count_everything_once():
 def test_smooth_bounds_are_the_formula():
     """``max_k e^{-beta k} U_k`` by hand, and what the ladder computes, to its rounding."""
     assert smooth_bound([1, 1, 4], 10, Fraction(1, 2)) == pytest.approx(max(1, 4 * math.exp(-1), 10 * math.exp(-1.5)))
-    world = BY_NAME["median"].world(False)
-    for data in world.data[::17]:
-        ours = world.enumerated().smooth(data, Fraction(1, 3))
-        assert float(Published(world.statistic).smooth(data, Fraction(1, 3)) / ours) == pytest.approx(1.0, rel=1e-8)
+    universe = BY_NAME["median"].universe(False)
+    for data in universe.data[::17]:
+        ours = universe.enumerated().smooth(data, Fraction(1, 3))
+        assert float(Published(universe.statistic).smooth(data, Fraction(1, 3)) / ours) == pytest.approx(1.0, rel=1e-8)
 
 
 def test_mutations_refuse_what_they_cannot_break():
@@ -281,7 +283,7 @@ def test_the_older_option_still_works():
 # --- nobody decides by a class --------------------------------------------------------------------------
 
 WATCHED = ("dither.mechanisms", "dither.statistics", "dither.sensitivity", "dither.queries")
-THINGS = {"prepared", "statistic", "mechanism", "query", "honest", "known", "plain", "world"}
+THINGS = {"prepared", "statistic", "mechanism", "query", "honest", "known", "plain", "universe"}
 
 
 def class_decisions(source):

@@ -26,7 +26,7 @@ def test_the_list_is_complete():
     named = {check.subject for check in EVERY}
     assert named >= {
         "noise 20% small", "local sensitivity used raw", "beta ignored", "the charge after the read",
-        "a grid from the data", "delta ignored", "an error bar that is not paid",
+        "a grid from the data", "delta ignored", "an interval that spends nothing",
     }  # fmt: skip
     offered = {name for name, one in vars(broken_mechanisms).items() if callable(one) and not name.startswith("_")}
     made_there = {

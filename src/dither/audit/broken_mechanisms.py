@@ -49,7 +49,7 @@ def local_sensitivity_used_raw(prepared: Prepared) -> Prepared:
 
 
 def beta_ignored(prepared: Prepared, *, factor: object = 3) -> Prepared:
-    """A smooth bound computed with a beta ``factor`` times the one that was paid for: it moves that much faster."""
+    """A smooth bound computed with a beta ``factor`` times the one that was proved: it moves that much faster."""
     faster = exact(factor, "factor")
     return _with_smooth(prepared, "beta_ignored", lambda ladder, beta: ladder.smooth(faster * beta))
 

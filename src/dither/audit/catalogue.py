@@ -8,13 +8,13 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from dither.audit.audited_queries import pair_checks, query_checks
 from dither.audit.checks import Check, Effort, Result
 from dither.audit.laws.registry import registered
 from dither.audit.laws.tails import registered_tails
-from dither.audit.laws_and_prices import law_checks, price_checks
+from dither.audit.laws_and_losses import law_checks, loss_checks
 from dither.audit.procedure_checks import procedure_checks
-from dither.audit.public_api import door_checks
-from dither.audit.questions import pair_checks, question_checks
+from dither.audit.public_api import public_api_checks
 from dither.audit.records import record_checks
 from dither.audit.traces import trace_checks
 from dither.errors import InvalidArgument
@@ -62,7 +62,7 @@ def catalogue() -> dict[str, Check]:
     """Every check by its key."""
     found: dict[str, Check] = {}
     for check in (
-        *independence_checks(), *door_checks(), *question_checks(), *pair_checks(), *law_checks(), *price_checks(),
+        *independence_checks(), *public_api_checks(), *query_checks(), *pair_checks(), *law_checks(), *loss_checks(),
         *procedure_checks(), *trace_checks(), *record_checks(),
     ):  # fmt: skip
         if check.key in found:

@@ -1,6 +1,6 @@
 """The exact privacy of a mechanism on a whole small universe, and whether ladders and sensitivities keep their axioms.
 
-Draws from shells and rungs, integer noise and thresholds are computed in balls and rationals, so that what is shown to
+Draws by cost, integer noise and thresholds are computed in balls and rationals, so that what is shown to
 hold does hold.  Noise with a private scale is covered in two steps: every pair of the universe lies inside the box of
 shifts and dilations (compared in balls), and the law is proved for the whole box by interval arithmetic.
 """
@@ -8,7 +8,6 @@ shifts and dilations (compared in balls), and the law is proved for the whole bo
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -16,16 +15,15 @@ from dither.audit.checks import Result
 from dither.audit.laws.facts import Facts
 from dither.audit.laws.registry import Pair, WorstPair, law_of, published
 from dither.audit.laws.structures import broken_structures
-from dither.audit.universes import World
+from dither.audit.universes import Universe
 from dither.mechanisms.mechanism import Prepared
-from dither.privacy import Loss
 
 ALL_BOUNDS = frozenset({"ladder", "reachable"})
 
 
-def privacy(prepared: Prepared, world: World, stride: int = 1) -> Result:
-    """What a mechanism costs on every pair of neighbours (on every ``stride``-th of them), against what it claims."""
-    pairs = world.different_pairs[::stride]
+def privacy(prepared: Prepared, universe: Universe, stride: int = 1) -> Result:
+    """What a mechanism shows on every pair of neighbours (on every ``stride``-th of them), against what it claims."""
+    pairs = universe.different_pairs[::stride]
     lower, upper, _ = worst_pair(prepared, pairs)
     claimed = prepared.loss
     return Result((lower if upper is None else upper) <= claimed.epsilon, claimed, lower, upper, len(pairs))
@@ -36,18 +34,19 @@ def worst_pair(prepared: Prepared, pairs: list[Pair], facts: Facts | None = None
     return law_of(prepared).worst_pair(prepared, published(prepared) if facts is None else facts, pairs)
 
 
-def axioms(world: World, rungs: int, shrink: Fraction = Fraction(1)) -> Result:
-    """Whether rung 0 covers one step, neighbours differ by at most one rung and no rung exceeds the cap.
+def axioms(universe: Universe, rungs: int, shrink: Fraction = Fraction(1)) -> Result:
+    """Whether rung 0 covers one step, neighbours differ by at most one rung and no rung exceeds the global sensitivity.
 
     ``shrink``: rungs made smaller by a factor, to see that the check can fail.
     """
-    statistic: Any = world.statistic
-    values = [statistic.value(data) for data in world.data]
+    statistic: Any = universe.statistic
+    values = [statistic.value(data) for data in universe.data]
     climbed = [
-        [math.floor(shrink * int(rung)) for rung in statistic.ladder(data).rungs(0, rungs + 1)] for data in world.data
+        [math.floor(shrink * int(rung)) for rung in statistic.ladder(data).rungs(0, rungs + 1)]
+        for data in universe.data
     ]
     broken, most = 0, 0
-    for here, there in world.pairs:
+    for here, there in universe.pairs:
         moved = abs(values[here] - values[there])
         most = max(most, moved)
         falls = any(climbed[here][k] > climbed[there][k + 1] for k in range(rungs))
@@ -55,37 +54,38 @@ def axioms(world: World, rungs: int, shrink: Fraction = Fraction(1)) -> Result:
     rising = all(list(rung) == sorted(rung) and rung[-1] <= statistic.global_sensitivity for rung in climbed)
     broken += most > statistic.global_sensitivity
     note = (
-        f"{broken} violations" if broken or not rising else f"largest step {most} of cap {statistic.global_sensitivity}"
+        f"{broken} violations"
+        if broken or not rising
+        else f"largest step {most} of global sensitivity {statistic.global_sensitivity}"
     )
-    return Result(not broken and rising, cases=len(world.pairs), note=note)
+    return Result(not broken and rising, cases=len(universe.pairs), note=note)
 
 
-def structures(world: World, bounds: frozenset[str]) -> Result:
+def structures(universe: Universe, bounds: frozenset[str]) -> Result:
     """Whether what a statistic publishes about its sensitivity is what brute force finds, or a bound on it."""
-    broken = broken_structures(world.enumerated(), world.data, world.pairs, bounds if world.complete else ALL_BOUNDS)
+    broken = broken_structures(
+        universe.enumerated(), universe.data, universe.pairs, bounds if universe.complete else ALL_BOUNDS
+    )
     exact = sorted(ALL_BOUNDS - bounds)
-    return Result(not broken, cases=len(world.pairs), note="; ".join(broken) or f"exact: {', '.join(exact) or 'none'}")
+    return Result(
+        not broken, cases=len(universe.pairs), note="; ".join(broken) or f"exact: {', '.join(exact) or 'none'}"
+    )
 
 
-def sensitivities(world: World, shrink: Fraction = Fraction(1)) -> Result:
-    """Whether no step moves any number beyond its cap, nor all of them together beyond the stated norms."""
-    statistic: Any = world.statistic
-    values = [[int(value) for value in statistic.values(data)] for data in world.data]
+def sensitivities(universe: Universe, shrink: Fraction = Fraction(1)) -> Result:
+    """Whether no step moves any number beyond its own sensitivity, nor all of them together beyond the stated norms."""
+    statistic: Any = universe.statistic
+    values = [[int(value) for value in statistic.values(data)] for data in universe.data]
     global_sensitivities = [shrink * global_sensitivity for global_sensitivity in statistic.global_sensitivities]
     worst = [Fraction(0), Fraction(0), Fraction(0)]
-    for here, there in world.pairs:
+    for here, there in universe.pairs:
         parts = [
             abs(a - b) / global_sensitivity
             for a, b, global_sensitivity in zip(values[here], values[there], global_sensitivities, strict=True)
         ]
         found = (max(parts), sum(parts, Fraction(0)), sum((part**2 for part in parts), Fraction(0)))
         worst = [max(pair) for pair in zip(worst, found, strict=True)]
-    # A histogram's cap is one record; a person's rows may move a bin further, within the norms.
+    # A histogram's sensitivity is one record; a person's rows may move a bin further, within the norms.
     holds = worst[1] <= statistic.l1 and worst[2] <= statistic.l2_squared
     note = f"l1 {float(worst[1]):g} of {statistic.l1}, l2 squared {float(worst[2]):g} of {statistic.l2_squared}"
-    return Result(holds, cases=len(world.pairs), note=note)
-
-
-def claiming(prepared: Prepared, loss: Loss) -> Prepared:
-    """The same mechanism with another claim: for seeing that a check can fail."""
-    return replace(prepared, loss=loss)  # type: ignore[type-var]
+    return Result(holds, cases=len(universe.pairs), note=note)

@@ -94,7 +94,7 @@ def run_checks(
     else:
         by_key = {check.key: check for check in checks}
 
-        def told(done: list[tuple[str, Result, float]]) -> None:
+        def record(done: list[tuple[str, Result, float]]) -> None:
             for key, result, seconds in done:
                 found[key] = Ran(by_key[key], result, seconds)
                 if progress is not None:
@@ -103,7 +103,7 @@ def run_checks(
         for _ in range(TRIES):
             left = [key for key in by_key if key not in found]
             if left:
-                _in_pool(left, count, effort, told, mutants=mutants)
+                _in_pool(left, count, effort, record, mutants=mutants)
         for key, check in by_key.items():
             # Nothing was shown where a process died again and again.
             found.setdefault(key, Ran(check, Result(False, note="could not be run: its process died"), 0.0))
@@ -114,7 +114,7 @@ def _in_pool(
     keys: list[str],
     count: int,
     effort: Effort,
-    told: Callable[[list[tuple[str, Result, float]]], None],
+    record: Callable[[list[tuple[str, Result, float]]], None],
     *,
     mutants: bool,
 ) -> None:
@@ -123,7 +123,7 @@ def _in_pool(
     with contextlib.suppress(BrokenProcessPool), ProcessPoolExecutor(count, mp_context=get_context("spawn")) as pool:
         waiting = [pool.submit(_by_key, part, effort, mutants) for part in _parts(keys, count)]
         for done in as_completed(waiting):
-            told(done.result())
+            record(done.result())
 
 
 def _parts(keys: list[str], workers: int) -> list[list[str]]:

@@ -25,13 +25,13 @@ from dither.audit.laws.registry import (
 )
 from dither.audit.pairs import worst_pairs
 from dither.audit.universes import (
-    World,
-    chain_world,
-    column_world,
-    graph_world,
-    selection_world,
-    table_world,
-    weighted_world,
+    Universe,
+    chain_universe,
+    column_universe,
+    graph_universe,
+    selection_universe,
+    table_universe,
+    weighted_universe,
 )
 from dither.mechanisms.choice import MECHANISMS, NOISES, applicable
 from dither.mechanisms.largest_local import LargestLocal
@@ -63,12 +63,12 @@ LAW = "own law"
 
 
 @dataclass(frozen=True)
-class Question:
+class AuditedQuery:
     """A query under audit: its small universe and where its ladder is proved."""
 
     name: str
     covers: tuple[str, ...]
-    world: Callable[[bool], World]
+    universe: Callable[[bool], Universe]
     """quick -> the universe."""
     proof: str
     extra: tuple[tuple[str, Mechanism, tuple[str, ...]], ...] = ()
@@ -77,21 +77,23 @@ class Question:
     """The structures ("ladder", "reachable") that claim to be bounds; all others must be what brute force finds."""
 
 
-def _columns(query: Any, values: int, records: int, small: int | None = None, low: int = 0) -> Callable[[bool], World]:
+def _columns(
+    query: Any, values: int, records: int, small: int | None = None, low: int = 0
+) -> Callable[[bool], Universe]:
     """All columns of the ``values`` (``small`` in a quick audit) whole numbers from ``low`` on."""
     return functools.cache(
-        lambda quick: column_world(query, range(low, low + (small if quick and small else values)), records)
+        lambda quick: column_universe(query, range(low, low + (small if quick and small else values)), records)
     )
 
 
 def _selections(
     query: Any, relation: Neighbours, rows: int = 1, most: int = 4, values: tuple[int, ...] = (0, 1, 4)
-) -> Callable[[bool], World]:
-    return functools.cache(lambda quick: selection_world(query, values, most - quick, relation, rows))
+) -> Callable[[bool], Universe]:
+    return functools.cache(lambda quick: selection_universe(query, values, most - quick, relation, rows))
 
 
-def _graphs(query: Any, vertices: int = 4) -> Callable[[bool], World]:
-    return functools.cache(lambda quick: graph_world(query, vertices))
+def _graphs(query: Any, vertices: int = 4) -> Callable[[bool], Universe]:
+    return functools.cache(lambda quick: graph_universe(query, vertices))
 
 
 _MARGIN = ("margin levels", LargestLocal(levels=Margin(bound=2, depth=3)), ("power_law", "laplace"))
@@ -100,7 +102,7 @@ _BOTH = {"filtered": Neighbours.ADD_REMOVE_CHANGE, "grouped": Neighbours.ADD_REM
 _SQUARE = ((0, 1), (1, 2), (2, 3), (0, 3), (0, 2))
 
 
-def _whole_columns() -> Iterator[Question]:
+def _whole_columns() -> Iterator[AuditedQuery]:
     """Columns whose number of records is public."""
     b, q = (0, 6), Fraction(1, 4)
     paper = (
@@ -109,42 +111,42 @@ def _whole_columns() -> Iterator[Question]:
         ("sublinear bound", Smooth(algorithm="sublinear"), ("power_law",)),
         _MARGIN,
     )
-    yield Question("median", ("Median", "median"), _columns(Median(bounds=b), 7, 4, 5), "order", paper)
-    yield Question("minimum", ("Minimum", "minimum"), _columns(Minimum(bounds=b), 7, 4, 5), "order")
-    yield Question("maximum", ("Maximum", "maximum"), _columns(Maximum(bounds=b), 7, 4, 5), "order")
-    yield Question("quantile", ("Quantile", "quantile"), _columns(Quantile(q=q, bounds=b), 7, 5, 4), "order")
+    yield AuditedQuery("median", ("Median", "median"), _columns(Median(bounds=b), 7, 4, 5), "order", paper)
+    yield AuditedQuery("minimum", ("Minimum", "minimum"), _columns(Minimum(bounds=b), 7, 4, 5), "order")
+    yield AuditedQuery("maximum", ("Maximum", "maximum"), _columns(Maximum(bounds=b), 7, 4, 5), "order")
+    yield AuditedQuery("quantile", ("Quantile", "quantile"), _columns(Quantile(q=q, bounds=b), 7, 5, 4), "order")
     rank = OrderStatistic(rank=2, bounds=b)
-    yield Question("order statistic", ("OrderStatistic",), _columns(rank, 7, 3, 5), "order")
+    yield AuditedQuery("order statistic", ("OrderStatistic",), _columns(rank, 7, 3, 5), "order")
     several = Quantiles(q=[Fraction(1, 4), Fraction(3, 4)], bounds=(0, 3))
-    yield Question("quantiles", ("Quantiles", "quantiles"), _columns(several, 4, 4), "quantiles")
+    yield AuditedQuery("quantiles", ("Quantiles", "quantiles"), _columns(several, 4, 4), "quantiles")
     trimmed = TrimmedMean(trim=Fraction(1, 5), bounds=(0, 3))
-    yield Question("trimmed mean", ("TrimmedMean", "trimmed_mean"), _columns(trimmed, 4, 5, 3), "totals")
-    yield Question("interquartile range", ("IQR", "iqr"), _columns(IQR(bounds=(0, 4)), 5, 4, 4), "order",
+    yield AuditedQuery("trimmed mean", ("TrimmedMean", "trimmed_mean"), _columns(trimmed, 4, 5, 3), "totals")
+    yield AuditedQuery("interquartile range", ("IQR", "iqr"), _columns(IQR(bounds=(0, 4)), 5, 4, 4), "order",
                    bounds=_LADDER)  # fmt: skip
-    yield Question("sum", ("Sum", "sum"), _columns(Sum(bounds=(-1, 3)), 5, 3, low=-1), "totals")
-    yield Question("mean", ("Mean", "mean"), _columns(Mean(bounds=(0, 4)), 5, 3), "totals")
-    yield Question("count", ("Count", "count"), _columns(Count(), 2, 5), "totals")
-    yield Question("variance", ("Variance", "variance"), _columns(Variance(bounds=(0, 2)), 3, 4), "totals",
+    yield AuditedQuery("sum", ("Sum", "sum"), _columns(Sum(bounds=(-1, 3)), 5, 3, low=-1), "totals")
+    yield AuditedQuery("mean", ("Mean", "mean"), _columns(Mean(bounds=(0, 4)), 5, 3), "totals")
+    yield AuditedQuery("count", ("Count", "count"), _columns(Count(), 2, 5), "totals")
+    yield AuditedQuery("variance", ("Variance", "variance"), _columns(Variance(bounds=(0, 2)), 3, 4), "totals",
                    bounds=_LADDER)  # fmt: skip
     smallest = SmallestSum(k=2, bounds=(0, 4))
-    yield Question("sum of the smallest", ("SmallestSum",), _columns(smallest, 5, 4, 4), "largest_local")
+    yield AuditedQuery("sum of the smallest", ("SmallestSum",), _columns(smallest, 5, 4, 4), "largest_local")
     chain = ChainSum([3, 4, 6, 9, 14, 22], step=1)
-    yield Question("sum along a chain", ("ChainSum", "LevelFunction", "Levels"),
-                   functools.cache(lambda quick: chain_world(chain, 6)), "largest_local")  # fmt: skip
+    yield AuditedQuery("sum along a chain", ("ChainSum", "LevelFunction", "Levels"),
+                   functools.cache(lambda quick: chain_universe(chain, 6)), "largest_local")  # fmt: skip
 
 
-def _tables() -> Iterator[Question]:
+def _tables() -> Iterator[AuditedQuery]:
     bins = HistogramQuery(edges=[0, 1, 2, 3])
-    yield Question("histogram", ("Histogram", "histogram"), _columns(bins, 3, 4), "totals")
+    yield AuditedQuery("histogram", ("Histogram", "histogram"), _columns(bins, 3, 4), "totals")
     means, covariance = MeanVector(bounds=(0, 2)), Covariance(bounds=(0, 2))
-    yield Question(
-        "mean vector", ("MeanVector",), functools.cache(lambda q: table_world(means, (0, 1, 2), 3 - q)), "totals"
+    yield AuditedQuery(
+        "mean vector", ("MeanVector",), functools.cache(lambda q: table_universe(means, (0, 1, 2), 3 - q)), "totals"
     )
-    yield Question("covariance", ("Covariance", "covariance"),
-                   functools.cache(lambda q: table_world(covariance, (0, 1, 2), 3 - q)), "totals")  # fmt: skip
+    yield AuditedQuery("covariance", ("Covariance", "covariance"),
+                   functools.cache(lambda q: table_universe(covariance, (0, 1, 2), 3 - q)), "totals")  # fmt: skip
 
 
-def _selected() -> Iterator[Question]:
+def _selected() -> Iterator[AuditedQuery]:
     """Behind filters, in groups and with people who own several rows: the number of records is private."""
     asked = {
         "median": Median(bounds=(0, 4)), "minimum": Minimum(bounds=(0, 4)), "maximum": Maximum(bounds=(0, 4)),
@@ -157,94 +159,92 @@ def _selected() -> Iterator[Question]:
                    "grouped": dict.fromkeys(asked, _BOTH_BOUNDS) | {"median": _LADDER}}  # fmt: skip
     for selection, relation in _BOTH.items():
         for name, query in asked.items():
-            world = _selections(query, relation, values=(0, 1) if name == "count" else (0, 1, 4))
+            universe = _selections(query, relation, values=(0, 1) if name == "count" else (0, 1, 4))
             extra = cut if name == "median" else ()
             bounds = only_bounds[selection].get(name, frozenset())
-            yield Question(f"{selection} {name}", (f"{selection} rows",), world, "filtered", extra, bounds)
+            yield AuditedQuery(f"{selection} {name}", (f"{selection} rows",), universe, "filtered", extra, bounds)
     for name in ("median", "sum", "mean"):
-        world = _selections(asked[name], Neighbours.ADD_REMOVE_CHANGE, rows=2)
-        yield Question(f"{name} of people", ("several rows a person",), world, "filtered", bounds=_LADDER)
+        universe = _selections(asked[name], Neighbours.ADD_REMOVE_CHANGE, rows=2)
+        yield AuditedQuery(f"{name} of people", ("several rows a person",), universe, "filtered", bounds=_LADDER)
     bins = HistogramQuery(edges=[0, 1, 2, 3, 4, 5])
     for selection, relation in _BOTH.items():
-        world = _selections(bins, relation, most=3)
-        yield Question(f"{selection} histogram", (f"{selection} rows",), world, "filtered")
+        universe = _selections(bins, relation, most=3)
+        yield AuditedQuery(f"{selection} histogram", (f"{selection} rows",), universe, "filtered")
     people = _selections(bins, Neighbours.ADD_REMOVE_CHANGE, rows=2, most=3)
-    yield Question("histogram of people", ("several rows a person",), people, "filtered")
+    yield AuditedQuery("histogram of people", ("several rows a person",), people, "filtered")
 
 
-def _graph_counts() -> Iterator[Question]:
-    yield Question("edges", ("Edges", "edges", "Graph"), _graphs(Edges()), "graphs")
-    yield Question("triangles", ("Triangles", "triangles"), _graphs(Triangles()), "graphs")
-    yield Question("2-stars", ("KStars", "kstars"), _graphs(KStars(2)), "graphs")
-    yield Question("3-stars", ("KStars",), _graphs(KStars(3)), "graphs")
-    yield Question("2-triangles", ("KTriangles", "ktriangles"), _graphs(KTriangles(2)), "graphs",
+def _graph_counts() -> Iterator[AuditedQuery]:
+    yield AuditedQuery("edges", ("Edges", "edges", "Graph"), _graphs(Edges()), "graphs")
+    yield AuditedQuery("triangles", ("Triangles", "triangles"), _graphs(Triangles()), "graphs")
+    yield AuditedQuery("2-stars", ("KStars", "kstars"), _graphs(KStars(2)), "graphs")
+    yield AuditedQuery("3-stars", ("KStars",), _graphs(KStars(3)), "graphs")
+    yield AuditedQuery("2-triangles", ("KTriangles", "ktriangles"), _graphs(KTriangles(2)), "graphs",
                    bounds=_LADDER)  # fmt: skip
-    yield Question("4-cliques", ("KCliques", "kcliques"), _graphs(KCliques(4)), "graphs",
+    yield AuditedQuery("4-cliques", ("KCliques", "kcliques"), _graphs(KCliques(4)), "graphs",
                    bounds=_LADDER)  # fmt: skip
-    yield Question("edges of bounded degree", ("Edges",), _graphs(Edges(max_degree=2)), "graphs")
-    yield Question("triangles of bounded degree", ("Triangles",), _graphs(Triangles(max_degree=3)), "graphs",
+    yield AuditedQuery("edges of bounded degree", ("Edges",), _graphs(Edges(max_degree=2)), "graphs")
+    yield AuditedQuery("triangles of bounded degree", ("Triangles",), _graphs(Triangles(max_degree=3)), "graphs",
                    bounds=_LADDER)  # fmt: skip
-    yield Question("minimum cut", ("MinCut", "min_cut"), _graphs(MinCut()), "trees", bounds=_LADDER)
-    square = functools.cache(lambda quick: weighted_world(_SQUARE, 4, (0, 1, 8) if not quick else (0, 6)))
-    yield Question("spanning tree", ("MSTCost", "mst_cost"), square, "trees")
+    yield AuditedQuery("minimum cut", ("MinCut", "min_cut"), _graphs(MinCut()), "trees", bounds=_LADDER)
+    square = functools.cache(lambda quick: weighted_universe(_SQUARE, 4, (0, 1, 8) if not quick else (0, 6)))
+    yield AuditedQuery("spanning tree", ("MSTCost", "mst_cost"), square, "trees")
 
 
 @functools.cache
-def questions() -> tuple[Question, ...]:
+def audited_queries() -> tuple[AuditedQuery, ...]:
     """All of them."""
     return (*_whole_columns(), *_tables(), *_selected(), *_graph_counts())
 
 
-def served(question: Question) -> Iterator[tuple[str, str, Mechanism, tuple[str, ...]]]:
+def served(audited: AuditedQuery) -> Iterator[tuple[str, str, Mechanism, tuple[str, ...]]]:
     """(label, name, mechanism, noises) of all that is audited on a query."""
-    world = question.world(True)
-    for name in applicable(world.statistic):
-        law = registered().get(full_name(name, vector=world.vector))
-        if law is not None and law.applies(world.statistic):
+    universe = audited.universe(True)
+    for name in applicable(universe.statistic):
+        law = registered().get(full_name(name, vector=universe.vector))
+        if law is not None and law.applies(universe.statistic):
             yield name, name, MECHANISMS[name](), law.noises
-    for label, mechanism, noises in question.extra:
+    for label, mechanism, noises in audited.extra:
         yield label, mechanism.name, mechanism, noises
 
 
-def question_checks() -> Iterator[Check]:
+def query_checks() -> Iterator[Check]:
     """Ladders and sensitivities, then every mechanism and noise of every query, exactly and by its answers."""
-    for question in questions():
-        yield _ladder_check(question)
-        if not question.world(True).vector:
-            yield _structure_check(question)
-        yield from _missing_laws(question)
-        for label, name, mechanism, noises in served(question):
+    for audited in audited_queries():
+        yield _ladder_check(audited)
+        if not audited.universe(True).vector:
+            yield _structure_check(audited)
+        yield from _missing_laws(audited)
+        for label, name, mechanism, noises in served(audited):
             for noise in noises:
-                yield from _mechanism_checks(question, label, name, mechanism, noise, first=noise == noises[0])
+                yield from _mechanism_checks(audited, label, name, mechanism, noise, first=noise == noises[0])
 
 
-def _missing_laws(question: Question) -> Iterator[Check]:
+def _missing_laws(audited: AuditedQuery) -> Iterator[Check]:
     """A finding for every mechanism that serves a query and has no independent law for it."""
-    world = question.world(True)
-    for name in applicable(world.statistic):
-        full = full_name(name, vector=world.vector)
+    universe = audited.universe(True)
+    for name in applicable(universe.statistic):
+        full = full_name(name, vector=universe.vector)
         if full not in registered():
             missing = Result(False, note=str(NoIndependentLaw(full)))
-            yield Check(question.name, "exhaustive", lambda effort, missing=missing: missing, name, detail=LAW)  # type: ignore[misc]
+            yield Check(audited.name, "exhaustive", lambda effort, missing=missing: missing, name, detail=LAW)  # type: ignore[misc]
 
 
-def _ladder_check(question: Question) -> Check:
-    vector = question.world(True).vector
+def _ladder_check(audited: AuditedQuery) -> Check:
+    vector = audited.universe(True).vector
 
     def run(effort: Effort) -> Result:
-        world = question.world(effort.quick)
-        return sensitivities(world) if vector else axioms(world, 6)
+        universe = audited.universe(effort.quick)
+        return sensitivities(universe) if vector else axioms(universe, 6)
 
     detail = "sensitivity" if vector else "ladder axioms"
-    return Check(
-        question.name, "exhaustive", run, detail=detail, covers=frozenset(question.covers), proof=question.proof
-    )
+    return Check(audited.name, "exhaustive", run, detail=detail, covers=frozenset(audited.covers), proof=audited.proof)
 
 
-def _structure_check(question: Question) -> Check:
+def _structure_check(audited: AuditedQuery) -> Check:
     return Check(
-        question.name, "exhaustive", lambda effort: structures(question.world(effort.quick), question.bounds),
-        detail="published structures", covers=frozenset(question.covers), proof=question.proof,
+        audited.name, "exhaustive", lambda effort: structures(audited.universe(effort.quick), audited.bounds),
+        detail="published structures", covers=frozenset(audited.covers), proof=audited.proof,
     )  # fmt: skip
 
 
@@ -256,55 +256,55 @@ def noise_named(noise: str, label: str = "") -> Law | None:
 
 
 def prepare_case(
-    world: World, mechanism: Mechanism, noise: str, confidence: Fraction | None = None, label: str = "",
+    universe: Universe, mechanism: Mechanism, noise: str, confidence: Fraction | None = None, label: str = "",
     epsilon: float = EPSILON,
 ) -> Any:  # fmt: skip
     """A mechanism for a small universe; the planner would refuse tests on so few records."""
-    law = law_named(mechanism.name, vector=world.vector)
-    suited = law.on_few_records(mechanism, world.statistic)
-    spec = MechanismSpec(world.statistic, law.loss(noise, epsilon), noise_named(noise, label), confidence)
+    law = law_named(mechanism.name, vector=universe.vector)
+    suited = law.on_few_records(mechanism, universe.statistic)
+    spec = MechanismSpec(universe.statistic, law.loss(noise, epsilon), noise_named(noise, label), confidence)
     return suited.prepare(spec)
 
 
 def _mechanism_checks(
-    question: Question, label: str, name: str, mechanism: Mechanism, noise: str, *, first: bool
+    audited: AuditedQuery, label: str, name: str, mechanism: Mechanism, noise: str, *, first: bool
 ) -> Iterator[Check]:
     covers = frozenset(
-        (*question.covers, name, type(mechanism).__name__, *((noise, NOISES[noise].__name__) if noise else ()))
+        (*audited.covers, name, type(mechanism).__name__, *((noise, NOISES[noise].__name__) if noise else ()))
     )
     if label == "margin levels":
         covers |= {"Margin"}
-    law = law_named(name, vector=question.world(True).vector)
+    law = law_named(name, vector=audited.universe(True).vector)
 
     def exactly(effort: Effort) -> Result:
-        world = question.world(effort.quick)
-        return privacy(prepare_case(world, mechanism, noise, None, label), world)
+        universe = audited.universe(effort.quick)
+        return privacy(prepare_case(universe, mechanism, noise, None, label), universe)
 
     def compared(effort: Effort) -> Result:
-        world = question.world(False)
-        prepared = prepare_case(world, mechanism, noise, None, label)
-        return own_law(prepared, world.enumerated(question.bounds), world.distinct_data[:: effort.of(7, 1)])
+        universe = audited.universe(False)
+        prepared = prepare_case(universe, mechanism, noise, None, label)
+        return own_law(prepared, universe.enumerated(audited.bounds), universe.distinct_data[:: effort.of(7, 1)])
 
     def by_answers(effort: Effort) -> Result:
-        world = question.world(True)
-        plain = prepare_case(world, mechanism, noise, None, label, LOUD)
-        pair = worst_pair(plain, world.different_pairs) if written else None
-        here, there = pair[2] if pair else world.different_pairs[-1]
-        prepared = prepare_case(world, mechanism, noise, Fraction(9, 10), label, LOUD)
+        universe = audited.universe(True)
+        plain = prepare_case(universe, mechanism, noise, None, label, LOUD)
+        pair = worst_pair(plain, universe.different_pairs) if written else None
+        here, there = pair[2] if pair else universe.different_pairs[-1]
+        prepared = prepare_case(universe, mechanism, noise, Fraction(9, 10), label, LOUD)
         return attacked(prepared, here, there, effort, written=written)
 
-    written = writable(question.world(True), law)
+    written = writable(audited.universe(True), law)
     if written:
-        yield Check(question.name, "exhaustive", exactly, label, noise, covers=covers, proof=law.proof)
-        yield Check(question.name, "exhaustive", compared, label, noise, LAW, covers, law.proof)
-    yield Check(question.name, "black-box", by_answers, label, noise, covers=covers, proof="audit", in_quick=first)
+        yield Check(audited.name, "exhaustive", exactly, label, noise, covers=covers, proof=law.proof)
+        yield Check(audited.name, "exhaustive", compared, label, noise, LAW, covers, law.proof)
+    yield Check(audited.name, "black-box", by_answers, label, noise, covers=covers, proof="audit", in_quick=first)
 
 
-def writable(world: World, law: IndependentLaw) -> bool:
+def writable(universe: Universe, law: IndependentLaw) -> bool:
     """Whether the law of a mechanism can be written down: answers are listed on grids of few points only."""
-    if not law.every_point or world.vector:
+    if not law.every_point or universe.vector:
         return True
-    grid: Any = world.statistic.answers
+    grid: Any = universe.statistic.answers
     return grid.low is not None and grid.high is not None and grid.high - grid.low <= MOST_POINTS
 
 
@@ -326,7 +326,7 @@ def attacked(prepared: Prepared, here: Any, there: Any, effort: Effort, *, writt
     def sampler(data: Any) -> Callable[[int], Any]:
         return lambda count: [answer(data) for _ in range(count)]
 
-    # Half of the failure probability for either question.
+    # Half of the failure probability for either audited.
     found = audit(
         sampler(here), sampler(there), claimed=prepared.loss, attacks=attacks, samples=samples,
         failure_probability=effort.failure_probability / 2,
@@ -341,23 +341,24 @@ def attacked(prepared: Prepared, here: Any, there: Any, effort: Effort, *, writt
 
 
 @functools.cache
-def cliff_world(rank: int = 4, records: int = 8, high: int = 128) -> World:
+def cliff_universe(rank: int = 4, records: int = 8, high: int = 128) -> Universe:
     """The library of worst pairs of an order statistic, on which every mechanism comes near to its claim."""
     statistic = RankedValue(rank, records, Grid(Fraction(1), 0, high))
     columns = [pair.columns(statistic.answers) for pair in worst_pairs(statistic)]
     data = [column for pair in columns for column in pair]
     there_and_back = [(2 * i + a, 2 * i + 1 - a) for i in range(len(columns)) for a in (0, 1)]
-    return World(statistic, data, there_and_back)
+    return Universe(statistic, data, there_and_back)
 
 
 def pair_checks() -> Iterator[Check]:
     """The exact privacy of every mechanism on the library of worst pairs."""
-    for name in applicable(cliff_world().statistic):
-        for noise in law_named(name).noises:
+    known = [(name, registered()[name]) for name in applicable(cliff_universe().statistic) if name in registered()]
+    for name, law in known:
+        for noise in law.noises:
 
             def run(effort: Effort, name: str = name, noise: str = noise) -> Result:  # noqa: ARG001
-                world = cliff_world()
-                return privacy(prepare_case(world, MECHANISMS[name](), noise), world)
+                universe = cliff_universe()
+                return privacy(prepare_case(universe, MECHANISMS[name](), noise), universe)
 
             covers = frozenset({"OrderStatistic", name, *((noise,) if noise else ())})
-            yield Check("order statistic", "exact", run, name, noise, "worst pairs", covers, law_named(name).proof)
+            yield Check("order statistic", "exact", run, name, noise, "worst pairs", covers, law.proof)
