@@ -31,13 +31,13 @@ def own_law(prepared: Prepared, facts: Facts, datasets: Sequence[Any]) -> Result
     except NoIndependentLaw as missing:
         return Result(False, prepared.loss, note=str(missing))
     if law.estimated:
-        return Result(True, cases=0, note=f"states an estimate: {law.estimated}")
+        return Result(True, cases=len(datasets), note=f"states an estimate: {law.estimated}")
     worst, cases = 0.0, 0
     for data in datasets:
         try:
             own = prepared.error_laws(data)
         except NotApplicable as none:
-            return Result(True, cases=0, note=f"states no law of its own: {none}"[:120])
+            return Result(True, cases=len(datasets), note=f"states no law of its own: {none}"[:120])
         outputs = law.outputs(prepared, facts, data)
         for stated, value, number in zip(own, outputs.values, outputs.numbers, strict=True):
             for distance in distances(number, value):
@@ -57,9 +57,9 @@ def distances(number: Distribution, value: int) -> Iterator[int]:
     """0, 1, 2, ... and then growing by a half, as far as errors are likely at all."""
     distance = 0
     for count in range(MOST_DISTANCES):
+        yield distance
         if number.beyond(value, distance) < LEAST:
             return
-        yield distance
         distance = distance + 1 if count < FIRST else distance * 3 // 2
 
 

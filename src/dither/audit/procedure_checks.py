@@ -35,7 +35,7 @@ def procedure_checks() -> Iterator[Check]:
     }
     for name, (proof, plan) in plans.items():
         yield Check(name, "exact", _unbounded(plan), "propose_test", "laplace", "without bounds",
-                    frozenset({name, "propose_test", "without bounds"}), proof)  # fmt: skip
+                    frozenset({name, name.capitalize(), "propose_test", "without bounds"}), proof)  # fmt: skip
     for rows in (1, 2):
         yield Check("histogram", "exhaustive", _stable_bins(rows), detail=f"undeclared, {rows} rows a person",
                     covers=frozenset({"histogram", "stable bins"}), proof="stable")  # fmt: skip

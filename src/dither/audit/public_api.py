@@ -164,7 +164,7 @@ def _unbounded_calls() -> Iterator[PublicCall]:
         yield PublicCall(name, paper, long[0], long[1], large, printed, "without bounds, paper's constants", (0, 600))
     ballots = ["bus"] * 9 + ["car"] * 4, ["bus"] * 8 + ["car"] * 5
     yield PublicCall(
-        "mode", _bound(dt.mode, epsilon=3.0, delta=0.05), *ballots, Loss(3.0, 0.05), ("mode", "stable bins")
+        "mode", _bound(dt.mode, epsilon=3.0, delta=0.05), *ballots, Loss(3.0, 0.05), ("mode", "Mode", "stable bins")
     )
     rare = ["bus"] * 9 + ["tram"], ["bus"] * 10
     undeclared = _bound(dt.histogram, epsilon=3.0, delta=0.05)

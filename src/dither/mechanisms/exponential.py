@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,7 +76,7 @@ class Shells:
 class ExponentialDraw(Prepared):
     """One draw from the shells, and two for the ends of the bar."""
 
-    mechanism: ClassVar[str] = "inverse"
+    mechanism = "inverse"
     statistic: Statistic
     loss: Loss
     rate: Fraction

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,7 +87,7 @@ class SeveralDraws(Prepared):
     Cost       A window of ranks around each quantile; one sort.
     """
 
-    mechanism: ClassVar[str] = "inverse/vector"
+    mechanism = "inverse/vector"
     statistic: RankedValues
     loss: Loss
     rate: Fraction

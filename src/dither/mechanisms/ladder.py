@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -81,7 +81,7 @@ class LadderMechanism(Mechanism):
 class LadderDraw(Prepared):
     """One draw from the rungs of a ladder, and the bar."""
 
-    mechanism: ClassVar[str] = "ladder"
+    mechanism = "ladder"
     statistic: Statistic
     loss: Loss
     rate: Fraction

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any
 
 from dither.errors import InvalidArgument, NotApplicable
 from dither.mechanisms.mechanism import Mechanism, MechanismSpec, Prepared, point_of
@@ -104,7 +104,7 @@ class LargestLocal(Mechanism):
 class LevelNoise(SmoothNoise):
     """value + (S / alpha) Z, with S the smooth bound of the levels above that of the data."""
 
-    mechanism: ClassVar[str] = "largest_local"
+    mechanism = "largest_local"
 
 
 def typical_noise(levels: Levels, point: Point) -> float:

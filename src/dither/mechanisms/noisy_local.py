@@ -6,7 +6,7 @@ import dataclasses
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -87,7 +87,7 @@ class NoisyLocal(Mechanism):
 class NoisyLocalNoise(Prepared):
     """Three integer Laplace draws, each scaled by the one before."""
 
-    mechanism: ClassVar[str] = "noisy_local"
+    mechanism = "noisy_local"
     statistic: Statistic
     loss: Loss
     gauge_epsilon: Fraction | None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any
 
 from dither.accounting.cascades import Step, Tested
 from dither.errors import InvalidArgument, NotApplicable
@@ -122,7 +122,7 @@ def margin_test(ask: MechanismSpec, share: Fraction) -> MarginTest:
 class TestedNoise(Prepared):
     """value + Lap(scale) if the margin passes, else nothing."""
 
-    mechanism: ClassVar[str] = "propose_test"
+    mechanism = "propose_test"
     __test__ = False  # not a class of tests
 
     statistic: Statistic

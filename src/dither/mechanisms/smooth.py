@@ -6,7 +6,7 @@ import functools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -94,7 +94,7 @@ class Smooth(Mechanism):
 class SmoothNoise(Prepared):
     """value + (S / alpha) Z, and a private bar from a noisy ln S."""
 
-    mechanism: ClassVar[str] = "smooth"
+    mechanism = "smooth"
     statistic: Statistic
     loss: Loss
     point: Point

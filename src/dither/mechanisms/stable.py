@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 from dither.errors import InvalidArgument
 from dither.mechanisms.error import Cells, ErrorLaw, WorstCaseError
@@ -50,7 +50,7 @@ class Stable(Mechanism):
 class StableValue(Prepared):
     """The value if its margin passes, else nothing."""
 
-    mechanism: ClassVar[str] = "stable"
+    mechanism = "stable"
     statistic: Statistic
     loss: Loss
     test: MarginTest

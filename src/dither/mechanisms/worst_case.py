@@ -6,7 +6,7 @@ import functools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any
 
 from dither.mechanisms.error import (
     AddedNoise,
@@ -75,7 +75,7 @@ def _euclidean(statistic: VectorStatistic, loss: Loss) -> Fraction:
 class Scaled(Prepared):
     """value + (cap / alpha) Z, rounded to the grid and clamped to the public range."""
 
-    mechanism: ClassVar[str] = "worst_case"
+    mechanism = "worst_case"
     statistic: Statistic
     loss: Loss
     point: Point
@@ -115,7 +115,7 @@ class Scaled(Prepared):
 class ScaledVector(Prepared):
     """Every value plus noise of its cap times a public unit; each with a bar of its own."""
 
-    mechanism: ClassVar[str] = "worst_case/vector"
+    mechanism = "worst_case/vector"
     statistic: VectorStatistic
     loss: Loss
     law: Law
