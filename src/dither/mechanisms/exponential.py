@@ -76,6 +76,7 @@ class Shells:
 class ExponentialDraw(Prepared):
     """One draw from the shells, and two for the ends of the bar."""
 
+    mechanism = "inverse"
     statistic: Statistic
     loss: Loss
     rate: Fraction

@@ -87,6 +87,7 @@ class SeveralDraws(Prepared):
     Cost       A window of ranks around each quantile; one sort.
     """
 
+    mechanism = "inverse/vector"
     statistic: RankedValues
     loss: Loss
     rate: Fraction

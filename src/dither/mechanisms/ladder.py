@@ -81,6 +81,7 @@ class LadderMechanism(Mechanism):
 class LadderDraw(Prepared):
     """One draw from the rungs of a ladder, and the bar."""
 
+    mechanism = "ladder"
     statistic: Statistic
     loss: Loss
     rate: Fraction

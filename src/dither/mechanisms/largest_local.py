@@ -88,7 +88,7 @@ class LargestLocal(Mechanism):
                 f"its smoothness {float(point.beta):.3g} must lie between {float(LEAST_BETA):.3g} and {MOST_BETA}",
             )  # fmt: skip
         spent = Loss(ask.loss.epsilon, 0.0 if law.pure else ask.loss.delta)
-        return SmoothNoise(ByLevel(statistic, function), spent, point, "exact", bar, ask.confidence)
+        return LevelNoise(ByLevel(statistic, function), spent, point, "exact", bar, ask.confidence)
 
     def _point(self, law: Law, loss: Loss, levels: Levels) -> Point:
         if self.constants == "paper":
@@ -98,6 +98,13 @@ class LargestLocal(Mechanism):
         best = point_of(law, loss, None)
         points = [best] + [point_of(law, loss, best.beta / 2**halvings) for halvings in range(1, HALVINGS + 1)]
         return min(points, key=lambda point: typical_noise(levels, point))
+
+
+@dataclass(frozen=True)
+class LevelNoise(SmoothNoise):
+    """value + (S / alpha) Z, with S the smooth bound of the levels above that of the data."""
+
+    mechanism = "largest_local"
 
 
 def typical_noise(levels: Levels, point: Point) -> float:

@@ -72,6 +72,8 @@ class Prepared(ABC):
     statistic: Statistic | VectorStatistic
     loss: Loss
     noise_name: str
+    mechanism: ClassVar[str] = ""
+    """The public name of the mechanism; after a slash, which of its draws this is."""
     refusal: ClassVar[str | None] = None
     """What a refusal says, of a mechanism that may decline to answer; None: it always answers."""
 

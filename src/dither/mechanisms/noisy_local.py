@@ -87,6 +87,7 @@ class NoisyLocal(Mechanism):
 class NoisyLocalNoise(Prepared):
     """Three integer Laplace draws, each scaled by the one before."""
 
+    mechanism = "noisy_local"
     statistic: Statistic
     loss: Loss
     gauge_epsilon: Fraction | None

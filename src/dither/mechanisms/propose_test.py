@@ -123,6 +123,7 @@ def margin_test(ask: MechanismSpec, share: Fraction) -> MarginTest:
 class TestedNoise(Prepared):
     """value + Lap(scale) if the margin passes, else nothing."""
 
+    mechanism = "propose_test"
     __test__ = False  # not a class of tests
 
     statistic: Statistic

@@ -94,6 +94,7 @@ class Smooth(Mechanism):
 class SmoothNoise(Prepared):
     """value + (S / alpha) Z, and a private bar from a noisy ln S."""
 
+    mechanism = "smooth"
     statistic: Statistic
     loss: Loss
     point: Point

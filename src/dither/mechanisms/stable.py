@@ -51,6 +51,7 @@ class Stable(Mechanism):
 class StableValue(Prepared):
     """The value if its margin passes, else nothing."""
 
+    mechanism = "stable"
     statistic: Statistic
     loss: Loss
     test: MarginTest

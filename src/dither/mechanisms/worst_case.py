@@ -75,6 +75,7 @@ def _euclidean(statistic: VectorStatistic, loss: Loss) -> Fraction:
 class Scaled(Prepared):
     """value + (cap / alpha) Z, rounded to the grid and clamped to the public range."""
 
+    mechanism = "worst_case"
     statistic: Statistic
     loss: Loss
     point: Point
@@ -114,6 +115,7 @@ class Scaled(Prepared):
 class ScaledVector(Prepared):
     """Every value plus noise of its cap times a public unit; each with a bar of its own."""
 
+    mechanism = "worst_case/vector"
     statistic: VectorStatistic
     loss: Loss
     law: Law
