@@ -37,10 +37,8 @@ def value(query: Query, data: Any, *, where: Any = None, by: Any = None) -> Any:
 
 
 def _value(statistic: Statistic | VectorStatistic, records: Any) -> Any:
-    if isinstance(statistic, VectorStatistic):
-        steps = statistic.values(records)
-        return tuple(grid.value(one) for grid, one in zip(statistic.answers, steps, strict=True))
-    return statistic.answers.value(statistic.value(records))
+    steps = statistic.numbers(records)
+    return statistic.released([grid.value(one) for grid, one in zip(statistic.answer_grids, steps, strict=True)])
 
 
 def ladder(query: Query, data: Any, *, rungs: int = 10, where: Any = None, by: Any = None) -> Any:
@@ -89,9 +87,10 @@ def _resolved(query: Query, data: Any) -> tuple[Statistic, Any]:
 
 
 def _single(query: Query, statistic: Statistic | VectorStatistic) -> Statistic:
-    if not isinstance(statistic, Statistic):
+    single = statistic.single
+    if single is None:
         raise InvalidArgument("query", query.name, "a query for a single number is accepted")
-    return statistic
+    return single
 
 
 def _groups(

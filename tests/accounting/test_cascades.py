@@ -19,7 +19,7 @@ from dither.accounting.cascades import (
     paper_shortcut,
     printed_robust,
 )
-from dither.audit.laws_and_prices import cascade_delta
+from dither.audit.laws_and_losses import cascade_delta
 from dither.errors import InvalidArgument
 from dither.mechanisms.margin_test import MarginTest
 from dither.privacy import Loss

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binom, chi2
 
 from conftest import trials
-from dither.audit import broken_mechanisms as sabotage
+from dither.audit import broken_mechanisms
 from dither.audit.answers import Remembering, answer_law, as_answer, remembering, runs
 from dither.audit.attacks import Histogram, LikelihoodRatio, Score
 from dither.audit.blackbox import (
@@ -325,7 +325,7 @@ def test_clamping_hides_what_it_does_not_release():
     columns = [as_column((value,), GRID) for value in range(9)]
     for noise, delta, broken in (("laplace", 0.0, True), ("gaussian", 0.02, False)):
         _, honest = prepare(statistic, epsilon=2.0, delta=delta, mechanism="worst_case", noise=noise)
-        laws = [answer_law(sabotage.noise_too_small(honest), data) for data in columns]
+        laws = [answer_law(broken_mechanisms.noise_too_small(honest), data) for data in columns]
         worst = max(math.fsum(max(p[z] - math.exp(2.0) * q[z], 0.0) for z in p) for p in laws for q in laws)
         assert (worst > delta + 1e-3) == broken
 
@@ -356,11 +356,11 @@ def test_a_remembering_statistic_computes_once_and_never_mixes_datasets():
 
 
 @pytest.mark.parametrize("broken", ["local_sensitivity_used_raw", "beta_ignored", "bar_unpaid", "delta_ignored"])
-def test_a_sabotage_refuses_what_it_cannot_break(broken):
+def test_a_mutation_refuses_what_it_cannot_break(broken):
     """Laplace noise with a public scale has no beta, no paid bar and no delta."""
     _, prepared = prepare(RankedValue(2, 3, GRID), epsilon=1.0, mechanism="worst_case")
     with pytest.raises(NotApplicable, match=broken):
-        getattr(sabotage, broken)(prepared)
+        getattr(broken_mechanisms, broken)(prepared)
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from dither.audit import questions
+from dither.audit import audited_queries
 from dither.audit.attacks import Direction
 from dither.audit.blackbox import Aim, audit
 from dither.audit.catalogue import PUBLIC_ONLY, TOOLBOX, catalogue, selected, shipped, uncovered
 from dither.audit.checks import Check, Effort, Result, least_epsilon
+from dither.audit.laws.registry import law_named
 from dither.audit.pictures import page, save
 from dither.audit.running import Report, run_checks, timed
 from dither.audit.traces import neighbouring_tables, order_of_events, public_decisions
@@ -59,21 +60,21 @@ def test_every_check_names_its_proof():
 def test_the_table_of_noises_is_what_mechanisms_accept():
     """Every noise that a mechanism accepts is audited, and no other is claimed."""
     for name, made in MECHANISMS.items():
-        world = next(
-            question.world(True)
-            for question in questions.questions()
-            if (name != "largest_local" or isinstance(question.world(True).statistic, HasLevels))
-            and (name != "noisy_local" or isinstance(question.world(True).statistic, HasLocalSensitivity))
+        universe = next(
+            audited.universe(True)
+            for audited in audited_queries.audited_queries()
+            if (name != "largest_local" or isinstance(audited.universe(True).statistic, HasLevels))
+            and (name != "noisy_local" or isinstance(audited.universe(True).statistic, HasLocalSensitivity))
         )
         accepted = []
         for noise in NOISES:
             try:
                 manner = ProposeTest(bound=1) if name == "propose_test" else made()
-                manner.prepare(MechanismSpec(world.statistic, Loss(4.0, 0.01), NOISES[noise]()))
+                manner.prepare(MechanismSpec(universe.statistic, Loss(4.0, 0.01), NOISES[noise]()))
                 accepted.append(noise)
             except NotApplicable:
                 continue
-        assert sorted(accepted) == sorted(noise for noise in questions.SERVES[name] if noise), name
+        assert sorted(accepted) == sorted(noise for noise in law_named(name).noises if noise), name
 
 
 def test_checks_are_chosen_by_names():
@@ -102,7 +103,7 @@ def test_small_universes_hold(subject):
 
 def test_worst_pairs_come_near_to_their_claims():
     """On the library of worst pairs every mechanism of an order statistic shows more than 95% of its epsilon."""
-    for check in questions.pair_checks():
+    for check in audited_queries.pair_checks():
         result = check.run(Effort(quick=True))
         assert result.holds, check.key
         if check.mechanism in ("inverse", "ladder"):
@@ -137,12 +138,12 @@ def test_a_run_counts_findings_and_failures():
     assert "could not be run: ValueError" in report.findings[0].result.note
     assert not report.passed
     assert report.counts == {"exact": 2, "black-box": 2}
-    assert Report(report.findings, quick=True, seconds=0.0, sabotage=True).passed
+    assert Report(report.findings, quick=True, seconds=0.0, mutants=True).passed
 
 
 def test_reports_are_saved(tmp_path):
     """JSON, a picture and a page."""
-    ran = [check for check in questions.pair_checks() if check.mechanism in ("inverse", "worst_case")]
+    ran = [check for check in audited_queries.pair_checks() if check.mechanism in ("inverse", "worst_case")]
     report = run_checks(ran, workers=1)
     saved = save(report, tmp_path / "out")
     told = json.loads(Path(saved["json"]).read_text())
@@ -154,7 +155,7 @@ def test_reports_are_saved(tmp_path):
     assert "audit.png" in text
     assert "<script" not in page(report, None)
     assert "with probability at most" in text
-    broken = page(Report(report.findings, quick=True, seconds=0.0, sabotage=True), None)
+    broken = page(Report(report.findings, quick=True, seconds=0.0, mutants=True), None)
     assert "broken on purpose and must be found" in broken
     assert "with probability at most" not in broken
 
@@ -189,7 +190,7 @@ def test_a_finding_gives_exit_code_1(monkeypatch):
 
 def test_the_pool_gives_what_one_process_gives():
     """Two processes, a few checks."""
-    few = [check for check in questions.pair_checks() if check.mechanism == "inverse"]
+    few = [check for check in audited_queries.pair_checks() if check.mechanism == "inverse"]
     few += [check for check in selected("composition") if "basic" in check.detail]
     report = run_checks(few, workers=2, quick=True)
     assert report.passed

@@ -9,6 +9,18 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[2] / "src" / "dither"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 MAY_USE_PSEUDO_RANDOMNESS = {"audit", "bench", "demo", "reproduce"}
+LABORATORY = {"audit", "bench", "demo", "reproduce"}
+KINDS = {"Mechanism", "Prepared", "Statistic", "VectorStatistic"}
+SUBJECTS = {"calibration", "chosen", "mechanism", "prepared", "statistic"}
+"""What mechanisms and statistics are called where they are used."""
+STILL_DECIDE_BY_CLASS = {
+    "queries/plan.py": 2,
+    "queries/unbounded.py": 9,
+    "session/graphs.py": 1,
+    "session/quoting.py": 2,
+    "session/reading.py": 2,
+}
+"""Modules that still tell mechanisms or statistics apart, with the number of places.  This may only shrink."""
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|NotImplementedError)\b")
 
 each_module = pytest.mark.parametrize("path", MODULES, ids=lambda p: p.relative_to(PACKAGE).as_posix())
@@ -52,6 +64,105 @@ def pseudo_random_lines(source: str) -> list[int]:
 def unfinished_lines(source: str) -> list[int]:
     """Lines that admit to be unfinished."""
     return [number for number, line in enumerate(source.splitlines(), 1) if UNFINISHED.search(line)]
+
+
+def _named(node: ast.expr) -> str:
+    """The last name of an expression such as ``plan.statistic``."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def _is_structure(name: str, module: str) -> bool:
+    return module.startswith("sensitivity/") and name.startswith("Has")
+
+
+def classes_of(sources: dict[str, str]) -> dict[str, set[str]]:
+    """All mechanisms, prepared mechanisms, statistics and sensitivity structures, with the modules that define them."""
+    bases = {}
+    for module, source in sources.items():
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.ClassDef):
+                bases.setdefault(node.name, []).append((module, {_named(base) for base in node.bases}))
+    found: dict[str, set[str]] = {}
+    grown = True
+    while grown:
+        grown = False
+        for name, homes in bases.items():
+            for module, parents in homes:
+                ours = name in KINDS or _is_structure(name, module) or bool(parents & found.keys())
+                if ours and module not in found.get(name, set()):
+                    found.setdefault(name, set()).add(module)
+                    grown = True
+    return found
+
+
+def registered_names(sources: dict[str, str]) -> dict[str, str]:
+    """The public name of every mechanism, with the module that enters it into the registry."""
+    return {
+        mark.args[0].value: module
+        for module, source in sources.items()
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.ClassDef)
+        for mark in node.decorator_list
+        if isinstance(mark, ast.Call) and _named(mark.func) == "mechanism"
+    }
+
+
+def class_decisions(module: str, source: str, classes: dict[str, set[str]], names: dict[str, str]) -> list[int]:
+    """Lines that treat a mechanism or statistic by its class, its attributes' existence or its name.
+
+    Allowed are: a class in its own module; inside ``mechanisms`` and ``statistics`` the sensitivity structures and
+    whether there is one number or several; in ``mechanisms/choice.py`` whether an argument is a mechanism, or its name.
+    """
+    allowed = {name for name, homes in classes.items() if module in homes}
+    if module.startswith(("mechanisms/", "statistics/")):
+        structures = {name for name, homes in classes.items() if any(_is_structure(name, home) for home in homes)}
+        allowed |= structures | {"Statistic", "VectorStatistic"}
+    if module == "mechanisms/choice.py":
+        allowed |= {"Mechanism", "MECHANISMS"}
+    foreign = classes.keys() - allowed
+    others = {name for name, home in names.items() if home != module}
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Call(func=ast.Name(id="isinstance" | "issubclass"), args=[_, kinds]):
+                if any(_named(one) in foreign for one in ast.walk(kinds)):
+                    found.add(node.lineno)
+            case ast.Call(func=ast.Name(id="getattr" | "hasattr" | "type"), args=[subject, *_]):
+                if _named(subject) in SUBJECTS:
+                    found.add(node.lineno)
+            case ast.MatchClass(cls=kind) if _named(kind) in foreign:
+                found.add(node.cls.lineno)
+            case ast.Compare(left=left, comparators=right):
+                sides = [one for side in (left, *right) for one in ast.walk(side)]
+                if any(isinstance(one, ast.Constant) and one.value in others for one in sides):
+                    found.add(node.lineno)
+                if any(isinstance(one, ast.Call) and _named(one.func) == "type" for one in sides) and any(
+                    _named(one) in foreign for one in sides
+                ):
+                    found.add(node.lineno)
+                tabled = {_named(one) for one in right if _named(one).isupper()} - allowed
+                if _named(left) == "mechanism" and tabled:
+                    found.add(node.lineno)
+    return sorted(found)
+
+
+def _sources() -> dict[str, str]:
+    return {path.relative_to(PACKAGE).as_posix(): path.read_text(encoding="utf-8") for path in MODULES}
+
+
+def test_nobody_decides_by_the_class_of_a_mechanism_or_statistic():
+    """A mechanism or statistic says itself what others need to know; the modules listed above are on their way."""
+    sources = _sources()
+    classes, names = classes_of(sources), registered_names(sources)
+    found = {
+        module: class_decisions(module, source, classes, names)
+        for module, source in sources.items()
+        if module.split("/")[0] not in LABORATORY
+    }
+    counted = {module: len(lines) for module, lines in found.items() if lines}
+    more = {module: found[module] for module, count in counted.items() if count > STILL_DECIDE_BY_CLASS.get(module, 0)}
+    assert more == {}
+    assert STILL_DECIDE_BY_CLASS.keys() <= counted.keys(), "a module that is clean leaves the list"
 
 
 def test_there_is_a_package_to_read():
@@ -121,3 +232,57 @@ def test_the_search_for_pseudo_randomness_does_not_cry_wolf(source):
 def test_the_search_for_unfinished_work_finds_it(mark):
     """A planted mark is recognised on its own line."""
     assert unfinished_lines(f"a = 1\n# {mark}: later\n") == [2]
+
+
+PLANTED = {
+    "sensitivity/ladder.py": "class HasLadder: pass",
+    "mechanisms/mechanism.py": "class Prepared: pass\nclass Mechanism: pass",
+    "statistics/statistic.py": "class Statistic: pass\nclass VectorStatistic: pass",
+    "statistics/order.py": "class Rank(Statistic): pass\nclass First(Rank): pass",
+    "mechanisms/smooth.py": "@mechanism('smooth', needs=HasLadder)\nclass Smooth(Mechanism): pass\n"
+    "class Noise(mechanism.Prepared): pass",
+}
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("quotes/quote.py", "isinstance(one, Noise)"),
+        ("quotes/quote.py", "isinstance(one, (int, smooth.Noise))"),
+        ("quotes/quote.py", "issubclass(one, Rank | int)"),
+        ("quotes/quote.py", "isinstance(plan.statistic, Statistic)"),
+        ("quotes/quote.py", "isinstance(one, HasLadder)"),
+        ("quotes/quote.py", "type(one) is First"),
+        ("quotes/quote.py", "{Noise: 1}[type(prepared)]"),
+        ("quotes/quote.py", "getattr(prepared, 'rate', None)"),
+        ("quotes/quote.py", "hasattr(plan.statistic, 'labels')"),
+        ("quotes/quote.py", "plan.mechanism == 'smooth'"),
+        ("quotes/quote.py", "name in ('smooth', 'auto')"),
+        ("quotes/quote.py", "plan.mechanism not in COMPARED"),
+        ("quotes/quote.py", "match one:\n    case Noise():\n        pass"),
+        ("mechanisms/choice.py", "isinstance(one, First)"),
+        ("mechanisms/ladder.py", "isinstance(one, Noise)"),
+    ],
+)
+def test_the_search_for_decisions_by_class_finds_them(module, source):
+    """Every usual way to tell mechanisms or statistics apart is recognised."""
+    assert class_decisions(module, source, classes_of(PLANTED), registered_names(PLANTED))
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("mechanisms/smooth.py", "isinstance(one, Noise)"),
+        ("mechanisms/ladder.py", "isinstance(one, HasLadder)"),
+        ("mechanisms/ladder.py", "isinstance(one, Statistic)"),
+        ("mechanisms/choice.py", "isinstance(given, Mechanism)"),
+        ("quotes/quote.py", "isinstance(one, int)"),
+        ("quotes/quote.py", "plan.mechanism == 'auto'"),
+        ("quotes/quote.py", "plan.mechanism in tried"),
+        ("mechanisms/choice.py", "mechanism in MECHANISMS"),
+        ("quotes/quote.py", "getattr(frame, 'columns')"),
+    ],
+)
+def test_the_search_for_decisions_by_class_does_not_cry_wolf(module, source):
+    """Structures, a class in its own module, and what is neither mechanism nor statistic pass."""
+    assert class_decisions(module, source, classes_of(PLANTED), registered_names(PLANTED)) == []

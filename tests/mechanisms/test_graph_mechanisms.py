@@ -13,7 +13,7 @@ import graph_oracle as oracle
 from conftest import trials
 from dither.audit.broken_mechanisms import noise_too_small
 from dither.audit.enumeration import largest_log_ratio, noise_divergence, output_law
-from dither.audit.noisy_scales import clamped_law, noisy_local_delta
+from dither.audit.laws.noisy_local import clamped_law, noisy_local_delta
 from dither.audit.propose_test_release import divergence, mechanism_law
 from dither.errors import InvalidArgument, NotApplicable
 from dither.mechanisms.choice import applicable

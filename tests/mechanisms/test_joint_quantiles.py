@@ -13,7 +13,7 @@ from scipy.stats import chi2
 
 import dither as dt
 from conftest import trials
-from dither.audit.several_laws import joint_law, levels_law
+from dither.audit.laws.several import joint_law, levels_law
 from dither.mechanisms import joint_draw as joint
 from dither.mechanisms import joint_quantiles as several
 from dither.mechanisms.joint_draw import joint_quantiles

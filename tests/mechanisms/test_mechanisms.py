@@ -12,12 +12,13 @@ import oracle
 from dither.audit.enumeration import (
     as_column,
     datasets,
-    end_law,
     neighbours,
     noise_divergence,
     output_law,
     worst_log_ratio,
 )
+from dither.audit.laws import drawn
+from dither.audit.laws.facts import Published
 from dither.mechanisms.interval_endpoints import Ends, distances
 from dither.mechanisms.inverse import Inverse
 from dither.mechanisms.mechanism import MechanismSpec
@@ -87,6 +88,28 @@ def test_the_audit_catches_raw_local_sensitivity(law):
         for y in neighbours(x, VALUES)
     )
     assert worst > 100 * loss.delta + 1e-3
+
+
+def end_law(ends, statistic, data, answer, *, upper):
+    """The probabilities of one end of an interval by the mechanism's own candidates and costs."""
+    places, costs = ends.candidates(statistic, data, answer, upper=upper)
+    weights = [math.exp(-float(ends.epsilon) / 2 * cost) for cost in costs]
+    return {place: weight / math.fsum(weights) for place, weight in zip(places, weights, strict=True)}
+
+
+@pytest.mark.parametrize("upper", [True, False])
+@pytest.mark.parametrize("epsilon", [3, 12])
+def test_ends_follow_the_laboratorys_law(upper, epsilon):
+    """The same probabilities from the definition, in code of its own: all data, all answers."""
+    records, grid = 6, Grid(Fraction(1), 0, 5)
+    for rank in (1, 3, 6):
+        statistic, ends = RankedValue(rank, records, grid), Ends(Fraction(epsilon), Fraction(1, 5))
+        for x in datasets((0, 1, 4, 5), records)[::5]:
+            column = as_column(x, grid)
+            for answer in range(6):
+                own = end_law(ends, statistic, column, answer, upper=upper)
+                law = drawn.end_law(ends.epsilon, ends.miss, Published(statistic), column, answer, upper=upper)
+                assert own == pytest.approx(law, rel=1e-9), (rank, x, answer)
 
 
 @pytest.mark.parametrize("upper", [True, False])

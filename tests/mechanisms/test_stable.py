@@ -271,8 +271,8 @@ def test_the_largest_margin_is_attained_and_never_exceeded(query):
     statistic = query.resolve(Shape(records, whole=True, nullable=False))
     values = (0, 4, 9)
     margins = [statistic.ladder(as_column(x, statistic.records_on)).margin(0) for x in datasets(values, records)]
-    assert max(margins) <= statistic.most_margin
-    assert max(margins) == statistic.most_margin or query.kind == "interquantile range"
+    assert max(margins) <= statistic.max_distance_to_instability
+    assert max(margins) == statistic.max_distance_to_instability or query.kind == "interquantile range"
 
 
 @pytest.mark.parametrize("mechanism", ["stable", ProposeTest(bound=1)])

@@ -11,12 +11,11 @@ import pytest
 import dither as dt
 from conftest import trials
 from dither.mechanisms.choice import MECHANISMS, applicable, prepare
+from dither.mechanisms.error import Mixture, cut_mean
 from dither.mechanisms.mechanism import MechanismSpec
 from dither.privacy import Loss, Neighbours
-from dither.quotes.error_distribution import Mixture, cut_mean, error_laws
 from dither.quotes.prior_sample import ImaginedColumn, uniforms
 from dither.quotes.priors import parse_prior, read_sample
-from dither.quotes.worst_case_error import bounds_for_all_data
 from dither.session.plan import plan
 from dither.sources.column import Column
 from dither.sources.grid import Grid
@@ -52,7 +51,7 @@ PRIOR = dt.Lognormal(median=70_000, sigma=0.8)
 def measured(query, schema, make, draws, **options):
     """Errors of the mechanism itself, each about a fresh sample."""
     planned = plan(query, schema, **options)
-    statistic, grid = planned.statistic, getattr(planned.statistic, "grid", planned.grid)
+    statistic, grid = planned.statistic, planned.statistic.records_on
     several = hasattr(statistic, "values")
     step = float(statistic.answers[0].step if several else statistic.answers.step)
     found = []
@@ -150,9 +149,10 @@ def test_no_data_have_a_greater_error_than_the_bound(rank, mechanism):
     """All sorted quadruples on a grid of 7 points, every mechanism: exact expectations, no chance involved."""
     statistic = RankedValue(rank, 4, Grid(Fraction(1), 0, 6))
     _, prepared = prepare(statistic, epsilon=0.7, mechanism=mechanism)
-    (expected, within), *_ = bounds_for_all_data(prepared, 0.9, None)
+    worst = prepared.worst_case_error(0.9)
+    (expected,), (within,) = worst.expected, worst.quantile
     laws = [
-        error_laws(prepared, Column(np.array(records), statistic.answers))[0]
+        prepared.error_laws(Column(np.array(records), statistic.answers))[0]
         for records in itertools.combinations_with_replacement(range(7), 4)
     ]
     assert max(law.mean for law in laws) <= expected + 1e-9
@@ -163,16 +163,16 @@ def test_the_bound_for_draws_is_attained():
     """Half of the records at either end: the next record is the whole range away, and draws fall anywhere between."""
     statistic = RankedValue(2, 4, Grid(Fraction(1), 0, 10**6))
     _, prepared = prepare(statistic, epsilon=1.0, mechanism="inverse")
-    law = error_laws(prepared, Column(np.array([0, 0, 10**6, 10**6]), statistic.answers))[0]
-    assert 0.99 * 500_000 < law.mean <= bounds_for_all_data(prepared, 0.95, None)[0][0]
+    law = prepared.error_laws(Column(np.array([0, 0, 10**6, 10**6]), statistic.answers))[0]
+    assert 0.99 * 500_000 < law.mean <= prepared.worst_case_error(0.95).expected[0]
 
 
 def test_a_leaning_measure_is_bounded_by_its_lighter_end():
     """A maximum with all other records at the lower bound: draws lean down, away from it."""
     statistic = RankedValue(3, 3, Grid(Fraction(1), 0, 10**6))
     _, prepared = prepare(statistic, epsilon=1.0, mechanism="inverse")
-    law = error_laws(prepared, Column(np.array([0, 0, 10**6]), statistic.answers))[0]
-    bound = bounds_for_all_data(prepared, 0.95, None)[0][0]
+    law = prepared.error_laws(Column(np.array([0, 0, 10**6]), statistic.answers))[0]
+    bound = prepared.worst_case_error(0.95).expected[0]
     assert 500_000 < law.mean <= bound * (1 + 1e-9) < 1.05 * law.mean
 
 
@@ -213,7 +213,7 @@ def test_the_law_of_a_draw_is_the_mechanisms_own(rank):
         weights.append(np.full(len(places), size * math.exp(-float(prepared.rate) * cost) / max(len(places), 1)))
         distances.append(np.abs(places - value))
     weight, distance = np.concatenate(weights), np.concatenate(distances)
-    law = error_laws(prepared, data)[0]
+    law = prepared.error_laws(data)[0]
     assert law.mean == pytest.approx(np.dot(weight, distance) / weight.sum(), rel=5e-3)
     for place in (10, 500, 2000):
         assert law.beyond(place) == pytest.approx(weight[distance > place].sum() / weight.sum(), abs=5e-3)
@@ -266,7 +266,7 @@ def test_quantiles_of_mixtures_are_least():
     """The least whole distance that is exceeded rarely enough."""
     statistic = SharedRank(Fraction(1, 2), 9, Grid(Fraction(1), 0, 50), Neighbours.ADD_REMOVE)
     prepared = MECHANISMS["inverse"]().prepare(MechanismSpec(statistic, Loss(1.0)))
-    law = Mixture(error_laws(prepared, Column(np.arange(9) * 5, statistic.answers)))
+    law = Mixture(prepared.error_laws(Column(np.arange(9) * 5, statistic.answers)))
     at = law.quantile(0.2)
     assert law.beyond(at) <= 0.2 < law.beyond(at - 1)
 

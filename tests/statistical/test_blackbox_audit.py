@@ -1,6 +1,6 @@
 """The black-box auditor finds every mechanism that was broken on purpose, and nothing in what ships.
 
-Every finding is wrong with probability at most 1e-9.  The number of runs of each sabotage makes a miss less likely than
+Every finding is wrong with probability at most 1e-9.  The number of runs of each mutant makes a miss less likely than
 1e-4: ``test_the_audit_is_large_enough`` computes it where laws are known; histograms have at least twice those runs, or
 look at violations that show at once.
 """
@@ -11,7 +11,7 @@ from fractions import Fraction
 import pytest
 
 from conftest import trials
-from dither.audit import broken_mechanisms as sabotage
+from dither.audit import broken_mechanisms
 from dither.audit.answers import answer_law, examine, remembering
 from dither.audit.attacks import LikelihoodRatio
 from dither.audit.blackbox import FAILURE, Aim
@@ -37,7 +37,7 @@ def pair_of(statistic, name):
 
 @dataclass(frozen=True)
 class Case:
-    """A sabotage, what it is done to, where it shows, and how many runs on either side find it."""
+    """A mutation, what it is done to, where it shows, and how many runs on either side find it."""
 
     broken: str
     mechanism: object
@@ -51,7 +51,7 @@ class Case:
     confidence: float | None = None
     options: dict = field(default_factory=dict)
     long: bool = False
-    """Another way to find the same sabotage: only with DITHER_LONG."""
+    """Another way to find the same mutation: only with DITHER_LONG."""
 
     def __str__(self):
         manner = self.mechanism if isinstance(self.mechanism, str) else type(self.mechanism).__name__.lower()
@@ -69,8 +69,8 @@ class Case:
         )
         return remembering(prepared)
 
-    def sabotaged(self):
-        return getattr(sabotage, self.broken)(self.honest(), **self.options)
+    def mutated(self):
+        return getattr(broken_mechanisms, self.broken)(self.honest(), **self.options)
 
     def columns(self):
         return pair_of(statistic_of(*self.shape), self.pair)
@@ -81,7 +81,7 @@ GAP = "a gap at the rank"
 TIE_DOWN = "a tie broken to the lower bound"
 TIE_UP = "a tie broken to the upper bound"
 TWO_OUT = "a record two ranks out moves"
-SABOTAGES = [
+MUTANTS = [
     Case("noise_too_small", "worst_case", (1, 1, 8), CROSSING, 24_000),
     Case("noise_too_small", "worst_case", (1, 1, 8), CROSSING, 12_000, known=True),
     Case("noise_too_small", "worst_case", (1, 1, 32), CROSSING, 48_000, known=True, noise="power_law"),
@@ -104,30 +104,31 @@ SABOTAGES = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", [case for case in SABOTAGES if trials(0, 1) or not case.long], ids=str)
-def test_every_sabotage_is_found(case):
+@pytest.mark.parametrize("case", [case for case in MUTANTS if trials(0, 1) or not case.long], ids=str)
+def test_every_mutant_is_found(case):
     """The claim is refuted, with the number of runs stated in the case."""
     known = case.honest() if case.known else None
-    found = examine(case.sabotaged(), *case.columns(), samples=case.runs, known=known)
+    found = examine(case.mutated(), *case.columns(), samples=case.runs, known=known)
     assert found.detected, str(found)
     assert found.samples == case.runs
     assert found.failure_probability == FAILURE
 
 
-def test_the_list_of_sabotages_is_complete():
-    """Whatever sabotage.py offers is found above."""
-    offered = {name for name, one in vars(sabotage).items() if callable(one) and not name.startswith("_")}
-    made_there = {name for name in offered if getattr(sabotage, name).__module__ == sabotage.__name__}
-    assert made_there - {"Regridded"} == {case.broken for case in SABOTAGES}
+def test_the_list_of_mutants_is_complete():
+    """Whatever broken_mechanisms.py offers is found above; but for what only an independent law can find."""
+    offered = {name for name, one in vars(broken_mechanisms).items() if callable(one) and not name.startswith("_")}
+    made_there = {name for name in offered if getattr(broken_mechanisms, name).__module__ == broken_mechanisms.__name__}
+    only_by_law = {"noise_and_law_too_small"}
+    assert made_there - {"Regridded"} - only_by_law == {case.broken for case in MUTANTS}
 
 
-@pytest.mark.parametrize("case", [case for case in SABOTAGES if case.known], ids=str)
+@pytest.mark.parametrize("case", [case for case in MUTANTS if case.known], ids=str)
 def test_the_audit_is_large_enough(case):
     """From the exact laws of the broken mechanism: a miss has probability below 1e-4."""
     laws = [answer_law(case.honest(), data) for data in case.columns()]
-    loss = case.sabotaged().loss
+    loss = case.mutated().loss
     events = LikelihoodRatio(*laws).events([], [], Aim(loss, case.runs, FAILURE / 2))
-    truth = [answer_law(case.sabotaged(), data) for data in case.columns()]
+    truth = [answer_law(case.mutated(), data) for data in case.columns()]
     power = []
     for event in events:
         likely, rare = (

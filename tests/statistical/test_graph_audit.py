@@ -9,7 +9,7 @@ from itertools import combinations
 import pytest
 
 from conftest import trials
-from dither.audit import broken_mechanisms as sabotage
+from dither.audit import broken_mechanisms
 from dither.audit.answers import examine
 from dither.mechanisms.ladder import LadderMechanism
 from dither.mechanisms.largest_local import LargestLocal
@@ -50,5 +50,5 @@ def test_noise_that_is_far_too_small_is_found(case):
     """A tenth of the noise shows in a few hundred answers (20 to 30% are caught by the exact audits)."""
     mechanism, loss = case
     prepared = mechanism.prepare(MechanismSpec(Triangles().resolve(HERE.shape), loss))
-    broken = sabotage.noise_too_small(prepared, factor=Fraction(1, 10))
+    broken = broken_mechanisms.noise_too_small(prepared, factor=Fraction(1, 10))
     assert examine(broken, HERE, THERE, samples=trials(3000, 20_000)).detected

@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from dither.audit.attacks import Histogram, LikelihoodRatio
 from dither.audit.blackbox import FAILURE, Attack, Finding, Sampler, audit
-from dither.audit.enumeration import end_law, output_law
-from dither.mechanisms.exponential import ExponentialDraw
-from dither.mechanisms.ladder import LadderDraw
+from dither.audit.laws.registry import Answer, law_of, published
 from dither.mechanisms.mechanism import Outcome, Prepared
-from dither.mechanisms.smooth import SmoothNoise
-from dither.mechanisms.worst_case import Scaled
-from dither.noise.law import Law
 from dither.sensitivity.ladder import Algorithm, Ladder
 from dither.sensitivity.reachable import ReachableValues
 from dither.statistics.statistic import Statistic
-
-Answer = tuple[int | None, ...]
-"""(value,) or (value, lower, upper), in grid steps, and longer for several numbers; None is a refusal."""
 
 
 def as_answer(outcome: Outcome) -> Answer:
@@ -39,7 +28,7 @@ def runs(prepared: Prepared, data: Any) -> Sampler:
 
 
 class Remembering(Statistic):
-    """A statistic that computes the value, smooth bound and chain of a dataset once.
+    """A statistic that computes the value, smooth bound and reachable values of a dataset once.
 
     These are functions of the data alone, so the law of the answers is the same and thousands of runs are several times
     faster.
@@ -52,8 +41,13 @@ class Remembering(Statistic):
             statistic.answers,
             statistic.global_sensitivity,
         )
-        self.one_sided = getattr(statistic, "one_sided", False)
         self._known: dict[Any, Any] = {}
+
+    @property
+    def monotone_cost(self) -> bool:
+        """Of a statistic with reachable values."""
+        plain: Any = self.plain
+        return bool(plain.monotone_cost)
 
     def value(self, data: Any) -> int:
         return int(self._once(data, "value", lambda: self.plain.value(data)))
@@ -67,7 +61,7 @@ class Remembering(Statistic):
         return remembered
 
     def reachable_values(self, data: Any) -> ReachableValues:
-        """The chain of a layered statistic."""
+        """Of a statistic that has them."""
         plain: Any = self.plain
         reachable: ReachableValues = self._once(data, "reachable_values", lambda: plain.reachable_values(data))
         return reachable
@@ -114,59 +108,8 @@ def examine(
 
 
 def answer_law(prepared: Prepared, data: Any) -> dict[Answer, float] | None:
-    """The exact law of the answers, error bar included, on a small grid; None where it is not known in closed form.
+    """The exact law of the answers, interval included, on a small grid; None where it is not known in closed form.
 
-    Known for draws from shells with and without bars, and for draws from rungs and added noise without bars.
+    Known for draws by inverse sensitivity with and without intervals, and for draws from rungs and added noise without.
     """
-    if isinstance(prepared, ExponentialDraw):
-        return _shell_law(prepared, data)
-    if isinstance(prepared, LadderDraw):
-        return None if prepared.bar else {(answer,): p for answer, p in output_law(prepared, data).items()}
-    if isinstance(prepared, Scaled) and prepared.confidence is None:
-        tail = integer_tail if prepared.point.law.name == "laplace" else rounded_tail
-        return _noise_law(tail, prepared.point.law, prepared.statistic, data, float(prepared.scale))
-    if isinstance(prepared, SmoothNoise) and prepared.bar_loss is None:
-        bound = prepared.statistic.ladder(data, prepared.algorithm).smooth(prepared.point.beta)
-        scale = float(bound / prepared.point.alpha)
-        return _noise_law(rounded_tail, prepared.point.law, prepared.statistic, data, scale)
-    return None
-
-
-def _shell_law(prepared: ExponentialDraw, data: Any) -> dict[Answer, float]:
-    answers, ends = output_law(prepared, data), prepared.ends
-    if ends is None:
-        return {(answer,): p for answer, p in answers.items()}
-    joint: dict[Answer, float] = {}
-    for answer, p in answers.items():
-        lower, upper = (end_law(ends, prepared.statistic, data, answer, upper=upper) for upper in (False, True))
-        joint |= {(answer, low, high): p * a * b for low, a in lower.items() for high, b in upper.items()}
-    return joint
-
-
-def rounded_tail(law: Law, scale: float, steps: int) -> float:
-    """``P(floor(scale Z + 1/2) >= steps)`` for a positive number of steps."""
-    return 0.5 * float(law.tail(np.asarray((steps - 0.5) / scale)))
-
-
-def integer_tail(law: Law, scale: float, steps: int) -> float:  # noqa: ARG001
-    """``P(K >= steps)`` for integer Laplace noise and a positive number of steps."""
-    return math.exp(-steps / scale) / (1.0 + math.exp(-1.0 / scale))
-
-
-def _noise_law(
-    tail: Callable[[Law, float, int], float], law: Law, statistic: Statistic, data: Any, scale: float
-) -> dict[Answer, float]:
-    """The value plus symmetric noise in whole steps, clamped to the grid."""
-    low, high = statistic.answers.ends
-    value = statistic.value(data)
-    # Each side is a difference of its own tails: no cancellation far out.
-    beyond = [0.5, *(tail(law, scale, steps) for steps in range(1, high - low + 1)), 0.0]
-    weights: dict[Answer, float] = {}
-    for answer in range(low, high + 1):
-        away = abs(answer - value)
-        clamped = answer in (low, high)
-        if away == 0:
-            weights[answer,] = 1.0 - (1 if clamped else 2) * beyond[1]
-        else:
-            weights[answer,] = beyond[away] - (0.0 if clamped else beyond[away + 1])
-    return weights
+    return law_of(prepared).answers(prepared, published(prepared), data)

@@ -24,7 +24,7 @@ from dither.errors import InvalidArgument
 from dither.privacy import Loss
 
 FAILURE = 1e-9
-"""How often a finding may be wrong, unless told otherwise."""
+"""How often a finding may be wrong, unless another number is given."""
 
 _ROUNDING = 1e-9
 """Far above the relative error of the inverse beta functions, far below what an audit can resolve."""

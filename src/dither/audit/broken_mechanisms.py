@@ -6,18 +6,15 @@ one) and does not keep it.  For tests and for measuring auditors; nothing on a r
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from dither.audit.laws.registry import law_of
 from dither.errors import NotApplicable
-from dither.mechanisms.exponential import ExponentialDraw
-from dither.mechanisms.ladder import LadderDraw
 from dither.mechanisms.mechanism import Outcome, Prepared
-from dither.mechanisms.noisy_local import NoisyLocalNoise
-from dither.mechanisms.smooth import SmoothNoise
-from dither.mechanisms.worst_case import Scaled
 from dither.numbers import exact
 from dither.privacy import Loss
 from dither.sensitivity.ladder import Algorithm, Ladder, least_bound
@@ -25,15 +22,25 @@ from dither.statistics.statistic import Statistic
 
 
 def noise_too_small(prepared: Prepared, *, factor: object = 0.8) -> Prepared:
-    """Noise ``factor`` times as large as was proved; draws from shells fall off that much faster."""
-    smaller = exact(factor, "factor")
-    if isinstance(prepared, (Scaled, SmoothNoise)):
-        return replace(prepared, point=replace(prepared.point, alpha=prepared.point.alpha / smaller))
-    if isinstance(prepared, (ExponentialDraw, LadderDraw)):
-        return replace(prepared, rate=prepared.rate / smaller)
-    if isinstance(prepared, NoisyLocalNoise):
-        return replace(prepared, answer_epsilon=prepared.answer_epsilon / smaller)
-    raise _unsuited("noise_too_small", prepared, "Scaled, SmoothNoise, ExponentialDraw, LadderDraw or NoisyLocalNoise")
+    """Noise ``factor`` times as large as was proved; weights of draws fall off that much faster."""
+    broken = law_of(prepared).weakened(prepared, exact(factor, "factor"))
+    if broken is None:
+        raise _unsuited("noise_too_small", prepared, "a mechanism that adds noise or draws by cost")
+    return broken
+
+
+def noise_and_law_too_small(prepared: Prepared, *, factor: object = 0.7) -> Prepared:
+    """Noise ``factor`` times as large as its public parameters say, and an own law of the error that says the same.
+
+    Nothing in it disagrees: parameters are proved, quotes and intervals fit the draws.  Only a law that was computed
+    elsewhere, from those parameters and the statistic's values, can find it.
+    """
+    weaker = noise_too_small(prepared, factor=factor)
+    broken = copy.copy(prepared)
+    # Frozen: what is set on the instance stands before the methods of its class.
+    object.__setattr__(broken, "run", weaker.run)
+    object.__setattr__(broken, "error_laws", weaker.error_laws)
+    return broken
 
 
 def local_sensitivity_used_raw(prepared: Prepared) -> Prepared:
@@ -42,19 +49,17 @@ def local_sensitivity_used_raw(prepared: Prepared) -> Prepared:
 
 
 def beta_ignored(prepared: Prepared, *, factor: object = 3) -> Prepared:
-    """A smooth bound computed with a beta ``factor`` times the one that was paid for: it moves that much faster."""
+    """A smooth bound computed with a beta ``factor`` times the one that was proved: it moves that much faster."""
     faster = exact(factor, "factor")
     return _with_smooth(prepared, "beta_ignored", lambda ladder, beta: ladder.smooth(faster * beta))
 
 
 def bar_unpaid(prepared: Prepared, *, factor: object = 100) -> Prepared:
-    """An error bar that tells the private scale, or its ends, ``factor`` times as precisely as was paid for."""
-    times = exact(factor, "factor")
-    if isinstance(prepared, SmoothNoise) and prepared.bar_loss is not None:
-        return replace(prepared, bar_loss=Loss(float(prepared.bar_loss.exact_epsilon * times)))
-    if isinstance(prepared, ExponentialDraw) and prepared.ends is not None:
-        return replace(prepared, ends=replace(prepared.ends, epsilon=prepared.ends.epsilon * times))
-    raise _unsuited("bar_unpaid", prepared, "SmoothNoise or ExponentialDraw with an error bar")
+    """An interval that shows the private scale, or its ends, ``factor`` times as precisely as its epsilon allows."""
+    broken = law_of(prepared).interval_for_free(prepared, exact(factor, "factor"))
+    if broken is None:
+        raise _unsuited("bar_unpaid", prepared, "smooth or inverse with an interval")
+    return broken
 
 
 def grid_from_data(prepared: Prepared) -> Prepared:
@@ -91,9 +96,10 @@ class Regridded(Prepared):
     def run(self, data: Any) -> Outcome:
         outcome, statistic = self.honest.run(data), self.statistic
         step = max(statistic.ladder(data)[0], 1)
-        if not isinstance(outcome.answer, int):
+        if outcome.answer is None:
             return outcome
-        return replace(outcome, answer=statistic.answers.clamp(step * round(outcome.answer / step)))
+        answer: Any = outcome.answer
+        return replace(outcome, answer=statistic.answers.clamp(step * round(answer / step)))
 
 
 class _Misjudged(Statistic):
@@ -119,10 +125,11 @@ class _Misjudged(Statistic):
 
 
 def _with_smooth(prepared: Prepared, name: str, bound: Callable[[Ladder, Fraction], Fraction]) -> Prepared:
-    if not isinstance(prepared, SmoothNoise):
-        raise _unsuited(name, prepared, "SmoothNoise")
-    return replace(prepared, statistic=_Misjudged(prepared.statistic, bound))
+    if prepared.mechanism != "smooth":
+        raise _unsuited(name, prepared, "smooth")
+    broken: Any = prepared
+    return replace(broken, statistic=_Misjudged(broken.statistic, bound))  # type: ignore[no-any-return]
 
 
 def _unsuited(name: str, prepared: Prepared, served: str) -> NotApplicable:
-    return NotApplicable("mechanism", type(prepared).__name__, f"{name} does not fit it", served)
+    return NotApplicable("mechanism", prepared.mechanism, f"{name} does not fit it", served)

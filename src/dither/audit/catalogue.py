@@ -6,13 +6,15 @@ import difflib
 import functools
 import importlib
 import pkgutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from dither.audit.checks import Check
-from dither.audit.laws_and_prices import law_checks, price_checks
+from dither.audit.audited_queries import pair_checks, query_checks
+from dither.audit.checks import Check, Effort, Result
+from dither.audit.laws.registry import registered
+from dither.audit.laws.tails import registered_tails
+from dither.audit.laws_and_losses import law_checks, loss_checks
 from dither.audit.procedure_checks import procedure_checks
-from dither.audit.public_api import door_checks
-from dither.audit.questions import pair_checks, question_checks
+from dither.audit.public_api import public_api_checks
 from dither.audit.records import record_checks
 from dither.audit.traces import trace_checks
 from dither.errors import InvalidArgument
@@ -39,13 +41,29 @@ TOOLBOX = {
 """Functions of the toolbox that are parts of the others, or compute public numbers."""
 
 
+def independence_checks() -> Iterator[Check]:
+    """Every mechanism and every noise has a law that the laboratory computes by itself; one without it is a finding."""
+    from dither.mechanisms.choice import MECHANISMS, NOISES  # noqa: PLC0415
+
+    for name in MECHANISMS:
+        yield Check("independent laws", "exact", _registered(name, registered().keys()), name, proof="audit")
+    for name in NOISES:
+        yield Check("independent laws", "exact", _registered(name, registered_tails()), noise=name, proof="audit")
+
+
+def _registered(name: str, known: Iterable[str]) -> Callable[[Effort], Result]:
+    found = name in known
+    note = "" if found else f"nothing to compare {name!r} with: it has no independent law in dither.audit.laws"
+    return lambda effort: Result(found, cases=1, note=note)
+
+
 @functools.cache
 def catalogue() -> dict[str, Check]:
     """Every check by its key."""
     found: dict[str, Check] = {}
     for check in (
-        *door_checks(), *question_checks(), *pair_checks(), *law_checks(), *price_checks(), *procedure_checks(),
-        *trace_checks(), *record_checks(),
+        *independence_checks(), *public_api_checks(), *query_checks(), *pair_checks(), *law_checks(), *loss_checks(),
+        *procedure_checks(), *trace_checks(), *record_checks(),
     ):  # fmt: skip
         if check.key in found:
             raise RuntimeError(f"two checks have the name {check.key!r}")

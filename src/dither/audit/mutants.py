@@ -1,7 +1,7 @@
 """Everything that is broken on purpose, as checks that must find it.
 
-Each sabotage is a mistake that has been made in published code or papers.  The auditors are those of what ships: a
-sabotage that none of them finds would be a hole in the audit.
+Each mutant is a mistake that has been made in published code or papers.  The auditors are those of what ships: a
+mutant that none of them finds would be a hole in the audit.
 """
 
 from __future__ import annotations
@@ -14,21 +14,22 @@ from typing import Any
 
 import numpy as np
 
-from dither.audit import broken_mechanisms as sabotage
-from dither.audit.answers import examine, remembering
+from dither.audit import broken_mechanisms as broken
+from dither.audit.agreement import draws_follow, own_law
+from dither.audit.answers import as_answer, examine, remembering
+from dither.audit.audited_queries import audited_queries, cliff_universe, prepare_case
 from dither.audit.checks import Check, Effort, Result
 from dither.audit.divergence import over_box
 from dither.audit.exhaustive import axioms, privacy, sensitivities
-from dither.audit.laws_and_prices import LAWS, SCALE, batch_delta
+from dither.audit.laws_and_losses import LAWS, SCALE, batch_delta
 from dither.audit.pairs import worst_pairs
 from dither.audit.propose_test_release import bins_divergence
-from dither.audit.questions import cliff_world, prepare_case, questions
 from dither.audit.record_mutants import in_records
 from dither.audit.traces import order_of_events, public_decisions
-from dither.audit.universes import World, selection_world
+from dither.audit.universes import Universe, selection_universe
 from dither.mechanisms.choice import MECHANISMS, prepare
 from dither.mechanisms.margin_test import MarginTest
-from dither.mechanisms.mechanism import MechanismSpec
+from dither.mechanisms.mechanism import MechanismSpec, Prepared
 from dither.mechanisms.propose_test import ProposeTest
 from dither.mechanisms.stable_bins import StableBins
 from dither.privacy import Loss, Neighbours
@@ -41,11 +42,14 @@ CROSSING = "a record crosses the whole range"
 TIE_UP = "a tie broken to the upper bound"
 TIE_DOWN = "a tie broken to the lower bound"
 GAP = "a gap at the rank"
+CONSISTENT = "noise 30% small, and said to be"
+MANY_RUNS = 12_000
 
 
-def sabotages() -> Iterator[Check]:
+def mutants() -> Iterator[Check]:
     """All of them, each with the auditor that must find it."""
     yield from _too_little_noise()
+    yield from _consistently_wrong()
     yield from _wrong_scales()
     yield from _seen_in_answers()
     yield from _understated()
@@ -76,14 +80,46 @@ def _too_little_noise() -> Iterator[Check]:
     for name in ("inverse", "ladder", "smooth", "worst_case"):
 
         def law_of(effort: Effort, name: str = name) -> Result:  # noqa: ARG001
-            world = cliff_world()
-            honest = prepare_case(world, MECHANISMS[name](), "power_law" if name in ("smooth", "worst_case") else "")
-            return privacy(sabotage.noise_too_small(honest), world)
+            universe = cliff_universe()
+            honest = prepare_case(universe, MECHANISMS[name](), "power_law" if name in ("smooth", "worst_case") else "")
+            return privacy(broken.noise_too_small(honest), universe)
 
         yield _broken("noise 20% small", "exhaustive", law_of, name)
     yield _broken("noise 20% small", "black-box", _narrow_draws, "the sampler itself")
-    alone = _pair_attack("noise_too_small", "worst_case", (1, 1, 8), CROSSING, 24_000, known=True)
+    alone = _pair_attack(broken.noise_too_small, "worst_case", (1, 1, 8), CROSSING, 24_000, known=True)
     yield _broken("noise 20% small", "black-box", alone, "worst_case, answers alone")
+
+
+def _consistently_wrong() -> Iterator[Check]:
+    """Noise 30% small, stated errors as small, public parameters as they should be: only the laboratory disagrees."""
+    for subject, name, noise in (
+        ("median", "inverse", ""), ("median", "ladder", ""), ("median", "smooth", "power_law"),
+        ("median", "worst_case", "laplace"), ("median", "propose_test", "laplace"),
+        ("sum along a chain", "largest_local", "power_law"), ("histogram", "worst_case", "gaussian"),
+        ("2-stars", "noisy_local", "laplace"),
+    ):  # fmt: skip
+
+        def stated(effort: Effort, subject: str = subject, name: str = name, noise: str = noise) -> Result:
+            audited = next(one for one in audited_queries() if one.name == subject)
+            universe = audited.universe(False)
+            mutant = broken.noise_and_law_too_small(prepare_case(universe, MECHANISMS[name](), noise))
+            return own_law(mutant, universe.enumerated(audited.bounds), universe.distinct_data[:: effort.of(7, 1)])
+
+        yield _broken(CONSISTENT, "exhaustive", stated, f"{name}, {subject}")
+    for subject, name, noise in (
+        ("median", "worst_case", "laplace"), ("quantiles", "inverse", ""),
+    ):  # fmt: skip
+
+        def drawn(effort: Effort, subject: str = subject, name: str = name, noise: str = noise) -> Result:
+            audited = next(one for one in audited_queries() if one.name == subject)
+            universe = audited.universe(False)
+            mutant = broken.noise_and_law_too_small(prepare_case(universe, MECHANISMS[name](), noise))
+            data = universe.data[0]
+            answers = [as_answer(mutant.run(data)) for _ in range(MANY_RUNS)]
+            facts = universe.enumerated(audited.bounds)
+            return draws_follow(mutant, facts, [(data, answers)], effort.failure_probability)
+
+        yield _broken(CONSISTENT, "black-box", drawn, f"{name}, {subject}")
 
 
 def _narrow_draws(effort: Effort) -> Result:
@@ -103,18 +139,18 @@ def _narrow_draws(effort: Effort) -> Result:
 
 
 def _wrong_scales() -> Iterator[Check]:
-    """Scales that are not smooth, tests that always pass, prices that leave something out."""
-    median = next(question for question in questions() if question.name == "median").world
+    """Scales that are not smooth, tests that always pass, thresholds that are too low."""
+    median = next(audited for audited in audited_queries() if audited.name == "median").universe
 
     def raw(effort: Effort) -> Result:  # noqa: ARG001
         return privacy(
-            sabotage.local_sensitivity_used_raw(prepare_case(median(True), MECHANISMS["smooth"](), "power_law")),
+            broken.local_sensitivity_used_raw(prepare_case(median(True), MECHANISMS["smooth"](), "power_law")),
             median(True),
         )
 
     def faster(effort: Effort) -> Result:  # noqa: ARG001
         return privacy(
-            sabotage.beta_ignored(prepare_case(median(True), MECHANISMS["smooth"](), "power_law")), median(True)
+            broken.beta_ignored(prepare_case(median(True), MECHANISMS["smooth"](), "power_law")), median(True)
         )
 
     def untested(effort: Effort) -> Result:  # noqa: ARG001
@@ -145,44 +181,44 @@ def _early_bins(effort: Effort) -> Result:  # noqa: ARG001
 
 
 def _understated() -> Iterator[Check]:
-    """Ladders and sensitivities that are too small, people who own more rows than was declared, halved prices."""
-    by_name = {question.name: question for question in questions()}
+    """Ladders and sensitivities that are too small, people who own more rows than was declared, halved losses."""
+    by_name = {audited.name: audited for audited in audited_queries()}
     for name in ("median", "trimmed mean", "filtered mean", "triangles", "2-triangles", "spanning tree"):
 
         def short(effort: Effort, name: str = name) -> Result:  # noqa: ARG001
-            return axioms(by_name[name].world(False), 4, Fraction(7, 10))
+            return axioms(by_name[name].universe(False), 4, Fraction(7, 10))
 
         yield _broken("rungs 30% short", "exhaustive", short, name)
     for name in ("histogram", "covariance"):
 
         def small(effort: Effort, name: str = name) -> Result:  # noqa: ARG001
-            return sensitivities(by_name[name].world(True), Fraction(7, 10))
+            return sensitivities(by_name[name].universe(True), Fraction(7, 10))
 
         yield _broken("sensitivities 30% small", "exhaustive", small, name)
 
     def crowded(effort: Effort) -> Result:  # noqa: ARG001
         """Two rows of one person, charged as one."""
         relation = Neighbours.ADD_REMOVE_CHANGE
-        pairs, honest = (selection_world(Median(bounds=(0, 4)), (0, 1, 4), 4, relation, rows) for rows in (2, 1))
-        world = World(honest.statistic, pairs.data, pairs.pairs)
-        return privacy(prepare_case(world, MECHANISMS["inverse"](), ""), world)
+        pairs, honest = (selection_universe(Median(bounds=(0, 4)), (0, 1, 4), 4, relation, rows) for rows in (2, 1))
+        universe = Universe(honest.statistic, pairs.data, pairs.pairs)
+        return privacy(prepare_case(universe, MECHANISMS["inverse"](), ""), universe)
 
     def halved(effort: Effort) -> Result:  # noqa: ARG001
         losses = [Loss(0.4)] * 6
         claimed = Loss(1.2, 0.01)
         return Result(
-            batch_delta(losses, claimed.epsilon) <= claimed.delta, claimed, note="six answers at half their price"
+            batch_delta(losses, claimed.epsilon) <= claimed.delta, claimed, note="six answers at half their loss"
         )
 
     yield _broken("a person with more rows than declared", "exhaustive", crowded)
-    yield _broken("composition at half its price", "exact", halved)
+    yield _broken("composition at half its loss", "exact", halved)
 
 
 # --- seen in answers ------------------------------------------------------------------------------------
 
 
 def _pair_attack(
-    broken: str,
+    breaks: Callable[..., Prepared],
     mechanism: str,
     shape: tuple[int, int, int],
     pair: str,
@@ -197,7 +233,7 @@ def _pair_attack(
         (columns,) = (one.columns(statistic.answers) for one in worst_pairs(statistic) if one.name == pair)
         _, plain = prepare(statistic, epsilon=2.0, mechanism=mechanism, **options)
         honest = remembering(plain)
-        prepared = getattr(sabotage, broken)(honest)
+        prepared = breaks(honest)
         found = examine(prepared, *columns, samples=runs, known=honest if known else None,
                         failure_probability=effort.failure_probability)  # fmt: skip
         return Result(not found.detected, found.claimed, found.lower_bound, None, runs, f"event: {found.event}"[:120])
@@ -209,19 +245,21 @@ def _seen_in_answers() -> Iterator[Check]:
     """The same mistakes, and others, from answers alone."""
     cases: Sequence[tuple[str, str, Callable[[Effort], Result]]] = (
         ("local sensitivity used raw", "smooth",
-         _pair_attack("local_sensitivity_used_raw", "smooth", (2, 3, 8), TIE_UP, 3_000)),
-        ("local sensitivity used raw", "smooth with a bar",
-         _pair_attack("local_sensitivity_used_raw", "smooth", (2, 3, 8), TIE_UP, 3_000, confidence=0.9)),
-        ("beta ignored", "smooth", _pair_attack("beta_ignored", "smooth", (2, 3, 8), TIE_UP, 6_000, known=True)),
-        ("a grid from the data", "smooth", _pair_attack("grid_from_data", "smooth", (2, 3, 8), TIE_UP, 3_000)),
-        ("a grid from the data", "worst_case", _pair_attack("grid_from_data", "worst_case", (2, 3, 8), TIE_UP, 3_000)),
-        ("a grid from the data", "inverse", _pair_attack("grid_from_data", "inverse", (2, 3, 8), TIE_UP, 3_000)),
+         _pair_attack(broken.local_sensitivity_used_raw, "smooth", (2, 3, 8), TIE_UP, 3_000)),
+        ("local sensitivity used raw", "smooth with an interval",
+         _pair_attack(broken.local_sensitivity_used_raw, "smooth", (2, 3, 8), TIE_UP, 3_000, confidence=0.9)),
+        ("beta ignored", "smooth", _pair_attack(broken.beta_ignored, "smooth", (2, 3, 8), TIE_UP, 6_000, known=True)),
+        ("a grid from the data", "smooth", _pair_attack(broken.grid_from_data, "smooth", (2, 3, 8), TIE_UP, 3_000)),
+        ("a grid from the data", "worst_case",
+         _pair_attack(broken.grid_from_data, "worst_case", (2, 3, 8), TIE_UP, 3_000)),
+        ("a grid from the data", "inverse", _pair_attack(broken.grid_from_data, "inverse", (2, 3, 8), TIE_UP, 3_000)),
         ("delta ignored", "smooth",
-         _pair_attack("delta_ignored", "smooth", (2, 3, 32), TIE_DOWN, 9_000, known=True, noise="laplace", delta=0.3)),
-        ("an error bar that is not paid", "smooth",
-         _pair_attack("bar_unpaid", "smooth", (2, 3, 64), TIE_UP, 6_000, confidence=0.9)),
-        ("an error bar that is not paid", "inverse",
-         _pair_attack("bar_unpaid", "inverse", (2, 4, 8), GAP, 6_000, confidence=0.9)),
+         _pair_attack(broken.delta_ignored, "smooth", (2, 3, 32), TIE_DOWN, 9_000, known=True, noise="laplace",
+                      delta=0.3)),
+        ("an interval that spends nothing", "smooth",
+         _pair_attack(broken.bar_unpaid, "smooth", (2, 3, 64), TIE_UP, 6_000, confidence=0.9)),
+        ("an interval that spends nothing", "inverse",
+         _pair_attack(broken.bar_unpaid, "inverse", (2, 4, 8), GAP, 6_000, confidence=0.9)),
     )  # fmt: skip
     for name, detail, run in cases:
         yield _broken(name, "black-box", run, detail)
@@ -276,7 +314,7 @@ class BoundsFromData(Session):
 def _grid_by_range(query: Any, data: Any) -> Any:
     """The same without a session."""
     inside = data[np.isfinite(data)]
-    if hasattr(query, "bounds"):
+    if "bounds" in {field.name for field in dataclasses.fields(query)}:
         query = dataclasses.replace(query, bounds=(float(inside.min()) - 1.0, float(inside.max()) + 1.0))
     return prepare(query.resolve(query.shape(data)), epsilon=1.0, confidence=0.95)
 

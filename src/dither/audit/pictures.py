@@ -33,7 +33,7 @@ def draw(report: Report, path: Path) -> None:
             continue
         across = [min(_share(one), _MOST) for one in own]
         height = [place[one.check.subject] + 0.22 * (1 - number) for one in own]
-        colours = [_FINDING if one.result.holds is report.sabotage else _COLOURS[kind] for one in own]
+        colours = [_FINDING if one.result.holds is report.mutants else _COLOURS[kind] for one in own]
         axes.scatter(across, height, s=20, marker=_MARKS[kind], c=colours, alpha=0.75, linewidths=0)
         axes.scatter([], [], s=28, marker=_MARKS[kind], c=_COLOURS[kind], label=f"{kind} ({len(own)})")
     axes.axvline(1.0, color="#333333", lw=1.2)
@@ -61,7 +61,7 @@ def _share(one: Ran) -> float:
 def headline(report: Report) -> str:
     """The outcome in one line."""
     count = len(report.ran)
-    if report.sabotage:
+    if report.mutants:
         return f"{len(report.findings)} of {count} things broken on purpose are found"
     found = len(report.findings)
     return f"{count:,} checks, {'no finding' if not found else f'{found} finding' + 's' * (found > 1)}"
@@ -69,9 +69,7 @@ def headline(report: Report) -> str:
 
 def page(report: Report, picture: str | None) -> str:
     """The whole audit as one HTML page without scripts."""
-    rows = "\n".join(
-        _row(one, sabotage=report.sabotage) for one in sorted(report.ran, key=lambda one: one.result.holds)
-    )
+    rows = "\n".join(_row(one, mutants=report.mutants) for one in sorted(report.ran, key=lambda one: one.result.holds))
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in report.counts.items())
     image = "" if picture is None else f'<p><img src="{html.escape(picture)}" alt="claimed against shown epsilon"></p>'
     return f"""<!doctype html>
@@ -96,7 +94,7 @@ tr.finding td {{ background: #4a1f1b }} img {{ background: #fff }} }}
 
 
 def _meaning(report: Report) -> str:
-    if report.sabotage:
+    if report.mutants:
         return "Each of these was broken on purpose and must be found: an auditor that misses one is not to be trusted."
     return (
         f"If everything is sound, a finding is reported with probability at most {report.false_alarm:g}: black-box "
@@ -104,22 +102,22 @@ def _meaning(report: Report) -> str:
     )
 
 
-def _row(one: Ran, *, sabotage: bool) -> str:
+def _row(one: Ran, *, mutants: bool) -> str:
     check, result = one.check, one.result
-    outcome = outcome_of(one, sabotage=sabotage)
+    outcome = outcome_of(one, mutants=mutants)
     cells = [check.subject, check.mechanism, check.noise, check.detail, check.kind,
              "" if result.claimed is None else str(result.claimed)]  # fmt: skip
     numbers = [number(result.lower), number(result.upper), f"{result.cases:,}"]
     text = "".join(f"<td>{html.escape(cell)}</td>" for cell in cells)
     text += "".join(f'<td class="n">{html.escape(cell)}</td>' for cell in numbers)
     note = html.escape(result.note)
-    marked = ' class="finding"' if result.holds is sabotage else ""
+    marked = ' class="finding"' if result.holds is mutants else ""
     return f'<tr{marked}>{text}<td title="{note}">{html.escape(outcome)}</td></tr>'
 
 
-def outcome_of(one: Ran, *, sabotage: bool = False) -> str:
+def outcome_of(one: Ran, *, mutants: bool = False) -> str:
     """The outcome of one check in a word."""
-    if sabotage:
+    if mutants:
         return "missed" if one.result.holds else "found"
     if not one.result.holds:
         return "FINDING"

@@ -35,7 +35,7 @@ def procedure_checks() -> Iterator[Check]:
     }
     for name, (proof, plan) in plans.items():
         yield Check(name, "exact", _unbounded(plan), "propose_test", "laplace", "without bounds",
-                    frozenset({name, "propose_test", "without bounds"}), proof)  # fmt: skip
+                    frozenset({name, name.capitalize(), "propose_test", "without bounds"}), proof)  # fmt: skip
     for rows in (1, 2):
         yield Check("histogram", "exhaustive", _stable_bins(rows), detail=f"undeclared, {rows} rows a person",
                     covers=frozenset({"histogram", "stable bins"}), proof="stable")  # fmt: skip
@@ -51,7 +51,7 @@ def procedure_checks() -> Iterator[Check]:
         yield Check("sample_and_aggregate", "exhaustive", _blocks(sampling), detail=f"{type(sampling).__name__} blocks",
                     covers=frozenset({"sample_and_aggregate", "Program", "overlapping blocks"}),
                     proof="aggregate")  # fmt: skip
-    yield Check("regression", "exact", _prices, detail="parts cost no more than the whole",
+    yield Check("regression", "exact", _composed, detail="parts cost no more than the whole",
                 covers=frozenset({"regression", "Regression", "kmeans", "sample_and_aggregate"}),
                 proof="regression")  # fmt: skip
 
@@ -185,15 +185,15 @@ def _pass(*, soft: bool) -> Callable[[Effort], Result]:
         rows = [held / stretches[0], moved.reshape(len(points), -1) / stretches[1]]
         if soft:
             rows.append(squares / stretches[2])
-        told = np.hstack(rows) / WHOLE
-        apart = max(float(np.linalg.norm(one - told, axis=1).max()) for one in told)
+        entries = np.hstack(rows) / WHOLE
+        apart = max(float(np.linalg.norm(one - entries, axis=1).max()) for one in entries)
         return Result(apart <= 1.0, cases=len(points) ** 2, note=f"largest distance {apart:.4f} of mu")
 
     return run
 
 
 def _blocks(sampling: Any) -> Callable[[Effort], Result]:
-    """One person is in no more blocks than the plan pays for, whatever is drawn."""
+    """One person is in no more blocks than the plan counts on, whatever is drawn."""
 
     def run(effort: Effort) -> Result:
         worst = 0
@@ -208,8 +208,8 @@ def _blocks(sampling: Any) -> Callable[[Effort], Result]:
     return run
 
 
-def _prices(effort: Effort) -> Result:  # noqa: ARG001
-    """Public plans at many prices: what their parts cost together, exactly, fits into what is charged."""
+def _composed(effort: Effort) -> Result:  # noqa: ARG001
+    """Public plans at many losses: what their parts spend together, exactly, fits into what is charged."""
     from dither.procedures.regression import Model  # noqa: PLC0415
     from dither.queries.clusters import GaussianMixture, KMeans, PointFacts  # noqa: PLC0415
     from dither.queries.plan import Options  # noqa: PLC0415

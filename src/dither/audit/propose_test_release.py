@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from functools import singledispatch
 from typing import Any
 
-from dither.mechanisms.propose_test import TestedNoise
-from dither.mechanisms.stable import StableValue
+from dither.mechanisms.mechanism import Prepared
 from dither.mechanisms.stable_bins import StableBins
 from dither.procedures.ordered import Octaves, Ordered, RankRange, bin_margin, reach_margin
 from dither.procedures.plans import LocationPlan, Plan, RangePlan, ScalePlan, TrimmedPlan
@@ -72,36 +72,71 @@ def _below(z: float) -> float:
     return 0.5 * math.exp(z) if z < 0.0 else 1.0 - 0.5 * math.exp(-z)
 
 
-def mechanism_law(prepared: TestedNoise | StableValue, data: Any) -> Mixed:
-    """The law of a calibrated mechanism that tests first; integer noise as atoms."""
-    law, passed = Mixed(), prepared.test.chance(prepared.margin(data))
-    law.atoms[REFUSED] = 1.0 - passed
-    value = prepared.statistic.value(data)
-    if isinstance(prepared, StableValue):
-        law.atoms[value] += passed
-        return law
-    rate = 1.0 / float(prepared.scale)
-    mass = math.tanh(rate / 2.0)
-    reach = math.ceil(45.0 / rate)
-    for k in range(-reach, reach + 1):
-        law.atoms[value + k] += passed * mass * math.exp(-rate * abs(k))
-    return law
+def mechanism_law(prepared: Prepared, data: Any) -> Mixed:
+    """The law of a mechanism that tests first; integer noise as atoms."""
+    from dither.audit.laws.registry import law_of, published  # noqa: PLC0415  (laws are made of what stands above)
+
+    law: Any = law_of(prepared)
+    found: Mixed = law.mixed(prepared, published(prepared), data)
+    return found
 
 
-def plan_law(plan: Plan, data: Ordered) -> Mixed:
-    """The law of all that a plan releases, scales included."""
+@singledispatch
+def plan_law(plan: Plan, data: Ordered) -> Mixed:  # noqa: ARG001
+    """The law of all that a plan releases, scales included; each kind of plan registers its own below."""
+    raise TypeError(f"no exact law of {plan!r}")
+
+
+@plan_law.register
+def _(plan: ScalePlan, data: Ordered) -> Mixed:
     law = Mixed()
-    if isinstance(plan, ScalePlan):
-        _scale_law(law, plan.step, data)
-    elif isinstance(plan, (LocationPlan, RangePlan, TrimmedPlan)) and isinstance(plan.scale, CoarseScale):
-        left = 1.0
-        for edge, chance in _edges(plan.scale, data):
-            _after(law, plan, data, edge, left * chance)
-            left *= 1.0 - chance
-        law.atoms[REFUSED] += left
-    else:
-        raise TypeError(f"no exact law of {type(plan).__name__}")
+    _scale_law(law, plan.step, data)
     return law
+
+
+@plan_law.register
+def _(plan: LocationPlan, data: Ordered) -> Mixed:
+    def after(law: Mixed, edge: Any, weight: float) -> None:
+        step = plan.step(float(edge * plan.share))
+        _if_passed(law, edge, weight, cascade_chance(step, data), data.at(plan.rank), step.width / float(plan.release))
+
+    return _by_scale(plan.scale, data, after)
+
+
+@plan_law.register
+def _(plan: RangePlan, data: Ordered) -> Mixed:
+    def after(law: Mixed, edge: Any, weight: float) -> None:
+        distances, wide = RankRange(data, plan.scale.lower, plan.scale.upper), edge * plan.share
+        margin = reach_margin(distances, lambda least, most: most - least <= wide)
+        _if_passed(law, edge, weight, plan.test.chance(margin), distances.value, float(wide) / float(plan.release))
+
+    return _by_scale(plan.scale, data, after)
+
+
+@plan_law.register
+def _(plan: TrimmedPlan, data: Ordered) -> Mixed:
+    def after(law: Mixed, edge: Any, weight: float) -> None:
+        mean = data.total(plan.trimmed + 1, data.records - plan.trimmed) / plan.kept
+        law.add(float(edge), weight, float(mean), float(edge * plan.factor / (plan.kept * plan.release)))
+
+    return _by_scale(plan.scale, data, after)
+
+
+def _by_scale(scale: Any, data: Ordered, after: Callable[[Mixed, Any, float], None]) -> Mixed:
+    """A coarse scale first (one of several edges, or a refusal), then what follows from it."""
+    law, left = Mixed(), 1.0
+    for edge, chance in _edges(scale, data):
+        after(law, edge, left * chance)
+        left *= 1.0 - chance
+    law.atoms[REFUSED] += left
+    return law
+
+
+def _if_passed(law: Mixed, edge: Any, weight: float, passed: float, value: Any, scale: float) -> None:
+    """A test, then Laplace noise."""
+    key = float(edge)
+    law.atoms[key, REFUSED] += weight * (1.0 - passed)
+    law.add(key, weight * passed, float(value), scale)
 
 
 def _scale_law(law: Mixed, step: ScaleStep, data: Ordered) -> None:
@@ -119,8 +154,14 @@ def cascade_chance(step: Proposal, data: Ordered) -> float:
     return 1.0 - math.prod(1.0 - step.test.chance(margin) for margin in step.margins(data))
 
 
-def _edges(scale: CoarseScale, data: Ordered) -> list[tuple[Any, float]]:
+@singledispatch
+def _edges(scale: Any, data: Ordered) -> list[tuple[Any, float]]:  # noqa: ARG001
     """(edge, probability that its test passes) in the order of the cascade."""
+    raise TypeError(f"no exact law of what follows {scale!r}")
+
+
+@_edges.register
+def _(scale: CoarseScale, data: Ordered) -> list[tuple[Any, float]]:
     octaves, distances = Octaves(scale.width), RankRange(data, scale.lower, scale.upper)
     found = []
     for shift in SHIFTS:
@@ -128,24 +169,6 @@ def _edges(scale: CoarseScale, data: Ordered) -> list[tuple[Any, float]]:
         edge = 0 if index is None else octave((index + 1 - shift) * scale.width, up=True)
         found.append((edge, scale.test.chance(bin_margin(distances, octaves, shift))))
     return found
-
-
-def _after(law: Mixed, plan: LocationPlan | RangePlan | TrimmedPlan, data: Ordered, edge: Any, weight: float) -> None:
-    """What follows once a scale is known."""
-    key = float(edge)
-    if isinstance(plan, TrimmedPlan):
-        mean = data.total(plan.trimmed + 1, data.records - plan.trimmed) / plan.kept
-        law.add(key, weight, float(mean), float(edge * plan.factor / (plan.kept * plan.release)))
-        return
-    if isinstance(plan, LocationPlan):
-        step = plan.step(float(edge * plan.share))
-        passed, value, width = cascade_chance(step, data), data.at(plan.rank), step.width
-    else:
-        distances, wide = RankRange(data, plan.scale.lower, plan.scale.upper), edge * plan.share
-        margin = reach_margin(distances, lambda least, most: most - least <= wide)
-        passed, value, width = plan.test.chance(margin), distances.value, float(wide)
-    law.atoms[key, REFUSED] += weight * (1.0 - passed)
-    law.add(key, weight * passed, float(value), width / float(plan.release))
 
 
 def bins_divergence(bins: StableBins, here: dict[Any, int], there: dict[Any, int], epsilon: float) -> float:

@@ -48,7 +48,7 @@ class Report:
     seconds: float
     false_alarm: float = FALSE_ALARM
     """The probability that sound code has a finding."""
-    sabotage: bool = False
+    mutants: bool = False
     """True if everything here was broken on purpose: then each one must be found."""
     findings: list[Ran] = field(init=False)
 
@@ -57,8 +57,8 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """No finding; or every sabotage found."""
-        return len(self.findings) == (len(self.ran) if self.sabotage else 0)
+        """No finding; or every mutant found."""
+        return len(self.findings) == (len(self.ran) if self.mutants else 0)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -69,7 +69,8 @@ class Report:
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
-            "passed": self.passed, "sabotage": self.sabotage, "quick": self.quick, "seconds": round(self.seconds, 1),
+            "passed": self.passed, "mutants": self.mutants, "sabotage": self.mutants, "quick": self.quick,
+            "seconds": round(self.seconds, 1),
             "false_alarm_probability": self.false_alarm, "checks": len(self.ran), "kinds": self.counts,
             "findings": [one.check.key for one in self.findings], "results": [one.to_dict() for one in self.ran],
         }  # fmt: skip
@@ -77,7 +78,7 @@ class Report:
 
 def run_checks(
     checks: Sequence[Check], *, quick: bool = False, workers: int | None = None, progress: Progress | None = None,
-    false_alarm: float = FALSE_ALARM, sabotage: bool = False,
+    false_alarm: float = FALSE_ALARM, mutants: bool = False,
 ) -> Report:  # fmt: skip
     """Run checks in a pool of processes; those that fail to run are findings."""
     begun = time.monotonic()
@@ -93,7 +94,7 @@ def run_checks(
     else:
         by_key = {check.key: check for check in checks}
 
-        def told(done: list[tuple[str, Result, float]]) -> None:
+        def record(done: list[tuple[str, Result, float]]) -> None:
             for key, result, seconds in done:
                 found[key] = Ran(by_key[key], result, seconds)
                 if progress is not None:
@@ -102,27 +103,27 @@ def run_checks(
         for _ in range(TRIES):
             left = [key for key in by_key if key not in found]
             if left:
-                _in_pool(left, count, effort, told, sabotage=sabotage)
+                _in_pool(left, count, effort, record, mutants=mutants)
         for key, check in by_key.items():
             # Nothing was shown where a process died again and again.
             found.setdefault(key, Ran(check, Result(False, note="could not be run: its process died"), 0.0))
-    return Report([found[check.key] for check in checks], quick, time.monotonic() - begun, false_alarm, sabotage)
+    return Report([found[check.key] for check in checks], quick, time.monotonic() - begun, false_alarm, mutants)
 
 
 def _in_pool(
     keys: list[str],
     count: int,
     effort: Effort,
-    told: Callable[[list[tuple[str, Result, float]]], None],
+    record: Callable[[list[tuple[str, Result, float]]], None],
     *,
-    sabotage: bool,
+    mutants: bool,
 ) -> None:
     """Runs what can be run; a process that dies takes the others with it, and leaves the rest to the next try."""
     # Fresh interpreters: threads of engines and compiled kernels do not survive a fork.
     with contextlib.suppress(BrokenProcessPool), ProcessPoolExecutor(count, mp_context=get_context("spawn")) as pool:
-        waiting = [pool.submit(_by_key, part, effort, sabotage) for part in _parts(keys, count)]
+        waiting = [pool.submit(_by_key, part, effort, mutants) for part in _parts(keys, count)]
         for done in as_completed(waiting):
-            told(done.result())
+            record(done.result())
 
 
 def _parts(keys: list[str], workers: int) -> list[list[str]]:
@@ -131,11 +132,11 @@ def _parts(keys: list[str], workers: int) -> list[list[str]]:
     return [keys[start : start + size] for start in range(0, len(keys), size)]
 
 
-def _by_key(keys: list[str], effort: Effort, sabotage: bool) -> list[tuple[str, Result, float]]:
+def _by_key(keys: list[str], effort: Effort, mutants: bool) -> list[tuple[str, Result, float]]:
     from dither.audit.catalogue import catalogue  # noqa: PLC0415  (loaded once in each worker)
-    from dither.audit.mutants import sabotages  # noqa: PLC0415
+    from dither.audit.mutants import mutants as all_mutants  # noqa: PLC0415
 
-    known = {check.key: check for check in sabotages()} if sabotage else catalogue()
+    known = {check.key: check for check in all_mutants()} if mutants else catalogue()
     return [(key, *timed(known[key], effort)) for key in keys]
 
 

@@ -116,7 +116,9 @@ def order_of_events(maker: Open = Session) -> Result:
         events.clear()
         ask()
         if events:
-            return Result(False, cases=len(asked), note=f"{name}: a question that was answered is read or paid again")
+            return Result(
+                False, cases=len(asked), note=f"{name}: a question that was answered is read or charged again"
+            )
     return _beyond_budget(maker, len(asked))
 
 

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.errors import NotApplicable
 from dither.mechanisms.base_measure import Measure
+from dither.mechanisms.error import MOST_SAMPLES, Cells, ErrorLaw, WorstCaseError, bounded_span, samples_for
 from dither.mechanisms.interval_endpoints import Ends
 from dither.mechanisms.mechanism import SLOW, Outcome, Prepared
 from dither.noise.discrete_exponential import draw_rung, window
 from dither.privacy import Loss
 from dither.sensitivity.reachable import ReachableValues
 from dither.statistics.statistic import Statistic
+
+_MOST_LINKS = 2048
 
 
 @dataclass(frozen=True)
@@ -68,6 +76,7 @@ class Shells:
 class ExponentialDraw(Prepared):
     """One draw from the shells, and two for the ends of the bar."""
 
+    mechanism = "inverse"
     statistic: Statistic
     loss: Loss
     rate: Fraction
@@ -79,9 +88,9 @@ class ExponentialDraw(Prepared):
     def of(cls, statistic: Any, loss: Loss, epsilon: Fraction, ends: Ends | None) -> ExponentialDraw:
         """The draw that spends ``epsilon`` on the answer: extremes have the sharper rate and a leaning measure."""
         grid_ends = statistic.answers.ends
-        if not statistic.one_sided:
+        if not statistic.monotone_cost:
             return cls(statistic, loss, epsilon / 2, ends, Measure.even(grid_ends))
-        down = statistic.leans_down
+        down = statistic.is_maximum
         measure = Measure.even(grid_ends) if down is None else Measure.leaning(grid_ends, epsilon, down=down)
         return cls(statistic, loss, epsilon, ends, measure)
 
@@ -93,7 +102,8 @@ class ExponentialDraw(Prepared):
 
     @property
     def rung_weight(self) -> int:
-        return SLOW if getattr(self.statistic, "slow_links", False) else 1
+        statistic: Any = self.statistic
+        return SLOW if statistic.linear_time_reachable_values else 1
 
     @property
     def reach(self) -> int:
@@ -103,9 +113,73 @@ class ExponentialDraw(Prepared):
     def shells(self, data: Any) -> Shells:
         """The grid points by cost: private."""
         statistic: Any = self.statistic
-        return Shells(statistic.reachable_values(data), 0 if statistic.one_sided else 1, self.measure)
+        return Shells(statistic.reachable_values(data), 0 if statistic.monotone_cost else 1, self.measure)
 
     def run(self, data: Any) -> Outcome:
         shells = self.shells(data)
         answer = shells.point(*draw_rung(shells.counts, self.measure.total, shells.rungs, self.rate))
         return Outcome(answer, None if self.ends is None else self.ends.draw(self.statistic, data, answer))
+
+    def error_laws(self, records: Any) -> list[ErrorLaw]:
+        return [self._cells(self.shells(records))]
+
+    @property
+    def prior_samples(self) -> int:
+        statistic: Any = self.statistic
+        return MOST_SAMPLES if statistic.monotone_cost else samples_for(self.rate)
+
+    def worst_case_error(self, confidence: float, records: int | None = None) -> WorstCaseError:  # noqa: ARG002
+        """Weights that fall on either side of the value are a mixture of the measure on intervals around it.
+
+        An even measure is at most half the range away; a leaning one as far as its mean is from the lighter end.
+        """
+        between, measure = bounded_span(self.statistic.answers), self.measure
+        if len(measure.weights) == 1:
+            within = float(math.ceil(between - (1.0 - confidence) * (between + 1.0)))
+            return WorstCaseError((between / 2.0,), (within,))
+        low = float(measure.edges[0])
+        total = math.fsum(
+            weight * (last - first) * ((first + last - 1) / 2.0 - low)
+            for weight, (first, last) in zip(measure.weights, pairwise(measure.edges), strict=True)
+        )
+        mean = total / float(measure.total)
+        return WorstCaseError((max(mean, between - mean),), (between,))
+
+    def typical_half_widths(self, records: Any) -> tuple[float, ...] | None:
+        return None if self.ends is None else (self.ends.typical_half_width(self.statistic, records),)
+
+    def _cells(self, shells: Shells) -> Cells:
+        """Cells of the grid in which all points have one cost and one weight in the measure."""
+        reach = min(window(shells.measure.total, self.rate), shells.rungs)
+        up, down = (_links(shells.reachable_values, reach, sign) for sign in (1, -1))
+        centre = up[0]
+        edges = np.array(shells.measure.edges, dtype=np.int64)
+        weights = np.array([float(weight) for weight in shells.measure.weights])
+        inner = edges[(edges > down[-1]) & (edges <= up[-1])]
+        starts = np.unique(np.concatenate([down, [centre], up + 1, inner]))
+        first, last = starts[:-1], starts[1:] - 1
+        # The first link at or beyond a cell, on its own side of the centre.
+        steps = np.where(first >= centre, np.searchsorted(up, first), np.searchsorted(-down, -first))
+        costs = np.maximum(steps + shells.offset, 1)
+        each = weights[np.searchsorted(edges, first, side="right") - 1]
+        log_mass = np.log(each * (last - first + 1)) - float(self.rate) * costs
+        above = first >= centre
+        near, far = np.where(above, first - centre, centre - last), np.where(above, last - centre, centre - first)
+        return Cells(near.astype(np.float64), far.astype(np.float64), np.exp(log_mass - log_mass.max()))
+
+
+def _links(reachable: ReachableValues, reach: int, sign: int) -> NDArray[np.int64]:
+    """The chain from the value outwards; of very many links, the far ones are interpolated between some."""
+    if reach <= _MOST_LINKS:
+        found = reachable.values(0, reach) if sign > 0 else reachable.values(-reach, 0)[::-1]
+        try:
+            return np.array(found, dtype=np.int64)
+        except OverflowError:
+            pass
+        raise NotApplicable(
+            "prior", "this many records", "their sum has more steps than an estimate can hold", "quotes without a prior"
+        )
+    near = np.arange(_MOST_LINKS // 8)
+    places = np.unique(np.concatenate([near, np.geomspace(len(near), reach, 256).astype(np.int64), [reach]]))
+    some = [reachable.values(sign * int(place), sign * int(place))[0] for place in places]
+    return np.rint(np.interp(np.arange(reach + 1), places, np.array(some, dtype=np.float64))).astype(np.int64)

@@ -45,6 +45,17 @@ class Ends:
         places, costs = self.candidates(statistic, data, answer, upper=upper)
         return places[draw_index(costs, self.epsilon / 2)]
 
+    def typical_half_width(self, statistic: Any, data: Any) -> float:
+        """The expected distance of the two ends that are drawn around the true value, halved; in floats, for quotes."""
+        value = statistic.reachable_values(data).values(0, 0)[0]
+        rate, away = float(self.epsilon / 2), 0.0
+        for upper in (False, True):
+            places, costs = self.candidates(statistic, data, value, upper=upper)
+            weights = [math.exp(-rate * cost) for cost in costs]
+            drawn = math.fsum(weight * abs(place - value) for weight, place in zip(weights, places, strict=True))
+            away += drawn / math.fsum(weights)
+        return away / 2.0
+
     def candidates(self, statistic: Any, data: Any, answer: int, *, upper: bool) -> tuple[list[int], list[int]]:
         """The candidates for one end (public) and their costs (private)."""
         low, high = statistic.answers.ends

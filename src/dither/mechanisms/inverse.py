@@ -10,15 +10,17 @@ from dither.mechanisms.exponential import ExponentialDraw
 from dither.mechanisms.interval_endpoints import Ends
 from dither.mechanisms.joint_quantiles import SeveralDraws
 from dither.mechanisms.mechanism import Mechanism, MechanismSpec, Prepared, only_noises
+from dither.mechanisms.registry import mechanism
 from dither.privacy import Loss
+from dither.sensitivity.quantiles import HasQuantiles
 from dither.sensitivity.reachable import HasReachableValues
-from dither.statistics.order import RankedValues
 from dither.statistics.statistic import Statistic
 
 VALUE_SHARE = Fraction(1, 2)
 """The part of epsilon that buys the answer when an error bar is wanted; the rest buys its two ends."""
 
 
+@mechanism("inverse", needs=(HasReachableValues, HasQuantiles))
 @dataclass(frozen=True)
 class Inverse(Mechanism):
     """Draws a grid point z with probability proportional to ``e^{-rate cost(z)}``.
@@ -30,11 +32,11 @@ class Inverse(Mechanism):
     Cost       (ln(grid points) + 28) / rate ranks on either side of the target.
     """
 
-    name = "inverse"
+    adds_noise = False
 
     def prepare(self, ask: MechanismSpec) -> Prepared:
         only_noises(self.name, ask.noise)
-        if isinstance(ask.statistic, RankedValues):
+        if isinstance(ask.statistic, HasQuantiles):
             return SeveralDraws.of(ask.statistic, ask.loss, ask.usable.exact_epsilon, ask.confidence)
         if not isinstance(ask.statistic, HasReachableValues) or not isinstance(ask.statistic, Statistic):
             raise NotApplicable("mechanism", self.name, "this query has no chain of reachable values", "smooth")

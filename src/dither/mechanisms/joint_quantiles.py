@@ -10,9 +10,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from dither.errors import NotApplicable
+from dither.mechanisms.error import ErrorLaw, WorstCaseError, samples_for, whole_range
 from dither.mechanisms.exponential import ExponentialDraw
 from dither.mechanisms.interval_endpoints import Ends
 from dither.mechanisms.joint_draw import joint_quantiles, joint_reach
+from dither.mechanisms.joint_quantile_error import joint_error_laws
 from dither.mechanisms.mechanism import Outcome, Prepared
 from dither.noise.discrete_exponential import Spans, draw_span, window
 from dither.privacy import Loss
@@ -84,6 +87,7 @@ class SeveralDraws(Prepared):
     Cost       A window of ranks around each quantile; one sort.
     """
 
+    mechanism = "inverse/vector"
     statistic: RankedValues
     loss: Loss
     rate: Fraction
@@ -92,7 +96,7 @@ class SeveralDraws(Prepared):
     noise_name = "exponential"
 
     @classmethod
-    def of(cls, statistic: RankedValues, loss: Loss, epsilon: Fraction, confidence: Fraction | None) -> SeveralDraws:
+    def of(cls, statistic: Any, loss: Loss, epsilon: Fraction, confidence: Fraction | None) -> SeveralDraws:
         """The mechanism, from public facts; ``epsilon`` is the part of the loss that can be used."""
         count = len(statistic.shares)
         ends = None
@@ -146,6 +150,29 @@ class SeveralDraws(Prepared):
             ExponentialDraw.of(one, self.loss, 2 * self.rate, None).run(data).answer for one in self.statistic.each()
         )
         return sorted(draw for draw in draws if isinstance(draw, int))
+
+    def error_laws(self, records: Any) -> list[ErrorLaw]:
+        each = self.statistic.each()
+        if self.manner == "alone":
+            draws = (ExponentialDraw.of(one, self.loss, 2 * self.rate, None) for one in each)
+            return [law for draw in draws for law in draw.error_laws(records)]
+        if self.manner == "joint":
+            return [*joint_error_laws(records, [one.rank for one in each], self.rate)]
+        most = "up to 20 of them, or no prior"
+        raise NotApplicable("prior", f"{len(each)} quantiles", "no error is worked out for so many at once", most)
+
+    @property
+    def prior_samples(self) -> int:
+        return samples_for(self.rate)
+
+    def worst_case_error(self, confidence: float, records: int | None = None) -> WorstCaseError:  # noqa: ARG002
+        """Nothing better than the range is proved for numbers that are drawn together."""
+        return whole_range(self.statistic.answer_grids)
+
+    def typical_half_widths(self, records: Any) -> tuple[float, ...] | None:
+        if self.ends is None:
+            return None
+        return tuple(self.ends.typical_half_width(one, records) for one in self.statistic.each())
 
 
 def _has_room(statistic: RankedValues, rate: Fraction) -> bool:

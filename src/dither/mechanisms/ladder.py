@@ -2,24 +2,41 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from dither.errors import InvalidArgument, NotApplicable
+from dither.kernels.elementary import Floats
+from dither.mechanisms.error import (
+    Cells,
+    ErrorLaw,
+    Mixture,
+    WorstCaseError,
+    bounded_span,
+    cut_half_width,
+    rooms,
+    samples_for,
+)
 from dither.mechanisms.ladder_interval import SPREAD, LadderBar
 from dither.mechanisms.mechanism import SLOW, Mechanism, MechanismSpec, Outcome, Prepared, only_noises
-from dither.mechanisms.worst_case import around
+from dither.mechanisms.registry import mechanism
+from dither.mechanisms.worst_case import around, placed
 from dither.noise.discrete_exponential import draw_endless, first_reach
 from dither.privacy import Loss
-from dither.sensitivity.ladder import LEAST_BETA, Ladder
+from dither.sensitivity.ladder import LEAST_BETA, HasLadder, Ladder
 from dither.statistics.statistic import Statistic
 
 BAR_SHARE = Fraction(1, 3)
 """The part of epsilon that buys the error bar."""
+_MOST_RUNGS = 1024
 
 
+@mechanism("ladder", needs=HasLadder)
 @dataclass(frozen=True)
 class LadderMechanism(Mechanism):
     """Draws z with probability proportional to ``e^{-eps t / 2}``, t the number of rungs from f(x) to z.
@@ -39,15 +56,14 @@ class LadderMechanism(Mechanism):
     True
     """
 
-    name = "ladder"
+    adds_noise = False
 
     def prepare(self, ask: MechanismSpec) -> Prepared:
         only_noises(self.name, ask.noise)
-        if not isinstance(ask.statistic, Statistic):
-            raise NotApplicable("mechanism", self.name, "this query has several numbers", "worst_case")
+        statistic = ask.single_number(self.name)
         epsilon, bar = ask.usable.exact_epsilon, None
         if ask.confidence is not None:
-            grid = ask.statistic.answers
+            grid = statistic.answers
             if grid.low is None or grid.high is None:
                 raise NotApplicable("confidence", float(ask.confidence), "these answers have no bounds", "None")
             rate = epsilon * (1 - BAR_SHARE) / 2
@@ -58,13 +74,14 @@ class LadderMechanism(Mechanism):
                 raise InvalidArgument("epsilon", ask.loss.epsilon, accepted)
         else:
             rate = epsilon / 2
-        return LadderDraw(ask.statistic, Loss(ask.loss.epsilon), rate, bar)
+        return LadderDraw(statistic, Loss(ask.loss.epsilon), rate, bar)
 
 
 @dataclass(frozen=True)
 class LadderDraw(Prepared):
     """One draw from the rungs of a ladder, and the bar."""
 
+    mechanism = "ladder"
     statistic: Statistic
     loss: Loss
     rate: Fraction
@@ -78,7 +95,7 @@ class LadderDraw(Prepared):
 
     @property
     def rung_weight(self) -> int:
-        return SLOW if self.statistic.slow_rungs else 1
+        return SLOW if self.statistic.linear_time_ladder else 1
 
     def run(self, data: Any) -> Outcome:
         ladder = self.statistic.ladder(data)
@@ -86,6 +103,53 @@ class LadderDraw(Prepared):
         cost, index = draw_endless(rung_sizes(ladder), 2 * ladder.global_sensitivity, settled, self.rate)
         noisy = self.statistic.answers.clamp(self.statistic.value(data) + displacement(ladder, cost, index))
         return around(self.statistic, noisy, None if self.bar is None else self.bar.half_width(ladder))
+
+    def error_laws(self, records: Any) -> list[ErrorLaw]:
+        down, up = rooms(*placed(self.statistic, records))
+        cells = self._cells(self.statistic.ladder(records), max(down, up))
+        return [Mixture([cells.cut(down), cells.cut(up)])]
+
+    @property
+    def prior_samples(self) -> int:
+        return samples_for(self.rate)
+
+    def worst_case_error(self, confidence: float, records: int | None = None) -> WorstCaseError:  # noqa: ARG002
+        """Symmetric around the value and cut to the range."""
+        between = bounded_span(self.statistic.answers)
+        return WorstCaseError((between / 2.0,), (between,))
+
+    def typical_half_widths(self, records: Any) -> tuple[float, ...] | None:
+        if self.bar is None:
+            return None
+        bound = self.bar.quantiles(self.statistic.ladder(records)).smooth(self.bar.beta)
+        width = float(bound) * float(self.bar.miss) ** -float(SPREAD)
+        return (cut_half_width(width, *placed(self.statistic, records)),)
+
+    def _cells(self, ladder: Ladder, room: float) -> Cells:
+        """The law of the distance before it is cut: the centre, the rungs, and all that lies behind them."""
+        reach, rate = first_reach(2 * ladder.global_sensitivity, self.rate), float(self.rate)
+        if ladder.top is not None and math.isfinite(room):
+            # From the top on rungs have one width, and what lies beyond the room is cut to it: one cell.
+            reach = min(reach, ladder.top + math.ceil(room / ladder.global_sensitivity) + 1)
+        behind = math.exp(-rate * reach) / math.expm1(rate)
+        widths = _widths(ladder, reach)
+        ends = np.concatenate([[0.0], np.cumsum(widths)])
+        kept = widths > 0.0
+        mass = 2.0 * widths * np.exp(-rate * np.arange(1, reach + 1))
+        return Cells(
+            np.concatenate([[0.0], ends[:-1][kept] + 1.0, [ends[-1] + 1.0]]),
+            np.concatenate([[0.0], ends[1:][kept], [ends[-1] + ladder.global_sensitivity]]),
+            np.concatenate([[1.0], mass[kept], [2.0 * ladder.global_sensitivity * behind]]),
+        )
+
+
+def _widths(ladder: Ladder, count: int) -> Floats:
+    """The first rungs; of very many, some are looked at and those between interpolated, because rungs only rise."""
+    if count <= _MOST_RUNGS:
+        return ladder.rungs(0, count).astype(np.float64)
+    places = np.unique(np.geomspace(1, count, _MOST_RUNGS // 4).astype(np.int64) - 1)
+    found = [float(ladder[int(place)]) for place in places]
+    return np.interp(np.arange(count), places, found)
 
 
 def rung_sizes(ladder: Ladder) -> Callable[[int, int], Sequence[int]]:

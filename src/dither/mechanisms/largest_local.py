@@ -11,6 +11,7 @@ from typing import Any
 
 from dither.errors import InvalidArgument, NotApplicable
 from dither.mechanisms.mechanism import Mechanism, MechanismSpec, Prepared, point_of
+from dither.mechanisms.registry import mechanism
 from dither.mechanisms.smooth import BAR_SHARE, SmoothNoise
 from dither.noise.heavy_tails import PowerLaw
 from dither.noise.laplace import Laplace
@@ -20,12 +21,13 @@ from dither.privacy import Loss
 from dither.sensitivity.ladder import LEAST_BETA, MOST_BETA
 from dither.sensitivity.levels import HasLevels, LevelFunction, Levels, Margin
 from dither.statistics.levels import ByLevel
-from dither.statistics.statistic import Statistic
+from dither.statistics.statistic import Statistic, VectorStatistic
 
 HALVINGS = 6
 """So many times the beta that suits linearly growing ladders is halved in search of a better one."""
 
 
+@mechanism("largest_local", needs=HasLevels)
 @dataclass(frozen=True)
 class LargestLocal(Mechanism):
     """Noise scaled to ``S = max_j e^{-beta j} U_j``, U_j the largest sensitivity of a level within j steps.
@@ -51,7 +53,6 @@ class LargestLocal(Mechanism):
     levels: LevelFunction | Margin | None = None
     beta: Any = None
     constants: Constants = "exact"
-    name = "largest_local"
 
     def __post_init__(self) -> None:
         if self.levels is not None and not isinstance(self.levels, (LevelFunction, Margin)):
@@ -61,10 +62,12 @@ class LargestLocal(Mechanism):
         if self.constants not in ("exact", "paper"):
             raise InvalidArgument("constants", self.constants, '"exact" or "paper" is accepted')
 
+    def serves(self, statistic: Statistic | VectorStatistic) -> bool:
+        # Levels that are brought along suit the statistic they were made for.
+        return self.levels is not None or super().serves(statistic)
+
     def prepare(self, ask: MechanismSpec) -> Prepared:
-        statistic = ask.statistic
-        if not isinstance(statistic, Statistic):
-            raise NotApplicable("mechanism", self.name, "this query has several numbers", "worst_case")
+        statistic = ask.single_number(self.name)
         if self.levels is None and not isinstance(statistic, HasLevels):
             raise NotApplicable(
                 "mechanism",
@@ -85,7 +88,7 @@ class LargestLocal(Mechanism):
                 f"its smoothness {float(point.beta):.3g} must lie between {float(LEAST_BETA):.3g} and {MOST_BETA}",
             )  # fmt: skip
         spent = Loss(ask.loss.epsilon, 0.0 if law.pure else ask.loss.delta)
-        return SmoothNoise(ByLevel(statistic, function), spent, point, "exact", bar, ask.confidence)
+        return LevelNoise(ByLevel(statistic, function), spent, point, "exact", bar, ask.confidence)
 
     def _point(self, law: Law, loss: Loss, levels: Levels) -> Point:
         if self.constants == "paper":
@@ -95,6 +98,13 @@ class LargestLocal(Mechanism):
         best = point_of(law, loss, None)
         points = [best] + [point_of(law, loss, best.beta / 2**halvings) for halvings in range(1, HALVINGS + 1)]
         return min(points, key=lambda point: typical_noise(levels, point))
+
+
+@dataclass(frozen=True)
+class LevelNoise(SmoothNoise):
+    """value + (S / alpha) Z, with S the smooth bound of the levels above that of the data."""
+
+    mechanism = "largest_local"
 
 
 def typical_noise(levels: Levels, point: Point) -> float:

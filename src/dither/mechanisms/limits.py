@@ -19,7 +19,7 @@ MOST_RUNGS = 1 << 21
 def check_cost(prepared: Prepared, epsilon: float) -> None:
     """Refuse a mechanism that would look at too many rungs; ``epsilon`` is what it was given."""
     limit = MOST_RUNGS // prepared.rung_weight
-    there_are, rungs = prepared.statistic.most_changes, prepared.rungs
+    there_are, rungs = prepared.statistic.changes_to_worst_case, prepared.rungs
     if rungs > limit and (there_are is None or there_are >= limit):
         raise EpsilonTooSmall(epsilon, rounded_up(epsilon * rungs / limit), rungs)
 

@@ -1,4 +1,4 @@
-"""What a mechanism makes: a mechanism, built and proved from public facts, then run once on private data.
+"""What a mechanism is: ``prepare`` proves it private from public facts, ``run`` answers once from private data.
 
 Between the two lies the charge.  ``prepare`` may refuse, for public reasons; ``run`` may not.
 """
@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from dither.errors import InvalidArgument, NotApplicable
+from dither.mechanisms.error import FEWEST_SAMPLES, ErrorLaw, WorstCaseError, whole_range
 from dither.noise.law import Constants, Law, Point
 from dither.privacy import Loss, fraction_of_unit
 from dither.statistics.statistic import Statistic, VectorStatistic
@@ -52,6 +53,13 @@ class MechanismSpec:
             most = f"at most {float(MOST_CONFIDENCE)} is accepted, or None for no error bar"
             raise InvalidArgument("confidence", self.confidence, most)
 
+    def single_number(self, mechanism: str) -> Statistic:
+        """The statistic of a mechanism that answers with one number."""
+        single = self.statistic.single
+        if single is None:
+            raise NotApplicable("mechanism", mechanism, "this query has several numbers", "worst_case")
+        return single
+
     @property
     def usable(self) -> Loss:
         """The loss to calibrate for: above an epsilon of 100 nothing is promised and numbers overflow."""
@@ -64,6 +72,10 @@ class Prepared(ABC):
     statistic: Statistic | VectorStatistic
     loss: Loss
     noise_name: str
+    mechanism: ClassVar[str] = ""
+    """The public name of the mechanism; after a slash, which of its draws this is."""
+    refusal: ClassVar[str | None] = None
+    """What a refusal says, of a mechanism that may decline to answer; None: it always answers."""
 
     @property
     def rungs(self) -> int:
@@ -84,11 +96,51 @@ class Prepared(ABC):
     def run(self, data: Any) -> Outcome:
         """Read the private data and answer.  Raises nothing that depends on them."""
 
+    def check_data_can_pass(self) -> None:  # noqa: B027  (most mechanisms test nothing)
+        """Refuse, from public facts, a test that no data could pass half of the time."""
+
+    def error_laws(self, records: Any) -> list[ErrorLaw]:  # noqa: ARG002
+        """The law of the error of each released number for these records, given that there is an answer.
+
+        As private as the records: quotes pass records that they imagine from a public prior.
+        """
+        raise NotApplicable("prior", type(self).__name__, "no error is worked out for it", "quotes without a prior")
+
+    @property
+    def prior_samples(self) -> int:
+        """How many samples of a prior an estimate of the error averages over."""
+        return FEWEST_SAMPLES
+
+    def worst_case_error(self, confidence: float, records: int | None = None) -> WorstCaseError:  # noqa: ARG002
+        """What holds for all data, given that there is an answer.
+
+        ``records``: how many there are at least, where that is assumed.
+        """
+        return whole_range(self.statistic.answer_grids)
+
+    def public_half_widths(self) -> tuple[float, ...] | None:
+        """Half-widths of the intervals where they are the same for all data; None: they are not, or there are none."""
+        return None
+
+    def typical_half_widths(self, records: Any) -> tuple[float, ...] | None:  # noqa: ARG002
+        """Expected half-widths of the intervals around the true values for these records; None: no interval."""
+        return self.public_half_widths()
+
 
 class Mechanism(ABC):
-    """A manner of fitting noise."""
+    """A way to answer a statistic privately, with its public parameters."""
 
     name: ClassVar[str]
+    needs: ClassVar[tuple[type, ...]] = (object,)
+    """The sensitivity structures of which a statistic must offer one."""
+    adds_noise: ClassVar[bool] = True
+    """True if the answer is the statistic plus noise, whose law may be asked for by name."""
+    may_refuse: ClassVar[bool] = False
+    """True if it tests the data and may decline to answer: then it is used only where it was asked for by name."""
+
+    def serves(self, statistic: Statistic | VectorStatistic) -> bool:
+        """Whether it can answer this statistic at some privacy loss: a public rule."""
+        return isinstance(statistic, self.needs)
 
     @abstractmethod
     def prepare(self, ask: MechanismSpec) -> Prepared:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from dither.errors import InvalidArgument, NotApplicable
+from dither.kernels.elementary import Floats
+from dither.mechanisms.error import ErrorLaw, WorstCaseError, cut_half_width, rooms
 from dither.mechanisms.mechanism import Mechanism, MechanismSpec, Outcome, Prepared, only_noises
-from dither.mechanisms.worst_case import around, headroom, public_half_width
+from dither.mechanisms.registry import mechanism
+from dither.mechanisms.worst_case import around, headroom, placed, public_half_width, public_noise_error
 from dither.noise.laplace import Laplace, integer_laplace
 from dither.numbers import ball, exact, precision
 from dither.privacy import Loss
@@ -17,8 +24,12 @@ from dither.statistics.statistic import Statistic
 
 SHARES = (Fraction(1, 5), Fraction(2, 5), Fraction(2, 5))
 """Of epsilon: for the gauge, for the local sensitivity, for the answer."""
+_FAR = 30.0
+_CELLS = 256
+"""Integer Laplace noise is summed up to 30 times its scale on either side, in at most so many runs."""
 
 
+@mechanism("noisy_local", needs=HasLocalSensitivity)
 @dataclass(frozen=True)
 class NoisyLocal(Mechanism):
     """Laplace noise scaled to a private upper bound on the local sensitivity.
@@ -40,7 +51,6 @@ class NoisyLocal(Mechanism):
     """
 
     shares: tuple[Any, Any, Any] = SHARES
-    name = "noisy_local"
 
     def __post_init__(self) -> None:
         accepted = "three positive shares that add up to at most 1 are accepted"
@@ -77,6 +87,7 @@ class NoisyLocal(Mechanism):
 class NoisyLocalNoise(Prepared):
     """Three integer Laplace draws, each scaled by the one before."""
 
+    mechanism = "noisy_local"
     statistic: Statistic
     loss: Loss
     gauge_epsilon: Fraction | None
@@ -115,8 +126,91 @@ class NoisyLocalNoise(Prepared):
         if local_sensitivity_change:
             scale = local_sensitivity_change / self.local_epsilon
             noisy = integer_laplace(true, scale, headroom=headroom(scale)) + raised_by(scale, self.shortfall)
-        # One grid step at least: a scale of nothing would be no noise.  No local sensitivity exceeds the cap.
-        return min(max(noisy, 1), max(self.statistic.global_sensitivity, 1))
+        # One grid step at least: a scale of nothing would be no noise.  No local sensitivity exceeds the global one.
+        return min(max(noisy, 1), self._most_local)
+
+    @property
+    def _most_local(self) -> int:
+        return max(self.statistic.global_sensitivity, 1)
+
+    def error_laws(self, records: Any) -> list[ErrorLaw]:
+        local, mass = self._noisy_locals(records)
+        return [LaplaceMixture(local / float(self.answer_epsilon), mass, rooms(*placed(self.statistic, records)))]
+
+    def worst_case_error(self, confidence: float, records: int | None = None) -> WorstCaseError:  # noqa: ARG002
+        """No scale is greater than that of the global sensitivity, and the error grows with the scale."""
+        most = Fraction(self._most_local) / self.answer_epsilon
+        return dataclasses.replace(public_noise_error(Laplace(), most, self.statistic, confidence), attained=False)
+
+    def typical_half_widths(self, records: Any) -> tuple[float, ...] | None:
+        if self.confidence is None:
+            return None
+        locals_, mass = self._noisy_locals(records)
+        grid, value = placed(self.statistic, records)
+        scales = (Fraction(local) / self.answer_epsilon for local in locals_.tolist())
+        widths = [
+            cut_half_width(float(public_half_width(Laplace(), scale, self.confidence)), grid, value) for scale in scales
+        ]
+        return (float(np.dot(mass, widths)),)
+
+    def _noisy_locals(self, records: Any) -> tuple[Floats, Floats]:
+        """The local sensitivities that may be used, and how likely each is."""
+        steady: Any = self.statistic
+        proxy, most = steady.lipschitz_proxy(records), steady.most_lipschitz_proxy
+        changes: dict[int, float] = {}
+        if self.gauge_epsilon is None:
+            changes[steady.local_sensitivity_change(most)] = 1.0
+        else:
+            scale = 1 / self.gauge_epsilon
+            raised = proxy + raised_by(scale, self.shortfall)
+            for noise, mass in zip(*integer_laplace_cells(float(scale)), strict=True):
+                change = steady.local_sensitivity_change(min(max(raised + round(float(noise)), 0), most))
+                changes[change] = changes.get(change, 0.0) + float(mass)
+        local, parts = steady.local(records), []
+        for change, mass in changes.items():
+            if not change:
+                parts.append((np.array([float(local)]), np.array([mass])))
+                continue
+            scale = change / self.local_epsilon
+            noise, each = integer_laplace_cells(float(scale))
+            parts.append((float(local + raised_by(scale, self.shortfall)) + noise, mass * each))
+        found = np.clip(np.concatenate([one for one, _ in parts]), 1.0, float(self._most_local))
+        distinct, place = np.unique(found, return_inverse=True)
+        weights: Floats = np.bincount(place, weights=np.concatenate([mass for _, mass in parts])).astype(np.float64)
+        return distinct, weights
+
+
+@dataclass(frozen=True)
+class LaplaceMixture(ErrorLaw):
+    """Integer Laplace noise of a random scale, cut to the public range."""
+
+    scales: Floats
+    mass: Floats
+    """Of each scale; they add up to 1."""
+    rooms: tuple[float, float]
+    """How far it is from the value to either bound."""
+
+    @property
+    def mean(self) -> float:
+        shrink = np.exp(-1.0 / self.scales)
+        whole = 2.0 * shrink / ((1.0 + shrink) * -np.expm1(-1.0 / self.scales))
+        inside = sum(-np.expm1(-room / self.scales) for room in self.rooms) / 2.0
+        return float(np.dot(self.mass, whole * inside))
+
+    def beyond(self, distance: float) -> float:
+        tail = 2.0 * np.exp(-(math.floor(distance) + 1) / self.scales) / (1.0 + np.exp(-1.0 / self.scales))
+        return float(np.dot(self.mass, tail)) * sum(distance < room for room in self.rooms) / 2.0
+
+
+def integer_laplace_cells(scale: float) -> tuple[Floats, Floats]:
+    """Values of integer Laplace noise and their probabilities; of a large scale, runs of values by their middles."""
+    farthest = math.ceil(_FAR * scale)
+    edges = np.unique(np.rint(np.linspace(0.0, farthest, min(farthest, _CELLS) + 1)))
+    tail = np.exp(-(edges + 1.0) / scale) / (1.0 + math.exp(-1.0 / scale))
+    middles, sides = (edges[1:] + edges[:-1] + 1.0) / 2.0, tail[:-1] - tail[1:]
+    values = np.concatenate([-middles[::-1], [0.0], middles])
+    masses = np.concatenate([sides[::-1], [math.tanh(0.5 / scale)], sides])
+    return values, masses / masses.sum()
 
 
 def raised_by(scale: Fraction, shortfall: Fraction) -> int:

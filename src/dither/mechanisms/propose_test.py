@@ -9,14 +9,24 @@ from typing import Any
 
 from dither.accounting.cascades import Step, Tested
 from dither.errors import InvalidArgument, NotApplicable
+from dither.mechanisms.error import ErrorLaw, WorstCaseError, cut_half_width
 from dither.mechanisms.margin_test import MarginTest
 from dither.mechanisms.mechanism import Mechanism, MechanismSpec, Outcome, Prepared, only_noises
-from dither.mechanisms.worst_case import added, around, public_half_width
+from dither.mechanisms.registry import mechanism
+from dither.mechanisms.worst_case import (
+    added,
+    around,
+    noise_error,
+    placed,
+    public_half_width,
+    public_noise_error,
+)
 from dither.noise.laplace import Laplace
 from dither.noise.law import Constants
 from dither.numbers import exact
 from dither.privacy import Loss
-from dither.statistics.statistic import Statistic
+from dither.sensitivity.ladder import HasLadder
+from dither.statistics.statistic import Statistic, VectorStatistic
 
 TEST_SHARE = Fraction(1, 2)
 """The part of epsilon that buys the test: on a linearly growing ladder the error is least at one half."""
@@ -28,6 +38,7 @@ REFUSAL = (
 )
 
 
+@mechanism("propose_test", needs=HasLadder)
 @dataclass(frozen=True)
 class ProposeTest(Mechanism):
     """Noise of a proposed size, if the data are many changes away from needing more; else a refusal.
@@ -45,7 +56,7 @@ class ProposeTest(Mechanism):
 
     bound: Any = None
     constants: Constants = "exact"
-    name = "propose_test"
+    may_refuse = True
 
     def __post_init__(self) -> None:
         if self.bound is not None and exact(self.bound, "bound") <= 0:
@@ -53,16 +64,19 @@ class ProposeTest(Mechanism):
         if self.constants not in ("exact", "paper"):
             raise InvalidArgument("constants", self.constants, '"exact" or "paper" is accepted')
 
+    def serves(self, statistic: Statistic | VectorStatistic) -> bool:
+        # Where the local sensitivity is the global one on all data, no data could pass.
+        return super().serves(statistic) and not statistic.sensitivity_is_constant
+
     def prepare(self, ask: MechanismSpec) -> Prepared:
-        if not isinstance(ask.statistic, Statistic):
-            raise NotApplicable("mechanism", self.name, "this query has several numbers", "worst_case")
+        statistic = ask.single_number(self.name)
         only_noises(self.name, ask.noise, "laplace")
         if self.constants != "exact":
             raise NotApplicable("constants", self.constants, "they belong to calls without bounds", '"exact"')
         test = margin_test(ask, TEST_SHARE)
-        bound = self._steps(ask.statistic, test)
+        bound = self._steps(statistic, test)
         release = ask.usable.exact_epsilon - test.epsilon
-        return TestedNoise(ask.statistic, ask.loss, test, bound, bound / release, ask.confidence)
+        return TestedNoise(statistic, ask.loss, test, bound, bound / release, ask.confidence)
 
     def _steps(self, statistic: Statistic, test: MarginTest) -> int:
         """The proposal in steps of the answer's grid, from public facts."""
@@ -87,15 +101,12 @@ class ProposeTest(Mechanism):
         )  # fmt: skip
 
 
-def check_room(prepared: Prepared) -> None:
-    """Refuse, before anything is paid, a test that no data of this size could pass half of the time."""
-    test, statistic = getattr(prepared, "test", None), prepared.statistic
-    if not isinstance(test, MarginTest) or not isinstance(statistic, Statistic):
-        return
-    most = statistic.most_margin
+def check_margin(test: MarginTest, statistic: Statistic) -> None:
+    """Refuse, before anything is charged, a test that no data of this size could pass half of the time."""
+    most = statistic.max_distance_to_instability
     if most is not None and test.chance(most) < 0.5:
         raise InvalidArgument(
-            "data", getattr(statistic, "records", None),
+            "data", f"a distance to instability of at most {most}",
             f"a test at epsilon={float(test.epsilon):g} and delta={float(test.delta):g} needs more records for this "
             "statistic: all data of this size would be refused",
         )  # fmt: skip
@@ -112,6 +123,7 @@ def margin_test(ask: MechanismSpec, share: Fraction) -> MarginTest:
 class TestedNoise(Prepared):
     """value + Lap(scale) if the margin passes, else nothing."""
 
+    mechanism = "propose_test"
     __test__ = False  # not a class of tests
 
     statistic: Statistic
@@ -139,3 +151,22 @@ class TestedNoise(Prepared):
         noisy = added(Laplace(), self.statistic.value(data), self.scale)
         half = None if self.confidence is None else public_half_width(Laplace(), self.scale, self.confidence)
         return around(self.statistic, noisy, half)
+
+    def check_data_can_pass(self) -> None:
+        check_margin(self.test, self.statistic)
+
+    def error_laws(self, records: Any) -> list[ErrorLaw]:
+        # The noise is drawn after the test and independent of it.
+        return [noise_error(Laplace(), self.scale, self.statistic, records)]
+
+    def worst_case_error(self, confidence: float, records: int | None = None) -> WorstCaseError:  # noqa: ARG002
+        return public_noise_error(Laplace(), self.scale, self.statistic, confidence)
+
+    def public_half_widths(self) -> tuple[float, ...] | None:
+        if self.confidence is None:
+            return None
+        return (float(public_half_width(Laplace(), self.scale, self.confidence)),)
+
+    def typical_half_widths(self, records: Any) -> tuple[float, ...] | None:
+        public = self.public_half_widths()
+        return None if public is None else (cut_half_width(public[0], *placed(self.statistic, records)),)

@@ -10,16 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from dither.errors import InvalidArgument, NotApplicable
+from dither.errors import InvalidArgument
+from dither.mechanisms.error import AddedNoise, ErrorLaw, WorstCaseError, cut_half_width, most_cut_mean, rooms, span
 from dither.mechanisms.mechanism import Mechanism, MechanismSpec, Outcome, Prepared, point_of
-from dither.mechanisms.worst_case import around, headroom
+from dither.mechanisms.registry import mechanism
+from dither.mechanisms.worst_case import around, headroom, placed
 from dither.noise.exact import rounded_draw
 from dither.noise.heavy_tails import PowerLaw
 from dither.noise.laplace import Laplace
 from dither.noise.law import Constants, Law, Point
 from dither.numbers import ball, exact
 from dither.privacy import Loss
-from dither.sensitivity.ladder import LEAST_BETA, MOST_BETA, Algorithm
+from dither.sensitivity.ladder import LEAST_BETA, MOST_BETA, Algorithm, HasLadder
 from dither.statistics.statistic import Statistic
 
 BAR_SHARE = Fraction(1, 4)
@@ -33,6 +35,7 @@ _BEYOND = 14.0
 """All but e^-14 of the share that may be missed is integrated, in cells of this length."""
 
 
+@mechanism("smooth", needs=HasLadder)
 @dataclass(frozen=True)
 class Smooth(Mechanism):
     """Noise scaled to the beta-smooth bound of a ladder.
@@ -50,7 +53,6 @@ class Smooth(Mechanism):
     beta: Any = None
     constants: Constants = "exact"
     algorithm: Algorithm = "exact"
-    name = "smooth"
 
     def __post_init__(self) -> None:
         if self.beta is not None and exact(self.beta, "beta") <= 0:
@@ -61,14 +63,13 @@ class Smooth(Mechanism):
             raise InvalidArgument("algorithm", self.algorithm, '"exact", "linear" or "sublinear" is accepted')
 
     def prepare(self, ask: MechanismSpec) -> Prepared:
-        if not isinstance(ask.statistic, Statistic):
-            raise NotApplicable("mechanism", self.name, "this query has several numbers", "worst_case")
+        statistic = ask.single_number(self.name)
         law = ask.noise or PowerLaw()
         bar, loss = None, ask.usable
         if ask.confidence is not None:
             bar = Loss(loss.share(BAR_SHARE).epsilon)
             loss = Loss(loss.share(1 - BAR_SHARE).epsilon, loss.delta)
-        beta = self._smoothness(ask.statistic, law, loss)
+        beta = self._smoothness(statistic, law, loss)
         point = point_of(law, loss, beta, self.constants)
         if bar is not None and beta is None and self.constants == "exact":
             point = point_of(law, loss, point.beta * BAR_BETA, self.constants)
@@ -78,21 +79,22 @@ class Smooth(Mechanism):
                 f"its smoothness {float(point.beta):.3g} must lie between {float(LEAST_BETA):.3g} and {MOST_BETA}",
             )  # fmt: skip
         spent = Loss(ask.loss.epsilon, 0.0 if law.pure else ask.loss.delta)
-        return SmoothNoise(ask.statistic, spent, point, self.algorithm, bar, ask.confidence)
+        return SmoothNoise(statistic, spent, point, self.algorithm, bar, ask.confidence)
 
     def _smoothness(self, statistic: Statistic, law: Law, loss: Loss) -> Fraction | None:
         """The public rule for beta: as asked, as the statistic suggests to pure laws, or (None) as suits the law."""
         if self.beta is not None:
             return exact(self.beta, "beta")
-        if statistic.smoothness is None or not law.pure or self.constants == "paper":
+        if statistic.beta_per_epsilon is None or not law.pure or self.constants == "paper":
             return None
-        return statistic.smoothness * loss.exact_epsilon
+        return statistic.beta_per_epsilon * loss.exact_epsilon
 
 
 @dataclass(frozen=True)
 class SmoothNoise(Prepared):
     """value + (S / alpha) Z, and a private bar from a noisy ln S."""
 
+    mechanism = "smooth"
     statistic: Statistic
     loss: Loss
     point: Point
@@ -110,11 +112,15 @@ class SmoothNoise(Prepared):
         return min(math.ceil(24 / self.point.beta), 1 << 20) if self.point.beta else 1
 
     def run(self, data: Any) -> Outcome:
-        bound = self.statistic.ladder(data, self.algorithm).smooth(self.point.beta)
+        bound = self._bound(data)
         scale = bound / self.point.alpha
         most = headroom(self.statistic.global_sensitivity / self.point.alpha)
         noisy = rounded_draw(self.point.law, self.statistic.value(data), scale, headroom=most)
         return around(self.statistic, noisy, None if self.bar_loss is None else self._half_width(bound))
+
+    def _bound(self, data: Any) -> Fraction:
+        """The smooth bound on the local sensitivity: private."""
+        return self.statistic.ladder(data, self.algorithm).smooth(self.point.beta)
 
     def _half_width(self, bound: Fraction) -> int:
         """Released: ``ln S + Lap(beta / eps')``.  S is beta-smooth, so ln S has sensitivity beta.
@@ -135,6 +141,33 @@ class SmoothNoise(Prepared):
         widest = self.statistic.global_sensitivity / float(self.point.alpha) * 1e6
         width = math.exp(min(logarithm, 700.0)) / float(self.point.alpha) * reach
         return math.ceil(min(width * (1 + 1e-6), widest)) + 1
+
+    def error_laws(self, records: Any) -> list[ErrorLaw]:
+        scale = float(self._bound(records) / self.point.alpha)
+        return [AddedNoise(self.point.law, scale, rooms(*placed(self.statistic, records)))]
+
+    def worst_case_error(self, confidence: float, records: int | None = None) -> WorstCaseError:
+        """The scale is at most that of the global sensitivity, or of data with so many records where it depends on
+        their number alone and falls with it."""
+        bound, counted = Fraction(self.statistic.global_sensitivity), None
+        if records is not None:
+            counted = self.statistic.ladder_of_count(records)
+        if counted is not None:
+            bound = counted.smooth(self.point.beta)
+        # Smooth bounds are computed a little above their true value, the global sensitivity included.
+        scale, between = float(bound / self.point.alpha) * (1.0 + 1e-9), span(self.statistic.answers)
+        half_width = scale * self.point.law.quantile(1.0 - confidence) + 1.0
+        expected = most_cut_mean(self.point.law, scale, between)
+        return WorstCaseError((expected,), (min(half_width, between),), attained=counted is not None)
+
+    def typical_half_widths(self, records: Any) -> tuple[float, ...] | None:
+        if self.bar_loss is None or self.confidence is None:
+            return None
+        # The noise on the logarithm of the scale has median 0.
+        spread = float(self.point.beta / self.bar_loss.exact_epsilon)
+        factor = bar_factor(self.point.law, spread, float(1 - self.confidence))
+        width = float(self._bound(records) / self.point.alpha) * factor
+        return (cut_half_width(width, *placed(self.statistic, records)),)
 
 
 @functools.lru_cache(maxsize=1024)

@@ -7,18 +7,22 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeVar
 
-from dither.errors import InvalidArgument, NotApplicable
+from dither.errors import InvalidArgument
+from dither.mechanisms.error import Cells, ErrorLaw, WorstCaseError
 from dither.mechanisms.margin_test import MarginTest
 from dither.mechanisms.mechanism import Mechanism, MechanismSpec, Outcome, Prepared, only_noises
-from dither.mechanisms.propose_test import BEYOND_DOUBT, margin_test
+from dither.mechanisms.propose_test import BEYOND_DOUBT, check_margin, margin_test
+from dither.mechanisms.registry import mechanism
 from dither.noise.entropy import Source, system
 from dither.privacy import Loss
-from dither.statistics.statistic import Statistic
+from dither.sensitivity.ladder import HasLadder
+from dither.statistics.statistic import Statistic, VectorStatistic
 
 REFUSAL = "the test did not pass: on data like these a few records might change the answer, so it is not told exactly"
 Label = TypeVar("Label", bound=Hashable)
 
 
+@mechanism("stable", needs=HasLadder)
 @dataclass(frozen=True)
 class Stable(Mechanism):
     """The true answer, if the data are many changes away from any other; else a refusal.
@@ -29,20 +33,25 @@ class Stable(Mechanism):
     Cost       O(log) rungs of the ladder and one comparison.  The error bar is the answer itself.
     """
 
-    name = "stable"
+    adds_noise = False
+    may_refuse = True
+
+    def serves(self, statistic: Statistic | VectorStatistic) -> bool:
+        # Where the local sensitivity is the global one on all data, no data could pass.
+        return super().serves(statistic) and not statistic.sensitivity_is_constant
 
     def prepare(self, ask: MechanismSpec) -> Prepared:
-        if not isinstance(ask.statistic, Statistic):
-            raise NotApplicable("mechanism", self.name, "this query has several numbers", "worst_case")
+        statistic = ask.single_number(self.name)
         only_noises(self.name, ask.noise)
         test = margin_test(ask, Fraction(1))
-        return StableValue(ask.statistic, ask.loss, test, ask.confidence)
+        return StableValue(statistic, ask.loss, test, ask.confidence)
 
 
 @dataclass(frozen=True)
 class StableValue(Prepared):
     """The value if its margin passes, else nothing."""
 
+    mechanism = "stable"
     statistic: Statistic
     loss: Loss
     test: MarginTest
@@ -59,6 +68,19 @@ class StableValue(Prepared):
             return Outcome(None)
         value = self.statistic.value(data)
         return Outcome(value, None if self.confidence is None else (value, value))
+
+    def check_data_can_pass(self) -> None:
+        check_margin(self.test, self.statistic)
+
+    def error_laws(self, records: Any) -> list[ErrorLaw]:  # noqa: ARG002
+        """None at all: what is released is the statistic itself, or a refusal."""
+        return [Cells.zero()]
+
+    def worst_case_error(self, confidence: float, records: int | None = None) -> WorstCaseError:  # noqa: ARG002
+        return WorstCaseError((0.0,), (0.0,), exact=True)
+
+    def public_half_widths(self) -> tuple[float, ...] | None:
+        return None if self.confidence is None else (0.0,)
 
 
 def lead_margin(scores: Mapping[Label, int | Fraction], sensitivity: int | Fraction) -> int:

@@ -8,16 +8,30 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from dither.mechanisms.error import (
+    AddedNoise,
+    ErrorLaw,
+    WorstCaseError,
+    cut_half_width,
+    most_cut_mean,
+    rooms,
+    span,
+)
 from dither.mechanisms.mechanism import Mechanism, MechanismSpec, Outcome, Prepared, only_noises, point_of
+from dither.mechanisms.registry import mechanism
 from dither.noise.exact import rounded_draw
 from dither.noise.gaussian import Gaussian
 from dither.noise.laplace import Laplace, integer_laplace
 from dither.noise.law import Law, Point
 from dither.noise.vectors import integer_laplace_draws, rounded_draws
+from dither.numbers import exact
 from dither.privacy import Loss
+from dither.sensitivity.global_sensitivity import HasGlobalSensitivity
+from dither.sources.grid import Grid
 from dither.statistics.statistic import Statistic, VectorStatistic
 
 
+@mechanism("worst_case", needs=HasGlobalSensitivity)
 @dataclass(frozen=True)
 class WorstCase(Mechanism):
     """Adds noise scaled to the global sensitivity.
@@ -27,8 +41,6 @@ class WorstCase(Mechanism):
     Constants  Scale cap / alpha with the greatest proved alpha.  Laplace noise is the integer law on the grid.
     Cost       One draw for each number; error bars are free, because the scale is public.
     """
-
-    name = "worst_case"
 
     def prepare(self, ask: MechanismSpec) -> Prepared:
         if isinstance(ask.statistic, VectorStatistic):
@@ -63,6 +75,7 @@ def _euclidean(statistic: VectorStatistic, loss: Loss) -> Fraction:
 class Scaled(Prepared):
     """value + (cap / alpha) Z, rounded to the grid and clamped to the public range."""
 
+    mechanism = "worst_case"
     statistic: Statistic
     loss: Loss
     point: Point
@@ -82,11 +95,27 @@ class Scaled(Prepared):
         half_width = None if self.confidence is None else public_half_width(self.point.law, self.scale, self.confidence)
         return around(self.statistic, noisy, half_width)
 
+    def error_laws(self, records: Any) -> list[ErrorLaw]:
+        return [noise_error(self.point.law, self.scale, self.statistic, records)]
+
+    def worst_case_error(self, confidence: float, records: int | None = None) -> WorstCaseError:  # noqa: ARG002
+        return public_noise_error(self.point.law, self.scale, self.statistic, confidence)
+
+    def public_half_widths(self) -> tuple[float, ...] | None:
+        if self.confidence is None:
+            return None
+        return (float(public_half_width(self.point.law, self.scale, self.confidence)),)
+
+    def typical_half_widths(self, records: Any) -> tuple[float, ...] | None:
+        public = self.public_half_widths()
+        return None if public is None else (cut_half_width(public[0], *placed(self.statistic, records)),)
+
 
 @dataclass(frozen=True)
 class ScaledVector(Prepared):
     """Every value plus noise of its cap times a public unit; each with a bar of its own."""
 
+    mechanism = "worst_case/vector"
     statistic: VectorStatistic
     loss: Loss
     law: Law
@@ -126,6 +155,43 @@ class ScaledVector(Prepared):
             ends = [(g.clamp(low), g.clamp(high)) for g, (low, high) in zip(grids, ends, strict=True)]
         return Outcome(places, tuple(ends))
 
+    def _scales(self) -> list[Fraction]:
+        return [global_sensitivity * self.unit for global_sensitivity in self.statistic.global_sensitivities]
+
+    @property
+    def _unbounded(self) -> bool:
+        return all(grid.low is None and grid.high is None for grid in self.statistic.answers)
+
+    def error_laws(self, records: Any) -> list[ErrorLaw]:
+        if self._unbounded:
+            around = [(math.inf, math.inf)] * len(self.statistic.global_sensitivities)
+        else:
+            values = self.statistic.values(records)
+            around = [rooms(grid, value) for grid, value in zip(self.statistic.answers, values, strict=True)]
+        whole = self.law.name == "laplace"
+        return [
+            AddedNoise(self.law, float(scale), one, whole) for scale, one in zip(self._scales(), around, strict=True)
+        ]
+
+    def worst_case_error(self, confidence: float, records: int | None = None) -> WorstCaseError:  # noqa: ARG002
+        @functools.cache
+        def bounds(scale: Fraction, between: float) -> tuple[float, float]:
+            half_width = float(public_half_width(self.law, scale, exact(confidence)))
+            whole = self.law.name == "laplace"
+            return most_cut_mean(self.law, float(scale), between, whole=whole), min(half_width, between)
+
+        each = [bounds(scale, span(grid)) for scale, grid in zip(self._scales(), self.statistic.answers, strict=True)]
+        expected, quantile = zip(*each, strict=True)
+        # Only noise that is never cut to a range has the same error for all data.
+        return WorstCaseError(expected, quantile, attained=not self._unbounded, exact=self._unbounded)
+
+    def public_half_widths(self) -> tuple[float, ...] | None:
+        if self.confidence is None:
+            return None
+        confidence = self.confidence
+        widths = {scale: float(public_half_width(self.law, scale, confidence)) for scale in set(self._scales())}
+        return tuple(widths[scale] for scale in self._scales())
+
 
 def added(law: Law, value: int, scale: Fraction) -> int:
     """A value plus noise of a public scale: the integer law for Laplace, else a rounded draw."""
@@ -144,6 +210,24 @@ def public_half_width(law: Law, scale: Fraction, confidence: Fraction) -> int:
         width = float(scale) * math.log(2.0 / (miss * (1.0 + math.exp(-1.0 / float(scale)))))
         return max(math.ceil(width * (1 + 1e-9)) - 1, 0)
     return math.ceil(float(scale) * law.quantile(miss) * (1 + 1e-9)) + 1
+
+
+def placed(statistic: Statistic, records: Any) -> tuple[Grid, int]:
+    """The grid of the answers, and the true value on it."""
+    return statistic.answers, statistic.value(records)
+
+
+def noise_error(law: Law, scale: Fraction, statistic: Statistic, records: Any) -> AddedNoise:
+    """The error of ``added`` noise of a public scale."""
+    return AddedNoise(law, float(scale), rooms(*placed(statistic, records)), law.name == "laplace")
+
+
+def public_noise_error(law: Law, scale: Fraction, statistic: Statistic, confidence: float) -> WorstCaseError:
+    """The greatest error of ``added`` noise of a public scale: that of a value in the middle of the range."""
+    between = span(statistic.answers)
+    half_width = float(public_half_width(law, scale, exact(confidence)))
+    expected = most_cut_mean(law, float(scale), between, whole=law.name == "laplace")
+    return WorstCaseError((expected,), (min(half_width, between),), attained=True)
 
 
 def around(statistic: Statistic, noisy: int, half_width: int | None) -> Outcome:

@@ -103,10 +103,14 @@ class HeavyTail(Law):
         return float(self.power) * lipschitz / math.sqrt(float(self.squared_width))
 
     @property
+    def mean_is_finite(self) -> bool:
+        return self.power > 2
+
+    @property
     def typical(self) -> float:
         a, p = float(self.inner), float(self.power)
         width = math.sqrt(float(self.squared_width))
-        if p > 2:
+        if self.mean_is_finite:
             log_mean = _log_beta(2 / a, (p - 2) / a) - _log_beta(1 / a, (p - 1) / a)
             return width * math.exp(log_mean)
         return self.quantile(0.5)

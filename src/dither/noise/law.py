@@ -82,6 +82,11 @@ class Law(ABC):
     def typical(self) -> float:
         """The mean of |Z|, or its median where the mean is infinite."""
 
+    @property
+    def mean_is_finite(self) -> bool:
+        """Whether |Z| has a finite mean."""
+        return True
+
     @abstractmethod
     def tail(self, distance: Floats) -> Floats:
         """P(|Z| > distance), entry by entry."""

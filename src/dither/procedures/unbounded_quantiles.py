@@ -6,9 +6,10 @@ range costs is the logarithm of that.  Pure differential privacy, no refusals.  
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -27,7 +28,7 @@ from dither.sensitivity.ladder import MOST_SLOW_RUNGS, Algorithm, Ladder, Rungs
 from dither.sensitivity.reachable import HasReachableValues, ReachableValues
 from dither.sources.column import Column
 from dither.statistics.order import RankedValue, rank_of
-from dither.statistics.statistic import Statistic
+from dither.statistics.statistic import FITTED_FIRST, Statistic
 
 REALS = FloatingGrid(1.0, bits=30, lowest=-64, highest=64)
 """Where answers live: 30 bits of mantissa from 2**-64 to 2**64, evenly spaced around zero."""
@@ -49,13 +50,14 @@ class CodedRange(Statistic, HasReachableValues):
     upper: int
     records: int
     neighbours = Neighbours.CHANGE_ONE
-    one_sided = False
-    slow_rungs = True
-    slow_links = True
+    mechanism_preference = FITTED_FIRST
+    monotone_cost = False
+    linear_time_ladder = True
+    linear_time_reachable_values = True
     answers = SIZES.grid
 
     @property
-    def most_changes(self) -> int:
+    def changes_to_worst_case(self) -> int:
         return self.records
 
     @property
@@ -85,9 +87,9 @@ class CodedRange(Statistic, HasReachableValues):
 
 @dataclass(frozen=True)
 class DrawnPlan(Plan):
-    """One draw of the code of a statistic, and two for the ends of its bar."""
+    """One draw of the code of a quantile, and two for the ends of its interval."""
 
-    statistic: RankedValue | CodedRange
+    statistic: Any
     epsilon: Fraction
     """What buys the answer."""
     bar: Fraction | None
@@ -101,35 +103,47 @@ class DrawnPlan(Plan):
 
     def run(self, data: Ordered, miss: Fraction | None = None) -> Answer:
         ends = None if miss is None or self.bar is None else Ends(self.bar, miss)
-        records: Any = data
-        if isinstance(self.statistic, RankedValue):
-            records = Column(REALS.codes(data.ranks(1, data.records)), REALS.grid, ordered=True)
-        drawn: Any = ExponentialDraw.of(self.statistic, self.loss, self.epsilon, ends).run(records)
+        drawn: Any = ExponentialDraw.of(self.statistic, self.loss, self.epsilon, ends).run(self._coded(data))
         value = Fraction(REALS.value(drawn.answer))
         if drawn.interval is None:
             return Answer(Found(value))
         # A code stands for all reals up to the next one away from zero.
         low, high = drawn.interval
         outer = (REALS.value(low - 1 if low <= 0 else low), REALS.value(high + 1 if high >= 0 else high))
-        if isinstance(self.statistic, CodedRange):
-            outer = (max(outer[0], 0.0), outer[1])
-        return Answer(Found(value, Fraction(outer[0]), Fraction(outer[1])))
+        return Answer(Found(value, Fraction(max(outer[0], self._least)), Fraction(outer[1])))
+
+    _least: ClassVar[float] = -math.inf
+    """No true value is smaller."""
+
+    def _coded(self, data: Ordered) -> Any:
+        """The records as the statistic reads them."""
+        return Column(REALS.codes(data.ranks(1, data.records)), REALS.grid, ordered=True)
+
+
+@dataclass(frozen=True)
+class DrawnRangePlan(DrawnPlan):
+    """The same for the distance of two quantiles, which codes its own values."""
+
+    _least = 0.0
+
+    def _coded(self, data: Ordered) -> Any:
+        return data
 
 
 def plan_drawn_quantile(records: int, loss: Loss, share: Fraction, *, bar: bool) -> DrawnPlan:
     """Any quantile; all of epsilon for the answer, or half of it where a bar is wanted.  delta is left unspent."""
-    return _plan(RankedValue(rank_of(share, records), records, REALS.grid), loss, bar=bar)
+    return _plan(DrawnPlan, RankedValue(rank_of(share, records), records, REALS.grid), loss, bar=bar)
 
 
 def plan_drawn_range(records: int, loss: Loss, shares: tuple[Fraction, Fraction], *, bar: bool) -> DrawnPlan:
     """The distance of any two quantiles, likewise."""
     lower, upper = distinct_ranks(records, shares)
-    return _plan(CodedRange(lower, upper, records), loss, bar=bar)
+    return _plan(DrawnRangePlan, CodedRange(lower, upper, records), loss, bar=bar)
 
 
-def _plan(statistic: RankedValue | CodedRange, loss: Loss, *, bar: bool) -> DrawnPlan:
+def _plan(kind: type[DrawnPlan], statistic: Statistic, loss: Loss, *, bar: bool) -> DrawnPlan:
     epsilon = min(loss.exact_epsilon, Fraction(int(MOST_EPSILON)))
     part = epsilon * VALUE_SHARE if bar else epsilon
     spent = Loss(loss.epsilon)
     check_cost(ExponentialDraw.of(statistic, spent, part, None), loss.epsilon)
-    return within(DrawnPlan(spent, statistic, part, (epsilon - part) / 2 if bar else None), spent)
+    return within(kind(spent, statistic, part, (epsilon - part) / 2 if bar else None), spent)

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import dataclasses
 import html
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from dither.aliases import older_name
-from dither.mechanisms.exponential import ExponentialDraw
+from dither.mechanisms.error import FEWEST_SAMPLES, Mixture
 from dither.mechanisms.mechanism import Prepared
-from dither.mechanisms.propose_test import TestedNoise
-from dither.mechanisms.smooth import SmoothNoise
-from dither.mechanisms.worst_case import Scaled, ScaledVector
 from dither.plain import plain, unchanged
 from dither.privacy import Loss
-from dither.quotes.error_distribution import ErrorLaw, Mixture, error_laws
-from dither.quotes.interval_width import public_half_widths, typical_half_widths
 from dither.quotes.prior_sample import ImaginedColumn
 from dither.quotes.priors import Prior
-from dither.quotes.worst_case_error import bounds_for_all_data
 from dither.sources.grid import Grid
-from dither.statistics.statistic import Statistic
 
 ESTIMATE, UPPER_BOUND, EXACT, UNKNOWN = "estimate", "upper bound", "exact", "unknown"
 ATTAINED = "attained"
@@ -34,9 +26,6 @@ MEANINGS = {
     EXACT: "exact, for all data",
     UNKNOWN: "its error depends on the data in ways that are not worked out beforehand",
 }
-FEWEST_SAMPLES, MOST_SAMPLES = 4, 64
-ENOUGH_GAPS = 400
-"""So many gaps between records are looked at in all, where an answer depends on few of them."""
 
 
 @dataclass(frozen=True)
@@ -160,56 +149,39 @@ class Figures:
 
 
 def for_all_data(prepared: Prepared, confidence: float, rows: int | None = None) -> Figures:
-    """Upper bounds that hold whatever the records are."""
-    pairs = bounds_for_all_data(prepared, confidence, rows)
-    grids = _grids(prepared)
-    # Only noise that is never cut to a range has the same error for all data.
-    endless = isinstance(prepared, ScaledVector) and all(grid.low is None and grid.high is None for grid in grids)
-    bars = public_half_widths(prepared)
-    if endless:
-        return _figures(prepared, pairs, EXACT, bars)
-    known = isinstance(prepared, SmoothNoise) and rows is not None
-    public = known or isinstance(prepared, (Scaled, ScaledVector, TestedNoise))
-    return dataclasses.replace(_figures(prepared, pairs, UPPER_BOUND, bars), attained=public)
+    """What the mechanism proves whatever the records are."""
+    error = prepared.worst_case_error(confidence, rows)
+    kind = EXACT if error.exact else UPPER_BOUND
+    return _figures(prepared, error.expected, error.quantile, prepared.public_half_widths(), kind, error.attained)
 
 
 def under_prior(prepared: Prepared, prior: Prior, records_on: Grid, rows: int, confidence: float) -> Figures:
     """Averages over samples of the prior, with the mechanism's own weights."""
-    samples = [ImaginedColumn(prior, records_on, rows, number) for number in range(_samples(prepared))]
-    laws: list[list[ErrorLaw]] = [error_laws(prepared, one) for one in samples]
-    mixtures = [Mixture(each) for each in zip(*laws, strict=True)]
-    pairs = [(one.mean, one.quantile(1.0 - confidence)) for one in mixtures]
-    bars = [typical_half_widths(prepared, one) for one in samples[:FEWEST_SAMPLES]]
-    known = [one for one in bars if one is not None]
+    samples = [ImaginedColumn(prior, records_on, rows, number) for number in range(prepared.prior_samples)]
+    laws = [Mixture(each) for each in zip(*(prepared.error_laws(sample) for sample in samples), strict=True)]
+    widths = [prepared.typical_half_widths(sample) for sample in samples[:FEWEST_SAMPLES]]
+    known = [each for each in widths if each is not None]
     typical = tuple(math.fsum(each) / len(known) for each in zip(*known, strict=True)) if known else None
-    return _figures(prepared, pairs, ESTIMATE, typical)
-
-
-def _samples(prepared: Prepared) -> int:
-    """How many samples to imagine: many, where an answer hangs on the few gaps next to it."""
-    rate = getattr(prepared, "rate", None)
-    if rate is None:
-        return FEWEST_SAMPLES
-    if isinstance(prepared, ExponentialDraw) and getattr(prepared.statistic, "one_sided", False):
-        return MOST_SAMPLES
-    return min(max(math.ceil(ENOUGH_GAPS * float(rate) / 2.0), FEWEST_SAMPLES), MOST_SAMPLES)
-
-
-def _grids(prepared: Prepared) -> tuple[Grid, ...]:
-    grids = prepared.statistic.answers
-    return (grids,) if isinstance(grids, Grid) else tuple(grids)
+    expected, bound = [law.mean for law in laws], [law.quantile(1.0 - confidence) for law in laws]
+    return _figures(prepared, expected, bound, typical, ESTIMATE)
 
 
 def _figures(
-    prepared: Prepared, pairs: list[tuple[float, float]], kind: str, bars: tuple[float, ...] | None = None
+    prepared: Prepared,
+    expected: Sequence[float],
+    bound: Sequence[float],
+    widths: Sequence[float] | None,
+    kind: str,
+    attained: bool = False,
 ) -> Figures:
-    steps = [float(grid.step) for grid in _grids(prepared)]
-    expected = tuple(step * one for step, (one, _) in zip(steps, pairs, strict=True))
-    bound = tuple(step * one for step, (_, one) in zip(steps, pairs, strict=True))
-    single = isinstance(prepared.statistic, Statistic)
-    wide = None if bars is None else tuple(step * one for step, one in zip(steps, bars, strict=True))
-    bar = wide[0] if wide is not None and single else wide
-    return Figures(expected[0] if single else expected, bound[0] if single else bound, kind, bar=bar)
+    """From grid steps to the units of the column."""
+    statistic = prepared.statistic
+    steps = [float(grid.step) for grid in statistic.answer_grids]
+
+    def scaled(numbers: Sequence[float]) -> Any:
+        return statistic.released([step * number for step, number in zip(steps, numbers, strict=True)])
+
+    return Figures(scaled(expected), scaled(bound), kind, attained, None if widths is None else scaled(widths))
 
 
 def _each(value: Any) -> tuple[float, ...]:

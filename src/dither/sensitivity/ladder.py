@@ -13,7 +13,7 @@ query's grid steps, and private.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, Literal, TypeAlias
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidArgument
 from dither.kernels.order import decay
-from dither.privacy import Neighbours
+from dither.sensitivity.global_sensitivity import HasGlobalSensitivity
 from dither.sources.grid import Grid
 
 Algorithm: TypeAlias = Literal["exact", "linear", "sublinear"]
@@ -152,14 +152,18 @@ class Ladder:
         return Ladder(rungs, global_sensitivity, top=top, deepest=max(self.deepest // size, 1))
 
 
-class HasLadder(ABC):
+class HasLadder(HasGlobalSensitivity):
     """A number on a public grid with a global sensitivity and a ladder."""
 
-    neighbours: Neighbours
     answers: Grid
     """Where released answers live: public."""
     global_sensitivity: int
     """The global sensitivity, in grid steps: public."""
+
+    @property
+    def global_sensitivities(self) -> tuple[int, ...]:  # type: ignore[override]
+        """Of its one number."""
+        return (self.global_sensitivity,)
 
     @abstractmethod
     def ladder(self, data: Any, algorithm: Algorithm = "exact") -> Ladder:

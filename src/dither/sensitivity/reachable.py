@@ -28,10 +28,21 @@ class ReachableValues:
 class HasReachableValues(ABC):
     """A statistic with a chain, so that answers can be drawn by how many changes they need."""
 
-    slow_links: ClassVar[bool] = False
-    """True if link k takes a time proportional to k."""
-    one_sided: bool
-    """True if a change of one record moves the chain one way around every answer (minimum, maximum); public."""
+    linear_time_reachable_values: ClassVar[bool] = False
+    """True if ``R_k`` takes time O(k), so that k of them take O(k^2); else each takes the same time."""
+    monotone_cost: bool
+    """True if one change moves the costs of all answers the same way, up or down (minimum, maximum): public.
+
+    The exponential mechanism then needs half the noise (monotone scores).
+    """
+
+    @property
+    def is_maximum(self) -> bool | None:
+        """Of a statistic with a monotone cost: whether it is the largest record (True) or the smallest (False).
+
+        None: it is as much the one as the other.
+        """
+        return None
 
     @abstractmethod
     def reachable_values(self, data: Any) -> ReachableValues:

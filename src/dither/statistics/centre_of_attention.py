@@ -11,7 +11,7 @@ from dither.privacy import Neighbours
 from dither.sensitivity.ladder import Algorithm, Ladder, Rungs
 from dither.sources.column import Column
 from dither.sources.grid import Grid
-from dither.statistics.statistic import Statistic
+from dither.statistics.statistic import FITTED_FIRST, Statistic
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class ShortestMiddle(Statistic):
     touched: int
     column: Grid
     neighbours = Neighbours.CHANGE_ONE
-    fitted = True
+    mechanism_preference = FITTED_FIRST
 
     @property
     def records_on(self) -> Grid:

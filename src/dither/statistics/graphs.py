@@ -19,7 +19,7 @@ from dither.sensitivity.levels import HasLevels, LevelFunction, Levels
 from dither.sources.graph import Graph
 from dither.sources.grid import Grid
 from dither.statistics.graph_sensitivity import ByCommonNeighbours, ByDegree
-from dither.statistics.statistic import Statistic
+from dither.statistics.statistic import FITTED_FIRST, WORST_CASE_FIRST, Statistic
 
 MOST_COUNT = 10**290
 """Larger counts do not fit the floats in which smooth bounds are computed."""
@@ -30,8 +30,8 @@ class GraphCount(Statistic):
 
     neighbours = Neighbours.EDGE
     vertices: int
-    fitted: ClassVar[bool] = True
-    smoothness: ClassVar[Fraction | None] = Fraction(1, 14)
+    mechanism_preference: ClassVar[tuple[str, ...]] = FITTED_FIRST
+    beta_per_epsilon: ClassVar[Fraction | None] = Fraction(1, 14)
 
     @property
     @abstractmethod
@@ -43,7 +43,7 @@ class GraphCount(Statistic):
         return Grid(Fraction(1), 0, self.most)
 
     @property
-    def most_changes(self) -> int:
+    def changes_to_worst_case(self) -> int:
         # So many edges join any two vertices to all others.
         return 2 * self.vertices
 
@@ -53,9 +53,9 @@ class EdgeCount(GraphCount, HasLevels):
     """The number of edges: one edge changes it by one, whatever the graph."""
 
     vertices: int
-    fitted = False
-    flat = True
-    smoothness = None
+    mechanism_preference = WORST_CASE_FIRST
+    sensitivity_is_constant = True
+    beta_per_epsilon = None
     global_sensitivity = 1
 
     @property
@@ -274,9 +274,9 @@ class BoundedTriangleCount(GraphCount):
 
     vertices: int
     degree: int
-    fitted = False
-    flat = True
-    smoothness = None
+    mechanism_preference = WORST_CASE_FIRST
+    sensitivity_is_constant = True
+    beta_per_epsilon = None
 
     @property
     def global_sensitivity(self) -> int:  # type: ignore[override]
@@ -302,9 +302,9 @@ class BoundedEdgeCount(GraphCount):
 
     vertices: int
     degree: int
-    fitted = False
-    flat = True
-    smoothness = None
+    mechanism_preference = WORST_CASE_FIRST
+    sensitivity_is_constant = True
+    beta_per_epsilon = None
     global_sensitivity = 1
 
     @property

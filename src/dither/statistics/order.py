@@ -26,10 +26,11 @@ from dither.sensitivity.ladder import (
     rounded_up,
     usable_rate,
 )
+from dither.sensitivity.quantiles import HasQuantiles
 from dither.sensitivity.reachable import HasReachableValues, ReachableValues
 from dither.sources.column import Column
 from dither.sources.grid import Grid
-from dither.statistics.statistic import Statistic, VectorStatistic
+from dither.statistics.statistic import FITTED_FIRST, Statistic, VectorStatistic
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,8 @@ class RankedValue(Statistic, HasReachableValues):
     share: Fraction | None = None
     """What made it that rank, if a share did: of one record minimum, median and maximum are the same rank."""
     neighbours = Neighbours.CHANGE_ONE
-    slow_rungs = True
+    mechanism_preference = FITTED_FIRST
+    linear_time_ladder = True
 
     @property
     def global_sensitivity(self) -> int:  # type: ignore[override]
@@ -55,21 +57,21 @@ class RankedValue(Statistic, HasReachableValues):
         return high - low
 
     @property
-    def one_sided(self) -> bool:  # type: ignore[override]
+    def monotone_cost(self) -> bool:  # type: ignore[override]
         # Costs are max(1, #{x < z}) at rank 1 and max(1, #{x > z}) at rank n: counts of one tail alone.
         return self.rank in (1, self.records)
 
     @property
-    def most_changes(self) -> int:
+    def changes_to_worst_case(self) -> int:
         return self.records
 
     @property
-    def most_margin(self) -> int:
+    def max_distance_to_instability(self) -> int:
         # Attained where all records are equal to one of the bounds.
         return max(self.records - self.rank, self.rank - 1)
 
     @property
-    def leans_down(self) -> bool | None:
+    def is_maximum(self) -> bool | None:
         """Extremes only: whether the answer is the largest record; None where it is as much the smallest."""
         if self.records > 1 or self.share is None:
             return self.rank > 1
@@ -200,7 +202,7 @@ class OrderLadder(Ladder):
 
 
 @dataclass(frozen=True)
-class RankedValues(VectorStatistic):
+class RankedValues(VectorStatistic, HasQuantiles):
     """The quantiles of several shares, in rising order."""
 
     shares: tuple[Fraction, ...]
@@ -208,6 +210,11 @@ class RankedValues(VectorStatistic):
     grid: Grid
     labels: tuple[str, ...]
     neighbours = Neighbours.CHANGE_ONE
+    mechanism_preference = FITTED_FIRST
+
+    @property
+    def records_on(self) -> Grid:
+        return self.grid
 
     @property
     def answers(self) -> tuple[Grid, ...]:  # type: ignore[override]
@@ -218,7 +225,7 @@ class RankedValues(VectorStatistic):
         return (self.grid.ends[1] - self.grid.ends[0],) * len(self.shares)
 
     @property
-    def most_changes(self) -> int:
+    def changes_to_worst_case(self) -> int:
         return self.records
 
     @property

@@ -15,7 +15,7 @@ from dither.sensitivity.levels import HasLevels, LevelFunction, Levels
 from dither.sensitivity.reachable import ReachableValues
 from dither.sources.column import Column
 from dither.sources.grid import Grid
-from dither.statistics.statistic import Statistic
+from dither.statistics.statistic import FITTED_FIRST, Statistic
 from dither.statistics.totals import ColumnTotal
 
 
@@ -38,7 +38,7 @@ class SmallestTotal(ColumnTotal):
     neighbours: Neighbours = Neighbours.CHANGE_ONE
 
     @property
-    def most_changes(self) -> int:
+    def changes_to_worst_case(self) -> int:
         return self.records
 
     def value(self, data: Column) -> int:
@@ -81,7 +81,7 @@ class ChainTotal(Statistic, HasLevels):
     levels: Levels
     answers: Grid
     neighbours = Neighbours.CHAIN
-    fitted = True
+    mechanism_preference = FITTED_FIRST
 
     @property
     def global_sensitivity(self) -> int:  # type: ignore[override]

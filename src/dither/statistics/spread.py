@@ -13,7 +13,7 @@ from dither.sensitivity.reachable import HasReachableValues, ReachableValues
 from dither.sources.column import Column
 from dither.sources.grid import Grid
 from dither.statistics.order import RankedValue, evenly_spread
-from dither.statistics.statistic import Statistic
+from dither.statistics.statistic import FITTED_FIRST, Statistic
 
 
 @dataclass(frozen=True)
@@ -29,16 +29,17 @@ class RankDifference(Statistic, HasReachableValues):
     upper: RankedValue
     answers: Grid
     neighbours = Neighbours.CHANGE_ONE
-    one_sided = False
-    slow_rungs = True
-    slow_links = True
+    mechanism_preference = FITTED_FIRST
+    monotone_cost = False
+    linear_time_ladder = True
+    linear_time_reachable_values = True
 
     @property
     def records_on(self) -> Grid:
         return self.lower.answers
 
     @property
-    def most_changes(self) -> int:
+    def changes_to_worst_case(self) -> int:
         return self.lower.records
 
     @property
@@ -46,7 +47,7 @@ class RankDifference(Statistic, HasReachableValues):
         return self.answers.ends[1]
 
     @property
-    def most_margin(self) -> int:
+    def max_distance_to_instability(self) -> int:
         # Both ranks must stay away from the other bound.
         return max(self.upper.records - self.upper.rank, self.lower.rank - 1)
 
@@ -99,6 +100,7 @@ class SquaredSpread(Statistic):
     column: Grid
     answers: Grid
     neighbours = Neighbours.CHANGE_ONE
+    sensitivity_is_constant = True
 
     @property
     def records_on(self) -> Grid:
@@ -110,7 +112,7 @@ class SquaredSpread(Statistic):
         return (self.records - 1) * (high - low) ** 2
 
     @property
-    def most_changes(self) -> int:
+    def changes_to_worst_case(self) -> int:
         return 0
 
     def value(self, data: Column) -> int:

@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from dither.privacy import Neighbours
-from dither.sensitivity.ladder import HasLadder
+from dither.sensitivity.global_sensitivity import HasGlobalSensitivity
+from dither.sensitivity.ladder import HasLadder, Ladder
 from dither.sources.grid import Grid
+
+FITTED_FIRST = ("inverse", "smooth", "ladder", "worst_case")
+"""The preference of statistics whose sensitivity on usual data is far below the global one."""
+WORST_CASE_FIRST = ("worst_case", "smooth", "inverse", "ladder")
+"""The preference of statistics that one record can move by the global sensitivity on most data: nothing to fit."""
 
 
 class Statistic(HasLadder):
     """A number on a public grid, computed from private data, with a ladder."""
 
-    fitted: ClassVar[bool] = False
-    """Whether noise fitted to the data at hand is the public choice where there is nothing better."""
-    flat: ClassVar[bool] = False
-    """True if every rung is the cap on all data: no test of the data can ever pass."""
-    smoothness: ClassVar[Fraction | None] = None
-    """The public rule for beta, as a share of epsilon, where the ladder starts far above its growth.
+    mechanism_preference: ClassVar[tuple[str, ...]] = WORST_CASE_FIRST
+    """What "auto" means: the first of these mechanisms that serves the statistic.  Others are used only by name."""
+    beta_per_epsilon: ClassVar[Fraction | None] = None
+    """The smoothness beta of smooth sensitivity, over epsilon: for ladders that start far above their growth.
 
     None: the beta that suits a linearly growing ladder.  Laws that need delta keep their own (docs/decisions.md).
     """
-
-    slow_rungs: ClassVar[bool] = False
-    """True if rung k takes a time proportional to k."""
+    linear_time_ladder: ClassVar[bool] = False
+    """True if ``U_k`` takes time O(k), so that k of them take O(k^2); else each takes the same time."""
+    labels: ClassVar[tuple[str, ...] | None] = None
+    """The names of several numbers; None: it is one number."""
 
     @property
     def records_on(self) -> Grid:
@@ -34,8 +38,44 @@ class Statistic(HasLadder):
         return self.answers
 
     @property
-    def most_changes(self) -> int | None:
-        """Public: after so many changes of any data all rungs are the cap and the chain has reached both ends."""
+    def changes_to_worst_case(self) -> int | None:
+        """A number k of changes with ``U_k`` the global sensitivity, and every answer reachable, on all data: public.
+
+        None: no such number is known.
+        """
+        return None
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """Where in the sorted data the records lie that decide it; empty: it is not a matter of ranks.  Public."""
+        return ()
+
+    @property
+    def answer_grids(self) -> tuple[Grid, ...]:
+        """The grid of each released number: public."""
+        return (self.answers,)
+
+    @property
+    def rows_per_person(self) -> int:
+        """How many rows one person may own, where neighbours differ in all of them: public."""
+        return 1
+
+    @property
+    def single(self) -> Statistic:
+        """Itself: it is one number."""
+        return self
+
+    def numbers(self, data: Any) -> Sequence[int]:
+        """The true value of each number, in its grid steps: private."""
+        return (self.value(data),)
+
+    def released(self, numbers: Sequence[float]) -> Any:
+        """What belongs to the one number of an answer, such as its error: a number, not a tuple."""
+        return numbers[0]
+
+    def ladder_of_count(self, records: int) -> Ladder | None:  # noqa: ARG002
+        """The ladder of all data with so many records where it depends on nothing else and falls with their number;
+        None where it depends on more."""
         return None
 
     @abstractmethod
@@ -43,8 +83,11 @@ class Statistic(HasLadder):
         """The true value, in grid steps: private."""
 
     @property
-    def most_margin(self) -> int | None:
-        """A public bound on how many changes any data can be away from a rung above zero; None if none is known."""
+    def max_distance_to_instability(self) -> int | None:
+        """The greatest distance to instability of any data (V17 sec. 3), ``min {k : U_k > 0}``: public.
+
+        None: no bound is known.
+        """
         return None
 
     def even_data(self) -> Any:
@@ -52,14 +95,13 @@ class Statistic(HasLadder):
         return None
 
 
-class VectorStatistic(ABC):
+class VectorStatistic(HasGlobalSensitivity):
     """Several numbers at once, each on its own public grid, with their joint sensitivity."""
 
-    neighbours: Neighbours
+    mechanism_preference: ClassVar[tuple[str, ...]] = WORST_CASE_FIRST
+    """What "auto" means: the first of these mechanisms that serves the statistic."""
     answers: tuple[Grid, ...]
     """A grid for each number: public."""
-    global_sensitivities: tuple[int, ...]
-    """How far one change can move each number, in its grid steps: public."""
     l1: int
     """How far one change can move all numbers together, each measured in units of its cap: public."""
     l2_squared: int
@@ -67,8 +109,40 @@ class VectorStatistic(ABC):
     labels: tuple[str, ...]
 
     @property
-    def most_changes(self) -> int | None:
-        """Public: after so many changes of any data all of its numbers can be anything; None if that is not known."""
+    def changes_to_worst_case(self) -> int | None:
+        """A number of changes after which, on all data, each number can have any value: public; None: not known."""
+        return None
+
+    @property
+    def answer_grids(self) -> tuple[Grid, ...]:
+        """The grid of each released number: public."""
+        return self.answers
+
+    @property
+    def records_on(self) -> Grid | None:
+        """Where the records live, if that is one grid: public."""
+        return None
+
+    @property
+    def rows_per_person(self) -> int:
+        """How many rows one person may own, where neighbours differ in all of them: public."""
+        return 1
+
+    @property
+    def single(self) -> None:
+        """None: these are several numbers."""
+        return None
+
+    def numbers(self, data: Any) -> Sequence[int]:
+        """The true value of each number, in its grid steps: private."""
+        return self.values(data)
+
+    def released(self, numbers: Sequence[float]) -> Any:
+        """What belongs to the numbers of an answer, such as their errors: a tuple."""
+        return tuple(numbers)
+
+    def ladder_of_count(self, records: int) -> Ladder | None:  # noqa: ARG002
+        """None: several numbers have no ladder."""
         return None
 
     @abstractmethod

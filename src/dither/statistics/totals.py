@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import ClassVar
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from dither.sensitivity.reachable import HasReachableValues, ReachableValues
 from dither.sources.column import Column
 from dither.sources.grid import Grid
 from dither.statistics.order import evenly_spread
-from dither.statistics.statistic import Statistic
+from dither.statistics.statistic import FITTED_FIRST, WORST_CASE_FIRST, Statistic
 
 
 class ColumnTotal(Statistic, HasReachableValues):
@@ -22,7 +23,8 @@ class ColumnTotal(Statistic, HasReachableValues):
 
     column: Grid
     neighbours = Neighbours.CHANGE_ONE
-    one_sided = False
+    mechanism_preference: ClassVar[tuple[str, ...]] = FITTED_FIRST
+    monotone_cost = False
 
     @property
     def records_on(self) -> Grid:
@@ -49,16 +51,25 @@ class TrimmedTotal(ColumnTotal):
     answers: Grid
 
     @property
-    def slow_rungs(self) -> bool:  # type: ignore[override]
+    def sensitivity_is_constant(self) -> bool:  # type: ignore[override]
+        # One record can move a sum by its whole range whatever the others are: nothing to fit.
+        return self.trimmed == 0
+
+    @property
+    def mechanism_preference(self) -> tuple[str, ...]:  # type: ignore[override]
+        return FITTED_FIRST if self.trimmed else WORST_CASE_FIRST
+
+    @property
+    def linear_time_ladder(self) -> bool:  # type: ignore[override]
         # A sum's chain is read off in one pass, a trimmed one's ladder is not.
         return self.trimmed > 0
 
     @property
-    def most_changes(self) -> int:
+    def changes_to_worst_case(self) -> int:
         return 2 * (self.records - self.trimmed) + 1
 
     @property
-    def most_margin(self) -> int:
+    def max_distance_to_instability(self) -> int:
         # After as many changes as are cut on a side, one more moves a record that counts.
         return self.trimmed
 

@@ -11,7 +11,7 @@ from dither.sensitivity.ladder import Algorithm, Ladder
 from dither.sources.graph import Graph, GraphShape
 from dither.sources.grid import Grid
 from dither.statistics.graphs import GraphCount, flat
-from dither.statistics.statistic import Statistic
+from dither.statistics.statistic import FITTED_FIRST, WORST_CASE_FIRST, Statistic
 
 WELL_CONNECTED = 8
 """From this connectivity on, spanning trees have half the error or less at epsilon = 1 if their weights are kind."""
@@ -48,13 +48,13 @@ class SpanningForestCost(Statistic):
         return self.weights
 
     @property
-    def most_changes(self) -> int:
+    def changes_to_worst_case(self) -> int:
         return self.connectivity
 
     @property
-    def fitted(self) -> bool:  # type: ignore[override]
-        # The ladder reaches the cap after so many changes: too soon for a smooth bound to be far below it.
-        return self.connectivity >= WELL_CONNECTED
+    def mechanism_preference(self) -> tuple[str, ...]:  # type: ignore[override]
+        # With few edges in a cut the ladder reaches the global sensitivity too soon for a smooth bound far below it.
+        return FITTED_FIRST if self.connectivity >= WELL_CONNECTED else WORST_CASE_FIRST
 
     @property
     def answers(self) -> Grid:  # type: ignore[override]
@@ -85,9 +85,9 @@ class EdgeConnectivity(GraphCount):
     """
 
     vertices: int
-    fitted = False
-    flat = True
-    smoothness = None
+    mechanism_preference = WORST_CASE_FIRST
+    sensitivity_is_constant = True
+    beta_per_epsilon = None
     global_sensitivity = 1
 
     @property

@@ -22,7 +22,7 @@ from dither.sensitivity.ladder import DEEPEST, MOST_SLOW_RUNGS, Algorithm, Ladde
 from dither.sensitivity.reachable import HasReachableValues, ReachableValues
 from dither.sources.grid import Grid
 from dither.statistics.order import OrderLadder, RankedValue, rank_of
-from dither.statistics.statistic import Statistic, VectorStatistic
+from dither.statistics.statistic import FITTED_FIRST, Statistic, VectorStatistic
 
 FINE_STEPS = 36
 """Means are released in steps of at most 2**-36 of the bounds."""
@@ -44,7 +44,8 @@ class SharedRank(Statistic, HasReachableValues):
     most: int
     answers: Grid
     neighbours: Neighbours
-    slow_rungs: ClassVar[bool] = True
+    mechanism_preference: ClassVar[tuple[str, ...]] = FITTED_FIRST
+    linear_time_ladder: ClassVar[bool] = True
 
     @property
     def global_sensitivity(self) -> int:  # type: ignore[override]
@@ -52,17 +53,17 @@ class SharedRank(Statistic, HasReachableValues):
         return high - low
 
     @property
-    def one_sided(self) -> bool:  # type: ignore[override]
+    def monotone_cost(self) -> bool:  # type: ignore[override]
         # Counts of one tail alone, whatever n is.
         return self.share in (0, 1)
 
     @property
-    def leans_down(self) -> bool:
+    def is_maximum(self) -> bool:
         """Extremes only: whether the answer is the largest."""
         return self.share == 1
 
     @property
-    def most_changes(self) -> int:
+    def changes_to_worst_case(self) -> int:
         return self._farthest()
 
     @property
@@ -86,7 +87,7 @@ class SharedRank(Statistic, HasReachableValues):
 
     def reachable_values(self, data: Any) -> ReachableValues:
         here = self.ranked(data)
-        if self.neighbours is not Neighbours.ADD_REMOVE or self.one_sided:
+        if self.neighbours is not Neighbours.ADD_REMOVE or self.monotone_cost:
             # For extremes costs must stay counts of one tail.
             return ReachableValues(here.reachable_values(data).values, -self.most - 1, self.most + 1)
         share, records = self.share, data.records
@@ -161,7 +162,7 @@ class FilteredTotal(Statistic):
         return int(data.total())
 
     @property
-    def most_changes(self) -> int:
+    def changes_to_worst_case(self) -> int:
         return 0
 
     def ladder(self, data: Any, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
@@ -183,8 +184,8 @@ class FilteredMean(Statistic):
 
     column: Grid
     neighbours: Neighbours
-    smoothness: ClassVar[Fraction | None] = Fraction(1, 5)
-    fitted: ClassVar[bool] = True
+    beta_per_epsilon: ClassVar[Fraction | None] = Fraction(1, 5)
+    mechanism_preference: ClassVar[tuple[str, ...]] = FITTED_FIRST
 
     @property
     def records_on(self) -> Grid:
@@ -211,6 +212,9 @@ class FilteredMean(Statistic):
 
     def ladder(self, data: Any, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
         return MeanLadder(data.records, self.global_sensitivity)
+
+    def ladder_of_count(self, records: int) -> Ladder:
+        return MeanLadder(records, self.global_sensitivity)
 
 
 class MeanLadder(Ladder):
@@ -246,15 +250,15 @@ class SharedRankDifference(Statistic):
     upper: SharedRank
     answers: Grid
     neighbours: Neighbours
-    fitted: ClassVar[bool] = True
-    slow_rungs: ClassVar[bool] = True
+    mechanism_preference: ClassVar[tuple[str, ...]] = FITTED_FIRST
+    linear_time_ladder: ClassVar[bool] = True
 
     @property
     def records_on(self) -> Grid:
         return self.lower.answers
 
     @property
-    def most_changes(self) -> int:
+    def changes_to_worst_case(self) -> int:
         return self.lower.most
 
     @property
@@ -295,6 +299,10 @@ class OfPeople(Statistic):
         return self.base.records_on
 
     @property
+    def rows_per_person(self) -> int:
+        return self.rows
+
+    @property
     def _diameter(self) -> int | None:
         grid = self.base.answers
         return None if grid.low is None or grid.high is None else grid.high - grid.low
@@ -305,26 +313,26 @@ class OfPeople(Statistic):
         return stepped if self._diameter is None else min(stepped, self._diameter)
 
     @property
-    def most_changes(self) -> int | None:
-        base = self.base.most_changes
+    def changes_to_worst_case(self) -> int | None:
+        base = self.base.changes_to_worst_case
         return None if base is None else -(-base // self.rows)
 
     @property
-    def slow_rungs(self) -> bool:  # type: ignore[override]
-        return self.base.slow_rungs
+    def linear_time_ladder(self) -> bool:  # type: ignore[override]
+        return self.base.linear_time_ladder
 
     @property
-    def smoothness(self) -> Fraction | None:  # type: ignore[override]
-        return self.base.smoothness
+    def beta_per_epsilon(self) -> Fraction | None:  # type: ignore[override]
+        return self.base.beta_per_epsilon
 
     @property
-    def fitted(self) -> bool:  # type: ignore[override]
-        return self.base.fitted
+    def mechanism_preference(self) -> tuple[str, ...]:  # type: ignore[override]
+        return self.base.mechanism_preference
 
     @property
     def shares(self) -> tuple[float, ...]:
         """Where in the sorted data its ranks lie."""
-        return tuple(getattr(self.base, "shares", ()))
+        return self.base.shares
 
     def value(self, data: Any) -> int:
         return self.base.value(data)
@@ -332,14 +340,17 @@ class OfPeople(Statistic):
     def ladder(self, data: Any, algorithm: Algorithm = "exact") -> Ladder:
         return self.base.ladder(data, algorithm).stepped(self.rows, self._diameter)
 
+    def ladder_of_count(self, records: int) -> Ladder | None:
+        base = self.base.ladder_of_count(records)
+        return None if base is None else base.stepped(self.rows, self._diameter)
+
 
 @dataclass(frozen=True)
 class ReachableValuesOfPeople(OfPeople, HasReachableValues):
     """The same for a statistic with a chain: one person moves along it by up to ``rows`` links."""
 
-    @property
-    def one_sided(self) -> bool:  # type: ignore[override]
-        return False
+    mechanism_preference = FITTED_FIRST
+    monotone_cost = False
 
     def reachable_values(self, data: Any) -> ReachableValues:
         base: Any = self.base

@@ -28,6 +28,10 @@ class BinCounts(VectorStatistic):
     rows: int = 1
 
     @property
+    def rows_per_person(self) -> int:
+        return self.rows
+
+    @property
     def l1(self) -> int:  # type: ignore[override]
         return self.rows * (1 if self.neighbours is Neighbours.ADD_REMOVE else 2)
 

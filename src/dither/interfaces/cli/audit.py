@@ -19,34 +19,39 @@ from dither.errors import InvalidArgument
     "--mechanism", "--calibration", "mechanisms", multiple=True, metavar="NAME", help="Only these mechanisms."
 )
 @click.option("--quick", is_flag=True, help="Under two minutes on two cores: smaller universes, fewer runs.")
-@click.option("--sabotage", is_flag=True, help="Audit mechanisms broken on purpose instead: each must be found.")
+@click.option("--mutants", is_flag=True, help="Audit mechanisms broken on purpose instead: each must be found.")
+@click.option("--sabotage", is_flag=True, hidden=True, help="The older name of --mutants.")
 @click.option("--list", "only_list", is_flag=True, help="Name the checks and run none.")
 @click.option("--workers", type=click.IntRange(1), default=None, help="Processes; one for each core unless given.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Save audit.json, .png and .html there.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def audit(
-    query: str | None, *, mechanisms: tuple[str, ...], quick: bool, sabotage: bool, only_list: bool,
-    workers: int | None, out: Path | None, as_json: bool,
+    query: str | None, *, mechanisms: tuple[str, ...], quick: bool, mutants: bool, sabotage: bool,
+    only_list: bool, workers: int | None, out: Path | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Try to refute the privacy of everything that ships, or of QUERY (a query, procedure or noise).
 
     Exact checks compute divergences in rational and interval arithmetic, exhaustive ones look at all neighbours of
     small universes, black-box ones attack answers, traces watch the order of events and public decisions.  Nothing is
-    read but made-up data.  The exit code is 1 if anything is found (with --sabotage: if anything is missed).
+    read but made-up data.  The exit code is 1 if anything is found (with --mutants: if any
+    mutant is missed).
 
     \b
     dither audit --quick
     dither audit median --mechanism smooth
     dither audit --out audit-report
-    dither audit --sabotage
+    dither audit --mutants
     """
     from dither.audit.catalogue import accepted_names, selected
-    from dither.audit.mutants import sabotages
+    from dither.audit.mutants import mutants as all_mutants
     from dither.audit.pictures import save
     from dither.audit.running import run_checks
 
-    checks = list(sabotages()) if sabotage else selected(query, mechanisms, quick=quick)
-    if sabotage and query is not None:
+    if sabotage:
+        click.echo("--sabotage is now called --mutants; the older name goes with version 0.3", err=True)
+    mutants = mutants or sabotage
+    checks = list(all_mutants()) if mutants else selected(query, mechanisms, quick=quick)
+    if mutants and query is not None:
         about = [check for check in checks if query in check.subject or query == check.detail]
         if not about:
             names = {name for check in checks for name in (check.subject, check.detail) if name}
@@ -57,9 +62,9 @@ def audit(
         click.echo(json.dumps(told) if as_json else "\n".join(check.key for check in checks))
         return
     if as_json or not sys.stderr.isatty():
-        report = run_checks(checks, quick=quick, workers=workers, sabotage=sabotage)
+        report = run_checks(checks, quick=quick, workers=workers, mutants=mutants)
     else:
-        report = _with_progress(checks, quick=quick, workers=workers, sabotage=sabotage)
+        report = _with_progress(checks, quick=quick, workers=workers, mutants=mutants)
     saved = {} if out is None else save(report, out)
     if as_json:
         click.echo(json.dumps(report.to_dict() | ({"saved": saved} if saved else {})))
@@ -92,21 +97,21 @@ def _with_progress(checks: list[Any], **options: Any) -> Any:
 
 
 def _show(report: Any, saved: dict[str, str]) -> None:
-    """A line for each subject and kind (for each sabotage), then the findings."""
+    """A line for each subject and kind (for each mutant), then the findings."""
     from rich.console import Console
     from rich.markup import escape
 
     from dither.audit.pictures import headline
 
     console = Console(width=None if sys.stdout.isatty() else 120, highlight=False)
-    console.print(_sabotage_table(report) if report.sabotage else _table(report))
-    wrong = [one for one in report.ran if one.result.holds is report.sabotage]
+    console.print(_mutant_table(report) if report.mutants else _table(report))
+    wrong = [one for one in report.ran if one.result.holds is report.mutants]
     for one in wrong:
-        word = "missed" if report.sabotage else "finding"
+        word = "missed" if report.mutants else "finding"
         console.print(f"[bold red]{word}[/bold red] {escape(one.check.key)}: {escape(_said(one))}")
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in report.counts.items())
     console.print(f"[bold]{headline(report)}[/bold] ({kinds}; {report.seconds:.0f} s)")
-    if not report.sabotage:
+    if not report.mutants:
         console.print(
             f"[dim]if all is sound, a finding is reported with probability at most {report.false_alarm:g}[/dim]"
         )
@@ -155,7 +160,7 @@ def _table(report: Any) -> Any:
     return table
 
 
-def _sabotage_table(report: Any) -> Any:
+def _mutant_table(report: Any) -> Any:
     from rich.markup import escape
     from rich.table import Table
 

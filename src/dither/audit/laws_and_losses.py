@@ -1,4 +1,4 @@
-"""Checks of noise laws over their whole neighbour box, of samplers against their laws, and of what batches cost."""
+"""Checks of noise laws over their whole neighbour box, of samplers against their laws, and of what batches spend."""
 
 from __future__ import annotations
 
@@ -143,10 +143,10 @@ def _distance(ordered: Any, below: Callable[[Any], Any]) -> float:
     return float(max(np.abs(after - below(values)).max(), np.abs(before - below(values - 1)).max()))
 
 
-# --- what batches cost ----------------------------------------------------------------------------------
+# --- what batches spend ----------------------------------------------------------------------------------
 
 
-def price_checks() -> Iterator[Check]:
+def loss_checks() -> Iterator[Check]:
     """Compositions against the worst mechanisms there are, enumerated; filters, groups and cascades."""
     covers = frozenset({"compose", "budget_for", "Loss", "Budget", "Neighbours"})
     batches = {
@@ -248,7 +248,7 @@ def _groups(effort: Effort) -> Result:  # noqa: ARG001
 
 
 def cascade_law(tests: Sequence[MarginTest], margins: Sequence[int], releases: Sequence[float], side: int) -> Mixed:
-    """Alternatives in turn: the first that passes tells ``side`` with a lie of its own epsilon, or nothing passes."""
+    """Alternatives in turn: the first that passes names ``side`` with a lie of its own epsilon, or nothing passes."""
     law, left = Mixed(), 1.0
     for j, (test, margin, release) in enumerate(zip(tests, margins, releases, strict=True)):
         passed, lie = test.chance(margin), 1.0 / (1.0 + math.exp(release))
@@ -260,14 +260,14 @@ def cascade_law(tests: Sequence[MarginTest], margins: Sequence[int], releases: S
 
 
 def cascade_delta(tests: Sequence[MarginTest], releases: Sequence[float], epsilon: float) -> float:
-    """The largest divergence over neighbouring margins; where both are 0 a release may tell everything."""
+    """The largest divergence over neighbouring margins; where both are 0 a release may show everything."""
     near = [0, 1, 2, 8, 9, 16, 17, 24, 25]
     steps = [(a, b) for a in near for b in (a - 1, a, a + 1) if b >= 0]
     worst = 0.0
     for first, second in product(steps, steps):
-        told = [50.0 if max(pair) == 0 else e for pair, e in zip((first, second), releases, strict=True)]
-        here = cascade_law(tests, (first[0], second[0]), told, 0)
-        there = cascade_law(tests, (first[1], second[1]), told, 1)
+        epsilons = [50.0 if max(pair) == 0 else e for pair, e in zip((first, second), releases, strict=True)]
+        here = cascade_law(tests, (first[0], second[0]), epsilons, 0)
+        there = cascade_law(tests, (first[1], second[1]), epsilons, 1)
         worst = max(worst, divergence(here, there, epsilon))
     return worst
 

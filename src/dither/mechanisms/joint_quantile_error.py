@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from dither.kernels.elementary import Floats
+from dither.mechanisms.error import Cells
 
 
-def walked(data: Any, ranks: list[int], rate: Fraction) -> list[tuple[Floats, Floats, Floats]]:
-    """(near, far, mass) of runs of equally likely distances, for each rank."""
+def joint_error_laws(data: Any, ranks: list[int], rate: Fraction) -> list[Cells]:
+    """The law of the error at each rank."""
     points = data.grid.points
     # Beyond the records there are no gaps.
     reach = min(math.ceil((math.log(points) + 30.0) / float(rate)) + 1, data.records + 1)
@@ -65,11 +66,11 @@ class _Gaps:
         self._places = places
         self.width = np.diff(places)
 
-    def cells(self, weight: Floats) -> tuple[Floats, Floats, Floats]:
+    def cells(self, weight: Floats) -> Cells:
         """Distances of the gaps from the value, by their weights."""
         kept = self.width > 0.0
         # Answers are the grid steps that the drawn places fall into.
         first, last = np.floor(self._places[:-1][kept]), np.ceil(self._places[1:][kept]) - 1.0
         last = np.maximum(first, last)
         near = np.where(first >= 0.0, first, np.maximum(-last, 0.0))
-        return near, np.maximum(last, -first), weight[kept]
+        return Cells(near, np.maximum(last, -first), weight[kept])

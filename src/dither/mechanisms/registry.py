@@ -1,0 +1,57 @@
+"""The registry of mechanisms: each enters itself, under its public name, with the sensitivity structure it needs.
+
+Everything that lists mechanisms (what "auto" chooses from, error texts, help, the audit's coverage) reads it.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import TypeVar
+
+from dither.mechanisms.mechanism import Mechanism
+from dither.sensitivity.global_sensitivity import HasGlobalSensitivity
+from dither.sensitivity.ladder import HasLadder
+from dither.sensitivity.levels import HasLevels
+from dither.sensitivity.local import HasLocalSensitivity
+from dither.sensitivity.reachable import HasReachableValues
+
+STRUCTURES = (HasGlobalSensitivity, HasLadder, HasReachableValues, HasLevels, HasLocalSensitivity)
+"""Sensitivity structures, from what every statistic offers to what few do; mechanisms are listed in this order."""
+
+Registered = TypeVar("Registered", bound=Mechanism)
+_registered: dict[str, type[Mechanism]] = {}
+
+
+def mechanism(name: str, *, needs: type | tuple[type, ...]) -> Callable[[type[Registered]], type[Registered]]:
+    """Enter a mechanism under its public name.
+
+    ``needs``: the sensitivity structure that a statistic must offer, or several of which one is enough.
+    """
+
+    def enter(made: type[Registered]) -> type[Registered]:
+        if name in _registered:
+            raise ValueError(f"two mechanisms are called {name!r}")
+        made.name, made.needs = name, needs if isinstance(needs, tuple) else (needs,)
+        _registered[name] = made
+        return made
+
+    return enter
+
+
+@functools.cache
+def mechanisms() -> Mapping[str, type[Mechanism]]:
+    """All mechanisms by name, those that need least first."""
+    import dither.mechanisms as package  # noqa: PLC0415  (its modules import this one)
+
+    for module in pkgutil.iter_modules(package.__path__):
+        importlib.import_module(f"{package.__name__}.{module.name}")
+    return MappingProxyType(dict(sorted(_registered.items(), key=_place)))
+
+
+def _place(entry: tuple[str, type[Mechanism]]) -> tuple[int, str]:
+    name, made = entry
+    return min(STRUCTURES.index(one) for one in made.needs if one in STRUCTURES), name

@@ -1,0 +1,171 @@
+"""Which mechanisms serve which statistics, the default first: a public rule, pinned for every statistic."""
+
+import re
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import dither as dt
+from dither.interfaces.cli.main import main
+from dither.mechanisms.choice import MECHANISMS, NOISES, applicable, prepare
+from dither.mechanisms.registry import mechanism
+from dither.mechanisms.smooth import Smooth
+from dither.privacy import Neighbours
+from dither.sensitivity.ladder import HasLadder
+from dither.sensitivity.levels import Levels
+from dither.sources.grid import Grid
+from dither.statistics import graphs, order, smallest, spread, totals, trees, unknown_size, vectors
+from dither.statistics.centre_of_attention import ShortestMiddle
+from dither.statistics.levels import ByLevel
+from dither.statistics.statistic import Statistic, VectorStatistic
+from dither.statistics.unknown_size import for_people
+
+ROOT = Path(__file__).parents[2]
+GRID = Grid(Fraction(1), 0, 100)
+TOTAL = Grid(Fraction(1), 0, 1000)
+COME_OR_GO = Neighbours.ADD_REMOVE
+RANK = order.RankedValue(5, 10, GRID)
+SHARE = unknown_size.SharedRank(Fraction(1, 2), 10, GRID, COME_OR_GO)
+SUM = totals.TrimmedTotal(0, 10, GRID, TOTAL)
+CHAIN = smallest.ChainTotal((0, 1, 3), Levels([1, 1, 2]), TOTAL)
+STATISTICS = {
+    "RankedValue": RANK,
+    "RankedValue, largest": order.RankedValue(10, 10, GRID),
+    "RankedValues": order.RankedValues((Fraction(1, 4), Fraction(1, 2)), 10, GRID, ("a", "b")),
+    "RankDifference": spread.RankDifference(order.RankedValue(3, 10, GRID), order.RankedValue(8, 10, GRID), GRID),
+    "SquaredSpread": spread.SquaredSpread(10, GRID, TOTAL),
+    "TrimmedTotal, all": SUM,
+    "TrimmedTotal, trimmed": totals.TrimmedTotal(2, 10, GRID, TOTAL),
+    "SmallestTotal": smallest.SmallestTotal(3, 10, GRID, TOTAL),
+    "ChainTotal": CHAIN,
+    "ShortestMiddle": ShortestMiddle(10, 1, GRID),
+    "ByLevel": ByLevel(CHAIN, CHAIN.level_function()),
+    "BinCounts": vectors.BinCounts(("a", "b")),
+    "Totals": vectors.Totals((GRID,), (TOTAL,), ("a",)),
+    "CrossProducts": vectors.CrossProducts(10, (GRID,), (TOTAL,), ("a",)),
+    "SharedRank": SHARE,
+    "FilteredTotal": unknown_size.FilteredTotal(10, GRID, COME_OR_GO),
+    "FilteredMean": unknown_size.FilteredMean(GRID, COME_OR_GO),
+    "SharedRankDifference": unknown_size.SharedRankDifference(SHARE, SHARE, GRID, COME_OR_GO),
+    "OfPeople": for_people(unknown_size.FilteredMean(GRID, COME_OR_GO), 3),
+    "OfPeople, total": for_people(unknown_size.FilteredTotal(10, GRID, COME_OR_GO), 3),
+    "OfPeople, edges": for_people(graphs.EdgeCount(9), 3),
+    "ReachableValuesOfPeople": for_people(SHARE, 3),
+    "ReachableValuesOfPeople, all": for_people(SUM, 3),
+    "EdgeCount": graphs.EdgeCount(9),
+    "TriangleCount": graphs.TriangleCount(9),
+    "StarCount": graphs.StarCount(9, 2),
+    "KTriangleCount": graphs.KTriangleCount(9, 2),
+    "CliqueCount": graphs.CliqueCount(9, 4),
+    "BoundedTriangleCount": graphs.BoundedTriangleCount(9, 3),
+    "BoundedEdgeCount": graphs.BoundedEdgeCount(9, 3),
+    "EdgeConnectivity": trees.EdgeConnectivity(9),
+    "SpanningForestCost, cut by few edges": trees.SpanningForestCost(8, 3, GRID),
+    "SpanningForestCost, cut by many edges": trees.SpanningForestCost(8, 8, GRID),
+}
+TESTS = ["propose_test", "stable"]
+DRAWN = ["inverse", "smooth", "ladder", "worst_case"]
+FITTED = ["smooth", "ladder", "worst_case"]
+WORST_CASE = ["worst_case", "smooth", "ladder"]
+BY_PROXY = [*FITTED, *TESTS, "largest_local", "noisy_local"]
+SERVED = {
+    "RankedValue": [*DRAWN, *TESTS],
+    "RankedValue, largest": [*DRAWN, *TESTS],
+    "RankedValues": ["inverse", "worst_case"],
+    "RankDifference": [*DRAWN, *TESTS],
+    "SquaredSpread": WORST_CASE,
+    "TrimmedTotal, all": ["worst_case", "smooth", "inverse", "ladder"],
+    "TrimmedTotal, trimmed": [*DRAWN, *TESTS],
+    "SmallestTotal": [*DRAWN, *TESTS],
+    "ChainTotal": [*FITTED, *TESTS, "largest_local"],
+    "ShortestMiddle": [*FITTED, *TESTS],
+    "ByLevel": [*WORST_CASE, *TESTS],
+    "BinCounts": ["worst_case"],
+    "Totals": ["worst_case"],
+    "CrossProducts": ["worst_case"],
+    "SharedRank": [*DRAWN, *TESTS],
+    "FilteredTotal": [*WORST_CASE, *TESTS],
+    "FilteredMean": [*FITTED, *TESTS],
+    "SharedRankDifference": [*FITTED, *TESTS],
+    "OfPeople": [*FITTED, *TESTS],
+    "OfPeople, total": [*WORST_CASE, *TESTS],
+    "OfPeople, edges": [*WORST_CASE, *TESTS],
+    "ReachableValuesOfPeople": [*DRAWN, *TESTS],
+    "ReachableValuesOfPeople, all": [*DRAWN, *TESTS],
+    "EdgeCount": [*WORST_CASE, "largest_local"],
+    "TriangleCount": BY_PROXY,
+    "StarCount": BY_PROXY,
+    "KTriangleCount": BY_PROXY,
+    "CliqueCount": BY_PROXY,
+    "BoundedTriangleCount": WORST_CASE,
+    "BoundedEdgeCount": WORST_CASE,
+    "EdgeConnectivity": WORST_CASE,
+    "SpanningForestCost, cut by few edges": [*WORST_CASE, *TESTS],
+    "SpanningForestCost, cut by many edges": [*FITTED, *TESTS],
+}
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+def test_which_mechanisms_serve_a_statistic_and_which_is_the_default(name):
+    """The whole list, in its order: what "auto" means depends on nothing else."""
+    assert applicable(STATISTICS[name]) == SERVED[name]
+
+
+def test_preferences_name_mechanisms_that_exist():
+    """A misspelt preference would be passed over in silence."""
+    assert {name for one in STATISTICS.values() for name in one.mechanism_preference} <= MECHANISMS.keys()
+
+
+def test_the_registry_holds_every_mechanism_once():
+    """Under its own name, with the structure it needs; a second one of a name is refused."""
+    assert all(made.name == name and made.needs != (object,) for name, made in MECHANISMS.items())
+    assert next(iter(MECHANISMS)) == "worst_case"  # what every statistic offers is enough for it
+    with pytest.raises(ValueError, match="smooth"):
+        mechanism("smooth", needs=HasLadder)(Smooth)
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_a_mechanism_that_may_refuse_says_so_before_and_after_it_is_prepared(name):
+    """What "auto" may not choose under a prior, and what has words for a refusal."""
+    levels = graphs.TriangleCount(60) if name in ("largest_local", "noisy_local") else order.RankedValue(50, 100, GRID)
+    _, prepared = prepare(levels, epsilon=1.0, delta=1e-3, mechanism=name)
+    assert MECHANISMS[name].may_refuse == (prepared.refusal is not None)
+    assert MECHANISMS[name].may_refuse == (name in TESTS)
+
+
+@pytest.mark.parametrize("command", ["ask", "quote"])
+def test_the_help_of_commands_lists_the_registry(command):
+    """Every mechanism and every noise, in the registry's order."""
+    shown = " ".join(CliRunner().invoke(main, [command, "--help"]).output.split())
+    for names in (MECHANISMS, NOISES):
+        *most, last = ("auto", *names)
+        assert f"{', '.join(most)} or {last}." in shown
+
+
+def test_the_pages_that_list_mechanisms_list_all_of_them():
+    """The table of docs/choosing.md has a row for each; docs/extending.md says what each needs."""
+    rows = re.findall(r"^\| `(\w+)` \|", (ROOT / "docs/choosing.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert set(rows) & MECHANISMS.keys() == MECHANISMS.keys()
+    needs = (ROOT / "docs/extending.md").read_text(encoding="utf-8").split("\n## ")[0]
+    assert {name for name in MECHANISMS if f"`{name}`" in needs} == MECHANISMS.keys()
+
+
+def test_one_line_functions_list_every_noise():
+    """Their docstrings name the laws, in any order."""
+    listed = next(line for line in dt.median.__doc__.splitlines() if line.strip().startswith("noise:"))
+    assert set(re.findall(r'"(\w+)"', listed)) == {"auto", *NOISES}
+
+
+def test_every_statistic_is_pinned():
+    """A statistic that is added without an entry above fails here."""
+
+    def concrete(base):
+        for one in base.__subclasses__():
+            yield from concrete(one)
+            if one.__module__.startswith("dither.statistics") and not one.__abstractmethods__:
+                yield one
+
+    classes = {*concrete(Statistic), *concrete(VectorStatistic)}
+    assert classes == {type(one) for one in STATISTICS.values()}
