@@ -81,6 +81,8 @@ class Entry:
     """Fields that mean something else than the table of parameters says; None: not a parameter in JSON."""
     in_json: Mapping[str, Parameter] | None = None
     """All parameters in JSON, where these are not the fields of the class."""
+    function: str = ""
+    """The one-line function, where users know it under another name than the query's."""
 
     @functools.cached_property
     def parameters(self) -> Mapping[str, Parameter]:
@@ -133,6 +135,7 @@ def query(
     stored_as: str | None = None,
     parameters: Mapping[str, Parameter | None] | None = None,
     in_json: Mapping[str, Parameter] | None = None,
+    function: str | None = None,
 ) -> Callable[[Q], Q]:
     """Registers the class that follows under its public name."""
 
@@ -147,7 +150,16 @@ def query(
         if "noun" not in vars(cls):
             cls.noun = name.replace("_", " ")  # type: ignore[attr-defined]
         _ENTRIES[name] = Entry(
-            name, cls, of, sql, menu, dict(without or {}), stored_as or cls.__name__, dict(parameters or {}), in_json
+            name,
+            cls,
+            of,
+            sql,
+            menu,
+            dict(without or {}),
+            stored_as or cls.__name__,
+            dict(parameters or {}),
+            in_json,
+            function or name,
         )
         return cls
 

@@ -51,7 +51,8 @@ class SmallestSum(ColumnQuery):
 @query(
     "chain_sum", of="chain",
     without=dict.fromkeys(
-        ("session", "quote", "sql", "cli", "http", "page", "client"), "its data are a place in a public chain"
+        ("function", "session", "quote", "sql", "cli", "http", "page", "client"),
+        "its data are a place in a public chain",
     ),
 )  # fmt: skip
 @dataclass(frozen=True, eq=False)

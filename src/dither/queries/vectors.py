@@ -325,7 +325,7 @@ _PARAMETERS = {"columns": ColumnNames("Columns", "None chosen: all of numbers.")
 
 @query(
     "mean_vector", of="columns", menu=Menu("Middle", "Means of several columns"),
-    without={"function": "dt.mean of a table is it", "sql": "SELECT avg(a), avg(b) asks for each"},
+    function="mean", without={"sql": "SELECT avg(a), avg(b) asks for each"},
     parameters=_PARAMETERS,
 )  # fmt: skip
 @dataclass(frozen=True)
