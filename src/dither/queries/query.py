@@ -91,13 +91,13 @@ class Query(ABC):
     def read(self, data: object, shape: Any) -> Any:
         """The data as the plan reads them: private."""
 
-    kind = older_name("noun")
-
     def ask(self, data: object, *, epsilon: Any, delta: Any = 0.0, confidence: Any = 0.95) -> Any:
         """The older way of asking models and programs: ``dither.ask(query, data, ...)`` asks every query."""
         warnings.warn("query.ask(data) is now dither.ask(query, data)", DeprecationWarning, stacklevel=2)
         options = {"epsilon": epsilon, "delta": delta, "confidence": confidence}
         return importlib.import_module("dither.api").ask(self, data, **options)
+
+    kind = older_name("noun")
 
     # --- in a table ----------------------------------------------------------------------------------------
 

@@ -114,10 +114,6 @@ class Regression(Query):
             raise RuntimeError("the parts of a plan cost more than the whole")
         return FitPlan(self.label, procedure, options.level, facts.labels)
 
-    def answer(self, X: object, y: object, *, epsilon: Any, delta: Any = 0.0, confidence: Any = 0.95) -> Any:
-        """The older way of asking of arrays: ``dither.ask(query, (X, y), ...)`` asks every query."""
-        return self.ask((X, y), epsilon=epsilon, delta=delta, confidence=confidence)
-
     def shape(self, data: object) -> ModelFacts:
         columns, names, response = self._parts(data)
         if len(response) != len(columns[0]):
