@@ -16,7 +16,7 @@ from dither.procedures.clusters import MOST_DIMENSIONS, ClusterPlan, Space, plan
 from dither.procedures.private_pass import Components
 from dither.queries.plan import Options, Plan, Result
 from dither.queries.query import Query, TableRecords
-from dither.queries.registry import Menu, query
+from dither.queries.registry import Menu, Sql, query
 from dither.queries.unbounded import public_rows
 from dither.queries.vectors import column_names
 from dither.sources.column import Shape, columns_of, floats_of, only_columns
@@ -66,7 +66,10 @@ class CentresPlan(Plan):
         )
 
 
-@query("kmeans", of="table", menu=Menu("Models", "k-means"), without={"sql": "SQL has no word for it"})
+@query(
+    "kmeans", of="table", menu=Menu("Models", "k-means"), whole=("k", "blocks"),
+    sql=(Sql("kmeans", "k", example="k => 3"),),
+)  # fmt: skip
 @dataclass(frozen=True)
 class KMeans(Query):
     """The centres of k clusters of the named ``columns``, or of all of them."""
@@ -152,8 +155,9 @@ class KMeans(Query):
 
 
 @query(
-    "gaussian_mixture", of="table", menu=Menu("Models", "Gaussian mixture"), without={"sql": "SQL has no word for it"}
-)
+    "gaussian_mixture", of="table", menu=Menu("Models", "Gaussian mixture"), whole=("k", "blocks"),
+    sql=(Sql("gaussian_mixture", "k", example="k => 3"),),
+)  # fmt: skip
 @dataclass(frozen=True)
 class GaussianMixture(KMeans):
     """A mixture of k spherical Gaussians of the named ``columns``, or of all of them."""

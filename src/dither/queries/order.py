@@ -23,7 +23,8 @@ MOST_TOGETHER = 10_000_000
 
 
 @query(
-    "order_statistic", of="column", sql=(Sql("order_statistic", "rank"),), menu=Menu("Distribution", "Value of a rank"),
+    "order_statistic", of="column", menu=Menu("Distribution", "Value of a rank"),
+    sql=(Sql("order_statistic", "rank", example="5"),),
 )  # fmt: skip
 @dataclass(frozen=True)
 class OrderStatistic(ColumnQuery):
@@ -70,7 +71,11 @@ class _ByShare(OrderStatistic):
 
 @query(
     "quantile", of="column", menu=Menu("Distribution", "Quantile"),
-    sql=(Sql("quantile", "q"), Sql("quantile_disc", "q"), Sql("percentile_disc", "q", within=True)),
+    sql=(
+        Sql("quantile", "q", example="0.9", near=("quantile_cont", "approx_quantile")),
+        Sql("quantile_disc", "q", example="0.9"),
+        Sql("percentile_disc", "q", example="0.9", within=True, near=("percentile_cont",)),
+    ),
 )  # fmt: skip
 @dataclass(frozen=True)
 class Quantile(BoundsOptional, _ByShare):
@@ -97,7 +102,11 @@ class Quantile(BoundsOptional, _ByShare):
 
 @query(
     "quantiles", of="column", menu=Menu("Distribution", "Several quantiles"),
-    sql=(Sql("quantiles", "q+"), Sql("quantile", "q[]"), Sql("quantile_disc", "q[]")),
+    sql=(
+        Sql("quantiles", "q+", example="0.1, 0.5, 0.9"),
+        Sql("quantile", "q[]", example="[0.1, 0.9]"),
+        Sql("quantile_disc", "q[]", example="[0.1, 0.9]"),
+    ),
 )  # fmt: skip
 @dataclass(frozen=True)
 class Quantiles(ColumnQuery):

@@ -104,7 +104,7 @@ class ProgramPlan(Plan):
         return Result(value, interval, getattr(self.procedure.aggregate, "refusal", None) if value is None else None)
 
 
-@query("program", of="table", menu=Menu("Own code", "Program"), without={"sql": "SQL has no word for it"})
+@query("program", of="table", menu=Menu("Own code", "Program"), without={"sql": "SQL can't hold the code of a program"})
 @dataclass(frozen=True)
 class Program(Query):
     """Sample and aggregate as a query: options as for ``sample_and_aggregate``.

@@ -25,23 +25,57 @@ Q = TypeVar("Q", bound=type)
 
 
 @dataclass(frozen=True)
-class Sql:
-    """One function of SQL that stands for a query.
+class Parameter:
+    """A field that a call takes without its name, and how many arguments it takes."""
 
-    ``arguments``: what follows the column, a field's name with how many numbers it takes: ``q`` one, ``trim?`` one or
-    none, ``q+`` at least one, ``edges*`` any number, ``q[]`` one list in brackets.  ``form``: how it is written where
-    that does not follow, such as ``count(*)``.
+    field: str
+    least: int = 1
+    most: int | None = 1
+    """None: any number of them, which become a tuple."""
+    is_list: bool = False
+    """True if it takes one list in brackets."""
+
+    @classmethod
+    def of(cls, text: str) -> Parameter:
+        """``q`` takes one, ``trim?`` one or none, ``q+`` at least one, ``edges*`` any number, ``q[]`` one list."""
+        for mark, counts in (("?", (0, 1)), ("+", (1, None)), ("*", (0, None))):
+            if text.endswith(mark):
+                return cls(text.removesuffix(mark), *counts)
+        return cls(text.removesuffix("[]"), is_list=text.endswith("[]"))
+
+    def __str__(self) -> str:
+        return self.field if self.most == 1 else f"{self.field.removesuffix('s')}, ..."
+
+
+def parameters(text: str) -> tuple[Parameter, ...]:
+    """The parameters that a text such as ``"target features*"`` names."""
+    return tuple(Parameter.of(one) for one in text.split())
+
+
+@dataclass(frozen=True)
+class Sql:
+    """One function of SQL, and of calls at the shell, that stands for a query.
+
+    Every query that has this door has a function of its own name; others are declared where it registers itself.
     """
 
     function: str
     arguments: str = ""
+    """The fields whose numbers follow the columns; see ``Parameter.of``."""
     fixed: Mapping[str, Any] = field(default_factory=dict)
     """Fields that the function decides."""
     form: str | None = None
+    """How it is written, where that does not follow from the columns and ``example``."""
+    example: str = ""
+    """Numbers that may follow the columns."""
     star: bool = False
     """True if it is asked of ``*`` instead of a column."""
     within: bool = False
     """True if the column stands in WITHIN GROUP (ORDER BY column)."""
+    note: str = ""
+    """What errors add to the form."""
+    near: tuple[str, ...] = ()
+    """Functions of other systems that do not exist here and for which this one may serve."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +100,12 @@ class Entry:
     """The doors that it does not have, each with the reason."""
     stored_as: str = ""
     """What version 0.1.0 called it in ledgers."""
+    columns: tuple[Parameter, ...] = ()
+    """The fields that name columns."""
+    whole_fields: frozenset[str] = frozenset()
+    """The fields that take whole numbers."""
+    hidden: frozenset[str] = frozenset()
+    """The fields that only Python can set."""
 
     @functools.cached_property
     def fields(self) -> tuple[str, ...]:
@@ -86,7 +126,35 @@ class Entry:
         """Whether it can be asked through this door."""
         return door not in self.without
 
+    @functools.cached_property
+    def settable(self) -> tuple[str, ...]:
+        """The fields that calls and bodies may name: neither columns nor what only Python can set."""
+        named = {one.field for one in self.columns} | self.hidden
+        return tuple(one for one in self.fields if one not in named)
 
+    @functools.cached_property
+    def functions(self) -> tuple[Sql, ...]:
+        """Its functions of SQL, one of its own name among them."""
+        if not self.has("sql"):
+            return ()
+        if any(one.function == self.name for one in self.sql):
+            return self.sql
+        return (*self.sql, Sql(self.name, " ".join(one for one in self.needed if one in self.settable)))
+
+    def form(self, function: Sql) -> str:
+        """How one of its functions is written."""
+        if function.form is not None:
+            return function.form
+        numbers = [function.example] if function.example else [str(one) for one in parameters(function.arguments)]
+        columns = [str(one) for one in self.columns]
+        if function.within:
+            return f"{function.function}({', '.join(numbers)}) WITHIN GROUP (ORDER BY {', '.join(columns)})"
+        return f"{function.function}({'*' if function.star else ', '.join([*columns, *numbers])})"
+
+
+_WHOLE = ("int", "int | None")
+"""Annotations of fields for whole numbers."""
+_COLUMNS: Mapping[SourceType, str] = {"column": "column", "columns": "columns+", "table": "columns+"}
 _ENTRIES: dict[str, Entry] = {}
 
 
@@ -98,8 +166,15 @@ def query(
     menu: Menu | None = None,
     without: Mapping[Door, str] | None = None,
     stored_as: str | None = None,
+    columns: str | None = None,
+    whole: tuple[str, ...] = (),
+    hidden: tuple[str, ...] = (),
 ) -> Callable[[Q], Q]:
-    """Registers the class that follows under its public name."""
+    """Registers the class that follows under its public name.
+
+    columns: the fields that name columns, if not ``column`` of a column, or ``columns`` of several; see ``Parameter``.
+    whole: fields for whole numbers whose annotation is not ``int``.  hidden: fields that only Python can set.
+    """
 
     def registered(cls: Q) -> Q:
         known = _ENTRIES.get(name)
@@ -109,7 +184,11 @@ def query(
         ):
             raise RuntimeError(f"two queries have the name {name!r}")
         cls.name = name  # type: ignore[attr-defined]
-        _ENTRIES[name] = Entry(name, cls, of, sql, menu, dict(without or {}), stored_as or cls.__name__)
+        _ENTRIES[name] = Entry(
+            name, cls, of, sql, menu, dict(without or {}), stored_as or cls.__name__,
+            parameters(_COLUMNS.get(of, "") if columns is None else columns),
+            frozenset(whole) | {one.name for one in dataclasses.fields(cls) if one.type in _WHOLE}, frozenset(hidden),
+        )  # fmt: skip
         return cls
 
     return registered

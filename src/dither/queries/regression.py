@@ -67,7 +67,7 @@ class FitPlan(Plan):
         return Result(fit.values, fit.intervals, fit.refused_at)
 
 
-@query("regression", of="table", menu=Menu("Models", "Linear regression"), without={"sql": "SQL has no word for it"})
+@query("regression", of="table", menu=Menu("Models", "Linear regression"), columns="target features*")
 @dataclass(frozen=True)
 class Regression(Query):
     """A linear regression of the column ``target`` on the columns ``features`` (all others if None)."""

@@ -25,9 +25,7 @@ class BridgeWarning(UserWarning):
     """The public edges leave nothing to gain from noise fitted to the weights."""
 
 
-@query(
-    "mst_cost", of="weighted graph", menu=Menu("Graph", "Spanning tree cost"), without={"sql": "SQL speaks of tables"}
-)
+@query("mst_cost", of="weighted graph", menu=Menu("Graph", "Spanning tree cost"))
 @dataclass(frozen=True)
 class MSTCost(StatisticQuery):
     """The cost of a lightest spanning tree; weights are private, one person's each, and edges are public.
@@ -92,7 +90,7 @@ def _bridge(graph: Graph, grid: Grid) -> str:
     )
 
 
-@query("min_cut", of="graph", menu=Menu("Graph", "Minimum cut"), without={"sql": "SQL speaks of tables"})
+@query("min_cut", of="graph", menu=Menu("Graph", "Minimum cut"))
 @dataclass(frozen=True)
 class MinCut(GraphQuery):
     """How many edges must go before the graph falls apart: its smallest cut.  Neighbours differ in one edge."""

@@ -36,7 +36,10 @@ from dither.sources.types import Measured, storable
 from dither.statistics.vectors import BinCounts, CrossProducts, Totals
 
 
-@query("histogram", of="column", sql=(Sql("histogram", "edges*"),), menu=Menu("Distribution", "Histogram"))
+@query(
+    "histogram", of="column", menu=Menu("Distribution", "Histogram"),
+    sql=(Sql("histogram", "edges*", form="histogram(column) of a category, or histogram(column, 0, 50, 100)"),),
+)  # fmt: skip
 @dataclass(frozen=True)
 class Histogram(StatisticQuery):
     """Counts of the records between declared ``edges``, or of declared ``categories`` (anything else is "other").
@@ -313,7 +316,7 @@ class _Matrix(StatisticQuery):
 
 @query(
     "mean_vector", of="columns", menu=Menu("Middle", "Means of several columns"),
-    without={"function": "dt.mean of a table is it", "sql": "SELECT avg(a), avg(b) asks for each"},
+    without={"function": "dt.mean of a table is it"}, hidden=("names",),
 )  # fmt: skip
 @dataclass(frozen=True)
 class MeanVector(_Matrix):
@@ -329,7 +332,7 @@ class MeanVector(_Matrix):
         return Totals(grids, answers, tuple(self._labels(shape)))
 
 
-@query("covariance", of="columns", sql=(Sql("covariance", "columns+"),), menu=Menu("Spread", "Covariance"))
+@query("covariance", of="columns", menu=Menu("Spread", "Covariance"), hidden=("names",))
 @dataclass(frozen=True)
 class Covariance(_Matrix):
     """The covariance matrix (divided by n) of several bounded columns: the entries (j, k) with j <= k."""
