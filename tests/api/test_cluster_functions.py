@@ -48,10 +48,10 @@ def test_frames_mappings_and_named_columns():
     frame = pd.DataFrame({"a": POINTS[:, 0], "b": POINTS[:, 1], "c": "text"})
     frame.loc[0, "a"] = np.nan
     question = dt.KMeans(["a", "b"], k=2, bounds=(0, 1))
-    release = question.ask(frame, **PRICE)
+    release = dt.ask(question, frame, **PRICE)
     assert np.abs(np.array(release.value) - [[0.25, 0.25], [0.75, 0.75]]).max() < 0.1
     assert release.query == "kmeans of a, b"
-    assert not dt.GaussianMixture(k=1, bounds=(0, 1)).ask({"a": POINTS[:, 0]}, **PRICE).refused
+    assert not dt.ask(dt.GaussianMixture(k=1, bounds=(0, 1)), {"a": POINTS[:, 0]}, **PRICE).refused
 
 
 @pytest.mark.parametrize("ask", [dt.kmeans, dt.gaussian_mixture])
@@ -89,7 +89,7 @@ def test_bad_input(ask, argument, changes):
 def test_unknown_columns():
     """A column that is not there is named."""
     with pytest.raises(dt.InvalidArgument, match="'z'"):
-        dt.KMeans(["z"], k=2, bounds=(0, 1)).ask({"a": POINTS[:, 0]}, **PRICE)
+        dt.ask(dt.KMeans(["z"], k=2, bounds=(0, 1)), {"a": POINTS[:, 0]}, **PRICE)
 
 
 def test_bounds_are_not_optional():

@@ -17,6 +17,8 @@ from dither.procedures.block_fits import Sample, block_fits, random_order
 from dither.procedures.cell_regression import PaperCell, StableCell, cells_of, plan_robust
 from dither.procedures.floating import FloatingGrid, draw_bar, draw_quantile, quantile_draw, sampling_ranks
 from dither.procedures.regression import Model, plan_blocks, plan_shortcut
+from dither.queries.plan import Options
+from dither.queries.regression import ModelFacts
 from dither.sources.column import Column
 
 
@@ -422,9 +424,9 @@ def test_the_least_number_of_records_is_enough(method, constants, intercept):
     """Records, not blocks of them; one less is an error that names the same number."""
 
     def plan(records):
-        model = Model(records, 1, intercept)
+        facts = ModelFacts(Model(records, 1, intercept), ("intercept", "x") if intercept else ("x",))
         query = dt.Regression(method=method, constants=constants, intercept=intercept)
-        return query.plan(model, Loss(8.0, 1e-4), Fraction(1, 20))
+        return query.plan(facts, Options(Loss(8.0, 1e-4), confidence=Fraction(19, 20)))
 
     with pytest.raises(InvalidArgument, match="8 records") as caught:
         plan(8)

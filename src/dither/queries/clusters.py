@@ -117,7 +117,7 @@ class KMeans(Query):
     def _coordinates(self, data: Any) -> list[Any]:
         """The coordinates of the points: shapes and types are public."""
         chosen = only_columns(data, self.columns)
-        columns = [] if chosen == {} else columns_of(chosen, "points")
+        columns = [] if isinstance(chosen, dict) and not chosen else columns_of(chosen, "points")
         if not 1 <= len(columns) <= MOST_DIMENSIONS:
             raise InvalidArgument(
                 "points", f"{len(columns)} coordinates", f"from 1 to {MOST_DIMENSIONS} coordinates are accepted"
@@ -134,6 +134,7 @@ class KMeans(Query):
         return {"kind": self.name, "columns": columns, "k": int(self.k), "blocks": self.blocks, "bounds": pairs}
 
     not_stored_0_1_0 = ("where", "by", "calibration", "noise")
+    plain_0_1_0 = True
 
     # --- in a table ----------------------------------------------------------------------------------------
 

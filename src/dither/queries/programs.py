@@ -235,6 +235,7 @@ class Program(Query):
         return {"kind": "Program", **self.stored()}
 
     not_stored_0_1_0 = ("by", "calibration", "noise")
+    plain_0_1_0 = True
 
 
 class _InMemory:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import importlib
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -86,6 +88,11 @@ class Query(ABC):
     def read(self, data: object, shape: Any) -> Any:
         """The data as the plan reads them: private."""
 
+    def ask(self, data: object, **options: Any) -> Any:
+        """The older way of asking models and programs: ``dither.ask(query, data, ...)`` asks every query."""
+        warnings.warn("query.ask(data) is now dither.ask(query, data)", DeprecationWarning, stacklevel=2)
+        return importlib.import_module("dither.api").ask(self, data, **options)
+
     # --- in a table ----------------------------------------------------------------------------------------
 
     def bound(self, schema: Schema) -> Query:  # noqa: ARG002
@@ -135,6 +142,8 @@ class Query(ABC):
 
     not_stored_0_1_0: ClassVar[tuple[str, ...]] = ()
     """What version 0.1.0 did not keep of a question about this query."""
+    plain_0_1_0: ClassVar[bool] = False
+    """True if ``stored_0_1_0`` is plain JSON as it is; else numbers were written as exact texts."""
 
 
 def _same(value: Any, default: Any) -> bool:

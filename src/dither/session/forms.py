@@ -48,7 +48,7 @@ def form_of_0_1_0(
     }
     left_out = set(query.not_stored_0_1_0)
     return {
-        "query": {name: plain(value) for name, value in kept.items()},
+        "query": kept if query.plain_0_1_0 else {name: plain(value) for name, value in kept.items()},
         **{name: value for name, value in about.items() if name not in left_out},
         "epsilon": asked.epsilon,
         "delta": asked.delta,

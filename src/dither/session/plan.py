@@ -196,12 +196,12 @@ def plan(
     finder, rest = _finder(keys, schema, asked.loss)
     # Whoever changes groups leaves one and enters another: two steps for each of a person's rows.
     steps = 2 * schema.rows_per_unit if keys else 1
-    each = rest.per_step(steps)
+    each = rest if steps == 1 else rest.per_step(steps)
     try:
         inner = bound.plan(facts, Options(each, mechanism, noise, asked.confidence))
     except EpsilonTooSmall as error:
         raise error.of_whole(asked.loss.epsilon, asked.loss.epsilon / each.epsilon) from None
-    loss = inner.loss.for_group(steps)
+    loss = inner.loss if steps == 1 else inner.loss.for_group(steps)
     if finder is not None:
         loss = loss + Loss(float_up(finder.epsilon), float_up(finder.delta))
     used = {*keys, *(predicate.columns() if predicate else ()), *bound.used}
