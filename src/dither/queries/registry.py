@@ -106,6 +106,8 @@ class Entry:
     """The fields that take whole numbers."""
     hidden: frozenset[str] = frozenset()
     """The fields that only Python can set."""
+    any_type: Callable[[Any], bool] = field(default=lambda _: False, compare=False)
+    """Whether a query object is asked of entries of any type, not of numbers."""
 
     @functools.cached_property
     def fields(self) -> tuple[str, ...]:
@@ -169,11 +171,13 @@ def query(
     columns: str | None = None,
     whole: tuple[str, ...] = (),
     hidden: tuple[str, ...] = (),
+    any_type: Callable[[Any], bool] = lambda _: False,
 ) -> Callable[[Q], Q]:
     """Registers the class that follows under its public name.
 
     columns: the fields that name columns, if not ``column`` of a column, or ``columns`` of several; see ``Parameter``.
     whole: fields for whole numbers whose annotation is not ``int``.  hidden: fields that only Python can set.
+    any_type: whether a query object is asked of entries of any type, not of numbers.
     """
 
     def registered(cls: Q) -> Q:
@@ -188,6 +192,7 @@ def query(
             name, cls, of, sql, menu, dict(without or {}), stored_as or cls.__name__,
             parameters(_COLUMNS.get(of, "") if columns is None else columns),
             frozenset(whole) | {one.name for one in dataclasses.fields(cls) if one.type in _WHOLE}, frozenset(hidden),
+            any_type,
         )  # fmt: skip
         return cls
 

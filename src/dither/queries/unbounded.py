@@ -268,7 +268,7 @@ class Entries(NamedTuple):
         return "Entries(<private>)"
 
 
-@query("mode", of="column", menu=Menu("Middle", "Mode"))
+@query("mode", of="column", menu=Menu("Middle", "Mode"), any_type=lambda _: True)
 @dataclass(frozen=True)
 class Mode(Query):
     """The most common entry of a column of any type, exactly if it leads by enough, else refused."""

@@ -37,7 +37,7 @@ from dither.statistics.vectors import BinCounts, CrossProducts, Totals
 
 
 @query(
-    "histogram", of="column", menu=Menu("Distribution", "Histogram"),
+    "histogram", of="column", menu=Menu("Distribution", "Histogram"), any_type=lambda asked: asked.edges is None,
     sql=(Sql("histogram", "edges*", form="histogram(column) of a category, or histogram(column, 0, 50, 100)"),),
 )  # fmt: skip
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ def ask_file(file: Path, question: str, *, plot: Path | None, as_json: bool, **o
     from dither.queries.plan import Options
     from dither.queries.registry import entry_of
     from dither.session.statements import named
-    from dither.sources.files import read_file_column
+    from dither.sources.files import read_file_column, read_file_entries
     from dither.sql.statement import parse_file_call
 
     # Everything that is public is checked before the file is opened; what is paid for must not be lost.
@@ -39,8 +39,10 @@ def ask_file(file: Path, question: str, *, plot: Path | None, as_json: bool, **o
         number("epsilon", options["epsilon"]), number("delta", options["delta"]), options["mechanism"],
         options["noise"], confidence_of(options["confidence"]),
     )  # fmt: skip
-    columns = {name: read_file_column(file, name) for name in item.columns}
-    data: Any = columns[item.columns[0]] if entry_of(item.query).of == "column" else columns
+    entry = entry_of(item.query)
+    read = read_file_entries if entry.any_type(item.query) else read_file_column
+    columns = {name: read(file, name) for name in item.columns}
+    data: Any = columns[item.columns[0]] if entry.of == "column" else columns
     release = named(statement, [[answer(item.query, data, asked)]])[0]
     if as_json:
         click.echo(json.dumps(release.to_dict()))
