@@ -124,6 +124,8 @@ def test_a_statement_about_a_graph_is_the_query_and_is_answered(graphs, name):
     both = session.sql(f"SELECT {call} AS one, {call} FROM {session.schema.name}", epsilon=8, weights={"one": 3})
     assert [one.loss.epsilon for one in both] == [6.0, 2.0]
     assert both[0].alias == "one"
+    quotes = session.quote(f"SELECT {call}, {call} FROM {session.schema.name}", epsilon=8)
+    assert [one.loss.epsilon for one in quotes] == [4.0, 4.0]
 
 
 def test_a_statement_about_a_graph_is_about_all_of_it(graphs):

@@ -107,9 +107,11 @@ class GraphSession(PaidSession):
         """A plan for every query of a statement; together they cost at most ``loss``."""
         return _each(self.plan, statement, loss, weights, options)
 
-    def quote_statement(self, statement: Statement, loss: Loss, weights: Any = None, **options: Any) -> Quotes:
+    def quote_statement(
+        self, statement: Statement, *, epsilon: Any, delta: Any = 0.0, weights: Any = None, **options: Any
+    ) -> Quotes:
         """Quotes for the queries of a statement; they share the loss as its answers do."""
-        return Quotes(_each(self.quote, statement, loss, weights, options))
+        return Quotes(_each(self.quote, statement, Loss.asked(epsilon, delta), weights, options))
 
     def plan(
         self,
@@ -131,11 +133,13 @@ class GraphSession(PaidSession):
         words = (query, options.loss, about, mechanism, noise, options.level)
         return SessionPlan(schema, query, inner, inner.loss, form_of(*words), form_of_0_1_0(*words))
 
-    def quote(self, query: Query, *, confidence: Any = 0.95, **options: Any) -> Quote:
+    def quote(self, query: Query | str, *, confidence: Any = 0.95, **options: Any) -> Any:
         """Price, mechanism and error of a question, before it is asked: reads nothing, charges nothing.
 
-        The error is an upper bound for all graphs with as many vertices.
+        The error is an upper bound for all graphs with as many vertices.  A text is SQL; its quotes are ``Quotes``.
         """
+        if isinstance(query, str):
+            return self.quote_statement(parse_sql(query, self.schema), confidence=confidence, **options)
         planned = self.plan(query, confidence=confidence, **options)
         level = LEVEL if planned.confidence is None else planned.confidence
         figures = for_all_data(planned.prepared, level)

@@ -95,7 +95,7 @@ def query_of(call: Call, scope: Scope, given: Mapping[str, Any] | None = None) -
     entry = function.entry
     named = _named(call, function)
     fields = {**function.sql.fixed, **_positional(call, function, scope, named)}
-    fields |= {field: _converted(call, entry, one) for field, one in named.items()}
+    fields |= {field: _value(call, entry, field, one.value, one) for field, one in named.items()}
     for field, value in (given or {}).items():
         if field in fields or field not in function.fields:
             why = "it stands in the call already" if field in fields else f"{function.form} does not take it"
@@ -127,18 +127,17 @@ def _chosen(call: Call, scope: Scope) -> Function:
     ways = functions_of(scope).get(name, ())
     if not ways or call.name.is_quoted:
         raise call.words.problem(call.name, f"this function is not offered{_instead(name, scope)}; {supported(scope)}")
-    numbers = [one for one in call.arguments if one.field is None and not one.is_column]
-    listed = len(numbers) == 1 and isinstance(numbers[0].value, tuple) and bool(numbers[0].value)
-    listed = listed or any(one.field in ways[-1].fields and _fills_list(one, ways[-1]) for one in call.arguments)
-    chosen = ways[-1] if listed and ways[-1].takes_list else ways[0]
+    chosen = next((way for way in ways if way.takes_list == _gives_list(call, way)), ways[0])
     if (call.within is not None) != chosen.sql.within:
         raise call.problem(chosen.accepted)
     return chosen
 
 
-def _fills_list(argument: Argument, function: Function) -> bool:
-    listed = {one.field for one in parameters(function.sql.arguments) if one.is_list}
-    return argument.field in listed and isinstance(argument.value, tuple)
+def _gives_list(call: Call, function: Function) -> bool:
+    """Whether a call gives a list to what a function takes a list for."""
+    fields = {one.field for one in parameters(function.sql.arguments)}
+    numbers = [one for one in call.arguments if one.field in fields or (one.field is None and not one.is_column)]
+    return len(numbers) == 1 and isinstance(numbers[0].value, tuple) and bool(numbers[0].value)
 
 
 def _instead(name: str, scope: Scope) -> str:
@@ -179,12 +178,12 @@ def _columns(call: Call, function: Function, scope: Scope) -> tuple[tuple[str, .
     rest = [one for one in call.arguments if one.field is None]
     if call.within is not None:
         return (call.within.value.name,), rest
-    names: list[str] = []
-    most = sum(1 if one.most is not None else len(rest) for one in function.entry.columns)
     if function.sql.star:
         if len(rest) != 1 or rest[0].value != STAR:
             raise call.problem(function.accepted)
         return (), []
+    names: list[str] = []
+    most = sum(1 if one.most is not None else len(rest) for one in function.entry.columns)
     if scope.any_column and most and rest and isinstance(rest[0].value, Decimal):
         # In a file any text is a name; the first argument is never a number.
         first = rest.pop(0)
@@ -200,17 +199,18 @@ def _positional(call: Call, function: Function, scope: Scope, named: Mapping[str
     fields = _column_fields(call, function, scope, columns)
     takes = [one for one in parameters(function.sql.arguments) if one.field not in named]
     for one in rest:
-        if one.is_column and takes:
+        if one.value == STAR:
+            raise call.problem(function.accepted)
+        if not takes:
+            raise call.problem_with(one, f"only {function.form} is accepted")
+        if one.is_column:
             raise call.problem_with(one, f"a number is accepted behind {', '.join(columns)}")
-        if one.is_column or one.value == STAR or not takes:
-            wrong = call.problem(function.accepted) if one.value == STAR else None
-            raise wrong or call.problem_with(one, f"only {function.form} is accepted")
     numbers = [(value, one) for one in rest for value in (one.value if isinstance(one.value, tuple) else (one.value,))]
     for taken in takes:
         count = len(numbers) if taken.most is None or taken.is_list else min(taken.most, len(numbers))
         if count < taken.least:
             raise call.problem(function.accepted)
-        values = [_number(call, function.entry, taken.field, *one) for one in numbers[:count]]
+        values = [_value(call, function.entry, taken.field, *one) for one in numbers[:count]]
         numbers = numbers[count:]
         if values:
             fields[taken.field] = tuple(values) if taken.most is None or taken.is_list else values[0]
@@ -234,13 +234,7 @@ def _column_fields(call: Call, function: Function, scope: Scope, names: tuple[st
     return fields
 
 
-def _converted(call: Call, entry: Entry, argument: Argument) -> Any:
-    """What was given to a field by its name."""
-    field = str(argument.field)
-    return _number(call, entry, field, argument.value, argument)
-
-
-def _number(call: Call, entry: Entry, field: str, value: Any, argument: Argument) -> Any:
+def _value(call: Call, entry: Entry, field: str, value: Any, argument: Argument) -> Any:
     """A value; whole where the field takes whole numbers."""
     if field not in entry.whole_fields:
         return value

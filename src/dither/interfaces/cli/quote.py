@@ -94,16 +94,16 @@ def _of_graph(statement: Any, schema: Any, options: dict[str, Any], asked: dict[
     """Quotes of a graph: what is public about it is enough, and its budget is not asked for."""
     import dataclasses
 
-    from dither.privacy import Budget, Loss
+    from dither.privacy import Budget
     from dither.session.graphs import GraphSession
 
     for name in ("prior", "prior_sample", "rows", "target_error"):
         if options[name] is not None:
             raise InvalidArgument(name, str(options[name]), "errors of a graph are upper bounds for all: leave it out")
-    loss = Loss.asked(number("epsilon", options["epsilon"]), number("delta", options["delta"]))
     given = {name: asked[name] for name in ("mechanism", "noise", "confidence")}
+    given |= {name: number(name, options[name]) for name in ("epsilon", "delta")}
     session = GraphSession(dataclasses.replace(schema, budget=schema.budget or Budget(1.0)))
-    return session.quote_statement(statement, loss, **given)
+    return session.quote_statement(statement, **given)
 
 
 def _prior(text: str | None, sample: Path | None) -> Any:
