@@ -4,25 +4,22 @@ A new query needs no line here: what is asked follows from the table of paramete
 """
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import dither as dt
 from curators import CuratorProcess
+from dither.interfaces.cli.main import main
 from dither.queries.documentation import page
-from dither.queries.registry import entries
-from dither.queries.wire import catalogue, default_of, from_json, served, to_json
+from dither.queries.registry import entries, positionals
+from dither.queries.wire import catalogue, from_json, served, to_json
 
 DOORS = ("function", "ask", "session", "quote", "sql", "cli", "http", "page", "client", "docs", "audit")
 ALLOWED = {("program", "sql")} | {("chain_sum", door) for door in DOORS}
 """The cells that may be exempt: SQL holds no program text; the data of a chain sum are a place in a public chain."""
-OTHERS = ("sql", "cli")
-"""Doors whose cells are another change's."""
-pending = pytest.mark.xfail(strict=False, reason="calls of SQL and of the shell are not derived from the registry yet")
 TABLE = Path(__file__).parents[2] / "docs" / "queries.md"
 ROWS = 4_000
 LOSS = {"epsilon": 20.0, "delta": 1e-4}
@@ -109,7 +106,7 @@ def example(entry):
             asked[name] = [0, 50, 100]
         elif one.type == "bounds" and one.is_needed:
             asked[name] = [0, ROWS]
-        elif not one.is_advanced and one.example is not None and default_of(entry, name) is None:
+        elif not one.is_advanced and one.example is not None:
             asked[name] = list(one.example) if isinstance(one.example, tuple) else one.example
     return asked
 
@@ -177,9 +174,7 @@ def test_exempt_cells_are_few_and_have_reasons(capsys):
     with capsys.disabled():
         print(f"\n{len(exempt)} of {len(entries()) * len(DOORS)} cells exempt")
     assert all(why and "\n" not in why for why in exempt.values())
-    pending = {(name, door) for name, door in exempt if door in OTHERS}
-    assert set(exempt) - pending <= ALLOWED
-    assert len(exempt) <= len(entries()) * len(DOORS) / 10 or pending - ALLOWED
+    assert set(exempt) <= ALLOWED
 
 
 @every
@@ -242,54 +237,52 @@ def test_http_and_client(entry, server):
     assert remote.budget.spent == spent
 
 
-@pending
 @every
-def test_sql(entry, sessions):
-    """Every form that the registry names is a statement."""
-    if not entry.has("sql"):
-        if (entry.name, "sql") not in ALLOWED:
-            pytest.xfail(entry.without["sql"])
+def test_sql(entry, sessions, server):
+    """Every function that the registry names says the same in a statement, here and over HTTP."""
+    if (entry.name, "sql") in ALLOWED:
         return
-    session = sessions[dataset_of(entry)]
-    if entry.of not in ("column", "columns", "table"):
-        pytest.xfail("SQL of graphs")
+    name = dataset_of(entry)
+    for function in entry.functions:
+        text = f"SELECT {call_of(function, entry)} FROM {name}"
+        assert sessions[name].quote(text, **LOSS)
+    status, quoted, _ = server.call("POST", f"/v1/datasets/{name}/quote", {"sql": text, **LOSS})
+    assert status == 200, quoted
+
+
+def call_of(function, entry):
+    """A call that says what the example says: columns, numbers, fields by name."""
     asked = {name: one for name, one in example(entry).items() if name != "kind"}
-    calls = [call for form in entry.sql if (call := call_of(form, dict(asked), entry)) is not None]
-    if not calls:
-        pytest.xfail("no form of SQL yet")
-    for call in calls:
-        assert session.quote(f"SELECT {call} FROM people", **LOSS)
-
-
-def call_of(form, asked, entry):
-    """A call of SQL that says the same."""
-    column = asked.pop("column", None)
-    if form.within:
-        return f"{form.function}({asked['q']}) WITHIN GROUP (ORDER BY {column})"
-    words = ["*"] if form.star else [] if column is None else [column]
-    for part in form.arguments.split():
-        name = part.rstrip("?+*[]")
-        value = asked.pop(name, None)
+    words = ["*"] if function.star else []
+    for one in entry.columns:
+        words += [*np.atleast_1d(asked.pop(one.field))] if one.field in asked and not function.star else []
+    asked.pop("column", None)
+    numbers = []
+    for one in positionals(function.arguments):
+        value = asked.pop(one.field, None)
         if value is not None:
-            listed = ", ".join(map(str, value if isinstance(value, list) else [value]))
-            words.append(f"[{listed}]" if part.endswith("[]") else listed)
-    return None if asked and entry.of != "column" else f"{form.function}({', '.join(words)})"
+            listed = ", ".join(map(str, np.atleast_1d(value)))
+            numbers.append(f"[{listed}]" if one.is_list else listed)
+    if function.within:
+        return f"{function.function}({', '.join(numbers)}) WITHIN GROUP (ORDER BY {words[0]})"
+    named = [f"{name} => {value}" for name, value in asked.items()]
+    return f"{function.function}({', '.join([*map(str, words), *numbers, *named])})"
 
 
-@pending
 @every
-def test_cli(entry, sessions):
-    """``dither quote`` and ``dither ask`` parse the same calls as SQL."""
-    forms = [one for one in entry.sql if not one.within and not one.star]
-    if not forms or entry.of not in ("column", "columns"):
-        pytest.xfail("calls of this query at the shell")
-    asked = {name: one for name, one in example(entry).items() if name != "kind"}
-    call = call_of(forms[0], asked, entry)
-    file = sessions["folder"] / "people.toml"
-    command = [sys.executable, "-m", "dither", "quote", str(file), str(call), "--epsilon", "20", "--delta", "1e-4"]
-    done = subprocess.run([*command, "--json"], capture_output=True, text=True, check=False, timeout=300)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert json.loads(done.stdout)["quotes"]
+def test_cli(entry, sessions, monkeypatch, request):
+    """``dither quote`` takes the same calls as SQL; programs have ``dither run``."""
+    monkeypatch.chdir(sessions["folder"])
+    if entry.in_json is not None:
+        request.getfixturevalue("isolated")
+        words = ["run", "people.toml", "program.py:rows", "--bounds", "0", "4000", "--epsilon", "20", "--dry-run"]
+        (sessions["folder"] / "program.py").write_text(SOURCE)
+    else:
+        call = call_of([one for one in entry.functions if not one.within][-1], entry)
+        words = ["quote", f"{dataset_of(entry)}.toml", call, "--epsilon", "20", "--delta", "1e-4"]
+    done = CliRunner().invoke(main, [*words, "--json"], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)
 
 
 @every
