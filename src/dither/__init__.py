@@ -33,11 +33,13 @@ if TYPE_CHECKING:
     from dither.api import minimum as minimum
     from dither.api import mode as mode
     from dither.api import mst_cost as mst_cost
+    from dither.api import order_statistic as order_statistic
     from dither.api import quantile as quantile
     from dither.api import quantiles as quantiles
     from dither.api import regression as regression
     from dither.api import sample_and_aggregate as sample_and_aggregate
     from dither.api import scale as scale
+    from dither.api import smallest_sum as smallest_sum
     from dither.api import sum as sum
     from dither.api import triangles as triangles
     from dither.api import trimmed_mean as trimmed_mean
@@ -149,11 +151,13 @@ _HOMES = {
         "minimum",
         "mode",
         "mst_cost",
+        "order_statistic",
         "quantile",
         "quantiles",
         "regression",
         "sample_and_aggregate",
         "scale",
+        "smallest_sum",
         "sum",
         "triangles",
         "trimmed_mean",

@@ -14,11 +14,12 @@ from dither.answer import answer
 from dither.kernels.progress import Progress, reporting
 from dither.queries.clusters import GaussianMixture, KMeans
 from dither.queries.graphs import Edges, KCliques, KStars, KTriangles, Triangles
-from dither.queries.order import Maximum, Median, Minimum, Quantile, Quantiles
+from dither.queries.order import Maximum, Median, Minimum, OrderStatistic, Quantile, Quantiles
 from dither.queries.plan import Options
 from dither.queries.programs import Program
 from dither.queries.query import Query
 from dither.queries.regression import Regression
+from dither.queries.smallest import SmallestSum
 from dither.queries.spread import IQR, Variance
 from dither.queries.totals import Count, Mean, Sum, TrimmedMean
 from dither.queries.trees import MinCut, MSTCost
@@ -156,6 +157,52 @@ def maximum(
     True
     """
     query = Maximum(bounds=bounds, step=step, nulls=nulls)
+    return _ask(query, data, epsilon, delta, mechanism, noise, confidence)
+
+
+@accepts_calibration
+def order_statistic(
+    data: Any,
+    *,
+    rank: int = 1,
+    bounds: Any,
+    epsilon: Any,
+    delta: Any = 0.0,
+    mechanism: Any = "auto",
+    noise: Any = "auto",
+    confidence: Any = 0.95,
+    step: Any = None,
+    nulls: Any = None,
+) -> Release:
+    """The record at ``rank`` (1 is the smallest); options as for ``median``.
+
+    >>> 0 <= order_statistic([30] * 500, rank=2, bounds=(0, 100), epsilon=1.0).value <= 100
+    True
+    """
+    query = OrderStatistic(rank=rank, bounds=bounds, step=step, nulls=nulls)
+    return _ask(query, data, epsilon, delta, mechanism, noise, confidence)
+
+
+@accepts_calibration
+def smallest_sum(
+    data: Any,
+    *,
+    k: int,
+    bounds: Any,
+    epsilon: Any,
+    delta: Any = 0.0,
+    mechanism: Any = "auto",
+    noise: Any = "auto",
+    confidence: Any = 0.95,
+    step: Any = None,
+    nulls: Any = None,
+) -> Release:
+    """The sum of the ``k`` smallest records; options as for ``median``.
+
+    >>> 0 <= smallest_sum([30] * 500, k=10, bounds=(0, 100), epsilon=1.0).value <= 1000
+    True
+    """
+    query = SmallestSum(k=k, bounds=bounds, step=step, nulls=nulls)
     return _ask(query, data, epsilon, delta, mechanism, noise, confidence)
 
 

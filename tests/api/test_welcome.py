@@ -7,8 +7,8 @@ import pytest
 from click.testing import CliRunner
 
 import dither as dt
-from dither.interfaces.cli.graphs import graph_query
 from dither.interfaces.cli.main import main
+from dither.sql.statement import parse_graph_items
 
 PAY = np.random.default_rng(4).lognormal(11, 0.6, 3_000)
 COLUMNS = {
@@ -108,14 +108,14 @@ def test_frames_of_groups_can_be_wide_and_use_the_names_that_were_given(session)
 @pytest.mark.parametrize("question", ["kstars(2)", "kstars(k=2)", " kstars( k = 2 ) "])
 def test_stars_are_asked_at_the_shell_as_in_python(question):
     """With and without the name of the argument."""
-    assert graph_query(question) == dt.KStars(2)
+    assert [item.query for item in parse_graph_items(question).items] == [dt.KStars(2)]
 
 
 @pytest.mark.parametrize("question", ["kstars(k=)", "kstars(j=2)", "triangles(k=2)"])
 def test_other_names_are_refused(question):
     """Only k, only with a number, only where it belongs."""
     with pytest.raises(dt.InvalidArgument, match="question"):
-        graph_query(question)
+        parse_graph_items(question)
 
 
 def test_a_price_in_quotes_says_so():

@@ -77,7 +77,8 @@ def test_ask_prints_a_table_and_saves_a_picture(files, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["pay.csv", "mode(age)"], "question"),
+        (["pay.csv", "medain(age)"], "did you mean median(column)"),
+        (["pay.csv", "mode(age)"], "bounds=(0, 120): mode(column) does not take it"),
         (["pay.csv", "median(age"], "question"),
         (["pay.csv", "quantile(age)"], "question"),
         (["pay.csv", "median(height)"], "column='height'"),
@@ -104,7 +105,7 @@ def test_errors_are_one_line_with_exit_code_2(files, words, message):
     assert message in done.stderr
     assert "Traceback" not in done.stderr
     told = json.loads(run(*words, "--json").stdout)
-    assert told["error"]["code"] in ("invalid-argument", "not-applicable", "invalid-data")
+    assert told["error"]["code"] in ("invalid-argument", "invalid-text", "not-applicable", "invalid-data")
 
 
 def test_no_record_of_a_csv_makes_an_error(tmp_path):

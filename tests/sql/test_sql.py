@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 import dither as dt
 from dither.errors import InvalidText
 from dither.sources.predicates import LONGEST, parse_filter
-from dither.sql.functions import FUNCTIONS
+from dither.sql.calls import scope_of
+from dither.sql.functions import functions_of
 from dither.sql.statement import parse_items, parse_sql
 
 SCHEMA = dt.Schema(
@@ -69,6 +70,37 @@ def asked(select_list):
         ("histogram(job)", dt.Histogram("job")),
         ("histogram(year, [-10, +2.5, 1e3])", dt.Histogram("year", edges=(-10, Decimal("2.5"), 1000))),
         ("histogram(year, 2010, 2015, 2_020)", dt.Histogram("year", edges=(2010, 2015, 2020))),
+        ("histogram(job, categories => ['clerk', 'x'])", dt.Histogram("job", categories=("clerk", "x"))),
+        ("scale(year)", dt.Scale("year")),
+        ("scale(year, low = 0.1, HIGH => 0.9)", dt.Scale("year", low=Decimal("0.1"), high=Decimal("0.9"))),
+        ("iqr(year, low => 0.1)", dt.IQR("year", low=Decimal("0.1"))),
+        ("mode(job)", dt.Mode("job")),
+        ("mode(job, rows_per_person => 2)", dt.Mode("job", rows_per_person=2)),
+        ("order_statistic(year, 5)", dt.OrderStatistic("year", rank=5)),
+        ("order_statistic(year, rank => 5)", dt.OrderStatistic("year", rank=5)),
+        ("smallest_sum(year, 3)", dt.SmallestSum("year", k=3)),
+        ("quantile(year, q => 0.9)", dt.Quantile("year", q=Decimal("0.9"))),
+        ("quantile(year, q => [0.1, 0.9])", dt.Quantiles("year", q=(Decimal("0.1"), Decimal("0.9")))),
+        ("quantiles(year, [0.1, 0.9])", dt.Quantiles("year", q=(Decimal("0.1"), Decimal("0.9")))),
+        (
+            "median(year, bounds => [2011, 2014], nulls => 'upper')",
+            dt.Median("year", bounds=(2011, 2014), nulls="upper"),
+        ),
+        ("mean_vector(year, total_pay)", dt.MeanVector(("year", "total_pay"))),
+        ("covariance(year, total_pay)", dt.Covariance(("year", "total_pay"))),
+        ("regression(total_pay, year, active)", dt.Regression("total_pay", ("year", "active"))),
+        ("regression(total_pay)", dt.Regression("total_pay")),
+        (
+            "regression(total_pay, year, method => 'shortcut', intercept => false, block_size => 9)",
+            dt.Regression("total_pay", ("year",), method="shortcut", intercept=False, block_size=9),
+        ),
+        ("kmeans(year, total_pay, k => 3)", dt.KMeans(("year", "total_pay"), k=3)),
+        ("kmeans(year, total_pay, 3)", dt.KMeans(("year", "total_pay"), k=3)),
+        (
+            "kmeans(year, total_pay, k = 3, bounds => [[0, 1], [2, 3]])",
+            dt.KMeans(("year", "total_pay"), k=3, bounds=((0, 1), (2, 3))),
+        ),
+        ("gaussian_mixture(year, k => 2, blocks => 40)", dt.GaussianMixture(("year",), k=2, blocks=40)),
     ],
 )
 def test_every_function(text, query):
@@ -80,10 +112,10 @@ def test_every_function(text, query):
 
 
 def test_every_function_is_tested():
-    """No function of the list above is missing; aliases of names are."""
+    """No function of a table is missing above; aliases of names are."""
     tested = {"countif", "minimum", "maximum"}
     cases = next(mark for mark in test_every_function.pytestmark if mark.name == "parametrize").args[1]
-    assert tested | {text.split("(")[0].strip().lower() for text, _ in cases} == set(FUNCTIONS)
+    assert tested | {text.split("(")[0].strip().lower() for text, _ in cases} == set(functions_of(scope_of(SCHEMA)))
 
 
 def test_a_whole_statement():

@@ -59,7 +59,7 @@ def test_a_program_is_run(visit, pictures):
     tab.picture(pictures / "program.png")
     visit.pay()
     tab.see("program middle", "[aria-label=Answer]")
-    assert visit.curator.history(name)[0]["question"]["questions"][0]["query"]["kind"] == "Program"
+    assert visit.curator.history(name)[0]["question"]["questions"][0]["query"]["name"] == "program"
 
 
 def test_the_chain_of_entries(visit, pictures, tmp_path):

@@ -116,7 +116,7 @@ def _whole_columns() -> Iterator[AuditedQuery]:
     yield AuditedQuery("maximum", ("Maximum", "maximum"), _columns(Maximum(bounds=b), 7, 4, 5), "order")
     yield AuditedQuery("quantile", ("Quantile", "quantile"), _columns(Quantile(q=q, bounds=b), 7, 5, 4), "order")
     rank = OrderStatistic(rank=2, bounds=b)
-    yield AuditedQuery("order statistic", ("OrderStatistic",), _columns(rank, 7, 3, 5), "order")
+    yield AuditedQuery("order statistic", ("OrderStatistic", "order_statistic"), _columns(rank, 7, 3, 5), "order")
     several = Quantiles(q=[Fraction(1, 4), Fraction(3, 4)], bounds=(0, 3))
     yield AuditedQuery("quantiles", ("Quantiles", "quantiles"), _columns(several, 4, 4), "quantiles")
     trimmed = TrimmedMean(trim=Fraction(1, 5), bounds=(0, 3))
@@ -129,7 +129,9 @@ def _whole_columns() -> Iterator[AuditedQuery]:
     yield AuditedQuery("variance", ("Variance", "variance"), _columns(Variance(bounds=(0, 2)), 3, 4), "totals",
                    bounds=_LADDER)  # fmt: skip
     smallest = SmallestSum(k=2, bounds=(0, 4))
-    yield AuditedQuery("sum of the smallest", ("SmallestSum",), _columns(smallest, 5, 4, 4), "largest_local")
+    yield AuditedQuery(
+        "sum of the smallest", ("SmallestSum", "smallest_sum"), _columns(smallest, 5, 4, 4), "largest_local"
+    )
     chain = ChainSum([3, 4, 6, 9, 14, 22], step=1)
     yield AuditedQuery("sum along a chain", ("ChainSum", "LevelFunction", "Levels"),
                    functools.cache(lambda quick: chain_universe(chain, 6)), "largest_local")  # fmt: skip

@@ -108,7 +108,7 @@ def _column_calls() -> Iterator[PublicCall]:
     here, there = [0, 0, 0, 8, 8], [0, 0, 8, 8, 8]
     asked: dict[str, dict[str, Any]] = {
         "median": {}, "quantile": {"q": 0.6}, "quantiles": {"q": [0.3, 0.6]}, "trimmed_mean": {"trim": 0.2},
-        "iqr": {}, "sum": {}, "mean": {}, "variance": {},
+        "iqr": {}, "sum": {}, "mean": {}, "variance": {}, "order_statistic": {"rank": 3}, "smallest_sum": {"k": 3},
     }  # fmt: skip
     for name, options in asked.items():
         function = getattr(dt, name)

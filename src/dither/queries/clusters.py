@@ -17,7 +17,7 @@ from dither.procedures.private_pass import Components
 from dither.queries.parameters import Bounds, ColumnNames, Whole
 from dither.queries.plan import Options, Plan, Result
 from dither.queries.query import Query, TableRecords
-from dither.queries.registry import NUMBERS, Menu, query
+from dither.queries.registry import NUMBERS, Menu, Sql, query
 from dither.queries.unbounded import public_rows
 from dither.queries.vectors import column_names
 from dither.sources.column import Shape, columns_of, floats_of, only_columns
@@ -75,8 +75,8 @@ _PARAMETERS = {
 
 
 @query(
-    "kmeans", of="table", menu=Menu("Models", "k-means"), without={"sql": "SQL has no word for it"},
-    parameters=_PARAMETERS,
+    "kmeans", of="table", menu=Menu("Models", "k-means"), parameters=_PARAMETERS,
+    sql=(Sql("kmeans", "k", example="k => 3"),),
 )  # fmt: skip
 @dataclass(frozen=True)
 class KMeans(Query):
@@ -168,8 +168,8 @@ class KMeans(Query):
 
 
 @query(
-    "gaussian_mixture", of="table", menu=Menu("Models", "Gaussian mixture"), without={"sql": "SQL has no word for it"},
-    parameters=_PARAMETERS,
+    "gaussian_mixture", of="table", menu=Menu("Models", "Gaussian mixture"), parameters=_PARAMETERS,
+    sql=(Sql("gaussian_mixture", "k", example="k => 3"),),
 )  # fmt: skip
 @dataclass(frozen=True)
 class GaussianMixture(KMeans):

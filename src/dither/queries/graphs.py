@@ -66,7 +66,7 @@ class GraphQuery(StatisticQuery):
             raise InvalidArgument("n", vertices, f"at least {needed} vertices are accepted for {self.label}")
 
 
-@query("edges", of="graph", menu=Menu("Graph", "Edges"), without={"sql": "SQL speaks of tables"})
+@query("edges", of="graph", menu=Menu("Graph", "Edges"))
 @dataclass(frozen=True)
 class Edges(GraphQuery):
     """The number of edges.  ``max_degree``: count only edges within the first so many of both of their vertices."""
@@ -86,7 +86,7 @@ class Edges(GraphQuery):
         return BoundedEdgeCount(vertices, min(int(self.max_degree), vertices))
 
 
-@query("triangles", of="graph", menu=Menu("Graph", "Triangles"), without={"sql": "SQL speaks of tables"})
+@query("triangles", of="graph", menu=Menu("Graph", "Triangles"))
 @dataclass(frozen=True)
 class Triangles(GraphQuery):
     """The number of triangles.  ``max_degree``: count only edges within the first so many of both of their vertices."""
@@ -118,7 +118,7 @@ class _KQuery(GraphQuery):
         return f"{self.k}-{self.noun}"
 
 
-@query("kstars", of="graph", menu=Menu("Graph", "Stars"), without={"sql": "SQL speaks of tables"})
+@query("kstars", of="graph", menu=Menu("Graph", "Stars"))
 @dataclass(frozen=True)
 class KStars(_KQuery):
     """The number of k-stars: a centre and k of its neighbours."""
@@ -130,7 +130,7 @@ class KStars(_KQuery):
         return StarCount(vertices, int(self.k))
 
 
-@query("ktriangles", of="graph", menu=Menu("Graph", "k-triangles"), without={"sql": "SQL speaks of tables"})
+@query("ktriangles", of="graph", menu=Menu("Graph", "k-triangles"))
 @dataclass(frozen=True)
 class KTriangles(_KQuery):
     """The number of k-triangles: k triangles on one edge."""
@@ -142,7 +142,7 @@ class KTriangles(_KQuery):
         return KTriangleCount(vertices, int(self.k))
 
 
-@query("kcliques", of="graph", menu=Menu("Graph", "Cliques"), without={"sql": "SQL speaks of tables"})
+@query("kcliques", of="graph", menu=Menu("Graph", "Cliques"))
 @dataclass(frozen=True)
 class KCliques(_KQuery):
     """The number of cliques of k vertices; 2 are edges, 3 are triangles."""

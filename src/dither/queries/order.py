@@ -24,7 +24,8 @@ MOST_TOGETHER = 10_000_000
 
 
 @query(
-    "order_statistic", of="column", sql=(Sql("order_statistic", "rank"),), menu=Menu("Distribution", "Value of a rank"),
+    "order_statistic", of="column", menu=Menu("Distribution", "Value of a rank"),
+    sql=(Sql("order_statistic", "rank", example="5"),),
 )  # fmt: skip
 @dataclass(frozen=True)
 class OrderStatistic(ColumnQuery):
@@ -74,7 +75,11 @@ class _ByShare(OrderStatistic):
     parameters={"q": Number(
         "Which quantile", "Between 0 and 1: 0.9 is the value that nine in ten do not exceed.", example=0.9
     )},
-    sql=(Sql("quantile", "q"), Sql("quantile_disc", "q"), Sql("percentile_disc", "q", within=True)),
+    sql=(
+        Sql("quantile", "q", example="0.9", near=("quantile_cont", "approx_quantile")),
+        Sql("quantile_disc", "q", example="0.9"),
+        Sql("percentile_disc", "q", example="0.9", within=True, near=("percentile_cont",)),
+    ),
 )  # fmt: skip
 @dataclass(frozen=True)
 class Quantile(BoundsOptional, _ByShare):
@@ -105,7 +110,11 @@ class Quantile(BoundsOptional, _ByShare):
         "Which quantiles", "With commas between them; together they cost less than one by one.",
         example=(0.25, 0.5, 0.75),
     )},
-    sql=(Sql("quantiles", "q+"), Sql("quantile", "q[]"), Sql("quantile_disc", "q[]")),
+    sql=(
+        Sql("quantiles", "q+", example="0.1, 0.5, 0.9"),
+        Sql("quantile", "q[]", example="[0.1, 0.9]"),
+        Sql("quantile_disc", "q[]", example="[0.1, 0.9]"),
+    ),
 )  # fmt: skip
 @dataclass(frozen=True)
 class Quantiles(ColumnQuery):

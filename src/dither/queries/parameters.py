@@ -270,7 +270,7 @@ PARAMETERS: dict[str, Parameter] = {
     "step": Number("Step", "Of the grid that answers lie on.", is_advanced=True),
     "nulls": MissingValue("Missing values count as", is_advanced=True),
     "q": Numbers("Which quantile", or_one=True),
-    "rank": Whole("Rank", "1 is the smallest.", example=1),
+    "rank": Whole("Rank", "1 is the smallest.", example=2),
     "trim": Number("Trimmed at either end", "A share of the records: 0.1 leaves out a tenth at each end."),
     "low": Number("Lower quantile", "Between 0 and 1."),
     "high": Number("Upper quantile", "Between 0 and 1."),

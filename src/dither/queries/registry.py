@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from dither.errors import InvalidArgument
-from dither.queries.parameters import PARAMETERS, Parameter
+from dither.queries.parameters import PARAMETERS, Parameter, Whole
 
 SourceType: TypeAlias = Literal["column", "columns", "table", "graph", "weighted graph", "chain"]
 """What a query is asked of: one column, several, rows of a table, a graph, a graph with private weights."""
@@ -28,23 +28,57 @@ Q = TypeVar("Q", bound=type)
 
 
 @dataclass(frozen=True)
-class Sql:
-    """One function of SQL that stands for a query.
+class Positional:
+    """A field that a call takes without its name, and how many arguments it takes."""
 
-    ``arguments``: what follows the column, a field's name with how many numbers it takes: ``q`` one, ``trim?`` one or
-    none, ``q+`` at least one, ``edges*`` any number, ``q[]`` one list in brackets.  ``form``: how it is written where
-    that does not follow, such as ``count(*)``.
+    field: str
+    least: int = 1
+    most: int | None = 1
+    """None: any number of them, which become a tuple."""
+    is_list: bool = False
+    """True if it takes one list in brackets."""
+
+    @classmethod
+    def of(cls, text: str) -> Positional:
+        """``q`` takes one, ``trim?`` one or none, ``q+`` at least one, ``edges*`` any number, ``q[]`` one list."""
+        for mark, counts in (("?", (0, 1)), ("+", (1, None)), ("*", (0, None))):
+            if text.endswith(mark):
+                return cls(text.removesuffix(mark), *counts)
+        return cls(text.removesuffix("[]"), is_list=text.endswith("[]"))
+
+    def __str__(self) -> str:
+        return self.field if self.most == 1 else f"{self.field.removesuffix('s')}, ..."
+
+
+def positionals(text: str) -> tuple[Positional, ...]:
+    """The fields that a text such as ``"target features*"`` names."""
+    return tuple(Positional.of(one) for one in text.split())
+
+
+@dataclass(frozen=True)
+class Sql:
+    """One function of SQL, and of calls at the shell, that stands for a query.
+
+    Every query that has this door has a function of its own name; others are declared where it registers itself.
     """
 
     function: str
     arguments: str = ""
+    """The fields whose numbers follow the columns; see ``Positional.of``."""
     fixed: Mapping[str, Any] = field(default_factory=dict)
     """Fields that the function decides."""
     form: str | None = None
+    """How it is written, where that does not follow from the columns and ``example``."""
+    example: str = ""
+    """Numbers that may follow the columns."""
     star: bool = False
     """True if it is asked of ``*`` instead of a column."""
     within: bool = False
     """True if the column stands in WITHIN GROUP (ORDER BY column)."""
+    note: str = ""
+    """What errors add to the form."""
+    near: tuple[str, ...] = ()
+    """Functions of other systems that do not exist here and for which this one may serve."""
 
 
 GROUPS = ("Middle", "Totals", "Distribution", "Spread", "Models", "Graph", "Own code")
@@ -81,6 +115,14 @@ class Entry:
     """Fields that mean something else than the table of parameters says; None: not a parameter in JSON."""
     in_json: Mapping[str, Parameter] | None = None
     """All parameters in JSON, where these are not the fields of the class."""
+    function: str = ""
+    """The one-line function, where users know it under another name than the query's."""
+    columns: tuple[Positional, ...] = ()
+    """The fields that name columns."""
+    hidden: frozenset[str] = frozenset()
+    """The fields that only Python can set."""
+    any_type: Callable[[Any], bool] = field(default=lambda _: False, compare=False)
+    """Whether a query object is asked of entries of any type, not of numbers."""
 
     @functools.cached_property
     def parameters(self) -> Mapping[str, Parameter]:
@@ -92,6 +134,12 @@ class Entry:
         if missing:
             raise RuntimeError(f"{self.name}: declare parameters={{{missing[0]!r}: ...}} where it registers")
         return {name: one for name in self.fields if (one := known[name]) is not None}
+
+    @functools.cached_property
+    def whole_fields(self) -> frozenset[str]:
+        """The fields that take whole numbers."""
+        known = {**PARAMETERS, **self.own_parameters}
+        return frozenset(name for name in self.fields if isinstance(known.get(name), Whole))
 
     @functools.cached_property
     def column_types(self) -> tuple[str, ...]:
@@ -119,7 +167,33 @@ class Entry:
         """Whether it can be asked through this door."""
         return door not in self.without
 
+    @functools.cached_property
+    def settable(self) -> tuple[str, ...]:
+        """The fields that calls and bodies may name: neither columns nor what only Python can set."""
+        named = {one.field for one in self.columns} | self.hidden
+        return tuple(one for one in self.fields if one not in named)
 
+    @functools.cached_property
+    def functions(self) -> tuple[Sql, ...]:
+        """Its functions of SQL, one of its own name among them."""
+        if not self.has("sql"):
+            return ()
+        if any(one.function == self.name for one in self.sql):
+            return self.sql
+        return (*self.sql, Sql(self.name, " ".join(one for one in self.needed if one in self.settable)))
+
+    def form(self, function: Sql) -> str:
+        """How one of its functions is written."""
+        if function.form is not None:
+            return function.form
+        numbers = [function.example] if function.example else [str(one) for one in positionals(function.arguments)]
+        columns = [str(one) for one in self.columns]
+        if function.within:
+            return f"{function.function}({', '.join(numbers)}) WITHIN GROUP (ORDER BY {', '.join(columns)})"
+        return f"{function.function}({'*' if function.star else ', '.join([*columns, *numbers])})"
+
+
+_COLUMNS: Mapping[SourceType, str] = {"column": "column", "columns": "columns+", "table": "columns+"}
 _ENTRIES: dict[str, Entry] = {}
 
 
@@ -133,8 +207,18 @@ def query(
     stored_as: str | None = None,
     parameters: Mapping[str, Parameter | None] | None = None,
     in_json: Mapping[str, Parameter] | None = None,
+    function: str | None = None,
+    columns: str | None = None,
+    hidden: tuple[str, ...] = (),
+    any_type: Callable[[Any], bool] = lambda _: False,
 ) -> Callable[[Q], Q]:
-    """Registers the class that follows under its public name."""
+    """Registers the class that follows under its public name.
+
+    columns: the fields that name columns, if not ``column`` of a column, or ``columns`` of several; see ``Positional``.
+    parameters: what fields hold, where the table of parameters says otherwise or nothing; None: not for JSON.
+    in_json: all parameters in JSON, where these are not the fields.  hidden: fields that only Python can set.
+    any_type: whether a query object is asked of entries of any type, not of numbers.
+    """
 
     def registered(cls: Q) -> Q:
         known = _ENTRIES.get(name)
@@ -146,9 +230,11 @@ def query(
         cls.name = name  # type: ignore[attr-defined]
         if "noun" not in vars(cls):
             cls.noun = name.replace("_", " ")  # type: ignore[attr-defined]
+        named = positionals(_COLUMNS.get(of, "") if columns is None else columns)
         _ENTRIES[name] = Entry(
-            name, cls, of, sql, menu, dict(without or {}), stored_as or cls.__name__, dict(parameters or {}), in_json
-        )
+            name, cls, of, sql, menu, dict(without or {}), stored_as or cls.__name__, dict(parameters or {}), in_json,
+            function or name, named, frozenset(hidden), any_type,
+        )  # fmt: skip
         return cls
 
     return registered

@@ -69,7 +69,7 @@ class FitPlan(Plan):
 
 @query(
     "regression", of="table", menu=Menu("Models", "Linear regression", (*NUMBERS, "boolean")),
-    without={"sql": "SQL has no word for it"},
+    columns="target features*",
 )  # fmt: skip
 @dataclass(frozen=True)
 class Regression(Query):

@@ -11,14 +11,17 @@ import numpy as np
 from dither.errors import InvalidArgument
 from dither.numbers import exact
 from dither.queries.query import ColumnQuery, StatisticQuery
-from dither.queries.registry import Menu, query
+from dither.queries.registry import Menu, Sql, query
 from dither.sensitivity.levels import Levels
 from dither.sources.column import Shape, as_array
 from dither.sources.grid import Grid
 from dither.statistics.smallest import ChainTotal, SmallestTotal
 
 
-@query("smallest_sum", of="column", menu=Menu("Totals", "Sum of the smallest"))
+@query(
+    "smallest_sum", of="column", menu=Menu("Totals", "Sum of the smallest"),
+    sql=(Sql("smallest_sum", "k", example="3"),),
+)  # fmt: skip
 @dataclass(frozen=True)
 class SmallestSum(ColumnQuery):
     """The sum of the k smallest records of one bounded column.
@@ -51,7 +54,8 @@ class SmallestSum(ColumnQuery):
 @query(
     "chain_sum", of="chain",
     without=dict.fromkeys(
-        ("session", "quote", "sql", "cli", "http", "page", "client"), "its data are a place in a public chain"
+        ("function", "session", "quote", "sql", "cli", "http", "page", "client"),
+        "its data are a place in a public chain",
     ),
 )  # fmt: skip
 @dataclass(frozen=True, eq=False)

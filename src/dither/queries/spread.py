@@ -18,7 +18,7 @@ from dither.statistics.statistic import Statistic
 from dither.statistics.unknown_size import SharedRank, SharedRankDifference
 
 
-@query("iqr", of="column", sql=(Sql("iqr"),), menu=Menu("Spread", "Interquartile range"))
+@query("iqr", of="column", sql=(Sql("iqr", near=("mad",)),), menu=Menu("Spread", "Interquartile range"))
 @dataclass(frozen=True)
 class IQR(BoundsOptional):
     """The distance between two quantiles, by default the quartiles."""
@@ -61,7 +61,11 @@ class IQR(BoundsOptional):
 
 @query(
     "variance", of="column", menu=Menu("Spread", "Variance"),
-    sql=(Sql("variance", fixed={"ddof": 1}), Sql("var_samp", fixed={"ddof": 1}), Sql("var_pop", fixed={"ddof": 0})),
+    sql=(
+        Sql("variance", fixed={"ddof": 1}, near=("stddev", "stddev_samp")),
+        Sql("var_samp", fixed={"ddof": 1}),
+        Sql("var_pop", fixed={"ddof": 0}, near=("stddev_pop",)),
+    ),
 )  # fmt: skip
 @dataclass(frozen=True)
 class Variance(ColumnQuery):

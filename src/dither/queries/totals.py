@@ -55,7 +55,12 @@ class Sum(_Total):
 @query(
     "count", of="column", menu=Menu("Totals", "Count", ("boolean",), 1),
     parameters={"column": replace(COLUMN, is_needed=False), "bounds": None, "step": None},
-    sql=(Sql("count", star=True, form="count(*)"), Sql("count_if"), Sql("countif")),
+    sql=(
+        Sql("count", star=True, note=", with WHERE to choose rows; count_if(flag) counts where a flag is true"),
+        Sql("count_if", form="count_if(flag)"),
+        Sql("countif", form="countif(flag)"),
+    ),
+    hidden=("bounds", "step"),
 )  # fmt: skip
 @dataclass(frozen=True)
 class Count(_Total):
@@ -99,7 +104,10 @@ class Mean(_Total):
         return FilteredMean(grid, shape.neighbours)
 
 
-@query("trimmed_mean", of="column", sql=(Sql("trimmed_mean", "trim?"),), menu=Menu("Middle", "Trimmed mean", place=3))
+@query(
+    "trimmed_mean", of="column", menu=Menu("Middle", "Trimmed mean", place=3),
+    sql=(Sql("trimmed_mean", "trim?", example="0.1"),),
+)  # fmt: skip
 @dataclass(frozen=True)
 class TrimmedMean(BoundsOptional, _Total):
     """The mean of the records between the ranks ``floor(trim n) + 1`` and ``n - floor(trim n)``."""

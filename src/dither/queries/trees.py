@@ -26,8 +26,7 @@ class BridgeWarning(UserWarning):
 
 
 @query(
-    "mst_cost", of="weighted graph", menu=Menu("Graph", "Spanning tree cost"), without={"sql": "SQL speaks of tables"},
-    parameters={"cap": None, "step": None},
+    "mst_cost", of="weighted graph", menu=Menu("Graph", "Spanning tree cost"), parameters={"cap": None, "step": None},
 )  # fmt: skip
 @dataclass(frozen=True)
 class MSTCost(StatisticQuery):
@@ -93,7 +92,7 @@ def _bridge(graph: Graph, grid: Grid) -> str:
     )
 
 
-@query("min_cut", of="graph", menu=Menu("Graph", "Minimum cut"), without={"sql": "SQL speaks of tables"})
+@query("min_cut", of="graph", menu=Menu("Graph", "Minimum cut"))
 @dataclass(frozen=True)
 class MinCut(GraphQuery):
     """How many edges must go before the graph falls apart: its smallest cut.  Neighbours differ in one edge."""

@@ -170,9 +170,7 @@ def trimmed_mean_without_bounds(trim: Fraction, trimmed_of: Callable[[int], int]
     return Unbounded("trimmed mean", {"propose_test": planner})
 
 
-@query(
-    "scale", of="column", menu=Menu("Spread", "Scale"), without={"sql": "SQL has no word for it; iqr(column) is near"}
-)
+@query("scale", of="column", menu=Menu("Spread", "Scale"))
 @dataclass(frozen=True)
 class Scale(Query):
     """The interquartile range (or that of other quantiles) of one column without bounds, to a factor."""
@@ -266,11 +264,9 @@ class Entries(NamedTuple):
 
 
 @query(
-    "mode",
-    of="column",
-    menu=Menu("Middle", "Mode", (*NUMBERS, "date", "boolean", "category")),
-    without={"sql": "histogram(column) serves instead"},
-)
+    "mode", of="column", menu=Menu("Middle", "Mode", (*NUMBERS, "date", "boolean", "category")),
+    any_type=lambda _: True,
+)  # fmt: skip
 @dataclass(frozen=True)
 class Mode(Query):
     """The most common entry of a column of any type, exactly if it leads by enough, else refused."""

@@ -38,8 +38,9 @@ from dither.statistics.vectors import BinCounts, CrossProducts, Totals
 
 
 @query(
-    "histogram", of="column", sql=(Sql("histogram", "edges*"),),
-    menu=Menu("Distribution", "Histogram", (*NUMBERS, "category"), 1),
+    "histogram", of="column", menu=Menu("Distribution", "Histogram", (*NUMBERS, "category"), 1),
+    any_type=lambda asked: asked.edges is None,
+    sql=(Sql("histogram", "edges*", form="histogram(column) of a category, or histogram(column, 0, 50, 100)"),),
 )  # fmt: skip
 @dataclass(frozen=True)
 class Histogram(StatisticQuery):
@@ -325,8 +326,7 @@ _PARAMETERS = {"columns": ColumnNames("Columns", "None chosen: all of numbers.")
 
 @query(
     "mean_vector", of="columns", menu=Menu("Middle", "Means of several columns"),
-    without={"function": "dt.mean of a table is it", "sql": "SELECT avg(a), avg(b) asks for each"},
-    parameters=_PARAMETERS,
+    function="mean", parameters=_PARAMETERS, hidden=("names",),
 )  # fmt: skip
 @dataclass(frozen=True)
 class MeanVector(_Matrix):
@@ -343,8 +343,7 @@ class MeanVector(_Matrix):
 
 
 @query(
-    "covariance", of="columns", sql=(Sql("covariance", "columns+"),), menu=Menu("Spread", "Covariance"),
-    parameters=_PARAMETERS,
+    "covariance", of="columns", menu=Menu("Spread", "Covariance"), parameters=_PARAMETERS, hidden=("names",),
 )  # fmt: skip
 @dataclass(frozen=True)
 class Covariance(_Matrix):

@@ -98,6 +98,7 @@ def _described(entry: Entry) -> dict[str, Any]:
         "help": (entry.query.__doc__ or "").strip().split("\n")[0],
         "of": entry.of,
         "columns": list(entry.column_types),
+        "named": [one.field for one in entry.columns],
         "fields": [
             {
                 "name": name, "type": one.type, "label": one.label, "help": one.help, "required": name in needed,
@@ -111,7 +112,7 @@ def _described(entry: Entry) -> dict[str, Any]:
                 "function": one.function, "arguments": one.arguments, "fixed": plain(one.fixed), "star": one.star,
                 "within": one.within,
             }
-            for one in entry.sql
+            for one in entry.functions
         ],
     }  # fmt: skip
 

@@ -14,16 +14,19 @@ from dither.answer import released
 from dither.errors import DitherError, InvalidArgument, SourceFailed
 from dither.ledger import Ledger
 from dither.plain import exact_text, plain
+from dither.privacy import Loss
 from dither.queries.plan import Options, Result
 from dither.queries.query import Query
 from dither.queries.registry import entry_of
-from dither.quotes.quote import Quote, for_all_data
-from dither.release import Release
-from dither.session.account import LOCAL, PaidSession
+from dither.quotes.quote import Quote, Quotes, for_all_data
+from dither.release import Release, Releases
+from dither.session.account import LOCAL, PaidSession, price_of
 from dither.session.forms import form_of, form_of_0_1_0
 from dither.session.plan import SessionPlan
+from dither.session.statements import named, part_of, shares_of
 from dither.sources.graph import Graph, GraphShape
 from dither.sources.graph_schema import GraphSchema
+from dither.sql.statement import Statement, parse_sql, weights_of
 
 LEVEL = 0.95
 """Of the quoted bound, where no error bar is wanted."""
@@ -66,6 +69,52 @@ class GraphSession(PaidSession):
         return self.answer([planned], again=again, request_id=request_id, analyst=analyst)[0]
 
     @accepts_calibration
+    def sql(
+        self,
+        text: str,
+        *,
+        epsilon: Any,
+        delta: Any = 0.0,
+        weights: Any = None,
+        mechanism: Any = "auto",
+        noise: Any = "auto",
+        confidence: Any = 0.95,
+        again: bool = False,
+        request_id: str | None = None,
+        analyst: str = LOCAL,
+    ) -> Any:
+        """Ask in SQL: ``SELECT triangles(), kstars(2) FROM friends``; a graph is asked as a whole.
+
+        epsilon, delta: the whole privacy loss.  All queries of the list share it evenly, or by ``weights``: a list with
+        one for each, or a mapping of names (``AS name``) to weights.  Everything is answered, or nothing and nothing is
+        charged.  Returns one release, or ``Releases`` of several queries.
+        """
+        return self.answer_statement(
+            parse_sql(text, self.schema), epsilon=epsilon, delta=delta, weights=weights, again=again,
+            request_id=request_id, analyst=analyst, mechanism=mechanism, noise=noise, confidence=confidence,
+        )  # fmt: skip
+
+    def answer_statement(
+        self, statement: Statement, *, epsilon: Any, delta: Any = 0.0, weights: Any = None, again: bool = False,
+        request_id: str | None = None, analyst: str = LOCAL, **options: Any,
+    ) -> Any:  # fmt: skip
+        """Answer a statement that was read before; see ``sql``."""
+        plans = self.plans_of(statement, Loss.asked(epsilon, delta), weights, **options)
+        answers = self.answers(plans, again=again, request_id=request_id, analyst=analyst)
+        answered = Releases(named(statement, answers), price_of(plans))
+        return answered if len(plans) > 1 else answered[0]
+
+    def plans_of(self, statement: Statement, loss: Loss, weights: Any = None, **options: Any) -> list[SessionPlan]:
+        """A plan for every query of a statement; together they cost at most ``loss``."""
+        return _each(self.plan, statement, loss, weights, options)
+
+    def quote_statement(
+        self, statement: Statement, *, epsilon: Any, delta: Any = 0.0, weights: Any = None, **options: Any
+    ) -> Quotes:
+        """Quotes for the queries of a statement; they share the loss as its answers do."""
+        return Quotes(_each(self.quote, statement, Loss.asked(epsilon, delta), weights, options))
+
+    @accepts_calibration
     def plan(
         self,
         query: Query,
@@ -88,11 +137,13 @@ class GraphSession(PaidSession):
         return SessionPlan(schema, query, inner, inner.loss, form_of(*words), form_of_0_1_0(*words))
 
     @accepts_calibration
-    def quote(self, query: Query, *, confidence: Any = 0.95, **options: Any) -> Quote:
+    def quote(self, query: Query | str, *, confidence: Any = 0.95, **options: Any) -> Any:
         """Price, mechanism and error of a question, before it is asked: reads nothing, charges nothing.
 
-        The error is an upper bound for all graphs with as many vertices.
+        The error is an upper bound for all graphs with as many vertices.  A text is SQL; its quotes are ``Quotes``.
         """
+        if isinstance(query, str):
+            return self.quote_statement(parse_sql(query, self.schema), confidence=confidence, **options)
         planned = self.plan(query, confidence=confidence, **options)
         level = LEVEL if planned.confidence is None else planned.confidence
         figures = for_all_data(planned.prepared, level)
@@ -143,3 +194,20 @@ class GraphSession(PaidSession):
 
     def _read(self, plan: SessionPlan, run: Callable[[Any], Result]) -> list[Release]:
         return [released(plan, run(self._read_graph(plan.query)))]
+
+
+def _each(
+    made: Callable[..., Any], statement: Statement, loss: Loss, weights: Any, options: dict[str, Any]
+) -> list[Any]:  # fmt: skip
+    """What is made of every query of a statement with its share of the loss; errors point at where it was written."""
+    shares = shares_of(weights_of(statement, weights), len(statement.items))
+    found = []
+    for item, part in zip(statement.items, (part_of(loss, share) for share in shares), strict=True):
+        try:
+            found.append(made(item.query, epsilon=part.epsilon, delta=part.delta, **options))
+        except InvalidArgument as error:
+            problem = statement.pointing(error, item)
+        else:
+            continue
+        raise problem
+    return found

@@ -38,7 +38,7 @@ def plans_of(statement: Statement, schema: Schema, price: Loss, weights: Any = N
 
 
 def _free(statement: Statement, item: Item, schema: Schema, price: Loss, options: dict[str, Any]) -> TablePlan | None:
-    if item.query.column is not None:
+    if item.columns:
         return None
     made = _plan(statement, item, schema, price, options)
     return made if made.costs_nothing else None

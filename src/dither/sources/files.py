@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,8 @@ from dither.sources.lines import UNREADABLE, header, inner_suffix, records
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _PARQUET = (".parquet", ".pq")
 _WHOLE = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "BOOLEAN"}
+_READ_TEXTS = "FROM read_parquet({}, utf8_validation = 'replace')"
+"""A text with a byte that is no UTF-8 is read as another text: one record must not make an error."""
 _REAL = {"FLOAT", "DOUBLE", "DECIMAL", "HUGEINT", "UHUGEINT", "UBIGINT"}
 
 
@@ -30,6 +32,19 @@ def read_file_column(path: str | Path, column: str, *, empty: bool = False) -> n
     """
     file, delimiter = _known_file(path)
     return _parquet(file, column) if delimiter is None else _text(file, column, delimiter, empty)
+
+
+def read_file_entries(path: str | Path, column: str) -> list[Any]:
+    """One column of any type, for categories: numbers of a Parquet file as such, everything else as texts.
+
+    A missing entry is None; in a CSV that is an empty one, or a line that is too short.
+    """
+    file, delimiter = _known_file(path)
+    if delimiter is None:
+        values: list[Any] = _parquet(file, column, texts=True).tolist()
+        return values
+    entries: list[Any] = _column_of(file, column, delimiter, _text_entry, list)
+    return entries
 
 
 def check_file_columns(path: str | Path, columns: Iterable[str]) -> None:
@@ -83,16 +98,34 @@ def _place(file: Path, column: str, first: str, delimiter: str) -> tuple[int, in
 
 
 def _text(file: Path, column: str, delimiter: str, empty: bool) -> np.ma.MaskedArray[Any, Any]:
+    values = _column_of(file, column, delimiter, _entry, _floats, empty=empty)
+    return np.ma.MaskedArray(values, np.isnan(values))
+
+
+def _floats(entries: Iterator[float]) -> Any:
+    return np.fromiter(entries, dtype=np.float64)
+
+
+def _column_of(
+    file: Path,
+    column: str,
+    delimiter: str,
+    entry: Callable[[list[str], int], Any],
+    collected: Callable[[Iterator[Any]], Any],
+    *,
+    empty: bool = False,
+) -> Any:
+    """One entry of each line."""
     place, width = _place(file, column, header(file), delimiter)
     values = None
     with contextlib.suppress(*UNREADABLE):
         lines = (line for line in records(file) if width == 1 or line)
-        values = np.fromiter((_entry(_fields(line, delimiter), place) for line in lines), dtype=np.float64)
+        values = collected(entry(_fields(line, delimiter), place) for line in lines)
     if values is None:
         raise InvalidData(f"{file.name} could not be read to its end; nothing was charged")
     if len(values) == 0 and not empty:
         raise InvalidArgument("file", file.name, "at least one record after the first line is accepted")
-    return np.ma.MaskedArray(values, np.isnan(values))
+    return values
 
 
 def _fields(line: str, delimiter: str) -> list[str]:
@@ -108,6 +141,11 @@ def _entry(fields: list[str], place: int) -> float:
     return _number(fields[place]) if place < len(fields) else math.nan
 
 
+def _text_entry(fields: list[str], place: int) -> str | None:
+    """The text as it is; an empty one is missing."""
+    return (fields[place] or None) if place < len(fields) else None
+
+
 def _number(entry: str) -> float:
     try:
         return float(entry.replace("_", "?"))
@@ -115,13 +153,17 @@ def _number(entry: str) -> float:
         return {"true": 1.0, "false": 0.0}.get(entry.strip().lower(), math.nan)
 
 
-def _parquet(file: Path, column: str, *, read: bool = True) -> np.ma.MaskedArray[Any, Any]:
+def _parquet(
+    file: Path, column: str, *, read: bool = True, texts: bool = False
+) -> np.ma.MaskedArray[Any, Any]:  # fmt: skip
+    """``texts``: what is stored as no number is read as texts, instead of refused."""
     import duckdb  # noqa: PLC0415  (slow to load)
 
     values = None
     with duckdb.connect() as connection:
         try:
-            table = connection.read_parquet(str(file))
+            any_type = _READ_TEXTS.format(_quoted(file))
+            table = connection.sql(any_type) if texts else connection.read_parquet(str(file))
             kinds = dict(zip(table.columns, (str(kind) for kind in table.types), strict=True))
         except duckdb.Error:
             kinds = {}
@@ -130,15 +172,19 @@ def _parquet(file: Path, column: str, *, read: bool = True) -> np.ma.MaskedArray
         if column not in kinds:
             raise InvalidArgument("column", column, f"{file.name} has the columns {', '.join(kinds)}")
         kind = kinds[column].split("(")[0]
-        if kind not in _WHOLE | _REAL:
+        if kind not in _WHOLE | _REAL and not texts:
             raise InvalidArgument("column", column, f"a column of numbers is accepted, this one is {kinds[column]}")
         whole = kind in _WHOLE
         if not read:
             return np.ma.MaskedArray(np.zeros(0, dtype=np.int64 if whole else np.float64))
         name = '"' + column.replace('"', '""') + '"'
-        wanted = "BIGINT" if whole else "DOUBLE"
+        wanted = "BIGINT" if whole else "DOUBLE" if kind in _REAL else "VARCHAR"
         with contextlib.suppress(duckdb.Error):
             values = table.project(f"CAST({name} AS {wanted}) AS x").fetchnumpy()["x"]
     if values is None:
         raise InvalidData(f"{file.name} could not be read to its end; nothing was charged")
     return np.ma.MaskedArray(values, np.ma.getmaskarray(values))
+
+
+def _quoted(file: Path) -> str:
+    return "'" + str(file).replace("'", "''") + "'"

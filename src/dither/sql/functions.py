@@ -1,187 +1,243 @@
-"""The functions that a SELECT list may use, and the queries they stand for."""
+"""The functions of calls, and the queries they stand for: all of it follows from the registry."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import dataclasses
+import difflib
+import functools
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 from dither.errors import InvalidArgument, InvalidText
-from dither.queries.order import Maximum, Median, Minimum, Quantile, Quantiles
 from dither.queries.query import Query
-from dither.queries.spread import IQR, Variance
-from dither.queries.totals import Count, Mean, Sum, TrimmedMean
-from dither.queries.vectors import Histogram
-from dither.sql.tokens import Word, Words
+from dither.queries.registry import Entry, SourceType, Sql, entries, positionals
+from dither.sql.calls import STAR, Argument, Call, Scope
+
+LONGEST_NAME = 60
+"""Longer names are not compared with those of functions."""
+MOST_DIGITS = 18
+"""Whole numbers with more digits are left to the query to refuse."""
+_CHARGED = "; nothing was read, nothing was charged"
 
 
 @dataclass(frozen=True)
-class Argument:
-    """An argument of a function: ``*``, the name of a column, a number, or a list of numbers."""
+class Function:
+    """One way to call a function: its query, and what the arguments mean."""
 
-    value: str | Decimal | tuple[Decimal, ...]
-    start: int
-    end: int
+    entry: Entry
+    sql: Sql
 
     @property
-    def is_column(self) -> bool:
-        """True for the name of a column."""
-        return isinstance(self.value, str) and self.value != STAR
+    def form(self) -> str:
+        """How it is written."""
+        return self.entry.form(self.sql)
+
+    @property
+    def accepted(self) -> str:
+        """What errors say."""
+        return f"{self.form} is accepted{self.sql.note}"
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields that may be given by name."""
+        return tuple(one for one in self.entry.settable if one not in self.sql.fixed)
+
+    @property
+    def takes_list(self) -> bool:
+        """True if its numbers stand in brackets."""
+        return any(one.is_list for one in positionals(self.sql.arguments))
 
 
-STAR = "*"
+def functions_of(scope: Scope) -> Mapping[str, tuple[Function, ...]]:
+    """Every function that may be called, each with the ways to call it."""
+    return _functions(scope.types, scope.any_column)
 
 
-@dataclass(frozen=True)
-class Call:
-    """A function, its arguments, and the column behind WITHIN GROUP."""
-
-    words: Words
-    name: Word
-    arguments: tuple[Argument, ...]
-    within: Argument | None
-    end: int
-
-    def problem(self, reason: str) -> InvalidText:
-        """An error that points at the call."""
-        return self.words.problem_at(self.name.start, self.end, reason)
-
-    def column(self) -> str:
-        """The column that comes first."""
-        if not self.arguments or not self.arguments[0].is_column:
-            raise self.problem(f"{_written(self.name.text)} is accepted")
-        return str(self.arguments[0].value)
-
-    def alone(self) -> str:
-        """The column, where nothing else is accepted."""
-        column = self.column()
-        if len(self.arguments) > 1:
-            extra = self.arguments[1]
-            raise self.words.problem_at(extra.start, extra.end, f"only {_written(self.name.text)} is accepted")
-        return column
-
-    def numbers(self) -> tuple[Decimal, ...]:
-        """All numbers behind the column, in a list or one by one."""
-        column = self.column()
-        numbers: list[Decimal] = []
-        for one in self.arguments[1:]:
-            if isinstance(one.value, str):
-                raise self.words.problem_at(one.start, one.end, f"a number is accepted behind {column}")
-            numbers += one.value if isinstance(one.value, tuple) else [one.value]
-        return tuple(numbers)
+@functools.cache
+def _functions(types: frozenset[SourceType], as_in_python: bool) -> Mapping[str, tuple[Function, ...]]:
+    found: dict[str, list[Function]] = {}
+    for entry in entries().values():
+        for one in entry.functions if entry.of in types else ():
+            # Without a table the own name of a query is what it is in Python, not what SQL means by it.
+            plain = as_in_python and one.function == entry.name
+            means = dataclasses.replace(one, star=False, fixed={}, note="") if plain else one
+            found.setdefault(one.function, []).append(Function(entry, means))
+    # Errors name the first way to call a function: one without a list.
+    return {name: tuple(sorted(ways, key=lambda way: way.takes_list)) for name, ways in sorted(found.items())}
 
 
-def _written(name: str) -> str:
-    return FORMS.get(name.lower(), f"{name.lower()}(column)")
+def supported(scope: Scope) -> str:
+    """What can be asked, for errors."""
+    if scope.any_column:
+        return f"{_offered(scope.types, True)} are accepted"
+    if scope.schema is None:
+        return f"supported is SELECT of {_offered(scope.types, False)} over one registered graph"
+    return f"supported is SELECT of {_offered(scope.types, False)} with WHERE and GROUP BY over one registered table"
 
 
-def _of_column(kind: Callable[..., Query], **options: Any) -> Callable[[Call], Query]:
-    return lambda call: kind(call.alone(), **options)
+@functools.cache
+def _offered(types: frozenset[SourceType], as_in_python: bool) -> str:
+    """One function of each query; what is asked of all rows comes first."""
+    ways = [way for each in _functions(types, as_in_python).values() for way in each]
+    first = [way for way in ways if way.sql.function == way.entry.functions[0].function]
+    names = sorted({way.form if way.sql.star else way.sql.function for way in first})
+    return ", ".join(sorted(names, key=lambda name: not name.endswith("(*)")))
 
 
-def _count(call: Call) -> Query:
-    if len(call.arguments) == 1 and call.arguments[0].value == STAR:
-        return Count()
-    raise call.problem("count(*) is accepted, with WHERE to choose rows; count_if(flag) counts where a flag is true")
+def query_of(call: Call, scope: Scope, given: Mapping[str, Any] | None = None) -> Query:
+    """The query that a call stands for, or an error that points at what is wrong with it.
 
-
-def _quantile(call: Call) -> Query:
-    column, numbers = call.column(), call.numbers()
-    listed = len(call.arguments) == 2 and isinstance(call.arguments[1].value, tuple)
-    if listed and numbers:
-        return Quantiles(column, q=numbers)
-    if len(numbers) != 1:
-        raise call.problem(f"{_written(call.name.text)} is accepted")
-    return Quantile(column, q=numbers[0])
-
-
-def _quantiles(call: Call) -> Query:
-    if not call.numbers():
-        raise call.problem(f"{_written(call.name.text)} is accepted")
-    return Quantiles(call.column(), q=call.numbers())
-
-
-def _percentile(call: Call) -> Query:
-    share = call.arguments[0].value if len(call.arguments) == 1 else None
-    if call.within is None or not isinstance(share, Decimal):
-        raise call.problem(f"{_written(call.name.text)} is accepted")
-    return Quantile(str(call.within.value), q=share)
-
-
-def _trimmed_mean(call: Call) -> Query:
-    numbers = call.numbers()
-    if len(numbers) > 1:
-        raise call.problem(f"{_written(call.name.text)} is accepted")
-    return TrimmedMean(call.column(), **({"trim": numbers[0]} if numbers else {}))
-
-
-def _histogram(call: Call) -> Query:
-    edges = call.numbers()
-    return Histogram(call.column(), edges=edges or None)
-
-
-FUNCTIONS: dict[str, Callable[[Call], Query]] = {
-    "count": _count,
-    "count_if": _of_column(Count),
-    "countif": _of_column(Count),
-    "sum": _of_column(Sum),
-    "avg": _of_column(Mean),
-    "mean": _of_column(Mean),
-    "variance": _of_column(Variance, ddof=1),
-    "var_samp": _of_column(Variance, ddof=1),
-    "var_pop": _of_column(Variance, ddof=0),
-    "median": _of_column(Median),
-    "quantile": _quantile,
-    "quantile_disc": _quantile,
-    "quantiles": _quantiles,
-    "percentile_disc": _percentile,
-    "min": _of_column(Minimum),
-    "minimum": _of_column(Minimum),
-    "max": _of_column(Maximum),
-    "maximum": _of_column(Maximum),
-    "trimmed_mean": _trimmed_mean,
-    "iqr": _of_column(IQR),
-    "histogram": _histogram,
-}
-FORMS = {
-    "count": "count(*)",
-    "quantile": "quantile(column, 0.9)",
-    "quantile_disc": "quantile_disc(column, 0.9)",
-    "quantiles": "quantiles(column, 0.1, 0.5, 0.9)",
-    "percentile_disc": "percentile_disc(0.9) WITHIN GROUP (ORDER BY column)",
-    "trimmed_mean": "trimmed_mean(column, 0.1)",
-    "histogram": "histogram(column) of a category, or histogram(column, 0, 50, 100)",
-}
-OFFERED = (
-    "count(*), count_if, sum, avg, variance, var_pop, median, quantile, min, max, trimmed_mean, iqr, histogram"
-)  # fmt: skip
-SUPPORTED = f"supported is SELECT of {OFFERED} with WHERE and GROUP BY over one registered table"
-_INSTEAD = {
-    "quantile_cont": "quantile(column, 0.9)",
-    "percentile_cont": "percentile_disc(0.9) WITHIN GROUP (ORDER BY column)",
-    "approx_quantile": "quantile(column, 0.9)",
-    "stddev": "variance(column)",
-    "stddev_samp": "variance(column)",
-    "stddev_pop": "var_pop(column)",
-    "mode": "histogram(column)",
-    "mad": "iqr(column)",
-}
-
-
-def query_of(call: Call) -> Query:
-    """The query that a call stands for, or an error that points at it."""
-    name = call.name.text.lower()
-    made = FUNCTIONS.get(name)
-    if made is None or call.name.is_quoted:
-        instead = f"; {_INSTEAD[name]} may serve instead" if name in _INSTEAD else ""
-        raise call.words.problem(call.name, f"this function is not offered{instead}; {SUPPORTED}")
-    if call.within is not None and name != "percentile_disc":
-        raise call.problem(f"{_written(name)} is accepted")
+    given: fields that were given apart from the call, such as ``--bounds`` at the shell.
+    """
+    function = _chosen(call, scope)
+    entry = function.entry
+    named = _named(call, function)
+    fields = {**function.sql.fixed, **_positional(call, function, scope, named)}
+    fields |= {field: _value(call, entry, field, one.value, one) for field, one in named.items()}
+    for field, value in (given or {}).items():
+        if field in fields or field not in function.fields:
+            why = "it stands in the call already" if field in fields else f"{function.form} does not take it"
+            raise InvalidArgument(field, value, f"{why}: leave it out")
+        fields[field] = value
     try:
-        return made(call)
+        query: Query = entry.query(**fields)
+        return query
     except InvalidText:
         raise
     except InvalidArgument as error:
-        problem = call.problem(error.accepted)
+        reason = str(error).removesuffix(_CHARGED)
+        known = named.get(error.argument)
+        problem = call.problem(reason) if known is None else call.problem_with(known, reason)
+    except (TypeError, ValueError, ArithmeticError):
+        # A value of another type than any that the field has, such as a list in the place of a number.
+        problem = call.problem(f"these values do not fit; {function.accepted}")
     raise problem
+
+
+def columns_of(call: Call, scope: Scope) -> tuple[str, ...]:
+    """The columns that a call names."""
+    return _columns(call, _chosen(call, scope), scope)[0]
+
+
+def _chosen(call: Call, scope: Scope) -> Function:
+    """The way in which a function is called."""
+    name = call.name.text.lower()
+    ways = functions_of(scope).get(name, ())
+    if not ways or call.name.is_quoted:
+        raise call.words.problem(call.name, f"this function is not offered{_instead(name, scope)}; {supported(scope)}")
+    chosen = next((way for way in ways if way.takes_list == _gives_list(call, way)), ways[0])
+    if (call.within is not None) != chosen.sql.within:
+        raise call.problem(chosen.accepted)
+    return chosen
+
+
+def _gives_list(call: Call, function: Function) -> bool:
+    """Whether a call gives a list to what a function takes a list for."""
+    fields = {one.field for one in positionals(function.sql.arguments)}
+    numbers = [one for one in call.arguments if one.field in fields or (one.field is None and not one.is_column)]
+    return len(numbers) == 1 and isinstance(numbers[0].value, tuple) and bool(numbers[0].value)
+
+
+def _instead(name: str, scope: Scope) -> str:
+    """What may have been meant by a function that there is not."""
+    known = functions_of(scope)
+    for ways in known.values():
+        for way in ways:
+            if name in way.sql.near:
+                return f"; {way.form} may serve instead"
+    alike = difflib.get_close_matches(name, known, n=2, cutoff=0.7) if len(name) <= LONGEST_NAME else []
+    if alike:
+        return f"; did you mean {' or '.join(known[one][0].form for one in alike)}?"
+    elsewhere = [one for one in entries().values() if any(way.function == name for way in one.functions)]
+    if elsewhere:
+        return f" of {scope.source}: it is asked of a {elsewhere[0].of}"
+    return ""
+
+
+def _named(call: Call, function: Function) -> dict[str, Argument]:
+    """The fields that a call gives by name."""
+    found: dict[str, Argument] = {}
+    for one in call.arguments:
+        if one.field is None:
+            continue
+        if one.field not in function.fields:
+            alike = difflib.get_close_matches(one.field, function.fields, n=1) if len(one.field) <= LONGEST_NAME else []
+            meant = f"; did you mean {alike[0]}?" if alike else ""
+            names = ", ".join(function.fields) or "none"
+            raise call.problem_with(one, f"{call.name.text} has no field {one.field}{meant}; its fields are {names}")
+        if one.field in found:
+            raise call.problem_with(one, f"{one.field} is given twice; give it once")
+        found[one.field] = one
+    return found
+
+
+def _columns(call: Call, function: Function, scope: Scope) -> tuple[tuple[str, ...], list[Argument]]:
+    """The columns of a call, and the arguments behind them that have no name."""
+    rest = [one for one in call.arguments if one.field is None]
+    if call.within is not None:
+        return (call.within.value.name,), rest
+    if function.sql.star:
+        if len(rest) != 1 or rest[0].value != STAR:
+            raise call.problem(function.accepted)
+        return (), []
+    names: list[str] = []
+    most = sum(1 if one.most is not None else len(rest) for one in function.entry.columns)
+    if scope.any_column and most and rest and isinstance(rest[0].value, Decimal):
+        # In a file any text is a name; the first argument is never a number.
+        first = rest.pop(0)
+        names.append(call.words.text[first.start : first.end])
+    while rest and rest[0].is_column and len(names) < most:
+        names.append(rest.pop(0).value.name)
+    return tuple(names), rest
+
+
+def _positional(call: Call, function: Function, scope: Scope, named: Mapping[str, Argument]) -> dict[str, Any]:
+    """The fields that a call gives by their places."""
+    columns, rest = _columns(call, function, scope)
+    fields = _column_fields(call, function, scope, columns)
+    takes = [one for one in positionals(function.sql.arguments) if one.field not in named]
+    for one in rest:
+        if one.value == STAR:
+            raise call.problem(function.accepted)
+        if not takes:
+            raise call.problem_with(one, f"only {function.form} is accepted")
+        if one.is_column:
+            raise call.problem_with(one, f"a number is accepted behind {', '.join(columns)}")
+    numbers = [(value, one) for one in rest for value in (one.value if isinstance(one.value, tuple) else (one.value,))]
+    for taken in takes:
+        count = len(numbers) if taken.most is None or taken.is_list else min(taken.most, len(numbers))
+        if count < taken.least:
+            raise call.problem(function.accepted)
+        values = [_value(call, function.entry, taken.field, *one) for one in numbers[:count]]
+        numbers = numbers[count:]
+        if values:
+            fields[taken.field] = tuple(values) if taken.most is None or taken.is_list else values[0]
+    if numbers:
+        raise call.problem_with(numbers[0][1], f"only {function.form} is accepted")
+    return fields
+
+
+def _column_fields(call: Call, function: Function, scope: Scope, names: tuple[str, ...]) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    if function.sql.star:
+        return fields
+    left = list(names)
+    for one in function.entry.columns:
+        taken, left = (left, []) if one.most is None else (left[:1], left[1:])
+        # A file does not declare its columns: there they can't be left out.
+        if len(taken) < one.least or (scope.any_column and not taken):
+            raise call.problem(function.accepted)
+        if taken:
+            fields[one.field] = tuple(taken) if one.most is None else taken[0]
+    return fields
+
+
+def _value(call: Call, entry: Entry, field: str, value: Any, argument: Argument) -> Any:
+    """A value; whole where the field takes whole numbers."""
+    if field not in entry.whole_fields:
+        return value
+    if not isinstance(value, Decimal) or not -MOST_DIGITS <= value.adjusted() <= MOST_DIGITS or value != int(value):
+        raise call.problem_with(argument, f"{field} is a whole number, such as {field} => 3")
+    return int(value)

@@ -6,31 +6,23 @@ The grammar is small and closed: whatever is not in it is refused at the word wh
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
-from sqlglot import TokenType, exp
+from sqlglot import TokenType
 
 from dither.errors import InvalidArgument, InvalidText
 from dither.queries.query import Query
-from dither.sources.predicates import FilterReader, Predicate, parsed, resolved_name
+from dither.queries.registry import entry_of
+from dither.sources.graph_schema import GraphSchema
+from dither.sources.predicates import FilterReader, Predicate, parsed
 from dither.sources.schema import Schema
-from dither.sql.functions import STAR, SUPPORTED, Argument, Call, query_of
+from dither.sql.calls import CLAUSES, FILE, GRAPH, RESERVED, Call, CallReader, Scope, scope_of
+from dither.sql.functions import columns_of, query_of, supported
 from dither.sql.tokens import Word, Words
 
-_CLAUSES = {
-    "JOIN": "a join is", "LEFT": "a join is", "RIGHT": "a join is", "INNER": "a join is", "OUTER": "a join is",
-    "FULL": "a join is", "CROSS": "a join is", "NATURAL": "a join is", "LATERAL": "a join is", "ON": "a join is",
-    "USING": "a join is", "ORDER BY": "ORDER BY is", "LIMIT": "LIMIT is", "OFFSET": "OFFSET is", "FETCH": "FETCH is",
-    "HAVING": "HAVING is", "DISTINCT": "DISTINCT is", "UNION": "UNION is", "INTERSECT": "INTERSECT is",
-    "EXCEPT": "EXCEPT is", "OVER": "a window function is", "WINDOW": "a window function is",
-    "PARTITION BY": "a window function is", "QUALIFY": "QUALIFY is", "FILTER": "FILTER is", "SELECT": "a subquery is",
-    "WITH": "a common table expression is", "EXISTS": "a subquery is", "TABLESAMPLE": "a sample is",
-    "USING SAMPLE": "a sample is", "INTO": "INTO is", "CASE": "CASE is", "CAST": "a cast is", "EXCLUDE": "EXCLUDE is",
-    "ROLLUP": "ROLLUP is", "CUBE": "CUBE is", "GROUPING SETS": "GROUPING SETS is", "PIVOT": "PIVOT is",
-}  # fmt: skip
-_RESERVED = {"SELECT", "FROM", "WHERE", "GROUP BY", "AS", "AND", "OR", "NOT", "BY", "GROUP", "WITHIN", *_CLAUSES}
 _AFTER_WHERE = {
     "GROUP BY", "ORDER BY", "HAVING", "LIMIT", "OFFSET", "FETCH", "UNION", "INTERSECT", "EXCEPT", "WINDOW", "QUALIFY",
 }  # fmt: skip
@@ -46,6 +38,8 @@ class Item:
     text: str
     start: int
     end: int
+    columns: tuple[str, ...] = ()
+    """The columns that it names."""
 
 
 @dataclass(frozen=True)
@@ -72,15 +66,12 @@ class Statement:
         if error.argument == "by" and error.given in self.by and self.places:
             place = self.places[self.by.index(str(error.given))]
             return InvalidText(self.argument, self.text, error.accepted, *place)
-        if error.argument in _ABOUT_QUERIES:
+        if error.argument in ("column", "query", *entry_of(item.query).fields):
             return InvalidText(self.argument, self.text, error.accepted, item.start, item.end)
         return error
 
 
-_ABOUT_QUERIES = {"column", "query", "edges", "categories", "q", "trim", "bounds", "step", "nulls", "ddof", "low"}
-
-
-def parse_sql(text: object, schema: Schema, argument: str = "sql") -> Statement:
+def parse_sql(text: object, schema: Schema | GraphSchema, argument: str = "sql") -> Statement:
     """The statement of a text, or an error that says what is supported and points at the offending word.
 
     >>> from dither.sources.types import Integer
@@ -88,19 +79,42 @@ def parse_sql(text: object, schema: Schema, argument: str = "sql") -> Statement:
     >>> parse_sql("SELECT median(age) AS middle FROM people WHERE age > 17", schema).queries
     [(Median(column='age', bounds=None, step=None, nulls=None), 'middle')]
     """
-    return _Reader(Words(text, argument), schema).statement()
+    return _Reader(Words(text, argument), scope_of(schema), schema.name).statement()
 
 
-def parse_items(text: object, schema: Schema, argument: str = "question") -> Statement:
+def parse_items(text: object, schema: Schema | GraphSchema, argument: str = "question") -> Statement:
     """A SELECT list without the rest: ``median(age), count(*)``."""
-    return _Reader(Words(text, argument), schema).only_items()
+    return _Reader(Words(text, argument), scope_of(schema)).only_items()
+
+
+def parse_graph_items(text: object, argument: str = "question") -> Statement:
+    """Calls about a graph that is registered elsewhere: ``triangles(), kstars(2)``."""
+    return _Reader(Words(text, argument), GRAPH).only_items()
+
+
+def parse_file_call(text: object, given: Mapping[str, Any], argument: str = "question") -> Statement:
+    """One call about a file without a schema; ``given``: fields that were given apart from it.
+
+    >>> parse_file_call("quantile(total pay, 0.9)", {"bounds": (0, 9)}).items[0].query
+    Quantile(column='total pay', bounds=(0, 9), step=None, nulls=None, q=Decimal('0.9'))
+    """
+    statement = _Reader(Words(text, argument), FILE, given=given).only_items()
+    if len(statement.items) > 1:
+        second = statement.items[1]
+        reason = "one function is accepted here; several need a schema file, which dither register drafts"
+        raise InvalidText(argument, statement.text, reason, second.start, second.end)
+    return statement
 
 
 class _Reader:
     """Reads one statement from left to right."""
 
-    def __init__(self, words: Words, schema: Schema) -> None:
-        self.words, self.schema = words, schema
+    def __init__(
+        self, words: Words, scope: Scope, table: str = "", given: Mapping[str, Any] | None = None
+    ) -> None:  # fmt: skip
+        self.words, self.scope, self.table, self.given = words, scope, table, given
+        self.supported = supported(scope)
+        self.calls = CallReader(words, scope, self.supported)
         self.items: list[Item] = []
         self.listed: list[tuple[str, Word]] = []
         """Columns of the SELECT list that must be groups."""
@@ -109,22 +123,30 @@ class _Reader:
         """SELECT items FROM table [WHERE filter] [GROUP BY columns] [;]"""
         words = self.words
         if not words.took("SELECT"):
-            raise self._unexpected("a statement starts with SELECT")
+            raise self.calls.unexpected("a statement starts with SELECT")
         self._items()
         if not words.took("FROM"):
-            raise self._unexpected("FROM is expected here" if words.is_done else "this is not supported here")
+            raise self.calls.unexpected("FROM is expected here" if words.is_done else "this is not supported here")
         self._table()
-        where = self._where() if words.took("WHERE") else None
-        groups = self._groups() if words.took("GROUP BY") else []
+        where, groups = self._selection()
         self._end()
         by = tuple(name for name, _ in groups)
         for name, word in self.listed:
             if name not in by:
-                raise words.problem(word, f"a column of the list must stand in GROUP BY; {SUPPORTED}")
+                raise words.problem(word, f"a column of the list must stand in GROUP BY; {self.supported}")
         if not self.items:
-            raise words.problem_at(0, len("SELECT"), f"nothing is asked; {SUPPORTED}")
+            raise words.problem_at(0, len("SELECT"), f"nothing is asked; {self.supported}")
         places = tuple((word.start, word.end) for _, word in groups)
         return Statement(words.text, words.argument, tuple(self.items), where, by, places)
+
+    def _selection(self) -> tuple[Predicate | None, list[tuple[str, Word]]]:
+        words, schema = self.words, self.scope.schema
+        if schema is None:
+            if words.here.upper in ("WHERE", "GROUP BY"):
+                raise words.problem(words.here, f"{self.scope.source} is asked as a whole; {self.supported}")
+            return None, []
+        where = self._where(schema) if words.took("WHERE") else None
+        return where, self._groups() if words.took("GROUP BY") else []
 
     def only_items(self) -> Statement:
         """Items [;]"""
@@ -140,7 +162,7 @@ class _Reader:
             if not self.words.is_done:
                 raise self.words.problem(self.words.here, "one statement is accepted")
         if not self.words.is_done:
-            raise self._unexpected("this is not supported here")
+            raise self.calls.unexpected("this is not supported here")
 
     # --- the SELECT list -------------------------------------------------------------------------------
 
@@ -148,122 +170,47 @@ class _Reader:
         self._item()
         while self.words.took(","):
             self._item()
-        names = [item.alias for item in self.items if item.alias is not None]
+        times = Counter(item.alias for item in self.items)
         for item in self.items:
-            if item.alias is not None and names.count(item.alias) > 1:
+            if item.alias is not None and times[item.alias] > 1:
                 raise self.words.problem_at(item.start, item.end, f"two queries are called {item.alias}")
 
     def _item(self) -> None:
         words = self.words
         first = words.here
         if first.kind is TokenType.STAR:
-            raise words.problem(first, f"records are never released; {SUPPORTED}")
-        if not first.is_name or (first.upper in _RESERVED and words.following.kind is not TokenType.L_PAREN):
-            raise self._unexpected("a function of a column is expected here")
+            raise words.problem(first, f"records are never released; {self.supported}")
+        if not first.is_name or (first.upper in RESERVED and words.following.kind is not TokenType.L_PAREN):
+            raise self.calls.unexpected("a function of a column is expected here")
         if words.following.kind is not TokenType.L_PAREN:
-            name = self._column()
-            self.listed.append((name.value if isinstance(name.value, str) else "", first))
+            self.listed.append((self._column(), first))
             self._alias()
             return
-        if first.upper in _CLAUSES and first.upper not in ("LEFT", "RIGHT"):
-            raise self._unexpected("")
-        call = self._call()
-        query = query_of(call)
+        if first.upper in CLAUSES and first.upper not in ("LEFT", "RIGHT"):
+            raise self.calls.unexpected("")
+        call = self.calls.call()
+        query = query_of(call, self.scope, self.given)
         self._no_more(call)
-        self.items.append(Item(query, self._alias(), words.text[call.name.start : call.end], call.name.start, call.end))
+        place = call.name.start, call.end
+        self.items.append(Item(query, self._alias(), call.text, *place, columns_of(call, self.scope)))
+
+    def _column(self) -> str:
+        name: str = self.calls.column().value.name
+        return name
 
     def _no_more(self, call: Call) -> None:
         here = self.words.here
         if here.text.upper() in _OPERATORS and not here.is_quoted and here.kind is not TokenType.STRING:
-            raise self.words.problem(here, f"arithmetic with {call.name.text} is not supported; {SUPPORTED}")
-
-    def _call(self) -> Call:
-        words = self.words
-        name = words.take()
-        words.take()
-        arguments: list[Argument] = []
-        while words.here.kind is not TokenType.R_PAREN:
-            if arguments and not words.took(","):
-                raise self._in_call(name)
-            arguments.append(self._argument(name))
-        end = words.take().end
-        within = None
-        if words.took("WITHIN", "GROUP"):
-            for expected in ("(", "ORDER BY"):
-                if not words.took(expected):
-                    raise words.problem(words.here, "WITHIN GROUP (ORDER BY column) is accepted")
-            within = self._column()
-            if words.here.kind is not TokenType.R_PAREN:
-                raise words.problem(words.here, "WITHIN GROUP (ORDER BY column) is accepted")
-            end = words.take().end
-        return Call(words, name, tuple(arguments), within, end)
-
-    def _argument(self, name: Word) -> Argument:
-        words = self.words
-        here = words.here
-        if here.kind is TokenType.STAR:
-            words.take()
-            return Argument(STAR, here.start, here.end)
-        if here.kind is TokenType.L_BRACKET:
-            words.take()
-            numbers: list[Decimal] = []
-            while words.here.kind is not TokenType.R_BRACKET:
-                if numbers and not words.took(","):
-                    raise self._in_call(name)
-                numbers.append(self._number(name))
-            return Argument(tuple(numbers), here.start, words.take().end)
-        if here.is_name and here.upper not in _RESERVED and words.following.kind is not TokenType.L_PAREN:
-            return self._column()
-        number = self._number(name)
-        return Argument(number, here.start, words.here.start)
-
-    def _number(self, name: Word) -> Decimal:
-        words = self.words
-        first = words.here
-        sign = "-" if words.took("-") else ""
-        if not sign:
-            words.took("+")
-        point = "0." if words.took(".") else ""
-        if words.here.kind is not TokenType.NUMBER:
-            raise self._in_call(name)
-        word = words.take()
-        try:
-            return Decimal(f"{sign}{point}{word.text}")
-        except ArithmeticError:
-            problem = words.problem_at(first.start, word.end, "this is not a number")
-        raise problem
-
-    def _in_call(self, name: Word) -> InvalidText:
-        """What is wrong inside a call."""
-        here = self.words.here
-        if self.words.is_done:
-            return self.words.problem(name, "a bracket that is never closed")
-        if here.upper in _CLAUSES:
-            return self._unexpected("")
-        return self.words.problem(
-            here, f"columns and numbers are accepted inside {name.text}, no expressions; {SUPPORTED}"
-        )
-
-    def _column(self) -> Argument:
-        words = self.words
-        word = words.take()
-        if words.here.kind is TokenType.DOT:
-            raise words.problem_at(word.start, words.following.end, "a column is named without its table")
-        if not word.is_name:
-            raise words.problem(word, f"the name of a column is expected here; {SUPPORTED}")
-        name = resolved_name(exp.to_identifier(word.text, quoted=word.is_quoted), self.schema)
-        if name is None:
-            raise words.problem(word, f"unknown column; declared are {', '.join(self.schema.columns)}")
-        return Argument(name, word.start, word.end)
+            raise self.words.problem(here, f"arithmetic with {call.name.text} is not supported; {self.supported}")
 
     def _alias(self) -> str | None:
         words = self.words
         if words.took("AS"):
             word = words.take()
-            if not word.is_name or (word.upper in _RESERVED):
+            if not word.is_name or (word.upper in RESERVED):
                 raise words.problem(word, "a name is expected behind AS")
             return word.text
-        if words.here.is_name and words.here.upper not in _RESERVED:
+        if words.here.is_name and words.here.upper not in RESERVED:
             return words.take().text
         return None
 
@@ -273,31 +220,31 @@ class _Reader:
         words = self.words
         word = words.take()
         if word.kind is TokenType.L_PAREN:
-            raise words.problem(words.here, f"a subquery is not supported; {SUPPORTED}")
-        wanted = self.schema.name
+            raise words.problem(words.here, f"a subquery is not supported; {self.supported}")
+        wanted = self.table
         same = word.text == wanted or (not word.is_quoted and word.text.lower() == wanted.lower())
         if not word.is_name or not same or words.here.kind in (TokenType.DOT, TokenType.L_PAREN):
             raise words.problem(word, f"unknown table; the registered one is {wanted}")
         if words.here.kind is TokenType.COMMA:
-            raise words.problem(words.here, f"a join is not supported; {SUPPORTED}")
-        if words.here.upper == "AS" or (words.here.is_name and words.here.upper not in _RESERVED):
-            raise words.problem(words.here, f"another name for the table is not supported; {SUPPORTED}")
+            raise words.problem(words.here, f"a join is not supported; {self.supported}")
+        if words.here.upper == "AS" or (words.here.is_name and words.here.upper not in RESERVED):
+            raise words.problem(words.here, f"another name for the table is not supported; {self.supported}")
 
-    def _where(self) -> Predicate:
+    def _where(self, schema: Schema) -> Predicate:
         words = self.words
         start, end, depth = words.here.start, words.here.start, 0
         while not words.is_done and not (
             depth == 0 and (words.here.upper in _AFTER_WHERE or words.here.kind is TokenType.SEMICOLON)
         ):
-            if words.here.upper in _CLAUSES and words.here.upper not in ("LEFT", "RIGHT", "ON", "FULL"):
-                raise self._unexpected("")
+            if words.here.upper in CLAUSES and words.here.upper not in ("LEFT", "RIGHT", "ON", "FULL"):
+                raise self.calls.unexpected("")
             depth += (words.here.kind is TokenType.L_PAREN) - (words.here.kind is TokenType.R_PAREN)
             end = words.take().end
         if end == start:
             raise words.problem(words.here, "a condition is expected behind WHERE")
         try:
             blanked = words.blanked(start, end)
-            return FilterReader(self.schema, blanked, words.argument).read(parsed(blanked, words.argument))
+            return FilterReader(schema, blanked, words.argument).read(parsed(blanked, words.argument))
         except InvalidText as error:
             whole = error.start < start
             problem = words.problem_at(start if whole else error.start, end if whole else error.end, error.reason)
@@ -305,22 +252,18 @@ class _Reader:
 
     def _groups(self) -> list[tuple[str, Word]]:
         groups: list[tuple[str, Word]] = []
+        seen: set[str] = set()
         while True:
             word = self.words.here
-            if not word.is_name or word.upper in _RESERVED or self.words.following.kind is TokenType.L_PAREN:
-                raise self._unexpected("the name of a column is expected behind GROUP BY")
-            name = str(self._column().value)
-            if name in (one for one, _ in groups):
+            if not word.is_name or word.upper in RESERVED or self.words.following.kind is TokenType.L_PAREN:
+                raise self.calls.unexpected("the name of a column is expected behind GROUP BY")
+            name = self._column()
+            if name in seen:
                 raise self.words.problem(word, "a column can be grouped by once")
+            seen.add(name)
             groups.append((name, word))
             if not self.words.took(","):
                 return groups
-
-    def _unexpected(self, reason: str) -> InvalidText:
-        """The error for the next word, in terms of what it starts."""
-        here = self.words.here
-        what = _CLAUSES.get(here.upper)
-        return self.words.problem(here, f"{reason if what is None else f'{what} not supported'}; {SUPPORTED}")
 
 
 def with_filter(statement: Statement, where: Predicate | None, by: tuple[str, ...]) -> Statement:

@@ -103,6 +103,20 @@ class Words:
         self._at += 1
         return word
 
+    @property
+    def place(self) -> int:
+        """How many words were taken, for ``back_to``."""
+        return self._at
+
+    def back_to(self, place: int) -> None:
+        """Read again from a place on."""
+        self._at = place
+
+    @property
+    def last_end(self) -> int:
+        """Where the last word that was taken ends."""
+        return self._words[self._at - 1].end
+
     def took(self, *keywords: str) -> bool:
         """Go on if the next words are these."""
         ahead = [word.upper for word in self._words[self._at : self._at + len(keywords)]]

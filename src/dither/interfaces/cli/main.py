@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
-from dither.errors import DitherError, InvalidArgument
+from dither.errors import DitherError
 from dither.interfaces.cli.audit import audit
 from dither.interfaces.cli.bench import bench
 from dither.interfaces.cli.ledger import ledger
 from dither.interfaces.cli.options import mechanism_option, noise_option
-from dither.interfaces.cli.output import check_picture, confidence_of, number, show
+from dither.interfaces.cli.output import show
 from dither.interfaces.cli.quote import quote
 from dither.interfaces.cli.register import register
 from dither.interfaces.cli.reproduce import reproduce
 from dither.interfaces.cli.run import clusters, run
 from dither.interfaces.cli.serve import serve
 from dither.interfaces.cli.tokens import tokens
-
-_QUESTION = re.compile(
-    r"^\s*(?P<name>[a-z_]+)\s*\(\s*(?P<column>\"[^\"]+\"|[^,()\"]+?)\s*(?P<rest>(?:,[^,()]+)*)\)\s*$"
-)
 
 
 class _Door(click.Group):
@@ -66,8 +60,9 @@ main.add_command(reproduce)
 @click.argument("file", type=click.Path(path_type=Path))
 @click.argument("question")
 @click.option(
-    "--bounds", nargs=2, type=str, metavar="LOWER UPPER", help="Public range of the column; never read off the data."
-)
+    "--bounds", nargs=2, type=str, multiple=True, metavar="LOWER UPPER",
+    help="Public range of the columns, or once for each of them; never read off the data.",
+)  # fmt: skip
 @click.option("--epsilon", required=True, type=str, help="Total price, error bar included.")
 @click.option("--delta", default="0", help="Total delta.", show_default=True)
 @mechanism_option
@@ -87,17 +82,19 @@ main.add_command(reproduce)
 @click.option("--plot", type=click.Path(path_type=Path), help="Save a picture of the answer.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def ask(file: Path, question: str, *, plot: Path | None, as_json: bool, **options: Any) -> None:
-    """Ask QUESTION of one column of a CSV or Parquet FILE, or of a registered dataset (a schema FILE, .toml).
+    """Ask QUESTION of a CSV or Parquet FILE, or of a registered dataset (a schema FILE, .toml).
 
-    QUESTION is one of median(c), quantile(c, 0.9), quantiles(c, 0.25, 0.5, 0.75), minimum(c), maximum(c), mean(c),
-    sum(c), count(c), variance(c), trimmed_mean(c, 0.1), iqr(c), histogram(c, 0, 50, 100), where c is a column (in
-    double quotes if its name has commas or brackets).  In a CSV true and false count as 1 and 0, and whatever is not a
-    number as missing; the first line names the columns.  Categories and several columns: see the Python functions.
+    QUESTION is a call: the columns, then numbers, then fields by name, such as median(c), quantile(c, 0.9),
+    quantiles(c, 0.25, 0.5, 0.75), trimmed_mean(c, 0.1), histogram(c, 0, 50, 100), iqr(c, low => 0.1, high => 0.9),
+    covariance(a, b), regression(y, x1, x2), kmeans(a, b, k => 3), where a column stands in double quotes if its name
+    has commas or brackets; of a graph triangles(), kstars(2), mst_cost(). docs/sql.md lists all. In a CSV true and
+    false count as 1 and 0, and whatever is not a number as missing; the first line names the columns.
 
-    Of a schema (see dither register) QUESTION is SQL, or the list of a SELECT; its budget pays for the answers.
+    Of a schema (see dither register) QUESTION is SQL, or a list of calls; its budget pays for the answers.
 
     \b
     dither ask pay.parquet 'median(total_pay)' --bounds 0 600000 --epsilon 0.5
+    dither ask pay.csv 'covariance(age, pay)' --bounds 0 120 --bounds 0 600000 --epsilon 1
     dither ask payroll.toml 'median(total_pay)' --where 'year = 2014' --by job --epsilon 0.5
     dither ask payroll.toml 'SELECT job, avg(total_pay), count(*) FROM payroll GROUP BY job' --epsilon 0.5
     dither ask payroll 'SELECT median(total_pay) FROM payroll' --epsilon 0.5 --server https://curator.example
@@ -113,28 +110,9 @@ def ask(file: Path, question: str, *, plot: Path | None, as_json: bool, **option
 
         ask_dataset(file, question, plot=plot, as_json=as_json, **options)
         return
-    for name in ("where", "by", "weights", "ledger", "again"):
-        if options[name]:
-            raise InvalidArgument(name, options[name], "only with a schema file; dither register drafts one")
-    from dither.answer import answer
-    from dither.queries.plan import Options
-    from dither.sources.files import read_file_column
+    from dither.interfaces.cli.files import ask_file
 
-    # Everything that is public is checked before the file is opened; what is paid for must not be lost.
-    if plot is not None:
-        check_picture(plot)
-    query = _query(question, options)
-    asked = Options.asked(
-        number("epsilon", options["epsilon"]), number("delta", options["delta"]), options["mechanism"],
-        options["noise"], confidence_of(options["confidence"]),
-    )  # fmt: skip
-    release = answer(query, read_file_column(file, query.column or ""), asked)
-    if as_json:
-        click.echo(json.dumps(release.to_dict()))
-    else:
-        show([release])
-    if plot is not None:
-        release.plot().figure.savefig(plot)
+    ask_file(file, question, plot=plot, as_json=as_json, **options)
 
 
 @main.command()
@@ -158,49 +136,6 @@ def demo(out: Path, *, as_json: bool) -> None:
     click.echo(f"      {command} ask YOUR.csv 'median(COLUMN)' --bounds LOWER UPPER --epsilon 0.5")
     click.echo(f"      {command} register YOUR.csv -o your.toml")
     click.echo(f"      {command} serve --demo    # the curator: open the page that it prints, and sign in with a token")
-
-
-def _query(question: str, options: dict[str, Any]) -> Any:
-    import dither as dt
-
-    # How many numbers may follow the column: none, one, or a list.
-    plain: dict[str, Callable[..., Any]] = {
-        "median": dt.Median, "minimum": dt.Minimum, "maximum": dt.Maximum, "mean": dt.Mean, "sum": dt.Sum,
-        "variance": dt.Variance, "iqr": dt.IQR,
-    }  # fmt: skip
-    accepted = (
-        f"one of {', '.join(f'{name}(column)' for name in plain)}, count(column), quantile(column, q), "
-        "quantiles(column, q, q, ...), trimmed_mean(column, trim), histogram(column, edge, edge, ...) is accepted"
-    )
-    if question.lstrip()[:6].lower() == "select":
-        accepted = f"SQL needs a schema file, which dither register drafts; without it {accepted}"
-    match = _QUESTION.match(question)
-    if match is None:
-        raise InvalidArgument("question", question, accepted)
-    name, column = match["name"], match["column"].strip().strip('"')
-    try:
-        numbers = [number("question", text.strip()) for text in match["rest"].split(",")[1:]]
-    except InvalidArgument:
-        raise InvalidArgument("question", question, accepted) from None
-    nulls = options["nulls"] if options["nulls"] in (None, "lower", "upper") else number("nulls", options["nulls"])
-    if name == "count" and not numbers:
-        return dt.Count(column, nulls=nulls)
-    if name == "histogram" and len(numbers) > 1:
-        return dt.Histogram(column, edges=numbers, nulls=nulls)
-    fields = {
-        "bounds": None if options["bounds"] is None else tuple(number("bounds", end) for end in options["bounds"]),
-        "step": None if options["step"] is None else number("step", options["step"]),
-        "nulls": nulls,
-    }
-    if name in plain and not numbers:
-        return plain[name](column, **fields)
-    if name == "quantile" and len(numbers) == 1:
-        return dt.Quantile(column, q=numbers[0], **fields)
-    if name == "quantiles" and numbers:
-        return dt.Quantiles(column, q=numbers, **fields)
-    if name == "trimmed_mean" and len(numbers) <= 1:
-        return dt.TrimmedMean(column, **fields, **({"trim": numbers[0]} if numbers else {}))
-    raise InvalidArgument("question", question, accepted)
 
 
 _IN_SHORT = {

@@ -61,11 +61,11 @@ def quote(file: Path, question: str, *, as_json: bool, **options: Any) -> None:
     if (options["epsilon"] is None) == (options["target_error"] is None):
         raise InvalidArgument("epsilon", options["epsilon"], "either --epsilon or --target-error is accepted")
     schema = load_schema(needs_schema(file))
-    if not isinstance(schema, Schema):
-        raise InvalidArgument("file", str(file), "the schema of a table is accepted: errors of graphs are not quoted")
     statement = statement_of(question, schema, options)
     delta = number("delta", options["delta"])
-    if options["epsilon"] is not None:
+    if not isinstance(schema, Schema):
+        quotes = _of_graph(statement, schema, options, asked)
+    elif options["epsilon"] is not None:
         price = Loss.asked(number("epsilon", options["epsilon"]), delta)
         quotes = quote_statement(statement, schema, price, **asked)
     elif len(statement.items) > 1:
@@ -81,6 +81,22 @@ def quote(file: Path, question: str, *, as_json: bool, **options: Any) -> None:
         click.echo(json.dumps({"dataset": schema.name, **quotes.to_dict()}))
     else:
         _show(quotes)
+
+
+def _of_graph(statement: Any, schema: Any, options: dict[str, Any], asked: dict[str, Any]) -> Any:
+    """Quotes of a graph: what is public about it is enough, and its budget is not asked for."""
+    import dataclasses
+
+    from dither.privacy import Budget
+    from dither.session.graphs import GraphSession
+
+    for name in ("prior", "prior_sample", "rows", "target_error"):
+        if options[name] is not None:
+            raise InvalidArgument(name, str(options[name]), "errors of a graph are upper bounds for all: leave it out")
+    given = {name: asked[name] for name in ("mechanism", "noise", "confidence")}
+    given |= {name: number(name, options[name]) for name in ("epsilon", "delta")}
+    session = GraphSession(dataclasses.replace(schema, budget=schema.budget or Budget(1.0)))
+    return session.quote_statement(statement, **given)
 
 
 def _prior(text: str | None, sample: Path | None) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,7 @@ import click
 
 from dither.errors import InvalidArgument
 from dither.interfaces.cli.output import check_picture, show
-from dither.interfaces.cli.tables import asked_of, budget_of
-
-_SELECT = re.compile(r"\s*(?:select|with)\b", re.IGNORECASE)
+from dither.interfaces.cli.tables import asked_of, budget_of, is_select, only_whole
 
 
 def ask_server(
@@ -26,16 +23,13 @@ def ask_server(
     if plot is not None:
         check_picture(plot)
     for name in ("bounds", "step", "nulls", "ledger"):
-        if options[name] is not None:
+        if options[name]:
             raise InvalidArgument(name, options[name], "the server's schema declares it")
     asked = asked_of(options)
     session = connect(url, token=token or "", dataset=dataset)
     if session.schema["kind"] == "graph":
-        from dither.interfaces.cli.graphs import graph_query
-
-        if options["where"] or options["by"] or options["weights"]:
-            raise InvalidArgument("question", question, "a graph is asked as a whole")
-        answered = session.ask(graph_query(question), **asked)
+        only_whole(options)
+        answered = session.ask(_graph_query(question), **asked)
     else:
         answered = session.sql(_statement(question, dataset, options), **asked)
     account = session.budget
@@ -49,9 +43,19 @@ def ask_server(
         releases.plot().figure.savefig(plot)
 
 
+def _graph_query(question: str) -> Any:
+    """The query of a call: servers take one at a time of a graph."""
+    from dither.sql.statement import parse_graph_items
+
+    items = parse_graph_items(question).items
+    if len(items) > 1:
+        raise InvalidArgument("question", question, "a server is asked about a graph by one call at a time")
+    return items[0].query
+
+
 def _statement(question: str, dataset: str, options: dict[str, Any]) -> str:
     """SQL as it is, or a list of functions made into a SELECT."""
-    if _SELECT.match(question):
+    if is_select(question):
         for name in ("where", "by"):
             if options[name]:
                 raise InvalidArgument(name, str(options[name]), f"write it into the SQL: {name.upper()} ...")

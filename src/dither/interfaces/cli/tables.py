@@ -24,20 +24,17 @@ def ask_dataset(file: Path, question: str, *, plot: Path | None, as_json: bool, 
     if plot is not None:
         check_picture(plot)
     for name in ("bounds", "step", "nulls"):
-        if options[name] is not None:
+        if options[name]:
             raise InvalidArgument(name, options[name], "it is declared in the schema file")
     if options["by"] and len(set(options["by"])) != len(options["by"]):
         raise InvalidArgument("by", list(options["by"]), "different columns are accepted")
     asked = asked_of(options)
     with dt.open(file, ledger=options["ledger"]) as session:
-        if hasattr(session.schema, "vertices"):
-            answered = _of_graph(session, question, asked, options)
-        else:
-            with warnings.catch_warnings(record=True) as told:
-                warnings.simplefilter("always", UserWarning)
-                answered = session.answer_statement(statement_of(question, session.schema, options), **asked)
-            for one in told:
-                click.secho(f"note: {one.message}", fg="yellow", err=True)
+        with warnings.catch_warnings(record=True) as noted:
+            warnings.simplefilter("always", UserWarning)
+            answered = session.answer_statement(statement_of(question, session.schema, options), **asked)
+        for one in noted:
+            click.secho(f"note: {one.message}", fg="yellow", err=True)
         account = session.budget
     releases = Releases([answered], answered.loss) if isinstance(answered, Release) else answered
     if as_json:
@@ -49,21 +46,16 @@ def ask_dataset(file: Path, question: str, *, plot: Path | None, as_json: bool, 
         answered.plot().figure.savefig(plot)
 
 
-def _of_graph(session: Any, question: str, asked: dict[str, Any], options: dict[str, Any]) -> Any:
-    from dither.interfaces.cli.graphs import graph_query
-
-    for name in ("where", "by", "weights"):
-        if options[name]:
-            raise InvalidArgument(name, str(options[name]), "a graph is asked as a whole")
-    return session.ask(graph_query(question), **{key: one for key, one in asked.items() if key != "weights"})
-
-
 def statement_of(question: str, schema: Any, options: dict[str, Any]) -> Any:
     """SQL, or the list of a SELECT with --where and --by."""
+    from dither.sources.graph_schema import GraphSchema
     from dither.sources.predicates import parse_filter
     from dither.sql.statement import parse_items, parse_sql, with_filter
 
-    if _SELECT.match(question):
+    if isinstance(schema, GraphSchema):
+        only_whole(options)
+        return (parse_sql if is_select(question) else parse_items)(question, schema, "question")
+    if is_select(question):
         for name in ("where", "by"):
             if options[name]:
                 raise InvalidArgument(name, options[name], f"write it into the SQL: {name.upper()} ...")
@@ -72,6 +64,18 @@ def statement_of(question: str, schema: Any, options: dict[str, Any]) -> Any:
     for name in options["by"]:
         schema.column(name, "by")
     return with_filter(parse_items(question, schema), where, tuple(options["by"]))
+
+
+def is_select(question: str) -> bool:
+    """Whether a question is a statement of SQL."""
+    return _SELECT.match(question) is not None
+
+
+def only_whole(options: dict[str, Any]) -> None:
+    """Refuse a filter and groups of a graph."""
+    for name in ("where", "by"):
+        if options[name]:
+            raise InvalidArgument(name, str(options[name]), "a graph is asked as a whole: leave it out")
 
 
 def asked_of(options: dict[str, Any]) -> dict[str, Any]:

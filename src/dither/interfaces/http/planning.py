@@ -75,8 +75,11 @@ def planned(question: Question, schema: Schema | GraphSchema, token: Token) -> P
     statement = _statement(question, schema)
     kinds = frozenset(kinds_of(question, statement))
     check_rights(kinds, question, token)
-    if isinstance(schema, GraphSchema):
-        plans: list[Any] = [_graph(schema).plan(_one(question), **_graph_options(question))]
+    if isinstance(schema, GraphSchema) and statement is not None:
+        asked = Loss.asked(question.epsilon, question.delta)
+        plans: list[Any] = list(_graph(schema).plans_of(statement, asked, question.weights, **question.options))
+    elif isinstance(schema, GraphSchema):
+        plans = [_graph(schema).plan(_one(question), **_graph_options(question))]
     elif statement is not None:
         asked = Loss.asked(question.epsilon, question.delta)
         plans = list(plans_of(statement, schema, asked, question.weights, **question.options))
@@ -93,7 +96,12 @@ def quoted(question: Question, schema: Schema | GraphSchema, token: Token) -> Qu
     made = planned(question, schema, token)
     payload = {"dataset": schema.name, "epsilon": made.loss.epsilon, "delta": made.loss.delta}
     programs_of(made.plans)
-    if isinstance(schema, GraphSchema):
+    if isinstance(schema, GraphSchema) and made.statement is not None:
+        quotes: Any = _graph(schema).quote_statement(
+            made.statement, epsilon=question.epsilon, delta=question.delta, weights=question.weights,
+            **question.options,
+        )  # fmt: skip
+    elif isinstance(schema, GraphSchema):
         quotes = _graph(schema).quote(_one(question), **_graph_options(question))
     else:
         asked: Any = question.sql if question.sql is not None else question.queries
@@ -131,8 +139,6 @@ def _too_large() -> InvalidArgument:
 def _statement(question: Question, schema: Schema | GraphSchema) -> Any:
     if question.sql is None:
         return None
-    if isinstance(schema, GraphSchema):
-        raise InvalidArgument("sql", question.sql, "a graph is asked with query objects")
     statement = parse_sql(question.sql, schema)
     if len(statement.items) > MOST_QUERIES:
         raise InvalidArgument("sql", f"{len(statement.items)} queries", f"at most {MOST_QUERIES} in a statement")

@@ -5,6 +5,7 @@ import { download, h } from "./dom.js";
 import { answersFigure, rowsOf } from "./drawing.js";
 import { csv, price, when } from "./format.js";
 import { empty } from "./parts.js";
+import { label } from "./questions.js";
 
 const SHOWN = 20;
 
@@ -90,8 +91,11 @@ export function questionText(question) {
   return each
     .map((one) => {
       const query = one.query ?? {};
-      const name = (query.kind ?? "question").replace(/(?<=[a-z])(?=[A-Z])/g, " ").toLowerCase();
-      return `${name}${query.column ? ` of ${query.column}` : ""}${one.where ? ` where ${one.where}` : ""}${one.by?.length ? ` by ${one.by.join(", ")}` : ""}`;
+      // Version 0.1.0 stored the name of a class.
+      const older = (query.kind ?? "question").replace(/(?<=[a-z])(?=[A-Z])/g, " ");
+      const name = (query.name ? label(query.name) : older).toLowerCase();
+      const about = [query.column ?? query.columns ?? query.target ?? []].flat().join(", ");
+      return `${name}${about ? ` of ${about}` : ""}${one.where ? ` where ${one.where}` : ""}${one.by?.length ? ` by ${one.by.join(", ")}` : ""}`;
     })
     .join("; ");
 }

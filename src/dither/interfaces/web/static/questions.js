@@ -96,15 +96,21 @@ export function asSql(dataset, { query, where, by }) {
     .join("\n");
 }
 
-/** A call of one SQL function, or null where it can't say all that the query says. */
-function callOf({ kind: _, column, ...given }, entry, form) {
-  if (form.within || (entry.of === "column" && form.star !== (column === undefined))) return null;
+/** A call of one SQL function, or null where it can't say what the query says: columns, numbers, fields by name. */
+function callOf({ kind: _, ...given }, entry, form) {
+  if (form.within || form.star !== (entry.of === "column" && given.column === undefined)) return null;
   const defaults = Object.fromEntries(entry.fields.map((one) => [one.name, one.default]));
   for (const [name, value] of Object.entries(form.fixed)) {
     if ((given[name] ?? defaults[name]) !== value) return null;
     delete given[name];
   }
-  const words = form.star ? ["*"] : column === undefined ? [] : [quoted(column)];
+  const words = form.star ? ["*"] : [];
+  for (const name of form.star ? [] : entry.named) {
+    const chosen = [given[name] ?? []].flat();
+    if (!chosen.length && (name === "column" || name === "columns")) return null;
+    words.push(...chosen.map(quoted));
+    delete given[name];
+  }
   for (const [, name, times] of form.arguments.matchAll(/(\w+)([?+*]|\[\])?/g)) {
     const value = given[name];
     delete given[name];
@@ -113,5 +119,7 @@ function callOf({ kind: _, column, ...given }, entry, form) {
     const listed = [value].flat().map((one) => (typeof one === "string" ? quoted(one) : one));
     words.push(times === "[]" ? `[${listed.join(", ")}]` : listed.join(", "));
   }
-  return Object.keys(given).length ? null : `${form.function}(${words.join(", ")})`;
+  if (Object.values(given).some((one) => typeof one !== "number")) return null;
+  words.push(...Object.entries(given).map(([name, value]) => `${name} => ${value}`));
+  return `${form.function}(${words.join(", ")})`;
 }

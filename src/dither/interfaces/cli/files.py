@@ -1,0 +1,64 @@
+"""Questions about a file without a schema: ``dither ask pay.parquet 'median(total_pay)' --bounds 0 600000``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dither.errors import InvalidArgument
+from dither.interfaces.cli.output import check_picture, confidence_of, number, show
+from dither.interfaces.cli.tables import is_select
+
+
+def ask_file(file: Path, question: str, *, plot: Path | None, as_json: bool, **options: Any) -> None:
+    """Answer one call about columns of a CSV or Parquet file; nothing keeps account of what is spent."""
+    for name in ("where", "by", "weights", "ledger", "again"):
+        if options[name]:
+            raise InvalidArgument(name, options[name], "only with a schema file; dither register drafts one")
+    from dither.answer import answer
+    from dither.queries.plan import Options
+    from dither.queries.registry import entry_of
+    from dither.session.statements import named
+    from dither.sources.files import read_file_column, read_file_entries
+    from dither.sql.statement import parse_file_call
+
+    # Everything that is public is checked before the file is opened; what is paid for must not be lost.
+    if plot is not None:
+        check_picture(plot)
+    if is_select(question):
+        raise InvalidArgument(
+            "question", question, "SQL needs a schema file, which dither register drafts; without it one call such as "
+            "median(column) is accepted",
+        )  # fmt: skip
+    statement = parse_file_call(question, _fields(options))
+    item = statement.items[0]
+    asked = Options.asked(
+        number("epsilon", options["epsilon"]), number("delta", options["delta"]), options["mechanism"],
+        options["noise"], confidence_of(options["confidence"]),
+    )  # fmt: skip
+    entry = entry_of(item.query)
+    read = read_file_entries if entry.any_type(item.query) else read_file_column
+    columns = {name: read(file, name) for name in item.columns}
+    data: Any = columns[item.columns[0]] if entry.of == "column" else columns
+    release = named(statement, [[answer(item.query, data, asked)]])[0]
+    if as_json:
+        click.echo(json.dumps(release.to_dict()))
+    else:
+        show([release])
+    if plot is not None:
+        release.plot().figure.savefig(plot)
+
+
+def _fields(options: dict[str, Any]) -> dict[str, Any]:
+    """The fields of the query that options give."""
+    pairs = [tuple(number("bounds", end) for end in pair) for pair in options["bounds"]]
+    fields: dict[str, Any] = {"bounds": pairs[0] if len(pairs) == 1 else pairs} if pairs else {}
+    if options["step"] is not None:
+        fields["step"] = number("step", options["step"])
+    if options["nulls"] is not None:
+        texts = ("lower", "upper")
+        fields["nulls"] = options["nulls"] if options["nulls"] in texts else number("nulls", options["nulls"])
+    return fields

@@ -1,0 +1,61 @@
+"""The documentation's table of queries, written from the registry.
+
+``python -m dither.queries.documentation > docs/queries.md`` writes it; a test compares.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from dither.queries.registry import GROUPS, Entry, entries
+from dither.queries.wire import OF_TABLES, required
+
+HEAD = """# Queries
+
+Every query has a class, and is asked in the same way everywhere: `dt.ask`, `session.ask`, `session.quote`, SQL,
+`dither ask`, HTTP, the page and `dt.connect`. This table is written from the registry of queries
+(`python -m dither.queries.documentation`).
+
+Fields in *italics* have a default, or the schema declares them. What a field may hold stands in `GET /v1/queries` and
+`/openapi.json`.
+"""
+TABLE = """
+## {group}
+
+| name | what it is | in Python | asked of | fields |
+|---|---|---|---|---|
+{lines}
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    return HEAD + "".join(_section(group) for group in (*GROUPS, ""))
+
+
+def _section(group: str) -> str:
+    listed = [one for one in entries().values() if (one.menu.group if one.menu else "") == group]
+    if not listed:
+        return ""
+    lines = [_line(one) for one in sorted(listed, key=lambda one: one.name)]
+    return TABLE.format(group=group or "Elsewhere", lines="\n".join(lines))
+
+
+def _line(entry: Entry) -> str:
+    meaning = (entry.query.__doc__ or "").strip().split("\n")[0].replace("``", "`").replace("|", "\\|")
+    calls = f"`dt.{entry.query.__name__}`"
+    if entry.has("function"):
+        calls += f", `dt.{entry.function}()`"
+    asked = "tables" if entry.of in OF_TABLES and entry.of != "column" else entry.of
+    return f"| `{entry.name}` | {meaning} | {calls} | {asked} | {_fields(entry)} |"
+
+
+def _fields(entry: Entry) -> str:
+    if not entry.has("http"):
+        return f"{entry.without['http']}: only in this process"
+    needed = required(entry)
+    return ", ".join(f"`{name}`" if name in needed else f"*`{name}`*" for name in entry.parameters)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page())

@@ -1,0 +1,262 @@
+"""The grammar of a call, for SQL and for the command line: ``name(column, ..., number, ..., field => value)``.
+
+Columns come first, then numbers, then fields by their names (``field = value`` is the same).  Which functions there
+are, and what their arguments mean, is the affair of ``functions``; here a text becomes arguments with their places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from sqlglot import TokenType, exp
+
+from dither.errors import InvalidText
+from dither.queries.registry import SourceType
+from dither.sources.graph_schema import GraphSchema
+from dither.sources.predicates import resolved_name
+from dither.sources.schema import Schema
+from dither.sql.tokens import Word, Words
+
+CLAUSES = {
+    "JOIN": "a join is", "LEFT": "a join is", "RIGHT": "a join is", "INNER": "a join is", "OUTER": "a join is",
+    "FULL": "a join is", "CROSS": "a join is", "NATURAL": "a join is", "LATERAL": "a join is", "ON": "a join is",
+    "USING": "a join is", "ORDER BY": "ORDER BY is", "LIMIT": "LIMIT is", "OFFSET": "OFFSET is", "FETCH": "FETCH is",
+    "HAVING": "HAVING is", "DISTINCT": "DISTINCT is", "UNION": "UNION is", "INTERSECT": "INTERSECT is",
+    "EXCEPT": "EXCEPT is", "OVER": "a window function is", "WINDOW": "a window function is",
+    "PARTITION BY": "a window function is", "QUALIFY": "QUALIFY is", "FILTER": "FILTER is", "SELECT": "a subquery is",
+    "WITH": "a common table expression is", "EXISTS": "a subquery is", "TABLESAMPLE": "a sample is",
+    "USING SAMPLE": "a sample is", "INTO": "INTO is", "CASE": "CASE is", "CAST": "a cast is", "EXCLUDE": "EXCLUDE is",
+    "ROLLUP": "ROLLUP is", "CUBE": "CUBE is", "GROUPING SETS": "GROUPING SETS is", "PIVOT": "PIVOT is",
+}  # fmt: skip
+"""What a word starts that is not supported."""
+RESERVED = {"SELECT", "FROM", "WHERE", "GROUP BY", "AS", "AND", "OR", "NOT", "BY", "GROUP", "WITHIN", *CLAUSES}
+STAR = "*"
+_GIVES = (TokenType.FARROW, TokenType.EQ)
+_SIGNS = (TokenType.DASH, TokenType.PLUS)
+_ENDS = (TokenType.COMMA, TokenType.R_PAREN)
+_NO_NAME = (TokenType.L_PAREN, TokenType.STRING, TokenType.IDENTIFIER)
+"""What the name of a column can't have in it, unless it stands in double quotes."""
+_WITHIN = "WITHIN GROUP (ORDER BY column) is accepted"
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What calls are about: which queries can be asked of it, and how its columns are named."""
+
+    source: str
+    types: frozenset[SourceType]
+    schema: Schema | None = None
+    """What declares the columns; without it a table has any, and a graph none."""
+    any_column: bool = False
+
+    @property
+    def declared(self) -> str:
+        """The names of the columns, for errors."""
+        return "none" if self.schema is None else ", ".join(self.schema.columns)
+
+
+FILE = Scope("a file", frozenset({"column", "columns", "table"}), any_column=True)
+"""A file without a schema: whatever stands in the place of a column is the name of one."""
+GRAPH = Scope("a graph", frozenset({"graph", "weighted graph"}))
+
+
+def scope_of(schema: Schema | GraphSchema) -> Scope:
+    """What calls about a registered dataset are about."""
+    return GRAPH if isinstance(schema, GraphSchema) else Scope("a table", FILE.types, schema)
+
+
+@dataclass(frozen=True)
+class ColumnName:
+    """An argument that names a column."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument with its place: ``*``, a column, a number, or a list of numbers; behind a name any value."""
+
+    value: Any
+    start: int
+    end: int
+    field: str | None = None
+
+    @property
+    def is_column(self) -> bool:
+        """True for the name of a column."""
+        return isinstance(self.value, ColumnName)
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function, its arguments, and the column behind WITHIN GROUP."""
+
+    words: Words
+    name: Word
+    arguments: tuple[Argument, ...]
+    within: Argument | None
+    end: int
+
+    @property
+    def text(self) -> str:
+        """The call as it was written."""
+        return self.words.text[self.name.start : self.end]
+
+    def problem(self, reason: str) -> InvalidText:
+        """An error that points at the call."""
+        return self.words.problem_at(self.name.start, self.end, reason)
+
+    def problem_with(self, argument: Argument, reason: str) -> InvalidText:
+        """An error that points at one argument."""
+        return self.words.problem_at(argument.start, argument.end, reason)
+
+
+class CallReader:
+    """Reads calls from left to right."""
+
+    def __init__(self, words: Words, scope: Scope, supported: str) -> None:
+        self.words, self.scope, self.supported = words, scope, supported
+
+    def call(self) -> Call:
+        """name ( [argument {, argument}] ) [WITHIN GROUP ( ORDER BY column )]"""
+        words = self.words
+        name = words.take()
+        words.take()
+        arguments: list[Argument] = []
+        while words.here.kind is not TokenType.R_PAREN:
+            if arguments and not words.took(","):
+                raise self._inside(name)
+            arguments.append(self._argument(name, arguments))
+        end = words.take().end
+        within = None
+        if words.took("WITHIN", "GROUP"):
+            for expected in ("(", "ORDER BY"):
+                if not words.took(expected):
+                    raise words.problem(words.here, _WITHIN)
+            within = self._any_column(name) if self.scope.any_column else self.column()
+            if words.here.kind is not TokenType.R_PAREN or not within.is_column:
+                raise words.problem(words.here, _WITHIN)
+            end = words.take().end
+        return Call(words, name, tuple(arguments), within, end)
+
+    def column(self) -> Argument:
+        """The name of a declared column."""
+        words = self.words
+        word = words.take()
+        if words.here.kind is TokenType.DOT:
+            raise words.problem_at(word.start, words.following.end, "a column is named without its table")
+        if not word.is_name:
+            raise words.problem(word, f"the name of a column is expected here; {self.supported}")
+        if self.scope.schema is None:
+            raise words.problem(word, f"{self.scope.source} has no columns; {self.supported}")
+        name = resolved_name(exp.to_identifier(word.text, quoted=word.is_quoted), self.scope.schema)
+        if name is None:
+            raise words.problem(word, f"unknown column; declared are {self.scope.declared}")
+        return Argument(ColumnName(name), word.start, word.end)
+
+    def unexpected(self, reason: str) -> InvalidText:
+        """The error for the next word, in terms of what it starts."""
+        here = self.words.here
+        what = CLAUSES.get(here.upper)
+        return self.words.problem(here, f"{reason if what is None else f'{what} not supported'}; {self.supported}")
+
+    def _argument(self, name: Word, before: list[Argument]) -> Argument:
+        words = self.words
+        here = words.here
+        if here.is_name and words.following.kind in _GIVES:
+            words.take()
+            words.take()
+            value = self._value(name, here.text)
+            return Argument(value, here.start, words.last_end, field=here.text.lower())
+        if before and before[-1].field is not None:
+            raise words.problem(here, f"behind {before[-1].field} other fields are accepted, by name: field => value")
+        if here.kind is TokenType.STAR:
+            words.take()
+            return Argument(STAR, here.start, here.end)
+        if here.kind is TokenType.L_BRACKET:
+            numbers = self._list(name, lambda: self._number(name))
+            return Argument(numbers, here.start, words.last_end)
+        if self.scope.any_column:
+            return self._any_column(name)
+        if here.is_name and here.upper not in RESERVED and words.following.kind is not TokenType.L_PAREN:
+            return self.column()
+        return Argument(self._number(name), here.start, words.last_end)
+
+    def _any_column(self, name: Word) -> Argument:
+        """Everything up to a comma or bracket: a number if it is one, else the name of a column."""
+        words = self.words
+        place, first = words.place, words.here
+        if first.kind in _SIGNS or first.kind in (TokenType.DOT, TokenType.NUMBER):
+            number = self._number_or_none()
+            if number is not None and words.here.kind in _ENDS:
+                return Argument(number, first.start, words.last_end)
+            words.back_to(place)
+        if first.is_quoted:
+            words.take()
+        while not first.is_quoted and words.here.kind not in (*_ENDS, *_NO_NAME) and not words.is_done:
+            words.take()
+        if words.here.kind not in _ENDS or words.is_done or words.here is first:
+            raise self._inside(name)
+        text = first.text if first.is_quoted else words.text[first.start : words.last_end]
+        return Argument(ColumnName(text), first.start, words.last_end)
+
+    def _value(self, name: Word, field: str) -> Any:
+        """What a field is given: a number, a text, true, false, or a list of them (of pairs, for bounds)."""
+        words = self.words
+        here = words.here
+        if here.kind is TokenType.L_BRACKET:
+            return self._list(name, lambda: self._value(name, field))
+        if here.kind is TokenType.STRING:
+            return words.take().text
+        if here.kind in (TokenType.TRUE, TokenType.FALSE):
+            return words.take().kind is TokenType.TRUE
+        if here.is_name and here.upper not in RESERVED:
+            raise words.problem(here, f"a value of {field} is accepted: a number, 'text', true, false, or [a, list]")
+        return self._number(name)
+
+    def _list(self, name: Word, read: Callable[[], Any]) -> tuple[Any, ...]:
+        words = self.words
+        words.take()
+        values: list[Any] = []
+        while words.here.kind is not TokenType.R_BRACKET:
+            if values and not words.took(","):
+                raise self._inside(name)
+            values.append(read())
+        words.take()
+        return tuple(values)
+
+    def _number(self, name: Word) -> Decimal:
+        number = self._number_or_none()
+        if number is None:
+            raise self._inside(name)
+        return number
+
+    def _number_or_none(self) -> Decimal | None:
+        words = self.words
+        first = words.here
+        sign = "-" if words.took("-") else ""
+        if not sign:
+            words.took("+")
+        point = "0." if words.took(".") else ""
+        if words.here.kind is not TokenType.NUMBER:
+            return None
+        word = words.take()
+        try:
+            return Decimal(f"{sign}{point}{word.text}")
+        except ArithmeticError:
+            problem = words.problem_at(first.start, word.end, "this is not a number")
+        raise problem
+
+    def _inside(self, name: Word) -> InvalidText:
+        """What is wrong inside a call."""
+        here = self.words.here
+        if self.words.is_done:
+            return self.words.problem(name, "a bracket that is never closed")
+        if here.upper in CLAUSES:
+            return self.unexpected("")
+        return self.words.problem(
+            here, f"columns and numbers are accepted inside {name.text}, no expressions; {self.supported}"
+        )

@@ -1,0 +1,185 @@
+"""Calls at the shell: every query of a schema, a graph and a bare file, through the parser of SQL."""
+
+import json
+from itertools import combinations
+
+import duckdb
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from dither.interfaces.cli.main import main
+from dither.queries.registry import entries
+
+PEOPLE = 2000
+SCHEMA = """[dataset]
+source = "people.csv"
+rows = 2000
+[budget]
+epsilon = 100000
+delta = 0.5
+[columns]
+a = { type = "real", bounds = [0, 10] }
+"b b" = { type = "real", bounds = [0, 10] }
+y = { type = "real", bounds = [0, 60] }
+job = { type = "category", values = ["clerk", "nurse"] }
+active = { type = "boolean" }
+"""
+GRAPH = '[dataset]\nname = "friends"\nsource = "edges.csv"\n[graph]\nvertices = 30\n[budget]\nepsilon = 100000\n'
+CALLS = {
+    "quantile": "quantile(a, 0.9)", "quantiles": "quantiles(a, 0.1, 0.9)", "order_statistic": "order_statistic(a, 5)",
+    "count": "count_if(active)", "smallest_sum": "smallest_sum(a, 3)", "mode": "mode(job)",
+    "histogram": "histogram(a, 0, 5, 10)", "mean_vector": 'mean_vector(a, "b b")',
+    "covariance": 'covariance(a, "b b")', "regression": 'regression(y, a, "b b")',
+    "kmeans": 'kmeans(a, "b b", k => 2)', "gaussian_mixture": 'gaussian_mixture(a, "b b", 2)',
+    "kstars": "kstars(2)", "ktriangles": "ktriangles(k => 2)", "kcliques": "kcliques(k = 4)",
+}  # fmt: skip
+"""How a query is called where that is not ``name(a)``, or ``name()`` of a graph."""
+TABLE = [one.name for one in entries().values() if one.of in ("column", "columns", "table") and one.has("cli")]
+GRAPHS = [one.name for one in entries().values() if one.of in ("graph", "weighted graph") and one.has("cli")]
+
+
+def called(name):
+    """A call of a query."""
+    return CALLS.get(name, f"{name}({'' if name in GRAPHS else 'a'})")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """The same people as a CSV, a Parquet file and a registered table; a graph with and without weights."""
+    folder = tmp_path_factory.mktemp("calls")
+    rng = np.random.default_rng(1)
+    near, far = rng.normal(2, 0.3, PEOPLE // 2), rng.normal(8, 0.3, PEOPLE // 2)
+    a, b = np.concatenate([near, far]), np.concatenate([far, near])
+    y = 3 * a + 2 * b + rng.normal(0, 0.1, PEOPLE)
+    lines = [
+        f"{a[i]:.3f},{b[i]:.3f},{y[i]:.3f},{'nurse' if i % 4 == 0 else 'clerk'},{i % 2 == 0}" for i in range(PEOPLE)
+    ]
+    (folder / "people.csv").write_text("a,b b,y,job,active\n" + "\n".join(lines) + "\n")
+    duckdb.sql(f"COPY (FROM read_csv('{folder}/people.csv')) TO '{folder}/people.parquet'")
+    (folder / "people.toml").write_text(SCHEMA)
+    edges = "".join(f"{i},{j},{(i * j) % 10}\n" for i, j in combinations(range(30), 2))
+    (folder / "edges.csv").write_text(f"source,target,w\n{edges}")
+    (folder / "friends.toml").write_text(GRAPH)
+    weighted = GRAPH.replace("friends", "roads").replace("vertices = 30", 'vertices = 30\nweight = "w"\ncap = 10')
+    (folder / "roads.toml").write_text(weighted)
+    return folder
+
+
+def run(*words):
+    """What a command leaves, in this process."""
+    done = CliRunner().invoke(main, [str(word) for word in words])
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return done
+
+
+def payload(*words):
+    """The JSON that a command prints."""
+    done = run(*words, "--json")
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("name", [one for one in TABLE if one != "program"])
+def test_every_query_is_asked_of_a_schema_and_quoted(folder, name):
+    """By a call, with the loss that was asked for."""
+    schema = folder / "people.toml"
+    [release] = payload("ask", schema, called(name), "--epsilon", 400, "--delta", "1e-3")["releases"]
+    assert not release["refused"]
+    [quoted] = payload("quote", schema, called(name), "--epsilon", 400, "--delta", "1e-3")["quotes"]
+    assert quoted["query"].split(" where ")[0] in release["query"]
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_every_query_is_asked_of_a_graph_and_quoted(folder, name):
+    """By a call, by SQL, and in a list."""
+    dataset = "roads" if name == "mst_cost" else "friends"
+    schema, call = folder / f"{dataset}.toml", called(name)
+    [release] = payload("ask", schema, call, "--epsilon", 10)["releases"]
+    [same] = payload("ask", schema, f"SELECT {call} FROM {dataset}", "--epsilon", 10)["releases"]
+    assert same["value"] == release["value"], "the same question, from the ledger"
+    both = payload("ask", schema, f"{call} AS x, {call}", "--epsilon", 8, "--weights", "x=3")["releases"]
+    assert [one["epsilon"] for one in both] == [6.0, 2.0]
+    quotes = payload("quote", schema, f"{call}, {call}", "--epsilon", 10)["quotes"]
+    assert [one["epsilon"] for one in quotes] == [5.0, 5.0]
+
+
+@pytest.mark.parametrize("file", ["people.csv", "people.parquet"])
+@pytest.mark.parametrize("name", [one for one in TABLE if one != "program"])
+def test_every_query_is_asked_of_a_file(folder, name, file):
+    """Bounds are given apart, where the query takes them."""
+    bounds = ("--bounds", 0, 10) if "bounds" in entries()[name].settable else ()
+    release = payload("ask", folder / file, called(name), *bounds, "--epsilon", 400, "--delta", "1e-3")
+    assert not release["refused"]
+
+
+def test_bounds_of_several_columns(folder):
+    """One pair for all of them, or one for each."""
+    file, call = folder / "people.csv", "mean_vector(a, b b, y)"
+    one = payload("ask", file, call, "--bounds", 0, 60, "--epsilon", 400)
+    each = payload("ask", file, call, "--bounds", 0, 10, "--bounds", 0, 10, "--bounds", 0, 60, "--epsilon", 400)
+    assert np.allclose(one["value"], [5, 5, 25], atol=0.5)
+    assert np.allclose(each["value"], [5, 5, 25], atol=0.5)
+    for pairs in (2, 4):
+        done = run("ask", file, call, *(["--bounds", 0, 60] * pairs), "--epsilon", 4)
+        assert done.exit_code == 2
+        assert "a pair for each of the 3 columns, or one pair for all" in done.stderr
+    done = run("ask", file, "median(a)", "--bounds", 0, 10, "--bounds", 0, 10, "--epsilon", 4)
+    assert done.exit_code == 2
+    assert "bounds" in done.stderr
+
+
+def test_categories_of_a_file_are_texts(tmp_path):
+    """Undeclared and declared ones; an empty entry is missing, whatever another record holds."""
+    (tmp_path / "x.csv").write_text("job,n\n" + "clerk,1\n" * 300 + "nurse,2\n" * 100 + ",3\n" * 50 + "\x00\n")
+    file = tmp_path / "x.csv"
+    for name in ("x.csv", "x.parquet"):
+        if name == "x.parquet":
+            duckdb.sql(f"COPY (FROM read_csv('{file}', null_padding=true)) TO '{tmp_path}/{name}'")
+        asked = ("ask", tmp_path / name)
+        assert payload(*asked, "mode(job)", "--epsilon", 9, "--delta", "1e-4")["value"] == "clerk"
+        found = payload(*asked, "histogram(job)", "--epsilon", 9, "--delta", "1e-4")
+        assert dict(zip(found["labels"], found["value"], strict=True)).keys() == {"clerk", "nurse", "missing"}
+        counted = payload(*asked, "histogram(job, categories => ['clerk'])", "--epsilon", 99)
+        assert counted["value"] == [300, 151]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["people.csv", "medain(a)"], "did you mean median(column)"),
+        (["people.csv", "triangles()"], "it is asked of a graph"),
+        (["people.csv", "median(a), mean(a)"], "one function is accepted here"),
+        (["people.csv", "SELECT median(a) FROM people"], "SQL needs a schema file"),
+        (["people.csv", "mode(job)", "--bounds", "0", "1"], "mode(column) does not take it"),
+        (["people.csv", "median(a, bounds => [0, 1])", "--bounds", "0", "1"], "stands in the call already"),
+        (["people.csv", "covariance(a, nothing)", "--bounds", "0", "1"], "column='nothing'"),
+        (["people.toml", "triangles()"], "it is asked of a graph"),
+        (["people.toml", "kmeans(a)"], "kmeans(column, ..., k => 3) is accepted"),
+        (["people.toml", "kmeans(a, k => 2)", "--by", "job"], "the number of rows must be public"),
+        (["friends.toml", "median(source)"], "a graph has no columns"),
+        (["friends.toml", "trangles()"], "did you mean triangles()"),
+        (["friends.toml", "triangles()", "--where", "source = 1"], "a graph is asked as a whole"),
+        (["friends.toml", "triangles()", "--by", "source"], "a graph is asked as a whole"),
+        (["friends.toml", "triangles()", "--weights", "1,2"], "weights"),
+        (["friends.toml", "mst_cost()"], "declares weight and cap"),
+    ],
+)
+def test_errors_say_what_to_write(folder, words, message):
+    """Exit code 2, one message, nothing charged."""
+    done = run("ask", folder / words[0], *words[1:], "--epsilon", 1, "--delta", "1e-4")
+    assert done.exit_code == 2, done.output
+    assert message in done.stderr
+    assert "nothing was charged" in done.stderr
+
+
+def test_graphs_are_quoted_without_priors(folder):
+    """Their errors hold for all graphs; the message says so."""
+    for words in (("--prior", "normal:0:1"), ("--rows", "5")):
+        done = run("quote", folder / "friends.toml", "triangles()", "--epsilon", 1, *words)
+        assert done.exit_code == 2
+        assert "upper bounds for all" in done.stderr
+    done = run("quote", folder / "friends.toml", "triangles()", "--target-error", 5)
+    assert done.exit_code == 2
+    assert "upper bounds for all" in done.stderr
