@@ -145,6 +145,8 @@ def differences(old, new, *, values=True, at=""):
             yield f"{at} has {len(new)} parts instead of {len(old)}"
         for place, (one, other) in enumerate(zip(old, new, strict=False)):
             yield from differences(one, other, values=values, at=f"{at}[{place}]")
+    elif at.endswith(".delta") and isinstance(old, float) and 0 <= old - new <= old * 1e-11:
+        return  # 0.1.0 rounded a delta up that needs no rounding
     elif values and old != new:
         yield f"{at} is {new!r} instead of {old!r}"
     elif _type(old) != _type(new):

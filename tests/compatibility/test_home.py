@@ -93,6 +93,9 @@ def test_answers_have_all_fields_and_stored_values(replayed):
         if "text" in one:
             wrong += [f"metric {name} is gone" for name in set(old) - set(new)]
             continue
+        if "/quote" in one["path"]:
+            # What was an upper bound may have become an estimate: then these are something instead of nothing.
+            old, new = cut(old, {"prior", "bar", "meaning"}), cut(new, {"prior", "bar", "meaning"})
         wrong += [f"{called(one)}: {each}" for each in differences(old, new, values=False)]
         if (
             one["path"] != "/v1/tokens"

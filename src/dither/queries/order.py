@@ -129,7 +129,7 @@ class Quantiles(ColumnQuery):
         return shares
 
     def bound(self, schema: Schema) -> Query:
-        if schema.most_rows > MOST_TOGETHER:
+        if isinstance(schema.rows, int) and schema.rows > MOST_TOGETHER:
             raise InvalidArgument(
                 "query", self.name, f"together only in tables of at most {MOST_TOGETHER:,} rows; ask for each alone"
             )

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Protocol, Self
 
+from dither.aliases import older_name
 from dither.errors import DitherError, InvalidArgument, NotApplicable, NotProved
 from dither.mechanisms.choice import prepare
 from dither.mechanisms.mechanism import Prepared
@@ -90,10 +91,13 @@ class Query(ABC):
     def read(self, data: object, shape: Any) -> Any:
         """The data as the plan reads them: private."""
 
-    def ask(self, data: object, **options: Any) -> Any:
+    def ask(self, data: object, *, epsilon: Any, delta: Any = 0.0, confidence: Any = 0.95) -> Any:
         """The older way of asking models and programs: ``dither.ask(query, data, ...)`` asks every query."""
         warnings.warn("query.ask(data) is now dither.ask(query, data)", DeprecationWarning, stacklevel=2)
+        options = {"epsilon": epsilon, "delta": delta, "confidence": confidence}
         return importlib.import_module("dither.api").ask(self, data, **options)
+
+    kind = older_name("noun")
 
     # --- in a table ----------------------------------------------------------------------------------------
 
