@@ -28,6 +28,9 @@ SHOWN_MORE = {
 }  # fmt: skip
 """Answers about all entries: since 0.1.0 opening an account adds one with its neighbour relation."""
 
+READ_NOW = "SELECT count(*) FROM friends"
+"""A statement about a graph: refused as such by 0.1.0 (invalid-argument), read now and refused at its place."""
+
 
 @pytest.fixture(scope="module")
 def replayed(tmp_path_factory):
@@ -79,7 +82,7 @@ def test_every_request_is_accepted_or_refused_as_before(replayed):
     for one, status, kind, answer in answers:
         if (status, kind) != (one["status"], one["type"]):
             wrong.append(f"{called(one)}: {status} {kind} instead of {one['status']} {one['type']}: {answer}")
-        elif status >= 400 and answer["code"] != one["answer"]["code"]:
+        elif status >= 400 and answer["code"] != one["answer"]["code"] and READ_NOW not in str(one.get("body")):
             wrong.append(f"{called(one)}: {answer['code']} instead of {one['answer']['code']}")
     assert not wrong, "\n".join(wrong)
 
@@ -103,6 +106,8 @@ def test_answers_have_all_fields_and_stored_values(replayed):
             and one.get("keep") != "quick"
         ):
             hidden = CHANGING | OWN_AFFAIR | ({"title"} if one["status"] >= 400 else set())
+            if READ_NOW in str(one.get("body")):
+                hidden |= {"code"}
             if "/quote" in one["path"]:
                 hidden |= {"kind", "attained"}
             if one["path"] == "/v1/jobs/{quick}":

@@ -144,9 +144,25 @@ def test_answers_of_every_shape_are_drawn(module, visit):
         {"query": "count", "value": 5, "interval": [5, 5]},
         {"query": "histogram of job", "value": [-3, 10], "interval": [[-5, -1], [8, 12]], "labels": ["a", "b"]},
         {"query": "mean of pay", "value": 1e-7, "interval": None},
+        {"query": "mode of job", "value": "clerk", "interval": None},
+        {
+            "query": "kmeans of x, y",
+            "value": [[1.5, 20], [7, 80]],
+            "labels": ["centre 1", "centre 2"],
+            "interval": [[[1, 19], [2, 21]], [[6, 79], [8, 81]]],
+        },
     ]
     text = module("drawing.js", "answersFigure", [{**common, **one} for one in releases])
-    for part in ("2014-05-01", "between -∞ and ∞", "Refused", "the test did not pass", "-3", "1.00e-7"):
+    for part in (
+        "2014-05-01",
+        "between -∞ and ∞",
+        "Refused",
+        "the test did not pass",
+        "-3",
+        "1.00e-7",
+        "clerk",
+        "centre 2 · 1",
+    ):
         assert part in text
     drawn = visit.tab.run("[...document.querySelectorAll('main svg *')].map(one => one.outerHTML).join()")
     assert "NaN" not in drawn

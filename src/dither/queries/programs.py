@@ -115,7 +115,7 @@ MOST_OUTPUTS = 1_000
 
 
 @query(
-    "program", of="table", function="sample_and_aggregate",
+    "program", of="table", function="sample_and_aggregate", runs_code=True,
     menu=Menu("Own code", "Program"), without={"sql": "SQL can't hold the code of a program"},
     in_json={
         "source": Source("Python", "A function of one block of people.", is_needed=True, longest=100_000),

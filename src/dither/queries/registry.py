@@ -117,6 +117,8 @@ class Entry:
     """All parameters in JSON, where these are not the fields of the class."""
     function: str = ""
     """The one-line function, where users know it under another name than the query's."""
+    runs_code: bool = False
+    """True if it runs code of the analyst's: tokens must name it."""
     columns: tuple[Positional, ...] = ()
     """The fields that name columns."""
     hidden: frozenset[str] = frozenset()
@@ -210,6 +212,7 @@ def query(
     parameters: Mapping[str, Parameter | None] | None = None,
     in_json: Mapping[str, Parameter] | None = None,
     function: str | None = None,
+    runs_code: bool = False,
     columns: str | None = None,
     hidden: tuple[str, ...] = (),
     any_type: Callable[[Any], bool] = lambda _: False,
@@ -237,7 +240,7 @@ def query(
         named = positionals(_COLUMNS.get(of, "") if columns is None else columns)
         _ENTRIES[name] = Entry(
             name, cls, of, sql, menu, dict(without or {}), stored_as or cls.__name__, dict(parameters or {}), in_json,
-            function or name, named, frozenset(hidden), any_type, proof,
+            function or name, runs_code, named, frozenset(hidden), any_type, proof,
         )  # fmt: skip
         return cls
 

@@ -54,19 +54,19 @@ def parse(text: bytes) -> dict[str, Any]:
     if _depth(text) > DEEPEST:
         raise malformed(f"at most {DEEPEST} levels are accepted")
     try:
-        told = json.loads(
+        payload = json.loads(
             text.decode("utf-8"), parse_float=_decimal, parse_int=_whole, parse_constant=_constant,
             object_pairs_hook=_once,
         )  # fmt: skip
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError):
         raise malformed("the body is not JSON in UTF-8") from None
-    if not isinstance(told, dict):
+    if not isinstance(payload, dict):
         raise malformed("an object such as {...} is accepted")
     if "\x00" in text.decode("utf-8") or "\\u0000" in text.decode("utf-8"):
         raise malformed("texts without the character NUL are accepted")
-    if _SURROGATE.search(text) and not _encodable(told):
+    if _SURROGATE.search(text) and not _encodable(payload):
         raise malformed("a text has half of a surrogate pair such as \\ud800, which is no character")
-    return told
+    return payload
 
 
 def _encodable(value: Any) -> bool:
@@ -109,24 +109,24 @@ def _constant(text: str) -> Any:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    told = dict(pairs)
-    if len(told) != len(pairs):
+    payload = dict(pairs)
+    if len(payload) != len(pairs):
         raise malformed("an object names a field twice")
-    return told
+    return payload
 
 
-def known_fields(told: dict[str, Any], accepted: Iterable[str], what: str = "") -> dict[str, Any]:
+def known_fields(payload: dict[str, Any], accepted: Iterable[str], what: str = "") -> dict[str, Any]:
     """The same object, if it has no other fields."""
     allowed = tuple(accepted)
-    for field in told:
+    for field in payload:
         if field not in allowed:
             raise UnknownField(f"{what}{field}", allowed)
-    return told
+    return payload
 
 
-def text_field(told: dict[str, Any], field: str, default: Any = None, *, longest: int = 200) -> Any:
+def text_field(payload: dict[str, Any], field: str, default: Any = None, *, longest: int = 200) -> Any:
     """A text, or the default where it is absent or null."""
-    value = told.get(field)
+    value = payload.get(field)
     if value is None:
         return default
     if not isinstance(value, str) or not 0 < len(value) <= longest:
@@ -134,9 +134,9 @@ def text_field(told: dict[str, Any], field: str, default: Any = None, *, longest
     return value
 
 
-def number_field(told: dict[str, Any], field: str, default: Any = None) -> Any:
+def number_field(payload: dict[str, Any], field: str, default: Any = None) -> Any:
     """A number, or the default where it is absent or null."""
-    value = told.get(field)
+    value = payload.get(field)
     if value is None:
         return default
     if isinstance(value, bool) or not isinstance(value, (int, Decimal)):
@@ -144,17 +144,17 @@ def number_field(told: dict[str, Any], field: str, default: Any = None) -> Any:
     return value
 
 
-def flag_field(told: dict[str, Any], field: str, default: bool) -> bool:
+def flag_field(payload: dict[str, Any], field: str, default: bool) -> bool:
     """True or false."""
-    value = told.get(field, default)
+    value = payload.get(field, default)
     if not isinstance(value, bool):
         raise InvalidArgument(field, shown(value), "true or false is accepted")
     return value
 
 
-def names_field(told: dict[str, Any], field: str, *, most: int = 100) -> list[str] | None:
+def names_field(payload: dict[str, Any], field: str, *, most: int = 100) -> list[str] | None:
     """A list of texts, or None."""
-    value = told.get(field)
+    value = payload.get(field)
     if value is None:
         return None
     if not isinstance(value, list) or len(value) > most or not all(isinstance(one, str) for one in value):

@@ -16,7 +16,7 @@ def document() -> dict[str, Any]:
     paths: dict[str, dict[str, Any]] = {}
     for one in ADDRESSES:
         name = one.handler.__name__
-        told: dict[str, Any] = {
+        described: dict[str, Any] = {
             "operationId": name,
             "summary": (one.handler.__doc__ or "").strip().split("\n")[0],
             "description": f"For: {one.who}.",
@@ -24,14 +24,16 @@ def document() -> dict[str, Any]:
             "security": [{}, {"token": []}] if one.who == ALL else [{"token": []}],
         }
         if name in _BODIES:
-            told["requestBody"] = {"required": True, "content": {"application/json": {"schema": _BODIES[name]}}}
+            described["requestBody"] = {"required": True, "content": {"application/json": {"schema": _BODIES[name]}}}
         parameters = [
             {"name": part[1:-1], "in": "path", "required": True, "schema": {"type": "string"}}
             for part in one.path.split("/")
             if part.startswith("{")
         ]
         parameters += [{"name": word, "in": "query", "schema": _QUERY_SCHEMAS[word]} for word in _QUERIES.get(name, ())]
-        paths.setdefault(one.path, {})[one.method.lower()] = told | ({"parameters": parameters} if parameters else {})
+        paths.setdefault(one.path, {})[one.method.lower()] = described | (
+            {"parameters": parameters} if parameters else {}
+        )
     return {
         "openapi": "3.1.0",
         "info": {"title": "dither", "version": "1", "description": "Private answers to statistical questions."},
@@ -70,8 +72,8 @@ def _object(properties: dict[str, Any], *required: str) -> dict[str, Any]:
         name: one if name in never_null or one.get("type") == "boolean" else {"anyOf": [one, {"type": "null"}]}
         for name, one in properties.items()
     }
-    told = {"type": "object", "properties": fields, "additionalProperties": False}
-    return told | ({"required": list(required)} if required else {})
+    described = {"type": "object", "properties": fields, "additionalProperties": False}
+    return described | ({"required": list(required)} if required else {})
 
 
 _ONE_QUERY = {"$ref": "#/components/schemas/Query"}

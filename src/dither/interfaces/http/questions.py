@@ -46,26 +46,26 @@ class Question:
     """What is publicly known: rows and prior."""
 
 
-def question_of(told: dict[str, Any], *, quoted: bool = False) -> Question:
+def question_of(body: dict[str, Any], *, quoted: bool = False) -> Question:
     """The question that a body asks."""
-    known_fields(told, (*(_QUOTED if quoted else _FIELDS), CALIBRATION))
-    if CALIBRATION in told:
-        if "mechanism" in told:
+    known_fields(body, (*(_QUOTED if quoted else _FIELDS), CALIBRATION))
+    if CALIBRATION in body:
+        if "mechanism" in body:
             raise InvalidArgument(CALIBRATION, None, "mechanism is its new name: send only that one")
-        told = {"mechanism" if key == CALIBRATION else key: value for key, value in told.items()}
-    if ("query" in told) == ("sql" in told):
+        body = {"mechanism" if key == CALIBRATION else key: value for key, value in body.items()}
+    if ("query" in body) == ("sql" in body):
         raise InvalidArgument("query", None, "either query or sql is accepted, and one of them is needed")
-    if told.get("epsilon") is None:
+    if body.get("epsilon") is None:
         raise InvalidArgument("epsilon", None, "the whole price of the answer is needed")
     options: dict[str, Any] = {
-        "mechanism": text_field(told, "mechanism", "auto"),
-        "noise": text_field(told, "noise", "auto"),
-        "confidence": number_field(told, "confidence") if "confidence" in told else Decimal("0.95"),
+        "mechanism": text_field(body, "mechanism", "auto"),
+        "noise": text_field(body, "noise", "auto"),
+        "confidence": number_field(body, "confidence") if "confidence" in body else Decimal("0.95"),
     }
-    where, by = text_field(told, "where", longest=LONGEST_TEXT), _by(told)
-    sql = text_field(told, "sql", longest=LONGEST_TEXT) if "sql" in told else None
-    assumed = _assumed(told)
-    if "sql" in told:
+    where, by = text_field(body, "where", longest=LONGEST_TEXT), _by(body)
+    sql = text_field(body, "sql", longest=LONGEST_TEXT) if "sql" in body else None
+    assumed = _assumed(body)
+    if "sql" in body:
         if sql is None:
             raise InvalidArgument("sql", None, "a text is accepted")
         for name, value in (("where", where), ("by", by)):
@@ -76,15 +76,15 @@ def question_of(told: dict[str, Any], *, quoted: bool = False) -> Question:
     else:
         options |= {"where": where, "by": by}
     return Question(
-        None if sql is not None else _queries(told["query"]),
+        None if sql is not None else _queries(body["query"]),
         sql,
-        number_field(told, "epsilon"),
-        number_field(told, "delta", 0),
+        number_field(body, "epsilon"),
+        number_field(body, "delta", 0),
         options,
-        _weights(told),
-        _request_id(told),
-        flag_field(told, "again", False),
-        flag_field(told, "wait", True),
+        _weights(body),
+        _request_id(body),
+        flag_field(body, "again", False),
+        flag_field(body, "wait", True),
         assumed,
     )
 
@@ -122,25 +122,25 @@ def _tagged(value: Any) -> Any:
     return f"'{value}" if isinstance(value, str) else value
 
 
-def _by(told: dict[str, Any]) -> Any:
-    return [told["by"]] if isinstance(told.get("by"), str) else names_field(told, "by")
+def _by(body: dict[str, Any]) -> Any:
+    return [body["by"]] if isinstance(body.get("by"), str) else names_field(body, "by")
 
 
-def _assumed(told: dict[str, Any]) -> dict[str, Any]:
+def _assumed(body: dict[str, Any]) -> dict[str, Any]:
     assumed: dict[str, Any] = {}
-    if told.get("rows") is not None:
-        assumed["rows"] = _whole(told, "rows")
-    if told.get("prior") is not None:
-        assumed["prior"] = prior_of(told["prior"])
+    if body.get("rows") is not None:
+        assumed["rows"] = _whole(body, "rows")
+    if body.get("prior") is not None:
+        assumed["prior"] = prior_of(body["prior"])
     return assumed
 
 
-def _queries(told: Any) -> Any:
-    if isinstance(told, list):
-        if not 0 < len(told) <= MOST_QUERIES:
-            raise InvalidArgument("query", type(told), f"a list of 1 to {MOST_QUERIES} queries is accepted")
-        return [from_json(one) for one in told]
-    return from_json(told)
+def _queries(body: Any) -> Any:
+    if isinstance(body, list):
+        if not 0 < len(body) <= MOST_QUERIES:
+            raise InvalidArgument("query", type(body), f"a list of 1 to {MOST_QUERIES} queries is accepted")
+        return [from_json(one) for one in body]
+    return from_json(body)
 
 
 def kinds_of(question: Question, statement: Any) -> set[str]:
@@ -151,35 +151,35 @@ def kinds_of(question: Question, statement: Any) -> set[str]:
     return {entry_of(one).name for one in queries}
 
 
-def _whole(told: dict[str, Any], field: str) -> int:
-    value = told[field]
+def _whole(body: dict[str, Any], field: str) -> int:
+    value = body[field]
     if isinstance(value, bool) or not isinstance(value, int):
         raise InvalidArgument(field, shown(value), "a whole number is accepted")
     return value
 
 
-def _weights(told: dict[str, Any]) -> Any:
-    value = told.get("weights")
+def _weights(body: dict[str, Any]) -> Any:
+    value = body.get("weights")
     if value is None:
         return None
-    if isinstance(value, dict) and "sql" in told and len(value) <= MOST_QUERIES:
+    if isinstance(value, dict) and "sql" in body and len(value) <= MOST_QUERIES:
         return {name: number_field(value, name) for name in value}
     if isinstance(value, list) and len(value) <= MOST_QUERIES and None not in value:
         return [number_field({"weights": one}, "weights") for one in value]
     raise InvalidArgument("weights", type(value), "a list of numbers (of SQL also an object of them) is accepted")
 
 
-def prior_of(told: Any) -> Any:
+def prior_of(body: Any) -> Any:
     """A prior for quotes."""
-    if not isinstance(told, dict) or not isinstance(told.get("kind"), str) or told["kind"] not in PRIOR_PARAMETERS:
-        given = told.get("kind") if isinstance(told, dict) else type(told)
+    if not isinstance(body, dict) or not isinstance(body.get("kind"), str) or body["kind"] not in PRIOR_PARAMETERS:
+        given = body.get("kind") if isinstance(body, dict) else type(body)
         raise InvalidArgument("prior.kind", shown(given), f"one of {', '.join(PRIOR_PARAMETERS)} is accepted")
-    kind = told["kind"]
+    kind = body["kind"]
     fields = PRIOR_PARAMETERS[kind]
-    known_fields(told, ("kind", *fields), "prior.")
+    known_fields(body, ("kind", *fields), "prior.")
     for one in fields:
-        if told.get(one) is None and (kind, one) != ("exponential", "low"):
+        if body.get(one) is None and (kind, one) != ("exponential", "low"):
             raise InvalidArgument(f"prior.{one}", None, f"{kind} needs it")
     return declared_prior(
-        {"kind": kind} | {one: number_field(told, one) for one in fields if told.get(one) is not None}
+        {"kind": kind} | {one: number_field(body, one) for one in fields if body.get(one) is not None}
     )  # fmt: skip

@@ -19,6 +19,7 @@ from typing import Any
 
 from dither.errors import DitherError, LedgerUnavailable
 from dither.interfaces.http.problems import last_owner, unauthenticated
+from dither.queries.registry import entry
 
 OWNER, ANALYST = "owner", "analyst"
 ROLES = (OWNER, ANALYST)
@@ -82,10 +83,10 @@ class Token:
         return self.is_owner and self.is_valid and self.datasets is None
 
     def may_ask(self, kind: str) -> bool:
-        """True for kinds that it names; where it names none, for all but programs, which only owners then ask."""
+        """True for queries that it names; where it names none, for all but those that run code, which owners ask."""
         if self.kinds is not None:
             return kind in self.kinds
-        return self.is_owner or kind != "program"
+        return self.is_owner or not entry(kind).runs_code
 
     def may_see(self, dataset: str) -> bool:
         """True if the token was not given for other datasets only."""

@@ -47,10 +47,17 @@ export function rowsOf(release) {
       },
     ];
   }
-  return release.value.map((value, index) => {
+  return release.value.flatMap((value, index) => {
     const [low, high] = release.interval?.[index] ?? [null, null];
-    const name = release.labels?.[index] ?? String(index + 1);
-    return { label: key === null ? name : `${key} · ${name}`, value, low, high };
+    const own = release.labels?.[index] ?? String(index + 1);
+    const name = key === null ? own : `${key} · ${own}`;
+    if (!Array.isArray(value)) return [{ label: name, value, low, high }];
+    return value.map((one, place) => ({
+      label: `${name} · ${place + 1}`, // a point: a row for each of its coordinates
+      value: one,
+      low: low?.[place] ?? null,
+      high: high?.[place] ?? null,
+    }));
   });
 }
 
