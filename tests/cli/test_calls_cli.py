@@ -157,7 +157,7 @@ def test_categories_of_a_file_are_texts(tmp_path):
         (["people.csv", "covariance(a, nothing)", "--bounds", "0", "1"], "column='nothing'"),
         (["people.toml", "triangles()"], "it is asked of a graph"),
         (["people.toml", "kmeans(a)"], "kmeans(column, ..., k => 3) is accepted"),
-        (["people.toml", "kmeans(a, k => 2)", "--by", "job"], "the number of rows must be public"),
+        (["people.toml", "kmeans(a, k => 2)", "--by", "job"], "kmeans is asked of the whole table"),
         (["friends.toml", "median(source)"], "a graph has no columns"),
         (["friends.toml", "trangles()"], "did you mean triangles()"),
         (["friends.toml", "triangles()", "--where", "source = 1"], "a graph is asked as a whole"),

@@ -61,7 +61,8 @@ def test_the_reference_names_everything_public():
     for name, command in main.commands.items():
         assert f"## dither {name}" in pages["reference/cli.md"]
         for option in command.params:
-            assert option.opts[0].removeprefix("-") in pages["reference/cli.md"] or option.param_type_name == "argument"
+            hidden = option.param_type_name == "argument" or option.hidden
+            assert hidden or option.opts[0].removeprefix("-") in pages["reference/cli.md"]
 
 
 @pytest.mark.parametrize("name", ["median", "mean", "iqr"])

@@ -160,7 +160,7 @@ def test_erratum_noise_by_the_papers_bound_is_not_private():
 EXACT_LAWS = [*COUNTS, MinCut(), Edges(max_degree=2), Triangles(max_degree=2)]
 
 
-@pytest.mark.parametrize("query", EXACT_LAWS, ids=lambda query: query.kind + str(getattr(query, "k", "")))
+@pytest.mark.parametrize("query", EXACT_LAWS, ids=lambda query: query.noun + str(getattr(query, "k", "")))
 @pytest.mark.parametrize("epsilon", [0.2, 2.0])
 def test_ladder_mechanism_is_private_on_all_graphs(query, epsilon):
     """Exact log-ratios of the answers of all neighbours: at most epsilon; twice the rate exceeds it somewhere."""
@@ -232,7 +232,7 @@ def test_largest_local_is_private_on_all_graphs(query, constants):
     assert max(noise_divergence(prepared, every[x], every[y]).delta for x, y in some) <= loss.delta * (1 + 1e-6)
 
 
-@pytest.mark.parametrize("query", EXACT_LAWS, ids=lambda query: query.kind + str(getattr(query, "k", "")))
+@pytest.mark.parametrize("query", EXACT_LAWS, ids=lambda query: query.noun + str(getattr(query, "k", "")))
 def test_smooth_and_worst_case_are_private_on_all_graphs(query):
     """The same for the mechanisms that need nothing but a ladder or a cap."""
     vertices = 5 if query == KTriangles(3) else 4

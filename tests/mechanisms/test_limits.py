@@ -105,7 +105,7 @@ def test_a_share_is_what_counts():
 
 
 @pytest.mark.parametrize(
-    "query", [dt.Mean("v"), dt.Sum("v"), dt.Histogram("g"), dt.IQR("v"), dt.Count()], ids=lambda query: query.kind
+    "query", [dt.Mean("v"), dt.Sum("v"), dt.Histogram("g"), dt.IQR("v"), dt.Count()], ids=lambda query: query.noun
 )
 def test_noise_in_closed_form_has_no_such_limit(query):
     """Counts, sums, means, histograms and smooth noise answer at 1e-6, and so does the worst case for medians."""

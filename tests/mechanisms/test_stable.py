@@ -267,12 +267,12 @@ def test_too_few_records_for_any_answer_are_an_error():
 )
 def test_the_largest_margin_is_attained_and_never_exceeded(query):
     """Over all datasets of six records: the public bound on margins is one of them."""
-    records = 6 if query.kind != "trimmed mean" else 10
+    records = 6 if query.noun != "trimmed mean" else 10
     statistic = query.resolve(Shape(records, whole=True, nullable=False))
     values = (0, 4, 9)
     margins = [statistic.ladder(as_column(x, statistic.records_on)).margin(0) for x in datasets(values, records)]
     assert max(margins) <= statistic.max_distance_to_instability
-    assert max(margins) == statistic.max_distance_to_instability or query.kind == "interquantile range"
+    assert max(margins) == statistic.max_distance_to_instability or query.noun == "interquantile range"
 
 
 @pytest.mark.parametrize("mechanism", ["stable", ProposeTest(bound=1)])

@@ -7,6 +7,8 @@ answers order statistics better than noise of any scale.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dither.errors import InvalidArgument, NotApplicable
 from dither.mechanisms.limits import check_cost
 from dither.mechanisms.mechanism import Mechanism, MechanismSpec, Prepared
@@ -29,6 +31,23 @@ def applicable(statistic: Statistic | VectorStatistic) -> list[str]:
     served = [name for name, made in MECHANISMS.items() if made().serves(statistic)]
     order = statistic.mechanism_preference
     return sorted(served, key=lambda name: order.index(name) if name in order else len(order))
+
+
+def chosen_among(mechanism: object, noise: object, served: Sequence[str], why: str) -> Mechanism:
+    """The mechanism of a procedure that only some serve; "auto" is the first of them.
+
+    A noise that was asked for by name is added noise, not a draw.
+    """
+    law = named_noise(noise)
+    if mechanism == "auto":
+        mechanism = next((name for name in served if law is None or MECHANISMS[name].adds_noise), served[0])
+    known = MECHANISMS[mechanism]() if isinstance(mechanism, str) and mechanism in MECHANISMS else mechanism
+    if not isinstance(known, Mechanism) or known.name not in served:
+        name = known.name if isinstance(known, Mechanism) else known
+        raise NotApplicable("mechanism", name, why, ", ".join(served))
+    if law is not None and not known.adds_noise:
+        raise NotApplicable("noise", law.name, f"mechanism {known.name!r} does not use it", "noise='auto'")
+    return known
 
 
 def named_noise(noise: object, argument: str = "noise") -> Law | None:

@@ -128,12 +128,12 @@ class StatisticPlan(Plan):
 
     @property
     def labels(self) -> tuple[str, ...] | None:  # type: ignore[override]
-        return getattr(self.prepared.statistic, "labels", None)
+        return self.prepared.statistic.labels
 
     def run(self, records: Any) -> Result:
         outcome = self.prepared.run(records)
         if outcome.refused:
-            return Result(None, reason=getattr(self.prepared, "refusal", None))
+            return Result(None, reason=self.prepared.refusal)
         grids = self.prepared.statistic.answers
         answer: Any = outcome.answer
         ends: Any = outcome.interval

@@ -9,7 +9,7 @@ import dataclasses
 import sys
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple, TypeAlias
@@ -17,12 +17,11 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 import numpy as np
 
 from dither.errors import InvalidArgument, NotApplicable
-from dither.mechanisms.choice import named_noise
-from dither.mechanisms.inverse import Inverse
+from dither.mechanisms.choice import chosen_among, named_noise
 from dither.mechanisms.margin_test import MarginTest
 from dither.mechanisms.mechanism import only_noises
 from dither.mechanisms.propose_test import ProposeTest
-from dither.mechanisms.stable import REFUSAL, Stable, lead_margin, stable_choice
+from dither.mechanisms.stable import REFUSAL, lead_margin, stable_choice
 from dither.mechanisms.stable_bins import StableBins
 from dither.noise.law import Constants
 from dither.numbers import exact
@@ -40,9 +39,8 @@ from dither.sources.schema import Schema
 
 Category: TypeAlias = tuple[type, str]
 """The type of a record and how it prints."""
-Planner: TypeAlias = Callable[[int, Loss, Inverse | ProposeTest, bool], plans.Plan]
+Planner: TypeAlias = Callable[[int, Loss, Any, bool], plans.Plan]
 """(records, loss, mechanism, whether an interval is wanted) -> the procedure."""
-_MECHANISMS: dict[str, type[Inverse | ProposeTest]] = {"inverse": Inverse, "propose_test": ProposeTest}
 
 
 @dataclass(frozen=True)
@@ -50,9 +48,8 @@ class Unbounded:
     """How a statistic is answered where no bounds are known."""
 
     noun: str
-    served: tuple[str, ...]
-    """The mechanisms that serve it, the default first (docs/decisions.md)."""
-    planner: Planner
+    planners: Mapping[str, Planner]
+    """By the mechanisms that serve it, the default first (docs/decisions.md)."""
 
 
 @dataclass(frozen=True)
@@ -91,28 +88,21 @@ class UnboundedPlan(Plan):
 
 def unbounded_plan(label: str, asked: Unbounded, nulls: Any, facts: Shape, options: Options) -> UnboundedPlan:
     """The plan of a column without bounds, from public facts alone."""
-    mechanism = _mechanism(asked, options)
+    why = f"not for a {asked.noun} without bounds=(lower, upper)"
+    mechanism = chosen_among(options.mechanism, options.noise, tuple(asked.planners), why)
+    only_noises(mechanism.name, named_noise(options.noise), "laplace")
     missing = _missing(nulls)
-    procedure = asked.planner(facts.records, options.loss, mechanism, options.miss is not None)
+    procedure = asked.planners[mechanism.name](facts.records, options.loss, mechanism, options.miss is not None)
     return UnboundedPlan(label, procedure, options.level, options.miss, missing if facts.nullable else None)
 
 
-def _mechanism(asked: Unbounded, options: Options) -> Inverse | ProposeTest:
-    given: Any = options.mechanism
-    if given == AUTO:
-        # A noise that was asked for by name is added noise, not a draw.
-        given = asked.served[0] if options.noise == AUTO else "propose_test"
-    chosen: Any = _MECHANISMS[given]() if isinstance(given, str) and given in _MECHANISMS else given
-    name = getattr(chosen, "name", chosen)
-    if name not in asked.served or not isinstance(chosen, (Inverse, ProposeTest)):
-        why = f"not for a {asked.noun} without bounds=(lower, upper)"
-        raise NotApplicable("mechanism", name, why, ", ".join(asked.served))
-    law = named_noise(options.noise)
-    if law is not None and (name == "inverse" or law.name != "laplace"):
-        raise NotApplicable("noise", law.name, "not without bounds=(lower, upper)", "noise='auto'")
-    if isinstance(chosen, ProposeTest) and chosen.bound is not None:
-        raise InvalidArgument("bound", chosen.bound, "without bounds the proposal follows from the scale: leave it out")
-    return chosen
+def _constants(mechanism: ProposeTest) -> Constants:
+    """DL09's own constants or ours; a bound is proposed by the scale, not by the user."""
+    if mechanism.bound is not None:
+        raise InvalidArgument(
+            "bound", mechanism.bound, "without bounds the proposal follows from the scale: leave it out"
+        )
+    return mechanism.constants
 
 
 class BoundsOptional(ColumnQuery):
@@ -140,34 +130,44 @@ class BoundsOptional(ColumnQuery):
 
 def quantile_without_bounds(share: Fraction) -> Unbounded:
     """One quantile: a draw among all magnitudes, or DL09's algorithm M."""
-
-    def planner(records: int, loss: Loss, mechanism: Inverse | ProposeTest, interval: bool) -> plans.Plan:
-        if isinstance(mechanism, Inverse):
-            return plan_drawn_quantile(records, loss, share, bar=interval)
-        return plans.plan_location(records, loss, share, mechanism.constants)
-
-    return Unbounded("quantile", ("inverse", "propose_test"), planner)
+    return Unbounded(
+        "quantile",
+        {
+            "inverse": lambda records, loss, _, bar: plan_drawn_quantile(records, loss, share, bar=bar),
+            "propose_test": lambda records, loss, m, _: plans.plan_location(records, loss, share, _constants(m)),
+        },
+    )
 
 
 def range_without_bounds(shares: tuple[Fraction, Fraction]) -> Unbounded:
     """The distance of two quantiles."""
+    return Unbounded(
+        "range",
+        {
+            "inverse": lambda records, loss, _, bar: plan_drawn_range(records, loss, shares, bar=bar),
+            "propose_test": lambda records, loss, m, _: plans.plan_range(records, loss, shares, _constants(m)),
+        },
+    )
 
-    def planner(records: int, loss: Loss, mechanism: Inverse | ProposeTest, interval: bool) -> plans.Plan:
-        if isinstance(mechanism, Inverse):
-            return plan_drawn_range(records, loss, shares, bar=interval)
-        return plans.plan_range(records, loss, shares, mechanism.constants)
 
-    return Unbounded("range", ("inverse", "propose_test"), planner)
+def scale_without_bounds(shares: tuple[Fraction, Fraction]) -> Unbounded:
+    """The distance of two quantiles to a factor: DL09's algorithm S, or a draw."""
+    return Unbounded(
+        "scale",
+        {
+            "propose_test": lambda records, loss, m, _: plans.plan_scale(records, loss, shares, _constants(m)),
+            "inverse": lambda records, loss, _, bar: plan_drawn_range(records, loss, shares, bar=bar),
+        },
+    )
 
 
 def trimmed_mean_without_bounds(trim: Fraction, trimmed_of: Callable[[int], int]) -> Unbounded:
     """The mean of the ranks that are kept, as far apart as a private scale says."""
 
-    def planner(records: int, loss: Loss, mechanism: Inverse | ProposeTest, interval: bool) -> plans.Plan:  # noqa: ARG001
-        constants: Constants = getattr(mechanism, "constants", "exact")
-        return plans.plan_trimmed(records, loss, trimmed_of(records), constants, trim)
+    def planner(records: int, loss: Loss, mechanism: ProposeTest, _: bool) -> plans.Plan:
+        return plans.plan_trimmed(records, loss, trimmed_of(records), _constants(mechanism), trim)
 
-    return Unbounded("trimmed mean", ("propose_test",), planner)
+    return Unbounded("trimmed mean", {"propose_test": planner})
 
 
 @query("scale", of="column", menu=Menu("Spread", "Scale"))
@@ -200,13 +200,7 @@ class Scale(Query):
         return shape_of(data)
 
     def plan(self, facts: Shape, options: Options) -> Plan:
-        def planner(records: int, loss: Loss, mechanism: Inverse | ProposeTest, interval: bool) -> plans.Plan:
-            if isinstance(mechanism, Inverse):
-                return plan_drawn_range(records, loss, self.shares, bar=interval)
-            return plans.plan_scale(records, loss, self.shares, mechanism.constants)
-
-        asked = Unbounded("scale", ("propose_test", "inverse"), planner)
-        return unbounded_plan(self.label, asked, self.nulls, facts, options)
+        return unbounded_plan(self.label, scale_without_bounds(self.shares), self.nulls, facts, options)
 
     def read(self, data: object, shape: Shape) -> Any:  # noqa: ARG002
         return read_unbounded(data, _missing(self.nulls))
@@ -371,8 +365,7 @@ class FoundBinsPlan(Plan):
 
 
 def _only_stable(options: Options) -> None:
-    if options.mechanism not in (AUTO, "stable") and not isinstance(options.mechanism, Stable):
-        raise NotApplicable("mechanism", options.mechanism, "not for undeclared categories", "stable")
+    chosen_among(options.mechanism, AUTO, ("stable",), "not for undeclared categories")
 
 
 def _person_rows(rows: Any) -> None:

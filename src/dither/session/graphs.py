@@ -147,7 +147,7 @@ class GraphSession(PaidSession):
         planned = self.plan(query, confidence=confidence, **options)
         level = LEVEL if planned.confidence is None else planned.confidence
         figures = for_all_data(planned.prepared, level)
-        may_refuse = getattr(planned.prepared, "refusal", None) is not None
+        may_refuse = planned.prepared.refusal is not None
         return Quote(
             query=planned.label, loss=planned.loss, expected_error=figures.expected, bound=figures.bound,
             confidence=level, mechanism=planned.mechanism, noise=planned.noise, kind=figures.kind,

@@ -11,7 +11,7 @@ from typing import Any
 
 from dither.aliases import accepts_calibration
 from dither.errors import EpsilonTooSmall, InvalidArgument, NotApplicable, NotProved
-from dither.mechanisms.choice import applicable, named_noise
+from dither.mechanisms.choice import MECHANISMS, applicable, named_noise
 from dither.mechanisms.mechanism import MOST_EPSILON
 from dither.numbers import exact
 from dither.privacy import Loss, fraction_of_unit
@@ -28,8 +28,6 @@ from dither.sql.statement import Statement, parse_sql
 
 LEVEL = 0.95
 """Of the quoted bound, where no error bar is wanted."""
-COMPARED = ("inverse", "smooth", "ladder", "worst_case")
-"""What "auto" may choose under a prior: whatever never refuses an answer."""
 LEAST_EPSILON = 1e-4
 PRECISION = 1.01
 """The least epsilon is found to about one percent."""
@@ -196,8 +194,9 @@ def _quoted(
     if mechanism != "auto":
         return _under_prior(planned, column_prior, counted, assumed)
     law = named_noise(options.get("noise", "auto"))
-    served = COMPARED if law is None else ("smooth", "worst_case")
-    names = [one for one in applicable(planned.statistic) if one in served]
+    names = [one for one in planned.statistic.mechanism_preference if one in applicable(planned.statistic)]
+    if law is not None:
+        names = [one for one in names if MECHANISMS[one].adds_noise]
     compared: dict[str, Quote] = {}
     for name in names:
         try:
@@ -247,7 +246,7 @@ def _for_all_data(planned: TablePlan, rows: int | None) -> Quote:
 
 
 def _quote(planned: TablePlan, figures: Any, *, assumptions: tuple[str, ...] = (), **facts: Any) -> Quote:
-    if planned.mechanism not in COMPARED:
+    if planned.prepared.refusal is not None:
         assumptions = (*assumptions, "if it answers: a test may refuse")
     return Quote(
         query=planned.label,
@@ -261,7 +260,7 @@ def _quote(planned: TablePlan, figures: Any, *, assumptions: tuple[str, ...] = (
         attained=figures.attained,
         bar=figures.bar,
         groups=planned.groups,
-        labels=getattr(planned.statistic, "labels", None),
+        labels=planned.labels,
         assumptions=assumptions,
         **facts,
     )

@@ -76,8 +76,8 @@ class SelectedRecords:
     def columns(self, column: str | None, plan: Any, grid: Grid, missing: int) -> Sequence[Any]:
         """One column on a grid, of every group."""
         columns = EngineColumns(self._selection, column, grid, missing, self._plan.expected_rows)
-        columns.shares = tuple(getattr(plan.statistic, "shares", ()))
-        columns.width = plan.prepared.reach * max(getattr(plan.statistic, "rows", 1), 1)
+        columns.shares = plan.statistic.read_near()
+        columns.width = plan.prepared.reach * plan.statistic.rows_per_person
         return columns.each()
 
     def binned(self, column: str, cuts: Sequence[float], missing: float) -> Sequence[Any]:

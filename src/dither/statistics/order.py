@@ -212,6 +212,9 @@ class RankedValues(VectorStatistic, HasQuantiles):
     neighbours = Neighbours.CHANGE_ONE
     mechanism_preference = FITTED_FIRST
 
+    def read_near(self) -> tuple[float, ...]:
+        return tuple(float(share) for share in self.shares)
+
     @property
     def records_on(self) -> Grid:
         return self.grid

@@ -50,6 +50,10 @@ class Statistic(HasLadder):
         """Where in the sorted data the records lie that decide it; empty: it is not a matter of ranks.  Public."""
         return ()
 
+    def read_near(self) -> tuple[float, ...]:
+        """Around which quantiles records will be read: public, a hint to whoever reads them."""
+        return self.shares
+
     @property
     def answer_grids(self) -> tuple[Grid, ...]:
         """The grid of each released number: public."""
@@ -112,6 +116,10 @@ class VectorStatistic(HasGlobalSensitivity):
     def changes_to_worst_case(self) -> int | None:
         """A number of changes after which, on all data, each number can have any value: public; None: not known."""
         return None
+
+    def read_near(self) -> tuple[float, ...]:
+        """Around which quantiles records will be read: public, a hint to whoever reads them."""
+        return ()
 
     @property
     def answer_grids(self) -> tuple[Grid, ...]:

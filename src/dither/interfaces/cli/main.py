@@ -13,7 +13,7 @@ from dither.errors import DitherError
 from dither.interfaces.cli.audit import audit
 from dither.interfaces.cli.bench import bench
 from dither.interfaces.cli.ledger import ledger
-from dither.interfaces.cli.options import MechanismOption, NoiseOption
+from dither.interfaces.cli.options import mechanism_option, noise_option
 from dither.interfaces.cli.output import show
 from dither.interfaces.cli.quote import quote
 from dither.interfaces.cli.register import register
@@ -65,8 +65,8 @@ main.add_command(reproduce)
 )  # fmt: skip
 @click.option("--epsilon", required=True, type=str, help="Total price, error bar included.")
 @click.option("--delta", default="0", help="Total delta.", show_default=True)
-@click.option("--mechanism", "--calibration", default="auto", cls=MechanismOption, show_default=True)
-@click.option("--noise", default="auto", cls=NoiseOption, show_default=True)
+@mechanism_option
+@noise_option
 @click.option(
     "--confidence", default="0.95", help='Of the error bar; "none" spends all on the answer.', show_default=True
 )

@@ -1,32 +1,30 @@
-"""Options whose help lists the names of a registry, looked up when help is shown so that other commands stay quick."""
+"""Options that several commands share.
+
+Their help names examples only: to list a registry would load all of it, and help is to be quick.  A name that is not in
+the registry is refused with all that are.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import click
 
-
-class MechanismOption(click.Option):
-    """A mechanism by name."""
-
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        from dither.mechanisms.choice import MECHANISMS
-
-        self.help = _listed(MECHANISMS)
-        return super().get_help_record(ctx)
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-class NoiseOption(click.Option):
+def mechanism_option(command: Command) -> Command:
+    """A mechanism by name; ``--calibration`` is its older name."""
+    return click.option(
+        "--mechanism", "--calibration", default="auto", show_default=True,
+        help='"auto", or a mechanism by name, such as inverse, smooth or worst_case.',
+    )(command)  # fmt: skip
+
+
+def noise_option(command: Command) -> Command:
     """A law of noise by name."""
-
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        from dither.mechanisms.choice import NOISES
-
-        self.help = _listed(NOISES)
-        return super().get_help_record(ctx)
-
-
-def _listed(registry: Iterable[str]) -> str:
-    *names, last = ("auto", *registry)
-    return f"{', '.join(names)} or {last}."
+    return click.option(
+        "--noise", default="auto", show_default=True,
+        help='"auto", or a law of noise by name, such as laplace, gaussian or power_law.',
+    )(command)  # fmt: skip

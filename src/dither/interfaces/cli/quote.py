@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from dither.errors import InvalidArgument
-from dither.interfaces.cli.options import MechanismOption, NoiseOption
+from dither.interfaces.cli.options import mechanism_option, noise_option
 from dither.interfaces.cli.output import confidence_of, console_of, needs_schema, number, plain_table
 
 
@@ -30,8 +30,8 @@ from dither.interfaces.cli.output import confidence_of, console_of, needs_schema
 @click.option("--rows", type=int, default=None, help="Records you assume in the selection, or in each group.")
 @click.option("--where", default=None, help="Which rows, e.g. \"year = 2014 AND job = 'nurse'\".")
 @click.option("--by", multiple=True, metavar="COLUMN", help="One answer for each declared value.")
-@click.option("--mechanism", "--calibration", default="auto", cls=MechanismOption, show_default=True)
-@click.option("--noise", default="auto", cls=NoiseOption, show_default=True)
+@mechanism_option
+@noise_option
 @click.option("--confidence", default="0.95", help='Of the error bar; "none" for an answer without.', show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def quote(file: Path, question: str, *, as_json: bool, **options: Any) -> None:
