@@ -109,7 +109,8 @@ def test_every_query_is_asked_of_a_graph_and_quoted(folder, name):
 @pytest.mark.parametrize("name", [one for one in TABLE if one != "program"])
 def test_every_query_is_asked_of_a_file(folder, name, file):
     """Bounds are given apart, where the query takes them."""
-    bounds = ("--bounds", 0, 10) if "bounds" in entries()[name].settable else ()
+    entry = entries()[name]
+    bounds = ("--bounds", 0, 10) if "bounds" in (*entry.settable, *entry.declared) else ()
     release = payload("ask", folder / file, called(name), *bounds, "--epsilon", 400, "--delta", "1e-3")
     assert not release["refused"]
 

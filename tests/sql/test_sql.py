@@ -70,7 +70,7 @@ def asked(select_list):
         ("histogram(job)", dt.Histogram("job")),
         ("histogram(year, [-10, +2.5, 1e3])", dt.Histogram("year", edges=(-10, Decimal("2.5"), 1000))),
         ("histogram(year, 2010, 2015, 2_020)", dt.Histogram("year", edges=(2010, 2015, 2020))),
-        ("histogram(job, categories => ['clerk', 'x'])", dt.Histogram("job", categories=("clerk", "x"))),
+        ("histogram(job, categories => ['clerk', 'x'])", dt.Histogram("job", categories=["clerk", "x"])),
         ("scale(year)", dt.Scale("year")),
         ("scale(year, low = 0.1, HIGH => 0.9)", dt.Scale("year", low=Decimal("0.1"), high=Decimal("0.9"))),
         ("iqr(year, low => 0.1)", dt.IQR("year", low=Decimal("0.1"))),
@@ -88,6 +88,7 @@ def asked(select_list):
         ),
         ("mean_vector(year, total_pay)", dt.MeanVector(("year", "total_pay"))),
         ("covariance(year, total_pay)", dt.Covariance(("year", "total_pay"))),
+        ("covariance()", dt.Covariance()),
         ("regression(total_pay, year, active)", dt.Regression("total_pay", ("year", "active"))),
         ("regression(total_pay)", dt.Regression("total_pay")),
         (
@@ -98,7 +99,7 @@ def asked(select_list):
         ("kmeans(year, total_pay, 3)", dt.KMeans(("year", "total_pay"), k=3)),
         (
             "kmeans(year, total_pay, k = 3, bounds => [[0, 1], [2, 3]])",
-            dt.KMeans(("year", "total_pay"), k=3, bounds=((0, 1), (2, 3))),
+            dt.KMeans(("year", "total_pay"), k=3, bounds=[(0, 1), (2, 3)]),
         ),
         ("gaussian_mixture(year, k => 2, blocks => 40)", dt.GaussianMixture(("year",), k=2, blocks=40)),
     ],
