@@ -226,6 +226,14 @@ def test_wrong_structures_are_found():
     assert "proxy" in structures(Universe(Jumps(**fields), stars.data, stars.pairs), frozenset()).note
 
 
+def test_all_that_mechanisms_see_tells_datasets_apart():
+    """Value, ladder, reachable values, proxy and local sensitivity, level: whatever a statistic publishes."""
+    for subject, parts in (("2-stars", [1, 0, 1, 1]), ("median", [1, 1, 0, 0]), ("sum along a chain", [1, 0, 0, 1])):
+        universe = BY_NAME[subject].universe(True)
+        for _, *published in universe.facts:
+            assert [bool(part) for part in published] == [bool(part) for part in parts]
+
+
 @pytest.mark.parametrize("law", LAWS, ids=str)
 def test_tails_are_integrals_of_the_densities(law):
     """The laboratory's tails against quadrature of the density that the noise publishes."""

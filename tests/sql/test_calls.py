@@ -45,6 +45,7 @@ TABLE = {
     "trimmed_mean": ("trimmed_mean(a, 0.2)", dt.TrimmedMean("a", trim=Decimal("0.2"))),
     "smallest_sum": ("smallest_sum(a, 3)", dt.SmallestSum("a", k=3)),
     "variance": ("variance(a)", dt.Variance("a", ddof=1)),
+    "std": ("std(a)", dt.Std("a", ddof=1)),
     "iqr": ("iqr(a)", dt.IQR("a")),
     "scale": ("scale(a)", dt.Scale("a")),
     "mode": ("mode(job)", dt.Mode("job")),
@@ -159,7 +160,7 @@ def test_a_statement_about_a_graph_is_about_all_of_it(graphs):
     ("call", "at", "reason"),
     [
         ("medain(a)", "medain", "not offered; did you mean median(column)"),
-        ("stdev(a)", "stdev", "not offered"),
+        ("stdev(a)", "stdev", "not offered; did you mean std"),
         ("triangles()", "triangles", "not offered of a table: it is asked of a graph"),
         ("covariance(a, 2)", "2", "only covariance(column, ...) is accepted"),
         ("covariance(a, a)", "covariance(a, a)", "a list of different names"),

@@ -105,6 +105,35 @@ def test_sql_with_conditions_is_written_for_the_reader_and_can_be_edited(visit, 
     tab.picture(pictures / "sql.png")
 
 
+def test_the_menu_is_the_servers_list_of_queries(visit, pictures):
+    """In its order, with its labels; statistics of several columns are asked with boxes for the columns."""
+    tab, curator = visit.tab, visit.curator
+    name = curator.dataset("several")
+    visit.sign_in(curator.analyst("emmy"))
+    visit.open(name)
+    tab.see("Expected error")
+    offered = tab.run("[...document.querySelectorAll('select[name=kind] option')].map(one => [one.value, one.text])")
+    kinds = curator.call("GET", f"/v1/datasets/{name}")["kinds"]
+    listed = curator.call("GET", "/v1/queries")["queries"]
+    expected = [
+        [one["name"], one["label"]] for one in listed if one["name"] in kinds and "boolean" not in one["columns"]
+    ]
+    assert [one for one in offered if one in expected] == [one for one in expected if one[0] != "program"]
+    assert {"covariance", "regression", "kmeans", "mode", "scale", "smallest_sum"} <= {value for value, _ in offered}
+    tab.choose("select[name=kind]", "iqr")
+    tab.fill("input[name=low]", "0.1")
+    tab.see("SELECT iqr(pay, low => 0.1)", ".written")
+    tab.choose("select[name=kind]", "covariance")
+    tab.see("SELECT covariance(pay, age)", ".written")
+    tab.click("input[name=columns][value=age]")
+    tab.see("SELECT covariance(age)", ".written")
+    tab.click("input[name=columns][value=pay]")
+    visit.pay()
+    tab.see("pay, age", "[aria-label=Answer]")
+    tab.picture(pictures / "covariance.png")
+    assert curator.history(name)[-1]["question"]["questions"][0]["query"]["name"] == "covariance"
+
+
 def test_a_mistake_in_sql_is_shown_with_its_place(visit, pictures):
     """The server's message keeps its mark, and a press selects the word in the text."""
     tab, name = visit.tab, visit.curator.dataset("mistaken")

@@ -125,7 +125,7 @@ class _Misjudged(Statistic):
 
 
 def _with_smooth(prepared: Prepared, name: str, bound: Callable[[Ladder, Fraction], Fraction]) -> Prepared:
-    if prepared.mechanism != "smooth":
+    if not law_of(prepared).smooth_ladder:
         raise _unsuited(name, prepared, "smooth")
     broken: Any = prepared
     return replace(broken, statistic=_Misjudged(broken.statistic, bound))  # type: ignore[no-any-return]

@@ -124,6 +124,8 @@ class Entry:
     """The one-line function, where users know it under another name than the query's."""
     any_type: Callable[[Any], bool] = field(default=lambda _: False, compare=False)
     """Whether a query object is asked of entries of any type, not of numbers."""
+    proof: str = ""
+    """The page of docs/proofs with its sensitivity."""
 
     @functools.cached_property
     def parameters(self) -> Mapping[str, Parameter]:
@@ -216,12 +218,14 @@ def query(
     in_json: Mapping[str, Parameter] | None = None,
     function: str | None = None,
     any_type: Callable[[Any], bool] = lambda _: False,
+    proof: str = "",
 ) -> Callable[[Q], Q]:
     """Registers the class that follows under its public name.
 
     parameters: what fields hold, where the table of parameters says otherwise or nothing; None: not for JSON.
     in_json: all parameters in JSON, where these are not the fields.
     any_type: whether a query object is asked of entries of any type, not of numbers.
+    proof: the page of docs/proofs with its sensitivity; the audit cites it.
     """
 
     def registered(cls: Q) -> Q:
@@ -236,7 +240,7 @@ def query(
             cls.noun = name.replace("_", " ")  # type: ignore[attr-defined]
         _ENTRIES[name] = Entry(
             name, cls, of, sql, menu, dict(without or {}), stored_as or cls.__name__, dict(parameters or {}), in_json,
-            function or name, any_type,
+            function or name, any_type, proof,
         )  # fmt: skip
         return cls
 

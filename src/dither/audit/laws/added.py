@@ -165,6 +165,7 @@ class SmoothLaw(_SmoothNoise):
     """``S = max_k e^{-beta k} U_k`` (NRS11 Definition 2.2, Claim 3.2)."""
 
     proof = "smooth"
+    smooth_ladder = True
 
     def bound(self, prepared: Any, facts: Facts, data: Any) -> Fraction:
         return facts.smooth(data, prepared.point.beta, prepared.algorithm)

@@ -53,6 +53,8 @@ class IndependentLaw(ABC):
     reusable: ClassVar[bool] = True
     """Whether value, ladder and reachable values are all that a run computes from the data: they may be kept."""
 
+    smooth_ladder: ClassVar[bool] = False
+    """Whether noise is scaled to the smooth bound of the statistic's ladder."""
     estimated: ClassVar[str] = ""
     """Why the error that the mechanism states for itself is an estimate, which is not compared; empty: it is exact."""
 

@@ -84,7 +84,7 @@ export function conditionText({ column, operator, value }, declared) {
 /** The same question in SQL, or null where SQL has no word for it. */
 export function asSql(dataset, { query, where, by }) {
   const entry = queries.get(query.kind);
-  const call = (entry?.sql ?? []).map((form) => callOf(query, entry, form)).find((one) => one !== null);
+  const call = (entry?.sql ?? []).map((form) => callOf(dataset, query, entry, form)).find((one) => one !== null);
   if (!call) return null;
   return [
     `SELECT ${[...(by ?? []).map(quoted), call].join(", ")}`,
@@ -97,7 +97,7 @@ export function asSql(dataset, { query, where, by }) {
 }
 
 /** A call of one SQL function, or null where it can't say what the query says: columns, numbers, fields by name. */
-function callOf({ kind: _, ...given }, entry, form) {
+function callOf(dataset, { kind, ...given }, entry, form) {
   if (form.within || form.star !== (entry.of === "column" && given.column === undefined)) return null;
   const defaults = Object.fromEntries(entry.fields.map((one) => [one.name, one.default]));
   for (const [name, value] of Object.entries(form.fixed)) {
@@ -106,9 +106,8 @@ function callOf({ kind: _, ...given }, entry, form) {
   }
   const words = form.star ? ["*"] : [];
   for (const name of form.star ? [] : entry.named) {
-    const chosen = [given[name] ?? []].flat();
-    if (!chosen.length && (name === "column" || name === "columns")) return null;
-    words.push(...chosen.map(quoted));
+    const all = name === "columns" ? columnsFor(dataset, kind) : []; // in SQL they are named
+    words.push(...[given[name] ?? all].flat().map(quoted));
     delete given[name];
   }
   for (const [, name, times] of form.arguments.matchAll(/(\w+)([?+*]|\[\])?/g)) {
