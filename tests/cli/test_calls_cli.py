@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from curators import CuratorProcess
 from dither.interfaces.cli.main import main
 from dither.queries.registry import entries
 
@@ -109,7 +110,8 @@ def test_every_query_is_asked_of_a_graph_and_quoted(folder, name):
 @pytest.mark.parametrize("name", [one for one in TABLE if one != "program"])
 def test_every_query_is_asked_of_a_file(folder, name, file):
     """Bounds are given apart, where the query takes them."""
-    bounds = ("--bounds", 0, 10) if "bounds" in entries()[name].settable else ()
+    entry = entries()[name]
+    bounds = ("--bounds", 0, 10) if "bounds" in (*entry.settable, *entry.declared) else ()
     release = payload("ask", folder / file, called(name), *bounds, "--epsilon", 400, "--delta", "1e-3")
     assert not release["refused"]
 
@@ -157,7 +159,7 @@ def test_categories_of_a_file_are_texts(tmp_path):
         (["people.csv", "covariance(a, nothing)", "--bounds", "0", "1"], "column='nothing'"),
         (["people.toml", "triangles()"], "it is asked of a graph"),
         (["people.toml", "kmeans(a)"], "kmeans(column, ..., k => 3) is accepted"),
-        (["people.toml", "kmeans(a, k => 2)", "--by", "job"], "the number of rows must be public"),
+        (["people.toml", "kmeans(a, k => 2)", "--by", "job"], "kmeans is asked of the whole table"),
         (["friends.toml", "median(source)"], "a graph has no columns"),
         (["friends.toml", "trangles()"], "did you mean triangles()"),
         (["friends.toml", "triangles()", "--where", "source = 1"], "a graph is asked as a whole"),
@@ -172,6 +174,31 @@ def test_errors_say_what_to_write(folder, words, message):
     assert done.exit_code == 2, done.output
     assert message in done.stderr
     assert "nothing was charged" in done.stderr
+
+
+def test_a_graph_of_a_server_is_asked_by_the_same_calls(folder, tmp_path):
+    """A call, a list of calls and SQL; what is wrong is marked in the text that was typed."""
+    for name in ("datasets", "data"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "data" / "edges.csv").write_text((folder / "edges.csv").read_text())
+    (tmp_path / "datasets" / "friends.toml").write_text(GRAPH.replace("edges.csv", "../data/edges.csv"))
+    server = CuratorProcess(tmp_path).start()
+    try:
+        to = ("--server", server.url, "--token", server.tokens["owner"])
+        [alone] = payload("ask", "friends", "kstars(k = 2)", "--epsilon", 10, *to)["releases"]
+        [same] = payload("ask", "friends", "SELECT kstars(2) FROM friends", "--epsilon", 10, *to)["releases"]
+        assert same["value"] == alone["value"]
+        both = payload("ask", "friends", "triangles() AS x, min_cut()", "--epsilon", 8, "--weights", "x=3", *to)
+        assert [one["epsilon"] for one in both["releases"]] == [6.0, 2.0]
+        for words, message in (
+            (("trangles()",), "did you mean triangles()"),
+            (("triangles()", "--where", "source = 1"), "a graph is asked as a whole"),
+        ):
+            done = run("ask", "friends", *words, "--epsilon", 1, *to)
+            assert done.exit_code == 2
+            assert message in done.stderr
+    finally:
+        server.stop()
 
 
 def test_graphs_are_quoted_without_priors(folder):

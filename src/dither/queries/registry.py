@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from dither.errors import InvalidArgument
-from dither.queries.parameters import PARAMETERS, Parameter, Whole
+from dither.queries.parameters import PARAMETERS, Parameter
 
 SourceType: TypeAlias = Literal["column", "columns", "table", "graph", "weighted graph", "chain"]
 """What a query is asked of: one column, several, rows of a table, a graph, a graph with private weights."""
@@ -51,7 +51,7 @@ class Positional:
 
 
 def positionals(text: str) -> tuple[Positional, ...]:
-    """The fields that a text such as ``"target features*"`` names."""
+    """The fields that a text such as ``"k"`` or ``"q+"`` names."""
     return tuple(Positional.of(one) for one in text.split())
 
 
@@ -79,6 +79,11 @@ class Sql:
     """What errors add to the form."""
     near: tuple[str, ...] = ()
     """Functions of other systems that do not exist here and for which this one may serve."""
+
+    @functools.cached_property
+    def numbers(self) -> tuple[Positional, ...]:
+        """What follows the columns."""
+        return positionals(self.arguments)
 
 
 GROUPS = ("Middle", "Totals", "Distribution", "Spread", "Models", "Graph", "Own code")
@@ -119,10 +124,6 @@ class Entry:
     """The one-line function, where users know it under another name than the query's."""
     runs_code: bool = False
     """True if it runs code of the analyst's: tokens must name it."""
-    columns: tuple[Positional, ...] = ()
-    """The fields that name columns."""
-    hidden: frozenset[str] = frozenset()
-    """The fields that only Python can set."""
     any_type: Callable[[Any], bool] = field(default=lambda _: False, compare=False)
     """Whether a query object is asked of entries of any type, not of numbers."""
     proof: str = ""
@@ -138,12 +139,6 @@ class Entry:
         if missing:
             raise RuntimeError(f"{self.name}: declare parameters={{{missing[0]!r}: ...}} where it registers")
         return {name: one for name in self.fields if (one := known[name]) is not None}
-
-    @functools.cached_property
-    def whole_fields(self) -> frozenset[str]:
-        """The fields that take whole numbers."""
-        known = {**PARAMETERS, **self.own_parameters}
-        return frozenset(name for name in self.fields if isinstance(known.get(name), Whole))
 
     @functools.cached_property
     def column_types(self) -> tuple[str, ...]:
@@ -172,10 +167,23 @@ class Entry:
         return door not in self.without
 
     @functools.cached_property
+    def columns(self) -> tuple[Positional, ...]:
+        """The fields that name columns; several of them may be left out, which means all of numbers."""
+        counts = {"column": (1, 1), "columns": (0, None)}
+        named = [(name, counts[one.type]) for name, one in self.parameters.items() if one.type in counts]
+        return tuple(Positional(name, *count) for name, count in named)
+
+    @functools.cached_property
     def settable(self) -> tuple[str, ...]:
-        """The fields that calls and bodies may name: neither columns nor what only Python can set."""
-        named = {one.field for one in self.columns} | self.hidden
-        return tuple(one for one in self.fields if one not in named)
+        """The parameters that are no columns."""
+        named = {one.field for one in self.columns}
+        return tuple(one for one in self.parameters if one not in named)
+
+    @functools.cached_property
+    def declared(self) -> tuple[str, ...]:
+        """The fields that a schema fills in: of data without one they are given with the query."""
+        empty = (one.name for one in dataclasses.fields(self.query) if one.init and one.default is None)
+        return tuple(one for one in empty if one not in self.parameters)
 
     @functools.cached_property
     def functions(self) -> tuple[Sql, ...]:
@@ -190,14 +198,13 @@ class Entry:
         """How one of its functions is written."""
         if function.form is not None:
             return function.form
-        numbers = [function.example] if function.example else [str(one) for one in positionals(function.arguments)]
+        numbers = [function.example] if function.example else [str(one) for one in function.numbers]
         columns = [str(one) for one in self.columns]
         if function.within:
             return f"{function.function}({', '.join(numbers)}) WITHIN GROUP (ORDER BY {', '.join(columns)})"
         return f"{function.function}({'*' if function.star else ', '.join([*columns, *numbers])})"
 
 
-_COLUMNS: Mapping[SourceType, str] = {"column": "column", "columns": "columns+", "table": "columns+"}
 _ENTRIES: dict[str, Entry] = {}
 
 
@@ -213,16 +220,13 @@ def query(
     in_json: Mapping[str, Parameter] | None = None,
     function: str | None = None,
     runs_code: bool = False,
-    columns: str | None = None,
-    hidden: tuple[str, ...] = (),
     any_type: Callable[[Any], bool] = lambda _: False,
     proof: str = "",
 ) -> Callable[[Q], Q]:
     """Registers the class that follows under its public name.
 
-    columns: the fields that name columns, if not ``column`` of a column, or ``columns`` of several; see ``Positional``.
     parameters: what fields hold, where the table of parameters says otherwise or nothing; None: not for JSON.
-    in_json: all parameters in JSON, where these are not the fields.  hidden: fields that only Python can set.
+    in_json: all parameters in JSON, where these are not the fields.
     any_type: whether a query object is asked of entries of any type, not of numbers.
     proof: the page of docs/proofs with its sensitivity; the audit cites it.
     """
@@ -237,10 +241,9 @@ def query(
         cls.name = name  # type: ignore[attr-defined]
         if "noun" not in vars(cls):
             cls.noun = name.replace("_", " ")  # type: ignore[attr-defined]
-        named = positionals(_COLUMNS.get(of, "") if columns is None else columns)
         _ENTRIES[name] = Entry(
             name, cls, of, sql, menu, dict(without or {}), stored_as or cls.__name__, dict(parameters or {}), in_json,
-            function or name, runs_code, named, frozenset(hidden), any_type, proof,
+            function or name, runs_code, any_type, proof,
         )  # fmt: skip
         return cls
 

@@ -69,7 +69,6 @@ class FitPlan(Plan):
 
 @query(
     "regression", of="table", menu=Menu("Models", "Linear regression", (*NUMBERS, "boolean")),
-    columns="target features*",
 )  # fmt: skip
 @dataclass(frozen=True)
 class Regression(Query):

@@ -97,6 +97,7 @@ class Variance(ColumnQuery):
     "std", of="column", menu=Menu("Spread", "Standard deviation"), proof="totals",
     sql=(
         Sql("stddev", fixed={"ddof": 1}),
+        Sql("std", fixed={"ddof": 1}),
         Sql("stddev_samp", fixed={"ddof": 1}),
         Sql("stddev_pop", fixed={"ddof": 0}),
     ),

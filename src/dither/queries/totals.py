@@ -60,7 +60,6 @@ class Sum(_Total):
         Sql("count_if", form="count_if(flag)"),
         Sql("countif", form="countif(flag)"),
     ),
-    hidden=("bounds", "step"),
 )  # fmt: skip
 @dataclass(frozen=True)
 class Count(_Total):

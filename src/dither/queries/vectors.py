@@ -326,7 +326,7 @@ _PARAMETERS = {"columns": ColumnNames("Columns", "None chosen: all of numbers.")
 
 @query(
     "mean_vector", of="columns", menu=Menu("Middle", "Means of several columns"),
-    function="mean", parameters=_PARAMETERS, hidden=("names",),
+    function="mean", parameters=_PARAMETERS,
 )  # fmt: skip
 @dataclass(frozen=True)
 class MeanVector(_Matrix):
@@ -343,7 +343,7 @@ class MeanVector(_Matrix):
 
 
 @query(
-    "covariance", of="columns", menu=Menu("Spread", "Covariance"), parameters=_PARAMETERS, hidden=("names",),
+    "covariance", of="columns", menu=Menu("Spread", "Covariance"), parameters=_PARAMETERS,
 )  # fmt: skip
 @dataclass(frozen=True)
 class Covariance(_Matrix):

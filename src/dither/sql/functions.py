@@ -12,7 +12,7 @@ from typing import Any
 
 from dither.errors import InvalidArgument, InvalidText
 from dither.queries.query import Query
-from dither.queries.registry import Entry, SourceType, Sql, entries, positionals
+from dither.queries.registry import Entry, SourceType, Sql, entries
 from dither.sql.calls import STAR, Argument, Call, Scope
 
 LONGEST_NAME = 60
@@ -28,6 +28,8 @@ class Function:
 
     entry: Entry
     sql: Sql
+    has_schema: bool = True
+    """False where nobody has declared the columns: what a schema fills in may be given then."""
 
     @property
     def form(self) -> str:
@@ -42,12 +44,13 @@ class Function:
     @property
     def fields(self) -> tuple[str, ...]:
         """The fields that may be given by name."""
-        return tuple(one for one in self.entry.settable if one not in self.sql.fixed)
+        declared = () if self.has_schema else self.entry.declared
+        return tuple(one for one in (*self.entry.settable, *declared) if one not in self.sql.fixed)
 
     @property
     def takes_list(self) -> bool:
         """True if its numbers stand in brackets."""
-        return any(one.is_list for one in positionals(self.sql.arguments))
+        return any(one.is_list for one in self.sql.numbers)
 
 
 def functions_of(scope: Scope) -> Mapping[str, tuple[Function, ...]]:
@@ -63,7 +66,7 @@ def _functions(types: frozenset[SourceType], as_in_python: bool) -> Mapping[str,
             # Without a table the own name of a query is what it is in Python, not what SQL means by it.
             plain = as_in_python and one.function == entry.name
             means = dataclasses.replace(one, star=False, fixed={}, note="") if plain else one
-            found.setdefault(one.function, []).append(Function(entry, means))
+            found.setdefault(one.function, []).append(Function(entry, means, not as_in_python))
     # Errors name the first way to call a function: one without a list.
     return {name: tuple(sorted(ways, key=lambda way: way.takes_list)) for name, ways in sorted(found.items())}
 
@@ -95,7 +98,7 @@ def query_of(call: Call, scope: Scope, given: Mapping[str, Any] | None = None) -
     entry = function.entry
     named = _named(call, function)
     fields = {**function.sql.fixed, **_positional(call, function, scope, named)}
-    fields |= {field: _value(call, entry, field, one.value, one) for field, one in named.items()}
+    fields |= {field: _given(call, entry, one) for field, one in named.items()}
     for field, value in (given or {}).items():
         if field in fields or field not in function.fields:
             why = "it stands in the call already" if field in fields else f"{function.form} does not take it"
@@ -135,7 +138,7 @@ def _chosen(call: Call, scope: Scope) -> Function:
 
 def _gives_list(call: Call, function: Function) -> bool:
     """Whether a call gives a list to what a function takes a list for."""
-    fields = {one.field for one in positionals(function.sql.arguments)}
+    fields = {one.field for one in function.sql.numbers}
     numbers = [one for one in call.arguments if one.field in fields or (one.field is None and not one.is_column)]
     return len(numbers) == 1 and isinstance(numbers[0].value, tuple) and bool(numbers[0].value)
 
@@ -197,7 +200,7 @@ def _positional(call: Call, function: Function, scope: Scope, named: Mapping[str
     """The fields that a call gives by their places."""
     columns, rest = _columns(call, function, scope)
     fields = _column_fields(call, function, scope, columns)
-    takes = [one for one in positionals(function.sql.arguments) if one.field not in named]
+    takes = [one for one in function.sql.numbers if one.field not in named]
     for one in rest:
         if one.value == STAR:
             raise call.problem(function.accepted)
@@ -210,7 +213,7 @@ def _positional(call: Call, function: Function, scope: Scope, named: Mapping[str
         count = len(numbers) if taken.most is None or taken.is_list else min(taken.most, len(numbers))
         if count < taken.least:
             raise call.problem(function.accepted)
-        values = [_value(call, function.entry, taken.field, *one) for one in numbers[:count]]
+        values = [_number(call, function.entry, taken.field, *one) for one in numbers[:count]]
         numbers = numbers[count:]
         if values:
             fields[taken.field] = tuple(values) if taken.most is None or taken.is_list else values[0]
@@ -234,9 +237,26 @@ def _column_fields(call: Call, function: Function, scope: Scope, names: tuple[st
     return fields
 
 
-def _value(call: Call, entry: Entry, field: str, value: Any, argument: Argument) -> Any:
-    """A value; whole where the field takes whole numbers."""
-    if field not in entry.whole_fields:
+def _given(call: Call, entry: Entry, argument: Argument) -> Any:
+    """What was given to a field by its name."""
+    field = str(argument.field)
+    value = _number(call, entry, field, argument.value, argument)
+    if field not in entry.parameters:
+        return value
+    try:
+        return entry.parameters[field].read(field, _as_json(value))
+    except InvalidArgument as error:
+        problem = call.problem_with(argument, str(error).removesuffix(_CHARGED))
+    raise problem
+
+
+def _as_json(value: Any) -> Any:
+    return [_as_json(one) for one in value] if isinstance(value, tuple) else value
+
+
+def _number(call: Call, entry: Entry, field: str, value: Any, argument: Argument) -> Any:
+    """A value; a whole number where the field takes one."""
+    if field not in entry.parameters or entry.parameters[field].type != "whole":
         return value
     if not isinstance(value, Decimal) or not -MOST_DIGITS <= value.adjusted() <= MOST_DIGITS or value != int(value):
         raise call.problem_with(argument, f"{field} is a whole number, such as {field} => 3")

@@ -19,6 +19,7 @@ def ask_server(
     """Answer a question in SQL (or the list of a SELECT, with --where and --by) from a server."""
     from dither.interfaces.client import connect
     from dither.release import Release, Releases
+    from dither.sql.statement import parse_graph_items
 
     if plot is not None:
         check_picture(plot)
@@ -29,9 +30,9 @@ def ask_server(
     session = connect(url, token=token or "", dataset=dataset)
     if session.schema["kind"] == "graph":
         only_whole(options)
-        answered = session.ask(_graph_query(question), **asked)
-    else:
-        answered = session.sql(_statement(question, dataset, options), **asked)
+        if not is_select(question):
+            parse_graph_items(question)
+    answered = session.sql(_statement(question, dataset, options), **asked)
     account = session.budget
     releases = Releases([answered], answered.loss) if isinstance(answered, Release) else answered
     if as_json:
@@ -41,16 +42,6 @@ def ask_server(
         click.echo(str(account))
     if plot is not None:
         releases.plot().figure.savefig(plot)
-
-
-def _graph_query(question: str) -> Any:
-    """The query of a call: servers take one at a time of a graph."""
-    from dither.sql.statement import parse_graph_items
-
-    items = parse_graph_items(question).items
-    if len(items) > 1:
-        raise InvalidArgument("question", question, "a server is asked about a graph by one call at a time")
-    return items[0].query
 
 
 def _statement(question: str, dataset: str, options: dict[str, Any]) -> str:
