@@ -6,6 +6,9 @@ included; ``confidence=None`` spends all of it on the answer.
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +21,7 @@ from dither.queries.order import Maximum, Median, Minimum, OrderStatistic, Quant
 from dither.queries.plan import Options
 from dither.queries.programs import Program
 from dither.queries.query import Query
+from dither.queries.registry import entries
 from dither.queries.regression import Regression
 from dither.queries.smallest import SmallestSum
 from dither.queries.spread import IQR, Variance
@@ -790,3 +794,38 @@ def ask(
 
 def _ask(query: Query, data: Any, *asked: Any) -> Release:
     return answer(query, data, Options.asked(*asked))
+
+
+def __getattr__(name: str) -> Any:
+    """The one-line function of a query that has no function here: of its fields and the usual options."""
+    if name.startswith("_"):
+        raise AttributeError(name)
+    found = [one for one in entries().values() if one.function == name and one.has("function")]
+    if not found:
+        raise AttributeError(f"module 'dither.api' has no attribute {name!r}")
+    return _function(found[0].name)
+
+
+@functools.cache
+def _function(name: str) -> Callable[..., Release]:
+    """A function of the data and, by keyword, of the fields of a query and the usual options."""
+    entry = entries()[name]
+    fields = [one for one in dataclasses.fields(entry.query) if one.init and one.name not in ("column", "columns")]
+    options = list(inspect.signature(ask).parameters.values())[2:]
+
+    def function(data: Any, **given: Any) -> Release:
+        own = {one.name: given.pop(one.name) for one in fields if one.name in given}
+        return ask(entry.query(**own), data, **given)
+
+    asked = [
+        inspect.Parameter(
+            one.name, inspect.Parameter.KEYWORD_ONLY, annotation=one.type,
+            default=inspect.Parameter.empty if one.default is dataclasses.MISSING else one.default,
+        )
+        for one in fields
+    ]  # fmt: skip
+    data = inspect.Parameter("data", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation="Any")
+    function.__name__ = function.__qualname__ = entry.function
+    function.__module__, function.__doc__ = __name__, entry.query.__doc__
+    function.__signature__ = inspect.Signature([data, *asked, *options], return_annotation="Release")  # type: ignore[attr-defined]
+    return function

@@ -90,6 +90,11 @@ class Plan(ABC):
         """The mechanism, where one statistic is released by one; None for procedures."""
         return None
 
+    @property
+    def read_for(self) -> Prepared | None:
+        """The mechanism that the records are read for, where it says how they are read best."""
+        return self.released_by
+
     @contextlib.contextmanager
     def opened(self) -> Iterator[Callable[[Any], Result]]:
         """What a run needs beside the records, such as a sandbox, from before the charge on."""
@@ -145,3 +150,50 @@ class StatisticPlan(Plan):
         return Result(
             each, None if ends is None else tuple(grid.all_values(pair) for grid, pair in zip(grids, ends, strict=True))
         )
+
+
+@dataclass(frozen=True)
+class TransformedPlan(Plan):
+    """A rising function of what another plan releases: post-processing, which costs nothing.
+
+    An interval that covers the number covers its image with the same probability.
+    """
+
+    label: str
+    inner: Plan
+    function: Callable[[float], float]
+
+    @property
+    def loss(self) -> Loss:  # type: ignore[override]
+        return self.inner.loss
+
+    @property
+    def neighbours(self) -> Neighbours:  # type: ignore[override]
+        return self.inner.neighbours
+
+    @property
+    def mechanism(self) -> str:  # type: ignore[override]
+        return self.inner.mechanism
+
+    @property
+    def noise(self) -> str:  # type: ignore[override]
+        return self.inner.noise
+
+    @property
+    def confidence(self) -> float | None:  # type: ignore[override]
+        return self.inner.confidence
+
+    @property
+    def missing(self) -> Any:
+        return self.inner.missing
+
+    @property
+    def read_for(self) -> Prepared | None:
+        return self.inner.read_for
+
+    def run(self, records: Any) -> Result:
+        result = self.inner.run(records)
+        if result.value is None:
+            return result
+        ends = None if result.interval is None else tuple(self.function(end) for end in result.interval)
+        return Result(self.function(result.value), ends)

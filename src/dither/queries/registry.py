@@ -125,6 +125,8 @@ class Entry:
     """The fields that only Python can set."""
     any_type: Callable[[Any], bool] = field(default=lambda _: False, compare=False)
     """Whether a query object is asked of entries of any type, not of numbers."""
+    proof: str = ""
+    """The page of docs/proofs with its sensitivity."""
 
     @functools.cached_property
     def parameters(self) -> Mapping[str, Parameter]:
@@ -214,6 +216,7 @@ def query(
     columns: str | None = None,
     hidden: tuple[str, ...] = (),
     any_type: Callable[[Any], bool] = lambda _: False,
+    proof: str = "",
 ) -> Callable[[Q], Q]:
     """Registers the class that follows under its public name.
 
@@ -221,6 +224,7 @@ def query(
     parameters: what fields hold, where the table of parameters says otherwise or nothing; None: not for JSON.
     in_json: all parameters in JSON, where these are not the fields.  hidden: fields that only Python can set.
     any_type: whether a query object is asked of entries of any type, not of numbers.
+    proof: the page of docs/proofs with its sensitivity; the audit cites it.
     """
 
     def registered(cls: Q) -> Q:
@@ -236,7 +240,7 @@ def query(
         named = positionals(_COLUMNS.get(of, "") if columns is None else columns)
         _ENTRIES[name] = Entry(
             name, cls, of, sql, menu, dict(without or {}), stored_as or cls.__name__, dict(parameters or {}), in_json,
-            function or name, runs_code, named, frozenset(hidden), any_type,
+            function or name, runs_code, named, frozenset(hidden), any_type, proof,
         )  # fmt: skip
         return cls
 

@@ -87,11 +87,15 @@ class SessionPlan(Plan):
         return self.inner.released_by
 
     @property
+    def read_for(self) -> Prepared | None:
+        return self.inner.read_for
+
+    @property
     def prepared(self) -> Prepared:
-        """The mechanism of a query that is one statistic."""
-        if self.released_by is None:
+        """The mechanism of a query that is one statistic, or a function of one."""
+        if self.read_for is None:
             raise InvalidArgument("query", self.query.name, "a query that is one statistic is accepted")
-        return self.released_by
+        return self.read_for
 
     @property
     def statistic(self) -> Statistic | VectorStatistic:
