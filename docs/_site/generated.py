@@ -7,8 +7,11 @@ import functools
 from reference import api_page, cli_page
 from statistic_pages import statistic_pages
 
+from dither.queries.documentation import page
+
 
 @functools.cache
 def generated_pages() -> dict[str, str]:
     """Paths below docs/ and their Markdown."""
-    return {**statistic_pages(), "reference/api.md": api_page(), "reference/cli.md": cli_page()}
+    reference = {"reference/queries.md": page(), "reference/api.md": api_page(), "reference/cli.md": cli_page()}
+    return {**statistic_pages(), **reference}

@@ -1,6 +1,6 @@
-"""The documentation's table of queries, written from the registry.
+"""The documentation's table of queries, written from the registry when the site is built.
 
-``python -m dither.queries.documentation > docs/queries.md`` writes it; a test compares.
+``python -m dither.queries.documentation`` prints it.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from dither.queries.wire import OF_TABLES, required
 HEAD = """# Queries
 
 Every query has a class, and is asked in the same way everywhere: `dt.ask`, `session.ask`, `session.quote`, SQL,
-`dither ask`, HTTP, the page and `dt.connect`. This table is written from the registry of queries
-(`python -m dither.queries.documentation`).
+`dither ask`, HTTP, the page and `dt.connect`. This table is written from the registry of queries.
 
 Fields in *italics* have a default, or the schema declares them. What a field may hold stands in `GET /v1/queries` and
 `/openapi.json`.
