@@ -1,7 +1,8 @@
 # Needs only Python 3.11+ (with venv and pip) and make; everything it builds stays inside this tree.
 
 PYTHON  ?= python3
-WORKERS ?= 2
+# Many tests wait for schedules, servers and limits in time: more workers than cores keep the cores busy.
+WORKERS ?= 4
 # Exact versions of everything that is installed; `make CONSTRAINTS= setup` takes the newest that pyproject.toml allows.
 CONSTRAINTS ?= constraints.txt
 

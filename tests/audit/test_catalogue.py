@@ -1,6 +1,7 @@
 """Everything that ships has a check, every check a proof page, and the audit itself can find something."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -138,7 +139,10 @@ def test_a_run_counts_findings_and_failures():
     assert "could not be run: ValueError" in report.findings[0].result.note
     assert not report.passed
     assert report.counts == {"exact": 2, "black-box": 2}
-    assert Report(report.findings, quick=True, seconds=0.0, mutants=True).passed
+    crashed = report.findings[0]
+    seen_through = replace(crashed, result=replace(crashed.result, was_run=True))
+    assert Report([seen_through], quick=True, seconds=0.0, mutants=True).passed
+    assert not Report([crashed], quick=True, seconds=0.0, mutants=True).passed
 
 
 def test_reports_are_saved(tmp_path):

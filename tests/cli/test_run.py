@@ -175,7 +175,6 @@ def test_clusters_in_a_session():
         (query, {"mechanism": "smooth"}, "mechanism"),
         (dt.KMeans(["job"], k=2), {}, "columns"),
         (dt.KMeans(["nobody"], k=2), {}, "nobody"),
-        (dt.KMeans(k=2), {}, "columns"),
     ]:
         with pytest.raises(dt.DitherError, match=named):
             session.ask(question, epsilon=1.0, delta=1e-6, **options)

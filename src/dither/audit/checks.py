@@ -49,6 +49,8 @@ class Result:
     cases: int = 0
     """How many pairs of neighbours, runs or events were looked at."""
     note: str = ""
+    was_run: bool = True
+    """False if the check failed to run: a finding about what ships, and no evidence that a mutant was found."""
 
     def to_dict(self) -> dict[str, object]:
         """Plain values for JSON; what is infinite is a text."""

@@ -53,7 +53,8 @@ class Report:
     findings: list[Ran] = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "findings", [one for one in self.ran if not one.result.holds])
+        found = [one for one in self.ran if not one.result.holds and (one.result.was_run or not self.mutants)]
+        object.__setattr__(self, "findings", found)
 
     @property
     def passed(self) -> bool:
@@ -106,7 +107,7 @@ def run_checks(
                 _in_pool(left, count, effort, record, mutants=mutants)
         for key, check in by_key.items():
             # Nothing was shown where a process died again and again.
-            found.setdefault(key, Ran(check, Result(False, note="could not be run: its process died"), 0.0))
+            found.setdefault(key, Ran(check, Result(False, note="could not be run: its process died", was_run=False), 0.0))
     return Report([found[check.key] for check in checks], quick, time.monotonic() - begun, false_alarm, mutants)
 
 
@@ -146,5 +147,5 @@ def timed(check: Check, effort: Effort) -> tuple[Result, float]:
     try:
         result = check.run(effort)
     except Exception as error:  # noqa: BLE001  (audits run on made-up data: the text may be shown)
-        result = Result(False, note=f"could not be run: {type(error).__name__}: {error}"[:300])
+        result = Result(False, note=f"could not be run: {type(error).__name__}: {error}"[:300], was_run=False)
     return result, time.monotonic() - begun
