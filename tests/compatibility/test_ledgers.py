@@ -21,6 +21,10 @@ from compatibility.laying import (
 
 REFUSED_NOW = {}
 """Statements that were answered by 0.1.0 and are refused on purpose since, with the reason."""
+ANSWERED_NOW = {
+    'session.sql("SELECT stddev(pay) FROM pay", epsilon=0.5)': "0.1.0 had no std; asked now, it is charged",
+}
+"""Statements that were refused by 0.1.0 and are answered since, with the reason."""
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgres"])
@@ -95,6 +99,9 @@ def test_every_stored_answer_is_given_again_and_is_free(old):
 
 def asked_again(one, opened, folder):
     """What differs when a statement is asked again."""
+    if one["statement"] in ANSWERED_NOW:
+        assert "error" in one
+        return
     if one["statement"] in REFUSED_NOW:
         with pytest.raises(dt.DitherError):
             run(one["statement"], folder, session=opened)
