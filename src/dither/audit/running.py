@@ -107,7 +107,9 @@ def run_checks(
                 _in_pool(left, count, effort, record, mutants=mutants)
         for key, check in by_key.items():
             # Nothing was shown where a process died again and again.
-            found.setdefault(key, Ran(check, Result(False, note="could not be run: its process died", was_run=False), 0.0))
+            found.setdefault(
+                key, Ran(check, Result(False, note="could not be run: its process died", was_run=False), 0.0)
+            )
     return Report([found[check.key] for check in checks], quick, time.monotonic() - begun, false_alarm, mutants)
 
 
