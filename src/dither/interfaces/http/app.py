@@ -5,8 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib.util
-from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +19,11 @@ from dither.errors import DitherError
 from dither.interfaces.http import endpoints
 from dither.interfaces.http.bodies import json_response
 from dither.interfaces.http.problems import Refused, forbidden, problem_response, unauthenticated
+from dither.interfaces.http.routes import ALL, Endpoint, Handler, registered_endpoints
 from dither.interfaces.http.server_state import Curator, Settings
 from dither.interfaces.http.store import OWNER, Token
 from dither.interfaces.http.telemetry import log, log_failure
 
-Handler = Callable[[Request], Awaitable[Response]]
-ALL, SOMEBODY = "all", "somebody"
 _CODES = {404: "not-found", 405: "method-not-allowed"}
 HEADERS = {
     "Cache-Control": "no-store",
@@ -35,39 +33,6 @@ HEADERS = {
     "Content-Security-Policy": "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; "
     "form-action 'self'",
 }
-
-
-@dataclass(frozen=True)
-class Address:
-    """One method at one address, and who may use it: all, somebody with a token, or owners."""
-
-    method: str
-    path: str
-    handler: Handler
-    who: str
-
-
-ADDRESSES = (
-    Address("GET", "/healthz", endpoints.health, ALL),
-    Address("GET", "/metrics", endpoints.metrics, ALL),
-    Address("GET", "/v1/me", endpoints.me, SOMEBODY),
-    Address("GET", "/v1/queries", endpoints.list_queries, ALL),
-    Address("GET", "/v1/datasets", endpoints.list_datasets, SOMEBODY),
-    Address("POST", "/v1/datasets", endpoints.register, OWNER),
-    Address("GET", "/v1/datasets/{name}", endpoints.show_dataset, SOMEBODY),
-    Address("PATCH", "/v1/datasets/{name}", endpoints.change_dataset, OWNER),
-    Address("DELETE", "/v1/datasets/{name}", endpoints.retire, OWNER),
-    Address("POST", "/v1/datasets/{name}/quote", endpoints.quote, SOMEBODY),
-    Address("POST", "/v1/datasets/{name}/releases", endpoints.ask, SOMEBODY),
-    Address("GET", "/v1/datasets/{name}/releases", endpoints.history, SOMEBODY),
-    Address("GET", "/v1/datasets/{name}/budget", endpoints.budget, SOMEBODY),
-    Address("GET", "/v1/tokens", endpoints.list_tokens, OWNER),
-    Address("POST", "/v1/tokens", endpoints.create_token, OWNER),
-    Address("DELETE", "/v1/tokens/{id}", endpoints.revoke_token, OWNER),
-    Address("GET", "/v1/jobs/{id}", endpoints.job, SOMEBODY),
-    Address("GET", "/v1/ledger", endpoints.ledger_entries, OWNER),
-    Address("GET", "/v1/ledger/verify", endpoints.verify_ledger, OWNER),
-)
 
 
 def create_app(
@@ -86,9 +51,9 @@ def create_app(
         kept.close()
 
     routes: list[BaseRoute] = []
-    for path in dict.fromkeys(one.path for one in ADDRESSES):
-        here = {one.method: one for one in ADDRESSES if one.path == path}
-        routes.append(Route(path, _door(path, here), methods=list(here)))
+    for path in dict.fromkeys(one.path for one in registered_endpoints()):
+        here = {one.method: one for one in registered_endpoints() if one.path == path}
+        routes.append(Route(path, _handled(path, here), methods=list(here)))
     routes.append(Route("/openapi.json", _openapi, methods=["GET"]))
     app = Starlette(
         routes=routes,
@@ -107,17 +72,17 @@ def _with_page(app: Starlette) -> None:
         importlib.import_module("dither.interfaces.web").add_page(app, _visit)
 
 
-def _door(path: str, here: dict[str, Address]) -> Handler:
+def _handled(path: str, here: dict[str, Endpoint]) -> Handler:
     """What happens around the handlers of one address: tokens, limits, errors, counters, one line in the log."""
 
-    async def door(request: Request) -> Response:
+    async def handle(request: Request) -> Response:
         curator = endpoints.curator_of(request)
-        address = here["GET" if request.method == "HEAD" else request.method]
+        endpoint = here["GET" if request.method == "HEAD" else request.method]
         code, token = None, None
         try:
-            token = await _admitted(request, address.who)
+            token = await _admitted(request, endpoint.who)
             request.state.token = token
-            response = await address.handler(request)
+            response = await endpoint.handler(request)
         except Exception as error:  # noqa: BLE001  (nothing of an unexpected error may leave)
             response = problem_response(error)
             code = error.code if isinstance(error, DitherError) else "internal"
@@ -126,14 +91,14 @@ def _door(path: str, here: dict[str, Address]) -> Handler:
                 log_failure(error, route=path)
         if response.status_code >= 400:
             curator.metrics.count("dither_refusals_total", code=code or response.status_code)
-        curator.metrics.count("dither_requests_total", method=address.method, route=path, status=response.status_code)
-        facts = {"method": address.method, "route": path, "status": response.status_code, "code": code}
+        curator.metrics.count("dither_requests_total", method=endpoint.method, route=path, status=response.status_code)
+        facts = {"method": endpoint.method, "route": path, "status": response.status_code, "code": code}
         facts |= {key: getattr(request.state, key, None) for key in ("dataset", "request_id")}
         log("request", **facts, analyst=None if token is None else token.name)
         response.headers.update({key: one for key, one in HEADERS.items() if key not in response.headers})
         return response
 
-    return door
+    return handle
 
 
 async def _admitted(request: Request, who: str) -> Token | None:
@@ -156,7 +121,7 @@ async def _admitted(request: Request, who: str) -> Token | None:
 
 
 def _visit(request: Request) -> Response | None:
-    """Count a request for what is the same for everybody; a refusal if there are too many from one address."""
+    """Count a request for what is the same for everybody; a refusal if there are too many from one endpoint."""
     try:
         endpoints.curator_of(request).visitors.take(request.client.host if request.client is not None else "?")
     except Refused as error:

@@ -27,6 +27,7 @@ from dither.interfaces.http.catalog import Dataset
 from dither.interfaces.http.jobs import Job
 from dither.interfaces.http.limits import Limits
 from dither.interfaces.http.problems import Refused, forbidden, not_found, problem_response
+from dither.interfaces.http.routes import ALL, OWNER, SOMEBODY, endpoint
 from dither.interfaces.http.schedule import LEAST_SECONDS, LONGEST_WAIT, MOST_SECONDS
 from dither.interfaces.http.server_state import Curator
 from dither.interfaces.http.store import ROLES, KeptJob, Token
@@ -75,12 +76,14 @@ async def _dataset(request: Request) -> Dataset:
 # --- health, metrics, oneself ------------------------------------------------------------------------------
 
 
+@endpoint("GET", "/healthz", ALL)
 async def health(request: Request) -> Response:
     """Whether ledger and tokens can be read and written."""
     await curator_of(request).health.check()
     return json_response({"status": "ok"})
 
 
+@endpoint("GET", "/metrics", ALL)
 async def metrics(request: Request) -> Response:
     """Counters; with an owner's token also budgets."""
     curator = curator_of(request)
@@ -108,12 +111,14 @@ async def metrics(request: Request) -> Response:
 _OWN = ("name", "role", "epsilon_cap", "delta_cap", "kinds", "datasets", "expires")
 
 
+@endpoint("GET", "/v1/me", SOMEBODY)
 async def me(request: Request) -> Response:
     """What this token is and may do."""
     told = token_of(request).to_dict()
     return json_response({key: told[key] for key in _OWN})
 
 
+@endpoint("GET", "/v1/queries", ALL)
 async def list_queries(request: Request) -> Response:  # noqa: ARG001
     """The queries that there are: their names, labels, fields and forms in SQL."""
     return json_response({"queries": wire.catalogue()})
@@ -122,6 +127,7 @@ async def list_queries(request: Request) -> Response:  # noqa: ARG001
 # --- datasets ----------------------------------------------------------------------------------------------
 
 
+@endpoint("GET", "/v1/datasets", SOMEBODY)
 async def list_datasets(request: Request) -> Response:
     """All datasets that this token may see."""
     curator, token = curator_of(request), token_of(request)
@@ -176,6 +182,7 @@ def _full(curator: Curator, dataset: Dataset, token: Token) -> dict[str, Any]:
     return told
 
 
+@endpoint("POST", "/v1/datasets", OWNER)
 async def register(request: Request) -> Response:
     """Register a dataset: its schema is checked against the source, and the ledger opens its account."""
     curator = curator_of(request)
@@ -203,6 +210,7 @@ def _seconds(told: dict[str, Any]) -> float | None:
     return None if value is None else float(value)
 
 
+@endpoint("GET", "/v1/datasets/{name}", SOMEBODY)
 async def show_dataset(request: Request) -> Response:
     """One dataset."""
     return json_response(await _shown(request, await _dataset(request)))
@@ -215,6 +223,7 @@ async def _shown(request: Request, dataset: Dataset) -> dict[str, Any]:
     return await run(_full, curator, dataset, token)
 
 
+@endpoint("PATCH", "/v1/datasets/{name}", OWNER)
 async def change_dataset(request: Request) -> Response:
     """Declare another schedule, or that the data have grown."""
     dataset, curator = await _dataset(request), curator_of(request)
@@ -232,6 +241,7 @@ async def change_dataset(request: Request) -> Response:
     return json_response(await _shown(request, dataset))
 
 
+@endpoint("DELETE", "/v1/datasets/{name}", OWNER)
 async def retire(request: Request) -> Response:
     """No more questions about these data, for good."""
     dataset, curator = await _dataset(request), curator_of(request)
@@ -244,6 +254,7 @@ async def retire(request: Request) -> Response:
 # --- questions ---------------------------------------------------------------------------------------------
 
 
+@endpoint("POST", "/v1/datasets/{name}/quote", SOMEBODY)
 async def quote(request: Request) -> Response:
     """What an answer would cost and how exact it would be; reads and charges nothing."""
     dataset, curator = await _dataset(request), curator_of(request)
@@ -267,6 +278,7 @@ async def _in_helper(request: Request, work: Callable[..., Any], body: Any, ques
     return made
 
 
+@endpoint("POST", "/v1/datasets/{name}/releases", SOMEBODY)
 async def ask(request: Request) -> Response:
     """Pay, read, answer: at the end of a public slot."""
     dataset, curator = await _dataset(request), curator_of(request)
@@ -333,6 +345,7 @@ def _told(body: dict[str, Any]) -> Refused:
     return Refused(body["status"], body["code"], body["detail"])
 
 
+@endpoint("GET", "/v1/datasets/{name}/releases", SOMEBODY)
 async def history(request: Request) -> Response:
     """Own questions with their answers; owners see everyone's."""
     dataset, curator, token = await _dataset(request), curator_of(request), token_of(request)
@@ -350,6 +363,7 @@ def _whole(request: Request, field: str, default: int, most: int) -> int:
     return int(text)
 
 
+@endpoint("GET", "/v1/datasets/{name}/budget", SOMEBODY)
 async def budget(request: Request) -> Response:
     """What may be spent, what was spent, what is left."""
     dataset, curator = await _dataset(request), curator_of(request)
@@ -357,6 +371,7 @@ async def budget(request: Request) -> Response:
     return json_response(await curator.run(answering.budget_of, curator, dataset.name, token_of(request)))
 
 
+@endpoint("GET", "/v1/ledger", OWNER)
 async def ledger_entries(request: Request) -> Response:
     """The raw entries of the ledger with their hashes, oldest first, and the head of the chain."""
     curator, token = curator_of(request), token_of(request)
@@ -376,6 +391,7 @@ async def ledger_entries(request: Request) -> Response:
     )  # fmt: skip
 
 
+@endpoint("GET", "/v1/ledger/verify", OWNER)
 async def verify_ledger(request: Request) -> Response:
     """Recompute the whole ledger from its entries; ``known`` is a hash noted earlier that must still be in it."""
     curator = curator_of(request)
@@ -392,6 +408,7 @@ def _all_datasets(token: Token) -> None:
         raise forbidden("this token is for some datasets only: name one of them as ?dataset=")
 
 
+@endpoint("GET", "/v1/jobs/{id}", SOMEBODY)
 async def job(request: Request) -> Response:
     """A question in the background, as its schedule shows it."""
     token, curator, job_id = token_of(request), curator_of(request), request.path_params["id"]
@@ -407,6 +424,7 @@ async def job(request: Request) -> Response:
 # --- tokens ------------------------------------------------------------------------------------------------
 
 
+@endpoint("GET", "/v1/tokens", OWNER)
 async def list_tokens(request: Request) -> Response:
     """All tokens that were given out, without their secrets."""
     curator, token = curator_of(request), token_of(request)
@@ -414,6 +432,7 @@ async def list_tokens(request: Request) -> Response:
     return json_response({"tokens": [one.to_dict() for one in listed]})
 
 
+@endpoint("POST", "/v1/tokens", OWNER)
 async def create_token(request: Request) -> Response:
     """A new token; its secret is told this once."""
     curator = curator_of(request)
@@ -477,6 +496,7 @@ def _budgets(told: dict[str, Any]) -> dict[str, Budget]:
     return made
 
 
+@endpoint("DELETE", "/v1/tokens/{id}", OWNER)
 async def revoke_token(request: Request) -> Response:
     """End a token at once."""
     curator, token = curator_of(request), token_of(request)

@@ -11,10 +11,10 @@ from dither.sources.schema import PRIOR_PARAMETERS
 
 def document() -> dict[str, Any]:
     """The OpenAPI document."""
-    from dither.interfaces.http.app import ADDRESSES, ALL
+    from dither.interfaces.http.routes import ALL, registered_endpoints
 
     paths: dict[str, dict[str, Any]] = {}
-    for one in ADDRESSES:
+    for one in registered_endpoints():
         name = one.handler.__name__
         described: dict[str, Any] = {
             "operationId": name,

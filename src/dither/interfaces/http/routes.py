@@ -1,0 +1,51 @@
+"""Routes: each endpoint declares its method, its path and who may use it, where it is defined."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from dither.interfaces.http.store import OWNER
+
+Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
+Who: TypeAlias = Literal["all", "somebody", "owner"]
+ALL: Who = "all"
+SOMEBODY: Who = "somebody"
+"""Whoever has a token."""
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """One method at one path, and who may use it: all, somebody with a token, or owners."""
+
+    method: str
+    path: str
+    handler: Handler
+    who: str
+
+
+_ENDPOINTS: list[Endpoint] = []
+
+
+def endpoint(method: str, path: str, who: str) -> Callable[[Handler], Handler]:
+    """Registers the handler that follows."""
+
+    def registered(handler: Handler) -> Handler:
+        _ENDPOINTS.append(Endpoint(method, path, handler, who))
+        return handler
+
+    return registered
+
+
+def registered_endpoints() -> tuple[Endpoint, ...]:
+    """All of them, in the order of their definition."""
+    importlib.import_module("dither.interfaces.http.endpoints")
+    return tuple(_ENDPOINTS)
+
+
+__all__ = ["ALL", "OWNER", "SOMEBODY", "Endpoint", "Handler", "endpoint", "registered_endpoints"]
