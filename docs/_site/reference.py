@@ -24,7 +24,7 @@ SECTIONS = {
     "Types of columns": "Real Integer Decimal Boolean Category Date",
     "Answers": "Release Releases",
     "Quotes": "quote least_epsilon Quote Quotes Lognormal Normal Uniform Exponential PublicSample",
-    "Composition": "compose budget_for Loss Neighbours",
+    "Composition": "compose queries_within budget_for Loss Neighbours",
 }
 """Everything else of ``dither.__all__`` is listed by where it lives."""
 

@@ -2,6 +2,7 @@
 
 from dither import inspect as inspect
 from dither.accounting.capacity import budget_for as budget_for
+from dither.accounting.capacity import queries_within as queries_within
 from dither.accounting.composition import compose as compose
 from dither.api import ask as ask
 from dither.api import count as count

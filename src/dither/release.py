@@ -70,22 +70,22 @@ class Release:
         }
 
     @classmethod
-    def from_dict(cls, told: dict[str, Any]) -> Release:
+    def from_dict(cls, payload: dict[str, Any]) -> Release:
         """The release that ``to_dict`` told of; dates stay texts."""
-        group = told.get("group")
+        group = payload.get("group")
         return cls(
-            value=_tupled(told["value"]),
-            interval=_tupled(told["interval"]),
-            confidence=told["confidence"],
-            loss=Loss(told["epsilon"], told["delta"]),
-            neighbours=Neighbours(told["neighbours"]),
-            query=told["query"],
-            mechanism=told["mechanism"] if "mechanism" in told else told["calibration"],
-            noise=told["noise"],
-            missing=_tupled(told["missing"]),
-            labels=_tupled(told["labels"]),
-            reason=told.get("reason"),
-            alias=told.get("alias"),
+            value=_tupled(payload["value"]),
+            interval=_tupled(payload["interval"]),
+            confidence=payload["confidence"],
+            loss=Loss(payload["epsilon"], payload["delta"]),
+            neighbours=Neighbours(payload["neighbours"]),
+            query=payload["query"],
+            mechanism=payload["mechanism"] if "mechanism" in payload else payload["calibration"],
+            noise=payload["noise"],
+            missing=_tupled(payload["missing"]),
+            labels=_tupled(payload["labels"]),
+            reason=payload.get("reason"),
+            alias=payload.get("alias"),
             group=None if group is None else dict(group),
         )
 
@@ -97,9 +97,9 @@ class Release:
         return f"{self.query} [{', '.join(f'{key} {shown(one)}' for key, one in self.group.items())}]"
 
     def __str__(self) -> str:
-        return f"{self._told()}{self._missing()}"
+        return f"{self._summary()}{self._missing()}"
 
-    def _told(self) -> str:
+    def _summary(self) -> str:
         """Question, answer, bar and price."""
         if self.value is None:
             return f"{self.title}: refused ({self.loss}, paid){'' if self.reason is None else f'; {self.reason}'}"
@@ -120,7 +120,7 @@ class Release:
         return f", {self.confidence:.0%} between {low} and {high}"
 
     def __repr__(self) -> str:
-        return f"<Release {self._told()}, {self.mechanism}{self._missing()}>"
+        return f"<Release {self._summary()}, {self.mechanism}{self._missing()}>"
 
     def _missing(self) -> str:
         return "" if self.missing is None else f"; missing values count as {shown_all(self.missing)}"
@@ -182,15 +182,15 @@ class Releases(list[Release]):
 
         Questions are named as in ``AS name``, else by what they ask.
         """
-        told: dict[str, dict[str, Any]] = {}
+        payload: dict[str, dict[str, Any]] = {}
         for release in self:
-            row = told.setdefault(str(release.group), dict(release.group or {}))
+            row = payload.setdefault(str(release.group), dict(release.group or {}))
             name = release.alias or release.query
             for label, value, bar in release.rows():
                 column = name if release.labels is None else f"{name} {label}"
                 low, high = (None, None) if bar is None else bar
                 row |= {column: value, f"{column}_lower": low, f"{column}_upper": high}
-        return list(told.values())
+        return list(payload.values())
 
     def to_frame(self, *, wide: bool = False) -> Any:
         """A pandas frame of ``rows``; ``wide``: of ``wide_rows``, one row for each group."""

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from conftest import needs_package
 from dither.accounting import composition, concentrated, profiles
-from dither.accounting.capacity import budget_for
+from dither.accounting.capacity import queries_within
 from dither.accounting.composition import advanced, basic, compose, heterogeneous, optimal
 from dither.accounting.rounding import printed_down, printed_up
 from dither.errors import InvalidArgument
@@ -288,7 +288,7 @@ def test_printed_bounds_are_on_the_safe_side(value):
 @pytest.mark.parametrize(("epsilon", "delta", "budget"), [(0.01, 0.0, (1.0, 1e-6)), (0.3, 1e-9, (2.0, 1e-5))])
 def test_the_number_of_fixed_questions_is_the_greatest(epsilon, delta, budget):
     """That many fit by optimal composition, and one more does not."""
-    count = budget_for(Loss(epsilon, delta), Budget(*budget), kind="fixed")
+    count = queries_within(Loss(epsilon, delta), Budget(*budget), kind="fixed")
     assert optimal(epsilon, delta, count, budget[1]).epsilon <= budget[0]
     assert optimal(epsilon, delta, count + 1, budget[1]).epsilon > budget[0]
 
@@ -297,12 +297,12 @@ def test_the_number_of_questions_by_kind():
     """Hand-worked: basic 1/0.01; advanced V <= (sqrt(2L + 2) - sqrt(2L))^2 with L = ln(2e6); fixed beats both."""
     price, budget = Loss(0.01), Budget(1.0, 1e-6)
     log = math.log(2e6)
-    assert budget_for(price, budget) == 100
+    assert queries_within(price, budget) == 100
     by_hand = int((math.sqrt(2 * log + 2) - math.sqrt(2 * log)) ** 2 / 1e-4)
-    assert budget_for(price, budget, kind="advanced") == by_hand == 333
-    assert budget_for(price, budget, kind="fixed") == 562
-    assert budget_for(Loss(0.0, 1e-9), budget, kind="fixed") == 1000
-    assert budget_for(Loss(2.0), Budget(1.0)) == budget_for(Loss(2.0), Budget(1.0), kind="fixed") == 0
+    assert queries_within(price, budget, kind="advanced") == by_hand == 333
+    assert queries_within(price, budget, kind="fixed") == 562
+    assert queries_within(Loss(0.0, 1e-9), budget, kind="fixed") == 1000
+    assert queries_within(Loss(2.0), Budget(1.0)) == queries_within(Loss(2.0), Budget(1.0), kind="fixed") == 0
 
 
 @pytest.mark.parametrize(
@@ -320,11 +320,11 @@ def test_the_number_of_questions_by_kind():
         (lambda: optimal(0.1, 0.0, 2.5, 1e-6), "k"),
         (lambda: optimal(-0.1, 0.0, 2, 1e-6), "epsilon"),
         (lambda: optimal(0.1, 0.5, 2, 1e-6), "target_delta"),
-        (lambda: budget_for(0.1, Budget(1.0)), "loss"),
-        (lambda: budget_for(Loss(0.1), 1.0), "budget"),
-        (lambda: budget_for(Loss(0.0), Budget(1.0)), "loss"),
-        (lambda: budget_for(Loss(0.1), Budget(1.0), kind="magic"), "kind"),
-        (lambda: budget_for(Loss(0.1), Budget(1.0), kind="advanced"), "budget.delta"),
+        (lambda: queries_within(0.1, Budget(1.0)), "loss"),
+        (lambda: queries_within(Loss(0.1), 1.0), "budget"),
+        (lambda: queries_within(Loss(0.0), Budget(1.0)), "loss"),
+        (lambda: queries_within(Loss(0.1), Budget(1.0), kind="magic"), "kind"),
+        (lambda: queries_within(Loss(0.1), Budget(1.0), kind="advanced"), "budget.delta"),
         (lambda: concentrated.zcdp_epsilon(-1, 1e-6), "rho"),
         (lambda: concentrated.zcdp_epsilon(1, 0), "delta"),
         (lambda: concentrated.gaussian_rho(1, 0), "scale"),

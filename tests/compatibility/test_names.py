@@ -38,6 +38,7 @@ REMOVED: dict[str, str] = {
     "dither.Regression.plan(miss)": PLANNING,
     "dither.Covariance(column)": "it did nothing: columns= names those that are asked about",
     "dither.MeanVector(column)": "it did nothing: columns= names those that are asked about",
+    "dither.Release.from_dict(told)": "its one argument is called payload",
     "dither.Release(calibration)": "releases are made by dither; the field is called mechanism, .calibration reads it",
     "dither.Quote(calibration)": "quotes are made by dither; the field is called mechanism, .calibration reads it",
 }

@@ -42,7 +42,7 @@ from dither.procedures.plans import (
     plan_scale,
     plan_trimmed,
 )
-from dither.procedures.robust import CoarseScale, Found, ScaleStep, enough_records, least_records
+from dither.procedures.unbounded import CoarseScale, Found, ScaleStep, enough_records, least_records
 from dither.procedures.unbounded_quantiles import SIZES, CodedRange
 
 FAR = 1e9

@@ -20,7 +20,7 @@ from dither.mechanisms.stable_bins import StableBins
 from dither.privacy import Loss
 from dither.procedures.ordered import Ordered
 from dither.procedures.plans import ScalePlan, plan_location, plan_range, plan_scale, plan_trimmed
-from dither.procedures.robust import ScaleStep
+from dither.procedures.unbounded import ScaleStep
 from dither.procedures.unbounded_quantiles import plan_drawn_quantile, plan_drawn_range
 
 QUARTILES = (Fraction(1, 4), Fraction(3, 4))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Callable
 
@@ -16,18 +17,18 @@ MOST_OPTIMAL = 1_000_000
 """Beyond this many questions ``kind="fixed"`` counts by the closed form of ``advanced``: sound, a little fewer."""
 
 
-def budget_for(loss: Loss, budget: Budget, *, kind: str = "basic", slack: object = None) -> int:
+def queries_within(loss: Loss, budget: Budget, *, kind: str = "basic", slack: object = None) -> int:
     """How many questions of this price fit into a budget that nothing was spent of yet.
 
     ``kind``: ``"basic"`` and ``"advanced"`` count what the adaptive filter of that name accepts, to the unit (with
     ``slack`` = d', half of the budget's delta unless stated); ``"fixed"`` counts a batch whose number of questions
     and prices are fixed in advance, by optimal composition.
 
-    >>> budget_for(Loss(0.1), Budget(1.0))
+    >>> queries_within(Loss(0.1), Budget(1.0))
     10
-    >>> budget_for(Loss(0.01), Budget(1.0, 1e-6), kind="advanced")
+    >>> queries_within(Loss(0.01), Budget(1.0, 1e-6), kind="advanced")
     333
-    >>> budget_for(Loss(0.01), Budget(1.0, 1e-6), kind="fixed")
+    >>> queries_within(Loss(0.01), Budget(1.0, 1e-6), kind="fixed")
     562
     """
     if not isinstance(loss, Loss):
@@ -43,6 +44,12 @@ def budget_for(loss: Loss, budget: Budget, *, kind: str = "basic", slack: object
     if slack is not None:
         raise InvalidArgument("slack", slack, "only the advanced filter takes one")
     return _fixed(loss, budget)
+
+
+def budget_for(loss: Loss, budget: Budget, *, kind: str = "basic", slack: object = None) -> int:
+    """The older name of ``queries_within``."""
+    warnings.warn("budget_for is now called queries_within", DeprecationWarning, stacklevel=2)
+    return queries_within(loss, budget, kind=kind, slack=slack)
 
 
 def _fixed(loss: Loss, budget: Budget) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dither.accounting.capacity import budget_for
+from dither.accounting.capacity import queries_within
 from dither.accounting.cascades import Cascade, Step, Tested
 from dither.accounting.composition import advanced, basic, compose, heterogeneous, optimal
 from dither.accounting.concentrated import gaussian_epsilon, gaussian_rho, zcdp_epsilon
@@ -148,7 +148,7 @@ def _distance(ordered: Any, below: Callable[[Any], Any]) -> float:
 
 def loss_checks() -> Iterator[Check]:
     """Compositions against the worst mechanisms there are, enumerated; filters, groups and cascades."""
-    covers = frozenset({"compose", "budget_for", "Loss", "Budget", "Neighbours"})
+    covers = frozenset({"compose", "queries_within", "budget_for", "Loss", "Budget", "Neighbours"})
     batches = {
         "equal": [Loss(0.4)] * 6,
         "unequal": [Loss(0.2), Loss(0.5), Loss(0.9)],
@@ -226,7 +226,7 @@ def _filter(kind: str) -> Callable[[Effort], Result]:
         shown = 0.0
         for each in (0.02, 0.1, 0.3):
             loss = Loss(each)
-            times = budget_for(loss, budget, kind=kind)
+            times = queries_within(loss, budget, kind=kind)
             shown = max(shown, optimal(each, 0.0, times, 1e-6).epsilon)
         return Result(shown <= 1.0 + 1e-9, Loss(1.0, 1e-6), min(shown, 1.0), 1.0 if shown <= 1.0 + 1e-9 else None, 3)
 

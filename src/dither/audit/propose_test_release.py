@@ -17,7 +17,7 @@ from dither.mechanisms.mechanism import Prepared
 from dither.mechanisms.stable_bins import StableBins
 from dither.procedures.ordered import Octaves, Ordered, RankRange, bin_margin, reach_margin
 from dither.procedures.plans import LocationPlan, Plan, RangePlan, ScalePlan, TrimmedPlan
-from dither.procedures.robust import SHIFTS, CoarseScale, Proposal, ScaleStep, octave
+from dither.procedures.unbounded import SHIFTS, CoarseScale, Proposal, ScaleStep, octave
 
 REFUSED = "refused"
 

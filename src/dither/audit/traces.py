@@ -250,8 +250,8 @@ def _session_decisions(table: dict[str, list[Any]], maker: Open) -> Iterator[tup
 
 def _metadata(release: Any) -> Any:
     """All of a release but its numbers: types, grids and words."""
-    told = {key: value for key, value in release.to_dict().items() if key not in ("value", "interval", "at", "id")}
-    return described(told), type(release.value).__name__
+    payload = {key: value for key, value in release.to_dict().items() if key not in ("value", "interval", "at", "id")}
+    return described(payload), type(release.value).__name__
 
 
 def _call_decisions(

@@ -51,22 +51,22 @@ class Row:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON, which knows no infinity: an interval without an end has none."""
-        told = asdict(self)
+        payload = asdict(self)
         for name in FIGURES:
-            if told[name] is not None:
-                told[name] = {end: value if math.isfinite(value) else None for end, value in told[name].items()}
-        return told
+            if payload[name] is not None:
+                payload[name] = {end: value if math.isfinite(value) else None for end, value in payload[name].items()}
+        return payload
 
     @classmethod
-    def from_dict(cls, told: dict[str, Any]) -> Row:
+    def from_dict(cls, payload: dict[str, Any]) -> Row:
         """The row that ``to_dict`` told of."""
         figures = {
             name: None
-            if told[name] is None
-            else Figure(**{end: math.inf if value is None else value for end, value in told[name].items()})
+            if payload[name] is None
+            else Figure(**{end: math.inf if value is None else value for end, value in payload[name].items()})
             for name in FIGURES
         }
-        return cls(**{**told, **figures})
+        return cls(**{**payload, **figures})
 
 
 def rows_of(area: str, comparison: Comparison, samples: list[Sample], clock: str = "wall") -> list[Row]:

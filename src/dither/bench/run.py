@@ -45,9 +45,9 @@ class Results:
         }
 
     @classmethod
-    def from_dict(cls, told: dict[str, Any]) -> Results:
+    def from_dict(cls, payload: dict[str, Any]) -> Results:
         """The results that ``to_dict`` told of."""
-        return cls(**{**told, "rows": [Row.from_dict(row) for row in told["rows"]]})
+        return cls(**{**payload, "rows": [Row.from_dict(row) for row in payload["rows"]]})
 
 
 def run(

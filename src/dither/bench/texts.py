@@ -85,8 +85,8 @@ def summary(rows: Iterable[Row]) -> str:
     }
     promised = [row for row in rows if row.asked is not None]
     kept = sum(row.held == "yes" for row in promised)
-    told = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
-    return f"{len(rows)} rows: {told}; {kept} of {len(promised)} figures asked for held"
+    payload = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+    return f"{len(rows)} rows: {payload}; {kept} of {len(promised)} figures asked for held"
 
 
 def markdown(rows: Iterable[Row]) -> str:

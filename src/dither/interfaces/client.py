@@ -64,14 +64,15 @@ class RemoteQuote:
     confidence: float | None
     mechanism: str
     noise: str
-    told: dict[str, Any] = dataclasses.field(repr=False, compare=False)
+    payload: dict[str, Any] = dataclasses.field(repr=False, compare=False)
     """Everything that the server said."""
 
     calibration = older_name("mechanism")
+    told = older_name("payload")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        return dict(self.told)
+        return dict(self.payload)
 
 
 class RemoteSession:
@@ -95,10 +96,10 @@ class RemoteSession:
 
     def ask(self, query: Any, *, by: Any = None, **options: Any) -> Any:
         """Ask one query or program, or several at once; options as for a local session, and ``dataset``."""
-        told: dict[str, Any] = {"query": _queries_json(query)}
+        payload: dict[str, Any] = {"query": _queries_json(query)}
         if by is not None:
-            told["by"] = by if isinstance(by, str) else list(by)
-        answered = self._asked(told, **options)
+            payload["by"] = by if isinstance(by, str) else list(by)
+        answered = self._asked(payload, **options)
         return answered[0] if isinstance(query, Query) and by is None else answered
 
     def sql(self, text: str, **options: Any) -> Any:
@@ -108,8 +109,8 @@ class RemoteSession:
 
     def quote(self, query: Any, *, dataset: str | None = None, **options: Any) -> Any:
         """Price and expected error; reads and charges nothing.  A text is SQL."""
-        told = {"sql": query} if isinstance(query, str) else {"query": _queries_json(query)}
-        answer = self._call("POST", f"{self._path(dataset)}/quote", told | _options(options))
+        payload = {"sql": query} if isinstance(query, str) else {"query": _queries_json(query)}
+        answer = self._call("POST", f"{self._path(dataset)}/quote", payload | _options(options))
         quotes = [_quote(one) for one in answer["quotes"]]
         return quotes[0] if isinstance(query, Query) else quotes
 
@@ -120,9 +121,9 @@ class RemoteSession:
 
     def budget_of(self, dataset: str | None) -> Account:
         """The budget of one dataset; of an analyst with a budget of their own, that."""
-        told = self._call("GET", f"{self._path(dataset)}/budget")
-        told = told.get("own", told)
-        return Account(Budget(**told["total"]), Loss(**told["spent"]), Loss(**told["left"]))
+        payload = self._call("GET", f"{self._path(dataset)}/budget")
+        payload = payload.get("own", payload)
+        return Account(Budget(**payload["total"]), Loss(**payload["spent"]), Loss(**payload["left"]))
 
     @property
     def history(self) -> list[Spend]:
@@ -183,16 +184,16 @@ class RemoteSession:
             name = self._dataset = known[0]
         return f"/v1/datasets/{urllib.parse.quote(name, safe='')}"
 
-    def _asked(self, told: dict[str, Any], *, dataset: str | None = None, **options: Any) -> Releases:
-        told = told | _options(options) | {"request_id": options.get("request_id") or uuid.uuid4().hex}
+    def _asked(self, payload: dict[str, Any], *, dataset: str | None = None, **options: Any) -> Releases:
+        payload = payload | _options(options) | {"request_id": options.get("request_id") or uuid.uuid4().hex}
         path = f"{self._path(dataset)}/releases"
-        answer = self._call("POST", path, told)
+        answer = self._call("POST", path, payload)
         for _ in range(_ATTEMPTS):
             outcome = self._settled(answer)
             if outcome is not None:
                 break
             # The server that worked on it is gone: under the same request id this pays nothing more.
-            answer = self._call("POST", path, told)
+            answer = self._call("POST", path, payload)
         else:
             raise ServerUnreachable(f"{self._base} loses this question; ask again with the same request_id")
         answer = outcome
@@ -277,8 +278,8 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 def _problem(error: urllib.error.HTTPError) -> dict[str, Any]:
     try:
-        told = json.loads(error.read())
-        return {"status": error.code, "code": str(told["code"]), "detail": str(told["detail"])}
+        payload = json.loads(error.read())
+        return {"status": error.code, "code": str(payload["code"]), "detail": str(payload["detail"])}
     except (OSError, ValueError, KeyError, TypeError):
         return {"status": error.code, "code": "malformed", "detail": f"the server answered with status {error.code}"}
 
@@ -296,19 +297,19 @@ def _error(problem: dict[str, Any]) -> DitherError:
 def _options(options: dict[str, Any]) -> dict[str, Any]:
     """The options of ``ask`` in JSON; what nobody knows is left to the server to refuse."""
     options = newer(options, stacklevel=5)
-    told = {
+    payload = {
         key: plain(value, finite_number)
         for key, value in options.items()
         if value is not None and key not in ("dataset", "prior")
     }
     if options.get("prior") is not None:
-        told["prior"] = _prior_json(options["prior"])
+        payload["prior"] = _prior_json(options["prior"])
     if "confidence" in options:
-        told["confidence"] = plain(options["confidence"], finite_number)
+        payload["confidence"] = plain(options["confidence"], finite_number)
     for name in ("mechanism", "noise"):
-        if name in told and not isinstance(options[name], str):
+        if name in payload and not isinstance(options[name], str):
             raise InvalidArgument(name, options[name], 'a name such as "smooth" is accepted by servers')
-    return told
+    return payload
 
 
 def _queries_json(query: Any) -> Any:
@@ -322,21 +323,20 @@ def _prior_json(prior: Any) -> dict[str, Any]:
     return {"kind": type(prior).__name__.lower(), **fields}
 
 
-def _finite(told: dict[str, Any]) -> dict[str, Any]:
+def _finite(payload: dict[str, Any]) -> dict[str, Any]:
     """A release with its infinite numbers back."""
-    return {
-        key: with_infinities(value) if key in ("value", "interval", "missing") else value for key, value in told.items()
-    }  # fmt: skip
+    numbers = ("value", "interval", "missing")
+    return {key: with_infinities(value) if key in numbers else value for key, value in payload.items()}
 
 
-def _quote(told: dict[str, Any]) -> RemoteQuote:
+def _quote(payload: dict[str, Any]) -> RemoteQuote:
     return RemoteQuote(
-        told["query"],
-        Loss(told["epsilon"], told["delta"]),
-        with_infinities(told["expected_error"]),
-        with_infinities(told["bound"]),
-        told["confidence"],
-        told["calibration"],
-        told["noise"],
-        told,
+        payload["query"],
+        Loss(payload["epsilon"], payload["delta"]),
+        with_infinities(payload["expected_error"]),
+        with_infinities(payload["bound"]),
+        payload["confidence"],
+        payload["calibration"],
+        payload["noise"],
+        payload,
     )

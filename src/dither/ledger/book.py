@@ -354,11 +354,11 @@ class Ledger:
             )  # fmt: skip
             if not paid:
                 return []
-            told = look.all(
+            payload = look.all(
                 "SELECT charge, body FROM dither_entries WHERE kind = 'release' AND charge BETWEEN ? AND ?",
                 paid[0][0], paid[-1][0],
             )  # fmt: skip
-        answers = dict(told)
+        answers = dict(payload)
         return [
             (chain.entry_of(row), json.loads(answers[row[0]])["release"] if row[0] in answers else None) for row in paid
         ]

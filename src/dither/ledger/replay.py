@@ -205,7 +205,7 @@ class Replay:
             row[0]: (row[1], row[2])
             for row in look.all("SELECT fingerprint, account, version FROM dither_fingerprints")
         }
-        told = {
+        payload = {
             "accounts": {
                 one: (self.versions[one], one in self.retired, state, _text(self.relations.get(one)))
                 for one, state in self.states.items()
@@ -214,7 +214,7 @@ class Replay:
             "names": self.names,
             "fingerprints": self.fingerprints,
         }
-        for what, rows in told.items():
+        for what, rows in payload.items():
             if rows != found[what]:
                 return f"the table of {what} does not agree with the entries"
         return None
@@ -228,8 +228,8 @@ def _text(relation: dict[str, Any] | None) -> str | None:
     return None if relation is None else canonical(relation)
 
 
-def _state(told: dict[str, Any]) -> FilterState:
-    return FilterState(told["kind"], told["epsilon"], told["delta"], told["slack"])
+def _state(payload: dict[str, Any]) -> FilterState:
+    return FilterState(payload["kind"], payload["epsilon"], payload["delta"], payload["slack"])
 
 
 def _rules(state: FilterState) -> tuple[object, ...]:

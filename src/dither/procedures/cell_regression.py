@@ -26,7 +26,7 @@ from dither.procedures.block_fits import BlockFits, Sample, block_fits, random_o
 from dither.procedures.ordered import LARGEST, Ordered
 from dither.procedures.plans import outer_ranks, paper_loss, paper_scale_step, paper_test, usable
 from dither.procedures.regression import LEAST_SPREAD, Fit, Model, RegressionPlan, check_block, draw_spread
-from dither.procedures.robust import ScaleStep, enough_records, noisy
+from dither.procedures.unbounded import ScaleStep, enough_records, noisy
 
 MOST_COEFFICIENTS = 2
 """The boundary of a cell is swept exactly in one and two dimensions."""

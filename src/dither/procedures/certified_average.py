@@ -26,7 +26,7 @@ from dither.noise.entropy import Source, system
 from dither.noise.exact import rounded_draw
 from dither.noise.gaussian import Gaussian
 from dither.privacy import Loss
-from dither.procedures.robust import FINENESS, power_of_two_above
+from dither.procedures.unbounded import FINENESS, power_of_two_above
 
 Whole = NDArray[np.int64]
 Points = tuple[tuple[Fraction, ...], ...]

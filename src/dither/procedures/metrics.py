@@ -143,7 +143,7 @@ class Own(Metric):
     def check(self, output: Output) -> None:
         super().check(output)
         probes = _probes(output)
-        found = np.array([[self._told(one, other) for other in probes] for one in probes])
+        found = np.array([[self._distance(one, other) for other in probes] for one in probes])
         if (found < 0).any():
             raise InvalidArgument("metric", "negative", "a distance is never negative; it is on public probe points")
         largest = float(found.max())
@@ -157,22 +157,22 @@ class Own(Metric):
             raise InvalidArgument("metric", "no triangle inequality", "no detour over a third answer is shorter")
 
     @staticmethod
-    def _number(told: Any) -> float | None:
+    def _number(payload: Any) -> float | None:
         try:
-            number = float(told)
+            number = float(payload)
         except (TypeError, ValueError, OverflowError):
             return None
         return number if math.isfinite(number) else None
 
-    def _told(self, one: Answers, other: Answers) -> float:
+    def _distance(self, one: Answers, other: Answers) -> float:
         """On public probes: errors may be told."""
         try:
-            told = self.function(one.copy(), other.copy())
+            payload = self.function(one.copy(), other.copy())
         except Exception as error:
             raise InvalidArgument("metric", type(error), "a function that does not fail on public probes") from error
-        number = self._number(told)
+        number = self._number(payload)
         if number is None:
-            raise InvalidArgument("metric", told, "a function of two answers that returns a finite number")
+            raise InvalidArgument("metric", payload, "a function of two answers that returns a finite number")
         return number
 
     def diameter(self, widths: Whole) -> float:

@@ -22,7 +22,7 @@ from dither.noise.law import Constants
 from dither.numbers import ball, precision, upper_float
 from dither.privacy import Loss
 from dither.procedures.ordered import Ordered, RankRange, reach_margin
-from dither.procedures.robust import (
+from dither.procedures.unbounded import (
     COARSE_ROOM,
     FINENESS,
     LOCATION_ROOM,

@@ -21,7 +21,7 @@ from dither.procedures.block_fits import BlockFits, Sample, block_fits, random_o
 from dither.procedures.floating import FloatingGrid, draw_bar, draw_quantile
 from dither.procedures.ordered import LARGEST, Ordered
 from dither.procedures.plans import LocationPlan, plan_location
-from dither.procedures.robust import enough_records, least_records
+from dither.procedures.unbounded import enough_records, least_records
 
 BLOCK = 6
 """Records per coefficient in a block, where there are enough of them."""

@@ -23,7 +23,7 @@ from dither.privacy import Loss, Neighbours
 from dither.procedures.floating import FloatingGrid
 from dither.procedures.ordered import Ordered, RankRange
 from dither.procedures.plans import Answer, Plan, distinct_ranks, within
-from dither.procedures.robust import Found
+from dither.procedures.unbounded import Found
 from dither.sensitivity.ladder import MOST_SLOW_RUNGS, Algorithm, Ladder, Rungs
 from dither.sensitivity.reachable import HasReachableValues, ReachableValues
 from dither.sources.column import Column

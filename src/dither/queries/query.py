@@ -15,7 +15,7 @@ from dither.aliases import older_name
 from dither.errors import DitherError, InvalidArgument, NotApplicable, NotProved
 from dither.mechanisms.choice import prepare
 from dither.mechanisms.mechanism import Prepared
-from dither.procedures.robust import least_records
+from dither.procedures.unbounded import least_records
 from dither.queries.plan import Options, Plan, StatisticPlan
 from dither.queries.registry import entry_of
 from dither.sources.column import Column, Shape, missing_steps, read_column, shape_of

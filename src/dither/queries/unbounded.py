@@ -28,7 +28,7 @@ from dither.numbers import exact
 from dither.privacy import Loss, Neighbours, fraction_of_unit
 from dither.procedures import plans
 from dither.procedures.ordered import LARGEST, read_unbounded
-from dither.procedures.robust import enough_records
+from dither.procedures.unbounded import enough_records
 from dither.procedures.unbounded_quantiles import plan_drawn_quantile, plan_drawn_range
 from dither.queries.plan import AUTO, Options, Plan, Result
 from dither.queries.query import ColumnQuery, Query, TableRecords, measured_column

@@ -177,14 +177,14 @@ def read_sample(path: Path) -> PublicSample:
     return PublicSample(np.array(found))
 
 
-def declared_prior(told: Mapping[str, Any]) -> Prior:
+def declared_prior(payload: Mapping[str, Any]) -> Prior:
     """The prior that a schema declares in plain values: its kind and its parameters.
 
     >>> declared_prior({"kind": "uniform", "low": 0, "high": 9})
     Uniform(low=0, high=9)
     """
     kinds = {one.kind: one for one in (Lognormal, Normal, Uniform, Exponential)}
-    return kinds[told["kind"]](**{key: value for key, value in told.items() if key != "kind"})
+    return kinds[payload["kind"]](**{key: value for key, value in payload.items() if key != "kind"})
 
 
 def prior_of(given: Any, column: str | None, columns: Collection[str]) -> Prior | None:

@@ -129,10 +129,10 @@ def _judge_break_even(points: Points) -> Judged:
     for name in points.series("LLS / Laplace"):
         below = [p.x for p in points.of("LLS / Laplace", name) if p.y.value < 1]
         depths[name] = min(below, default=math.inf)
-    told = ", ".join(f"{name}: from {depth:g} levels down" for name, depth in depths.items())
+    payload = ", ".join(f"{name}: from {depth:g} levels down" for name, depth in depths.items())
     holds = all(depths[f"t = {t:g}"] >= math.log(2) / math.log1p(t / 2) for t in (0.1, 0.2, 0.5, 1.0))
     return settle(
-        holds, f"LLS beats Laplace noise {told}; exp(-lt/2) is off by up to {shown(100 * far)}%",
+        holds, f"LLS beats Laplace noise {payload}; exp(-lt/2) is off by up to {shown(100 * far)}%",
         "LLS pays elsewhere than the formula says",
         correction="ln(1+t/2) is below t/2, so exp(-lt/2) promises too little noise; at t = 1 and 60 levels by a "
         "factor of several hundred",
@@ -404,11 +404,11 @@ def _judge_lf_six(points: Points) -> Judged:
 
 
 def _judge_first_table(points: Points) -> Judged:
-    told = ", ".join(f"{n} {_at_six(points, n):.3g}" for n in ("NLS", "SS", "LLS", "LF"))
+    payload = ", ".join(f"{n} {_at_six(points, n):.3g}" for n in ("NLS", "SS", "LLS", "LF"))
     better = ", ".join(f"{n} {_at_six(points, n, 'sound bound'):.3g}" for n in ("SS", "LLS", "LF"))
     holds = _at_six(points, "NLS") > _at_six(points, "LF") > 1.1 * _at_six(points, "LLS")
     return settle(
-        holds, f"mean |error| with the paper's bound: {told}; with a sound one: {better}",
+        holds, f"mean |error| with the paper's bound: {payload}; with a sound one: {better}",
         "NLS is the noisiest, but LF is ahead of LLS and SS, and with delta = 0: the paper takes the distance of a "
         "rung for the mean error",
     )  # fmt: skip

@@ -216,11 +216,11 @@ def _last(points: Points, name: str) -> Estimate:
 
 
 def _judge_fast(points: Points) -> Judged:
-    told = ", ".join(f"{name} {_last(points, name)}" for name in points.series("time"))
+    payload = ", ".join(f"{name} {_last(points, name)}" for name in points.series("time"))
     lls = _last(points, "LLS").low
     most = max(p.y.high for p in points.of("time", "LLS"))
     return settle(
-        lls <= min(_last(points, n).high for n in points.series("time")), f"ms at the largest size: {told}; LLS at "
+        lls <= min(_last(points, n).high for n in points.series("time")), f"ms at the largest size: {payload}; LLS at "
         f"most {shown(most)} at any size", "LLS is not the fastest",
         correction="all of them take milliseconds: LLS needs only the largest common neighbourhood, the others the "
         "local sensitivity as well, which costs about as much as counting",
@@ -238,11 +238,11 @@ def _judge_exponential(points: Points) -> Judged:
 
 def _judge_first_efficiency(points: Points) -> Judged:
     first = {name: points.of("time", name)[0].y for name in points.series("time")}
-    told = ", ".join(f"{name} {value}" for name, value in first.items())
+    payload = ", ".join(f"{name} {value}" for name, value in first.items())
     fastest, *_, slowest = sorted(first, key=lambda name: first[name].value)
     return settle(
         first["LLS"].low <= min(value.high for value in first.values()) and slowest == "SS (a ladder bound)",
-        f"ms on the smallest subgraph: {told}",
+        f"ms on the smallest subgraph: {payload}",
         f"{fastest} is the fastest and {slowest} the slowest, and SS need not be slow (see above); on small graphs "
         "starting up is all that is measured",
     )  # fmt: skip
@@ -282,10 +282,10 @@ def _everything(setting: Setting) -> list[Point]:
 
 def _judge_eps0(points: Points) -> Judged:
     there, here = points.of("eps0", "bound of the paper").ys, points.of("eps0", "sound bound").ys
-    told = "for 100, 500, 1000 vertices " + ", ".join(f"{x:g}" for x in there)
+    payload = "for 100, 500, 1000 vertices " + ", ".join(f"{x:g}" for x in there)
     holds = bool(np.all(np.diff(there) <= 0)) and there[0] > there[-1]
     return settle(
-        holds, f"eps0 {told} with the paper's bound; {', '.join(f'{x:g}' for x in here)} with a sound one",
+        holds, f"eps0 {payload} with the paper's bound; {', '.join(f'{x:g}' for x in here)} with a sound one",
         "no such order",
         correction="with a sound bound there is hardly a range in which LLS is ahead of LF; and a smaller eps0 means "
         "that LLS falls behind sooner",

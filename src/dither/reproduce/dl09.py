@@ -141,13 +141,13 @@ def _last(points: Points, quantity: str, series: str) -> Estimate:
 
 def _first_sure(points: Points, constants: str, names: Sequence[str]) -> str:
     """From how many records on fewer than half of the trials are refused, by distribution."""
-    told = []
+    payload = []
     for name in names:
         chosen = points.of("refusals", f"{name}, {constants}")
         often = max((p.x for p in chosen if p.y.value >= 0.5), default=0)
         sure = [p.x for p in chosen if p.x > often]
-        told.append(f"{name} {min(sure):,.0f}" if sure else f"{name} never")
-    return ", ".join(told)
+        payload.append(f"{name} {min(sure):,.0f}" if sure else f"{name} never")
+    return ", ".join(payload)
 
 
 def _judge_refusals(names: Sequence[str], *, hard: str = "") -> Callable[[Points], Judged]:
@@ -207,10 +207,10 @@ def _judge_trimmed(points: Points) -> Judged:
     own = _settled(points, "normal", OURS)
     if not theirs or len(own) < 2:
         return disagrees("nothing was answered", "too few records for any test to pass")
-    told = ", ".join(f"{name} n^{slope(p.xs, p.ys).value:.2f}" for name, p in theirs.items())
+    payload = ", ".join(f"{name} n^{slope(p.xs, p.ys).value:.2f}" for name, p in theirs.items())
     return settle(
         all(p.follow(-0.5) for p in theirs.values()),
-        f"noise falls like {told}; own constants like n^{slope(own.xs, own.ys).value:.2f}", "another rate",
+        f"noise falls like {payload}; own constants like n^{slope(own.xs, own.ys).value:.2f}", "another rate",
         correction="for kappa = 1/2, the choice made here; and delta must grow by the chance that the noisy scale "
         "times n^kappa falls short of the range. A test of the trimmed mean's own ladder has noise O(1/n)",
     )  # fmt: skip
@@ -307,16 +307,20 @@ def _judge_regression(points: Points) -> Judged:
     paper, ours = points.of("error", f"slope, {PAPER}"), points.of("error", f"slope, {OURS}")
     if not ours:
         return disagrees("nothing was answered", "too few records for any test to pass")
-    told = f"own constants: error of the slope {ours[0].y} at n = {ours.xs[0]:,.0f}, {ours[-1].y} at {ours.xs[-1]:,.0f}"
+    payload = (
+        f"own constants: error of the slope {ours[0].y} at n = {ours.xs[0]:,.0f}, {ours[-1].y} at {ours.xs[-1]:,.0f}"
+    )
     refusals = points.of("refusals", f"slope, {PAPER}")
     if not refusals:
-        return settle(False, f"needs more records than were tried; {told}", "its tests pass for nobody at this price")
-    told = f"refused at n = {refusals.xs[-1]:,.0f}: {refusals[-1].y}; " + (
+        return settle(
+            False, f"needs more records than were tried; {payload}", "its tests pass for nobody at this price"
+        )
+    payload = f"refused at n = {refusals.xs[-1]:,.0f}: {refusals[-1].y}; " + (
         f"error of the slope {paper[0].y} at n = {paper.xs[0]:,.0f}, {paper[-1].y} at "
         f"{paper.xs[-1]:,.0f}; " if paper else ""
-    ) + told  # fmt: skip
+    ) + payload  # fmt: skip
     return settle(
-        refusals[-1].y.value < 0.5 and bool(paper) and paper.ys[-1] < HALF, told, "refused still at the largest n",
+        refusals[-1].y.value < 0.5 and bool(paper) and paper.ys[-1] < HALF, payload, "refused still at the largest n",
         correction="at large n only: every coefficient pays for a scale, tests and noise",
     )  # fmt: skip
 

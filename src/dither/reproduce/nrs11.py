@@ -106,8 +106,10 @@ def _judge_exponents(points: Points) -> Judged:
     holds = all(abs(s.value + 1) < 0.1 for s in against_n.values()) and all(
         abs(s.value + 2) < 0.25 for s in against_eps.values()
     )
-    told = "; ".join(f"{name}: n^{against_n[name].value:.2f}, eps^{against_eps[name].value:.2f}" for name in against_n)
-    return settle(holds, told, "other exponents")
+    payload = "; ".join(
+        f"{name}: n^{against_n[name].value:.2f}, eps^{against_eps[name].value:.2f}" for name in against_n
+    )
+    return settle(holds, payload, "other exponents")
 
 
 def _judge_beats_global(points: Points) -> Judged:
@@ -144,12 +146,12 @@ def _real(setting: Setting) -> Iterator[Point]:
 
 
 def _judge_real(points: Points) -> Judged:
-    told, lost, worst = [], [], 0.0
+    payload, lost, worst = [], [], 0.0
     for epsilon in ("0.1", "1"):
         quantity = f"noise at eps = {epsilon}"
         ratio = points.of(quantity, LAPLACE).ys / points.of(quantity, WORST).ys
         ours = points.of(quantity, POWER).ys / points.of(quantity, LAPLACE).ys
-        told.append(f"eps {epsilon}: paper's Laplace / global {shown(ratio[-1])} at the largest n, ours / paper's "
+        payload.append(f"eps {epsilon}: paper's Laplace / global {shown(ratio[-1])} at the largest n, ours / paper's "
         f"{shown(ours.min())} to {shown(ours.max())}")  # fmt: skip
         worst = max(worst, ratio[-1])
         lost += [
@@ -158,7 +160,7 @@ def _judge_real(points: Points) -> Judged:
             if p.y.value > q.y.value
         ]
     return settle(
-        worst < 0.2, "; ".join(told), "not so on these data",
+        worst < 0.2, "; ".join(payload), "not so on these data",
         correction="not with few records and the paper's constants: its Cauchy noise exceeds the global one for "
         f"{'; '.join(lost)}" if lost else "",
     )  # fmt: skip
@@ -319,14 +321,14 @@ def _triangles(setting: Setting) -> Iterator[Point]:
 def _judge_triangles(points: Points) -> Judged:
     usual = [p for p in points.of("S* / (n p^2 ln n)") if p.x * float(p.series.split()[-1]) ** 2 * math.log(p.x) > 1]
     last = {name: points.of("S* / (n p^2)", name)[-1].y for name in points.series("S*")}
-    told = ", ".join(f"{name}: {estimate}" for name, estimate in last.items())
+    payload = ", ".join(f"{name}: {estimate}" for name, estimate in last.items())
     falling = all(
         p[-1].y.low <= p[0].y.high for name in points.series("S*") if (p := points.of("S* / (n p^2 ln n)", name))
     )
     return settle(
         falling and max(p.y.high for p in usual) < 5,
         f"S* / (n p^2 ln n) falls with n and is at most {shown(max(p.y.high for p in usual))}; S* / (n p^2) at the "
-        f"largest n {told}",
+        f"largest n {payload}",
         "S* exceeds the bound",
         correction="the bound holds, and the logarithm is not needed once n p^2 is much larger than ln n: S* tends to "
         "n p^2. The 1/eps in 'S* = O(n p^2 log n / eps)' belongs to the noise S*/eps",
@@ -335,9 +337,9 @@ def _judge_triangles(points: Points) -> Judged:
 
 def _judge_global_triangles(points: Points) -> Judged:
     last = {name: points.of("S* / (n - 2)", name)[-1].y for name in points.series("S*")}
-    told = ", ".join(f"{name}: {estimate}" for name, estimate in last.items())
+    payload = ", ".join(f"{name}: {estimate}" for name, estimate in last.items())
     return settle(
-        all(y.high < 1 for y in last.values()), f"S* over the global n - 2, at the largest n: {told}", "no gain"
+        all(y.high < 1 for y in last.values()), f"S* over the global n - 2, at the largest n: {payload}", "no gain"
     )
 
 
@@ -392,18 +394,18 @@ def _judge_local_tree(points: Points) -> Judged:
 
 def _judge_tree_time(points: Points) -> Judged:
     fits = {name: slope(p.xs, p.ys) for name in points.series("time") if (p := points.of("time", name))}
-    told = ", ".join(f"{name}: edges^{fit.value:.2f}" for name, fit in fits.items())
-    return settle(all(fit.value < 2.5 for fit in fits.values()), told, "it is not polynomial as measured")
+    payload = ", ".join(f"{name}: edges^{fit.value:.2f}" for name, fit in fits.items())
+    return settle(all(fit.value < 2.5 for fit in fits.values()), payload, "it is not polynomial as measured")
 
 
 def _judge_tree_noise(points: Points) -> Judged:
     last = {name: points.of("S* / cap", name) for name in points.series("S* / cap")}
-    told = ", ".join(
+    payload = ", ".join(
         f"{name}: {shown(p.ys[0])} at {p.xs[0]:.0f} vertices, {shown(p.ys[-1])} at {p.xs[-1]:.0f}"
         for name, p in last.items()
     )
     return settle(
-        all(p.ys[-1] < 0.6 * p.ys[0] for p in last.values()), f"S* / cap at beta 0.1: {told}", "it is not lower"
+        all(p.ys[-1] < 0.6 * p.ys[0] for p in last.values()), f"S* / cap at beta 0.1: {payload}", "it is not lower"
     )
 
 

@@ -34,19 +34,19 @@ def summary(findings: Sequence[Finding], setting: Setting) -> dict[str, Any]:
 
 def counts(findings: Sequence[Finding]) -> dict[Verdict, int]:
     """How many rows have each verdict."""
-    told = Counter(row.judged.verdict for finding in findings for row in finding.rows)
-    return {verdict: told[verdict] for verdict in Verdict}
+    payload = Counter(row.judged.verdict for finding in findings for row in finding.rows)
+    return {verdict: payload[verdict] for verdict in Verdict}
 
 
 def write(findings: Sequence[Finding], setting: Setting, folder: Path) -> Path:
     """All files into a folder; returns the path of the page."""
     folder.mkdir(parents=True, exist_ok=True)
-    told = summary(findings, setting)
-    (folder / "report.json").write_text(json.dumps(told, indent=1) + "\n")
+    payload = summary(findings, setting)
+    (folder / "report.json").write_text(json.dumps(payload, indent=1) + "\n")
     with (folder / "verdicts.csv").open("w", newline="") as file:
         table = csv.writer(file)
         table.writerow(["paper", "experiment", "where", "paper says", "ours", "verdict", "why"])
-        for one in told["experiments"]:
+        for one in payload["experiments"]:
             for row in one["rows"]:
                 table.writerow(
                     [one["paper"], one["experiment"], *(row[k] for k in ("where", "paper", "ours", "verdict", "why"))]
@@ -61,7 +61,7 @@ def write(findings: Sequence[Finding], setting: Setting, folder: Path) -> Path:
         if finding.picture is not None:
             (folder / f"{name}.png").write_bytes(finding.picture)
     page = folder / "report.html"
-    page.write_text(rendered(findings, told))
+    page.write_text(rendered(findings, payload))
     return page
 
 
@@ -94,14 +94,14 @@ a{color:#2a5ea8}
 """
 
 
-def rendered(findings: Sequence[Finding], told: dict[str, Any]) -> str:
+def rendered(findings: Sequence[Finding], payload: dict[str, Any]) -> str:
     """The page: an overview, then paper / ours / verdict for each claim, with plots inside."""
     parts = [
         '<!doctype html><html lang="en"><head><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f"<title>dither reproduces</title><style>{STYLE}</style></head><body>",
         "<h1>The papers, measured again</h1>",
-        _opening(findings, told),
+        _opening(findings, payload),
         _overview(findings),
     ]
     for paper in dict.fromkeys(finding.experiment.paper for finding in findings):
@@ -112,10 +112,10 @@ def rendered(findings: Sequence[Finding], told: dict[str, Any]) -> str:
     return "\n".join([*parts, "</body></html>"])
 
 
-def _opening(findings: Sequence[Finding], told: dict[str, Any]) -> str:
+def _opening(findings: Sequence[Finding], payload: dict[str, Any]) -> str:
     number = counts(findings)
     rows = sum(number.values())
-    size = "" if told["size"] == "full" else f" --{told['size']}"
+    size = "" if payload["size"] == "full" else f" --{payload['size']}"
     papers = {finding.experiment.paper.lower() for finding in findings}
     name = f" {papers.pop()}" if len(papers) == 1 else ""
     stand_ins = sorted({s for finding in findings for s in finding.sources if "stand-in" in s})
@@ -124,9 +124,9 @@ def _opening(findings: Sequence[Finding], told: dict[str, Any]) -> str:
         f"<p>{rows} claims and what we find when we measure them again with our own code: "
         f"{number[Verdict.AGREES]} agree, {number[Verdict.CORRECTED]} agree with a correction, "
         f"{number[Verdict.DISAGREES]} disagree, and say why.</p>{warning}"
-        f'<p class="soft">dither {told["dither"]}, <code>dither reproduce{name}{size}</code>, '
-        f"{told['processor_seconds']:,.0f} s of processor time, Python {told['machine']['python']} on "
-        f"{told['machine']['processor']}. Numbers vary from run to run; brackets hold an interval (95% unless it is "
+        f'<p class="soft">dither {payload["dither"]}, <code>dither reproduce{name}{size}</code>, '
+        f"{payload['processor_seconds']:,.0f} s of processor time, Python {payload['machine']['python']} on "
+        f"{payload['machine']['processor']}. Numbers vary from run to run; brackets hold an interval (95% unless it is "
         f"said "
         "otherwise), numbers without brackets are computed exactly. Times are processor time.</p>"
     )

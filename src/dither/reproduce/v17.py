@@ -68,10 +68,10 @@ def _composition(setting: Setting) -> Iterator[Point]:
 
 
 def _judge_optimal(found: Points) -> Judged:
-    told = found.of("delta of randomised response", "at the optimal epsilon")
+    payload = found.of("delta of randomised response", "at the optimal epsilon")
     less = found.of("delta of randomised response", "at 1% less")
-    close = [p for p in told if p.y.value > 0]
-    holds = all(p.y.value <= DELTA * (1 + 1e-6) for p in told) and all(p.y.value > DELTA for p in less if p.x > 1)
+    close = [p for p in payload if p.y.value > 0]
+    holds = all(p.y.value <= DELTA * (1 + 1e-6) for p in payload) and all(p.y.value > DELTA for p in less if p.x > 1)
     return settle(
         holds, f"k randomised responses have delta {shown(min(p.y.value for p in close))} to "
         f"{shown(max(p.y.value for p in close))} at the optimal epsilon, and more than {shown(DELTA)} at 1% less",

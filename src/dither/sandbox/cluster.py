@@ -260,9 +260,9 @@ class Cluster:
         while waiting:
             with contextlib.suppress(*_LOST, ray.exceptions.RayError):
                 _, waiting = ray.wait(waiting, num_returns=len(waiting), timeout=_WATCHING_SECONDS)
-                told = [min(self._done_by(node), len(places)) for node, places, _ in handed]
+                payload = [min(self._done_by(node), len(places)) for node, places, _ in handed]
                 if waiting and progress is not None:
-                    progress(before + sum(told), planned)
+                    progress(before + sum(payload), planned)
                 continue
             return
 

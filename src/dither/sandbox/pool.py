@@ -219,8 +219,8 @@ class Sandbox:
             if time.monotonic() + plan.slot > end:
                 break
             first = number * self.cores
-            told = self._round(contents[first : first + self.cores], plan)
-            for place, numbers in enumerate(told, start=first):
+            payload = self._round(contents[first : first + self.cores], plan)
+            for place, numbers in enumerate(payload, start=first):
                 answer = self._output.accept(numbers)
                 if answer is not None:
                     answers[place] = answer
@@ -255,10 +255,10 @@ class Sandbox:
             for one in batch:
                 if one is not None:
                     one[0].ask_to_stop()
-            told = [None if one is None else _told(*one, started + plan.slot) for one in batch]
+            payload = [None if one is None else _reply_of(*one, started + plan.slot) for one in batch]
             for core in self._running:
                 core.replace_dead()
-            return told
+            return payload
 
     def _check(self) -> None:
         """Load the program once, and run it on the public example if there is one; its errors may be told."""
@@ -273,15 +273,15 @@ class Sandbox:
             self._running[0].workers[0].check(job)
             if job.answer() is not None:
                 return
-            told = (job.text() or b"").decode("utf-8", "replace").strip() if not executable else ""
+            payload = (job.text() or b"").decode("utf-8", "replace").strip() if not executable else ""
             accepted = f"a program that ends with {self._output.length} numbers on the public example"
             name = "executable" if isinstance(self._program, Executable) else self._program.name
-            raise InvalidArgument("program", name, f"{accepted} ({told})" if told else accepted)
+            raise InvalidArgument("program", name, f"{accepted} ({payload})" if payload else accepted)
         finally:
             job.close()
 
 
-def _told(worker: Worker, job: Job, deadline: float) -> Sequence[float] | None:
+def _reply_of(worker: Worker, job: Job, deadline: float) -> Sequence[float] | None:
     """The answer of a block that is gone in time."""
     return job.answer() if worker.stopped(deadline) else None
 

@@ -134,13 +134,13 @@ def _attempts() -> list[Finding]:
         user = _real_user(worker.process_id)
         worker.check(job)
         outcome = job.answer()
-        told = (job.text() or b"").decode("utf-8", "replace")
+        payload = (job.text() or b"").decode("utf-8", "replace")
     finally:
         job.close()
         worker.close()
     findings = [Finding("not root on this machine", user != 0)]
     if outcome is None:
-        return [*findings, Finding("attempts inside a sandbox", holds=False, detail=told or "they did not finish")]
+        return [*findings, Finding("attempts inside a sandbox", holds=False, detail=payload or "they did not finish")]
     return findings + [Finding(name, held == 1.0) for name, held in zip(_INSIDE, outcome, strict=True)]
 
 

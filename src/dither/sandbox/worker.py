@@ -211,11 +211,11 @@ def _launch(task: Task, control: int, opened: contextlib.ExitStack) -> subproces
     parent_filter = inherited(seccomp.assemble(seccomp.PARENT, architecture))
     processes = os.open("/proc", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)  # closed before any package is loaded
     opened.callback(os.close, processes)
-    told = (control, settings, processes)
+    payload = (control, settings, processes)
     request = {
         "binds": shown.binds,
         "before": bubblewrap.arguments_before(path),
-        "after": bubblewrap.arguments_after(shown, filter_descriptor=parent_filter, inherited=told),
+        "after": bubblewrap.arguments_after(shown, filter_descriptor=parent_filter, inherited=payload),
     }
     wanted = inherited(json.dumps(request).encode())
     launcher = str(Path(__file__).with_name("launch.py"))
@@ -224,7 +224,7 @@ def _launch(task: Task, control: int, opened: contextlib.ExitStack) -> subproces
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
-        pass_fds=(*told, parent_filter, wanted),
+        pass_fds=(*payload, parent_filter, wanted),
         env={},
         cwd="/",
         start_new_session=True,

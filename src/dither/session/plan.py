@@ -139,7 +139,7 @@ class TablePlan(SessionPlan):
 
     @property
     def label(self) -> str:  # type: ignore[override]
-        where = "" if self.predicate is None else f" where {self.predicate.told(self.schema)}"
+        where = "" if self.predicate is None else f" where {self.predicate.readable(self.schema)}"
         return f"{self.inner.label}{where}"
 
     @property

@@ -212,12 +212,12 @@ def _quoted(
 
 def _under_declared(planned: TablePlan, rows: int | None) -> Quote | None:
     """An estimate under what the schema declares about the column, for the very mechanism that would answer."""
-    told = planned.schema.priors.get(str(planned.query.column))
-    if told is None or not _speaks_of(planned) or planned.costs_nothing:
+    payload = planned.schema.priors.get(str(planned.query.column))
+    if payload is None or not _speaks_of(planned) or planned.costs_nothing:
         return None
     try:
         counted, assumed = _records(planned, rows)
-        return _under_prior(planned, declared_prior(told), counted, ("values as the schema declares", *assumed))
+        return _under_prior(planned, declared_prior(payload), counted, ("values as the schema declares", *assumed))
     except (NotApplicable, NotProved, InvalidArgument):
         return None  # what holds for all data is still true
 

@@ -210,7 +210,7 @@ def restored(plan: TablePlan, payload: dict[str, Any]) -> Release:
     return dataclasses.replace(release, group=group, value=value, interval=interval, missing=missing)
 
 
-def _dates(told: Any) -> Any:
-    if isinstance(told, tuple):
-        return tuple(_dates(one) for one in told)
-    return None if told is None else datetime.date.fromisoformat(told)
+def _dates(payload: Any) -> Any:
+    if isinstance(payload, tuple):
+        return tuple(_dates(one) for one in payload)
+    return None if payload is None else datetime.date.fromisoformat(payload)

@@ -60,7 +60,7 @@ class Predicate(ABC):
         """The one form that the ledger knows it by: constants are numbers or texts."""
         return self.text(lambda _, value: _text(value))
 
-    def told(self, schema: Schema) -> str:
+    def readable(self, schema: Schema) -> str:
         """The condition for people: dates are dates, and flags are true or false."""
         return self.text(lambda column, value: _in_words(schema.columns[column], value))
 
@@ -212,8 +212,8 @@ def parsed(text: str, argument: str) -> exp.Expr:
 
 def _place(text: str, error: SqlglotError) -> tuple[int, int]:
     """Where the parser stopped, found by the words around the place; the whole text if it does not say."""
-    told = (getattr(error, "errors", None) or [{}])[0]
-    before, at, after = (told.get(key) or "" for key in ("start_context", "highlight", "end_context"))
+    written = (getattr(error, "errors", None) or [{}])[0]
+    before, at, after = (written.get(key) or "" for key in ("start_context", "highlight", "end_context"))
     found = text.find(before + at + after) if at else -1
     return (0, len(text)) if found < 0 else (found + len(before), found + len(before) + len(at))
 

@@ -82,7 +82,7 @@ def dump_schema(schema: Schema | GraphSchema) -> str:
         dataset |= {"unit": schema.unit, "rows_per_unit": schema.rows_per_unit}
     parts = [_section("dataset", dataset), *_written_budget(schema)]
     parts += [_section(f"columns.{written_key(name)}", kind.to_dict()) for name, kind in schema.columns.items()]
-    parts += [_section(f"priors.{written_key(name)}", told) for name, told in schema.priors.items()]
+    parts += [_section(f"priors.{written_key(name)}", payload) for name, payload in schema.priors.items()]
     return "\n".join(parts)
 
 
@@ -222,39 +222,39 @@ class _Reader:
             first = next(iter(self.contents["columns"]))
             raise self.problem(("columns", first), "a graph has no columns: its section [graph] names what is read")
         self._known((), self.contents, ("dataset", "budget", "graph"), "section of a graph")
-        dataset, told = self._table(("dataset",)), self._table(("graph",))
+        dataset, payload = self._table(("dataset",)), self._table(("graph",))
         self._known(("dataset",), dataset, ("name", "source"))
-        self._known(("graph",), told, _GRAPH)
+        self._known(("graph",), payload, _GRAPH)
         if "source" not in dataset:
             raise self.problem(("dataset",), 'the source is missing: source = "edges.csv" is accepted')
-        if "vertices" not in told:
+        if "vertices" not in payload:
             raise self.problem(("graph",), "vertices is missing: their public number")
         for path in (("dataset", "name"), ("dataset", "source"), ("graph", "weight")):
             self._check(path, str, "a text in quotes is accepted")
         self._check(("graph", "vertices"), int, "a whole number of at least 1 is accepted")
-        given: dict[str, Any] = {key: self._number(("graph", key)) for key in ("cap", "step") if key in told}
-        if "ends" in told:
+        given: dict[str, Any] = {key: self._number(("graph", key)) for key in ("cap", "step") if key in payload}
+        if "ends" in payload:
             self._check(("graph", "ends"), list, 'two names such as ["source", "target"] are accepted')
-            given["ends"] = tuple(told["ends"])
-        places: dict[str, Path] = {key: ("graph", key) if key in told else ("graph",) for key in _GRAPH}
+            given["ends"] = tuple(payload["ends"])
+        places: dict[str, Path] = {key: ("graph", key) if key in payload else ("graph",) for key in _GRAPH}
         with self._pointing(places):
             return GraphSchema(
-                dataset["source"], told["vertices"], dataset.get("name", name), weight=told.get("weight"),
+                dataset["source"], payload["vertices"], dataset.get("name", name), weight=payload.get("weight"),
                 folder=folder, **given, **self._budget(),
             )  # fmt: skip
 
     def _budget(self) -> dict[str, Any]:
         if "budget" not in self.contents:
             return {}
-        told = self._table(("budget",))
-        self._known(("budget",), told, _BUDGET)
-        if "epsilon" not in told:
+        payload = self._table(("budget",))
+        self._known(("budget",), payload, _BUDGET)
+        if "epsilon" not in payload:
             raise self.problem(("budget",), "epsilon is missing: what the dataset may spend in all")
         numbers: dict[str, Any] = {
-            key: self._number(("budget", key)) for key in ("epsilon", "delta", "slack") if key in told
+            key: self._number(("budget", key)) for key in ("epsilon", "delta", "slack") if key in payload
         }
         self._among(("budget", "filter"), FILTERS)
-        kind = told.get("filter", "basic")
+        kind = payload.get("filter", "basic")
         with self._pointing({key: ("budget", key) for key in _BUDGET}):
             budget = Budget(numbers["epsilon"], numbers.get("delta", 0))
         if kind == "advanced" and not budget.delta:
@@ -271,42 +271,44 @@ class _Reader:
         found: dict[str, dict[str, Any]] = {}
         for name in self._table(("priors",)) if "priors" in self.contents else ():
             here = ("priors", name)
-            told = self._table(here)
+            payload = self._table(here)
             if not isinstance(columns.get(name), Measured):
                 raise self.problem(here, "a declared column of numbers or dates is accepted")
-            if "kind" not in told:
+            if "kind" not in payload:
                 raise self.problem(here, f"the kind is missing: one of {', '.join(PRIOR_PARAMETERS)} is accepted")
             self._among((*here, "kind"), PRIOR_PARAMETERS)
-            parameters = PRIOR_PARAMETERS[told["kind"]]
-            self._known(here, told, ("kind", *parameters))
+            parameters = PRIOR_PARAMETERS[payload["kind"]]
+            self._known(here, payload, ("kind", *parameters))
             for one in parameters:
-                if one not in told and (told["kind"], one) != ("exponential", "low"):
-                    raise self.problem(here, f"{one} is missing: a {told['kind']} prior has {' and '.join(parameters)}")
-            numbers = {one: self._number((*here, one)) for one in parameters if one in told}
+                if one not in payload and (payload["kind"], one) != ("exponential", "low"):
+                    raise self.problem(
+                        here, f"{one} is missing: a {payload['kind']} prior has {' and '.join(parameters)}"
+                    )
+            numbers = {one: self._number((*here, one)) for one in parameters if one in payload}
             for one in ("median", "sigma", "sd"):
                 if one in numbers and numbers[one] <= 0:
                     raise self.problem((*here, one), "a positive number is accepted", value=True)
-            found[name] = {"kind": told["kind"], **numbers}
+            found[name] = {"kind": payload["kind"], **numbers}
         return found
 
     def _column(self, name: str) -> ColumnType:
         here = ("columns", name)
-        told = self._table(here)
+        payload = self._table(here)
         if not name:
             raise self.problem(here, "a column needs a name")
-        self._known(here, told, _ANY_OPTION)
-        if "type" not in told:
+        self._known(here, payload, _ANY_OPTION)
+        if "type" not in payload:
             raise self.problem(here, f"the type is missing: one of {', '.join(TYPES)} is accepted")
         self._among((*here, "type"), TYPES)
-        kind = told["type"]
-        for key in told:
+        kind = payload["type"]
+        for key in payload:
             if key != "type" and key not in _OPTIONS[kind]:
                 listed = ", ".join(_OPTIONS[kind])
                 raise self.problem((*here, key), f"a {kind} column has no {key}; accepted are {listed}")
-        if "bounds" in _OPTIONS[kind] and "bounds" not in told:
+        if "bounds" in _OPTIONS[kind] and "bounds" not in payload:
             raise self.problem(here, "bounds are missing: a public range, known without looking at the data")
-        options = {key: self._option((*here, key), kind) for key in told if key not in ("type", "bounds")}
-        ends = self._ends((*here, "bounds"), kind) if "bounds" in told else ()
+        options = {key: self._option((*here, key), kind) for key in payload if key not in ("type", "bounds")}
+        ends = self._ends((*here, "bounds"), kind) if "bounds" in payload else ()
         places = {key: (*here, key) for key in _ANY_OPTION} | dict.fromkeys(("first", "last"), (*here, "bounds"))
         with self._pointing(places):
             return TYPES[kind](*ends, **options)
@@ -367,8 +369,8 @@ class _Reader:
             raise self.problem(path, f"a section [{'.'.join(map(str, path))}] is accepted", value=True)
         return found
 
-    def _known(self, path: Path, told: Iterable[str], accepted: tuple[str, ...], what: str = "key") -> None:
-        for key in told:
+    def _known(self, path: Path, payload: Iterable[str], accepted: tuple[str, ...], what: str = "key") -> None:
+        for key in payload:
             if key not in accepted:
                 raise self.problem((*path, key), f"unknown {what}{_meant(key, accepted)}")
 

@@ -109,8 +109,8 @@ class Selection:
         """
         chosen = self._with_unit(chosen)
         value = column(VALUE) if grid is None else self.steps(column(VALUE), grid)
-        told = [exp.cast(value, "text"), *(exp.cast(column(f"k{place}"), "text") for place in range(len(self.by)))]
-        return self._fewest(chosen, told, [VALUE, *(f"k{one}" for one in range(len(self.by)))])
+        payload = [exp.cast(value, "text"), *(exp.cast(column(f"k{place}"), "text") for place in range(len(self.by)))]
+        return self._fewest(chosen, payload, [VALUE, *(f"k{one}" for one in range(len(self.by)))])
 
     def _with_unit(self, chosen: exp.Select) -> exp.Select:
         """The person of every row as u; rows of nobody are left out."""
@@ -118,13 +118,16 @@ class Selection:
         unit = self.engine.text(name, "text") if self.engine.kinds()[name] == "text" else column(name)
         return chosen.select(exp.alias_(unit, "u")).where(_known(unit.copy()))
 
-    def _fewest(self, chosen: exp.Select, told: Sequence[exp.Expr], names: list[str]) -> exp.Select:
+    def _fewest(self, chosen: exp.Select, payload: Sequence[exp.Expr], names: list[str]) -> exp.Select:
         """Of each person u the declared number of rows, by a hash of what is told of them."""
         parts: list[exp.Expr] = [exp.cast(column("u"), "text")]
-        for part in told:
+        for part in payload:
             parts += [exp.Literal.string("|"), exp.Coalesce(this=part, expressions=[exp.Literal.string("")])]
         order = exp.Order(
-            expressions=[self.keyed_hash(*parts), *(exp.Ordered(this=part.copy(), nulls_first=False) for part in told)]
+            expressions=[
+                self.keyed_hash(*parts),
+                *(exp.Ordered(this=part.copy(), nulls_first=False) for part in payload),
+            ]
         )
         place = exp.Window(this=exp.RowNumber(), partition_by=[column("u")], order=order)
         ranked = exp.select(*(column(one) for one in names), exp.alias_(place, "r")).from_(chosen.subquery("chosen"))
@@ -159,8 +162,8 @@ class Selection:
         if self.schema.unit is None:
             return chosen, kinds
         listed = [f"c{place}" for place in range(len(names))]
-        told = [exp.cast(column(one), "text") for one in listed]
-        kept = self._fewest(self._with_unit(chosen), told, [*listed, "u"])
+        payload = [exp.cast(column(one), "text") for one in listed]
+        kept = self._fewest(self._with_unit(chosen), payload, [*listed, "u"])
         person = self.keyed_hash(exp.Literal.string("|person|"), exp.cast(column("u"), "text"))
         hashed = exp.select(*(column(one) for one in listed), exp.alias_(person, "h")).from_(kept.subquery("kept"))
         return hashed, [*kinds, "text"]

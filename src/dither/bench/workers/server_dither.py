@@ -56,8 +56,8 @@ class Server:
         if not line:
             self._log.seek(0)
             raise RuntimeError(f"the server does not start: {self._log.read()[-150:]}")
-        told = json.loads(line)
-        self._port, self._token = urlsplit(told["address"]).port, told["tokens"]["owner"]
+        payload = json.loads(line)
+        self._port, self._token = urlsplit(payload["address"]).port, payload["tokens"]["owner"]
 
     def stop(self) -> None:
         """End it."""

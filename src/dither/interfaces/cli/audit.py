@@ -58,8 +58,8 @@ def audit(
             raise InvalidArgument("query", query, accepted_names(query, names))
         checks = about
     if only_list:
-        told = [{"key": check.key, "kind": check.kind, "proof": check.proof} for check in checks]
-        click.echo(json.dumps(told) if as_json else "\n".join(check.key for check in checks))
+        show_progress = [{"key": check.key, "kind": check.kind, "proof": check.proof} for check in checks]
+        click.echo(json.dumps(show_progress) if as_json else "\n".join(check.key for check in checks))
         return
     if as_json or not sys.stderr.isatty():
         report = run_checks(checks, quick=quick, workers=workers, mutants=mutants)
@@ -90,10 +90,10 @@ def _with_progress(checks: list[Any], **options: Any) -> Any:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("audit", total=len(checks), key="")
 
-        def told(key: str, done: int, _: int) -> None:
+        def show_progress(key: str, done: int, _: int) -> None:
             bar.update(task, completed=done, key=key[:48])
 
-        return run_checks(checks, progress=told, **options)
+        return run_checks(checks, progress=show_progress, **options)
 
 
 def _show(report: Any, saved: dict[str, str]) -> None:
@@ -146,7 +146,7 @@ def _table(report: Any) -> Any:
         rated = [one for one in ran if one.result.claimed and one.result.lower is not None]
         closest = max(rated, key=lambda one: one.result.lower / one.result.claimed.epsilon, default=None)
         share = "" if closest is None else number(closest.result.lower / closest.result.claimed.epsilon)
-        told = (
+        show_progress = (
             ""
             if closest is None
             else " ".join(filter(None, (closest.check.mechanism, closest.check.noise, closest.check.detail)))
@@ -155,7 +155,7 @@ def _table(report: Any) -> Any:
         cases = sum(one.result.cases for one in ran)
         shown = "" if subject == before else escape(subject)
         marked = f"[bold red]{found}[/bold red]" if found else "-"
-        table.add_row(shown, kind, f"{len(ran)}", f"{cases:,}", share, escape(told), marked)
+        table.add_row(shown, kind, f"{len(ran)}", f"{cases:,}", share, escape(show_progress), marked)
         before = subject
     return table
 

@@ -31,15 +31,15 @@ def show(place: str, dataset: str | None, *, as_json: bool) -> None:
     """Show all datasets with their budgets, or the history of one DATASET."""
     with _opened(place) as book:
         if dataset is None:
-            told = [_told(book, one) for one in book.datasets()]
+            payload = [_account(book, one) for one in book.datasets()]
             columns = ["dataset", "kind", "relation", "budget", "spent", "left", "version", "state", "analysts"]
         else:
-            told = [entry.to_dict() for entry in book.entries(dataset)]
+            payload = [entry.to_dict() for entry in book.entries(dataset)]
             columns = ["number", "at", "kind", "analyst", "request", "price", "question", "hash"]
     if as_json:
-        click.echo(json.dumps({"datasets": told} if dataset is None else {"dataset": dataset, "entries": told}))
+        click.echo(json.dumps({"datasets": payload} if dataset is None else {"dataset": dataset, "entries": payload}))
     else:
-        _table(columns, [_shown(row) for row in told])
+        _table(columns, [_shown(row) for row in payload])
 
 
 @ledger.command()
@@ -105,7 +105,7 @@ def _opened(place: str, *, check: bool = True) -> Ledger:
     return open_ledger(place, check=check, read_only=True)
 
 
-def _told(book: Ledger, one: Registered) -> dict[str, Any]:
+def _account(book: Ledger, one: Registered) -> dict[str, Any]:
     spent, left = book.spent(one.name), book.left(one.name)
     return {
         "dataset": one.name,
@@ -130,20 +130,20 @@ def _told(book: Ledger, one: Registered) -> dict[str, Any]:
 
 def _shown(row: dict[str, Any]) -> dict[str, str]:
     """A row as people read it: prices as words, analysts by name, hashes cut."""
-    told = {name: _price(value) if isinstance(value, dict) else str(value) for name, value in row.items()}
+    payload = {name: _price(value) if isinstance(value, dict) else str(value) for name, value in row.items()}
     if "analysts" in row:
-        told["relation"] = _related(row["relation"])
-        told["analysts"] = ", ".join(f"{who}: {_price(own['budget'])}" for who, own in row["analysts"].items())
+        payload["relation"] = _related(row["relation"])
+        payload["analysts"] = ", ".join(f"{who}: {_price(own['budget'])}" for who, own in row["analysts"].items())
     if "body" in row:
         units = row["body"].get("losses", [])
-        told["price"] = f"epsilon {sum(pair[0] for pair in units) / 1e9:g}" if units else ""
+        payload["price"] = f"epsilon {sum(pair[0] for pair in units) / 1e9:g}" if units else ""
         if any(pair[1] for pair in units):
-            told["price"] += f", delta {sum(pair[1] for pair in units) / 1e18:g}"
-        told["question"] = _asked(row["body"].get("question"))
-        told["hash"] = f"{row['hash'][:12]}…"
-        told |= {name: row[name] or "" for name in ("analyst", "request")}
-        told["request"] = told["request"] if len(told["request"]) <= 12 else f"{told['request'][:12]}…"
-    return told
+            payload["price"] += f", delta {sum(pair[1] for pair in units) / 1e18:g}"
+        payload["question"] = _asked(row["body"].get("question"))
+        payload["hash"] = f"{row['hash'][:12]}…"
+        payload |= {name: row[name] or "" for name in ("analyst", "request")}
+        payload["request"] = payload["request"] if len(payload["request"]) <= 12 else f"{payload['request'][:12]}…"
+    return payload
 
 
 def _related(relation: dict[str, Any] | None) -> str:

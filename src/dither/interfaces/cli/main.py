@@ -122,13 +122,13 @@ def demo(out: Path, *, as_json: bool) -> None:
     """Ask real questions of generated data, and save a picture of the answers."""
     from dither.demo.tour import tour
 
-    told = tour(out, tell=None if as_json else click.echo)
+    payload = tour(out, tell=None if as_json else click.echo)
     if as_json:
-        click.echo(json.dumps(told.to_dict()))
+        click.echo(json.dumps(payload.to_dict()))
         return
-    show(told.releases, told.labels)
-    click.echo(f"budget: {told.budget}; spent {told.spent}; left {told.left}")
-    click.echo(f"picture: {told.picture}")
+    show(payload.releases, payload.labels)
+    click.echo(f"budget: {payload.budget}; spent {payload.spent}; left {payload.left}")
+    click.echo(f"picture: {payload.picture}")
     question = "SELECT median(age) FROM payroll GROUP BY job"
     command = "dither" if shutil.which("dither") else ".venv/bin/dither"
     click.echo(f"Next: {command} ask {out}/payroll.toml '{question}' --epsilon 0.1")

@@ -75,8 +75,8 @@ def show(releases: list[Any], labels: list[str] | None = None) -> None:
         if len(rows) > 1:
             table.add_row(*group, escape(label), "", "", *price)
         for name, value, bar in rows:
-            told = "" if level is not None else f" ({release.confidence:.0%})"
-            shown_bar = "-" if bar is None else f"{shown(bar[0])} .. {shown(bar[1])}{told}"
+            payload = "" if level is not None else f" ({release.confidence:.0%})"
+            shown_bar = "-" if bar is None else f"{shown(bar[0])} .. {shown(bar[1])}{payload}"
             answer = "refused" if value is None else shown(value)
             if len(rows) > 1:
                 table.add_row(*("" for _ in keys), f"  {escape(name)}", answer, shown_bar, *("" for _ in price))

@@ -123,12 +123,12 @@ def _show(quotes: Any) -> None:
         price = f"{one.loss.epsilon:.6g}" if not one.loss.delta else f"{one.loss.epsilon:.6g}, {one.loss.delta:.3g}"
         figures = (one.expected_error, one.bound, one.bar)
         if not isinstance(one.expected_error, tuple):
-            table.add_row(escape(one.query), price, *map(_told, figures), one.mechanism)
+            table.add_row(escape(one.query), price, *map(_formatted, figures), one.mechanism)
             continue
         table.add_row(escape(one.query), price, "", "", "", one.mechanism)
         bars = one.bar or (None,) * len(one.expected_error)
         for label, *each in zip(one.labels, one.expected_error, one.bound, bars, strict=True):
-            table.add_row(f"  {escape(label)}", "", *map(_told, each), "")
+            table.add_row(f"  {escape(label)}", "", *map(_formatted, each), "")
     console = console_of(120)
     console.print(table)
     notes = [f"{shown(one.groups)} groups: an answer for each" for one in quotes if (one.groups or 0) > 1]
@@ -137,7 +137,7 @@ def _show(quotes: Any) -> None:
         console.print(f"[dim]{escape(note)}[/dim]")
 
 
-def _told(figure: float | None) -> str:
+def _formatted(figure: float | None) -> str:
     """Four digits: a quote is no measurement."""
     if figure is None:
         return "-"

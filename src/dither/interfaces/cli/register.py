@@ -165,8 +165,8 @@ def _source(data: str, out: Path) -> str:
 def _declare(draft: Draft, engine: Any, flags: dict[str, Any]) -> None:
     nulls = dict(_named(spec, draft.kinds, "nulls", "NAME=lower is accepted") for spec in flags["nulls"])
     for spec in flags["columns"]:
-        name, told = _named(spec, draft.kinds, "column", _FORM)
-        draft.columns[name] = column_type(told, spec, nulls.pop(name, None))
+        name, payload = _named(spec, draft.kinds, "column", _FORM)
+        draft.columns[name] = column_type(payload, spec, nulls.pop(name, None))
     for name in nulls:
         raise InvalidArgument("nulls", name, "a column that is declared with --column is accepted")
     if flags["rows"] is not None:
@@ -198,7 +198,7 @@ def _named(spec: str, kinds: dict[str, str], argument: str, accepted: str) -> tu
     return name, spec[len(name) + 1 :]
 
 
-def column_type(told: str, spec: str, nulls: str | None = None) -> Any:
+def column_type(payload: str, spec: str, nulls: str | None = None) -> Any:
     """The type that a flag describes.
 
     >>> column_type("real:0:600000", "pay=real:0:600000")
@@ -207,7 +207,7 @@ def column_type(told: str, spec: str, nulls: str | None = None) -> Any:
     from dither.sources.types import TYPES
 
     types: dict[str, Any] = dict(TYPES)
-    kind, *rest = told.split(":")
+    kind, *rest = payload.split(":")
     if kind not in types:
         raise InvalidArgument("column", spec, _FORM)
     options: dict[str, Any] = {}
@@ -230,14 +230,14 @@ def _truth(text: str) -> Any:
     return {"true": True, "false": False}.get(text.lower(), text)
 
 
-def _rows(told: str, engine: Any) -> int | str:
-    if told == "private":
-        return told
-    if told == "count":
+def _rows(payload: str, engine: Any) -> int | str:
+    if payload == "private":
+        return payload
+    if payload == "count":
         return _counted(engine)
-    if not re.fullmatch(r"[0-9][0-9_,]{0,30}", told) or not int(re.sub("[_,]", "", told)):
-        raise InvalidArgument("rows", told, "a positive whole number, private or count is accepted")
-    return int(re.sub("[_,]", "", told))
+    if not re.fullmatch(r"[0-9][0-9_,]{0,30}", payload) or not int(re.sub("[_,]", "", payload)):
+        raise InvalidArgument("rows", payload, "a positive whole number, private or count is accepted")
+    return int(re.sub("[_,]", "", payload))
 
 
 def _counted(engine: Any) -> int:
@@ -291,14 +291,14 @@ def _ask_column(draft: Draft, name: str, kind: str) -> None:
     if chosen == "boolean":
         draft.columns[name] = column_type("boolean", name)
     elif chosen == "category":
-        told = click.prompt("  values, separated by commas (empty: private)", default="", show_default=False)
-        values = [one.strip() for one in told.split(",") if one.strip()]
+        payload = click.prompt("  values, separated by commas (empty: private)", default="", show_default=False)
+        values = [one.strip() for one in payload.split(",") if one.strip()]
         draft.columns[name] = TYPES["category"](values or None)  # type: ignore[call-arg]
     else:
         lower = click.prompt("  lower bound", type=str)
         upper = click.prompt("  upper bound", type=str)
-        told = f"{chosen}:{lower.strip()}:{upper.strip()}"
-        draft.columns[name] = column_type(told, f"{name}={told}")
+        payload = f"{chosen}:{lower.strip()}:{upper.strip()}"
+        draft.columns[name] = column_type(payload, f"{name}={payload}")
 
 
 def _ask_unit(draft: Draft) -> None:
@@ -310,9 +310,9 @@ def _ask_unit(draft: Draft) -> None:
 
 
 def _ask_rows(draft: Draft, engine: Any) -> None:
-    told = click.prompt('Number of rows: a number that anyone may know, "count" to count, or', default="private")
-    if told != "count":
-        draft.rows = _rows(told.strip(), engine)
+    payload = click.prompt('Number of rows: a number that anyone may know, "count" to count, or', default="private")
+    if payload != "count":
+        draft.rows = _rows(payload.strip(), engine)
         return
     counted = _counted(engine)
     click.echo(f"  The source has {counted:,} rows.")
@@ -337,18 +337,18 @@ def _list_columns(draft: Draft) -> None:
     width = max(map(len, draft.kinds), default=0)
     for name, kind in draft.kinds.items():
         declared = draft.columns.get(name)
-        told = "" if declared is None else f"  declared {declared.kind}"
-        click.echo(f"  {name:<{width}}  {kind}{told}" + ("  tells people apart" if name == draft.unit else ""))
+        payload = "" if declared is None else f"  declared {declared.kind}"
+        click.echo(f"  {name:<{width}}  {kind}{payload}" + ("  tells people apart" if name == draft.unit else ""))
 
 
 def _report(draft: Draft, out: Path, as_json: bool) -> None:
     left = draft.undeclared
     if as_json:
-        told = {
+        payload = {
             "schema": str(out), "dataset": draft.name, "stored": draft.kinds, "declared": list(draft.columns),
             "undeclared": left, "rows": draft.rows, "complete": draft.is_complete, "why": WHY,
         }  # fmt: skip
-        click.echo(json.dumps(told))
+        click.echo(json.dumps(payload))
         return
     if left:
         click.echo(f"not declared: {', '.join(left)}.  {WHY}")

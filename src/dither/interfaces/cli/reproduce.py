@@ -75,9 +75,9 @@ def _show(findings: list[Finding]) -> None:
             table.add_row(finding.experiment.paper, escape(row.where), escape(row.judged.ours), shown)
     console = Console(width=None if sys.stdout.isatty() else 150, highlight=False)
     console.print(table)
-    told = ", ".join(f"{count} {verdict.value}" for verdict, count in counts(findings).items())
+    payload = ", ".join(f"{count} {verdict.value}" for verdict, count in counts(findings).items())
     seconds = sum(finding.seconds for finding in findings)
-    console.print(f"{told}; {seconds:,.0f} s of processor time")
+    console.print(f"{payload}; {seconds:,.0f} s of processor time")
     stand_ins = sorted({source for finding in findings for source in finding.sources if "stand-in" in source})
     for source in stand_ins:
         console.print(f"[dim]{escape(source)}; set DITHER_DATA to use the real data[/dim]")

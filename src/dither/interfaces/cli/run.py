@@ -82,16 +82,16 @@ def run(file: Path, program: str, *, as_json: bool, dry_run: bool, untried: bool
         bounds=_bounds(options["bounds"]), blocks=options["blocks"], metric=_metric(options["metric"]),
         aggregator=options["aggregator"], sampling=options["sampling"], executor=_executor(options["executor"]),
         default=None if options["default"] is None else float(number("default", options["default"])),
-        progress=None if as_json or dry_run or not sys.stderr.isatty() else _told_progress,
+        progress=None if as_json or dry_run or not sys.stderr.isatty() else _show_progress,
         settings=_settings(options),
     )  # fmt: skip
     with dt.open(needs_schema(file), ledger=options["ledger"]) as session:
         _needs_table(session)
         asked = _asked(options)
         if dry_run or not untried:
-            told = _tried(session.plan(query, where=options["where"], **asked))
+            payload = _tried(session.plan(query, where=options["where"], **asked))
         if dry_run:
-            _show_plan(told, as_json=as_json)
+            _show_plan(payload, as_json=as_json)
             return
         release = session.ask(query, where=options["where"], again=options["again"], **asked)
         _show(session, release, as_json=as_json)
@@ -177,7 +177,7 @@ def _needs_table(session: Any) -> None:
         raise InvalidArgument("file", session.schema.name, "the schema of a table is accepted, not of a graph")
 
 
-def _told_progress(done: int, planned: int) -> None:
+def _show_progress(done: int, planned: int) -> None:
     """One line that is written over; rounds of the public schedule, or blocks that a cluster has done."""
     end = "\n" if done == planned else ""
     click.echo(f"\r{done} of {planned}", err=True, nl=False)
@@ -204,12 +204,12 @@ def _tried(plan: Any) -> dict[str, Any]:
     }
 
 
-def _show_plan(told: dict[str, Any], *, as_json: bool) -> None:
+def _show_plan(payload: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
-        click.echo(json.dumps({"plan": told}))
+        click.echo(json.dumps({"plan": payload}))
         return
     click.echo("the program answers made-up rows; nothing was read, nothing was charged")
-    for name, value in told.items():
+    for name, value in payload.items():
         click.echo(f"{name:<12}{value}")
 
 

@@ -114,8 +114,8 @@ _OWN = ("name", "role", "epsilon_cap", "delta_cap", "kinds", "datasets", "expire
 @endpoint("GET", "/v1/me", SOMEBODY)
 async def me(request: Request) -> Response:
     """What this token is and may do."""
-    told = token_of(request).to_dict()
-    return json_response({key: told[key] for key in _OWN})
+    payload = token_of(request).to_dict()
+    return json_response({key: payload[key] for key in _OWN})
 
 
 @endpoint("GET", "/v1/queries", ALL)
@@ -133,64 +133,64 @@ async def list_datasets(request: Request) -> Response:
     curator, token = curator_of(request), token_of(request)
 
     def listed() -> list[dict[str, Any]]:
-        told = []
+        payload = []
         for name in curator.catalog.names():
             if token.may_see(name):
                 try:
-                    told.append(_short(curator, curator.catalog.dataset(name)))
+                    payload.append(_short(curator, curator.catalog.dataset(name)))
                 except DitherError as error:
                     if token.is_owner:
-                        told.append({"name": name, "problem": {"code": error.code, "detail": str(error)}})
-        return told
+                        payload.append({"name": name, "problem": {"code": error.code, "detail": str(error)}})
+        return payload
 
     return json_response({"datasets": await curator.run(listed)})
 
 
 def _short(curator: Curator, dataset: Dataset) -> dict[str, Any]:
     schema = dataset.schema
-    told: dict[str, Any] = {"name": dataset.name, "kind": "graph" if dataset.is_graph else "table"}
+    payload: dict[str, Any] = {"name": dataset.name, "kind": "graph" if dataset.is_graph else "table"}
     if isinstance(schema, GraphSchema):
-        told |= {"vertices": schema.vertices, "weighted": schema.weight is not None}
+        payload |= {"vertices": schema.vertices, "weighted": schema.weight is not None}
     else:
-        told |= {"rows": schema.rows}
+        payload |= {"rows": schema.rows}
     try:
         registered = curator.ledger.dataset(dataset.name)
     except UnknownDataset:
         with dataset.session():  # a schema file that somebody laid there: opening it opens its account
             registered = curator.ledger.dataset(dataset.name)
     budget = answering.budget_of(curator, dataset.name)
-    return told | {
+    return payload | {
         "retired": registered.retired, "answer_seconds": curator.seconds_of(dataset.name), "budget": budget,
     }  # fmt: skip
 
 
 def _full(curator: Curator, dataset: Dataset, token: Token) -> dict[str, Any]:
     """The schema without its source, and what may be asked."""
-    schema, told = dataset.schema, _short(curator, dataset)
-    told["neighbours"] = str(schema.neighbours)
+    schema, payload = dataset.schema, _short(curator, dataset)
+    payload["neighbours"] = str(schema.neighbours)
     if isinstance(schema, GraphSchema):
-        told |= {"cap": schema.cap, "step": schema.step}
+        payload |= {"cap": schema.cap, "step": schema.step}
         kinds = wire.served_of("graph" if schema.weight is None else "weighted graph")
     else:
-        told |= {"unit": schema.unit, "rows_per_unit": schema.rows_per_unit}
-        told["columns"] = {name: kind.to_dict() for name, kind in schema.columns.items()}
-        told["priors"] = {name: dict(prior) for name, prior in schema.priors.items()}
+        payload |= {"unit": schema.unit, "rows_per_unit": schema.rows_per_unit}
+        payload["columns"] = {name: kind.to_dict() for name, kind in schema.columns.items()}
+        payload["priors"] = {name: dict(prior) for name, prior in schema.priors.items()}
         kinds = wire.served_of(*wire.OF_TABLES)
     if token.is_owner:
-        told["source_changed"] = dataset.source_has_changed()
-    told["kinds"] = {one: list(wire.served()[one].parameters) for one in kinds if token.may_ask(one)}
-    return told
+        payload["source_changed"] = dataset.source_has_changed()
+    payload["kinds"] = {one: list(wire.served()[one].parameters) for one in kinds if token.may_ask(one)}
+    return payload
 
 
 @endpoint("POST", "/v1/datasets", OWNER)
 async def register(request: Request) -> Response:
     """Register a dataset: its schema is checked against the source, and the ledger opens its account."""
     curator = curator_of(request)
-    told = known_fields(await json_object(request), ("name", "schema", "answer_seconds"))
-    if not token_of(request).may_see(str(told.get("name"))):
+    payload = known_fields(await json_object(request), ("name", "schema", "answer_seconds"))
+    if not token_of(request).may_see(str(payload.get("name"))):
         raise forbidden("this token is for some datasets only, and this is none of them")
-    name, text = text_field(told, "name", ""), text_field(told, "schema", "", longest=_LONGEST_SCHEMA)
-    seconds = _seconds(told)
+    name, text = text_field(payload, "name", ""), text_field(payload, "schema", "", longest=_LONGEST_SCHEMA)
+    seconds = _seconds(payload)
 
     def registered() -> dict[str, Any]:
         dataset = curator.catalog.register(name, text)
@@ -203,8 +203,8 @@ async def register(request: Request) -> Response:
     return json_response(made, 201, {"Location": f"/v1/datasets/{name}"})
 
 
-def _seconds(told: dict[str, Any]) -> float | None:
-    value = number_field(told, "answer_seconds")
+def _seconds(payload: dict[str, Any]) -> float | None:
+    value = number_field(payload, "answer_seconds")
     if value is not None and not LEAST_SECONDS <= value <= MOST_SECONDS:
         raise InvalidArgument("answer_seconds", value, f"{LEAST_SECONDS:g} to {MOST_SECONDS:g} seconds are accepted")
     return None if value is None else float(value)
@@ -227,13 +227,13 @@ async def _shown(request: Request, dataset: Dataset) -> dict[str, Any]:
 async def change_dataset(request: Request) -> Response:
     """Declare another schedule, or that the data have grown."""
     dataset, curator = await _dataset(request), curator_of(request)
-    told = known_fields(await json_object(request), ("answer_seconds", "grown"))
-    seconds = _seconds(told)
+    payload = known_fields(await json_object(request), ("answer_seconds", "grown"))
+    seconds = _seconds(payload)
 
     def change() -> None:
         if seconds is not None:
             curator.store.set_answer_seconds(dataset.name, seconds)
-        if flag_field(told, "grown", False):
+        if flag_field(payload, "grown", False):
             curator.ledger.grow(dataset.name)
 
     await curator.run(change)
@@ -296,18 +296,18 @@ async def ask(request: Request) -> Response:
         # Whoever was refused meanwhile gets no answer any more; it stays in the store.
         await curator.run_reserved(curator.store.still_valid, token_of(request))
         if job.problem is not None:
-            return problem_response(_told(job.problem))
+            return problem_response(_refusal_of(job.problem))
         return json_response(await curator.run(answering.with_budget, curator, job.answer))
     await _kept(curator, job)
-    told = await _with_budget(curator, job.visible(owner=token_of(request).is_owner))
-    return json_response(told, 202, {"Location": f"/v1/jobs/{job.id}", "Retry-After": "1"})
+    payload = await _with_budget(curator, job.visible(owner=token_of(request).is_owner))
+    return json_response(payload, 202, {"Location": f"/v1/jobs/{job.id}", "Retry-After": "1"})
 
 
-async def _with_budget(curator: Curator, told: dict[str, Any]) -> dict[str, Any]:
+async def _with_budget(curator: Curator, payload: dict[str, Any]) -> dict[str, Any]:
     """What is told of a job, with the budget of now where it has an answer."""
-    if told.get("answer") is None:
-        return told
-    return told | {"answer": await curator.run(answering.with_budget, curator, told["answer"])}
+    if payload.get("answer") is None:
+        return payload
+    return payload | {"answer": await curator.run(answering.with_budget, curator, payload["answer"])}
 
 
 async def _kept(curator: Curator, job: Job) -> None:
@@ -341,7 +341,7 @@ async def _announced(curator: Curator, job: Job) -> None:
     log("release", **facts, epsilon=job.answer["epsilon"], delta=job.answer["delta"])
 
 
-def _told(body: dict[str, Any]) -> Refused:
+def _refusal_of(body: dict[str, Any]) -> Refused:
     return Refused(body["status"], body["code"], body["detail"])
 
 
@@ -352,8 +352,8 @@ async def history(request: Request) -> Response:
     after, limit = _whole(request, "after", 0, 10**15), _whole(request, "limit", 100, MOST_LISTED)
     analyst = None if token.is_owner else token.name
     await curator.run(_short, curator, dataset)
-    told = await curator.run(answering.history_of, curator, dataset.name, analyst, after, limit)
-    return json_response({"releases": told})
+    payload = await curator.run(answering.history_of, curator, dataset.name, analyst, after, limit)
+    return json_response({"releases": payload})
 
 
 def _whole(request: Request, field: str, default: int, most: int) -> int:
@@ -417,8 +417,8 @@ async def job(request: Request) -> Response:
         found = await curator.run(curator.store.find_job, job_id)
     if found is None or not token.may_see(found.dataset) or not (token.is_owner or found.analyst == token.name):
         raise not_found("there is no such job; ask again with the same request_id, which pays nothing more")
-    told = found.visible(owner=token.is_owner) if isinstance(found, Job) else shared_jobs.told(found)
-    return json_response(await _with_budget(curator, told))
+    payload = found.visible(owner=token.is_owner) if isinstance(found, Job) else shared_jobs.job_payload(found)
+    return json_response(await _with_budget(curator, payload))
 
 
 # --- tokens ------------------------------------------------------------------------------------------------
@@ -437,23 +437,23 @@ async def create_token(request: Request) -> Response:
     """A new token; its secret is told this once."""
     curator = curator_of(request)
     fields = ("name", "role", "expires_in", "epsilon_cap", "delta_cap", "kinds", "datasets", "budgets")
-    told = known_fields(await json_object(request), fields)
-    name, role = checked_name("name", told.get("name")), text_field(told, "role", "analyst")
+    payload = known_fields(await json_object(request), fields)
+    name, role = checked_name("name", payload.get("name")), text_field(payload, "role", "analyst")
     if role not in ROLES:
         raise InvalidArgument("role", role, f"one of {', '.join(ROLES)} is accepted")
-    life, cap = number_field(told, "expires_in"), number_field(told, "epsilon_cap")
+    life, cap = number_field(payload, "expires_in"), number_field(payload, "epsilon_cap")
     if life is not None and not 0 < life <= _LONGEST_LIFE:
         raise InvalidArgument("expires_in", life, f"up to {_LONGEST_LIFE:g} seconds are accepted")
     if cap is not None and not 0 < cap <= 1_000_000:
         raise InvalidArgument("epsilon_cap", cap, "a number above 0 is accepted")
-    delta_cap = number_field(told, "delta_cap")
+    delta_cap = number_field(payload, "delta_cap")
     if delta_cap is not None and not 0 <= delta_cap <= 1:
         raise InvalidArgument("delta_cap", delta_cap, "a number from 0 to 1 is accepted")
-    kinds, datasets = names_field(told, "kinds"), names_field(told, "datasets")
+    kinds, datasets = names_field(payload, "kinds"), names_field(payload, "datasets")
     for one in kinds or ():
         if one not in wire.served():
             raise InvalidArgument("kinds", one, f"names of queries are accepted: {', '.join(wire.served())}")
-    budgets = _budgets(told)
+    budgets = _budgets(payload)
     if name == LOCAL:
         raise InvalidArgument("name", name, "another name is accepted: this one pays for sessions without a server")
     limits = Limits(cap, delta_cap, kinds, datasets, life)
@@ -481,8 +481,8 @@ async def create_token(request: Request) -> Response:
     return json_response({"token": secret, **token.to_dict()}, 201)
 
 
-def _budgets(told: dict[str, Any]) -> dict[str, Budget]:
-    value = told.get("budgets")
+def _budgets(payload: dict[str, Any]) -> dict[str, Budget]:
+    value = payload.get("budgets")
     if value is None:
         return {}
     if not isinstance(value, dict) or not all(isinstance(one, dict) for one in value.values()):

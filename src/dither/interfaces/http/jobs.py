@@ -68,13 +68,13 @@ class Job:
         if ended is not None:
             ended(self)
 
-    def when_ended(self, told: Callable[[Job], None]) -> None:
+    def when_ended(self, callback: Callable[[Job], None]) -> None:
         """Call once the work is finished, at once if it is; in whichever thread that happens."""
         with self._lock:
-            self._ended = told
+            self._ended = callback
             is_finished = self.finished is not None
         if is_finished:
-            told(self)
+            callback(self)
 
     def _reported(self, share: float) -> None:
         self.share = share  # type: ignore[assignment]
@@ -114,17 +114,17 @@ class Job:
 
     def visible(self, *, owner: bool) -> dict[str, Any]:
         """What is told about the job."""
-        told: dict[str, Any] = {
+        payload: dict[str, Any] = {
             "id": self.id, "dataset": self.dataset, "request_id": self.request_id, "state": "running",
             "answer_seconds": self.seconds, "ready_in": round(self.ready_in, 3),
         }  # fmt: skip
         if self.is_visible:
-            told |= {"state": "done" if self.problem is None else "failed", "ready_in": 0.0}
-            told |= {"answer": self.answer} if self.problem is None else {"problem": self.problem}
+            payload |= {"state": "done" if self.problem is None else "failed", "ready_in": 0.0}
+            payload |= {"answer": self.answer} if self.problem is None else {"problem": self.problem}
         if owner:
             seconds = self.finished if self.finished is not None else time.monotonic() - self.started
-            told["progress"] = {"stage": self.stage, "seconds": round(seconds, 3), "share": self.share}
-        return told
+            payload["progress"] = {"stage": self.stage, "seconds": round(seconds, 3), "share": self.share}
+        return payload
 
 
 class Jobs:

@@ -70,7 +70,7 @@ def budget_of(curator: Curator, dataset: str, token: Token | None = None) -> dic
     """What may be spent, what was spent, what is left; of analysts with a budget of their own also that."""
     ledger = curator.ledger
     registered = ledger.dataset(dataset)
-    told: dict[str, Any] = {
+    payload: dict[str, Any] = {
         "total": pair(registered.budget), "spent": pair(ledger.spent(dataset)), "left": pair(ledger.left(dataset)),
         "filter": registered.kind,
     }  # fmt: skip
@@ -82,10 +82,10 @@ def budget_of(curator: Curator, dataset: str, token: Token | None = None) -> dic
         }  # fmt: skip
 
     if token is not None and token.is_owner:
-        told["analysts"] = {analyst: own(analyst) for analyst in registered.analysts}
+        payload["analysts"] = {analyst: own(analyst) for analyst in registered.analysts}
     elif token is not None and token.name in registered.analysts:
-        told["own"] = own(token.name)
-    return told
+        payload["own"] = own(token.name)
+    return payload
 
 
 def history_of(curator: Curator, dataset: str, analyst: str | None, after: int, limit: int) -> list[dict[str, Any]]:
@@ -94,12 +94,12 @@ def history_of(curator: Curator, dataset: str, analyst: str | None, after: int, 
     Analysts are told how many of their own came before, and the minute.  Numbers of the ledger count answers too, and
     the exact time of a charge tells when a worker was free for it: both show how long other work really took.
     """
-    told = []
+    payload = []
     paging = {"after": after} if analyst is None else {"skip": after}
     for place, (entry, answered) in enumerate(curator.ledger.charges(dataset, analyst, limit=limit, **paging), 1):
         loss = price_of_entry(entry.body)
         stored = answered if answered is not None and _may_be_seen(curator, entry) else None
-        told.append(
+        payload.append(
             {
                 "number": entry.number if analyst is None else after + place,
                 "at": entry.at if analyst is None else f"{entry.at[:16]}:00+00:00",
@@ -108,7 +108,7 @@ def history_of(curator: Curator, dataset: str, analyst: str | None, after: int, 
                 "releases": None if stored is None else [one for each in stored["answers"] for one in each],
             }
         )  # fmt: skip
-    return told
+    return payload
 
 
 def _may_be_seen(curator: Curator, entry: Entry) -> bool:

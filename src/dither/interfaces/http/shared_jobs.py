@@ -60,7 +60,7 @@ async def beating(curator: Curator) -> None:
             continue  # the store may come back; until then nobody else can look
 
 
-def told(kept: KeptJob) -> dict[str, Any]:
+def job_payload(kept: KeptJob) -> dict[str, Any]:
     """What any server says about a job that another process works on, or worked on."""
     now = datetime.now(UTC)
     elapsed = max(0.0, (now - kept.started).total_seconds())
