@@ -32,7 +32,8 @@ def value(query: Query, data: Any, *, where: Any = None, by: Any = None) -> Any:
     (110, {(False,): 20, (True,): 100})
     """
     statistic, groups = _groups(query, data, where, by)
-    values = {key: _value(statistic, records) for key, records in groups.items()}
+    shown = query.transform or (lambda number: number)
+    values = {key: shown(_value(statistic, records)) for key, records in groups.items()}
     return values if by is not None else values[()]
 
 
@@ -87,6 +88,10 @@ def _resolved(query: Query, data: Any) -> tuple[Statistic, Any]:
 
 
 def _single(query: Query, statistic: Statistic | VectorStatistic) -> Statistic:
+    if query.transform is not None:
+        raise InvalidArgument(
+            "query", query.name, "the sensitivity is that of the statistic it is a function of: ask that"
+        )
     single = statistic.single
     if single is None:
         raise InvalidArgument("query", query.name, "a query for a single number is accepted")

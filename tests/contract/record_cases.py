@@ -90,6 +90,10 @@ ELSEWHERE = {
     "Program": "its rows below",
     "KMeans": "its rows below",
     "GaussianMixture": "its rows below",
+    "Regression": "its rows below",
+    "Scale": "its rows below",
+    "Mode": "its rows below",
+    "Std": "the root of the variance",
 }
 """Public questions of tables that are tested in a way of their own."""
 REFUSED: dict[str, Callable[[], Any]] = {

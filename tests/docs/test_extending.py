@@ -13,6 +13,7 @@ from contract.contracts import MechanismContract, QueryContract
 from dither.audit.enumeration import as_column, datasets, ladder_violations, neighbours, noise_divergence
 from dither.mechanisms.mechanism import MechanismSpec
 from dither.privacy import Loss
+from dither.queries import registry
 from dither.sources.column import Shape
 
 ROOT = Path(__file__).parents[2]
@@ -24,6 +25,7 @@ def page_names():
     for block in examples.blocks((ROOT / "docs" / "extending.md").read_text(encoding="utf-8")):
         if block.language == "python":
             stage.python(block)
+    registry._ENTRIES.pop("midhinge")  # other tests look at what ships
     return stage.names
 
 

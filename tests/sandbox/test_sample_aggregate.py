@@ -5,12 +5,13 @@ import warnings
 
 import numpy as np
 import pytest
-from dither.programs import answered
 
 import dither as dt
 from dither.errors import InvalidArgument, NotIsolated
 from dither.privacy import Loss
 from dither.procedures.executor import Output
+from dither.queries.plan import Options
+from dither.queries.programs import RowFacts
 from dither.sandbox import Function, Sandbox, pool
 from dither.sandbox.schedule import SETTLING
 
@@ -115,7 +116,7 @@ class Slow:
     def __init__(self, seconds):
         self.seconds = seconds
 
-    def draw(self):
+    def drawn(self, sampling):
         """Two blocks."""
         time.sleep(self.seconds)
         return [np.zeros(3), np.ones(3)]
@@ -127,14 +128,14 @@ def test_drawing_that_takes_long_moves_the_answer_by_whole_leads(seconds, doubli
 
     A busy machine can only delay; ``test_planned_moments.py`` shows that it is not doubled more than that.
     """
-    query = dt.Program(average, bounds=(0, 1), blocks=2)
-    made = query.plan(6, Loss.asked(1.0, 0), None)
     with Sandbox(average, output=Output(1, bounds=(0, 1)), slot=0.4, lead=1.0) as box:
+        query = dt.Program(average, bounds=(0, 1), blocks=2, executor=box)
+        plan = query.plan(RowFacts(6, is_table=False), Options(Loss.asked(1.0, 0)))
         planned = box.schedule(2).seconds + SETTLING + (2**doublings - 1)
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
             begun = time.monotonic()
-            answered(query, made, box, Slow(seconds).draw)
+            plan.run(Slow(seconds))
             taken = time.monotonic() - begun
     assert taken >= planned
     assert len(told) >= (doublings > 0)

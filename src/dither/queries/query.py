@@ -16,7 +16,7 @@ from dither.errors import DitherError, InvalidArgument, NotApplicable, NotProved
 from dither.mechanisms.choice import prepare
 from dither.mechanisms.mechanism import Prepared
 from dither.procedures.unbounded import least_records
-from dither.queries.plan import Options, Plan, StatisticPlan
+from dither.queries.plan import Options, Plan, StatisticPlan, TransformedPlan
 from dither.queries.registry import entry_of
 from dither.sources.column import Column, Shape, missing_steps, read_column, shape_of
 from dither.sources.grid import Grid
@@ -69,6 +69,8 @@ class Query(ABC):
     column: str | None
     dates: ClassVar[Literal["refused", "dates", "days"]] = "refused"
     """What it makes of a column of dates: nothing, dates, or a number of days."""
+    is_transformed: ClassVar[bool] = False
+    """True if a rising function of a statistic is released instead of it, such as a root: post-processing."""
     accepts: ClassVar[tuple[Literal["where", "by"], ...]] = ("where", "by")
     """Whether it may be asked of a selection of a table's rows, and of groups."""
 
@@ -80,6 +82,10 @@ class Query(ABC):
     @abstractmethod
     def plan(self, facts: Any, options: Options) -> Plan:
         """Everything public about the answer; refuses here or never."""
+
+    def transformed(self, number: Any) -> Any:
+        """What is released in the place of a number; see ``is_transformed``."""
+        return number
 
     # --- in memory -----------------------------------------------------------------------------------------
 
@@ -189,7 +195,8 @@ class StatisticQuery(Query):
             name, prepared = _prepared(statistic, options)
         except InvalidArgument as error:
             raise self._naming_the_least(error, facts, options) from None
-        return StatisticPlan(self.label, prepared, name, options.level, self.missing(facts))
+        plan = StatisticPlan(self.label, prepared, name, options.level, self.missing(facts))
+        return TransformedPlan(self.label, plan, self.transformed) if self.is_transformed else plan
 
     def _naming_the_least(self, error: InvalidArgument, facts: Any, options: Options) -> InvalidArgument:
         """Where there are too few records for a mechanism, the least number of them for which it works: public."""

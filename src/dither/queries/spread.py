@@ -8,7 +8,6 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from dither.errors import InvalidArgument
-from dither.queries.plan import Options, Plan, TransformedPlan
 from dither.queries.query import ColumnQuery, not_proved
 from dither.queries.registry import Menu, Sql, query
 from dither.queries.unbounded import BoundsOptional, Unbounded, range_without_bounds, share_pair
@@ -112,6 +111,7 @@ class Std(Variance):
     """
 
     noun: ClassVar[str] = "standard deviation"
+    is_transformed = True
 
-    def plan(self, facts: Shape, options: Options) -> Plan:
-        return TransformedPlan(self.label, super().plan(facts, options), math.sqrt)
+    def transformed(self, number: Any) -> float:
+        return math.sqrt(number)

@@ -1,0 +1,50 @@
+"""The standard deviation: the root of a private variance, with the same interval and the same loss."""
+
+import math
+
+import numpy as np
+import pytest
+
+import dither as dt
+
+AGES = np.arange(1_000) % 90.0
+BOUNDS = (0, 100)
+
+
+@pytest.mark.parametrize("ddof", [0, 1])
+def test_the_true_value_is_the_root_of_the_variance(ddof):
+    """As numpy computes it, on the grid of the records."""
+    query = dt.Std(bounds=BOUNDS, ddof=ddof)
+    assert dt.inspect.value(query, AGES) == pytest.approx(AGES.std(ddof=ddof), rel=1e-9)
+    assert dt.inspect.value(query, AGES) == math.sqrt(dt.inspect.value(dt.Variance(bounds=BOUNDS, ddof=ddof), AGES))
+    with pytest.raises(dt.InvalidArgument, match="sensitivity"):
+        dt.inspect.ladder(query, AGES)
+
+
+def test_it_costs_what_a_variance_costs_and_covers():
+    """Post-processing: the loss is the same, ends are roots of ends, answers are never negative."""
+    release = dt.std(AGES, bounds=BOUNDS, epsilon=2.0)
+    assert release.loss == dt.variance(AGES, bounds=BOUNDS, epsilon=2.0).loss == dt.Loss(2.0)
+    low, high = release.interval
+    assert 0 <= low <= release.value <= high
+    assert release.query == "standard deviation"
+    few = [dt.std([50.0, 50.0], bounds=BOUNDS, epsilon=0.01) for _ in range(20)]
+    assert all(one.value >= 0 and one.interval[0] >= 0 for one in few)
+
+
+def test_intervals_cover_as_often_as_they_say(trials):
+    """Bernstein's inequality: 200 intervals of 95% miss 40 times with probability below 1e-9."""
+    truth, runs = AGES.std(), trials(200, 2_000)
+    missed = 0
+    for _ in range(runs):
+        low, high = dt.std(AGES, bounds=BOUNDS, epsilon=0.5).interval
+        missed += not low <= truth <= high
+    assert missed <= runs // 5
+
+
+def test_where_the_number_of_records_is_private_it_is_refused():
+    """As the variance is."""
+    session = dt.open({"age": AGES}, columns={"age": dt.Real(0, 100)}, budget=dt.Budget(1.0))
+    with pytest.raises(dt.NotProved):
+        session.ask(dt.Std("age"), epsilon=0.5)
+    assert session.budget.spent == dt.Loss(0.0)
