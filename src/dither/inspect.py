@@ -32,8 +32,7 @@ def value(query: Query, data: Any, *, where: Any = None, by: Any = None) -> Any:
     (110, {(False,): 20, (True,): 100})
     """
     statistic, groups = _groups(query, data, where, by)
-    shown = query.transform or (lambda number: number)
-    values = {key: shown(_value(statistic, records)) for key, records in groups.items()}
+    values = {key: query.transformed(_value(statistic, records)) for key, records in groups.items()}
     return values if by is not None else values[()]
 
 
@@ -88,10 +87,8 @@ def _resolved(query: Query, data: Any) -> tuple[Statistic, Any]:
 
 
 def _single(query: Query, statistic: Statistic | VectorStatistic) -> Statistic:
-    if query.transform is not None:
-        raise InvalidArgument(
-            "query", query.name, "the sensitivity is that of the statistic it is a function of: ask that"
-        )
+    if query.is_transformed:
+        raise InvalidArgument("query", query.name, "its sensitivity is that of the statistic that it is a function of")
     single = statistic.single
     if single is None:
         raise InvalidArgument("query", query.name, "a query for a single number is accepted")

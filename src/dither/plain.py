@@ -24,6 +24,12 @@ def exact_text(value: Any) -> str:
     return str(exact(value))
 
 
+def exact_number(value: Any) -> int | str:
+    """The exact number, a whole one as such: the same for 1, 1.0 and Decimal("1.00")."""
+    number = exact(value)
+    return number.numerator if number.denominator == 1 else str(number)
+
+
 def json_number(value: Any) -> float | str:
     """A number of strict JSON; infinities and NaN, which it has not, become texts."""
     number = float(value)

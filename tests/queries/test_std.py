@@ -48,3 +48,14 @@ def test_where_the_number_of_records_is_private_it_is_refused():
     with pytest.raises(dt.NotProved):
         session.ask(dt.Std("age"), epsilon=0.5)
     assert session.budget.spent == dt.Loss(0.0)
+
+
+def test_squares_beyond_all_floats_are_the_largest_float():
+    """Not an error after the charge, which would depend on the records."""
+    far = [-1.5e154, 1.5e154] * 500
+    for release in (
+        dt.variance(far, bounds=(-1.5e154, 1.5e154), epsilon=5.0),
+        dt.std(far, bounds=(-1.5e154, 1.5e154), epsilon=5.0),
+    ):
+        assert math.isfinite(release.value)
+        assert release.value > 1e150

@@ -433,11 +433,18 @@ def _before(
         return None
     # What the question of an older version cost follows from that question; only its rounding may have changed.
     asked = canonical(before.body["question"])
-    if asked not in forms or (asked == forms[0] and before.body["losses"] != units):
+    paid = before.body["losses"]
+    same = paid == units or (asked != forms[0] and len(paid) == len(units) and _at_most(units, paid))
+    if asked not in forms or not same:
         raise Contradiction(
             f"request_id={request!r} was used for another question or price; nothing was charged this time"
         )
     return chain.charge_of(before, chain.release_of(look, before.number), fresh=False)
+
+
+def _at_most(units: list[list[int]], paid: list[list[int]]) -> bool:
+    pairs = (pair for now, then in zip(units, paid, strict=True) for pair in zip(now, then, strict=True))
+    return all(now <= then for now, then in pairs)
 
 
 def _forms(asked: str, older: dict[str, Any] | None) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from dither.queries.parameters import Bounds, ColumnNames, Whole
 from dither.queries.plan import Options, Plan, Result
 from dither.queries.query import Query, TableRecords
 from dither.queries.registry import NUMBERS, Menu, Sql, query
-from dither.queries.unbounded import public_rows
+from dither.queries.unbounded import declared_missing, public_rows
 from dither.queries.vectors import column_names
 from dither.sources.column import Shape, columns_of, floats_of, only_columns
 from dither.sources.grid import Grid
@@ -161,6 +161,9 @@ class KMeans(Query):
 
     def table_facts(self, schema: Schema, shape: Shape) -> PointFacts:
         return PointFacts(public_rows(self, schema, shape).records, len(self.columns))
+
+    def missing_in(self, schema: Schema) -> Any:
+        return declared_missing(schema, self.used)
 
     def select(self, records: TableRecords, plan: Any) -> Sequence[Any]:  # noqa: ARG002
         rows = records.rows(self.columns)

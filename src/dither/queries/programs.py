@@ -309,10 +309,14 @@ class Program(Query):
             "metric": None if metric is None else str(metric),
             "aggregator": aggregator,
             "sampling": self.sampling,
+            "executor": self.executor if isinstance(self.executor, str) else type(self.executor).__name__,
+            "settings": {name: _setting(self.settings[name]) for name in sorted(self.settings)},
+            "defaults": repr([getattr(self.program, name, None) for name in ("__defaults__", "__kwdefaults__")]),
         }
 
     def stored_0_1_0(self) -> dict[str, Any]:
-        return {"kind": "Program", **{"name" if key == "label" else key: one for key, one in self.stored().items()}}
+        kept = {key: one for key, one in self.stored().items() if key not in ("executor", "settings", "defaults")}
+        return {"kind": "Program", **{"name" if key == "label" else key: one for key, one in kept.items()}}
 
     not_stored_0_1_0 = ("by", "calibration", "noise")
     plain_0_1_0 = True
@@ -338,6 +342,10 @@ class _InMemory:
 def _floats(given: Any) -> Any:
     """Numbers, or lists of them, in floats."""
     return type(given)(_floats(one) for one in given) if isinstance(given, (list, tuple)) else float(given)
+
+
+def _setting(value: Any) -> Any:
+    return value if isinstance(value, (str, bool, int, float)) or value is None else repr(value)
 
 
 def _digest(program: Any) -> str:

@@ -15,6 +15,7 @@ from dither.aliases import older_name
 from dither.errors import DitherError, InvalidArgument, NotApplicable, NotProved
 from dither.mechanisms.choice import prepare
 from dither.mechanisms.mechanism import Prepared
+from dither.plain import exact_number, plain
 from dither.procedures.unbounded import least_records
 from dither.queries.plan import Options, Plan, StatisticPlan, TransformedPlan
 from dither.queries.registry import entry_of
@@ -151,8 +152,10 @@ class Query(ABC):
     # --- in a ledger ---------------------------------------------------------------------------------------
 
     def stored(self) -> dict[str, Any]:
-        """The fields that differ from their defaults, for the ledger; see ``session.forms``."""
-        return self.parameters()
+        """The fields that differ from their defaults, however they were written: for the ledger (``session.forms``)."""
+        fields = {one.name: one.default for one in dataclasses.fields(self) if one.init}  # type: ignore[arg-type]
+        kept = {name: plain(getattr(self, name), exact_number) for name in fields}
+        return {name: one for name, one in kept.items() if one != _plain_default(fields[name])}
 
     def stored_0_1_0(self) -> dict[str, Any]:
         """What version 0.1.0 kept of it: the name of its class and all fields that are something."""
@@ -167,6 +170,10 @@ class Query(ABC):
     """What version 0.1.0 did not keep of a question about this query."""
     plain_0_1_0: ClassVar[bool] = False
     """True if ``stored_0_1_0`` is plain JSON as it is; else numbers were written as exact texts."""
+
+
+def _plain_default(default: Any) -> Any:
+    return dataclasses.MISSING if default is dataclasses.MISSING else plain(default, exact_number)
 
 
 def _same(value: Any, default: Any) -> bool:

@@ -20,7 +20,7 @@ from dither.procedures.regression import Model, RegressionPlan, plan_blocks, pla
 from dither.queries.plan import Options, Plan, Result
 from dither.queries.query import Query, TableRecords
 from dither.queries.registry import NUMBERS, Menu, query
-from dither.queries.unbounded import public_rows
+from dither.queries.unbounded import declared_missing, public_rows
 from dither.queries.vectors import column_names
 from dither.sources.column import Shape, as_array, columns_of, floats_of, named_columns
 from dither.sources.schema import Schema
@@ -166,6 +166,9 @@ class Regression(Query):
         if not 1 <= len(self.features) <= MOST_FEATURES:
             raise InvalidArgument("features", list(self.features), f"from 1 to {MOST_FEATURES} columns are accepted")
         return self._facts(public_rows(self, schema, shape).records, tuple(self.features))
+
+    def missing_in(self, schema: Schema) -> Any:
+        return declared_missing(schema, self.used)
 
     def select(self, records: TableRecords, plan: Any) -> Sequence[Any]:  # noqa: ARG002
         rows = records.rows(self.used)

@@ -36,7 +36,12 @@ from dither.queries.registry import NUMBERS, Menu, query
 from dither.sources.column import Shape, shape_of
 from dither.sources.entries import text
 from dither.sources.schema import Schema
+from dither.sources.types import Measured
 
+MOST_ENTRIES = 200_000_000
+"""Queries that read whole rows hold them in memory: eight bytes for each entry, a few times."""
+MOST_CATEGORIES = 5_000_000
+"""Entries of any type are counted one by one: about 400 bytes for each."""
 Category: TypeAlias = tuple[type, str]
 """The type of a record and how it prints."""
 Planner: TypeAlias = Callable[[int, Loss, Any, bool], plans.Plan]
@@ -206,9 +211,13 @@ class Scale(Query):
         return read_unbounded(data, _missing(self.nulls))
 
     def bound(self, schema: Schema) -> Query:
-        declared = measured_column(self, schema)
-        known = self.nulls if self.nulls is not None else declared.grid.step * declared.missing
-        return dataclasses.replace(self, nulls=known)
+        if self.nulls is not None:
+            raise InvalidArgument("nulls", self.nulls, "it is declared in the schema")
+        measured_column(self, schema)
+        return self
+
+    def missing_in(self, schema: Schema) -> Any:
+        return declared_missing(schema, self.used)
 
     def table_facts(self, schema: Schema, shape: Shape) -> Shape:
         return public_rows(self, schema, shape)
@@ -218,11 +227,22 @@ class Scale(Query):
         return [read_unbounded(column.astype(np.float64), _missing(self.nulls))]
 
 
-def public_rows(asked: Query, schema: Schema, shape: Shape) -> Shape:
+def declared_missing(schema: Schema, columns: Sequence[str]) -> Any:
+    """What missing values of these columns count as: one number, or one for each."""
+    measured = [one for name in columns if isinstance(one := schema.columns[name], Measured)]
+    each = tuple(one.grid.value(one.missing) for one in measured)
+    return None if not each else each[0] if len(set(each)) == 1 else each
+
+
+def public_rows(asked: Query, schema: Schema, shape: Shape, most: int = MOST_ENTRIES) -> Shape:
     """The facts of a whole table with one row for each person; anything else is refused."""
     if shape.private or not isinstance(schema.rows, int) or schema.unit is not None:
         why = "the number of rows must be public, one for each person, and nothing filtered, grouped or dropped"
         raise NotApplicable("query", asked.name, why, "rows= in the schema, and the whole table")
+    if schema.rows * max(len(asked.used), 1) > most:
+        raise InvalidArgument(
+            "query", asked.name, f"it reads whole rows: tables of at most {most:,} entries in its columns are accepted"
+        )
     return dataclasses.replace(shape, nullable=True)
 
 
@@ -305,7 +325,7 @@ class Mode(Query):
         return self
 
     def table_facts(self, schema: Schema, shape: Shape) -> Shape:
-        return public_rows(self, schema, shape)
+        return public_rows(self, schema, shape, MOST_CATEGORIES)
 
     def select(self, records: TableRecords, plan: Any) -> Sequence[Any]:  # noqa: ARG002
         return [entries_of(records.rows(self.used).column(0).to_pylist())]

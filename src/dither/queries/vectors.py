@@ -18,7 +18,7 @@ from dither.queries.parameters import ColumnNames
 from dither.queries.plan import Options, Plan
 from dither.queries.query import Query, StatisticQuery, TableRecords, not_proved
 from dither.queries.registry import NUMBERS, Menu, Sql, query
-from dither.queries.unbounded import FoundBinsPlan, entries_of, entries_shape, public_rows
+from dither.queries.unbounded import MOST_CATEGORIES, FoundBinsPlan, entries_of, entries_shape, public_rows
 from dither.sources.column import (
     Column,
     Shape,
@@ -182,7 +182,7 @@ class Histogram(StatisticQuery):
         return replace(self, nulls=min(max(value, self.cuts[0]), self.cuts[-1]))
 
     def table_facts(self, schema: Schema, shape: Shape) -> Shape:
-        return public_rows(self, schema, shape) if self._found else shape
+        return public_rows(self, schema, shape, MOST_CATEGORIES) if self._found else shape
 
     def select(self, records: TableRecords, plan: Any) -> Sequence[Any]:  # noqa: ARG002
         column = str(self.column)
@@ -191,6 +191,10 @@ class Histogram(StatisticQuery):
         if self.edges is None:
             return records.counted(column, self.names)
         return records.binned(column, self.cuts, float(self.nulls))
+
+    def stored(self) -> dict[str, Any]:
+        # What is counted are the texts of categories: 1 and 1.0 are different ones.
+        return super().stored() | ({} if self.categories is None else {"categories": list(self.names)})
 
     def missing_in(self, schema: Schema) -> Any:
         if self.edges is None or schema.column(self.column).drops_nulls:

@@ -11,9 +11,11 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import secrets
 from typing import Any
 
-from dither.plain import exact_text, plain
+from dither.mechanisms.choice import MECHANISMS, NOISES
+from dither.plain import exact_number, exact_text, plain
 from dither.privacy import Loss
 from dither.queries.query import Query
 from dither.sources.schema import Schema
@@ -23,7 +25,7 @@ VERSION = 2
 
 def form_of(query: Query, asked: Loss, about: dict[str, Any], mechanism: Any, noise: Any, level: float | None) -> Any:
     """The form of a question; ``about``: what it was asked of (a filter, groups, a digest of the schema)."""
-    stored = {name: plain(value, exact_text) for name, value in query.stored().items()}
+    stored = {name: plain(value, exact_number) for name, value in query.stored().items()}
     return {
         "version": VERSION,
         "query": {"name": query.name, **stored},
@@ -42,8 +44,8 @@ def form_of_0_1_0(
     """How version 0.1.0 stored the same question."""
     kept = query.stored_0_1_0()
     chosen = {
-        "calibration": mechanism if isinstance(mechanism, str) else repr(mechanism),
-        "noise": noise if isinstance(noise, str) else repr(noise),
+        "calibration": mechanism if isinstance(mechanism, str) else _text(mechanism),
+        "noise": noise if isinstance(noise, str) else _text(noise),
     }
     left_out = set(query.not_stored_0_1_0)
     return {
@@ -57,24 +59,35 @@ def form_of_0_1_0(
 
 
 def _named(thing: Any) -> Any:
-    """A mechanism or noise: its name, with the parameters that differ from their defaults if there are any."""
-    if isinstance(thing, str) or not dataclasses.is_dataclass(thing) or not hasattr(thing, "name"):
-        return thing if isinstance(thing, str) else repr(thing)
+    """A mechanism or noise: its name, with the parameters that differ from their defaults if there are any.
+
+    What is not the very class that is registered under a name is somebody's own: then its class is part of the form.
+    """
+    if isinstance(thing, str):
+        return thing
+    name, own = str(getattr(thing, "name", "")), type(thing)
+    registered: tuple[Any, ...] = (MECHANISMS.get(name), NOISES.get(name))
+    if not dataclasses.is_dataclass(thing) or own not in registered:
+        return {"own": f"{own.__module__}.{own.__qualname__}", "text": _text(thing)}
     given = {
         one.name: getattr(thing, one.name)
         for one in dataclasses.fields(thing)
         if one.init and getattr(thing, one.name) != one.default
     }
-    return (
-        {"name": thing.name} | {name: _plain_or_text(value) for name, value in given.items()} if given else thing.name
-    )
+    return {"name": name} | {key: _plain_or_text(value) for key, value in given.items()} if given else name
 
 
 def _plain_or_text(value: Any) -> Any:
     try:
-        return plain(value, exact_text)
+        return plain(value, exact_number)
     except Exception:  # noqa: BLE001  (a parameter of anybody's own class)
-        return repr(value)
+        return _text(value)
+
+
+def _text(thing: Any) -> str:
+    """How it prints; where that is an address, which another object may have later, a text that is never used again."""
+    written = repr(thing)
+    return secrets.token_hex(16) if " at 0x" in written else written
 
 
 def schema_digest(schema: Schema, used: set[Any]) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import math
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -72,7 +73,12 @@ class Grid:
     def value(self, steps: int) -> int | float:
         """A grid point as a number: an int where all points are whole, else the nearest float."""
         number = self.step * steps
-        return int(number) if self.is_whole else number.numerator / number.denominator
+        if self.is_whole:
+            return int(number)
+        try:
+            return number.numerator / number.denominator
+        except OverflowError:  # (beyond all floats, as squares of huge numbers are: the farthest of them)
+            return sys.float_info.max if number > 0 else -sys.float_info.max
 
     def all_values(self, steps: Sequence[int]) -> tuple[int | float, ...]:
         """Many grid points as numbers."""
