@@ -9,6 +9,7 @@ import contextlib
 import hashlib
 import importlib.util
 import json
+import math
 import shutil
 import sqlite3
 import tomllib
@@ -41,7 +42,23 @@ def lay_data(folder):
 def lay_sources(folder):
     """Tables, graphs and programs; the text of a program is part of stored questions, so it is kept as text."""
     shutil.copytree(HERE / "data", folder)
+    write_visits(folder)
     (folder / "programs.txt").rename(folder / "programs.py")
+
+
+def write_visits(folder):
+    """The one source that is no text: made-up numbers, the same everywhere."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    golden = (math.sqrt(5) - 1) / 2
+    table = {
+        "hours": pa.array([None if one % 17 == 0 else 20.0 + 30 * ((one * golden) % 1.0) for one in range(200)]),
+        "visits": pa.array([one * 7 % 23 for one in range(200)]),
+        "ward": pa.array([f"ward {one % 4}" for one in range(200)]),
+        "well": pa.array([one % 5 > 1 for one in range(200)]),
+    }
+    pq.write_table(pa.table(table), folder / "visits.parquet", compression="zstd")
 
 
 def lay_sqlite(name, file, folder):

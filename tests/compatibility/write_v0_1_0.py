@@ -44,8 +44,7 @@ def spread(place: int, of: float) -> float:
 
 def write_data(folder: Path) -> None:
     """Small generated tables and graphs."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    from laying import write_visits
 
     folder.mkdir(parents=True)
     golden, root = (math.sqrt(5) - 1) / 2, math.sqrt(2)
@@ -58,13 +57,7 @@ def write_data(folder: Path) -> None:
         )
     lines[5] = ",,,,,,"
     (folder / "pay.csv").write_text("\n".join(lines) + "\n")
-    table = {
-        "hours": pa.array([None if one % 17 == 0 else 20.0 + 30 * spread(one, golden) for one in range(200)]),
-        "visits": pa.array([one * 7 % 23 for one in range(200)]),
-        "ward": pa.array([f"ward {one % 4}" for one in range(200)]),
-        "well": pa.array([one % 5 > 1 for one in range(200)]),
-    }
-    pq.write_table(pa.table(table), folder / "visits.parquet", compression="zstd")
+    write_visits(folder)  # (removed from what is kept: tests write it again)
     lines = [f"p{one % 90},{100 + 300 * spread(one, golden):.1f},{('day', 'night')[one % 2]}" for one in range(270)]
     (folder / "shifts.csv").write_text("person,wage,shift\n" + "\n".join(lines) + "\n")
     pairs = [(0.2 if one % 2 else 0.8, 0.01 * math.sin(one * one)) for one in range(900)]

@@ -1,4 +1,4 @@
-"""Noise scaled to a noisy local sensitivity, whose own noise is scaled to a noisy gauge (Karwa et al. 2011)."""
+"""Noise scaled to a local sensitivity with noise of its own, scaled by a noisy Lipschitz proxy (Karwa et al. 2011)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from dither.sensitivity.local import HasLocalSensitivity
 from dither.statistics.statistic import Statistic
 
 SHARES = (Fraction(1, 5), Fraction(2, 5), Fraction(2, 5))
-"""Of epsilon: for the gauge, for the local sensitivity, for the answer."""
+"""Of epsilon: for the Lipschitz proxy, for the local sensitivity, for the answer."""
 _FAR = 30.0
 _CELLS = 256
 """Integer Laplace noise is summed up to 30 times its scale on either side, in at most so many runs."""
@@ -34,14 +34,16 @@ _CELLS = 256
 class NoisyLocal(Mechanism):
     """Laplace noise scaled to a private upper bound on the local sensitivity.
 
-    Releases   a gauge and a local sensitivity, each with integer Laplace noise and raised so far that it falls short of
-               the truth with probability delta/2; then the answer with integer Laplace noise of that scale.
+    Releases   a Lipschitz proxy and a local sensitivity, each with integer Laplace noise and raised so far that it
+               falls short of the truth with probability delta/2; then the answer with integer Laplace noise of that
+               scale.
     Guarantee  (eps, delta)-DP: both thresholds and all three noises are paid for.
-    Theorem    Karwa, Raskhodnikova, Smith, Yaroslavtsev 2011, Algorithm 1, for any steady statistic;
+    Theorem    Karwa, Raskhodnikova, Smith, Yaroslavtsev 2011, Algorithm 1, for any such statistic;
                docs/proofs/noisy_local.md.
-    Constants  Karwa et al. split evenly and treat k-triangles; here a fifth goes to the gauge, none where the drift
-               does not depend on it.  Their drift 3 C(a, k-1) + a C(a, k-2) is too small for k >= 3.
-    Cost       The gauge and the local sensitivity.  Error bars are free: the scale is private no more.
+    Constants  Karwa et al. split evenly and treat k-triangles; here a fifth goes to the Lipschitz proxy, none where
+               the change of the local sensitivity does not depend on it.  Their bound on that change,
+               3 C(a, k-1) + a C(a, k-2), is too small for k >= 3.
+    Cost       The Lipschitz proxy and the local sensitivity.  Error bars are free: the scale is private no more.
 
     >>> import dither as dt
     >>> graph = dt.Graph([(0, 1), (1, 2), (0, 2), (2, 3)], n=5)
@@ -75,7 +77,7 @@ class NoisyLocal(Mechanism):
         epsilon, delta = ask.usable.exact_epsilon, ask.usable.exact_delta
         first, second, third = (exact(share, "shares") for share in self.shares)
         if statistic.local_sensitivity_change(0) == statistic.local_sensitivity_change(statistic.most_lipschitz_proxy):
-            # The drift is the same on all data: nothing to buy a gauge for.
+            # The change of the local sensitivity is the same on all data: nothing to buy a Lipschitz proxy for.
             rest = epsilon * (first + second + third) / (second + third)
             return NoisyLocalNoise(statistic, ask.loss, None, rest * second, rest * third, delta, ask.confidence)
         return NoisyLocalNoise(
@@ -91,7 +93,7 @@ class NoisyLocalNoise(Prepared):
     statistic: Statistic
     loss: Loss
     gauge_epsilon: Fraction | None
-    """None: the drift is public without a gauge."""
+    """None: the change of the local sensitivity is public without a Lipschitz proxy."""
     local_epsilon: Fraction
     answer_epsilon: Fraction
     shortfall: Fraction
@@ -112,7 +114,7 @@ class NoisyLocalNoise(Prepared):
         return around(self.statistic, noisy, half_width)
 
     def _gauge(self, true: int) -> int:
-        """At least the true gauge, but for the allowed shortfall: private no more."""
+        """At least the true Lipschitz proxy, but for the allowed shortfall: private no more."""
         most: int = self.statistic.most_lipschitz_proxy  # type: ignore[attr-defined]
         if self.gauge_epsilon is None:
             return most

@@ -152,20 +152,10 @@ class StatisticPlan(Plan):
         )
 
 
-@dataclass(frozen=True)
-class TransformedPlan(Plan):
-    """A rising function of what another plan releases: post-processing, which costs nothing.
+class WrappedPlan(Plan):
+    """A plan around another one, ``inner``: it is that one in whatever it does not say itself."""
 
-    An interval that covers the number covers its image with the same probability.
-    """
-
-    label: str
     inner: Plan
-    function: Callable[[float], float]
-
-    @property
-    def loss(self) -> Loss:  # type: ignore[override]
-        return self.inner.loss
 
     @property
     def neighbours(self) -> Neighbours:  # type: ignore[override]
@@ -188,8 +178,32 @@ class TransformedPlan(Plan):
         return self.inner.missing
 
     @property
+    def labels(self) -> tuple[str, ...] | None:  # type: ignore[override]
+        return self.inner.labels
+
+    @property
+    def is_scheduled(self) -> bool:  # type: ignore[override]
+        return self.inner.is_scheduled
+
+    @property
     def read_for(self) -> Prepared | None:
         return self.inner.read_for
+
+
+@dataclass(frozen=True)
+class TransformedPlan(WrappedPlan):
+    """A rising function of what another plan releases: post-processing, which costs nothing.
+
+    An interval that covers the number covers its image with the same probability.
+    """
+
+    label: str
+    inner: Plan
+    function: Callable[[float], float]
+
+    @property
+    def loss(self) -> Loss:  # type: ignore[override]
+        return self.inner.loss
 
     def run(self, records: Any) -> Result:
         result = self.inner.run(records)

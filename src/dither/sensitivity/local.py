@@ -1,4 +1,4 @@
-"""Statistics whose local sensitivity is steady: it cannot move far where a gauge of sensitivity 1 is low."""
+"""Statistics whose local sensitivity changes slowly where a number of sensitivity 1, the Lipschitz proxy, is low."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import Any
 class HasLocalSensitivity(ABC):
     """What noisy local sensitivity needs to know of a statistic (Karwa et al. 2011).
 
-    For all neighbours x and y: ``|gauge(x) - gauge(y)| <= 1``, ``local(x)`` is at least the local sensitivity at x, and
-    ``|local(x) - local(y)| <= drift(gauge(x))``, drift being public and not falling.
+    For all neighbours x and y: ``|lipschitz_proxy(x) - lipschitz_proxy(y)| <= 1``, ``local(x)`` is at least the
+    local sensitivity at x, and
+    ``|local(x) - local(y)| <= local_sensitivity_change(lipschitz_proxy(x))``, which is public and not falling.
     """
 
     most_lipschitz_proxy: int
-    """No gauge is higher: public."""
+    """No Lipschitz proxy is higher: public."""
 
     @abstractmethod
     def lipschitz_proxy(self, data: Any) -> int:
@@ -26,4 +27,4 @@ class HasLocalSensitivity(ABC):
 
     @abstractmethod
     def local_sensitivity_change(self, lipschitz_proxy: int) -> int:
-        """The most that one change moves ``local`` where the gauge is no higher than this: public."""
+        """The most that one change moves ``local`` where the Lipschitz proxy is no higher than this: public."""

@@ -14,7 +14,7 @@ from dither.mechanisms.mechanism import Prepared
 from dither.mechanisms.stable_bins import StableBins
 from dither.numbers import float_up
 from dither.privacy import Loss, Neighbours
-from dither.queries.plan import Options, Plan, Result
+from dither.queries.plan import Options, Plan, Result, WrappedPlan
 from dither.queries.query import Query
 from dither.session.forms import form_of, form_of_0_1_0, schema_digest
 from dither.sources.column import Shape
@@ -30,7 +30,7 @@ KEYS_SHARE = Fraction(1, 4)
 
 
 @dataclass(frozen=True)
-class SessionPlan(Plan):
+class SessionPlan(WrappedPlan):
     """A plan of a registered dataset."""
 
     schema: Any
@@ -54,30 +54,6 @@ class SessionPlan(Plan):
         return self.schema.neighbours  # type: ignore[no-any-return]
 
     @property
-    def mechanism(self) -> str:  # type: ignore[override]
-        return self.inner.mechanism
-
-    @property
-    def noise(self) -> str:  # type: ignore[override]
-        return self.inner.noise
-
-    @property
-    def confidence(self) -> float | None:  # type: ignore[override]
-        return self.inner.confidence
-
-    @property
-    def missing(self) -> Any:
-        return self.inner.missing
-
-    @property
-    def labels(self) -> tuple[str, ...] | None:  # type: ignore[override]
-        return self.inner.labels
-
-    @property
-    def is_scheduled(self) -> bool:  # type: ignore[override]
-        return self.inner.is_scheduled
-
-    @property
     def costs_nothing(self) -> bool:
         """True if the answer is public."""
         return False
@@ -85,10 +61,6 @@ class SessionPlan(Plan):
     @property
     def released_by(self) -> Prepared | None:
         return self.inner.released_by
-
-    @property
-    def read_for(self) -> Prepared | None:
-        return self.inner.read_for
 
     @property
     def prepared(self) -> Prepared:

@@ -14,7 +14,7 @@ from dither.sources.graph import Graph
 
 
 class ByLipschitzProxy(HasLevels, HasLocalSensitivity):
-    """A count in a graph with a gauge: the level of a graph is its gauge, counted from 1.
+    """A count in a graph with a Lipschitz proxy: the level of a graph is its Lipschitz proxy, counted from 1.
 
     docs/proofs/largest_local.md and docs/proofs/noisy_local.md, the sections on graphs.
     """
@@ -24,14 +24,14 @@ class ByLipschitzProxy(HasLevels, HasLocalSensitivity):
 
     @abstractmethod
     def level(self, lipschitz_proxy: int) -> int:
-        """The most that one edge changes the count where the gauge is no higher: public."""
+        """The most that one edge changes the count where the Lipschitz proxy is no higher: public."""
 
     def level_function(self) -> LevelFunction:
         return LevelFunction(levels_by_proxy(self), lambda data: self.lipschitz_proxy(data) + 1)
 
 
 class ByCommonNeighbours(ByLipschitzProxy):
-    """The gauge is the largest number of neighbours that two vertices share."""
+    """The Lipschitz proxy is the largest number of neighbours that two vertices share."""
 
     @property
     def most_lipschitz_proxy(self) -> int:  # type: ignore[override]
@@ -42,7 +42,7 @@ class ByCommonNeighbours(ByLipschitzProxy):
 
 
 class ByDegree(ByLipschitzProxy):
-    """The gauge is the largest degree."""
+    """The Lipschitz proxy is the largest degree."""
 
     @property
     def most_lipschitz_proxy(self) -> int:  # type: ignore[override]
@@ -54,7 +54,7 @@ class ByDegree(ByLipschitzProxy):
 
 @functools.lru_cache(maxsize=8)
 def levels_by_proxy(count: Any) -> Levels:
-    """A level for every value of the gauge, remembered: there are as many as vertices.  Public."""
+    """A level for every value of the Lipschitz proxy, remembered: there are as many as vertices.  Public."""
     return Levels(
         [count.level(lipschitz_proxy) for lipschitz_proxy in range(count.most_lipschitz_proxy)]
         + [count.global_sensitivity]
