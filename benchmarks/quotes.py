@@ -17,8 +17,13 @@ from dither.sources.column import Column
 
 BOUNDS = (0, 600_000)
 ROWS = 20_000
-_old = np.concatenate([np.random.default_rng(1).normal(30_000, 4_000, 5_000), np.full(2_500, 52_000.0),
-                       np.random.default_rng(2).lognormal(np.log(90_000), 0.5, 2_500)])  # fmt: skip
+_old = np.concatenate(
+    [
+        np.random.default_rng(1).normal(30_000, 4_000, 5_000),
+        np.full(2_500, 52_000.0),
+        np.random.default_rng(2).lognormal(np.log(90_000), 0.5, 2_500),
+    ]
+)
 
 DISTRIBUTIONS = {
     "lognormal": (dt.Lognormal(70_000, 0.8), lambda r, n: r.lognormal(np.log(70_000), 0.8, n)),
@@ -28,9 +33,15 @@ DISTRIBUTIONS = {
     "mixture, ties": (dt.PublicSample(_old), lambda r, n: r.choice(_old, n) + r.normal(0, 20, n).round(-2)),
 }
 QUERIES = [
-    dt.Median("pay"), dt.Quantile("pay", q=0.9), dt.Minimum("pay"), dt.Maximum("pay"), dt.IQR("pay"),
-    dt.TrimmedMean("pay"), dt.Mean("pay"), dt.Quantiles("pay", q=[0.25, 0.5, 0.75]),
-]  # fmt: skip
+    dt.Median("pay"),
+    dt.Quantile("pay", q=0.9),
+    dt.Minimum("pay"),
+    dt.Maximum("pay"),
+    dt.IQR("pay"),
+    dt.TrimmedMean("pay"),
+    dt.Mean("pay"),
+    dt.Quantiles("pay", q=[0.25, 0.5, 0.75]),
+]
 
 
 def measured(query: dt.Median, schema: dt.Schema, make: object, draws: int, **options: object) -> np.ndarray:
@@ -54,8 +65,10 @@ def main(draws: int) -> None:
         "rows public": dt.Schema("-", {"pay": dt.Real(*BOUNDS)}, rows=ROWS),
         "rows private": dt.Schema("-", {"pay": dt.Real(*BOUNDS)}),
     }
-    print(f"{'statistic':16} {'prior':14} {'rows':12} eps  {'mechanism':10} {'quoted':>11} {'measured':>11} ratio "
-          f"in 95%  {'for all data':>12}  ms")  # fmt: skip
+    print(
+        f"{'statistic':16} {'prior':14} {'rows':12} eps  {'mechanism':10} {'quoted':>11} {'measured':>11} ratio "
+        f"in 95%  {'for all data':>12}  ms"
+    )
     worst = 1.0
     for known, schema in schemas.items():
         for query in QUERIES:
@@ -78,9 +91,11 @@ def main(draws: int) -> None:
                     ratio = max(ratios, key=lambda one: abs(np.log(one)))
                     within = np.mean(errors <= np.atleast_1d(told.bound))
                     worst = max(worst, ratio, 1 / ratio)
-                    print(f"{query.kind[:16]:16} {name:14} {known:12} {epsilon:<4g} {told.mechanism:10} "
-                          f"{told.worst_expected:11,.2f} {found.max():11,.2f} {ratio:5.2f} {within:6.1%}  "
-                          f"{bound.worst_expected:12,.1f} {1000 * spent:4.0f}")  # fmt: skip
+                    print(
+                        f"{query.kind[:16]:16} {name:14} {known:12} {epsilon:<4g} {told.mechanism:10} "
+                        f"{told.worst_expected:11,.2f} {found.max():11,.2f} {ratio:5.2f} {within:6.1%}  "
+                        f"{bound.worst_expected:12,.1f} {1000 * spent:4.0f}"
+                    )
     print(f"farthest from 1: a factor {worst:.2f}")
 
 

@@ -22,9 +22,15 @@ PATIENCE = 300.0
 """Seconds until a thing that should have happened on the page counts as missing."""
 
 KEYS = {
-    "Tab": (9, ""), "Enter": (13, "\r"), "Escape": (27, ""), "Space": (32, " "),
-    "ArrowUp": (38, ""), "ArrowDown": (40, ""), "ArrowLeft": (37, ""), "ArrowRight": (39, ""),
-}  # fmt: skip
+    "Tab": (9, ""),
+    "Enter": (13, "\r"),
+    "Escape": (27, ""),
+    "Space": (32, " "),
+    "ArrowUp": (38, ""),
+    "ArrowDown": (40, ""),
+    "ArrowLeft": (37, ""),
+    "ArrowRight": (39, ""),
+}
 
 
 def chromium() -> str | None:
@@ -41,16 +47,32 @@ class Browser:
         self._read, to_write = os.pipe()
         given = [fcntl.fcntl(end, fcntl.F_DUPFD, 10) for end in (to_read, to_write)]
         command = [
-            binary, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
-            "--disable-extensions", "--disable-background-networking", "--disable-component-update", "--disable-sync",
-            "--disable-default-apps", "--hide-scrollbars", "--mute-audio", "--force-device-scale-factor=1",
-            "--remote-debugging-pipe", f"--user-data-dir={self._profile}", "about:blank",
-        ]  # fmt: skip
+            binary,
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+            "--no-first-run",
+            "--disable-extensions",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            "--disable-default-apps",
+            "--hide-scrollbars",
+            "--mute-audio",
+            "--force-device-scale-factor=1",
+            "--remote-debugging-pipe",
+            f"--user-data-dir={self._profile}",
+            "about:blank",
+        ]
 
         self._process = subprocess.Popen(
-            ["bash", "-c", f'exec "$@" 3<&{given[0]} 4>&{given[1]}', "browser", *command], pass_fds=given,
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+            ["bash", "-c", f'exec "$@" 3<&{given[0]} 4>&{given[1]}', "browser", *command],
+            pass_fds=given,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         for end in (to_read, to_write, *given):
             os.close(end)
         self._numbers = itertools.count(1)
@@ -163,9 +185,12 @@ class Tab:
         """The value of an expression on the page."""
         # The page's own policy binds what is evaluated here too.
         answer = self.send(
-            "Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True,
+            "Runtime.evaluate",
+            expression=script,
+            returnByValue=True,
+            awaitPromise=True,
             allowUnsafeEvalBlockedByCSP=False,
-        )  # fmt: skip
+        )
         if "exceptionDetails" in answer:
             raise AssertionError(f"{script}: {answer['exceptionDetails']['exception'].get('description')}")
         return answer["result"].get("value")
@@ -287,8 +312,10 @@ class Tab:
         if whole:
             self.run("scrollTo(0, 0)")
             width, height = self.run("[innerWidth, Math.max(innerHeight, document.documentElement.scrollHeight)]")
-            params |= {"captureBeyondViewport": True,
-                       "clip": {"x": 0, "y": 0, "width": width, "height": height, "scale": 1}}  # fmt: skip
+            params |= {
+                "captureBeyondViewport": True,
+                "clip": {"x": 0, "y": 0, "width": width, "height": height, "scale": 1},
+            }
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(base64.b64decode(self.send("Page.captureScreenshot", **params)["data"]))
         return path

@@ -82,9 +82,14 @@ class CuratorProcess:
     """``dither serve`` in a process of its own."""
 
     def __init__(
-        self, home: Path, *words: str, ledger: str | None = None, seconds: float = 0.05, clock: Path | None = None,
+        self,
+        home: Path,
+        *words: str,
+        ledger: str | None = None,
+        seconds: float = 0.05,
+        clock: Path | None = None,
         odd: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.home = home
         self.program = ["-m", "dither"] if clock is None else [str(JUMPING_CLOCK), str(clock)]
         if odd:
@@ -115,9 +120,13 @@ class CuratorProcess:
         ]
         with self.log.open("a") as log:
             self.process = subprocess.Popen(
-                [*command, *self.words], stdout=subprocess.PIPE, stderr=log, text=True, env=self.environment,
+                [*command, *self.words],
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                env=self.environment,
                 preexec_fn=_end_with_tests,  # noqa: PLW1509
-            )  # fmt: skip
+            )
         line = self.process.stdout.readline()
         if not line:
             raise RuntimeError(self.log.read_text())

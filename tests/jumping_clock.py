@@ -8,8 +8,12 @@ import sys
 from pathlib import Path
 
 PLACE = Path(sys.argv[1] if __name__ == "__main__" else "")
-SEVERAL = ("dither.ledger.chain", "dither.interfaces.http.store", "dither.interfaces.http.service",
-           "dither.interfaces.http.shared_jobs")  # fmt: skip
+SEVERAL = (
+    "dither.ledger.chain",
+    "dither.interfaces.http.store",
+    "dither.interfaces.http.service",
+    "dither.interfaces.http.shared_jobs",
+)
 
 
 class Jumping(datetime.datetime):

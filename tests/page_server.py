@@ -34,9 +34,20 @@ class Curator:
         self.home = folder / "home"
         (self.home / "data").mkdir(parents=True)
         command = [
-            sys.executable, "-m", "dither", "serve", "--json", "--port", "0", "--home", str(self.home),
-            "--answer-seconds", "0.1", "--rate", "1000",
-        ]  # fmt: skip
+            sys.executable,
+            "-m",
+            "dither",
+            "serve",
+            "--json",
+            "--port",
+            "0",
+            "--home",
+            str(self.home),
+            "--answer-seconds",
+            "0.1",
+            "--rate",
+            "1000",
+        ]
         self._errors = (folder / "server.log").open("w")
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self._errors, text=True)
         assert self._process.stdout is not None
@@ -50,9 +61,12 @@ class Curator:
         import httpx
 
         answer = httpx.request(
-            method, self.address.rstrip("/") + path, json=body, timeout=60,
+            method,
+            self.address.rstrip("/") + path,
+            json=body,
+            timeout=60,
             headers={"Authorization": f"Bearer {token or self.owner}"},
-        )  # fmt: skip
+        )
         assert answer.status_code < 300, answer.text
         return answer.json() if answer.text else None
 

@@ -60,8 +60,11 @@ class PostgresServer:
         words = ("--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C", "--no-sync")
         subprocess.run(
             [programs / "initdb", *words, "-D", self.folder / "data"],
-            check=True, capture_output=True, cwd=self.folder, **self._user,
-        )  # fmt: skip
+            check=True,
+            capture_output=True,
+            cwd=self.folder,
+            **self._user,
+        )
 
     def dsn(self, database: str = "postgres") -> str:
         """An address that psycopg, DuckDB and JDBC drivers understand."""
@@ -76,9 +79,13 @@ class PostgresServer:
             if self.process is None or self.process.poll() is not None:
                 with (self.folder / "log").open("ab") as log:
                     self.process = subprocess.Popen(
-                        words, stdout=log, stderr=log, cwd=self.folder, **self._user,
+                        words,
+                        stdout=log,
+                        stderr=log,
+                        cwd=self.folder,
+                        **self._user,
                         preexec_fn=_stop_with_parent,  # noqa: PLW1509
-                    )  # fmt: skip
+                    )
             if subprocess.run(ready, check=False).returncode == 0:
                 return
             time.sleep(0.1)

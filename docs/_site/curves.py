@@ -35,9 +35,7 @@ def quoted(query: Any, rows: int, epsilon: float, mechanism: str = "auto", where
     """The expected error of an answer about lognormal pay, without an error bar."""
     columns = {"pay": dt.Real(0, 600_000), "active": dt.Boolean()}
     schema = dt.Schema("pay.csv", columns, rows=rows)
-    told = dt.quote(
-        query, schema, epsilon=epsilon, prior=PRIOR, confidence=None, mechanism=mechanism, where=where
-    )  # fmt: skip
+    told = dt.quote(query, schema, epsilon=epsilon, prior=PRIOR, confidence=None, mechanism=mechanism, where=where)
     return rounded(told.worst_expected)
 
 
@@ -144,19 +142,30 @@ CURVES: dict[str, Callable[[], Curve]] = {
     "trees": lambda: of_graph(dt.MSTCost(), calls, (100, 300, 1_000)),
     "program": of_program,
     "scale": lambda: measured(
-        "people", "median error / interquartile range", [1_000, 10_000, 100_000, 1_000_000],
-        scale=[0.53, 0.057, 0.0056, 0.0012], median_without_bounds=[0.0026, 0.00025, 3.5e-5, 2.6e-6],
+        "people",
+        "median error / interquartile range",
+        [1_000, 10_000, 100_000, 1_000_000],
+        scale=[0.53, 0.057, 0.0056, 0.0012],
+        median_without_bounds=[0.0026, 0.00025, 3.5e-5, 2.6e-6],
     ),
     "regression": lambda: measured(
-        "people", "mean error of a slope of 2", [1_000, 10_000, 100_000, 1_000_000],
-        auto=[None, 0.0071, 0.0020, 0.0006], shortcut=[None, 1.6, 0.122, 0.0028], robust=[None, 0.0099, 0.0012, 0.0006],
+        "people",
+        "mean error of a slope of 2",
+        [1_000, 10_000, 100_000, 1_000_000],
+        auto=[None, 0.0071, 0.0020, 0.0006],
+        shortcut=[None, 1.6, 0.122, 0.0028],
+        robust=[None, 0.0099, 0.0012, 0.0006],
     ),
     "clusters": lambda: measured(
-        "points", "mean distance of centres", [1_000, 10_000, 100_000, 1_000_000],
-        kmeans=[0.21, 0.027, 0.0053, 0.0010], gaussian_mixture=[0.17, 0.028, 0.0051, 0.0010],
-        diffprivlib=[1.4, 0.68, 0.063, None], Lloyd_without_privacy=[0.053, 0.017, 0.0046, None],
+        "points",
+        "mean distance of centres",
+        [1_000, 10_000, 100_000, 1_000_000],
+        kmeans=[0.21, 0.027, 0.0053, 0.0010],
+        gaussian_mixture=[0.17, 0.028, 0.0051, 0.0010],
+        diffprivlib=[1.4, 0.68, 0.063, None],
+        Lloyd_without_privacy=[0.053, 0.017, 0.0046, None],
     ),
-}  # fmt: skip
+}
 
 
 def kept() -> dict[str, Curve]:

@@ -88,10 +88,14 @@ def blocks(text: str) -> list[Block]:
         follows = all(not line.strip() for line in lines[ended + 1 : index]) and ended >= 0
         found.append(
             Block(
-                opening["language"], title and title[1], lines[index + 1 : closing], index + 1,
-                marked and marked["why"], follows,
+                opening["language"],
+                title and title[1],
+                lines[index + 1 : closing],
+                index + 1,
+                marked and marked["why"],
+                follows,
             )
-        )  # fmt: skip
+        )
         index, ended = closing + 1, closing
     return found
 
@@ -188,8 +192,13 @@ class Stage:
         if words[:1] == ["dither"]:
             return _dither(words[1:])
         done = subprocess.run(
-            ["bash", "-c", command], cwd=self.folder, capture_output=True, text=True, check=False, timeout=120,
-        )  # fmt: skip
+            ["bash", "-c", command],
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
         if done.returncode:
             raise AssertionError(f"{command}\n{done.stdout}{done.stderr}")
         return done.stdout
@@ -197,9 +206,12 @@ class Stage:
     def serve(self, words: list[str]) -> str:
         """Starts a curator at a free port; later commands find it where the page says."""
         self.server = subprocess.Popen(
-            [sys.executable, "-m", "dither", "serve", *words, "--port", "0"], cwd=self.folder, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+            [sys.executable, "-m", "dither", "serve", *words, "--port", "0"],
+            cwd=self.folder,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
         printed: list[str] = []
         expected = 3 if "--demo" in words else 2
         while self.server.stdout is not None and len(printed) < expected:
@@ -305,10 +317,12 @@ def furnish(folder: Path) -> None:
     rows += [",".join(str(one) for one in row.values()) for row in table.to_pylist()]
     (folder / "pay.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
     declared = {
-        "total_pay": 'type = "real"\nbounds = [0, 600000]', "age": 'type = "integer"\nbounds = [0, 120]',
-        "year": 'type = "integer"\nbounds = [2011, 2014]', "active": 'type = "boolean"',
+        "total_pay": 'type = "real"\nbounds = [0, 600000]',
+        "age": 'type = "integer"\nbounds = [0, 120]',
+        "year": 'type = "integer"\nbounds = [2011, 2014]',
+        "active": 'type = "boolean"',
         "job": f'type = "category"\nvalues = {json.dumps(["clerk", "nurse", "engineer", "surgeon"])}',
-    }  # fmt: skip
+    }
     head = (
         f'[dataset]\nname = "payroll"\nsource = "pay.parquet"\nrows = {count}\n\n[budget]\nepsilon = 20\ndelta = 1e-4\n'
     )

@@ -71,9 +71,7 @@ def _signature(thing: Any, *, short: bool = False) -> str:
     except (TypeError, ValueError):
         return ""
     bare = inspect.Parameter.empty
-    plain = [
-        one.replace(annotation=bare) for one in signature.parameters.values() if one.name not in ("self", "cls")
-    ]  # fmt: skip
+    plain = [one.replace(annotation=bare) for one in signature.parameters.values() if one.name not in ("self", "cls")]
     text = str(signature.replace(parameters=plain, return_annotation=inspect.Signature.empty))
     text = re.sub(r"<[^<>]*(?:<[^<>]*>)?[^<>]*>", "...", text)
     if short and len(text) > 60:

@@ -764,9 +764,18 @@ def sample_and_aggregate(
     True
     """
     query = Program(
-        program, output=output, bounds=bounds, blocks=blocks, metric=metric, aggregator=aggregator, sampling=sampling,
-        executor=executor, default=default, progress=progress, settings=settings,
-    )  # fmt: skip
+        program,
+        output=output,
+        bounds=bounds,
+        blocks=blocks,
+        metric=metric,
+        aggregator=aggregator,
+        sampling=sampling,
+        executor=executor,
+        default=default,
+        progress=progress,
+        settings=settings,
+    )
     return _ask(query, rows, epsilon, delta, "auto", "auto", confidence)
 
 
@@ -819,11 +828,13 @@ def _function(name: str) -> Callable[..., Release]:
 
     asked = [
         inspect.Parameter(
-            one.name, inspect.Parameter.KEYWORD_ONLY, annotation=one.type,
+            one.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            annotation=one.type,
             default=inspect.Parameter.empty if one.default is dataclasses.MISSING else one.default,
         )
         for one in fields
-    ]  # fmt: skip
+    ]
     data = inspect.Parameter("data", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation="Any")
     function.__name__ = function.__qualname__ = entry.function
     function.__module__, function.__doc__ = __name__, entry.query.__doc__

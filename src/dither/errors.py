@@ -43,10 +43,11 @@ class EpsilonTooSmall(InvalidArgument):
 
     def __init__(self, given: float, least: float, rungs: int) -> None:
         super().__init__(
-            "epsilon", given,
+            "epsilon",
+            given,
             f"at least {least:g} is accepted here, because its draw would look at {rungs:,} ranks or rungs; "
             "noise that is added (mechanism='worst_case') has no such limit",
-        )  # fmt: skip
+        )
         self.least = least
         self.rungs = rungs
 

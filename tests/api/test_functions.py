@@ -158,10 +158,21 @@ def test_releases_show_no_private_numbers():
     """Neither the repr nor the dictionary has a scale, a sensitivity or the true value."""
     release = dt.median(PAY, bounds=BOUNDS, epsilon=1.0, mechanism="smooth")
     assert set(release.to_dict()) == {
-        "query", "value", "refused", "interval", "confidence", "epsilon", "delta", "neighbours", "mechanism",
+        "query",
+        "value",
+        "refused",
+        "interval",
+        "confidence",
+        "epsilon",
+        "delta",
+        "neighbours",
+        "mechanism",
         "calibration",
-        "noise", "missing", "labels", "reason",
-    }  # fmt: skip
+        "noise",
+        "missing",
+        "labels",
+        "reason",
+    }
     assert repr(dt.inspect.value(dt.Median(bounds=BOUNDS), PAY))[:9] not in repr(release)
 
 

@@ -48,9 +48,7 @@ def test_a_quote_tells_how_wide_the_error_bar_will_be(mechanism):
     widths = []
     for _ in range(60):
         sample = rng.lognormal(11, 0.6, 3_000)
-        bar = dt.ask(
-            type(query)(bounds=(0, 600_000)), sample, epsilon=1.0, mechanism=mechanism
-        ).interval  # fmt: skip
+        bar = dt.ask(type(query)(bounds=(0, 600_000)), sample, epsilon=1.0, mechanism=mechanism).interval
         widths.append((bar[1] - bar[0]) / 2)
     assert told.bar == pytest.approx(float(np.median(widths)), rel=0.5 if mechanism != "worst_case" else 1e-3)
     assert f"error bar about ± {told.bar:,.0f}" in str(told) or f"± {told.bar:,.4g}" in str(told)
@@ -98,8 +96,14 @@ def test_frames_of_groups_can_be_wide_and_use_the_names_that_were_given(session)
     answers = session.sql("SELECT job, median(pay) AS middle, count(*) FROM data GROUP BY job", epsilon=2.0)
     frame = answers.to_frame(wide=True)
     assert list(frame.columns) == [
-        "job", "middle", "middle_lower", "middle_upper", "count", "count_lower", "count_upper",
-    ]  # fmt: skip
+        "job",
+        "middle",
+        "middle_lower",
+        "middle_upper",
+        "count",
+        "count_lower",
+        "count_upper",
+    ]
     assert frame["job"].tolist() == ["clerk", "nurse"]
     assert len(answers.to_frame()) == 4
     assert dt.Release.from_dict(answers[0].to_dict()).alias == "middle"

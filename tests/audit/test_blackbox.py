@@ -89,11 +89,16 @@ def wrong_findings(here, there, claimed, truth, failure, audits, attacks=None, s
     """How many audits state a bound above the truth."""
     return sum(
         audit(
-            here, there, claimed=claimed, attacks=attacks or [Histogram(bins=20)], samples=samples,
+            here,
+            there,
+            claimed=claimed,
+            attacks=attacks or [Histogram(bins=20)],
+            samples=samples,
             failure_probability=failure,
-        ).lower_bound > truth
+        ).lower_bound
+        > truth
         for _ in range(audits)
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("delta", [0.0, 0.05])

@@ -130,9 +130,11 @@ def test_a_run_counts_findings_and_failures():
         raise ValueError("no such thing")
 
     checks = [
-        Check("one", "black-box", sampled), Check("two", "black-box", sampled), Check("three", "exact", broken),
+        Check("one", "black-box", sampled),
+        Check("two", "black-box", sampled),
+        Check("three", "exact", broken),
         Check("four", "exact", lambda effort: Result(True, Loss(1.0), 1.0, 1.0, 4)),
-    ]  # fmt: skip
+    ]
     report = run_checks(checks, workers=1, false_alarm=1e-6)
     assert seen == [5e-7, 5e-7]
     assert [one.check.subject for one in report.findings] == ["three"]

@@ -35,10 +35,17 @@ AUDIT = Path(__file__).resolve().parents[2] / "src" / "dither" / "audit"
 REGISTRIES = {"laws", "pairs.py"}
 """Where classes of statistics may be told apart: the laws and their facts, and the registry of worst pairs."""
 BY_NAME = {audited.name: audited for audited in audited_queries.audited_queries()}
-CONSISTENT = [("median", "inverse", ""), ("median", "ladder", ""), ("median", "smooth", "power_law"),
-              ("median", "smooth", "cauchy"), ("median", "worst_case", "laplace"), ("median", "worst_case", "gaussian"),
-              ("median", "propose_test", "laplace"), ("2-stars", "largest_local", "power_law"),
-              ("covariance", "worst_case", "laplace")]  # fmt: skip
+CONSISTENT = [
+    ("median", "inverse", ""),
+    ("median", "ladder", ""),
+    ("median", "smooth", "power_law"),
+    ("median", "smooth", "cauchy"),
+    ("median", "worst_case", "laplace"),
+    ("median", "worst_case", "gaussian"),
+    ("median", "propose_test", "laplace"),
+    ("2-stars", "largest_local", "power_law"),
+    ("covariance", "worst_case", "laplace"),
+]
 
 
 def prepared_for(subject, name, noise, **options):
@@ -186,8 +193,14 @@ def test_enumerated_facts_look_at_values_alone():
     plain = universe.statistic
     values = OnlyValues(plain.rank, plain.records, plain.answers)
     facts = Enumerated(values, universe.data, universe.pairs, frozenset())
-    for name, noise in (("inverse", ""), ("ladder", ""), ("smooth", "power_law"), ("worst_case", "laplace"),
-                        ("propose_test", "laplace"), ("stable", "")):  # fmt: skip
+    for name, noise in (
+        ("inverse", ""),
+        ("ladder", ""),
+        ("smooth", "power_law"),
+        ("worst_case", "laplace"),
+        ("propose_test", "laplace"),
+        ("stable", ""),
+    ):
         prepared = audited_queries.prepare_case(universe, MECHANISMS[name](), noise)
         assert law_of(prepared).outputs(prepared, facts, universe.data[5]).values == (plain.value(universe.data[5]),)
     with pytest.raises(AssertionError, match="ladder"):

@@ -25,17 +25,27 @@ def test_the_list_is_complete():
     """The mistakes that must be on it, and whatever broken_mechanisms.py offers."""
     named = {check.subject for check in EVERY}
     assert named >= {
-        "noise 20% small", "local sensitivity used raw", "beta ignored", "the charge after the read",
-        "a grid from the data", "delta ignored", "an interval that spends nothing",
-    }  # fmt: skip
+        "noise 20% small",
+        "local sensitivity used raw",
+        "beta ignored",
+        "the charge after the read",
+        "a grid from the data",
+        "delta ignored",
+        "an interval that spends nothing",
+    }
     offered = {name for name, one in vars(broken_mechanisms).items() if callable(one) and not name.startswith("_")}
     made_there = {
         name for name in offered if getattr(broken_mechanisms, name).__module__ == broken_mechanisms.__name__
     } - {"Regridded"}
     assert made_there == {
-        "noise_too_small", "noise_and_law_too_small", "local_sensitivity_used_raw", "beta_ignored", "bar_unpaid",
-        "grid_from_data", "delta_ignored",
-    }  # fmt: skip
+        "noise_too_small",
+        "noise_and_law_too_small",
+        "local_sensitivity_used_raw",
+        "beta_ignored",
+        "bar_unpaid",
+        "grid_from_data",
+        "delta_ignored",
+    }
 
 
 def test_names_are_different():

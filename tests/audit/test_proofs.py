@@ -11,9 +11,12 @@ from dither.audit.catalogue import catalogue
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(path for path in (ROOT / "docs" / "proofs").glob("*.md") if path.name != "index.md")
 PARTS = {
-    "statement": r"statement", "proof": r"proof", "constants": r"constants", "papers": r"where the papers? differs?",
+    "statement": r"statement",
+    "proof": r"proof",
+    "constants": r"constants",
+    "papers": r"where the papers? differs?",
     "tests": r"which tests? enforces? (it|this)",
-}  # fmt: skip
+}
 
 each_page = pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
 

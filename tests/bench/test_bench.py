@@ -126,10 +126,7 @@ def test_ways_are_compared_on_the_same_datasets(fake):
 def test_a_way_that_fails_is_told_of(fake, task, reason):
     """Whatever it raises, also when its process is gone, and the others are measured all the same."""
     same = Way("dither", "echo", "same", {"shift": 1.0})
-    listed = [
-        comparison(f"{task} {place}", others=(Way("dither", task, "other"), same))
-        for place in range(2)
-    ]  # fmt: skip
+    listed = [comparison(f"{task} {place}", others=(Way("dither", task, "other"), same)) for place in range(2)]
     for row in measure_area("fake", listed, fake, lambda text: None):
         if row.peer == "other":
             assert row.verdict == NOT_MEASURED
@@ -159,12 +156,17 @@ def test_times_memory_and_growth(fake, clock, seconds):
     busy = Way("dither", "works", "busy", {"wall": 2e-3, "processor": 1e-3})
     listed = [
         comparison(
-            f"busy/{size}", ours=ours, others=(busy,), score=None,
-            measures=("time", "memory") if size == 100 else ("time",), series="busy", size=size,
+            f"busy/{size}",
+            ours=ours,
+            others=(busy,),
+            score=None,
+            measures=("time", "memory") if size == 100 else ("time",),
+            series="busy",
+            size=size,
             effort=Effort(3, 3, 1.0),
         )
         for size in (1, 10, 100)
-    ]  # fmt: skip
+    ]
     rows = measure_area("fake", listed, fake, lambda text: None, clock)
     times = [row for row in rows if row.measure == "time"]
     assert [(row.clock, row.verdict) for row in times] == [(clock, OURS_LOWER)] * 3
@@ -370,11 +372,23 @@ def test_growth_finds_the_power():
 def row(**more: object) -> Row:
     """A row with some fields replaced."""
     given = {
-        "key": "a/b/error/P", "area": "a", "what": "<b>", "measure": "error", "quantity": "error", "unit": "",
-        "guarantee": "epsilon 1", "neighbours": "change one record", "data": "generated", "ours": Figure(2.0, 1.0, 3.0),
-        "peer": "P", "version": "1.0", "theirs": Figure(1.0, 1.0, 1.0), "ratio": Figure(2.0, 1.5, math.inf),
-        "verdict": PEER_LOWER, "why": "because | of & that",
-    }  # fmt: skip
+        "key": "a/b/error/P",
+        "area": "a",
+        "what": "<b>",
+        "measure": "error",
+        "quantity": "error",
+        "unit": "",
+        "guarantee": "epsilon 1",
+        "neighbours": "change one record",
+        "data": "generated",
+        "ours": Figure(2.0, 1.0, 3.0),
+        "peer": "P",
+        "version": "1.0",
+        "theirs": Figure(1.0, 1.0, 1.0),
+        "ratio": Figure(2.0, 1.5, math.inf),
+        "verdict": PEER_LOWER,
+        "why": "because | of & that",
+    }
     return Row(**(given | more))
 
 

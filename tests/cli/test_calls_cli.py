@@ -28,13 +28,22 @@ active = { type = "boolean" }
 """
 GRAPH = '[dataset]\nname = "friends"\nsource = "edges.csv"\n[graph]\nvertices = 30\n[budget]\nepsilon = 100000\n'
 CALLS = {
-    "quantile": "quantile(a, 0.9)", "quantiles": "quantiles(a, 0.1, 0.9)", "order_statistic": "order_statistic(a, 5)",
-    "count": "count_if(active)", "smallest_sum": "smallest_sum(a, 3)", "mode": "mode(job)",
-    "histogram": "histogram(a, 0, 5, 10)", "mean_vector": 'mean_vector(a, "b b")',
-    "covariance": 'covariance(a, "b b")', "regression": 'regression(y, a, "b b")',
-    "kmeans": 'kmeans(a, "b b", k => 2)', "gaussian_mixture": 'gaussian_mixture(a, "b b", 2)',
-    "kstars": "kstars(2)", "ktriangles": "ktriangles(k => 2)", "kcliques": "kcliques(k = 4)",
-}  # fmt: skip
+    "quantile": "quantile(a, 0.9)",
+    "quantiles": "quantiles(a, 0.1, 0.9)",
+    "order_statistic": "order_statistic(a, 5)",
+    "count": "count_if(active)",
+    "smallest_sum": "smallest_sum(a, 3)",
+    "mode": "mode(job)",
+    "histogram": "histogram(a, 0, 5, 10)",
+    "mean_vector": 'mean_vector(a, "b b")',
+    "covariance": 'covariance(a, "b b")',
+    "regression": 'regression(y, a, "b b")',
+    "kmeans": 'kmeans(a, "b b", k => 2)',
+    "gaussian_mixture": 'gaussian_mixture(a, "b b", 2)',
+    "kstars": "kstars(2)",
+    "ktriangles": "ktriangles(k => 2)",
+    "kcliques": "kcliques(k = 4)",
+}
 """How a query is called where that is not ``name(a)``, or ``name()`` of a graph."""
 TABLE = [one.name for one in entries().values() if one.of in ("column", "columns", "table") and one.has("cli")]
 GRAPHS = [one.name for one in entries().values() if one.of in ("graph", "weighted graph") and one.has("cli")]

@@ -63,9 +63,17 @@ def test_parquet_integers_give_integer_answers(files):
 def test_ask_prints_a_table_and_saves_a_picture(files, tmp_path):
     """Without --json: the answer, its bar, the price; --plot saves a PNG."""
     done = run(
-        "ask", str(files / "pay.csv"), "median(total pay)", "--bounds", "0", "600000", "--epsilon", "0.5",
-        "--plot", str(tmp_path / "answer.png"),
-    )  # fmt: skip
+        "ask",
+        str(files / "pay.csv"),
+        "median(total pay)",
+        "--bounds",
+        "0",
+        "600000",
+        "--epsilon",
+        "0.5",
+        "--plot",
+        str(tmp_path / "answer.png"),
+    )
     assert done.returncode == 0, done.stderr
     heading, answer, *_ = done.stdout.splitlines()
     assert heading.split() == ["question", "answer", "95%", "error", "bar", "epsilon", "mechanism"]
@@ -133,9 +141,18 @@ def test_a_picture_that_cannot_be_saved_is_refused_before_anything_is_spent(file
     """The ending and the folder are checked first."""
     for path in ("answer.xyz", "no/such/folder/a.png"):
         done = run(
-            "ask", str(files / "pay.csv"), "median(age)", "--bounds", "0", "120", "--epsilon", "1", "--plot", path,
+            "ask",
+            str(files / "pay.csv"),
+            "median(age)",
+            "--bounds",
+            "0",
+            "120",
+            "--epsilon",
+            "1",
+            "--plot",
+            path,
             cwd=tmp_path,
-        )  # fmt: skip
+        )
         assert done.returncode == 2
         assert "plot=" in done.stderr
 

@@ -62,8 +62,22 @@ def called(folder, *arguments):
     return done.exit_code, done.output
 
 
-RUN = ["run", "shops.toml", "programs.py:middle", "--output", "2", "--bounds", "-10", "10", "--blocks", "40",
-       "--slot", "0.5", "--preload", "pyarrow"]  # fmt: skip
+RUN = [
+    "run",
+    "shops.toml",
+    "programs.py:middle",
+    "--output",
+    "2",
+    "--bounds",
+    "-10",
+    "10",
+    "--blocks",
+    "40",
+    "--slot",
+    "0.5",
+    "--preload",
+    "pyarrow",
+]
 
 
 def test_a_program_is_run_and_paid_for(shops, isolated):

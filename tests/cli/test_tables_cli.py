@@ -26,9 +26,17 @@ total_pay = { type = "real", bounds = [0, 600000] }
 job = { type = "category", values = ["clerk"] }
 """
 COLUMNS = (
-    "--column", "total_pay=real:0:600000", "--column", "year=integer:2010:2014", "--column", "job=category:clerk:nurse",
-    "--column", "hired=date:2000-01-01:2020-12-31", "--column", "active=boolean",
-)  # fmt: skip
+    "--column",
+    "total_pay=real:0:600000",
+    "--column",
+    "year=integer:2010:2014",
+    "--column",
+    "job=category:clerk:nurse",
+    "--column",
+    "hired=date:2000-01-01:2020-12-31",
+    "--column",
+    "active=boolean",
+)
 
 
 class Done(NamedTuple):
@@ -114,9 +122,19 @@ def test_answers_in_tables_and_pictures(folder):
     """Groups are columns of the table; names with brackets stay; --plot saves a picture."""
     assert run(folder, "register", "data/pay.csv", "-o", "p.toml", *COLUMNS, "--epsilon", "9").returncode == 0
     done = run(
-        folder, "ask", "p.toml", 'median(hired) AS "[bold]day"', "--by", "job", "--where", "year = 2012",
-        "--epsilon", "2", "--plot", "answer.png",
-    )  # fmt: skip
+        folder,
+        "ask",
+        "p.toml",
+        'median(hired) AS "[bold]day"',
+        "--by",
+        "job",
+        "--where",
+        "year = 2012",
+        "--epsilon",
+        "2",
+        "--plot",
+        "answer.png",
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.split()[:2] == ["job", "question"]
     assert "[bold]day (median of hired where year = 2012)" in done.stdout

@@ -97,8 +97,10 @@ def hash_again(execute, mark):
         entry = dict(zip(columns, row, strict=True)) | {"previous": previous}
         text = json.dumps(entry, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         here = hashlib.sha256(text.encode("ascii")).hexdigest()
-        execute(f"UPDATE dither_entries SET previous = {mark}, hash = {mark} WHERE number = {mark}",
-                (previous, here, row[0]))  # fmt: skip
+        execute(
+            f"UPDATE dither_entries SET previous = {mark}, hash = {mark} WHERE number = {mark}",
+            (previous, here, row[0]),
+        )
         previous = here
     execute(f"UPDATE dither_ledger SET hash = {mark}", (previous,))
 

@@ -24,8 +24,9 @@ OWN_AFFAIR = {
 }
 """Fields whose type is kept, and whose value may get better: texts of errors, schedules, quoted errors."""
 SHOWN_MORE = {
-    ("GET", "/v1/ledger?limit=2"), ("GET", "/v1/ledger/verify"),
-}  # fmt: skip
+    ("GET", "/v1/ledger?limit=2"),
+    ("GET", "/v1/ledger/verify"),
+}
 """Answers about all entries: since 0.1.0 opening an account adds one with its neighbour relation."""
 
 READ_NOW = "SELECT count(*) FROM friends"

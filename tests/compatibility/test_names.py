@@ -138,9 +138,17 @@ def problems(name, old):
 
 
 ONE_LINE = {
-    "median": {}, "quantile": {"q": 0.5}, "quantiles": {"q": [0.5]}, "minimum": {}, "maximum": {}, "sum": {},
-    "mean": {}, "trimmed_mean": {}, "variance": {}, "iqr": {},
-}  # fmt: skip
+    "median": {},
+    "quantile": {"q": 0.5},
+    "quantiles": {"q": [0.5]},
+    "minimum": {},
+    "maximum": {},
+    "sum": {},
+    "mean": {},
+    "trimmed_mean": {},
+    "variance": {},
+    "iqr": {},
+}
 
 
 @pytest.mark.parametrize("name", sorted(ONE_LINE))

@@ -673,17 +673,64 @@ COMMANDS = [
     ["ask", "{FOLDER}/datasets/pay.toml", "median(pay)", "--epsilon", "0.5"],
     ["ask", "{FOLDER}/datasets/pay.toml", "quantile(pay, 0.9), iqr(pay)", "--epsilon", "1", "--weights", "2,1"],
     ["ask", "{FOLDER}/datasets/pay.toml", "SELECT job, avg(pay) AS m FROM pay GROUP BY job", "--epsilon", "3"],
-    ["ask", "{FOLDER}/datasets/pay.toml", "mean(pay)", "--where", "age > 40", "--by", "job", "--epsilon", "2",
-     "--delta", "1e-6", "--calibration", "worst_case", "--noise", "gaussian", "--confidence", "none"],
+    [
+        "ask",
+        "{FOLDER}/datasets/pay.toml",
+        "mean(pay)",
+        "--where",
+        "age > 40",
+        "--by",
+        "job",
+        "--epsilon",
+        "2",
+        "--delta",
+        "1e-6",
+        "--calibration",
+        "worst_case",
+        "--noise",
+        "gaussian",
+        "--confidence",
+        "none",
+    ],
     ["ask", "{FOLDER}/datasets/friends.toml", "kstars(2)", "--epsilon", "0.5"],
     ["ask", "{FOLDER}/datasets/friends.toml", "triangles()", "--epsilon", "0.5", "--calibration", "ladder"],
     ["ask", "{FOLDER}/datasets/streets.toml", "mst_cost()", "--epsilon", "0.5"],
     ["clusters", "{FOLDER}/datasets/points.toml", "-k", "2", "--columns", "x,y", "--epsilon", "40", "--delta", "1e-4"],
-    ["clusters", "{FOLDER}/datasets/points.toml", "-k", "2", "--mixture", "--epsilon", "41", "--delta", "1e-4",
-     "--confidence", "none", "--blocks", "60"],
-    ["run", "{FOLDER}/datasets/pay.toml", "{FOLDER}/data/programs.py:mean_pay", "--bounds", "0", "200000", "--epsilon",
-     "1", "--columns", "pay", "--blocks", "20", "--slot", "0.2", "--where", "age > 20", "--untried"],
-]  # fmt: skip
+    [
+        "clusters",
+        "{FOLDER}/datasets/points.toml",
+        "-k",
+        "2",
+        "--mixture",
+        "--epsilon",
+        "41",
+        "--delta",
+        "1e-4",
+        "--confidence",
+        "none",
+        "--blocks",
+        "60",
+    ],
+    [
+        "run",
+        "{FOLDER}/datasets/pay.toml",
+        "{FOLDER}/data/programs.py:mean_pay",
+        "--bounds",
+        "0",
+        "200000",
+        "--epsilon",
+        "1",
+        "--columns",
+        "pay",
+        "--blocks",
+        "20",
+        "--slot",
+        "0.2",
+        "--where",
+        "age > 20",
+        "--untried",
+    ],
+]
 READERS = [["ledger", "show"], ["ledger", "show", "pay"], ["ledger", "verify"], ["ledger", "export"]]
 """Commands that only read: their first words; the ledger's path comes behind the second."""
 
@@ -745,18 +792,28 @@ def _first(value: Any) -> Any:
 
 # --- HTTP ------------------------------------------------------------------------------------------------------------
 
-HOME_SCHEMAS = {
-    name: text.replace('"../data/', '"') for name, text in SCHEMAS.items() if name != "visits"
-}  # fmt: skip
+HOME_SCHEMAS = {name: text.replace('"../data/', '"') for name, text in SCHEMAS.items() if name != "visits"}
 VISITS = SCHEMAS["visits"].replace('"../data/', '"')
 PROGRAM = {
-    "kind": "program", "source": "def one(block):\n    return 1.0", "function": "one", "bounds": [0, 2], "blocks": 10,
-    "aggregator": "median", "slot": 0.2, "columns": ["pay"], "output": 1, "default": 0.5, "sampling": "partition",
-}  # fmt: skip
+    "kind": "program",
+    "source": "def one(block):\n    return 1.0",
+    "function": "one",
+    "bounds": [0, 2],
+    "blocks": 10,
+    "aggregator": "median",
+    "slot": 0.2,
+    "columns": ["pay"],
+    "output": 1,
+    "default": 0.5,
+    "sampling": "partition",
+}
 RELEASES: dict[str, list[dict[str, Any]]] = {
     "pay": [
         {"query": {"kind": "median", "column": "pay"}, "epsilon": 0.5},
-        {"query": {"kind": "median", "column": "pay", "bounds": [0, 150000], "step": 0.5, "nulls": "upper"}, "epsilon": 0.5},
+        {
+            "query": {"kind": "median", "column": "pay", "bounds": [0, 150000], "step": 0.5, "nulls": "upper"},
+            "epsilon": 0.5,
+        },
         {"query": {"kind": "quantile", "column": "pay", "q": 0.9}, "epsilon": 0.5, "delta": 0},
         {"query": {"kind": "quantiles", "column": "pay", "q": [0.1, 0.9]}, "epsilon": 0.5},
         {"query": {"kind": "minimum", "column": "pay"}, "epsilon": 0.5},
@@ -774,17 +831,41 @@ RELEASES: dict[str, list[dict[str, Any]]] = {
         {"query": {"kind": "histogram", "column": "job", "categories": ["cook"]}, "epsilon": 0.5},
         {"query": {"kind": "histogram", "column": "pay", "edges": [0, 50000, 100000]}, "epsilon": 0.5},
         {"query": {"kind": "median", "column": "since"}, "epsilon": 0.5},
-        {"query": {"kind": "median", "column": "pay"}, "epsilon": 0.5, "calibration": "smooth", "noise": "cauchy", "confidence": None},
+        {
+            "query": {"kind": "median", "column": "pay"},
+            "epsilon": 0.5,
+            "calibration": "smooth",
+            "noise": "cauchy",
+            "confidence": None,
+        },
         {"query": {"kind": "median", "column": "pay"}, "epsilon": 4, "delta": 1e-4, "calibration": "stable"},
         {"query": {"kind": "median", "column": "pay"}, "epsilon": 2, "by": "job", "confidence": 0.9},
         {"query": {"kind": "count"}, "epsilon": 2, "by": ["job", "active"], "where": "age > 40"},
-        {"query": [{"kind": "median", "column": "pay"}, {"kind": "mean", "column": "age"}], "epsilon": 1, "weights": [2, 1]},
-        {"query": {"kind": "trimmed_mean", "column": "pay", "trim": 0.2}, "epsilon": 0.5,
-         "prior": {"kind": "lognormal", "median": 60000, "sigma": 0.5}, "rows": 240},
+        {
+            "query": [{"kind": "median", "column": "pay"}, {"kind": "mean", "column": "age"}],
+            "epsilon": 1,
+            "weights": [2, 1],
+        },
+        {
+            "query": {"kind": "trimmed_mean", "column": "pay", "trim": 0.2},
+            "epsilon": 0.5,
+            "prior": {"kind": "lognormal", "median": 60000, "sigma": 0.5},
+            "rows": 240,
+        },
         {"sql": "SELECT median(pay) FROM pay", "epsilon": 0.75},
-        {"sql": "SELECT job, avg(pay) AS m, count(*) AS n FROM pay GROUP BY job", "epsilon": 3, "weights": {"m": 3, "n": 1}},
+        {
+            "sql": "SELECT job, avg(pay) AS m, count(*) AS n FROM pay GROUP BY job",
+            "epsilon": 3,
+            "weights": {"m": 3, "n": 1},
+        },
         {"query": {"kind": "median", "column": "pay"}, "epsilon": 0.125, "request_id": "r-1"},
-        {"query": {"kind": "median", "column": "pay"}, "epsilon": 0.125, "request_id": "r-2", "again": True, "wait": True},
+        {
+            "query": {"kind": "median", "column": "pay"},
+            "epsilon": 0.125,
+            "request_id": "r-2",
+            "again": True,
+            "wait": True,
+        },
     ],
     "visits": [
         {"query": {"kind": "count"}, "epsilon": 2},
@@ -802,7 +883,7 @@ RELEASES: dict[str, list[dict[str, Any]]] = {
         {"query": {"kind": "min_cut"}, "epsilon": 0.5, "confidence": None},
     ],
     "streets": [{"query": {"kind": "mst_cost"}, "epsilon": 0.5}],
-}  # fmt: skip
+}
 NOT_QUOTED = ("request_id", "again", "wait")
 MEDIAN = {"query": {"kind": "median", "column": "pay"}, "epsilon": 0.5}
 
@@ -816,7 +897,12 @@ def requests() -> list[dict[str, Any]]:
 
     pay = "/v1/datasets/pay"
     return [
-        one("POST", f"{pay}/releases", {"query": PROGRAM, "epsilon": 1, "wait": False, "request_id": "program"}, keep="job"),
+        one(
+            "POST",
+            f"{pay}/releases",
+            {"query": PROGRAM, "epsilon": 1, "wait": False, "request_id": "program"},
+            keep="job",
+        ),
         *(
             one("GET", path, token=token)
             for token in ("owner", "ann", "bob")
@@ -839,15 +925,35 @@ def requests() -> list[dict[str, Any]]:
             for body in bodies[::2]
         ),
         one("POST", f"{pay}/quote", {"query": PROGRAM, "epsilon": 1}),
-        one("POST", f"{pay}/quote", {"sql": "SELECT median(pay), mean(pay) FROM pay", "epsilon": 1, "rows": 240,
-                                     "prior": {"kind": "normal", "mean": 60000, "sd": 20000}}),
+        one(
+            "POST",
+            f"{pay}/quote",
+            {
+                "sql": "SELECT median(pay), mean(pay) FROM pay",
+                "epsilon": 1,
+                "rows": 240,
+                "prior": {"kind": "normal", "mean": 60000, "sd": 20000},
+            },
+        ),
         one("POST", f"{pay}/releases", MEDIAN | {"wait": False}, "ann", keep="quick"),
         one("GET", "/v1/jobs/{quick}", token="ann"),
         one("GET", f"{pay}/releases?after=1&limit=2", token="ann"),
         one("GET", f"{pay}/budget", token="ann"),
         one("GET", "/v1/tokens"),
-        one("POST", "/v1/tokens", {"name": "guest", "role": "analyst", "expires_in": 3600, "epsilon_cap": 1, "delta_cap": 1e-5,
-                                   "kinds": ["median", "count"], "datasets": ["pay"]}, keep="guest"),
+        one(
+            "POST",
+            "/v1/tokens",
+            {
+                "name": "guest",
+                "role": "analyst",
+                "expires_in": 3600,
+                "epsilon_cap": 1,
+                "delta_cap": 1e-5,
+                "kinds": ["median", "count"],
+                "datasets": ["pay"],
+            },
+            keep="guest",
+        ),
         one("DELETE", "/v1/tokens/{guest}"),
         one("GET", "/v1/ledger?limit=2"),
         one("GET", "/v1/ledger?dataset=friends&after=0&limit=2"),
@@ -885,7 +991,7 @@ def requests() -> list[dict[str, Any]]:
         one("DELETE", "/v1/datasets/points"),
         one("PATCH", "/v1/datasets/shifts", {"grown": True}),
         one("GET", "/v1/jobs/{job}", until="done"),
-    ]  # fmt: skip
+    ]
 
 
 class Server:

@@ -17,9 +17,27 @@ Item = TypeVar("Item")
 NAN, INF = math.nan, math.inf
 LOWER, UPPER, STEP = -2, 10, 0.5
 ODD: tuple[Any, ...] = (
-    None, NAN, INF, -INF, 1e308, -1e308, 5e-324, -5e-324, 1e-200, -0.0, float(LOWER), float(UPPER),
-    0.25, 0.75, -0.25, UPPER + 1e-9, LOWER - 1e-9, UPPER + STEP / 2, LOWER - STEP / 2, 3.0,
-)  # fmt: skip
+    None,
+    NAN,
+    INF,
+    -INF,
+    1e308,
+    -1e308,
+    5e-324,
+    -5e-324,
+    1e-200,
+    -0.0,
+    float(LOWER),
+    float(UPPER),
+    0.25,
+    0.75,
+    -0.25,
+    UPPER + 1e-9,
+    LOWER - 1e-9,
+    UPPER + STEP / 2,
+    LOWER - STEP / 2,
+    3.0,
+)
 """Missing, no number, infinite, huge, tiny, minus zero, both bounds, half steps, just beyond, and an ordinary one."""
 TABLES: dict[str, list[Any]] = {
     "everything odd": [*ODD, 1.0, 2.0, 7.0],

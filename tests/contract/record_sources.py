@@ -182,10 +182,16 @@ def duckdb_view(place: Place, table: pa.Table) -> dict[str, Any]:
 
 
 _POSTGRES = {
-    pa.float64(): "double precision", pa.float32(): "real", pa.int64(): "bigint", pa.int32(): "integer",
-    pa.string(): "text", pa.bool_(): "boolean", pa.date32(): "date", pa.timestamp("us"): "timestamp",
+    pa.float64(): "double precision",
+    pa.float32(): "real",
+    pa.int64(): "bigint",
+    pa.int32(): "integer",
+    pa.string(): "text",
+    pa.bool_(): "boolean",
+    pa.date32(): "date",
+    pa.timestamp("us"): "timestamp",
     pa.timestamp("us", "UTC"): "timestamptz",
-}  # fmt: skip
+}
 
 
 def postgres_type(kind: pa.DataType) -> str:
@@ -243,10 +249,16 @@ def spark_parquet(place: Place, table: pa.Table) -> dict[str, Any]:
 FILES = {
     one.__name__: one
     for one in (
-        parquet_arrow, parquet_arrow_groups, parquet_arrow_blind, parquet_pandas, parquet_polars, parquet_duckdb,
-        duckdb_table, duckdb_view,
+        parquet_arrow,
+        parquet_arrow_groups,
+        parquet_arrow_blind,
+        parquet_pandas,
+        parquet_polars,
+        parquet_duckdb,
+        duckdb_table,
+        duckdb_view,
     )
-}  # fmt: skip
+}
 FRAMES = {one.__name__: one for one in (arrow_frame, polars_frame, pandas_numpy, pandas_arrow, pandas_nullable)}
 TEXTS = {one.__name__: one for one in (csv_file, packed_csv, tsv_file)}
 POSTGRES = {one.__name__: one for one in (postgres_table, postgres_view, postgres_numeric)}

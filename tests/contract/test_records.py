@@ -266,9 +266,15 @@ def _singles(values):
 
 _BIG = 2**63 - 1
 _DAYS = [
-    None, datetime.date(1, 1, 1), datetime.date(9999, 12, 31), datetime.date(1970, 1, 1), datetime.date(1970, 4, 11),
-    datetime.date(1970, 4, 12), datetime.date(1969, 12, 31), datetime.date(1970, 2, 1),
-]  # fmt: skip
+    None,
+    datetime.date(1, 1, 1),
+    datetime.date(9999, 12, 31),
+    datetime.date(1970, 1, 1),
+    datetime.date(1970, 4, 11),
+    datetime.date(1970, 4, 12),
+    datetime.date(1969, 12, 31),
+    datetime.date(1970, 2, 1),
+]
 _TIMES = [None if one is None else datetime.datetime.combine(one, datetime.time(23, 59, 59)) for one in _DAYS]
 _WHOLE = (dt.Integer(LOWER, UPPER), Declared(Fraction(LOWER), Fraction(UPPER), Fraction(1)))
 _WIDE = (dt.Integer(-(2**51), 2**51), Declared(Fraction(-(2**51)), Fraction(2**51), Fraction(1)))
@@ -508,9 +514,15 @@ def test_brackets_in_tables_with_many_records(name, place, monkeypatch):
             compare(session, "v", records, declared, private=nulls == "drop", few=4, key=(name, nulls))
             where = pick(FILTERS, (name, nulls))
             compare(
-                session, "v", kept(records, FILTERS[where]), declared, private=True, few=2, key=(name, nulls, where),
+                session,
+                "v",
+                kept(records, FILTERS[where]),
+                declared,
+                private=True,
+                few=2,
+                key=(name, nulls, where),
                 where=where,
-            )  # fmt: skip
+            )
             found = dt.inspect.value(dt.Median("v"), session, by="g")
             for key in "abc":
                 steps = declared.read([one for one, group in zip(records, groups, strict=True) if group == key])

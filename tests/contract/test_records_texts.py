@@ -27,12 +27,44 @@ from contract.record_sources import SPARK, TEXTS, asked, long_form, read_by, som
 SURE = {"epsilon": 500.0, "confidence": None}
 """At this epsilon a count is off by one with probability below e^-50."""
 FIELDS = {
-    "abc": None, " 12 ": 12, "1e1": 10, "1E-1": 0.1, "1_0": 10, "0x10": None, "inf": INF, "-inf": -INF, "Infinity": INF,
-    "nan": None, "NaN": None, "": None, "  ": None, "-": None, "+3": 3, ".5": 0.5, "5.": 5, "--5": None, "1 2": None,
-    "1e400": INF, "-1e400": -INF, "1e-400": 0, "007": 7, "true": None, "3\t": 3, "9" * 400: INF, "1;5": None,
-    "#4": None, "é": None, "NULL": None, "3,5": None, '4"': None, '"': None, "-0.0": 0, "0.25": 0.25, "0.75": 0.75,
+    "abc": None,
+    " 12 ": 12,
+    "1e1": 10,
+    "1E-1": 0.1,
+    "1_0": 10,
+    "0x10": None,
+    "inf": INF,
+    "-inf": -INF,
+    "Infinity": INF,
+    "nan": None,
+    "NaN": None,
+    "": None,
+    "  ": None,
+    "-": None,
+    "+3": 3,
+    ".5": 0.5,
+    "5.": 5,
+    "--5": None,
+    "1 2": None,
+    "1e400": INF,
+    "-1e400": -INF,
+    "1e-400": 0,
+    "007": 7,
+    "true": None,
+    "3\t": 3,
+    "9" * 400: INF,
+    "1;5": None,
+    "#4": None,
+    "é": None,
+    "NULL": None,
+    "3,5": None,
+    '4"': None,
+    '"': None,
+    "-0.0": 0,
+    "0.25": 0.25,
+    "0.75": 0.75,
     "'5'": None,
-}  # fmt: skip
+}
 """Fields of a CSV, and the number that each of them is."""
 
 
@@ -70,17 +102,39 @@ def test_fields_that_are_numbers_and_fields_that_are_none(name, path, place, mon
 
 
 LINES = {
-    b"5,\xff": (5, None), b"\xff5,a": (None, "a"), b"5,a\xc3": (5, None), b"5,\xed\xa0\x80": (5, None),
-    b"\x01,a": (None, "a"), b"5\x01,b": (None, "b"), b"5,a\x01b": (5, None), b"5,a\x00": (5, None),
+    b"5,\xff": (5, None),
+    b"\xff5,a": (None, "a"),
+    b"5,a\xc3": (5, None),
+    b"5,\xed\xa0\x80": (5, None),
+    b"\x01,a": (None, "a"),
+    b"5\x01,b": (None, "b"),
+    b"5,a\x01b": (5, None),
+    b"5,a\x00": (5, None),
     b"\x00": (None, None),
-    b"5\x00,a": (None, "a"), b'5,"a': (5, None), b'"5,a': (None, "a"), b'"': (None, None), b'"5","a"': (5, "a"),
-    b"5": (5, None), b",": (None, None), b",a": (None, "a"), b"5,a,b,c": (5, "a"), b"5,a,": (5, "a"),
+    b"5\x00,a": (None, "a"),
+    b'5,"a': (5, None),
+    b'"5,a': (None, "a"),
+    b'"': (None, None),
+    b'"5","a"': (5, "a"),
+    b"5": (5, None),
+    b",": (None, None),
+    b",a": (None, "a"),
+    b"5,a,b,c": (5, "a"),
+    b"5,a,": (5, "a"),
     b" 5 ,a ": (5, None),
-    b"5,'a'": (5, None), b"5;a": (None, None), b"5\ta": (None, None), b"#5,a": (None, "a"), b"5,a\x0c": (5, None),
-    b"5,a\\": (5, None), b"inf,a": (INF, "a"), b"5," + b"x" * 2_300_000: (5, None),
+    b"5,'a'": (5, None),
+    b"5;a": (None, None),
+    b"5\ta": (None, None),
+    b"#5,a": (None, "a"),
+    b"5,a\x0c": (5, None),
+    b"5,a\\": (5, None),
+    b"inf,a": (INF, "a"),
+    b"5," + b"x" * 2_300_000: (5, None),
     b"1" * 2_300_000 + b",a": (INF, None),
-    "5,a\u2028".encode(): (5, None), "5,\u00e9".encode(): (5, "é"), "5,e\u0301".encode(): (5, None),
-}  # fmt: skip
+    "5,a\u2028".encode(): (5, None),
+    "5,\u00e9".encode(): (5, "é"),
+    "5,e\u0301".encode(): (5, None),
+}
 """Lines of a CSV with the columns v and g: the number and the declared category that each of them holds.
 
 Of a line the first 2**20 bytes count (docs/proofs/records.md).
@@ -230,10 +284,27 @@ class NoFloat(float):
 
 
 ENTRIES = [
-    "\ud800", Unshowable(), WronglyShown(), NoFloat(3.0), 10**5000, -(10**400), np.longdouble("1e4000"),
-    Decimal("sNaN"), b"\xff", [1], {"a": 1}, object(), 2 + 3j, pd.NaT, pd.NA, NAN, None, "a\x00",
-    datetime.date(2020, 1, 1), Fraction(10**400),
-]  # fmt: skip
+    "\ud800",
+    Unshowable(),
+    WronglyShown(),
+    NoFloat(3.0),
+    10**5000,
+    -(10**400),
+    np.longdouble("1e4000"),
+    Decimal("sNaN"),
+    b"\xff",
+    [1],
+    {"a": 1},
+    object(),
+    2 + 3j,
+    pd.NaT,
+    pd.NA,
+    NAN,
+    None,
+    "a\x00",
+    datetime.date(2020, 1, 1),
+    Fraction(10**400),
+]
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: type(entry).__name__)
@@ -269,11 +340,27 @@ def test_categories_of_dictionaries_and_enums(place):
 
 BASE = [1.0, 2.0, 7.0, 3.0]
 ANYTHING = [
-    *ODD, 10**400, -(10**400), 10**5000, Decimal("0.75"), Decimal("NaN"), Decimal("sNaN"), Decimal("Infinity"),
-    Decimal("1e400"), Decimal("1e-400"), Fraction(3, 4), Fraction(10**400), Fraction(1, 10**400), True,
+    *ODD,
+    10**400,
+    -(10**400),
+    10**5000,
+    Decimal("0.75"),
+    Decimal("NaN"),
+    Decimal("sNaN"),
+    Decimal("Infinity"),
+    Decimal("1e400"),
+    Decimal("1e-400"),
+    Fraction(3, 4),
+    Fraction(10**400),
+    Fraction(1, 10**400),
+    True,
     np.float32(0.75),
-    np.int64(3), np.longdouble("1e4000"), np.longdouble("-1e4000"), pd.NA, pd.NaT,
-]  # fmt: skip
+    np.int64(3),
+    np.longdouble("1e4000"),
+    np.longdouble("-1e4000"),
+    pd.NA,
+    pd.NaT,
+]
 
 
 def known(entry):

@@ -8,9 +8,7 @@ import pytest
 from dither import errors
 from dither.errors import BudgetExceeded, DitherError, InvalidArgument, InvalidData, NotApplicable, NotProved
 
-ALL = [
-    kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, DitherError)
-]  # fmt: skip
+ALL = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, DitherError)]
 
 
 def test_every_error_has_a_code_of_its_own():

@@ -25,11 +25,13 @@ KINDS = {
     "text": release("nurse"),
     "points": release(((1.0, 2.0), (3.0, 4.0)), labels=("centre 1", "centre 2"), query="kmeans"),
     "bins": release(
-        tuple(range(30)), tuple((k - 1, k + 1) for k in range(30)), query="histogram of pay",
+        tuple(range(30)),
+        tuple((k - 1, k + 1) for k in range(30)),
+        query="histogram of pay",
         labels=tuple(f"{k} to {k + 1}" for k in range(30)),
     ),
     "names": release((5, 6), ((4, 6), (5, 7)), query="histogram", labels=("a rather long name of a category", "b")),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("kind", KINDS)

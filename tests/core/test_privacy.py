@@ -104,8 +104,7 @@ def test_group_privacy_covers_every_chain_of_distributions(rows, epsilon):
     """For a chain of output laws whose steps are (eps, delta)-close, the ends are as close as for_group says."""
     chain = [[Fraction(a + 1, sum(row) + len(row)) for a in row] for row in rows]
     factor = Fraction(math.exp(epsilon))
-    steps = [hockey_stick(p, q, factor) for one, two in pairwise(chain)
-             for p, q in ((one, two), (two, one))]  # fmt: skip
+    steps = [hockey_stick(p, q, factor) for one, two in pairwise(chain) for p, q in ((one, two), (two, one))]
     step = float(max(steps)) * (1 + 1e-12) + 1e-15
     people = len(chain) - 1
     group = Loss(epsilon, min(step, 0.99)).for_group(people)

@@ -6,9 +6,27 @@ import sys
 import pytest
 
 SLOW = {
-    "cryptography", "duckdb", "flint", "igraph", "matplotlib", "networkx", "numba", "numpy", "pandas", "polars",
-    "psycopg", "pyarrow", "pyspark", "ray", "rich", "scipy", "sklearn", "sqlglot", "starlette", "uvicorn",
-}  # fmt: skip
+    "cryptography",
+    "duckdb",
+    "flint",
+    "igraph",
+    "matplotlib",
+    "networkx",
+    "numba",
+    "numpy",
+    "pandas",
+    "polars",
+    "psycopg",
+    "pyarrow",
+    "pyspark",
+    "ray",
+    "rich",
+    "scipy",
+    "sklearn",
+    "sqlglot",
+    "starlette",
+    "uvicorn",
+}
 """Each of these takes a tenth of a second or more."""
 
 

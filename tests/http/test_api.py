@@ -193,7 +193,7 @@ def test_rules_of_a_token(server):
     """Caps, kinds, datasets and an own budget bind the token they were given with."""
     server.token(
         "carol", epsilon_cap=0.2, kinds=["median", "count"], budgets={"pay": {"epsilon": 0.3}}, datasets=["pay"]
-    )  # fmt: skip
+    )
     assert server.call("POST", ASK, median(0.201), token="carol")[1]["code"] == "forbidden"
     mean = {"query": {"kind": "mean", "column": "pay"}, "epsilon": 0.1}
     assert server.call("POST", ASK, mean, token="carol")[1]["code"] == "forbidden"

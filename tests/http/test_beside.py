@@ -35,9 +35,13 @@ WORDS = (
 )
 NUMBERS = (0, -1, 1e-300, 1e300, 2**70, 0.1, 1, 50, None, True, "x", [], {})
 NONSENSE = (
-    b"", b"\x16\x03\x01\x00\xa5", b"GET / HTTP/9.9\r\n\r\n", b"GET " + b"a" * 70_000, b"POST /v1/me HTTP/1.1\r\nX: ",
+    b"",
+    b"\x16\x03\x01\x00\xa5",
+    b"GET / HTTP/9.9\r\n\r\n",
+    b"GET " + b"a" * 70_000,
+    b"POST /v1/me HTTP/1.1\r\nX: ",
     b"POST /v1/tokens HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-)  # fmt: skip
+)
 
 
 def hostile_body(chance: random.Random) -> bytes:

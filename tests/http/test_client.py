@@ -70,18 +70,41 @@ def test_errors_are_those_of_a_local_session(server):
 @pytest.mark.parametrize(
     "query",
     [
-        dt.Median("pay"), dt.Quantile("pay", q=0.9), dt.Quantiles("pay", q=(0.25, 0.5)), dt.Minimum("pay"),
-        dt.Maximum("pay", bounds=(0, 10)), dt.OrderStatistic("pay", rank=3), dt.Count(), dt.Count("flag"),
-        dt.Sum("pay"), dt.Mean("pay"), dt.TrimmedMean("pay", trim=0.2), dt.Variance("pay", ddof=1),
-        dt.IQR("pay", low=0.1, high=0.9), dt.Histogram("pay", edges=(0, 5, 10)),
-        dt.Histogram("job"), dt.Edges(), dt.Edges(max_degree=4), dt.Triangles(),
-        dt.KStars(2), dt.KTriangles(2), dt.KCliques(4), dt.MinCut(), dt.MSTCost(),
-        dt.Covariance(["pay", "age"]), dt.MeanVector(["pay", "age"]), dt.Regression("pay", ["age"]),
-        dt.KMeans(["pay"], k=2, bounds=(0, 10)), dt.GaussianMixture(["pay", "age"], k=2, blocks=50), dt.Scale("pay"),
-        dt.Mode("job"), dt.SmallestSum("pay", k=3), dt.Histogram("job", categories=["nurse", "clerk"]),
+        dt.Median("pay"),
+        dt.Quantile("pay", q=0.9),
+        dt.Quantiles("pay", q=(0.25, 0.5)),
+        dt.Minimum("pay"),
+        dt.Maximum("pay", bounds=(0, 10)),
+        dt.OrderStatistic("pay", rank=3),
+        dt.Count(),
+        dt.Count("flag"),
+        dt.Sum("pay"),
+        dt.Mean("pay"),
+        dt.TrimmedMean("pay", trim=0.2),
+        dt.Variance("pay", ddof=1),
+        dt.IQR("pay", low=0.1, high=0.9),
+        dt.Histogram("pay", edges=(0, 5, 10)),
+        dt.Histogram("job"),
+        dt.Edges(),
+        dt.Edges(max_degree=4),
+        dt.Triangles(),
+        dt.KStars(2),
+        dt.KTriangles(2),
+        dt.KCliques(4),
+        dt.MinCut(),
+        dt.MSTCost(),
+        dt.Covariance(["pay", "age"]),
+        dt.MeanVector(["pay", "age"]),
+        dt.Regression("pay", ["age"]),
+        dt.KMeans(["pay"], k=2, bounds=(0, 10)),
+        dt.GaussianMixture(["pay", "age"], k=2, blocks=50),
+        dt.Scale("pay"),
+        dt.Mode("job"),
+        dt.SmallestSum("pay", k=3),
+        dt.Histogram("job", categories=["nurse", "clerk"]),
     ],
     ids=lambda one: type(one).__name__,
-)  # fmt: skip
+)
 def test_every_query_survives_the_journey(query):
     """What the client writes the server reads back as the same query."""
     payload = parse(json.dumps(to_json(query)).encode())
@@ -176,7 +199,9 @@ def test_tls(tmp_path):
         assert one.stop() == 0
     bad = subprocess.run(
         [sys.executable, "-m", "dither", "serve", "--home", str(home), "--certificate", str(home)],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert bad.returncode == 2
     assert "key" in bad.stderr

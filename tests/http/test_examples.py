@@ -47,8 +47,9 @@ def proxied(tmp_path):
     )
     process = subprocess.Popen(
         [nginx, "-p", tmp_path, "-e", tmp_path / "error.log", "-c", tmp_path / "nginx.conf"],
-        stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     try:
         until(lambda: _listens(port) or process.poll() is not None)
         assert process.poll() is None, process.stderr.read()
@@ -80,10 +81,13 @@ def test_behind_nginx(proxied):
         assert "trusted-types" in page.headers["content-security-policy"]
         assert page.headers["strict-transport-security"]
         told = client.post(
-            "/v1/datasets/pay/releases", content=b"x" * 300_000, headers={
-                "Authorization": f"Bearer {curator.tokens['owner']}", "Content-Type": "application/json",
-            }
-        )  # fmt: skip
+            "/v1/datasets/pay/releases",
+            content=b"x" * 300_000,
+            headers={
+                "Authorization": f"Bearer {curator.tokens['owner']}",
+                "Content-Type": "application/json",
+            },
+        )
         assert (told.status_code, told.json()["code"]) == (413, "too-large")
         limited = [client.get("/v1/me").status_code for _ in range(150)]
         assert set(limited) <= {401, 429}

@@ -15,12 +15,28 @@ from dither.interfaces.http.openapi import document
 DOCUMENT = document()
 NUMBERS = st.one_of(
     st.sampled_from([0, 1, -1, 0.5, 0.1, 1e-9, 1e9, 1e30, 2**63, -(2**70), 1e-50, 0.95, 3, 200, 1_000_000]),
-    st.floats(allow_nan=False, allow_infinity=False), st.integers(),
-)  # fmt: skip
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.integers(),
+)
 WORDS = (
-    "pay", "job", "nurse", "auto", "smooth", "laplace", "", "'; DROP TABLE pay; --", "<script>", "é" * 300, "SELECT",
-    "SELECT median(pay) FROM pay", "job = 'nurse'", "pay > 1e400", "((((", "../..", "owner",
-)  # fmt: skip
+    "pay",
+    "job",
+    "nurse",
+    "auto",
+    "smooth",
+    "laplace",
+    "",
+    "'; DROP TABLE pay; --",
+    "<script>",
+    "é" * 300,
+    "SELECT",
+    "SELECT median(pay) FROM pay",
+    "job = 'nurse'",
+    "pay > 1e400",
+    "((((",
+    "../..",
+    "owner",
+)
 TEXTS = st.one_of(st.sampled_from(WORDS), st.text(max_size=40))
 JUNK = st.recursive(
     st.one_of(st.none(), st.booleans(), NUMBERS, TEXTS),
@@ -81,10 +97,11 @@ def requests():
             query = st.sampled_from(["", "?after=1", "?limit=5", "?limit=x", "?after=-1", "?q=%ff"])
             drawn_requests.append(
                 st.tuples(
-                    st.just(method.upper()), st.builds(_filled, st.just(path), places, query),
+                    st.just(method.upper()),
+                    st.builds(_filled, st.just(path), places, query),
                     st.none() if body is None else bodies(body),
                 )
-            )  # fmt: skip
+            )
     return st.one_of(drawn_requests)
 
 
@@ -104,9 +121,11 @@ def server(tmp_path_factory):
 
 @seed(8)
 @settings(
-    max_examples=trials(200, 10_000), deadline=None, database=None,
+    max_examples=trials(200, 10_000),
+    deadline=None,
+    database=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
-)  # fmt: skip
+)
 @given(request=requests(), who=st.sampled_from(["owner", "owner", "alice", None]))
 def test_no_server_error(server, request, who):
     """Whatever comes: a documented status, problem+json where refused, and no 500."""

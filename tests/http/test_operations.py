@@ -220,10 +220,14 @@ def test_analysts_are_not_told_where_things_lie(tmp_path):
 
     def collect(number: int) -> None:
         for method, path, body in (
-            ("GET", "/v1/datasets", None), ("GET", "/v1/datasets/pay", None), ("GET", "/v1/datasets/pay/budget", None),
+            ("GET", "/v1/datasets", None),
+            ("GET", "/v1/datasets/pay", None),
+            ("GET", "/v1/datasets/pay/budget", None),
             ("POST", "/v1/datasets/pay/quote", median(0.01 + number / 1000)),
-            ("POST", ASK, median(0.01 + number / 1000)), ("GET", ASK, None), ("GET", "/healthz", None),
-        ):  # fmt: skip
+            ("POST", ASK, median(0.01 + number / 1000)),
+            ("GET", ASK, None),
+            ("GET", "/healthz", None),
+        ):
             told.append(server.call(method, path, body, token="alice"))
 
     try:

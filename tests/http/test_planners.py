@@ -279,9 +279,11 @@ def test_priors_have_limits(server):
     """What no column can hold is no prior; sums beyond all estimates are refused, and nothing fails."""
     mean = {"query": {"kind": "mean", "column": "pay"}, "epsilon": 1}
     for prior in (
-        {"kind": "lognormal", "median": 5, "sigma": 1e50}, {"kind": "normal", "mean": 1e50, "sd": 1},
-        {"kind": "uniform", "low": -1e40, "high": 1e40}, {"kind": "exponential", "mean": 1e55},
-    ):  # fmt: skip
+        {"kind": "lognormal", "median": 5, "sigma": 1e50},
+        {"kind": "normal", "mean": 1e50, "sd": 1},
+        {"kind": "uniform", "low": -1e40, "high": 1e40},
+        {"kind": "exponential", "mean": 1e55},
+    ):
         assert server.call("POST", "/v1/datasets/large/quote", {**mean, "prior": prior})[0] == 422
     steep = {"kind": "uniform", "low": 0, "high": 1e30}
     assert server.call("POST", "/v1/datasets/large/quote", {**mean, "prior": steep})[0] in (200, 422)

@@ -57,16 +57,25 @@ class Bare:
             if shutil.which("setpriv") is None:
                 missing("needs setpriv (Debian: util-linux)")
             other = [
-                "setpriv", "--pdeathsig", "KILL", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups",
-            ]  # fmt: skip
+                "setpriv",
+                "--pdeathsig",
+                "KILL",
+                f"--reuid={NOBODY}",
+                f"--regid={NOBODY}",
+                "--clear-groups",
+            ]
             self.before = [*other, "--bounding-set=-all", "--"]
             self.give(self.temporary)
             again = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import dither'], check=True)"
             if self.run(again).returncode:  # others may not run the interpreter, or not read its packages
                 only = "dac_read_search"
                 self.before = [
-                    *other, f"--inh-caps=+{only}", f"--ambient-caps=+{only}", f"--bounding-set=-all,+{only}", "--",
-                ]  # fmt: skip
+                    *other,
+                    f"--inh-caps=+{only}",
+                    f"--ambient-caps=+{only}",
+                    f"--bounding-set=-all,+{only}",
+                    "--",
+                ]
         done = self.run("import os; open(os.environ['PYTHONPATH'] + '/dither/written', 'w')")
         if "PermissionError" not in done.stderr:
             missing(f"needs a user who may not write to the package: {done.stderr[-200:]}")
@@ -81,8 +90,13 @@ class Bare:
         """What a program of Python prints there."""
         return subprocess.run(
             [*self.before, sys.executable, "-c", program],
-            env=self.environment, capture_output=True, text=True, check=False, cwd="/", timeout=300,
-        )  # fmt: skip
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd="/",
+            timeout=300,
+        )
 
 
 @pytest.fixture

@@ -124,9 +124,7 @@ def test_others_are_answered_when_one_question_aborts(server):
 
 def test_an_overrun_costs_one_question(tmp_path):
     """The process is ended; what else it read is read again and answered."""
-    server = CuratorProcess(
-        with_dataset(tmp_path / "home", epsilon=100), "--longest-seconds", "10", odd=True
-    ).start()  # fmt: skip
+    server = CuratorProcess(with_dataset(tmp_path / "home", epsilon=100), "--longest-seconds", "10", odd=True).start()
     try:
         slow = _asked(server, WAITING, "slow")
         _is_read(server, "Minimum")
@@ -192,7 +190,7 @@ def test_workers_drain_with_their_server(server):
     answers = []
     asking = threading.Thread(
         target=lambda: answers.append(server.call("POST", ASK, WAITING | {"request_id": "first"}))
-    )  # fmt: skip
+    )
     asking.start()
     _is_read(server, "Minimum")
     process = server.process

@@ -125,9 +125,12 @@ def small_universe():
     """Lines that make margins of several changes with few records."""
     whole = UNIT
     return [
-        ((whole, 0), whole), ((0, whole), whole), ((whole, 0), 3 * whole),
-        ((3 * whole // 5, 4 * whole // 5), 7 * whole // 5), ((0, 0), 0),
-    ]  # fmt: skip
+        ((whole, 0), whole),
+        ((0, whole), whole),
+        ((whole, 0), 3 * whole),
+        ((3 * whole // 5, 4 * whole // 5), 7 * whole // 5),
+        ((0, 0), 0),
+    ]
 
 
 @pytest.fixture(scope="module")

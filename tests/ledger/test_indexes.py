@@ -16,9 +16,12 @@ EMPTY = {
     "dither_histories": ("dither_entries (dataset, number)", None),
 }
 POSTGRES_ONLY = (
-    "dither_entries_pkey", "dither_accounts_pkey", "dither_accounts_parent_analyst_key", "dither_names_pkey",
+    "dither_entries_pkey",
+    "dither_accounts_pkey",
+    "dither_accounts_parent_analyst_key",
+    "dither_names_pkey",
     "dither_fingerprints_pkey",
-)  # fmt: skip
+)
 PRICE = Loss(0.1)
 
 

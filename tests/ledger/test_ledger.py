@@ -262,9 +262,17 @@ def test_bad_arguments_are_named(ledger):
     for _ in range(100_000):
         deep = {"x": deep}
     for question in (
-        None, [], {"x": float("nan")}, {"x": object()}, {"x": {1, 2}}, {(1,): 2}, {"x": 10**5000}, deep,
-        {"x": "y" * 1_000_001}, {"x": [[]] * 1_000_001},
-    ):  # fmt: skip
+        None,
+        [],
+        {"x": float("nan")},
+        {"x": object()},
+        {"x": {1, 2}},
+        {(1,): 2},
+        {"x": 10**5000},
+        deep,
+        {"x": "y" * 1_000_001},
+        {"x": [[]] * 1_000_001},
+    ):
         with pytest.raises(InvalidArgument, match="question"):
             ledger.charge("pay", Loss(0.1), question=question)
     for release in (None, [], {"x": object()}):

@@ -79,10 +79,16 @@ def test_an_old_account_takes_the_relation_of_its_next_opening(place):
         assert ledger.verify().ok
 
 
-@pytest.mark.parametrize("other", [
-    ROWS, PRIVATE_ROWS, Relation(Neighbours.PERSON, ("v",), 10), Relation(Neighbours.PERSON, ("u",), 9),
-    Relation(Neighbours.EDGE, ("source", "target")),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "other",
+    [
+        ROWS,
+        PRIVATE_ROWS,
+        Relation(Neighbours.PERSON, ("v",), 10),
+        Relation(Neighbours.PERSON, ("u",), 9),
+        Relation(Neighbours.EDGE, ("source", "target")),
+    ],
+)
 def test_another_relation_is_refused(place, other):
     """Neighbours, unit and rows each: every one of them; under the same name and under another name of the data."""
     with open_ledger(place) as ledger:
@@ -160,9 +166,12 @@ def test_an_edited_schema_is_refused(tmp_path):
     (tmp_path / "t.csv").write_text("u,v\n" + "".join(f"{row // 10},{row % 7}\n" for row in range(200)))
     words = {"columns": {"v": dt.Real(0, 100)}, "budget": Budget(2.0), "ledger": tmp_path / "x.ledger", "name": "t"}
     variants = [
-        {"unit": "u", "rows_per_unit": 10}, {"unit": "u", "rows_per_unit": 9}, {"unit": "v", "rows_per_unit": 10},
-        {"rows": 200}, {},
-    ]  # fmt: skip
+        {"unit": "u", "rows_per_unit": 10},
+        {"unit": "u", "rows_per_unit": 9},
+        {"unit": "v", "rows_per_unit": 10},
+        {"rows": 200},
+        {},
+    ]
     for first in variants:
         (tmp_path / "x.ledger").unlink(missing_ok=True)
         with dt.open(tmp_path / "t.csv", **first, **words) as session:
@@ -190,8 +199,10 @@ def test_graphs_have_a_relation_too(tmp_path):
         for other in ({"weight": "w", "cap": 5}, {"ends": ("source", "other")}):
             with pytest.raises(Contradiction, match="edge, identified by source and target"):
                 dt.open(GraphSchema(str(tmp_path / "g.csv"), 3, name="g", budget=Budget(1.0), **other), ledger=ledger)
-        dt.open(GraphSchema(str(tmp_path / "g.csv"), 3, ends=("target", "source"), name="g", budget=Budget(1.0)),
-                ledger=ledger)  # fmt: skip
+        dt.open(
+            GraphSchema(str(tmp_path / "g.csv"), 3, ends=("target", "source"), name="g", budget=Budget(1.0)),
+            ledger=ledger,
+        )
         assert ledger.verify().entries == 1
 
 

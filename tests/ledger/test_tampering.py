@@ -121,8 +121,12 @@ def rewritten(rows, change):
         body = canonical(change(row["number"], row["body"]))
         labels = {name: row[name] for name in ("dataset", "analyst", "request", "key", "charge")}
         mark = chained(row["number"], row["at"], row["kind"], labels, body, previous)
-        written.append(("UPDATE dither_entries SET body = ?, previous = ?, hash = ? WHERE number = ?",
-                        (body, previous, mark, row["number"])))  # fmt: skip
+        written.append(
+            (
+                "UPDATE dither_entries SET body = ?, previous = ?, hash = ? WHERE number = ?",
+                (body, previous, mark, row["number"]),
+            )
+        )
         previous = mark
     return [*written, ("UPDATE dither_ledger SET hash = ?", (previous,))]
 

@@ -124,8 +124,9 @@ def test_ends_of_error_bars_are_private_and_cover(upper, rank):
     for answer in range(4):
         worst, *_ = worst_log_ratio(
             lambda x, answer=answer: end_law(ends, statistic, as_column(x, grid), answer, upper=upper),
-            range(4), universe,
-        )  # fmt: skip
+            range(4),
+            universe,
+        )
         assert worst <= 3.0 + 1e-12
         for x in universe:
             true = statistic.value(as_column(x, grid))

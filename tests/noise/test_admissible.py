@@ -49,9 +49,7 @@ def test_a_point_tells_what_it_rests_on():
 def test_power_law_closed_form_is_exact():
     """The closed form equals the supremum found by search over the box, for many (p, alpha, beta)."""
     for p, alpha, beta in product([2.5, 4.0, 7.0], [0.05, 0.5, 3.0], [0.01, 0.3, 2.0]):
-        claimed = max(
-            p * math.log1p(alpha), beta + p * math.log1p(alpha * math.exp(-beta)), (p - 1) * beta
-        )  # fmt: skip
+        claimed = max(p * math.log1p(alpha), beta + p * math.log1p(alpha * math.exp(-beta)), (p - 1) * beta)
         law = PowerLaw(p)
         found = max(
             hockey_stick(law, part * alpha * min(1.0, math.exp(dilation)), dilation, 50.0).epsilon

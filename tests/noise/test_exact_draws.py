@@ -21,9 +21,20 @@ from dither.numbers import ball, precision
 LENGTH = 1024
 DIGITS = 200
 LAWS = [
-    Laplace(), Gaussian(), PowerLaw(2.5), PowerLaw(4), PowerLaw(Fraction(1337, 256)), PowerLaw(1.1),
-    Cauchy(1.5), Cauchy(2), Cauchy(4), Cauchy(2.75), Student(1), Student(3), Student(2.5),
-]  # fmt: skip
+    Laplace(),
+    Gaussian(),
+    PowerLaw(2.5),
+    PowerLaw(4),
+    PowerLaw(Fraction(1337, 256)),
+    PowerLaw(1.1),
+    Cauchy(1.5),
+    Cauchy(2),
+    Cauchy(4),
+    Cauchy(2.75),
+    Student(1),
+    Student(3),
+    Student(2.5),
+]
 
 
 class KnownTape(LazyBits):

@@ -97,9 +97,16 @@ def test_through_the_front_door():
     rows = np.random.default_rng(5).uniform(0, 1, (6000, 30))
     for aggregator in ("average", "auto"):
         release = dt.sample_and_aggregate(
-            rows, lambda block: block.mean(axis=0), output=30, bounds=(0, 1), blocks=400, aggregator=aggregator,
-            epsilon=1.0, delta=1e-6, executor="trusted",
-        )  # fmt: skip
+            rows,
+            lambda block: block.mean(axis=0),
+            output=30,
+            bounds=(0, 1),
+            blocks=400,
+            aggregator=aggregator,
+            epsilon=1.0,
+            delta=1e-6,
+            executor="trusted",
+        )
         assert release.mechanism == "certified average"
         assert release.loss == dt.Loss(1.0, 1e-6)
         assert release.refused or np.abs(np.array(release.value) - 0.5).mean() < 0.3

@@ -243,9 +243,17 @@ def test_a_metric_that_fails_on_data_tells_nothing():
 
     rows = np.random.default_rng(1).random((3_000, 2))
     release = dt.sample_and_aggregate(
-        rows, lambda block: block.mean(axis=0), output=2, bounds=(0, 1), metric=late, aggregator="centre", blocks=150,
-        epsilon=2.0, delta=1e-6, executor="trusted",
-    )  # fmt: skip
+        rows,
+        lambda block: block.mean(axis=0),
+        output=2,
+        bounds=(0, 1),
+        metric=late,
+        aggregator="centre",
+        blocks=150,
+        epsilon=2.0,
+        delta=1e-6,
+        executor="trusted",
+    )
     assert all(0 <= value <= 1 for value in release.value)
 
 

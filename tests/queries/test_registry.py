@@ -187,9 +187,7 @@ def test_function(entry):
     elif "target" in entry.fields:
         release = function(data["x"][:, None], data["y"], **LOSS)
     else:
-        given = {
-            name: one for name, one in query.parameters().items() if name not in ("column", "columns")
-        }  # fmt: skip
+        given = {name: one for name, one in query.parameters().items() if name not in ("column", "columns")}
         release = function(data, **options, **given, **LOSS)
     assert release.loss.epsilon <= LOSS["epsilon"]
 

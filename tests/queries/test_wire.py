@@ -17,9 +17,15 @@ from dither.queries.registry import entries
 from dither.queries.wire import catalogue, from_json, required, schema_of, served, to_json
 
 SCALARS = st.one_of(
-    st.none(), st.booleans(), st.integers(), st.integers(-3, 300), st.floats(), st.text(max_size=12),
-    st.decimals(allow_nan=False, allow_infinity=False, places=4), st.sampled_from(["pay", "lower", "auto", "exact"]),
-)  # fmt: skip
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.integers(-3, 300),
+    st.floats(),
+    st.text(max_size=12),
+    st.decimals(allow_nan=False, allow_infinity=False, places=4),
+    st.sampled_from(["pay", "lower", "auto", "exact"]),
+)
 JSON = st.recursive(
     SCALARS,
     lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(st.text(max_size=8), inner, max_size=4)),

@@ -39,11 +39,14 @@ SOURCES = {
 SCHEMA = dt.Schema(
     "nowhere.csv",
     {
-        "pay": dt.Real(0, 600_000), "year": dt.Integer(2011, 2014), "full_time": dt.Boolean(),
-        "job": dt.Category(["clerk", "nurse"]), "hired": dt.Date("2000-01-01", "2020-12-31"),
+        "pay": dt.Real(0, 600_000),
+        "year": dt.Integer(2011, 2014),
+        "full_time": dt.Boolean(),
+        "job": dt.Category(["clerk", "nurse"]),
+        "hired": dt.Date("2000-01-01", "2020-12-31"),
     },
     rows=ROWS,
-)  # fmt: skip
+)
 PRIVATE = dt.Schema("nowhere.csv", SCHEMA.columns)
 PRIOR = dt.Lognormal(median=70_000, sigma=0.8)
 

@@ -36,13 +36,17 @@ def drawn(figure, points):
 
 
 EXAMPLE = Experiment(
-    "errata", "example", "An <example>", line,
+    "errata",
+    "example",
+    "An <example>",
+    line,
     [
         Claim("Claim 1", "it falls & falls", lambda points: settle(points.ys[0] > points.ys[2], "so", "not so")),
         Claim("Claim 2", "like 1/x^2", lambda points: settle(points.follow(-2), "as 1/x", "the power is another")),
     ],
-    drawn, note="by hand",
-)  # fmt: skip
+    drawn,
+    note="by hand",
+)
 
 
 # --- numbers --------------------------------------------------------------------------------------------------------
@@ -147,8 +151,14 @@ def test_a_report_is_written_whole(tmp_path):
     told = json.loads((page.parent / "report.json").read_text())
     assert told["verdicts"] == {"agrees": 1, "agrees with a correction": 0, "disagrees": 1}
     assert told["experiments"][0]["points"][0] == {
-        "quantity": "y", "series": "line", "x": 1.0, "value": 2.0, "low": 2.0, "high": 2.0, "interval": "exact",
-    }  # fmt: skip
+        "quantity": "y",
+        "series": "line",
+        "x": 1.0,
+        "value": 2.0,
+        "low": 2.0,
+        "high": 2.0,
+        "interval": "exact",
+    }
     with (page.parent / "verdicts.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert [row["verdict"] for row in rows] == ["agrees", "disagrees"]

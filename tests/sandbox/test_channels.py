@@ -146,9 +146,13 @@ def released(answers, epsilon):
 def audited(here, there, epsilon):
     """What an audit finds out about the released values, with a false alarm in 10,000."""
     return audit(
-        released(here, epsilon), released(there, epsilon), claimed=Loss(epsilon), attacks=[Histogram()],
-        samples=trials(1500, 40_000), failure_probability=1e-4,
-    )  # fmt: skip
+        released(here, epsilon),
+        released(there, epsilon),
+        claimed=Loss(epsilon),
+        attacks=[Histogram()],
+        samples=trials(1500, 40_000),
+        failure_probability=1e-4,
+    )
 
 
 def test_released_values_tell_no_more_than_they_may(releases):

@@ -105,9 +105,14 @@ def test_a_session_asks_a_cluster_and_pays_once_whatever_dies(two_nodes):
             killers[0].start()
 
     query = dt.Program(
-        mean_age, bounds=(0, 120), blocks=16, default=120, executor=address, progress=progress,
+        mean_age,
+        bounds=(0, 120),
+        blocks=16,
+        default=120,
+        executor=address,
+        progress=progress,
         settings={"slot": 0.9, "cores": 1, "detection": 10},
-    )  # fmt: skip
+    )
     release = session.ask(query, epsilon=60.0, confidence=None, request_id="one")
     killers[0].join()
     assert abs(release.value - 40) < 1

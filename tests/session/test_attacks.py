@@ -86,8 +86,9 @@ def test_an_empty_line_of_one_column_is_a_missing_record(tmp_path):
 )
 def test_filters_that_engines_stumble_over_are_refused_before_the_charge(where):
     """Numbers beyond doubles, texts that no engine holds, and words that would be ignored."""
-    opened = dt.open(pa.table({"p": [1.0], "town": ["x"]}), columns={"p": dt.Real(0, 2), "town": dt.Category()},
-                     budget=BUDGET)  # fmt: skip
+    opened = dt.open(
+        pa.table({"p": [1.0], "town": ["x"]}), columns={"p": dt.Real(0, 2), "town": dt.Category()}, budget=BUDGET
+    )
     with pytest.raises(InvalidText):
         opened.ask(dt.Count(), epsilon=1.0, where=where)
     with pytest.raises(InvalidText):

@@ -234,7 +234,13 @@ def test_on_postgres(postgres_schema):
         held = [set(block["person"].to_pylist()) for block in blocks]
         assert sum(len(one) for one in held) == len(set.union(*held)) == PEOPLE
         assert blocks[0].schema == pa.schema(
-            [("pay", pa.float64()), ("age", pa.int64()), ("job", pa.string()), ("active", pa.bool_()),
-             ("since", pa.date32()), ("person", pa.int64())]
-        )  # fmt: skip
+            [
+                ("pay", pa.float64()),
+                ("age", pa.int64()),
+                ("job", pa.string()),
+                ("active", pa.bool_()),
+                ("since", pa.date32()),
+                ("person", pa.int64()),
+            ]
+        )
         assert 60_000 < session.ask(program(), epsilon=2.0).value < 80_000

@@ -31,11 +31,15 @@ def people(rows=ROWS, seed=0):
     days = [datetime.date(2005, 1, 1) + datetime.timedelta(days=int(d)) for d in rng.integers(0, 4000, rows)]
     return pa.table(
         {
-            "pay": rng.lognormal(5, 0.5, rows), "age": rng.integers(18, 80, rows),
-            "job": rng.choice(["clerk", "nurse", "spy"], rows), "boss": rng.random(rows) < 0.2, "since": days,
-            "town": rng.choice(["here", "there"], rows), "person": rng.integers(0, rows // 4, rows),
+            "pay": rng.lognormal(5, 0.5, rows),
+            "age": rng.integers(18, 80, rows),
+            "job": rng.choice(["clerk", "nurse", "spy"], rows),
+            "boss": rng.random(rows) < 0.2,
+            "since": days,
+            "town": rng.choice(["here", "there"], rows),
+            "person": rng.integers(0, rows // 4, rows),
         }
-    )  # fmt: skip
+    )
 
 
 @pytest.fixture
@@ -76,9 +80,12 @@ def test_another_schema_is_another_question(tmp_path):
     spent = []
     for upper in (1000, 2000):
         opened = dt.open(
-            tmp_path / "pay.parquet", columns=COLUMNS | {"pay": dt.Real(0, upper)}, rows=ROWS, budget=dt.Budget(5.0),
+            tmp_path / "pay.parquet",
+            columns=COLUMNS | {"pay": dt.Real(0, upper)},
+            rows=ROWS,
+            budget=dt.Budget(5.0),
             ledger=ledger,
-        )  # fmt: skip
+        )
         opened.ask(dt.Median("pay"), epsilon=1.0)
         spent.append(opened.budget.spent.epsilon)
     assert spent == [1.0, 2.0]

@@ -13,9 +13,14 @@ def in_postgres(dsn, table, name="records"):
     import pyarrow as pa
 
     kinds = {
-        pa.float64(): "double precision", pa.int64(): "bigint", pa.int32(): "integer", pa.string(): "text",
-        pa.bool_(): "boolean", pa.date32(): "date", pa.decimal128(12, 2): "numeric(12, 2)",
-    }  # fmt: skip
+        pa.float64(): "double precision",
+        pa.int64(): "bigint",
+        pa.int32(): "integer",
+        pa.string(): "text",
+        pa.bool_(): "boolean",
+        pa.date32(): "date",
+        pa.decimal128(12, 2): "numeric(12, 2)",
+    }
     declared = ", ".join(f'"{field.name}" {kinds[field.type]}' for field in table.schema)
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute(f'DROP TABLE IF EXISTS "{name}"')

@@ -177,12 +177,27 @@ class Hostile:
 
 
 ODD_ENTRIES = [
-    None, float("nan"), pd.NA, pd.NaT, "secret-name", Hostile(), 1 + 2j, np.complex128(3), Decimal("sNaN"), [1, 2], {},
-    datetime.date(2020, 1, 1), np.datetime64("2020-01-01"), "\ud800", object(),
-]  # fmt: skip
+    None,
+    float("nan"),
+    pd.NA,
+    pd.NaT,
+    "secret-name",
+    Hostile(),
+    1 + 2j,
+    np.complex128(3),
+    Decimal("sNaN"),
+    [1, 2],
+    {},
+    datetime.date(2020, 1, 1),
+    np.datetime64("2020-01-01"),
+    "\ud800",
+    object(),
+]
 """What counts as missing."""
-FAR = {10: [10**400, 10**5000, float("inf"), 1e308, Fraction(10**400), Decimal("1e500"), np.longdouble("1e4000")],
-       0: [-(10**400), float("-inf"), -1e308, np.longdouble("-1e4000")]}  # fmt: skip
+FAR = {
+    10: [10**400, 10**5000, float("inf"), 1e308, Fraction(10**400), Decimal("1e500"), np.longdouble("1e4000")],
+    0: [-(10**400), float("-inf"), -1e308, np.longdouble("-1e4000")],
+}
 
 
 def objects(entries):

@@ -49,12 +49,17 @@ def random_table(seed, rows=600):
     person = [int(v) for v in rng.integers(0, rows // 3, rows)]
     return pa.table(
         {
-            "pay": pa.array(pay, pa.float64()), "fine": pa.array(fine, pa.float64()), "age": pa.array(age, pa.int64()),
-            "cents": pa.array(cents, pa.decimal128(12, 2)), "job": pa.array(job, pa.string()),
-            "boss": pa.array(boss, pa.bool_()), "day": pa.array(day, pa.date32()),
-            "kept": pa.array(kept, pa.float64()), "person": pa.array(person, pa.int64()),
+            "pay": pa.array(pay, pa.float64()),
+            "fine": pa.array(fine, pa.float64()),
+            "age": pa.array(age, pa.int64()),
+            "cents": pa.array(cents, pa.decimal128(12, 2)),
+            "job": pa.array(job, pa.string()),
+            "boss": pa.array(boss, pa.bool_()),
+            "day": pa.array(day, pa.date32()),
+            "kept": pa.array(kept, pa.float64()),
+            "person": pa.array(person, pa.int64()),
         }
-    )  # fmt: skip
+    )
 
 
 QUESTIONS = [
@@ -160,9 +165,11 @@ def test_brackets_find_the_ranks_of_large_tables(monkeypatch, shape, shares):
     rng = np.random.default_rng(7)
     n = 20_000
     values = {
-        "smooth": rng.lognormal(3, 1, n), "tied": rng.choice([1.0, 2.0, 50.0], n), "sorted": np.arange(n) / 50,
+        "smooth": rng.lognormal(3, 1, n),
+        "tied": rng.choice([1.0, 2.0, 50.0], n),
+        "sorted": np.arange(n) / 50,
         "missing": np.where(rng.random(n) < 0.4, np.nan, rng.uniform(0, 400, n)),
-    }[shape]  # fmt: skip
+    }[shape]
     declared = dt.Real(-7, 300, nulls=150)
     schema = Schema("x", {"v": declared, "g": dt.Integer(0, 2)}, rows=n)
     groups = rng.integers(0, 4, n)
@@ -259,7 +266,7 @@ def test_filters_select_the_same_rows_as_python(engines_of):
         ),
         "age IN (20, 30, 40)": lambda r: r["age"] in (20, 30, 40),
         "fine >= 0.1 AND fine < 0.2": lambda r: number(r, "fine") is not None and 0.1 <= r["fine"] < 0.2,
-    }  # fmt: skip
+    }
     for engine in engines_of(table).values():
         for text, truth in cases.items():
             selection = Selection(engine, schema, parse_filter(text, schema))

@@ -116,11 +116,15 @@ def test_names_of_our_own_queries_are_free_for_columns(engines_of):
     rows = 60
     table = pa.table(
         {
-            "x": pa.array([3] * rows), "i": pa.array([place % 2 for place in range(rows)]), "k0": pa.array([7] * rows),
-            "u": pa.array([place // 3 for place in range(rows)]), "r": pa.array([9] * rows), "g": pa.array([1] * rows),
+            "x": pa.array([3] * rows),
+            "i": pa.array([place % 2 for place in range(rows)]),
+            "k0": pa.array([7] * rows),
+            "u": pa.array([place // 3 for place in range(rows)]),
+            "r": pa.array([9] * rows),
+            "g": pa.array([1] * rows),
             "pay": pa.array([1.0] * rows),
         }
-    )  # fmt: skip
+    )
     columns = {name: dt.Integer(0, 10) for name in ("x", "i", "k0", "r", "g")} | {"pay": dt.Integer(0, 1)}
     for label, engine in engines_of(table).items():
         opened = session(engine, columns, name=label)
@@ -235,8 +239,14 @@ def test_mappings_of_arrays_with_odd_texts():
     """Half of a surrogate pair in an array of texts, columns of objects of pandas, texts of Arrow."""
     columns = {"g": dt.Category(["a"])}
     odd = pd.Series(pd.Categorical.from_codes([0, 1], categories=objects(["a", Unwritable()])))
-    for texts in (odd, np.array(["a", "\ud800"]), pd.Series(["a", Unwritable()], dtype=object), pd.Series(["a", "b"]),
-                  pa.array(["a", "b"]), pa.array([b"a", b"\xff"], pa.binary()).view(pa.string())):  # fmt: skip
+    for texts in (
+        odd,
+        np.array(["a", "\ud800"]),
+        pd.Series(["a", Unwritable()], dtype=object),
+        pd.Series(["a", "b"]),
+        pa.array(["a", "b"]),
+        pa.array([b"a", b"\xff"], pa.binary()).view(pa.string()),
+    ):
         opened = dt.open({"g": texts}, columns=columns, budget=BUDGET, rows=2)
         assert dt.inspect.value(dt.Count(), opened, where="g = 'a'") == 1
 

@@ -147,7 +147,7 @@ def test_defaults():
         ("x = " + "[" * 4000, "x", "beyond all measure"),
         ("x = " + "9" * 5000, "x", "beyond all measure"),
     ],
-)  # fmt: skip
+)
 def test_mistakes_are_shown_at_their_place(text, at, reason):
     """The line, what is wrong with it, and what is accepted."""
     error, found = pointed(text)
@@ -203,13 +203,18 @@ def schemas(draw):
     delta = draw(st.sampled_from([0.0, 1e-6, 0.07]))
     advanced = delta > 0 and draw(st.booleans())
     return dt.Schema(
-        draw(names), draw(st.dictionaries(names, column_types(), min_size=1, max_size=4)), draw(names),
-        draw(st.just("private") | st.integers(1, 10**9)), table=draw(st.none() | names),
-        engine=draw(st.sampled_from([None, "duckdb", "spark"])), unit=unit,
+        draw(names),
+        draw(st.dictionaries(names, column_types(), min_size=1, max_size=4)),
+        draw(names),
+        draw(st.just("private") | st.integers(1, 10**9)),
+        table=draw(st.none() | names),
+        engine=draw(st.sampled_from([None, "duckdb", "spark"])),
+        unit=unit,
         rows_per_unit=1 if unit is None else draw(st.integers(1, 50)),
         budget=draw(st.none() | st.floats(1e-6, 1e6).map(lambda epsilon: dt.Budget(epsilon, delta))),
-        filter="advanced" if advanced else "basic", slack=draw(st.sampled_from([None, 1e-9])) if advanced else None,
-    )  # fmt: skip
+        filter="advanced" if advanced else "basic",
+        slack=draw(st.sampled_from([None, 1e-9])) if advanced else None,
+    )
 
 
 @settings(max_examples=150, deadline=None)
@@ -229,14 +234,31 @@ def test_round_trip(schema):
     st.text()
     | st.text(string.printable)
     | st.lists(
-        st.sampled_from([
-            "[dataset]\n", "[budget]\n", "[columns.a]\n", "[columns]\n", "source = 'x'\n", "type = 'real'\n",
-            "rows = 5\n", "bounds = [0, 1]\n", "a = {type = 'boolean'}\n", "nulls = 1e9999\n", "epsilon = 0x10\n",
-            "''' \n", '"""a\\"\n"""', "values = [[1], {a = 1}]\n", "type.x = 1\n", "name = '\\n'\n",
-            "[[columns.a]]\n", "unit = 07:32:00\n", "step = 1e-9999\n",
-        ])
+        st.sampled_from(
+            [
+                "[dataset]\n",
+                "[budget]\n",
+                "[columns.a]\n",
+                "[columns]\n",
+                "source = 'x'\n",
+                "type = 'real'\n",
+                "rows = 5\n",
+                "bounds = [0, 1]\n",
+                "a = {type = 'boolean'}\n",
+                "nulls = 1e9999\n",
+                "epsilon = 0x10\n",
+                "''' \n",
+                '"""a\\"\n"""',
+                "values = [[1], {a = 1}]\n",
+                "type.x = 1\n",
+                "name = '\\n'\n",
+                "[[columns.a]]\n",
+                "unit = 07:32:00\n",
+                "step = 1e-9999\n",
+            ]
+        )
     ).map("".join)
-)  # fmt: skip
+)
 def test_any_text_is_a_schema_or_a_clear_error(text):
     """Nothing but errors raised on purpose, and every place lies inside the text."""
     try:

@@ -28,9 +28,12 @@ from dither.sql.statement import parse_file_call, parse_graph_items, parse_items
 DOCS = Path(__file__).parents[2] / "docs"
 PEOPLE = 2000
 COLUMNS = {
-    "a": dt.Real(0, 10), "b": dt.Real(0, 10), "y": dt.Real(0, 60), "job": dt.Category(["clerk", "nurse"]),
+    "a": dt.Real(0, 10),
+    "b": dt.Real(0, 10),
+    "y": dt.Real(0, 60),
+    "job": dt.Category(["clerk", "nurse"]),
     "active": dt.Boolean(),
-}  # fmt: skip
+}
 Q = (Decimal("0.1"), Decimal("0.9"))
 TABLE = {
     "median": ("median(a)", dt.Median("a")),
@@ -76,9 +79,12 @@ def people():
     near, far = rng.normal(2, 0.3, PEOPLE // 2), rng.normal(8, 0.3, PEOPLE // 2)
     a, b = np.concatenate([near, far]), np.concatenate([far, near])
     data = {
-        "a": a, "b": b, "y": 3 * a + 2 * b + rng.normal(0, 0.1, PEOPLE), "job": ["clerk"] * 1500 + ["nurse"] * 500,
+        "a": a,
+        "b": b,
+        "y": 3 * a + 2 * b + rng.normal(0, 0.1, PEOPLE),
+        "job": ["clerk"] * 1500 + ["nurse"] * 500,
         "active": [True, False] * (PEOPLE // 2),
-    }  # fmt: skip
+    }
     return dt.open(data, columns=COLUMNS, rows=PEOPLE, name="people", budget=dt.Budget(1e6, 0.5))
 
 
@@ -187,7 +193,7 @@ def test_a_statement_about_a_graph_is_about_all_of_it(graphs):
         ("covariance(a, b, bounds => [0, 1])", "bounds => [0, 1]", "has no field bounds"),
         ("regression(y, a, intercept => 2)", "intercept => 2", "true or false"),
     ],
-)  # fmt: skip
+)
 def test_errors_point_at_the_place_and_say_what_to_write(people, call, at, reason):
     """In a statement as at the shell."""
     for text in (call, f"min(a), {call} AS x"):
@@ -264,11 +270,13 @@ def test_fields_can_be_given_apart_from_the_call():
 NAMES = sorted({*functions_of(FILE), *functions_of(GRAPH)})
 FIELDS = sorted({field for one in entries().values() for field in one.fields})
 VALUES = st.one_of(
-    st.integers().map(str), st.decimals().map(str), st.sampled_from(["true", "false", "null", "''", "'lower'", "[]"]),
+    st.integers().map(str),
+    st.decimals().map(str),
+    st.sampled_from(["true", "false", "null", "''", "'lower'", "[]"]),
     st.lists(st.sampled_from(["0", "1", "-2.5", "1e400", "1e999999999", "'a'", "true", "[0, 1]"]), max_size=4).map(
         lambda values: f"[{', '.join(values)}]"
     ),
-)  # fmt: skip
+)
 ARGUMENTS = st.one_of(
     st.sampled_from(["a", "b", "y", "job", "active", "*", '"a"', "nothing", "a.b", "2"]),
     VALUES,
@@ -276,9 +284,10 @@ ARGUMENTS = st.one_of(
 )
 CALLS = st.builds(
     lambda name, arguments, end: f"{name}({', '.join(arguments)}{end}",
-    st.sampled_from([*NAMES, "medain", '"median"', ""]), st.lists(ARGUMENTS, max_size=5),
+    st.sampled_from([*NAMES, "medain", '"median"', ""]),
+    st.lists(ARGUMENTS, max_size=5),
     st.sampled_from([")", "", ")) ", ") AS x", ") WITHIN GROUP (ORDER BY a)"]),
-)  # fmt: skip
+)
 TEXTS = st.one_of(CALLS, st.lists(CALLS, max_size=3).map(", ".join), st.text(), st.text(string.printable))
 
 
@@ -349,10 +358,14 @@ def test_the_documentation_lists_every_function():
     schema = dt.Schema(
         "x.csv",
         {
-            "c": dt.Real(0, 1), "d": dt.Real(0, 1), "y": dt.Real(0, 1), "x1": dt.Real(0, 1), "x2": dt.Real(0, 1),
+            "c": dt.Real(0, 1),
+            "d": dt.Real(0, 1),
+            "y": dt.Real(0, 1),
+            "x1": dt.Real(0, 1),
+            "x2": dt.Real(0, 1),
             "flag": dt.Boolean(),
         },
-    )  # fmt: skip
+    )
     shown = documented()
     known = {*functions_of(scope_of(schema)), *functions_of(GRAPH)}
     assert {call.split("(")[0] for call in shown} == known

@@ -239,7 +239,7 @@ def test_a_whole_statement():
         ("SELECT median(year) FROM payroll WHERE " + "NOT " * 4000 + "active", "", "too deeply"),
         ("SELECT median(year) FROM payroll WHERE year = " + "-" * 3 + "1", "", ""),
     ],
-)  # fmt: skip
+)
 def test_everything_else_is_refused_at_its_word(text, at, reason):
     """The error says what is supported and marks the word."""
     with pytest.raises(InvalidText) as caught:
@@ -269,8 +269,10 @@ def test_categories_are_data_not_sql():
             "job": dt.Category(["clerk", "x'; DROP TABLE payroll; --", "a\\' OR 1=1"]),
             'odd "name"; --': dt.Real(0, 4),
         },
-        name="payroll", rows=900, budget=dt.Budget(1000.0),
-    )  # fmt: skip
+        name="payroll",
+        rows=900,
+        budget=dt.Budget(1000.0),
+    )
     for value in ("x'; DROP TABLE payroll; --", "a\\' OR 1=1", "clerk"):
         quoted = value.replace("'", "''")
         release = session.sql(f"SELECT count(*) FROM payroll WHERE job = '{quoted}'", epsilon=50)
@@ -286,12 +288,61 @@ def test_texts_without_measure():
             parse_sql(bad, SCHEMA)
 
 
-WORDS = st.sampled_from([
-    "SELECT", "FROM", "payroll", "WHERE", "GROUP BY", "median", "(", ")", "(year)", "year", "job", ",", "*", "count(*)",
-    "=", "2012", "'clerk'", "AND", "OR", "NOT", "IN", "BETWEEN", "IS NULL", ";", "--", "/*", "*/", '"', "'", "[", "]",
-    "AS", "WITHIN GROUP", "ORDER BY", "CASE", "::", "{", "}", "$$", "\\", "\0", "é", "histogram", "quantile", "0.5",
-    "1e400", "-", ".", "INTERVAL", "DATE '2020-01-01'", "x'ff'",
-])  # fmt: skip
+WORDS = st.sampled_from(
+    [
+        "SELECT",
+        "FROM",
+        "payroll",
+        "WHERE",
+        "GROUP BY",
+        "median",
+        "(",
+        ")",
+        "(year)",
+        "year",
+        "job",
+        ",",
+        "*",
+        "count(*)",
+        "=",
+        "2012",
+        "'clerk'",
+        "AND",
+        "OR",
+        "NOT",
+        "IN",
+        "BETWEEN",
+        "IS NULL",
+        ";",
+        "--",
+        "/*",
+        "*/",
+        '"',
+        "'",
+        "[",
+        "]",
+        "AS",
+        "WITHIN GROUP",
+        "ORDER BY",
+        "CASE",
+        "::",
+        "{",
+        "}",
+        "$$",
+        "\\",
+        "\0",
+        "é",
+        "histogram",
+        "quantile",
+        "0.5",
+        "1e400",
+        "-",
+        ".",
+        "INTERVAL",
+        "DATE '2020-01-01'",
+        "x'ff'",
+    ]
+)
 
 
 @settings(max_examples=400, deadline=None)
@@ -314,8 +365,10 @@ def session():
     return dt.open(
         {"pay": [float(i % 100) for i in range(2000)], "job": ["clerk", "nurse"] * 1000, "year": [2012, 2013] * 1000},
         columns={"pay": dt.Real(0, 100), "job": dt.Category(["clerk", "nurse"]), "year": dt.Integer(2010, 2014)},
-        rows=2000, name="payroll", budget=dt.Budget(100.0, 0.01),
-    )  # fmt: skip
+        rows=2000,
+        name="payroll",
+        budget=dt.Budget(100.0, 0.01),
+    )
 
 
 def test_one_query_is_one_release(session):

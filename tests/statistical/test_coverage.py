@@ -37,9 +37,7 @@ def bars(name, mechanism, epsilon, q, options, runs, confidence=0.95):
     data, bounds = DATA[name]
     query, shape = dt.Quantile(q=q, bounds=bounds), shape_of(data)
     statistic = query.resolve(shape)
-    _, prepared = prepare(
-        statistic, epsilon=epsilon, mechanism=mechanism, confidence=confidence, **options
-    )  # fmt: skip
+    _, prepared = prepare(statistic, epsilon=epsilon, mechanism=mechanism, confidence=confidence, **options)
     column = query.read(data, shape)
     true = statistic.value(column)
     covered = 0

@@ -118,9 +118,18 @@ def module(visit):
 def test_quotes_say_what_their_error_is(module, kind, name):
     """Whether it is an estimate under a prior, an upper bound for all data, or exact."""
     quote = {
-        "query": "median of pay", "epsilon": 0.1, "delta": 0, "expected_error": 12.5, "bound": 40.0, "kind": kind,
-        "confidence": 0.95, "mechanism": "inverse", "noise": "none", "assumptions": ["groups are alike"], "groups": 4,
-    }  # fmt: skip
+        "query": "median of pay",
+        "epsilon": 0.1,
+        "delta": 0,
+        "expected_error": 12.5,
+        "bound": 40.0,
+        "kind": kind,
+        "confidence": 0.95,
+        "mechanism": "inverse",
+        "noise": "none",
+        "assumptions": ["groups are alike"],
+        "groups": 4,
+    }
     told = {"epsilon": 0.1, "delta": 0, "quotes": [quote]}
     text = module("quote.js", "quoteParts", told, {"answer_seconds": 2}, {"epsilon": 1, "delta": 0})
     for part in (

@@ -122,20 +122,26 @@ def _whole_columns() -> Iterator[AuditedQuery]:
     yield AuditedQuery("quantiles", ("Quantiles", "quantiles"), _columns(several, 4, 4), "quantiles")
     trimmed = TrimmedMean(trim=Fraction(1, 5), bounds=(0, 3))
     yield AuditedQuery("trimmed mean", ("TrimmedMean", "trimmed_mean"), _columns(trimmed, 4, 5, 3), "totals")
-    yield AuditedQuery("interquartile range", ("IQR", "iqr"), _columns(IQR(bounds=(0, 4)), 5, 4, 4), "order",
-                   bounds=_LADDER)  # fmt: skip
+    yield AuditedQuery(
+        "interquartile range", ("IQR", "iqr"), _columns(IQR(bounds=(0, 4)), 5, 4, 4), "order", bounds=_LADDER
+    )
     yield AuditedQuery("sum", ("Sum", "sum"), _columns(Sum(bounds=(-1, 3)), 5, 3, low=-1), "totals")
     yield AuditedQuery("mean", ("Mean", "mean"), _columns(Mean(bounds=(0, 4)), 5, 3), "totals")
     yield AuditedQuery("count", ("Count", "count"), _columns(Count(), 2, 5), "totals")
-    yield AuditedQuery("variance", ("Variance", "variance"), _columns(Variance(bounds=(0, 2)), 3, 4), "totals",
-                   bounds=_LADDER)  # fmt: skip
+    yield AuditedQuery(
+        "variance", ("Variance", "variance"), _columns(Variance(bounds=(0, 2)), 3, 4), "totals", bounds=_LADDER
+    )
     smallest = SmallestSum(k=2, bounds=(0, 4))
     yield AuditedQuery(
         "sum of the smallest", ("SmallestSum", "smallest_sum"), _columns(smallest, 5, 4, 4), "largest_local"
     )
     chain = ChainSum([3, 4, 6, 9, 14, 22], step=1)
-    yield AuditedQuery("sum along a chain", ("ChainSum", "LevelFunction", "Levels"),
-                   functools.cache(lambda quick: chain_universe(chain, 6)), "largest_local")  # fmt: skip
+    yield AuditedQuery(
+        "sum along a chain",
+        ("ChainSum", "LevelFunction", "Levels"),
+        functools.cache(lambda quick: chain_universe(chain, 6)),
+        "largest_local",
+    )
 
 
 def _tables() -> Iterator[AuditedQuery]:
@@ -145,21 +151,32 @@ def _tables() -> Iterator[AuditedQuery]:
     yield AuditedQuery(
         "mean vector", ("MeanVector",), functools.cache(lambda q: table_universe(means, (0, 1, 2), 3 - q)), "totals"
     )
-    yield AuditedQuery("covariance", ("Covariance", "covariance"),
-                   functools.cache(lambda q: table_universe(covariance, (0, 1, 2), 3 - q)), "totals")  # fmt: skip
+    yield AuditedQuery(
+        "covariance",
+        ("Covariance", "covariance"),
+        functools.cache(lambda q: table_universe(covariance, (0, 1, 2), 3 - q)),
+        "totals",
+    )
 
 
 def _selected() -> Iterator[AuditedQuery]:
     """Behind filters, in groups and with people who own several rows: the number of records is private."""
     asked = {
-        "median": Median(bounds=(0, 4)), "minimum": Minimum(bounds=(0, 4)), "maximum": Maximum(bounds=(0, 4)),
-        "quantile": Quantile(q=Fraction(2, 3), bounds=(0, 4)), "sum": Sum(bounds=(0, 4)), "mean": Mean(bounds=(0, 4)),
-        "interquartile range": IQR(bounds=(0, 4)), "count": Count(),
+        "median": Median(bounds=(0, 4)),
+        "minimum": Minimum(bounds=(0, 4)),
+        "maximum": Maximum(bounds=(0, 4)),
+        "quantile": Quantile(q=Fraction(2, 3), bounds=(0, 4)),
+        "sum": Sum(bounds=(0, 4)),
+        "mean": Mean(bounds=(0, 4)),
+        "interquartile range": IQR(bounds=(0, 4)),
+        "count": Count(),
         "sum of the smallest": SmallestSum(k=2, bounds=(0, 4)),
-    }  # fmt: skip
+    }
     cut = (("sublinear bound", Smooth(algorithm="sublinear"), ("power_law",)),)
-    only_bounds = {"filtered": dict.fromkeys(("sum", "mean", "interquartile range"), _LADDER),
-                   "grouped": dict.fromkeys(asked, _BOTH_BOUNDS) | {"median": _LADDER}}  # fmt: skip
+    only_bounds = {
+        "filtered": dict.fromkeys(("sum", "mean", "interquartile range"), _LADDER),
+        "grouped": dict.fromkeys(asked, _BOTH_BOUNDS) | {"median": _LADDER},
+    }
     for selection, relation in _BOTH.items():
         for name, query in asked.items():
             universe = _selections(query, relation, values=(0, 1) if name == "count" else (0, 1, 4))
@@ -182,13 +199,12 @@ def _graph_counts() -> Iterator[AuditedQuery]:
     yield AuditedQuery("triangles", ("Triangles", "triangles"), _graphs(Triangles()), "graphs")
     yield AuditedQuery("2-stars", ("KStars", "kstars"), _graphs(KStars(2)), "graphs")
     yield AuditedQuery("3-stars", ("KStars",), _graphs(KStars(3)), "graphs")
-    yield AuditedQuery("2-triangles", ("KTriangles", "ktriangles"), _graphs(KTriangles(2)), "graphs",
-                   bounds=_LADDER)  # fmt: skip
-    yield AuditedQuery("4-cliques", ("KCliques", "kcliques"), _graphs(KCliques(4)), "graphs",
-                   bounds=_LADDER)  # fmt: skip
+    yield AuditedQuery("2-triangles", ("KTriangles", "ktriangles"), _graphs(KTriangles(2)), "graphs", bounds=_LADDER)
+    yield AuditedQuery("4-cliques", ("KCliques", "kcliques"), _graphs(KCliques(4)), "graphs", bounds=_LADDER)
     yield AuditedQuery("edges of bounded degree", ("Edges",), _graphs(Edges(max_degree=2)), "graphs")
-    yield AuditedQuery("triangles of bounded degree", ("Triangles",), _graphs(Triangles(max_degree=3)), "graphs",
-                   bounds=_LADDER)  # fmt: skip
+    yield AuditedQuery(
+        "triangles of bounded degree", ("Triangles",), _graphs(Triangles(max_degree=3)), "graphs", bounds=_LADDER
+    )
     yield AuditedQuery("minimum cut", ("MinCut", "min_cut"), _graphs(MinCut()), "trees", bounds=_LADDER)
     square = functools.cache(lambda quick: weighted_universe(_SQUARE, 4, (0, 1, 8) if not quick else (0, 6)))
     yield AuditedQuery("spanning tree", ("MSTCost", "mst_cost"), square, "trees")
@@ -258,9 +274,13 @@ def _ladder_check(audited: AuditedQuery) -> Check:
 
 def _structure_check(audited: AuditedQuery) -> Check:
     return Check(
-        audited.name, "exhaustive", lambda effort: structures(audited.universe(effort.quick), audited.bounds),
-        detail="published structures", covers=frozenset(audited.covers), proof=audited.proof,
-    )  # fmt: skip
+        audited.name,
+        "exhaustive",
+        lambda effort: structures(audited.universe(effort.quick), audited.bounds),
+        detail="published structures",
+        covers=frozenset(audited.covers),
+        proof=audited.proof,
+    )
 
 
 def noise_named(noise: str, label: str = "") -> Law | None:
@@ -271,9 +291,13 @@ def noise_named(noise: str, label: str = "") -> Law | None:
 
 
 def prepare_case(
-    universe: Universe, mechanism: Mechanism, noise: str, confidence: Fraction | None = None, label: str = "",
+    universe: Universe,
+    mechanism: Mechanism,
+    noise: str,
+    confidence: Fraction | None = None,
+    label: str = "",
     epsilon: float = EPSILON,
-) -> Any:  # fmt: skip
+) -> Any:
     """A mechanism for a small universe; the planner would refuse tests on so few records."""
     law = law_named(mechanism.name, vector=universe.vector)
     suited = law.on_few_records(mechanism, universe.statistic)
@@ -343,9 +367,13 @@ def attacked(prepared: Prepared, here: Any, there: Any, effort: Effort, *, writt
 
     # Half of the failure probability for either audited.
     found = audit(
-        sampler(here), sampler(there), claimed=prepared.loss, attacks=attacks, samples=samples,
+        sampler(here),
+        sampler(there),
+        claimed=prepared.loss,
+        attacks=attacks,
+        samples=samples,
         failure_probability=effort.failure_probability / 2,
-    )  # fmt: skip
+    )
     note = f"event: {found.event}"[:120]
     if written and not found.detected:
         draws = [(data, answers[id(data)]) for data in (here, there)]

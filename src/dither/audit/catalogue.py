@@ -21,23 +21,51 @@ from dither.errors import InvalidArgument
 
 PUBLIC_ONLY = {
     "errors": (
-        "BudgetExceeded", "DitherError", "InvalidArgument", "InvalidData", "NotApplicable", "NotProved", "SourceFailed",
+        "BudgetExceeded",
+        "DitherError",
+        "InvalidArgument",
+        "InvalidData",
+        "NotApplicable",
+        "NotProved",
+        "SourceFailed",
     ),
     "public knowledge, never data": ("Exponential", "Lognormal", "Normal", "PublicSample", "Uniform"),
     "read like whole numbers and reals": ("Date", "Decimal"),
     "a door to a session on another machine": ("connect",),
     "for owners, not private and not reachable from a server": ("inspect",),
     "no mechanism": ("__version__",),
-}  # fmt: skip
+}
 """Public names that release nothing, by the reason why no check is theirs."""
 TOOLBOX = {
-    "expected_deviations", "root_up", "summable_noise", "flip_chance", "flipped", "most_flips", "norm_draw",
-    "norm_radius", "nearby", "check_premises", "brute_distance", "lipschitz_violation", "change_chance", "respond",
+    "expected_deviations",
+    "root_up",
+    "summable_noise",
+    "flip_chance",
+    "flipped",
+    "most_flips",
+    "norm_draw",
+    "norm_radius",
+    "nearby",
+    "check_premises",
+    "brute_distance",
+    "lipschitz_violation",
+    "change_chance",
+    "respond",
     "unbiased",
-    "counts_covered", "reports_at_most", "missed_share", "laplace_half_width", "gaussian_half_width",
-    "laplace_deviation", "laplace_sum_half_widths", "laplace_sum_half_width", "whole_numbers", "declared", "encode",
-    "read_bits", "whole",
-}  # fmt: skip
+    "counts_covered",
+    "reports_at_most",
+    "missed_share",
+    "laplace_half_width",
+    "gaussian_half_width",
+    "laplace_deviation",
+    "laplace_sum_half_widths",
+    "laplace_sum_half_width",
+    "whole_numbers",
+    "declared",
+    "encode",
+    "read_bits",
+    "whole",
+}
 """Functions of the toolbox that are parts of the others, or compute public numbers."""
 
 
@@ -62,9 +90,16 @@ def catalogue() -> dict[str, Check]:
     """Every check by its key."""
     found: dict[str, Check] = {}
     for check in (
-        *independence_checks(), *public_api_checks(), *query_checks(), *pair_checks(), *law_checks(), *loss_checks(),
-        *procedure_checks(), *trace_checks(), *record_checks(),
-    ):  # fmt: skip
+        *independence_checks(),
+        *public_api_checks(),
+        *query_checks(),
+        *pair_checks(),
+        *law_checks(),
+        *loss_checks(),
+        *procedure_checks(),
+        *trace_checks(),
+        *record_checks(),
+    ):
         if check.key in found:
             raise RuntimeError(f"two checks have the name {check.key!r}")
         found[check.key] = check
@@ -111,9 +146,11 @@ def shipped() -> set[str]:
         tools |= {
             name
             for name, thing in vars(loaded).items()
-            if callable(thing) and not name.startswith("_") and not isinstance(thing, type)
+            if callable(thing)
+            and not name.startswith("_")
+            and not isinstance(thing, type)
             and getattr(thing, "__module__", "") == loaded.__name__
-        }  # fmt: skip
+        }
     blocks = {f"{name} of blocks" for name in AGGREGATORS} | {f"{name} blocks" for name in SAMPLINGS}
     sessions = {"filtered rows", "grouped rows", "several rows a person", "order of events", "public decisions", "sql"}
     sessions |= {"records of sources"}

@@ -28,9 +28,16 @@ from dither.noise.vectors import integer_laplace_draws, rounded_draws
 from dither.privacy import Budget, Loss
 
 LAWS: tuple[Law, ...] = (
-    PowerLaw(), PowerLaw(3), Cauchy(2), Cauchy(4), Cauchy(Fraction(3, 2)), Student(3), Student(1), Laplace(),
+    PowerLaw(),
+    PowerLaw(3),
+    Cauchy(2),
+    Cauchy(4),
+    Cauchy(Fraction(3, 2)),
+    Student(3),
+    Student(1),
+    Laplace(),
     Gaussian(),
-)  # fmt: skip
+)
 SCALE = Fraction(37, 5)
 
 
@@ -41,17 +48,47 @@ def law_checks() -> Iterator[Check]:
         for epsilon in (0.1, 1.0, 4.0):
             for beta in (None, Fraction(0)):
                 detail = f"epsilon {epsilon:g}, {'smooth' if beta is None else 'public'} scale"
-                yield Check(str(law), "exact", _box(law, epsilon, beta), noise=law.name, detail=detail, covers=covers,
-                            proof="admissible", in_quick=epsilon == 1.0)  # fmt: skip
-        yield Check(str(law), "black-box", _draws(law), noise=law.name, detail="draws follow the law", covers=covers,
-                    proof="sampling")  # fmt: skip
+                yield Check(
+                    str(law),
+                    "exact",
+                    _box(law, epsilon, beta),
+                    noise=law.name,
+                    detail=detail,
+                    covers=covers,
+                    proof="admissible",
+                    in_quick=epsilon == 1.0,
+                )
+        yield Check(
+            str(law),
+            "black-box",
+            _draws(law),
+            noise=law.name,
+            detail="draws follow the law",
+            covers=covers,
+            proof="sampling",
+        )
     integer = frozenset({"laplace", "Laplace"})
-    yield Check("integer laplace", "black-box", _integer_draws(), noise="laplace", detail="draws follow the law",
-                covers=integer, proof="sampling")  # fmt: skip
+    yield Check(
+        "integer laplace",
+        "black-box",
+        _integer_draws(),
+        noise="laplace",
+        detail="draws follow the law",
+        covers=integer,
+        proof="sampling",
+    )
     for dimension in (2, 4):
         for law in (Gaussian(), PowerLaw(4), Laplace()):
-            yield Check(str(law), "exact", _many(law, dimension), noise=law.name, detail=f"{dimension} dimensions",
-                        covers=frozenset({law.name}), proof="admissible", in_quick=dimension == 2)  # fmt: skip
+            yield Check(
+                str(law),
+                "exact",
+                _many(law, dimension),
+                noise=law.name,
+                detail=f"{dimension} dimensions",
+                covers=frozenset({law.name}),
+                proof="admissible",
+                in_quick=dimension == 2,
+            )
 
 
 def _loss(law: Law, epsilon: float, beta: Fraction | None) -> Loss:
@@ -165,8 +202,14 @@ def loss_checks() -> Iterator[Check]:
         for method, composed in methods.items():
             if method == "optimal" and batch == "unequal":
                 continue
-            yield Check("composition", "exact", _batch(losses, composed), detail=f"{method}, {batch}", covers=covers,
-                        proof="composition")  # fmt: skip
+            yield Check(
+                "composition",
+                "exact",
+                _batch(losses, composed),
+                detail=f"{method}, {batch}",
+                covers=covers,
+                proof="composition",
+            )
     yield Check("composition", "exact", _gaussians, detail="gaussians", covers=covers, proof="composition")
     for kind in ("basic", "advanced"):
         yield Check("filter", "exact", _filter(kind), detail=kind, covers=covers | {"filters"}, proof="composition")

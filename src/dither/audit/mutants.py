@@ -93,11 +93,15 @@ def _too_little_noise() -> Iterator[Check]:
 def _consistently_wrong() -> Iterator[Check]:
     """Noise 30% small, stated errors as small, public parameters as they should be: only the laboratory disagrees."""
     for subject, name, noise in (
-        ("median", "inverse", ""), ("median", "ladder", ""), ("median", "smooth", "power_law"),
-        ("median", "worst_case", "laplace"), ("median", "propose_test", "laplace"),
-        ("sum along a chain", "largest_local", "power_law"), ("histogram", "worst_case", "gaussian"),
+        ("median", "inverse", ""),
+        ("median", "ladder", ""),
+        ("median", "smooth", "power_law"),
+        ("median", "worst_case", "laplace"),
+        ("median", "propose_test", "laplace"),
+        ("sum along a chain", "largest_local", "power_law"),
+        ("histogram", "worst_case", "gaussian"),
         ("2-stars", "noisy_local", "laplace"),
-    ):  # fmt: skip
+    ):
 
         def stated(effort: Effort, subject: str = subject, name: str = name, noise: str = noise) -> Result:
             audited = next(one for one in audited_queries() if one.name == subject)
@@ -107,8 +111,9 @@ def _consistently_wrong() -> Iterator[Check]:
 
         yield _broken(CONSISTENT, "exhaustive", stated, f"{name}, {subject}")
     for subject, name, noise in (
-        ("median", "worst_case", "laplace"), ("quantiles", "inverse", ""),
-    ):  # fmt: skip
+        ("median", "worst_case", "laplace"),
+        ("quantiles", "inverse", ""),
+    ):
 
         def drawn(effort: Effort, subject: str = subject, name: str = name, noise: str = noise) -> Result:
             audited = next(one for one in audited_queries() if one.name == subject)
@@ -234,8 +239,13 @@ def _pair_attack(
         _, plain = prepare(statistic, epsilon=2.0, mechanism=mechanism, **options)
         honest = remembering(plain)
         prepared = breaks(honest)
-        found = examine(prepared, *columns, samples=runs, known=honest if known else None,
-                        failure_probability=effort.failure_probability)  # fmt: skip
+        found = examine(
+            prepared,
+            *columns,
+            samples=runs,
+            known=honest if known else None,
+            failure_probability=effort.failure_probability,
+        )
         return Result(not found.detected, found.claimed, found.lower_bound, None, runs, f"event: {found.event}"[:120])
 
     return run
@@ -244,23 +254,42 @@ def _pair_attack(
 def _seen_in_answers() -> Iterator[Check]:
     """The same mistakes, and others, from answers alone."""
     cases: Sequence[tuple[str, str, Callable[[Effort], Result]]] = (
-        ("local sensitivity used raw", "smooth",
-         _pair_attack(broken.local_sensitivity_used_raw, "smooth", (2, 3, 8), TIE_UP, 3_000)),
-        ("local sensitivity used raw", "smooth with an interval",
-         _pair_attack(broken.local_sensitivity_used_raw, "smooth", (2, 3, 8), TIE_UP, 3_000, confidence=0.9)),
+        (
+            "local sensitivity used raw",
+            "smooth",
+            _pair_attack(broken.local_sensitivity_used_raw, "smooth", (2, 3, 8), TIE_UP, 3_000),
+        ),
+        (
+            "local sensitivity used raw",
+            "smooth with an interval",
+            _pair_attack(broken.local_sensitivity_used_raw, "smooth", (2, 3, 8), TIE_UP, 3_000, confidence=0.9),
+        ),
         ("beta ignored", "smooth", _pair_attack(broken.beta_ignored, "smooth", (2, 3, 8), TIE_UP, 6_000, known=True)),
         ("a grid from the data", "smooth", _pair_attack(broken.grid_from_data, "smooth", (2, 3, 8), TIE_UP, 3_000)),
-        ("a grid from the data", "worst_case",
-         _pair_attack(broken.grid_from_data, "worst_case", (2, 3, 8), TIE_UP, 3_000)),
+        (
+            "a grid from the data",
+            "worst_case",
+            _pair_attack(broken.grid_from_data, "worst_case", (2, 3, 8), TIE_UP, 3_000),
+        ),
         ("a grid from the data", "inverse", _pair_attack(broken.grid_from_data, "inverse", (2, 3, 8), TIE_UP, 3_000)),
-        ("delta ignored", "smooth",
-         _pair_attack(broken.delta_ignored, "smooth", (2, 3, 32), TIE_DOWN, 9_000, known=True, noise="laplace",
-                      delta=0.3)),
-        ("an interval that spends nothing", "smooth",
-         _pair_attack(broken.bar_unpaid, "smooth", (2, 3, 64), TIE_UP, 6_000, confidence=0.9)),
-        ("an interval that spends nothing", "inverse",
-         _pair_attack(broken.bar_unpaid, "inverse", (2, 4, 8), GAP, 6_000, confidence=0.9)),
-    )  # fmt: skip
+        (
+            "delta ignored",
+            "smooth",
+            _pair_attack(
+                broken.delta_ignored, "smooth", (2, 3, 32), TIE_DOWN, 9_000, known=True, noise="laplace", delta=0.3
+            ),
+        ),
+        (
+            "an interval that spends nothing",
+            "smooth",
+            _pair_attack(broken.bar_unpaid, "smooth", (2, 3, 64), TIE_UP, 6_000, confidence=0.9),
+        ),
+        (
+            "an interval that spends nothing",
+            "inverse",
+            _pair_attack(broken.bar_unpaid, "inverse", (2, 4, 8), GAP, 6_000, confidence=0.9),
+        ),
+    )
     for name, detail, run in cases:
         yield _broken(name, "black-box", run, detail)
 

@@ -105,8 +105,14 @@ def _meaning(report: Report) -> str:
 def _row(one: Ran, *, mutants: bool) -> str:
     check, result = one.check, one.result
     outcome = outcome_of(one, mutants=mutants)
-    cells = [check.subject, check.mechanism, check.noise, check.detail, check.kind,
-             "" if result.claimed is None else str(result.claimed)]  # fmt: skip
+    cells = [
+        check.subject,
+        check.mechanism,
+        check.noise,
+        check.detail,
+        check.kind,
+        "" if result.claimed is None else str(result.claimed),
+    ]
     numbers = [number(result.lower), number(result.upper), f"{result.cases:,}"]
     text = "".join(f"<td>{html.escape(cell)}</td>" for cell in cells)
     text += "".join(f'<td class="n">{html.escape(cell)}</td>' for cell in numbers)

@@ -34,26 +34,61 @@ def procedure_checks() -> Iterator[Check]:
         "trimmed_mean": ("robust_scale", lambda: plan_trimmed(RECORDS, UNBOUNDED, 10, "exact")),
     }
     for name, (proof, plan) in plans.items():
-        yield Check(name, "exact", _unbounded(plan), "propose_test", "laplace", "without bounds",
-                    frozenset({name, name.capitalize(), "propose_test", "without bounds"}), proof)  # fmt: skip
+        yield Check(
+            name,
+            "exact",
+            _unbounded(plan),
+            "propose_test",
+            "laplace",
+            "without bounds",
+            frozenset({name, name.capitalize(), "propose_test", "without bounds"}),
+            proof,
+        )
     for rows in (1, 2):
-        yield Check("histogram", "exhaustive", _stable_bins(rows), detail=f"undeclared, {rows} rows a person",
-                    covers=frozenset({"histogram", "stable bins"}), proof="stable")  # fmt: skip
+        yield Check(
+            "histogram",
+            "exhaustive",
+            _stable_bins(rows),
+            detail=f"undeclared, {rows} rows a person",
+            covers=frozenset({"histogram", "stable bins"}),
+            proof="stable",
+        )
     yield Check("mode", "exhaustive", _leads, detail="margin", covers=frozenset({"mode", "Stable"}), proof="stable")
-    yield Check("sample_and_aggregate", "exhaustive", _average, detail="certified average",
-                covers=frozenset({"sample_and_aggregate", "certified average", "KMeans"}),
-                proof="certified_average")  # fmt: skip
+    yield Check(
+        "sample_and_aggregate",
+        "exhaustive",
+        _average,
+        detail="certified average",
+        covers=frozenset({"sample_and_aggregate", "certified average", "KMeans"}),
+        proof="certified_average",
+    )
     for soft in (False, True):
         name = "gaussian_mixture" if soft else "kmeans"
-        yield Check(name, "exact", _pass(soft=soft), detail="one private pass", proof="certified_average",
-                    covers=frozenset({name, "private pass"}))  # fmt: skip
+        yield Check(
+            name,
+            "exact",
+            _pass(soft=soft),
+            detail="one private pass",
+            proof="certified_average",
+            covers=frozenset({name, "private pass"}),
+        )
     for sampling in (Partition(20), Independent(20), Overlapping(20, 200)):
-        yield Check("sample_and_aggregate", "exhaustive", _blocks(sampling), detail=f"{type(sampling).__name__} blocks",
-                    covers=frozenset({"sample_and_aggregate", "Program", "overlapping blocks"}),
-                    proof="aggregate")  # fmt: skip
-    yield Check("regression", "exact", _composed, detail="parts cost no more than the whole",
-                covers=frozenset({"regression", "Regression", "kmeans", "sample_and_aggregate"}),
-                proof="regression")  # fmt: skip
+        yield Check(
+            "sample_and_aggregate",
+            "exhaustive",
+            _blocks(sampling),
+            detail=f"{type(sampling).__name__} blocks",
+            covers=frozenset({"sample_and_aggregate", "Program", "overlapping blocks"}),
+            proof="aggregate",
+        )
+    yield Check(
+        "regression",
+        "exact",
+        _composed,
+        detail="parts cost no more than the whole",
+        covers=frozenset({"regression", "Regression", "kmeans", "sample_and_aggregate"}),
+        proof="regression",
+    )
 
 
 def ordered(*parts: tuple[float, int]) -> Ordered:
@@ -64,8 +99,16 @@ def ordered(*parts: tuple[float, int]) -> Ordered:
 def unbounded_pairs() -> Iterator[tuple[Ordered, Ordered]]:
     """Spread-out, tied and torn data with margins from zero to their threshold; one record moves from here to there."""
     values = (0.0, 64.0, 90.0, 128.0, 1e6)
-    for counts in ((50, 26, 0, 3, 22), (40, 30, 5, 6, 20), (26, 20, 20, 15, 20), (30, 0, 41, 0, 30), (51, 0, 50, 0, 0),
-                   (25, 26, 0, 25, 25), (75, 1, 0, 0, 25), (1, 50, 49, 0, 1)):  # fmt: skip
+    for counts in (
+        (50, 26, 0, 3, 22),
+        (40, 30, 5, 6, 20),
+        (26, 20, 20, 15, 20),
+        (30, 0, 41, 0, 30),
+        (51, 0, 50, 0, 0),
+        (25, 26, 0, 25, 25),
+        (75, 1, 0, 0, 25),
+        (1, 50, 49, 0, 1),
+    ):
         for away, to in product(range(len(values)), repeat=2):
             if away != to and counts[away]:
                 moved = list(counts)

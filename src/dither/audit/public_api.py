@@ -60,9 +60,14 @@ def public_api_checks() -> Iterator[Check]:
     """A black-box check of every public."""
     for public in public_calls():
         yield Check(
-            public.name, "black-box", _attack(public), detail=public.detail or "public function",
-            covers=frozenset(public.covers), proof="audit", in_quick=public.runs[0] > 0,
-        )  # fmt: skip
+            public.name,
+            "black-box",
+            _attack(public),
+            detail=public.detail or "public function",
+            covers=frozenset(public.covers),
+            proof="audit",
+            in_quick=public.runs[0] > 0,
+        )
 
 
 def _attack(public: PublicCall) -> Callable[[Effort], Result]:
@@ -77,9 +82,13 @@ def _attack(public: PublicCall) -> Callable[[Effort], Result]:
         samples = effort.of(*public.runs)
         attacks = [Direction(), Histogram(bins=8, features=lambda answer: answer[0])]
         found = audit(
-            sampler(public.here), sampler(public.there), claimed=public.loss, attacks=attacks, samples=samples,
+            sampler(public.here),
+            sampler(public.there),
+            claimed=public.loss,
+            attacks=attacks,
+            samples=samples,
             failure_probability=effort.failure_probability,
-        )  # fmt: skip
+        )
         return Result(not found.detected, public.loss, found.lower_bound, None, samples, f"event: {found.event}"[:120])
 
     return run
@@ -107,9 +116,17 @@ def _column_calls() -> Iterator[PublicCall]:
     # One record crosses the whole range.
     here, there = [0, 0, 0, 8, 8], [0, 0, 8, 8, 8]
     asked: dict[str, dict[str, Any]] = {
-        "median": {}, "quantile": {"q": 0.6}, "quantiles": {"q": [0.3, 0.6]}, "trimmed_mean": {"trim": 0.2},
-        "iqr": {}, "sum": {}, "mean": {}, "variance": {}, "order_statistic": {"rank": 3}, "smallest_sum": {"k": 3},
-    }  # fmt: skip
+        "median": {},
+        "quantile": {"q": 0.6},
+        "quantiles": {"q": [0.3, 0.6]},
+        "trimmed_mean": {"trim": 0.2},
+        "iqr": {},
+        "sum": {},
+        "mean": {},
+        "variance": {},
+        "order_statistic": {"rank": 3},
+        "smallest_sum": {"k": 3},
+    }
     for name, options in asked.items():
         function = getattr(dt, name)
         call = _bound(function, bounds=(0, 8), epsilon=LOUD, **options)
@@ -132,8 +149,13 @@ def _graph_calls() -> Iterator[PublicCall]:
     ring = [(0, 1), (0, 2), (1, 2), (2, 3), (1, 3)]
     here, there = dt.Graph([*ring, (0, 3)], n=4), dt.Graph(ring, n=4)
     asked: dict[str, dict[str, Any]] = {
-        "edges": {}, "triangles": {}, "kstars": {"k": 2}, "ktriangles": {"k": 2}, "kcliques": {"k": 4}, "min_cut": {},
-    }  # fmt: skip
+        "edges": {},
+        "triangles": {},
+        "kstars": {"k": 2},
+        "ktriangles": {"k": 2},
+        "kcliques": {"k": 4},
+        "min_cut": {},
+    }
     for name, options in asked.items():
         function = getattr(dt, name)
         yield PublicCall(name, _bound(function, epsilon=LOUD, **options), here, there, spends, (name,))
@@ -186,9 +208,10 @@ def _model_calls() -> Iterator[PublicCall]:
     moved = line.copy()
     moved[-1] = (1e6, -1e6)
     for method, copies, loss, runs in (
-        ("auto", 10, Loss(6.0), (60, 800)), ("shortcut", 4, Loss(12.0, 0.3), (0, 600)),
+        ("auto", 10, Loss(6.0), (60, 800)),
+        ("shortcut", 4, Loss(12.0, 0.3), (0, 600)),
         ("robust", 20, Loss(12.0, 0.3), (0, 400)),
-    ):  # fmt: skip
+    ):
         here, there = np.tile(line, (copies, 1)), np.concatenate([np.tile(line, (copies - 1, 1)), moved])
         call = _regression(dt.regression, method=method, epsilon=loss.epsilon, delta=loss.delta)
         covers = ("regression", "Regression", f"regression {method}")
@@ -213,13 +236,22 @@ def _program_calls() -> Iterator[PublicCall]:
 
     here, there = np.repeat([0.0, 1.0], [10, 10]), np.repeat([0.0, 1.0], [9, 11])
     for aggregator, sampling, loss in (
-        ("median", "partition", Loss(LOUD)), ("smooth_median", "partition", Loss(LOUD)),
-        ("centre", "partition", Loss(6.0, 0.01)), ("median", "overlapping", Loss(6.0)),
-    ):  # fmt: skip
+        ("median", "partition", Loss(LOUD)),
+        ("smooth_median", "partition", Loss(LOUD)),
+        ("centre", "partition", Loss(6.0, 0.01)),
+        ("median", "overlapping", Loss(6.0)),
+    ):
         call = _bound(
-            dt.sample_and_aggregate, program=np.mean, bounds=(0, 1), blocks=20 if sampling == "partition" else 16,
-            aggregator=aggregator, sampling=sampling, executor="trusted", epsilon=loss.epsilon, delta=loss.delta,
-        )  # fmt: skip
+            dt.sample_and_aggregate,
+            program=np.mean,
+            bounds=(0, 1),
+            blocks=20 if sampling == "partition" else 16,
+            aggregator=aggregator,
+            sampling=sampling,
+            executor="trusted",
+            epsilon=loss.epsilon,
+            delta=loss.delta,
+        )
         covers = ("sample_and_aggregate", "Program", f"{aggregator} of blocks", f"{sampling} blocks")
         data = (
             (np.tile(here, 20), np.concatenate([np.tile(here, 19), there]))
@@ -228,14 +260,32 @@ def _program_calls() -> Iterator[PublicCall]:
         )
         yield PublicCall("sample_and_aggregate", call, *data, loss, covers, f"{aggregator}, {sampling}", (150, 1_500))
     far = np.repeat([0.0, 1.0], [58, 2]), np.repeat([0.0, 1.0], [57, 3])
-    average = _bound(dt.sample_and_aggregate, program=np.mean, bounds=(0, 1), blocks=60, aggregator="average",
-                     executor="trusted", epsilon=8.0, delta=0.05)  # fmt: skip
+    average = _bound(
+        dt.sample_and_aggregate,
+        program=np.mean,
+        bounds=(0, 1),
+        blocks=60,
+        aggregator="average",
+        executor="trusted",
+        epsilon=8.0,
+        delta=0.05,
+    )
     averaged = ("sample_and_aggregate", "average of blocks", "certified average")
     yield PublicCall(
         "sample_and_aggregate", average, *far, Loss(8.0, 0.05), averaged, "average, partition", (100, 1_000)
     )
-    sets = _bound(dt.sample_and_aggregate, program=_two_points, output=2, metric=dt.Matching(2), bounds=(0, 1),
-                  blocks=20, aggregator="centre", executor="trusted", epsilon=6.0, delta=0.01)  # fmt: skip
+    sets = _bound(
+        dt.sample_and_aggregate,
+        program=_two_points,
+        output=2,
+        metric=dt.Matching(2),
+        bounds=(0, 1),
+        blocks=20,
+        aggregator="centre",
+        executor="trusted",
+        epsilon=6.0,
+        delta=0.01,
+    )
     matched = ("Matching", "centre of blocks")
     yield PublicCall("sample_and_aggregate", sets, here, there, Loss(6.0, 0.01), matched, "sets of points", (100, 800))
 
@@ -259,21 +309,47 @@ def _toolbox_calls() -> Iterator[PublicCall]:
     few, other = [0, 0, 1, 2], [0, 1, 1, 2]
     bits, flipped = np.array([[0, 0], [1, 1], [0, 1]], dtype=bool), np.array([[1, 1], [1, 1], [0, 1]], dtype=bool)
     families = {
-        "points": (points(range(3)), few, other), "thresholds": (thresholds(range(3)), few, [2, 0, 1, 2]),
+        "points": (points(range(3)), few, other),
+        "thresholds": (thresholds(range(3)), few, [2, 0, 1, 2]),
         "predicates": (predicates([lambda v: v == 0, lambda v: v < 2], values=range(3)), few, [2, 0, 1, 2]),
-        "attribute_means": (attribute_means(2), bits, flipped), "conjunctions": (conjunctions(2), bits, flipped),
-    }  # fmt: skip
+        "attribute_means": (attribute_means(2), bits, flipped),
+        "conjunctions": (conjunctions(2), bits, flipped),
+    }
     for name, (family, here, there) in families.items():
         for method, loss in (("laplace", spends), ("histogram", spends), ("gaussian", light)):
             call = _bound(answer_counts, family=family, method=method, epsilon=LOUD, delta=loss.delta)
             covers = ("answer_counts", name)
-            yield PublicCall("answer_counts", call, here, there, loss, covers, f"{name}, {method}", (0, 600),
-                       lambda answers: numbers(answers.values))  # fmt: skip
+            yield PublicCall(
+                "answer_counts",
+                call,
+                here,
+                there,
+                loss,
+                covers,
+                f"{name}, {method}",
+                (0, 600),
+                lambda answers: numbers(answers.values),
+            )
     noisy = _bound(noisy_histogram, values=range(3), epsilon=LOUD)
-    yield PublicCall("noisy_histogram", noisy, few, other, spends, ("noisy_histogram",), "",
-               flat=lambda answer: tuple(answer.count(lambda v, w=w: v == w).value for w in range(3)))  # fmt: skip
-    yield PublicCall("flip_bits", _bound(flip_bits, epsilon=LOUD), [0, 1, 1], [1, 1, 1], spends, ("flip_bits",),
-               flat=lambda answer: numbers(np.asarray(answer.value, dtype=float)))  # fmt: skip
+    yield PublicCall(
+        "noisy_histogram",
+        noisy,
+        few,
+        other,
+        spends,
+        ("noisy_histogram",),
+        "",
+        flat=lambda answer: tuple(answer.count(lambda v, w=w: v == w).value for w in range(3)),
+    )
+    yield PublicCall(
+        "flip_bits",
+        _bound(flip_bits, epsilon=LOUD),
+        [0, 1, 1],
+        [1, 1, 1],
+        spends,
+        ("flip_bits",),
+        flat=lambda answer: numbers(np.asarray(answer.value, dtype=float)),
+    )
     space = MetricSpace.of(range(5), lambda a, b: abs(a - b))
     near = _bound(metric_release, space=space, epsilon=LOUD, sensitivity=1)
     yield PublicCall("metric_release", near, 1, 2, spends, ("metric_release", "MetricSpace"))
@@ -286,8 +362,15 @@ def _toolbox_calls() -> Iterator[PublicCall]:
     property_ = _bound(distance_to_property, distance=distance, epsilon=LOUD)
     yield PublicCall("distance_to_property", property_, (0, 1, 1), (1, 1, 1), spends, ("distance_to_property",))
     reports = _bound(randomized_response, epsilon=LOUD)
-    yield PublicCall("randomized_response", reports, [True, False], [False, False], spends, ("randomized_response",),
-               flat=lambda answer: numbers(np.asarray(answer.reports, dtype=float)))  # fmt: skip
+    yield PublicCall(
+        "randomized_response",
+        reports,
+        [True, False],
+        [False, False],
+        spends,
+        ("randomized_response",),
+        flat=lambda answer: numbers(np.asarray(answer.reports, dtype=float)),
+    )
 
 
 def _bound(function: Callable[..., Any], **options: Any) -> Callable[[Any], Any]:

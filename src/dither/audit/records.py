@@ -29,8 +29,23 @@ from dither.sources.windows import FEW_ROWS_SETTING
 
 LOW, HIGH, STEP = -2, 10, Fraction(1, 2)
 ODD: tuple[float | None, ...] = (
-    None, math.nan, math.inf, -math.inf, 1e308, -1e308, 5e-324, -0.0, -2.0, 10.0, 0.25, 0.75, 2.25, 9.75, 10.25, -2.25,
-)  # fmt: skip
+    None,
+    math.nan,
+    math.inf,
+    -math.inf,
+    1e308,
+    -1e308,
+    5e-324,
+    -0.0,
+    -2.0,
+    10.0,
+    0.25,
+    0.75,
+    2.25,
+    9.75,
+    10.25,
+    -2.25,
+)
 """What one record may be."""
 QUICK = (None, math.nan, math.inf, 5.0)
 """The same for a quick audit."""
@@ -184,5 +199,6 @@ def record_checks() -> Iterator[Check]:
         def run(effort: Effort, form: str = form) -> Result:
             return readings(effort, forms=(form,))
 
-        yield Check("records", "exhaustive", run, detail=form, covers=frozenset({"records of sources"}),
-                    proof="records")  # fmt: skip
+        yield Check(
+            "records", "exhaustive", run, detail=form, covers=frozenset({"records of sources"}), proof="records"
+        )

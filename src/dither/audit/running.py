@@ -33,10 +33,16 @@ class Ran:
         """Plain values for JSON."""
         check = self.check
         return {
-            "key": check.key, "subject": check.subject, "mechanism": check.mechanism, "noise": check.noise,
-            "detail": check.detail, "kind": check.kind, "proof": check.proof, "seconds": round(self.seconds, 3),
+            "key": check.key,
+            "subject": check.subject,
+            "mechanism": check.mechanism,
+            "noise": check.noise,
+            "detail": check.detail,
+            "kind": check.kind,
+            "proof": check.proof,
+            "seconds": round(self.seconds, 3),
             **self.result.to_dict(),
-        }  # fmt: skip
+        }
 
 
 @dataclass(frozen=True)
@@ -70,17 +76,28 @@ class Report:
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
-            "passed": self.passed, "mutants": self.mutants, "sabotage": self.mutants, "quick": self.quick,
+            "passed": self.passed,
+            "mutants": self.mutants,
+            "sabotage": self.mutants,
+            "quick": self.quick,
             "seconds": round(self.seconds, 1),
-            "false_alarm_probability": self.false_alarm, "checks": len(self.ran), "kinds": self.counts,
-            "findings": [one.check.key for one in self.findings], "results": [one.to_dict() for one in self.ran],
-        }  # fmt: skip
+            "false_alarm_probability": self.false_alarm,
+            "checks": len(self.ran),
+            "kinds": self.counts,
+            "findings": [one.check.key for one in self.findings],
+            "results": [one.to_dict() for one in self.ran],
+        }
 
 
 def run_checks(
-    checks: Sequence[Check], *, quick: bool = False, workers: int | None = None, progress: Progress | None = None,
-    false_alarm: float = FALSE_ALARM, mutants: bool = False,
-) -> Report:  # fmt: skip
+    checks: Sequence[Check],
+    *,
+    quick: bool = False,
+    workers: int | None = None,
+    progress: Progress | None = None,
+    false_alarm: float = FALSE_ALARM,
+    mutants: bool = False,
+) -> Report:
     """Run checks in a pool of processes; those that fail to run are findings."""
     begun = time.monotonic()
     sampled = max(sum(check.kind == "black-box" for check in checks), 1)

@@ -126,10 +126,21 @@ def _column_queries() -> list[Query]:
     import dither as dt  # noqa: PLC0415
 
     return [
-        dt.Median("v"), dt.Quantile("v", q=0.9), dt.Quantiles("v", q=[0.2, 0.8]), dt.Minimum("v"), dt.Maximum("v"),
-        dt.OrderStatistic("v", rank=3), dt.TrimmedMean("v"), dt.IQR("v"), dt.Mean("v"), dt.Sum("v"), dt.Count("ok"),
-        dt.Variance("v"), dt.Histogram("g"), dt.Histogram("v", edges=[0, 4, 8]),
-    ]  # fmt: skip
+        dt.Median("v"),
+        dt.Quantile("v", q=0.9),
+        dt.Quantiles("v", q=[0.2, 0.8]),
+        dt.Minimum("v"),
+        dt.Maximum("v"),
+        dt.OrderStatistic("v", rank=3),
+        dt.TrimmedMean("v"),
+        dt.IQR("v"),
+        dt.Mean("v"),
+        dt.Sum("v"),
+        dt.Count("ok"),
+        dt.Variance("v"),
+        dt.Histogram("g"),
+        dt.Histogram("v", edges=[0, 4, 8]),
+    ]
 
 
 def _asking(session: Session, query: Query) -> Callable[[], Any]:
@@ -235,9 +246,14 @@ def _session_decisions(table: dict[str, list[Any]], maker: Open) -> Iterator[tup
     columns = {"v": dt.Real(0, 8), "g": dt.Category(["a", "b"])}
     session, _ = watched_session(columns, _arrow(table), dt.Budget(100.0, 0.1), maker, rows=10)
     questions: dict[str, dict[str, Any]] = {
-        "whole": {}, "filtered": {"where": "v < 5"}, "grouped": {"by": "g"}, "smooth": {"mechanism": "smooth"},
-        "ladder": {"mechanism": "ladder"}, "unknown": {"mechanism": "nothing"}, "bad filter": {"where": "w < 5"},
-    }  # fmt: skip
+        "whole": {},
+        "filtered": {"where": "v < 5"},
+        "grouped": {"by": "g"},
+        "smooth": {"mechanism": "smooth"},
+        "ladder": {"mechanism": "ladder"},
+        "unknown": {"mechanism": "nothing"},
+        "bad filter": {"where": "w < 5"},
+    }
     for name, options in questions.items():
         for query in (dt.Median("v"), dt.Mean("v"), dt.IQR("v"), dt.Sum("v")):
             asked = f"session, {type(query).__name__}, {name}"
@@ -265,11 +281,20 @@ def _call_decisions(
 
     column = np.array([np.nan if value is None else value for value in table["v"]], dtype=float)
     for query in (
-        dt.Median(bounds=(0, 8)), dt.Quantile(q=0.9, bounds=(0, 8)), dt.Quantiles(q=[0.2, 0.7], bounds=(0, 8)),
-        dt.Minimum(bounds=(0, 8)), dt.Maximum(bounds=(0, 8)), dt.TrimmedMean(bounds=(0, 8)), dt.IQR(bounds=(0, 8)),
-        dt.Mean(bounds=(0, 8)), dt.Sum(bounds=(0, 8)), dt.Variance(bounds=(0, 8)), dt.Histogram(edges=[0, 4, 8]),
-        dt.SmallestSum(k=2, bounds=(0, 8)), dt.OrderStatistic(rank=2, bounds=(0, 8)),
-    ):  # fmt: skip
+        dt.Median(bounds=(0, 8)),
+        dt.Quantile(q=0.9, bounds=(0, 8)),
+        dt.Quantiles(q=[0.2, 0.7], bounds=(0, 8)),
+        dt.Minimum(bounds=(0, 8)),
+        dt.Maximum(bounds=(0, 8)),
+        dt.TrimmedMean(bounds=(0, 8)),
+        dt.IQR(bounds=(0, 8)),
+        dt.Mean(bounds=(0, 8)),
+        dt.Sum(bounds=(0, 8)),
+        dt.Variance(bounds=(0, 8)),
+        dt.Histogram(edges=[0, 4, 8]),
+        dt.SmallestSum(k=2, bounds=(0, 8)),
+        dt.OrderStatistic(rank=2, bounds=(0, 8)),
+    ):
         made = decision(lambda q=query: (prepare or made_here)(q, column))  # type: ignore[misc]
         yield f"call, {type(query).__name__}", made
     for name, call in _calls().items():
@@ -299,18 +324,48 @@ def _arrow(table: dict[str, list[Any]]) -> Any:
 
 def trace_checks() -> Iterator[Check]:
     """The order of events and the public decisions of what ships."""
-    sessions = frozenset({
-        "Session", "open", "Schema", "Integer", "Real", "Category", "Boolean", "Program", "sql", "filtered rows",
-        "grouped rows", "order of events",
-    })  # fmt: skip
-    yield Check("session", "trace", lambda effort: order_of_events(), detail="order of events", covers=sessions,
-                proof="sessions")  # fmt: skip
-    yield Check("graph session", "trace", lambda effort: graph_order(), detail="order of events",
-                covers=frozenset({"GraphSession", "GraphSchema", "order of events"}), proof="sessions")  # fmt: skip
+    sessions = frozenset(
+        {
+            "Session",
+            "open",
+            "Schema",
+            "Integer",
+            "Real",
+            "Category",
+            "Boolean",
+            "Program",
+            "sql",
+            "filtered rows",
+            "grouped rows",
+            "order of events",
+        }
+    )
+    yield Check(
+        "session",
+        "trace",
+        lambda effort: order_of_events(),
+        detail="order of events",
+        covers=sessions,
+        proof="sessions",
+    )
+    yield Check(
+        "graph session",
+        "trace",
+        lambda effort: graph_order(),
+        detail="order of events",
+        covers=frozenset({"GraphSession", "GraphSchema", "order of events"}),
+        proof="sessions",
+    )
     decided = frozenset({"public decisions", "quote", "Quote", "Quotes", "least_epsilon"})
     yield Check("session", "trace", public_decisions, detail="public decisions", covers=decided, proof="sessions")
-    yield Check("session", "black-box", _attacked_session, detail="SQL over a filter and groups",
-                covers=sessions | {"several rows a person"}, proof="sessions")  # fmt: skip
+    yield Check(
+        "session",
+        "black-box",
+        _attacked_session,
+        detail="SQL over a filter and groups",
+        covers=sessions | {"several rows a person"},
+        proof="sessions",
+    )
 
 
 def graph_order() -> Result:
@@ -363,7 +418,7 @@ def _attacked_session(effort: Effort) -> Result:
     sessions = [
         dt.open(table, columns=columns, unit="who", rows_per_unit=2, budget=dt.Budget(1e6), name="data")
         for table in tables
-    ]  # fmt: skip
+    ]
     text = "SELECT g, sum(v), count(*) FROM data WHERE v > 0 GROUP BY g"
 
     def sampler(session: Any) -> Callable[[int], Any]:
@@ -373,6 +428,11 @@ def _attacked_session(effort: Effort) -> Result:
         return lambda count: [one() for _ in range(count)]
 
     samples = effort.of(60, 500)
-    found = audit(*map(sampler, sessions), claimed=loss, attacks=[Direction()], samples=samples,
-                  failure_probability=effort.failure_probability)  # fmt: skip
+    found = audit(
+        *map(sampler, sessions),
+        claimed=loss,
+        attacks=[Direction()],
+        samples=samples,
+        failure_probability=effort.failure_probability,
+    )
     return Result(not found.detected, loss, found.lower_bound, None, samples, f"event: {found.event}"[:120])

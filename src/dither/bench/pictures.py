@@ -90,8 +90,10 @@ def _growth(rows: list[Row]) -> Any:
         for label, points in lines.items():
             sizes = sorted(points)
             values = [points[size] for size in sizes]
-            bars = [[max(0.0, one.value - one.low) for one in values],
-                    [max(0.0, one.high - one.value) if math.isfinite(one.high) else 0.0 for one in values]]  # fmt: skip
+            bars = [
+                [max(0.0, one.value - one.low) for one in values],
+                [max(0.0, one.high - one.value) if math.isfinite(one.high) else 0.0 for one in values],
+            ]
             ax.errorbar(
                 sizes, [one.value for one in values], yerr=bars, marker="o", markersize=4, capsize=2, label=label
             )

@@ -103,8 +103,15 @@ def markdown(rows: Iterable[Row]) -> str:
         )
         if row.verdict == NOT_MEASURED:
             verdict += f": {row.why}"
-        cells = (subject_text(row), guarantee_text(row), figure_text(row.ours, row.unit), row.peer,
-                 figure_text(row.theirs, row.unit), ratio_text(row), verdict)  # fmt: skip
+        cells = (
+            subject_text(row),
+            guarantee_text(row),
+            figure_text(row.ours, row.unit),
+            row.peer,
+            figure_text(row.theirs, row.unit),
+            ratio_text(row),
+            verdict,
+        )
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines).strip() + "\n"
 

@@ -139,11 +139,13 @@ class RemoteSession:
             page = self._call("GET", f"{path}?after={after}&limit=1000")["releases"]
             spends += [
                 Spend(
-                    one["number"], one["question"], Loss(one["epsilon"], one["delta"]),
+                    one["number"],
+                    one["question"],
+                    Loss(one["epsilon"], one["delta"]),
                     None if one["releases"] is None else {"answers": [one["releases"]]},
                 )
                 for one in page
-            ]  # fmt: skip
+            ]
             if len(page) < 1000:
                 return spends
 
@@ -246,9 +248,7 @@ class RemoteSession:
         )
 
 
-def connect(
-    url: str, *, token: str, dataset: str | None = None, certificate: str | None = None
-) -> RemoteSession:  # fmt: skip
+def connect(url: str, *, token: str, dataset: str | None = None, certificate: str | None = None) -> RemoteSession:
     """Ask a server as if its datasets were here: ``ask``, ``sql``, ``quote``, ``budget``, ``history``, ``datasets``.
 
     dataset: the one that questions are about, where there are several.  certificate: a file with the server's

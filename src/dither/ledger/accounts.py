@@ -85,9 +85,18 @@ def create(work: Transaction, state: FilterState, *, parent: int | None = None, 
         "INSERT INTO dither_accounts (id, parent, analyst, version, retired, kind, epsilon, delta, slack, most_high, "
         "most_low, spent_epsilon, spent_high, spent_low, spent_delta) "
         "VALUES (?, ?, ?, 1, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        number, parent, analyst, state.kind, state.epsilon, state.delta, state.slack, *divmod(most, WORD),
-        state.spent_epsilon, *divmod(state.spent_squares, WORD), state.spent_delta,
-    )  # fmt: skip
+        number,
+        parent,
+        analyst,
+        state.kind,
+        state.epsilon,
+        state.delta,
+        state.slack,
+        *divmod(most, WORD),
+        state.spent_epsilon,
+        *divmod(state.spent_squares, WORD),
+        state.spent_delta,
+    )
     return number
 
 
@@ -97,8 +106,13 @@ def replace(work: Transaction, account: int, state: FilterState) -> None:
     work.run(
         "UPDATE dither_accounts SET kind = ?, epsilon = ?, delta = ?, slack = ?, most_high = ?, most_low = ? "
         "WHERE id = ?",
-        state.kind, state.epsilon, state.delta, state.slack, *divmod(most, WORD), account,
-    )  # fmt: skip
+        state.kind,
+        state.epsilon,
+        state.delta,
+        state.slack,
+        *divmod(most, WORD),
+        account,
+    )
 
 
 def write_relation(work: Transaction, account: int, relation: Relation) -> None:
@@ -110,8 +124,11 @@ def write_spent(work: Transaction, account: int, state: FilterState) -> None:
     """What was spent; the table's CHECKs have the last word."""
     work.run(
         "UPDATE dither_accounts SET spent_epsilon = ?, spent_high = ?, spent_low = ?, spent_delta = ? WHERE id = ?",
-        state.spent_epsilon, *divmod(state.spent_squares, WORD), state.spent_delta, account,
-    )  # fmt: skip
+        state.spent_epsilon,
+        *divmod(state.spent_squares, WORD),
+        state.spent_delta,
+        account,
+    )
 
 
 def _account(row: tuple[object, ...] | None) -> Account | None:

@@ -63,9 +63,15 @@ class Ledger:
     # What owners do
 
     def register(
-        self, dataset: str, budget: Budget, *, kind: str = "basic", slack: object = None,
-        fingerprint: str | None = None, relation: Relation | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        dataset: str,
+        budget: Budget,
+        *,
+        kind: str = "basic",
+        slack: object = None,
+        fingerprint: str | None = None,
+        relation: Relation | None = None,
+    ) -> None:
         """Open an account for a dataset, once: saying the same again changes nothing, saying otherwise is an error.
 
         ``fingerprint`` is a public mark of the source (never a hash of private contents).  Names with the same
@@ -95,8 +101,9 @@ class Ledger:
             if shared is None and fingerprint is not None:
                 work.run(
                     "INSERT INTO dither_fingerprints (fingerprint, account, version) VALUES (?, ?, 1)",
-                    fingerprint, account,
-                )  # fmt: skip
+                    fingerprint,
+                    account,
+                )
             if relation is not None and (shared is None or shared.relation is None):
                 accounts.write_relation(work, account, relation)
             body = {"account": account, "filter": _filter(state), "fingerprint": fingerprint}
@@ -145,8 +152,10 @@ class Ledger:
                 work.run("DELETE FROM dither_fingerprints WHERE fingerprint = ?", fingerprint)
                 work.run(
                     "INSERT INTO dither_fingerprints (fingerprint, account, version) VALUES (?, ?, ?)",
-                    fingerprint, account.id, version,
-                )  # fmt: skip
+                    fingerprint,
+                    account.id,
+                    version,
+                )
             chain.append(work, "grow", dataset, {"version": version, "fingerprint": fingerprint})
             return version
 
@@ -224,9 +233,15 @@ class Ledger:
         return chain.charge_of(entry, None, fresh=True)
 
     def charged(
-        self, dataset: str, loss: Loss | Sequence[Loss], *, question: dict[str, Any], request_id: str, analyst: str,
+        self,
+        dataset: str,
+        loss: Loss | Sequence[Loss],
+        *,
+        question: dict[str, Any],
+        request_id: str,
+        analyst: str,
         older: dict[str, Any] | None = None,
-    ) -> Charge | None:  # fmt: skip
+    ) -> Charge | None:
         """The charge that this request made earlier, if it did: what ``charge`` would return, but nothing is paid.
 
         older: the same question as an earlier version wrote it.
@@ -256,9 +271,16 @@ class Ledger:
                 # With the time of its charge: how long the answer took may depend on the data.
                 body = {"release": json.loads(kept)} | ({} if source is None else {"source": name("source", source)})
                 stored = chain.append(
-                    work, "release", paid.dataset, body,
-                    analyst=paid.analyst, request=paid.request, key=paid.key, charge=paid.number, at=paid.at,
-                )  # fmt: skip
+                    work,
+                    "release",
+                    paid.dataset,
+                    body,
+                    analyst=paid.analyst,
+                    request=paid.request,
+                    key=paid.key,
+                    charge=paid.number,
+                    at=paid.at,
+                )
         return dict(stored.body["release"])
 
     def answer_to(self, dataset: str, question: dict[str, Any]) -> dict[str, Any] | None:
@@ -274,8 +296,9 @@ class Ledger:
             row = look.one(
                 "SELECT body FROM dither_entries WHERE kind = 'release' AND dataset = ? AND key = ? "
                 "ORDER BY number DESC LIMIT 1",
-                dataset, question_key(asked, account.version),
-            )  # fmt: skip
+                dataset,
+                question_key(asked, account.version),
+            )
         if row is None:
             return None
         body = json.loads(row[0])
@@ -350,14 +373,19 @@ class Ledger:
             paid = look.all(
                 f"{chain.ENTRIES} WHERE dataset = ? AND number > ? AND kind = 'charge'{whose} ORDER BY number "
                 "LIMIT ? OFFSET ?",
-                dataset, after, *values, limit, skip,
-            )  # fmt: skip
+                dataset,
+                after,
+                *values,
+                limit,
+                skip,
+            )
             if not paid:
                 return []
             payload = look.all(
                 "SELECT charge, body FROM dither_entries WHERE kind = 'release' AND charge BETWEEN ? AND ?",
-                paid[0][0], paid[-1][0],
-            )  # fmt: skip
+                paid[0][0],
+                paid[-1][0],
+            )
         answers = dict(payload)
         return [
             (chain.entry_of(row), json.loads(answers[row[0]])["release"] if row[0] in answers else None) for row in paid
@@ -372,9 +400,7 @@ class Ledger:
             if dataset is not None:
                 accounts.of_dataset(look, name("dataset", dataset))
             where, values = ("", ()) if dataset is None else (" AND dataset = ?", (dataset,))
-            rows = look.all(
-                f"{chain.ENTRIES} WHERE number > ?{where} ORDER BY number LIMIT ?", after, *values, limit
-            )  # fmt: skip
+            rows = look.all(f"{chain.ENTRIES} WHERE number > ?{where} ORDER BY number LIMIT ?", after, *values, limit)
             head = look.one("SELECT number, hash FROM dither_ledger") or (0, "")
         return [chain.entry_of(row) for row in rows], (int(head[0]), str(head[1]))
 

@@ -74,8 +74,11 @@ def has_others(look: Transaction, account: Account, dataset: str, source: str) -
     row = look.one(
         "SELECT 1 FROM dither_entries WHERE kind = 'release' AND dataset = ? AND charge > ? AND body LIKE ? "
         "AND NOT body LIKE ? LIMIT 1",
-        dataset, grown[0] if grown else 0, '%"}', f'%"source":"{source}"}}',
-    )  # fmt: skip
+        dataset,
+        grown[0] if grown else 0,
+        '%"}',
+        f'%"source":"{source}"}}',
+    )
     return row is not None
 
 
@@ -105,12 +108,15 @@ def spent_by(look: Transaction, account: Account, analyst: str) -> FilterState:
     rows = look.all(
         "SELECT e.body FROM dither_entries e JOIN dither_names n ON n.dataset = e.dataset "
         "WHERE n.account = ? AND e.analyst = ? AND e.kind = 'charge'",
-        account.id, analyst,
-    )  # fmt: skip
+        account.id,
+        analyst,
+    )
     units = [pair for (body,) in rows for pair in json.loads(body)["losses"]]
     return FilterState(
-        "basic", 0, 0,
+        "basic",
+        0,
+        0,
         spent_epsilon=sum(epsilon for epsilon, _ in units),
         spent_squares=sum(epsilon**2 for epsilon, _ in units),
         spent_delta=sum(delta for _, delta in units),
-    )  # fmt: skip
+    )

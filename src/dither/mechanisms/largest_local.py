@@ -84,9 +84,10 @@ class LargestLocal(Mechanism):
         point = self._point(law, loss, function.levels)
         if not LEAST_BETA <= point.beta <= MOST_BETA:
             raise InvalidArgument(
-                "epsilon", ask.loss.epsilon,
+                "epsilon",
+                ask.loss.epsilon,
                 f"its smoothness {float(point.beta):.3g} must lie between {float(LEAST_BETA):.3g} and {MOST_BETA}",
-            )  # fmt: skip
+            )
         spent = Loss(ask.loss.epsilon, 0.0 if law.pure else ask.loss.delta)
         return LevelNoise(ByLevel(statistic, function), spent, point, "exact", bar, ask.confidence)
 

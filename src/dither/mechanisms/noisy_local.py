@@ -71,9 +71,11 @@ class NoisyLocal(Mechanism):
             )
         if not ask.loss.delta:
             raise NotApplicable(
-                "delta", ask.loss.delta, "a noisy local sensitivity may fall short of the truth",
+                "delta",
+                ask.loss.delta,
+                "a noisy local sensitivity may fall short of the truth",
                 "delta > 0, or mechanism='smooth' or 'ladder' with delta = 0",
-            )  # fmt: skip
+            )
         epsilon, delta = ask.usable.exact_epsilon, ask.usable.exact_delta
         first, second, third = (exact(share, "shares") for share in self.shares)
         if statistic.local_sensitivity_change(0) == statistic.local_sensitivity_change(statistic.most_lipschitz_proxy):

@@ -95,10 +95,11 @@ class ProposeTest(Mechanism):
                 "bound", self.bound, f"a bound below the worst case {most:g} is accepted, which needs no test"
             )
         raise InvalidArgument(
-            "data", f"{example.records} records",
+            "data",
+            f"{example.records} records",
             f"a test at epsilon={float(test.epsilon):g} and delta={float(test.delta):g} needs more records for this "
             "statistic, or a declared ProposeTest(bound=...)",
-        )  # fmt: skip
+        )
 
 
 def check_margin(test: MarginTest, statistic: Statistic) -> None:
@@ -106,10 +107,11 @@ def check_margin(test: MarginTest, statistic: Statistic) -> None:
     most = statistic.max_distance_to_instability
     if most is not None and test.chance(most) < 0.5:
         raise InvalidArgument(
-            "data", f"a distance to instability of at most {most}",
+            "data",
+            f"a distance to instability of at most {most}",
             f"a test at epsilon={float(test.epsilon):g} and delta={float(test.delta):g} needs more records for this "
             "statistic: all data of this size would be refused",
-        )  # fmt: skip
+        )
 
 
 def margin_test(ask: MechanismSpec, share: Fraction) -> MarginTest:

@@ -75,9 +75,10 @@ class Smooth(Mechanism):
             point = point_of(law, loss, point.beta * BAR_BETA, self.constants)
         if not LEAST_BETA <= point.beta <= MOST_BETA:
             raise InvalidArgument(
-                "epsilon", ask.loss.epsilon,
+                "epsilon",
+                ask.loss.epsilon,
                 f"its smoothness {float(point.beta):.3g} must lie between {float(LEAST_BETA):.3g} and {MOST_BETA}",
-            )  # fmt: skip
+            )
         spent = Loss(ask.loss.epsilon, 0.0 if law.pure else ask.loss.delta)
         return SmoothNoise(statistic, spent, point, self.algorithm, bar, ask.confidence)
 

@@ -144,9 +144,11 @@ class Law(ABC):
         """Raise if this law cannot give ``loss``."""
         if dilated and not self.pure and loss.is_pure:
             raise NotApplicable(
-                "noise", self.name, self.why_delta,
+                "noise",
+                self.name,
+                self.why_delta,
                 "power_law, cauchy or student with delta=0, or this one with delta > 0",
-            )  # fmt: skip
+            )
 
     def __str__(self) -> str:
         inside = ", ".join(f"{key}={value:g}" for key, value in self.shape.items())

@@ -201,9 +201,11 @@ def plan_robust(
     """R_H for one or two coefficients."""
     if model.coefficients > MOST_COEFFICIENTS:
         raise NotApplicable(
-            "method", "robust", f"{model.coefficients} coefficients, and cells are tested in at most two dimensions",
+            "method",
+            "robust",
+            f"{model.coefficients} coefficients, and cells are tested in at most two dimensions",
             '"auto" or "shortcut"',
-        )  # fmt: skip
+        )
     if model.records > MOST_RECORDS:
         raise InvalidArgument(
             "X", f"{model.records} records", f'method="robust" accepts at most {MOST_RECORDS} records'

@@ -79,15 +79,24 @@ class Centre(Aggregator):
         with_average = Fraction(math.nextafter(math.log1p(task.touched / averaged), 1.0)) + SLACK
         if averaged < 2 * task.touched or not point.beta > 2 * with_average:
             raise InvalidArgument(
-                "blocks", task.blocks,
+                "blocks",
+                task.blocks,
                 f"at least {_least_blocks(float(point.beta), task.touched)} are accepted for the centre at this price",
-            )  # fmt: skip
+            )
         grids = common_grids(task.output, metric.bits(task.length))
         spent = Loss(task.loss.epsilon, 0.0 if point.law.pure else task.loss.delta)
         return CentreOfAttention(
-            spent, metric, grids, point, point.beta - with_average, norm_factor, task.blocks, task.touched, bar,
+            spent,
+            metric,
+            grids,
+            point,
+            point.beta - with_average,
+            norm_factor,
+            task.blocks,
+            task.touched,
+            bar,
             task.confidence,
-        )  # fmt: skip
+        )
 
     def blocks_wanted(self, task: Aggregation) -> int:
         metric = self._metric(task)

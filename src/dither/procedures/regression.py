@@ -281,6 +281,7 @@ def check_block(size: int, model: Model) -> None:
     """A block must be able to determine the coefficients."""
     if not isinstance(size, int) or isinstance(size, bool) or size < model.coefficients:
         raise InvalidArgument(
-            "block_size", size,
+            "block_size",
+            size,
             f"a whole number of at least {model.coefficients}, the number of coefficients, is accepted",
-        )  # fmt: skip
+        )

@@ -75,9 +75,12 @@ _PARAMETERS = {
 
 
 @query(
-    "kmeans", of="table", menu=Menu("Models", "k-means"), parameters=_PARAMETERS,
+    "kmeans",
+    of="table",
+    menu=Menu("Models", "k-means"),
+    parameters=_PARAMETERS,
     sql=(Sql("kmeans", "k", example="k => 3"),),
-)  # fmt: skip
+)
 @dataclass(frozen=True)
 class KMeans(Query):
     """The centres of k clusters of the named ``columns``, or of all columns of numbers."""
@@ -171,9 +174,12 @@ class KMeans(Query):
 
 
 @query(
-    "gaussian_mixture", of="table", menu=Menu("Models", "Gaussian mixture"), parameters=_PARAMETERS,
+    "gaussian_mixture",
+    of="table",
+    menu=Menu("Models", "Gaussian mixture"),
+    parameters=_PARAMETERS,
     sql=(Sql("gaussian_mixture", "k", example="k => 3"),),
-)  # fmt: skip
+)
 @dataclass(frozen=True)
 class GaussianMixture(KMeans):
     """A mixture of k spherical Gaussians of the named ``columns``, or of all columns of numbers."""

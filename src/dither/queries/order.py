@@ -24,9 +24,11 @@ MOST_TOGETHER = 10_000_000
 
 
 @query(
-    "order_statistic", of="column", menu=Menu("Distribution", "Value of a rank"),
+    "order_statistic",
+    of="column",
+    menu=Menu("Distribution", "Value of a rank"),
     sql=(Sql("order_statistic", "rank", example="5"),),
-)  # fmt: skip
+)
 @dataclass(frozen=True)
 class OrderStatistic(ColumnQuery):
     """The value at ``rank`` (1 is the smallest) of one bounded column; neighbours change one record."""
@@ -71,16 +73,18 @@ class _ByShare(OrderStatistic):
 
 
 @query(
-    "quantile", of="column", menu=Menu("Distribution", "Quantile", place=2),
-    parameters={"q": Number(
-        "Which quantile", "Between 0 and 1: 0.9 is the value that nine in ten do not exceed.", example=0.9
-    )},
+    "quantile",
+    of="column",
+    menu=Menu("Distribution", "Quantile", place=2),
+    parameters={
+        "q": Number("Which quantile", "Between 0 and 1: 0.9 is the value that nine in ten do not exceed.", example=0.9)
+    },
     sql=(
         Sql("quantile", "q", example="0.9", near=("quantile_cont", "approx_quantile")),
         Sql("quantile_disc", "q", example="0.9"),
         Sql("percentile_disc", "q", example="0.9", within=True, near=("percentile_cont",)),
     ),
-)  # fmt: skip
+)
 @dataclass(frozen=True)
 class Quantile(BoundsOptional, _ByShare):
     """The smallest value that a share ``q`` of the records does not exceed: rank ``ceil(q n)``, exactly."""
@@ -105,17 +109,22 @@ class Quantile(BoundsOptional, _ByShare):
 
 
 @query(
-    "quantiles", of="column", menu=Menu("Distribution", "Several quantiles", place=3),
-    parameters={"q": Numbers(
-        "Which quantiles", "With commas between them; together they cost less than one by one.",
-        example=(0.25, 0.5, 0.75),
-    )},
+    "quantiles",
+    of="column",
+    menu=Menu("Distribution", "Several quantiles", place=3),
+    parameters={
+        "q": Numbers(
+            "Which quantiles",
+            "With commas between them; together they cost less than one by one.",
+            example=(0.25, 0.5, 0.75),
+        )
+    },
     sql=(
         Sql("quantiles", "q+", example="0.1, 0.5, 0.9"),
         Sql("quantile", "q[]", example="[0.1, 0.9]"),
         Sql("quantile_disc", "q[]", example="[0.1, 0.9]"),
     ),
-)  # fmt: skip
+)
 @dataclass(frozen=True)
 class Quantiles(ColumnQuery):
     """Several quantiles at once; the answers rise with q."""

@@ -115,8 +115,12 @@ MOST_OUTPUTS = 1_000
 
 
 @query(
-    "program", of="table", function="sample_and_aggregate", runs_code=True,
-    menu=Menu("Own code", "Program"), without={"sql": "SQL can't hold the code of a program"},
+    "program",
+    of="table",
+    function="sample_and_aggregate",
+    runs_code=True,
+    menu=Menu("Own code", "Program"),
+    without={"sql": "SQL can't hold the code of a program"},
     in_json={
         "source": Source("Python", "A function of one block of people.", is_needed=True, longest=100_000),
         "function": Text("Function", is_needed=True),
@@ -128,11 +132,16 @@ MOST_OUTPUTS = 1_000
         "aggregator": Text("Aggregator", is_advanced=True),
         "metric": Text("Metric", is_advanced=True),
         "sampling": Text("Sampling", choices=("partition", "overlapping"), is_advanced=True),
-        "slot": Number("Seconds for each block", "Generous: four times what it takes.", example=_SLOT,
-                       least=LEAST_SLOT, most=LONGEST_SLOT),
+        "slot": Number(
+            "Seconds for each block",
+            "Generous: four times what it takes.",
+            example=_SLOT,
+            least=LEAST_SLOT,
+            most=LONGEST_SLOT,
+        ),
         "preload": Names("Modules to load first", most=20, is_advanced=True),
     },
-)  # fmt: skip
+)
 @dataclass(frozen=True)
 class Program(Query):
     """Sample and aggregate as a query: options as for ``sample_and_aggregate``.
@@ -219,10 +228,12 @@ class Program(Query):
             Function(given["source"], given["function"]),
             bounds=_floats(given["bounds"]),
             settings={
-                "slot": float(given.get("slot", _SLOT)), "preload": tuple(given.get("preload", ())), "files": False,
+                "slot": float(given.get("slot", _SLOT)),
+                "preload": tuple(given.get("preload", ())),
+                "files": False,
             },
             **named,
-        )  # fmt: skip
+        )
 
     @property
     def answers(self) -> Output:
@@ -233,9 +244,15 @@ class Program(Query):
         options.only_auto("a program has aggregators instead", "Program(aggregator=)")
         level = None if options.miss is None else 1 - options.miss
         procedure = plan(
-            facts.people, self.answers, options.loss, blocks=self.blocks, metric=self.metric,
-            aggregator=self.aggregator, sampling=self.sampling, confidence=level,
-        )  # fmt: skip
+            facts.people,
+            self.answers,
+            options.loss,
+            blocks=self.blocks,
+            metric=self.metric,
+            aggregator=self.aggregator,
+            sampling=self.sampling,
+            confidence=level,
+        )
         return ProgramPlan(self.label, self, procedure, options.level, facts.is_table)
 
     @contextlib.contextmanager

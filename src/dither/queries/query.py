@@ -234,9 +234,13 @@ def _prepared(statistic: Statistic | VectorStatistic, options: Options) -> tuple
 
 def _fresh(statistic: Statistic | VectorStatistic, options: Options) -> tuple[str, Prepared]:
     return prepare(
-        statistic, epsilon=options.loss.epsilon, delta=options.loss.delta, mechanism=options.mechanism,
-        noise=options.noise, confidence=options.confidence,
-    )  # fmt: skip
+        statistic,
+        epsilon=options.loss.epsilon,
+        delta=options.loss.delta,
+        mechanism=options.mechanism,
+        noise=options.noise,
+        confidence=options.confidence,
+    )
 
 
 # The key holds exact grids and losses, not what the user wrote for them.

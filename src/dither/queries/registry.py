@@ -242,9 +242,20 @@ def query(
         if "noun" not in vars(cls):
             cls.noun = name.replace("_", " ")  # type: ignore[attr-defined]
         _ENTRIES[name] = Entry(
-            name, cls, of, sql, menu, dict(without or {}), stored_as or cls.__name__, dict(parameters or {}), in_json,
-            function or name, runs_code, any_type, proof,
-        )  # fmt: skip
+            name,
+            cls,
+            of,
+            sql,
+            menu,
+            dict(without or {}),
+            stored_as or cls.__name__,
+            dict(parameters or {}),
+            in_json,
+            function or name,
+            runs_code,
+            any_type,
+            proof,
+        )
         return cls
 
     return registered

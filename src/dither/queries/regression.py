@@ -68,8 +68,10 @@ class FitPlan(Plan):
 
 
 @query(
-    "regression", of="table", menu=Menu("Models", "Linear regression", (*NUMBERS, "boolean")),
-)  # fmt: skip
+    "regression",
+    of="table",
+    menu=Menu("Models", "Linear regression", (*NUMBERS, "boolean")),
+)
 @dataclass(frozen=True)
 class Regression(Query):
     """A linear regression of the column ``target`` on the columns ``features`` (all others if None)."""

@@ -19,9 +19,11 @@ from dither.statistics.smallest import ChainTotal, SmallestTotal
 
 
 @query(
-    "smallest_sum", of="column", menu=Menu("Totals", "Sum of the smallest"),
+    "smallest_sum",
+    of="column",
+    menu=Menu("Totals", "Sum of the smallest"),
     sql=(Sql("smallest_sum", "k", example="3"),),
-)  # fmt: skip
+)
 @dataclass(frozen=True)
 class SmallestSum(ColumnQuery):
     """The sum of the k smallest records of one bounded column.
@@ -52,12 +54,13 @@ class SmallestSum(ColumnQuery):
 
 
 @query(
-    "chain_sum", of="chain",
+    "chain_sum",
+    of="chain",
     without=dict.fromkeys(
         ("function", "session", "quote", "sql", "cli", "http", "page", "client"),
         "its data are a place in a public chain",
     ),
-)  # fmt: skip
+)
 @dataclass(frozen=True, eq=False)
 class ChainSum(StatisticQuery):
     """The sum of the first k of ``values``, smallest first; the data asked about are k (COQ17 Ex. 5).

@@ -61,13 +61,15 @@ class IQR(BoundsOptional):
 
 
 @query(
-    "variance", of="column", menu=Menu("Spread", "Variance"),
+    "variance",
+    of="column",
+    menu=Menu("Spread", "Variance"),
     sql=(
         Sql("variance", fixed={"ddof": 1}),
         Sql("var_samp", fixed={"ddof": 1}),
         Sql("var_pop", fixed={"ddof": 0}),
     ),
-)  # fmt: skip
+)
 @dataclass(frozen=True)
 class Variance(ColumnQuery):
     """The variance of one bounded column: divided by n (``ddof=0``) or by n - 1 (``ddof=1``)."""
@@ -93,14 +95,17 @@ class Variance(ColumnQuery):
 
 
 @query(
-    "std", of="column", menu=Menu("Spread", "Standard deviation"), proof="totals",
+    "std",
+    of="column",
+    menu=Menu("Spread", "Standard deviation"),
+    proof="totals",
     sql=(
         Sql("stddev", fixed={"ddof": 1}),
         Sql("std", fixed={"ddof": 1}),
         Sql("stddev_samp", fixed={"ddof": 1}),
         Sql("stddev_pop", fixed={"ddof": 0}),
     ),
-)  # fmt: skip
+)
 @dataclass(frozen=True)
 class Std(Variance):
     """The standard deviation of one bounded column: the root of a private variance.

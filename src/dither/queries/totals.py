@@ -53,14 +53,16 @@ class Sum(_Total):
 
 
 @query(
-    "count", of="column", menu=Menu("Totals", "Count", ("boolean",), 1),
+    "count",
+    of="column",
+    menu=Menu("Totals", "Count", ("boolean",), 1),
     parameters={"column": replace(COLUMN, is_needed=False), "bounds": None, "step": None},
     sql=(
         Sql("count", star=True, note=", with WHERE to choose rows; count_if(flag) counts where a flag is true"),
         Sql("count_if", form="count_if(flag)"),
         Sql("countif", form="countif(flag)"),
     ),
-)  # fmt: skip
+)
 @dataclass(frozen=True)
 class Count(_Total):
     """The number of true entries of a boolean column."""
@@ -104,9 +106,11 @@ class Mean(_Total):
 
 
 @query(
-    "trimmed_mean", of="column", menu=Menu("Middle", "Trimmed mean", place=3),
+    "trimmed_mean",
+    of="column",
+    menu=Menu("Middle", "Trimmed mean", place=3),
     sql=(Sql("trimmed_mean", "trim?", example="0.1"),),
-)  # fmt: skip
+)
 @dataclass(frozen=True)
 class TrimmedMean(BoundsOptional, _Total):
     """The mean of the records between the ranks ``floor(trim n) + 1`` and ``n - floor(trim n)``."""

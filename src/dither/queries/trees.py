@@ -26,8 +26,11 @@ class BridgeWarning(UserWarning):
 
 
 @query(
-    "mst_cost", of="weighted graph", menu=Menu("Graph", "Spanning tree cost"), parameters={"cap": None, "step": None},
-)  # fmt: skip
+    "mst_cost",
+    of="weighted graph",
+    menu=Menu("Graph", "Spanning tree cost"),
+    parameters={"cap": None, "step": None},
+)
 @dataclass(frozen=True)
 class MSTCost(StatisticQuery):
     """The cost of a lightest spanning tree; weights are private, one person's each, and edges are public.

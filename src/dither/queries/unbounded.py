@@ -284,9 +284,11 @@ class Entries(NamedTuple):
 
 
 @query(
-    "mode", of="column", menu=Menu("Middle", "Mode", (*NUMBERS, "date", "boolean", "category")),
+    "mode",
+    of="column",
+    menu=Menu("Middle", "Mode", (*NUMBERS, "date", "boolean", "category")),
     any_type=lambda _: True,
-)  # fmt: skip
+)
 @dataclass(frozen=True)
 class Mode(Query):
     """The most common entry of a column of any type, exactly if it leads by enough, else refused."""

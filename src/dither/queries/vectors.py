@@ -38,10 +38,12 @@ from dither.statistics.vectors import BinCounts, CrossProducts, Totals
 
 
 @query(
-    "histogram", of="column", menu=Menu("Distribution", "Histogram", (*NUMBERS, "category"), 1),
+    "histogram",
+    of="column",
+    menu=Menu("Distribution", "Histogram", (*NUMBERS, "category"), 1),
     any_type=lambda asked: asked.edges is None,
     sql=(Sql("histogram", "edges*", form="histogram(column) of a category, or histogram(column, 0, 50, 100)"),),
-)  # fmt: skip
+)
 @dataclass(frozen=True)
 class Histogram(StatisticQuery):
     """Counts of the records between declared ``edges``, or of declared ``categories`` (anything else is "other").
@@ -329,9 +331,12 @@ _PARAMETERS = {"columns": ColumnNames("Columns", "None chosen: all of numbers.")
 
 
 @query(
-    "mean_vector", of="columns", menu=Menu("Middle", "Means of several columns"),
-    function="mean", parameters=_PARAMETERS,
-)  # fmt: skip
+    "mean_vector",
+    of="columns",
+    menu=Menu("Middle", "Means of several columns"),
+    function="mean",
+    parameters=_PARAMETERS,
+)
 @dataclass(frozen=True)
 class MeanVector(_Matrix):
     """The means of several bounded columns."""
@@ -347,8 +352,11 @@ class MeanVector(_Matrix):
 
 
 @query(
-    "covariance", of="columns", menu=Menu("Spread", "Covariance"), parameters=_PARAMETERS,
-)  # fmt: skip
+    "covariance",
+    of="columns",
+    menu=Menu("Spread", "Covariance"),
+    parameters=_PARAMETERS,
+)
 @dataclass(frozen=True)
 class Covariance(_Matrix):
     """The covariance matrix (divided by n) of several bounded columns: the entries (j, k) with j <= k."""

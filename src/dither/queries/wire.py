@@ -64,9 +64,7 @@ def from_json(payload: Any) -> Query:
 
 def required(entry: Entry) -> tuple[str, ...]:
     """The fields that JSON must name."""
-    return tuple(
-        name for name, parameter in entry.parameters.items() if parameter.is_needed or name in entry.needed
-    )  # fmt: skip
+    return tuple(name for name, parameter in entry.parameters.items() if parameter.is_needed or name in entry.needed)
 
 
 def schema_of(entry: Entry) -> dict[str, Any]:
@@ -101,20 +99,29 @@ def _described(entry: Entry) -> dict[str, Any]:
         "named": [one.field for one in entry.columns],
         "fields": [
             {
-                "name": name, "type": one.type, "label": one.label, "help": one.help, "required": name in needed,
-                "advanced": one.is_advanced, "default": plain(default_of(entry, name)), "example": one.example,
+                "name": name,
+                "type": one.type,
+                "label": one.label,
+                "help": one.help,
+                "required": name in needed,
+                "advanced": one.is_advanced,
+                "default": plain(default_of(entry, name)),
+                "example": one.example,
                 **one.facts(),
             }
             for name, one in entry.parameters.items()
         ],
         "sql": [
             {
-                "function": one.function, "arguments": one.arguments, "fixed": plain(one.fixed), "star": one.star,
+                "function": one.function,
+                "arguments": one.arguments,
+                "fixed": plain(one.fixed),
+                "star": one.star,
                 "within": one.within,
             }
             for one in entry.functions
         ],
-    }  # fmt: skip
+    }
 
 
 def default_of(entry: Entry, name: str) -> Any:

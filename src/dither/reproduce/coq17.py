@@ -132,11 +132,12 @@ def _judge_break_even(points: Points) -> Judged:
     payload = ", ".join(f"{name}: from {depth:g} levels down" for name, depth in depths.items())
     holds = all(depths[f"t = {t:g}"] >= math.log(2) / math.log1p(t / 2) for t in (0.1, 0.2, 0.5, 1.0))
     return settle(
-        holds, f"LLS beats Laplace noise {payload}; exp(-lt/2) is off by up to {shown(100 * far)}%",
+        holds,
+        f"LLS beats Laplace noise {payload}; exp(-lt/2) is off by up to {shown(100 * far)}%",
         "LLS pays elsewhere than the formula says",
         correction="ln(1+t/2) is below t/2, so exp(-lt/2) promises too little noise; at t = 1 and 60 levels by a "
         "factor of several hundred",
-    )  # fmt: skip
+    )
 
 
 def _draw_relative(made: Figure, points: Points) -> None:
@@ -206,10 +207,12 @@ def _judge_close(points: Points) -> Judged:
         f"then {span(laplace)} of plain Laplace noise)"
     )
     return settle(
-        max(plain) < 1.05, ours, "LLS and SS differ",
+        max(plain) < 1.05,
+        ours,
+        "LLS and SS differ",
         correction="as printed, a level whose sensitivity is nearly that of the next takes its noise; salaries are so "
         "close that nothing is ever gained. Without the exception LLS is a smooth bound of the same ladder",
-    )  # fmt: skip
+    )
 
 
 def _judge_time(points: Points) -> Judged:
@@ -222,9 +225,10 @@ def _judge_time(points: Points) -> Judged:
     )
     slow = ss > 180_000
     return settle(
-        slow and lls < 130, ours,
+        slow and lls < 130,
+        ours,
         "LLS is as fast as they say, but SS need not be slow: on a chain it is one maximum over n numbers",
-    )  # fmt: skip
+    )
 
 
 def _judge_ladders_elsewhere(points: Points) -> Judged:
@@ -314,21 +318,24 @@ def _judge_edges(points: Points) -> Judged:
         "equal where one edge changes"
     )
     return settle(
-        max(plain) < 1.5, ours, "LLS and SS differ even without the exception",
+        max(plain) < 1.5,
+        ours,
+        "LLS and SS differ even without the exception",
         correction="at equal constants LLS is never below SS, which is the least smooth bound (NRS11 Lemma 2.3), and "
         "ln(1+t/2) < t/2: 'slightly better for small epsilon' cannot be. The printed exception spoils levels above "
         "2/t. And where one edge changes, plain Laplace noise has half the amplitude of either",
-    )  # fmt: skip
+    )
 
 
 def _judge_edge_time(points: Points) -> Judged:
     lls, ss = points.at("time", "LLS", 100), points.at("time", "SS", 100)
     return settle(
-        lls.value < ss.value, f"LLS {lls} ms, SS {ss} ms",
+        lls.value < ss.value,
+        f"LLS {lls} ms, SS {ss} ms",
         "both need one pass over the members' neighbours",
         correction="both are a matter of milliseconds, one pass over the members' neighbours; no reason to choose by "
         "time",
-    )  # fmt: skip
+    )
 
 
 def _draw_edges(made: Figure, points: Points) -> None:
@@ -381,12 +388,13 @@ def _at_six(points: Points, name: str, quantity: str = "bound of the paper") -> 
 def _judge_amplitudes(points: Points) -> Judged:
     ss, lls = _at_six(points, "SS"), _at_six(points, "LLS")
     return settle(
-        abs(ss - 3) < 0.005 and abs(lls - 3) < 0.02, f"SS {ss:.3f}, LLS {lls:.3f}; plain Laplace noise 2",
+        abs(ss - 3) < 0.005 and abs(lls - 3) < 0.02,
+        f"SS {ss:.3f}, LLS {lls:.3f}; plain Laplace noise 2",
         "the amplitudes differ",
         correction="the arithmetic is right; the bound (5/2)a is not (see the errata), and plain Laplace noise with "
         f"the same claimed sensitivity has less. Sound: SS {_at_six(points, 'SS', 'sound bound'):.1f}, LLS "
         f"{_at_six(points, 'LLS', 'sound bound'):.1f}, Laplace 6",
-    )  # fmt: skip
+    )
 
 
 def _judge_nls_six(points: Points) -> Judged:
@@ -398,9 +406,10 @@ def _judge_lf_six(points: Points) -> Judged:
     truth, rung = points.at("LF", "weight of the truth", 0), points.at("LF", "weight of the first rung", 1)
     return settle(
         truth.value > 0.4 and rung.value > 0.5,
-        f"{truth.value:.0%} and {rung.value:.0%}; mean |error| {_at_six(points, 'LF'):.2f}", "the weights differ",
+        f"{truth.value:.0%} and {rung.value:.0%}; mean |error| {_at_six(points, 'LF'):.2f}",
+        "the weights differ",
         correction="answers of the first rung are spread over (0, 7.5], 3.75 on average, not at 6.75",
-    )  # fmt: skip
+    )
 
 
 def _judge_first_table(points: Points) -> Judged:
@@ -408,10 +417,11 @@ def _judge_first_table(points: Points) -> Judged:
     better = ", ".join(f"{n} {_at_six(points, n, 'sound bound'):.3g}" for n in ("SS", "LLS", "LF"))
     holds = _at_six(points, "NLS") > _at_six(points, "LF") > 1.1 * _at_six(points, "LLS")
     return settle(
-        holds, f"mean |error| with the paper's bound: {payload}; with a sound one: {better}",
+        holds,
+        f"mean |error| with the paper's bound: {payload}; with a sound one: {better}",
         "NLS is the noisiest, but LF is ahead of LLS and SS, and with delta = 0: the paper takes the distance of a "
         "rung for the mean error",
-    )  # fmt: skip
+    )
 
 
 def _draw_six(made: Figure, points: Points) -> None:
@@ -422,54 +432,83 @@ def _draw_six(made: Figure, points: Points) -> None:
 
 EXPERIMENTS = [
     Experiment(
-        "coq17", "figure-2", "When noise by levels pays", _relative,
+        "coq17",
+        "figure-2",
+        "When noise by levels pays",
+        _relative,
         [
-            Claim("Proposition 12", "lambda_k = eps/(2 LS_r) (1 + t/2)^(r-k) on well-ordered "
-            "levels", _judge_proposition),
             Claim(
-                "Figure 2, sec. 4.3", "err_LLS / err_Lap is about 2 exp(-lt/2): of no use for small lt, advantageous "
-                "for deep levels", _judge_break_even,
+                "Proposition 12", "lambda_k = eps/(2 LS_r) (1 + t/2)^(r-k) on well-ordered levels", _judge_proposition
+            ),
+            Claim(
+                "Figure 2, sec. 4.3",
+                "err_LLS / err_Lap is about 2 exp(-lt/2): of no use for small lt, advantageous for deep levels",
+                _judge_break_even,
             ),
         ],
-        _draw_relative, note="Levels that grow by the factor 1 + t/2 from one to the next.",
+        _draw_relative,
+        note="Levels that grow by the factor 1 + t/2 from one to the next.",
     ),
     Experiment(
-        "coq17", "figure-3", "The sum of the k smallest salaries", salary_sums,
+        "coq17",
+        "figure-3",
+        "The sum of the k smallest salaries",
+        salary_sums,
         [
             Claim("Figure 3, noise", "LLS and SS are close", _judge_close),
-            Claim("Figure 3, time", "LLS takes less than 130 ms for every k, SS more than three minutes "
-            "for k/n < 0.6", _judge_time),
             Claim(
-                "sec. 5.2", "it is not clear how to adapt ladder functions to general queries such as this one",
+                "Figure 3, time",
+                "LLS takes less than 130 ms for every k, SS more than three minutes for k/n < 0.6",
+                _judge_time,
+            ),
+            Claim(
+                "sec. 5.2",
+                "it is not clear how to adapt ladder functions to general queries such as this one",
                 _judge_ladders_elsewhere,
             ),
         ],
-        _draw_salaries, data=("salaries",),
+        _draw_salaries,
+        data=("salaries",),
         note="The chain of datasets of Examples 5 and 14: salaries are public, how many of them (smallest first) are "
         "in is private. Epsilon 1, which the text does not give.",
     ),
     Experiment(
-        "coq17", "figure-4", "Edges of a subgraph of 100 vertices", edge_counts,
+        "coq17",
+        "figure-4",
+        "Edges of a subgraph of 100 vertices",
+        edge_counts,
         [
-            Claim("Figure 4, noise", "LLS and SS have similar noise, LLS slightly less for small "
-            "epsilon", _judge_edges),
+            Claim(
+                "Figure 4, noise", "LLS and SS have similar noise, LLS slightly less for small epsilon", _judge_edges
+            ),
             Claim("sec. 6.2, time", "LLS is faster than SS", _judge_edge_time),
         ],
-        _draw_edges, data=("friendships",),
+        _draw_edges,
+        data=("friendships",),
         note="The paper leaves the neighbour relation open. Two are shown: one edge changes (sensitivity 1 everywhere, "
         "so that nothing can be fitted), and one vertex of the public whole graph joins or leaves the induced subgraph "
         "(a vertex with c neighbours inside moves the count by c; levels are the largest c).",
     ),
     Experiment(
-        "coq17", "section-5-3", "Four mechanisms on six vertices", _six,
+        "coq17",
+        "section-5-3",
+        "Four mechanisms on six vertices",
+        _six,
         [
             Claim("sec. 5.3, SS and LLS", "both have amplitude 3", _judge_amplitudes),
             Claim("sec. 5.3, NLS", "amplitude about 72", _judge_nls_six),
-            Claim("sec. 5.3, LF", "more than 40% to return the truth and more than 50% to return an "
-            "amplitude of 6.75", _judge_lf_six),
-            Claim("first summary table, utility", "NLS much worse than LF, LF much worse than "
-            "LLS, LLS and SS alike", _judge_first_table),
+            Claim(
+                "sec. 5.3, LF",
+                "more than 40% to return the truth and more than 50% to return an amplitude of 6.75",
+                _judge_lf_six,
+            ),
+            Claim(
+                "first summary table, utility",
+                "NLS much worse than LF, LF much worse than LLS, LLS and SS alike",
+                _judge_first_table,
+            ),
         ],
-        _draw_six, note="2-triangles, epsilon 5, delta 1/2000, levels 5/2 a with a = 3 of at most 4.",
+        _draw_six,
+        note="2-triangles, epsilon 5, delta 1/2000, levels 5/2 a with a = 3 of at most 4.",
     ),
-]  # fmt: skip
+]

@@ -132,11 +132,13 @@ def _judge_claimed(points: Points) -> Judged:
     beyond = [r for x, r in zip(points.of(CLAIMED, "LF").xs, ratio, strict=True) if x > edge]
     ours = f"LLS / LF {span(ratio)}; eps0 about {edge:g}" + (f", beyond it {span(beyond)}" if beyond else "")
     return settle(
-        edge > 0 and all(r < 1.25 for r in beyond), ours, "LLS is not ahead of LF at small epsilon",
+        edge > 0 and all(r < 1.25 for r in beyond),
+        ours,
+        "LLS is not ahead of LF at small epsilon",
         correction="the picture shows again, but with (5/2)a in place of the local sensitivity nothing here is "
         f"private, and plain Laplace noise is at {span(ratios(points, CLAIMED, 'Laplace', PRINTED))} of LLS's. Without "
         f"the printed exception LLS / LF is {span(ratios(points, CLAIMED, PLAIN, 'LF'))}",
-    )  # fmt: skip
+    )
 
 
 def _judge_sound(points: Points) -> Judged:
@@ -146,10 +148,11 @@ def _judge_sound(points: Points) -> Judged:
         f"0) is at {span(ratios(points, SOUND, DEFAULT, 'LF'))} of LF"
     )
     return settle(
-        min(ratio) < NEAR, ours,
+        min(ratio) < NEAR,
+        ours,
         "a sound level bound is about (5/2)a^2, which grows faster than the local sensitivity itself; LF and SS start "
         "from the true local sensitivity, and LF needs no delta",
-    )  # fmt: skip
+    )
 
 
 def _judge_nls(points: Points) -> Judged:
@@ -158,9 +161,12 @@ def _judge_nls(points: Points) -> Judged:
     beaten = min(ratios(points, SOUND, "NLS", PLAIN))
     if min(here) > 1 and beaten < 1:
         return settle(
-            True, ours, "", correction=f"with sound bounds NLS comes down to {shown(beaten)} of LLS's noise at the "
+            True,
+            ours,
+            "",
+            correction=f"with sound bounds NLS comes down to {shown(beaten)} of LLS's noise at the "
             "larger epsilons: its bound follows the local sensitivity, that of LLS only the level",
-        )  # fmt: skip
+        )
     return settle(min(here) > 1, ours, "NLS has no more noise than LF")
 
 
@@ -220,11 +226,12 @@ def _judge_fast(points: Points) -> Judged:
     lls = _last(points, "LLS").low
     most = max(p.y.high for p in points.of("time", "LLS"))
     return settle(
-        lls <= min(_last(points, n).high for n in points.series("time")), f"ms at the largest size: {payload}; LLS at "
-        f"most {shown(most)} at any size", "LLS is not the fastest",
+        lls <= min(_last(points, n).high for n in points.series("time")),
+        f"ms at the largest size: {payload}; LLS at most {shown(most)} at any size",
+        "LLS is not the fastest",
         correction="all of them take milliseconds: LLS needs only the largest common neighbourhood, the others the "
         "local sensitivity as well, which costs about as much as counting",
-    )  # fmt: skip
+    )
 
 
 def _judge_exponential(points: Points) -> Judged:
@@ -245,7 +252,7 @@ def _judge_first_efficiency(points: Points) -> Judged:
         f"ms on the smallest subgraph: {payload}",
         f"{fastest} is the fastest and {slowest} the slowest, and SS need not be slow (see above); on small graphs "
         "starting up is all that is measured",
-    )  # fmt: skip
+    )
 
 
 def _draw_times(made: Figure, points: Points) -> None:
@@ -285,31 +292,34 @@ def _judge_eps0(points: Points) -> Judged:
     payload = "for 100, 500, 1000 vertices " + ", ".join(f"{x:g}" for x in there)
     holds = bool(np.all(np.diff(there) <= 0)) and there[0] > there[-1]
     return settle(
-        holds, f"eps0 {payload} with the paper's bound; {', '.join(f'{x:g}' for x in here)} with a sound one",
+        holds,
+        f"eps0 {payload} with the paper's bound; {', '.join(f'{x:g}' for x in here)} with a sound one",
         "no such order",
         correction="with a sound bound there is hardly a range in which LLS is ahead of LF; and a smaller eps0 means "
         "that LLS falls behind sooner",
-    )  # fmt: skip
+    )
 
 
 def _judge_sum_row(points: Points) -> Judged:
     ratio = points.of("sum, LLS / SS", "noise").ys
     lls, ss = points.of("sum, time", "LLS").ys, points.of("sum, time", "SS").ys
     return settle(
-        bool(ratio.min() >= 1) and ratio.max() < 1.1, f"noise of LLS over SS {span(list(ratio))}; time of SS over LLS "
-        f"{span(list(ss / lls))}", "another order",
+        bool(ratio.min() >= 1) and ratio.max() < 1.1,
+        f"noise of LLS over SS {span(list(ratio))}; time of SS over LLS {span(list(ss / lls))}",
+        "another order",
         correction="noise as they say, if Algorithm 1's exception is left out. SS takes a few milliseconds at most, so "
         "time decides nothing",
-    )  # fmt: skip
+    )
 
 
 def _judge_edge_row(points: Points) -> Judged:
     ratio = list(points.of("edges, LLS / SS", "noise").ys)
     lls, ss = points.at("edges, time", "LLS", 100), points.at("edges, time", "SS", 100)
     return settle(
-        max(ratio) < 1, f"noise of LLS over SS {span(ratio)}; LLS {lls} ms, SS {ss} ms",
+        max(ratio) < 1,
+        f"noise of LLS over SS {span(ratio)}; LLS {lls} ms, SS {ss} ms",
         "LLS has no less noise than SS, which is the least smooth bound at these constants",
-    )  # fmt: skip
+    )
 
 
 def _judge_triangle_row(points: Points) -> Judged:
@@ -322,9 +332,10 @@ def _judge_triangle_row(points: Points) -> Judged:
         f"{span(every(CLAIMED, f'{PRINTED} / LF'))} as printed"
     )
     return settle(
-        max(lls) < 1.05 and min(nls) > 1, ours,
+        max(lls) < 1.05 and min(nls) > 1,
+        ours,
         "NLS is behind LF, but so is LLS once its bound is sound; the order LF before LLS is owed to (5/2)a",
-    )  # fmt: skip
+    )
 
 
 def _draw_summary(made: Figure, points: Points) -> None:
@@ -343,46 +354,70 @@ def _draw_summary(made: Figure, points: Points) -> None:
 def _figure(size: int) -> Experiment:
     number, level = FIGURES[size], LEVELS[size]
     return Experiment(
-        "coq17", f"figure-{number}", f"2-triangles of a connected subgraph of {size:,} vertices, level {level}",
+        "coq17",
+        f"figure-{number}",
+        f"2-triangles of a connected subgraph of {size:,} vertices, level {level}",
         lambda setting: two_triangles(size, setting),
         [
-            Claim(f"Figure {number}, with the paper's bound", "up to some eps0 LLS has significantly less noise than "
-            "LF, beyond it both are comparable", _judge_claimed),
+            Claim(
+                f"Figure {number}, with the paper's bound",
+                "up to some eps0 LLS has significantly less noise than LF, beyond it both are comparable",
+                _judge_claimed,
+            ),
             Claim(f"Figure {number}, with a sound bound", "the same", _judge_sound),
             Claim(f"sec. 6.2, NLS, {size:,} vertices", "the noise of NLS is unreasonable", _judge_nls),
         ],
-        _draw_noise(size), data=("friendships",),
+        _draw_noise(size),
+        data=("friendships",),
         note="delta = eps/(2n) with n of the whole graph. The subgraph is found by a seeded procedure: two vertices "
         f"with at least {level} common neighbours, {level} of these, then random neighbours of what is there unless "
         f"some pair would share more than {level}; the first seed for which that ends.",
-    )  # fmt: skip
+    )
 
 
 EXPERIMENTS = [
     Experiment(
-        "coq17", "figure-5", "Time against the size of the subgraph", release_times,
+        "coq17",
+        "figure-5",
+        "Time against the size of the subgraph",
+        release_times,
         [
             Claim("Figure 5", "LLS is the fastest on graphs", _judge_fast),
-            Claim("sec. 6.2, time of SS", "it increases exponentially; SS cannot be applied even "
-            "for medium sizes", _judge_exponential),
-            Claim("first summary table, efficiency", "SS much slower than LF, LF slower "
-            "than NLS and LLS", _judge_first_efficiency),
+            Claim(
+                "sec. 6.2, time of SS",
+                "it increases exponentially; SS cannot be applied even for medium sizes",
+                _judge_exponential,
+            ),
+            Claim(
+                "first summary table, efficiency",
+                "SS much slower than LF, LF slower than NLS and LLS",
+                _judge_first_efficiency,
+            ),
         ],
-        _draw_times, data=("friendships",),
+        _draw_times,
+        data=("friendships",),
         note="Whole releases of 2-triangles with sound bounds at epsilon 1, delta 1e-6, on graphs that nothing has "
         "been computed of before. Sizes other than the paper's have a fifth of their vertices as level.",
     ),
     *(_figure(size) for size in LEVELS),
     Experiment(
-        "coq17", "summary", "The second summary table", _everything,
+        "coq17",
+        "summary",
+        "The second summary table",
+        _everything,
         [
             Claim("sec. 6.2, eps0", "the smaller the level, the larger eps0", _judge_eps0),
             Claim("second summary table, f_sum", "LLS nearly as accurate as SS, and faster", _judge_sum_row),
-            Claim("second summary table, f_edge", "LLS a little more accurate than SS, and much "
-            "faster", _judge_edge_row),
-            Claim("second summary table, f_2triangles", "NLS much less accurate than LF, LF a "
-            "little less than LLS", _judge_triangle_row),
+            Claim(
+                "second summary table, f_edge", "LLS a little more accurate than SS, and much faster", _judge_edge_row
+            ),
+            Claim(
+                "second summary table, f_2triangles",
+                "NLS much less accurate than LF, LF a little less than LLS",
+                _judge_triangle_row,
+            ),
         ],
-        _draw_summary, data=("salaries", "friendships"),
+        _draw_summary,
+        data=("salaries", "friendships"),
     ),
-]  # fmt: skip
+]

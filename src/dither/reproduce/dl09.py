@@ -82,9 +82,10 @@ def curves(
 ) -> Iterator[Point]:
     """Refusals and errors (in interquartile ranges) against n, for each distribution and both kinds of constants."""
     sizes = setting.pick(
-        tiny=(10_000, 30_000), quick=(300, 1000, 3000, 10_000, 30_000, 100_000),
+        tiny=(10_000, 30_000),
+        quick=(300, 1000, 3000, 10_000, 30_000, 100_000),
         full=(300, 1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000),
-    )  # fmt: skip
+    )
     rng = setting.rng(title)
     for name in names:
         distribution = DISTRIBUTIONS[name]
@@ -177,10 +178,11 @@ def _judge_scale(points: Points) -> Judged:
     return settle(
         _last(points, "error", f"normal, {PAPER}").low < 2 * expected,
         f"median error / IQR on normal data: {chosen[0].y} at n = {chosen.xs[0]:,.0f}, {chosen[-1].y} at {n:,.0f} (the "
-        f"noise alone {shown(expected)}); own constants {ours[-1].y}", "it does not converge",
+        f"noise alone {shown(expected)}); own constants {ours[-1].y}",
+        "it does not converge",
         correction="it converges like 1/ln n, because the noise is a power of 1 + 1/ln n whatever n is; with bins "
         "fitted to n and delta it converges like 1/n",
-    )  # fmt: skip
+    )
 
 
 def _judge_within(points: Points) -> Judged:
@@ -190,10 +192,10 @@ def _judge_within(points: Points) -> Judged:
         return disagrees("nothing was answered", "too few records for any test to pass")
     worst = min(some, key=lambda p: p.y.low)
     return settle(
-        worst.y.high > 0.98, f"for alpha = 0.1 and n = {most:,.0f} in at least {worst.y} of the trials "
-        f"({worst.series})",
+        worst.y.high > 0.98,
+        f"for alpha = 0.1 and n = {most:,.0f} in at least {worst.y} of the trials ({worst.series})",
         "less often",
-    )  # fmt: skip
+    )
 
 
 def _settled(points: Points, name: str, constants: str) -> Points:
@@ -210,10 +212,11 @@ def _judge_trimmed(points: Points) -> Judged:
     payload = ", ".join(f"{name} n^{slope(p.xs, p.ys).value:.2f}" for name, p in theirs.items())
     return settle(
         all(p.follow(-0.5) for p in theirs.values()),
-        f"noise falls like {payload}; own constants like n^{slope(own.xs, own.ys).value:.2f}", "another rate",
+        f"noise falls like {payload}; own constants like n^{slope(own.xs, own.ys).value:.2f}",
+        "another rate",
         correction="for kappa = 1/2, the choice made here; and delta must grow by the chance that the noisy scale "
         "times n^kappa falls short of the range. A test of the trimmed mean's own ladder has noise O(1/n)",
-    )  # fmt: skip
+    )
 
 
 def _judge_median(points: Points) -> Judged:
@@ -223,8 +226,9 @@ def _judge_median(points: Points) -> Judged:
     return settle(
         chosen.follow(-1 / 3, 1.5) or chosen[-1].y.high < chosen[0].y.low,
         f"median error / IQR on normal data {chosen[0].y} at n = {chosen.xs[0]:,.0f}, {chosen[-1].y} at "
-        f"{chosen.xs[-1]:,.0f}, as the bins (n^-0.33) or faster; own constants {ours[-1].y}", "it does not converge",
-    )  # fmt: skip
+        f"{chosen.xs[-1]:,.0f}, as the bins (n^-0.33) or faster; own constants {ours[-1].y}",
+        "it does not converge",
+    )
 
 
 def _draw_curves(made: Figure, points: Points) -> None:
@@ -237,9 +241,17 @@ def _draw_curves(made: Figure, points: Points) -> None:
                 if chosen:
                     bars = np.array([[p.y.value - p.y.low, p.y.high - p.y.value] for p in chosen]).clip(0).T
                     ax.errorbar(
-                        chosen.xs, chosen.ys, yerr=bars, linestyle=dash, color=drawing.COLOURS[index], capsize=2,
-                        elinewidth=0.8, marker=drawing.MARKERS[index], markersize=4, label=f"{name}, {constants}",
-                    )  # fmt: skip
+                        chosen.xs,
+                        chosen.ys,
+                        yerr=bars,
+                        linestyle=dash,
+                        color=drawing.COLOURS[index],
+                        capsize=2,
+                        elinewidth=0.8,
+                        marker=drawing.MARKERS[index],
+                        markersize=4,
+                        label=f"{name}, {constants}",
+                    )
     drawing.finish(left, "records", "share refused", log="x", legend=False)
     drawing.finish(right, "records", "error", log="xy", legend=False)
     drawing.shared_legend(made, left, columns=2)
@@ -315,25 +327,33 @@ def _judge_regression(points: Points) -> Judged:
         return settle(
             False, f"needs more records than were tried; {payload}", "its tests pass for nobody at this price"
         )
-    payload = f"refused at n = {refusals.xs[-1]:,.0f}: {refusals[-1].y}; " + (
-        f"error of the slope {paper[0].y} at n = {paper.xs[0]:,.0f}, {paper[-1].y} at "
-        f"{paper.xs[-1]:,.0f}; " if paper else ""
-    ) + payload  # fmt: skip
+    payload = (
+        f"refused at n = {refusals.xs[-1]:,.0f}: {refusals[-1].y}; "
+        + (
+            f"error of the slope {paper[0].y} at n = {paper.xs[0]:,.0f}, {paper[-1].y} at {paper.xs[-1]:,.0f}; "
+            if paper
+            else ""
+        )
+        + payload
+    )
     return settle(
-        refusals[-1].y.value < 0.5 and bool(paper) and paper.ys[-1] < HALF, payload, "refused still at the largest n",
+        refusals[-1].y.value < 0.5 and bool(paper) and paper.ys[-1] < HALF,
+        payload,
+        "refused still at the largest n",
         correction="at large n only: every coefficient pays for a scale, tests and noise",
-    )  # fmt: skip
+    )
 
 
 def _judge_test_time(points: Points) -> Judged:
     chosen = points.of("time", "test on all four grids")
     fit = slope(chosen.xs, chosen.ys)
     return settle(
-        fit.value < 3, f"time of the test grows like n^{fit.value:.2f}: {chosen[-1].y} ms at n = "
-        f"{chosen.xs[-1]:,.0f}", "slower",
+        fit.value < 3,
+        f"time of the test grows like n^{fit.value:.2f}: {chosen[-1].y} ms at n = {chosen.xs[-1]:,.0f}",
+        "slower",
         correction="O(n log n) suffices for p = 2: the least subgradient outside a cell lies on its boundary, so one "
         "sweep along four edges replaces all vertices of an arrangement of n lines",
-    )  # fmt: skip
+    )
 
 
 def _draw_robust(made: Figure, points: Points) -> None:
@@ -355,49 +375,83 @@ SMOOTH = ("normal", "lognormal", "t3", "bimodal")
 NOTE = "Epsilon 4, delta 1e-6 in all; sizes at which a test could not pass are left out (an error before any charge)."
 EXPERIMENTS = [
     Experiment(
-        "dl09", "scale", "Algorithm S: the interquartile range to a factor", _scale,
+        "dl09",
+        "scale",
+        "Algorithm S: the interquartile range to a factor",
+        _scale,
         [
-            Claim("Theorem 4 (c)", "P(refused) = O(n^(-e ln n)) if F has positive "
-            "derivatives at the quartiles", _judge_refusals(SMOOTH)),
+            Claim(
+                "Theorem 4 (c)",
+                "P(refused) = O(n^(-e ln n)) if F has positive derivatives at the quartiles",
+                _judge_refusals(SMOOTH),
+            ),
             Claim("Theorem 4 (c)", "S(D) converges to IQR(F) in probability", _judge_scale),
-            Claim("Theorem 4 (d)", "S(D) is within a factor n^alpha of the IQR with probability 1 - O(n^(-alpha e ln "
-            "n))", _judge_within),
+            Claim(
+                "Theorem 4 (d)",
+                "S(D) is within a factor n^alpha of the IQR with probability 1 - O(n^(-alpha e ln n))",
+                _judge_within,
+            ),
         ],
-        _draw_curves, note=NOTE,
+        _draw_curves,
+        note=NOTE,
     ),
     Experiment(
-        "dl09", "median", "Algorithm M: the median", _location,
+        "dl09",
+        "median",
+        "Algorithm M: the median",
+        _location,
         [
-            Claim("Theorem 5 (3)", "P(refused) = O(n^(-e ln n)) if F also "
-            "has a positive derivative at the median", _judge_refusals(SMOOTH, hard="bimodal")),
+            Claim(
+                "Theorem 5 (3)",
+                "P(refused) = O(n^(-e ln n)) if F also has a positive derivative at the median",
+                _judge_refusals(SMOOTH, hard="bimodal"),
+            ),
             Claim("Theorem 5 (3)", "M(D) converges to the median of F", _judge_median),
         ],
-        _draw_curves, note=NOTE,
+        _draw_curves,
+        note=NOTE,
     ),
     Experiment(
-        "dl09", "trimmed-mean", "The trimmed mean", _trimmed,
+        "dl09",
+        "trimmed-mean",
+        "The trimmed mean",
+        _trimmed,
         [
             Claim("sec. 3, trimmed mean", "noise of order n^(-1+kappa)", _judge_trimmed),
             Claim("sec. 3, trimmed mean", "refused as rarely as S", _judge_refusals(("normal", "lognormal", "t3"))),
         ],
-        _draw_curves, note=NOTE + " A tenth of the records is cut on either side; the error is about the trimmed mean "
+        _draw_curves,
+        note=NOTE + " A tenth of the records is cut on either side; the error is about the trimmed mean "
         "of the records.",
     ),
     Experiment(
-        "dl09", "short-cut", "Short-cut regression R_S", _shortcut,
-        [Claim("sec. 4.1", "medians of the coefficients of pairs of points estimate the "
-        "regression", _judge_regression)],
-        _draw_shortcut, note=NOTE + " y = 2x + 0.5 + N(0, 0.3), x uniform in [-1, 1].",
+        "dl09",
+        "short-cut",
+        "Short-cut regression R_S",
+        _shortcut,
+        [
+            Claim(
+                "sec. 4.1", "medians of the coefficients of pairs of points estimate the regression", _judge_regression
+            )
+        ],
+        _draw_shortcut,
+        note=NOTE + " y = 2x + 0.5 + N(0, 0.3), x uniform in [-1, 1].",
     ),
     Experiment(
-        "dl09", "robust-regression", "Robust regression R_H", _robust,
+        "dl09",
+        "robust-regression",
+        "Robust regression R_H",
+        _robust,
         [
-            Claim("Theorem 6 (c)", "P(refused) = O(n^(-c ln n)), and the answer converges to the "
-            "true coefficients", _judge_regression),
+            Claim(
+                "Theorem 6 (c)",
+                "P(refused) = O(n^(-c ln n)), and the answer converges to the true coefficients",
+                _judge_regression,
+            ),
             Claim("Theorem 6 (b)", "the test takes time O(n^(p+1)), here p = 2", _judge_test_time),
         ],
         _draw_robust,
         note=NOTE + " y = 2x + 0.5 + N(0, 0.3). The paper's constants as printed cost more than it says (see the "
         "errata); here they are divided so that the whole costs epsilon 4.",
     ),
-]  # fmt: skip
+]

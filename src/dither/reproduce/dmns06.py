@@ -48,19 +48,23 @@ def _judge_independent(points: Points) -> Judged:
     own = points.of("error of a bin", TOGETHER)
     fit = slope(own.xs[1:], own.ys[1:])
     return settle(
-        abs(fit.value) < 0.05, f"mean |error| of a bin {own[0].y} with {own.xs[0]:.0f} bins, {own[-1].y} with "
-        f"{own.xs[-1]:,.0f}: like d^{fit.value:.3f}", "it depends on the number of bins",
-    )  # fmt: skip
+        abs(fit.value) < 0.05,
+        f"mean |error| of a bin {own[0].y} with {own.xs[0]:.0f} bins, {own[-1].y} with "
+        f"{own.xs[-1]:,.0f}: like d^{fit.value:.3f}",
+        "it depends on the number of bins",
+    )
 
 
 def _judge_factor(points: Points) -> Judged:
     own, sulq, composed = (points.of("error of a bin", name) for name in (TOGETHER, SULQ, COMPOSED))
     ratio = slope(sulq.xs, sulq.ys / own.ys)
     return settle(
-        abs(ratio.value - 0.5) < 0.1, f"the older framework's error over ours grows like d^{ratio.value:.2f} "
+        abs(ratio.value - 0.5) < 0.1,
+        f"the older framework's error over ours grows like d^{ratio.value:.2f} "
         f"({shown(sulq.ys[-1] / own.ys[-1])} times at {own.xs[-1]:,.0f} bins); queries by themselves, with delta = 0, "
-        f"{shown(composed.ys[-1] / own.ys[-1])} times", "another factor",
-    )  # fmt: skip
+        f"{shown(composed.ys[-1] / own.ys[-1])} times",
+        "another factor",
+    )
 
 
 def _draw_histograms(made: Figure, points: Points) -> None:
@@ -121,19 +125,21 @@ def _judge_mean(points: Points) -> Judged:
     found, bound = points.of("sensitivity of the mean", "found").ys, points.of("sensitivity of the mean", "2 / n").ys
     return settle(
         bool(np.all(found <= bound * (1 + 1e-9))) and bool(found[0] >= 0.99 * bound[0]),
-        f"the largest change found is {shown((found / bound).min())} to {shown((found / bound).max())} of "
-        "2 gamma/n", "exceeded",
-    )  # fmt: skip
+        f"the largest change found is {shown((found / bound).min())} to {shown((found / bound).max())} of 2 gamma/n",
+        "exceeded",
+    )
 
 
 def _judge_covariance(points: Points) -> Judged:
     names = ("found", "8 / n (paper)", "6 (n-1) / n^2 (ours)")
     found, paper, ours = (points.of("sensitivity of the covariance", name).ys for name in names)
     return settle(
-        bool(np.all(found <= paper)), f"the largest change found is {shown((found / paper).max())} of 8 gamma^2/n at "
-        f"most, and {shown((found / ours).min())} to {shown((found / ours).max())} of 6 gamma^2 (n-1)/n^2", "exceeded",
+        bool(np.all(found <= paper)),
+        f"the largest change found is {shown((found / paper).max())} of 8 gamma^2/n at "
+        f"most, and {shown((found / ours).min())} to {shown((found / ours).max())} of 6 gamma^2 (n-1)/n^2",
+        "exceeded",
         correction="true but loose: 6 gamma^2 (n-1)/n^2 is the exact sensitivity, a quarter less noise",
-    )  # fmt: skip
+    )
 
 
 def _judge_dimension(points: Points) -> Judged:
@@ -142,10 +148,12 @@ def _judge_dimension(points: Points) -> Judged:
     )
     fit = slope(one.xs, other.ys / one.ys)
     return settle(
-        fit.value > 0.9, f"the ratio grows like d^{fit.value:.2f}", "it does not grow",
+        fit.value > 0.9,
+        f"the ratio grows like d^{fit.value:.2f}",
+        "it does not grow",
         correction="by d^2 where all d^2 entries are queries of their own with delta = 0, as here; with the Gaussian "
         "noise of the older framework it is the d that the paper says",
-    )  # fmt: skip
+    )
 
 
 def _draw_sensitivities(made: Figure, points: Points) -> None:
@@ -247,11 +255,11 @@ def _judge_lemma(points: Points) -> Judged:
     ratio = max(float((points.of("distance", name).ys / bound.ys).max()) for name in MECHANISMS)
     fit = slope(2.0**best.xs, best.ys)
     return settle(
-        ratio <= 1, f"no mechanism exceeds {shown(ratio)} of the bound; the best of ours falls like 2^({fit.value:.2f} "
-        "d)",
+        ratio <= 1,
+        f"no mechanism exceeds {shown(ratio)} of the bound; the best of ours falls like 2^({fit.value:.2f} d)",
         "exceeded",
         correction="true, and not tight: the distance of the best mechanism found falls like 2^(-d/2), not 2^(-d/3)",
-    )  # fmt: skip
+    )
 
 
 def _judge_separation(points: Points) -> Judged:
@@ -263,8 +271,9 @@ def _judge_separation(points: Points) -> Judged:
     return settle(
         abs(flat.value) < 0.1 and steep.value > 0.35,
         f"interactive error {asked[0].y} at d = {asked.xs[0]:.0f} and {asked[-1].y} at {asked.xs[-1]:.0f}; from a "
-        f"noisy table it grows like 2^({steep.value:.2f} d), {table[-1].y} at the end", "no separation",
-    )  # fmt: skip
+        f"noisy table it grows like 2^({steep.value:.2f} d), {table[-1].y} at the end",
+        "no separation",
+    )
 
 
 def _judge_response(points: Points) -> Judged:
@@ -272,9 +281,11 @@ def _judge_response(points: Points) -> Judged:
     best = points.of("distance", MECHANISMS[0])[-1]
     needed = 1 / (2 * best.y.value) ** 2
     return settle(
-        last.y.value > 1000, f"at d = {last.x:.0f} flipped bits miss a parity by {last.y} of 20,000 records; the best "
-        f"mechanism found needs about {shown(needed)} records to tell all from none", "it can be learned",
-    )  # fmt: skip
+        last.y.value > 1000,
+        f"at d = {last.x:.0f} flipped bits miss a parity by {last.y} of 20,000 records; the best "
+        f"mechanism found needs about {shown(needed)} records to tell all from none",
+        "it can be learned",
+    )
 
 
 def _draw_separation(made: Figure, points: Points) -> None:
@@ -289,41 +300,67 @@ def _draw_separation(made: Figure, points: Points) -> None:
 
 EXPERIMENTS = [
     Experiment(
-        "dmns06", "histograms", "Histograms", _histograms,
+        "dmns06",
+        "histograms",
+        "Histograms",
+        _histograms,
         [
-            Claim("Example 3, sec. 3.2", "sensitivity 2 whatever the number of bins, so noise "
-            "does not depend on it", _judge_independent),
-            Claim("sec. 3.2", "bins as queries of the older framework have noise O(sqrt(d)/eps): a "
-            "factor sqrt(d) more", _judge_factor),
+            Claim(
+                "Example 3, sec. 3.2",
+                "sensitivity 2 whatever the number of bins, so noise does not depend on it",
+                _judge_independent,
+            ),
+            Claim(
+                "sec. 3.2",
+                "bins as queries of the older framework have noise O(sqrt(d)/eps): a factor sqrt(d) more",
+                _judge_factor,
+            ),
         ],
-        _draw_histograms, note="50,000 records; the older framework by Gaussian noise of standard deviation "
+        _draw_histograms,
+        note="50,000 records; the older framework by Gaussian noise of standard deviation "
         "sqrt(d)/eps, which needs a delta.",
     ),
     Experiment(
-        "dmns06", "means", "Mean vectors and covariance matrices", _sensitivities,
+        "dmns06",
+        "means",
+        "Mean vectors and covariance matrices",
+        _sensitivities,
         [
             Claim("sec. 3.2", "one record changes a mean vector by at most 2 gamma/n in l1", _judge_mean),
             Claim("sec. 3.2", "one record changes a covariance matrix by at most 8 gamma^2/n in l1", _judge_covariance),
             Claim("sec. 3.2", "d^2 separate queries would have O(d) times the noise", _judge_dimension),
         ],
-        _draw_sensitivities, note="Sensitivities by search over records at the corners of the l1 ball of radius gamma "
-        "= 1.",
+        _draw_sensitivities,
+        note="Sensitivities by search over records at the corners of the l1 ball of radius gamma = 1.",
     ),
     Experiment(
-        "dmns06", "separation", "Interactive and non-interactive mechanisms", _separation,
+        "dmns06",
+        "separation",
+        "Interactive and non-interactive mechanisms",
+        _separation,
         [
-            Claim("Lemma 2", "for most r a response tells the halves of a parity apart by at most "
-            "O((eps^2/2^d)^(1/3))", _judge_lemma),
-            Claim("Theorem 3, sec. 4", "interaction answers every count with error about 1/eps; no non-interactive "
-            "mechanism answers most parities unless n is exponential in d", _judge_separation),
-            Claim("Proposition 2", "nobody learns most parities from randomised responses if n = "
-            "o(2^(d/3)/eps^(2/3))", _judge_response),
+            Claim(
+                "Lemma 2",
+                "for most r a response tells the halves of a parity apart by at most O((eps^2/2^d)^(1/3))",
+                _judge_lemma,
+            ),
+            Claim(
+                "Theorem 3, sec. 4",
+                "interaction answers every count with error about 1/eps; no non-interactive "
+                "mechanism answers most parities unless n is exponential in d",
+                _judge_separation,
+            ),
+            Claim(
+                "Proposition 2",
+                "nobody learns most parities from randomised responses if n = o(2^(d/3)/eps^(2/3))",
+                _judge_response,
+            ),
         ],
         _draw_separation,
         note="Parities r.x of records in {0,1}^d, epsilon 0.5. Distances are computed exactly for every r and given "
-            "at two thirds of them. "
+        "at two thirds of them. "
         "Randomised responses: tell the record or a uniform other one; flip every bit at eps/d; and a random code, "
         "which makes each of "
         "4 * 2^d outputs e^eps times likelier for a random half of the records.",
     ),
-]  # fmt: skip
+]

@@ -51,9 +51,17 @@ def draw(x: str, *, log: bool = False) -> Callable[[Figure, Points], None]:
 
 
 def erratum(
-    key: str, title: str, where: str, says: str, measure: Callable[[Setting], Iterator[Point]],
-    judge: Callable[[Points], Judged], x: str, *, log: bool = False, note: str = "",
-) -> Experiment:  # fmt: skip
+    key: str,
+    title: str,
+    where: str,
+    says: str,
+    measure: Callable[[Setting], Iterator[Point]],
+    judge: Callable[[Points], Judged],
+    x: str,
+    *,
+    log: bool = False,
+    note: str = "",
+) -> Experiment:
     """An experiment with one claim, and bars."""
     return Experiment("errata", key, title, measure, [Claim(where, says, judge)], draw(x, log=log), note)
 
@@ -88,10 +96,11 @@ def _two_halves(setting: Setting) -> Iterator[Point]:
 def _judge_halves(points: Points) -> Judged:
     true, claimed = value(points, "true delta"), value(points, "delta claimed")
     return settle(
-        true <= claimed, f"Gaussian noise that meets both conditions at eps = 8, delta = 0.001 has delta {shown(true)}",
+        true <= claimed,
+        f"Gaussian noise that meets both conditions at eps = 8, delta = 0.001 has delta {shown(true)}",
         "a slide and a dilation, each within (eps/2, delta/2), add up to (delta/2)(1 + e^(eps/2)); we prove each point "
         "by the exact condition on the whole box instead",
-    )  # fmt: skip
+    )
 
 
 def _attention(setting: Setting) -> Iterator[Point]:
@@ -111,12 +120,13 @@ def _attention(setting: Setting) -> Iterator[Point]:
 def _judge_attention(points: Points) -> Judged:
     claimed, moved, ours = (p.y.value for p in points.of(SHOWN))
     return settle(
-        moved <= claimed, f"six answers in three dimensions, one changed: the centre moves by {moved:g}, the bound is "
+        moved <= claimed,
+        f"six answers in three dimensions, one changed: the centre moves by {moved:g}, the bound is "
         f"{claimed:g}; 2 rho = {shown(ours)} holds",
         "2 r_1 bounds the move of a centre that may lie anywhere; one that must be an answer moves up to half as far "
         "again. The S of the paper, with rho and the factor 2, is right all the same if 2s <= a <= t0 + s "
         "(docs/proofs/aggregate.md)",
-    )  # fmt: skip
+    )
 
 
 def _average(setting: Setting) -> Iterator[Point]:
@@ -125,18 +135,23 @@ def _average(setting: Setting) -> Iterator[Point]:
     here = np.zeros((blocks, 1))
     here[-1] = top
     radii = np.sort(np.abs(here - here.T), axis=1)
-    return pairs([
-        ("rho(t), one outlier, a = m", float(radii[:, 6].mean())), ("rho'(t + s), none", 0.0),
-        ("rho(t), a = t0 = 6", float(np.sort(radii[:, 6])[:6].mean())),
-    ])  # fmt: skip
+    return pairs(
+        [
+            ("rho(t), one outlier, a = m", float(radii[:, 6].mean())),
+            ("rho'(t + s), none", 0.0),
+            ("rho(t), a = t0 = 6", float(np.sort(radii[:, 6])[:6].mean())),
+        ]
+    )
 
 
 def _judge_average(points: Points) -> Judged:
     wide, none, narrow = (p.y.value for p in points.of(SHOWN))
     return settle(
-        wide > 1000 and narrow == none == 0, "it is needed: averaging over all m radii, one answer moves rho from "
-        f"{none:g} to {shown(wide)}; over a majority it stays {narrow:g}", "it is not needed",
-    )  # fmt: skip
+        wide > 1000 and narrow == none == 0,
+        "it is needed: averaging over all m radii, one answer moves rho from "
+        f"{none:g} to {shown(wide)}; over a majority it stays {narrow:g}",
+        "it is not needed",
+    )
 
 
 # --- DL09 ---------------------------------------------------------------------------------------------------------
@@ -155,12 +170,14 @@ def _judge_thresholds(points: Points) -> Judged:
     one, two = (p.y.value for p in points.of(SHOWN)[3:])
     last = points.of(SHOWN)[2].y.value
     return settle(
-        last < first, f"delta is {shown(first)} for 100 records at e = 0.1, {shown(last)} for 10,000; the two "
-        f"thresholds differ by a factor {shown(one / two)} in delta", "it does not fall",
+        last < first,
+        f"delta is {shown(first)} for 100 records at e = 0.1, {shown(last)} for 10,000; the two "
+        f"thresholds differ by a factor {shown(one / two)} in delta",
+        "it does not fall",
         correction="delta follows from n and cannot be chosen, and is not small for few records; S tests against ln^2 "
         "n + 1 and M against ln^2 n + 2. With a margin that starts at 0 and a delta of one's own there is one "
         "threshold, ln(1/(2 delta))/e",
-    )  # fmt: skip
+    )
 
 
 def _prices(setting: Setting) -> Iterator[Point]:
@@ -175,10 +192,11 @@ def _prices(setting: Setting) -> Iterator[Point]:
 def _judge_prices(points: Points) -> Judged:
     printed, right = value(points, "p = 2, printed"), value(points, "p = 2, right")
     return settle(
-        printed >= right, f"p = 2: {right:g} e, not {printed:g} e",
+        printed >= right,
+        f"p = 2: {right:g} e, not {printed:g} e",
         "the statistic of each of 2^p tests counts added or deleted points and moves by 2 when a record changes, and "
         "Lap(h_d/e) on each of p coordinates costs p e",
-    )  # fmt: skip
+    )
 
 
 def _moves_by_two(setting: Setting) -> Iterator[Point]:
@@ -197,10 +215,10 @@ def _moves_by_two(setting: Setting) -> Iterator[Point]:
 def _judge_moves(points: Points) -> Judged:
     here, there = (p.y.value for p in points.of(SHOWN))
     return settle(
-        abs(here - there) <= 1, f"one coefficient, eleven records in a cell: {here:g} points, and {there:g} after one "
-        "record changed",
+        abs(here - there) <= 1,
+        f"one coefficient, eleven records in a cell: {here:g} points, and {there:g} after one record changed",
         "deleting a record and adding another are two such steps, so noise Lap(1/e) gives 2e, not e",
-    )  # fmt: skip
+    )
 
 
 # --- DMNS06 -------------------------------------------------------------------------------------------------------
@@ -208,30 +226,34 @@ def _judge_moves(points: Points) -> Judged:
 
 def _judge_deviation(points: Points) -> Judged:
     return settle(
-        value(points, "true") == value(points, "claimed"), f"it is {shown(value(points, 'true'))} times lambda",
+        value(points, "true") == value(points, "claimed"),
+        f"it is {shown(value(points, 'true'))} times lambda",
         "the variance of density e^(-|y|/lambda)/(2 lambda) is 2 lambda^2; error bars by lambda would be too short",
-    )  # fmt: skip
+    )
 
 
 def _sign(setting: Setting) -> Iterator[Point]:
     del setting
     distance = np.abs(np.arange(6) - 2)
     printed, right = (np.exp(sign * distance / 2) for sign in (1, -1))
-    return pairs([
-        ("chance of the truth, as printed", float(printed[2] / printed.sum())),
-        ("chance of the truth, with a minus", float(right[2] / right.sum())),
-        ("chance of the farthest, as printed", float(printed[5] / printed.sum())),
-    ])  # fmt: skip
+    return pairs(
+        [
+            ("chance of the truth, as printed", float(printed[2] / printed.sum())),
+            ("chance of the truth, with a minus", float(right[2] / right.sum())),
+            ("chance of the farthest, as printed", float(printed[5] / printed.sum())),
+        ]
+    )
 
 
 def _judge_sign(points: Points) -> Judged:
     printed, right, far = (p.y.value for p in points.of(SHOWN))
     return settle(
-        printed > far, f"six points in a row, truth the third: as printed it has chance {shown(printed)} and the "
+        printed > far,
+        f"six points in a row, truth the third: as printed it has chance {shown(printed)} and the "
         f"farthest {shown(far)}; with a minus sign {shown(right)}",
         "the exponent lacks its minus sign, so far answers are the likeliest; on unbounded spaces it does not even "
         "integrate",
-    )  # fmt: skip
+    )
 
 
 def _guessing(setting: Setting) -> Iterator[Point]:
@@ -242,11 +264,14 @@ def _guessing(setting: Setting) -> Iterator[Point]:
         return [(reads, {0}, x[0]), ((1 - reads) / 2, set(), 0), ((1 - reads) / 2, set(), 1)]
 
     found = check_premises(guess, lambda x: x[0], domain=(0, 1), records=1, within=0)
-    return pairs([
-        ("chance of being right", float(found.chance)), ("(1 + alpha)/2", float((1 + reads) / 2)),
-        ("2 sigma, claimed", 0.0),
-        ("true sensitivity", 1.0),
-    ])  # fmt: skip
+    return pairs(
+        [
+            ("chance of being right", float(found.chance)),
+            ("(1 + alpha)/2", float((1 + reads) / 2)),
+            ("2 sigma, claimed", 0.0),
+            ("true sensitivity", 1.0),
+        ]
+    )
 
 
 def _judge_guessing(points: Points) -> Judged:
@@ -256,7 +281,7 @@ def _judge_guessing(points: Points) -> Judged:
         "sigma = 0, yet its sensitivity is 1",
         "at equality the conditional chance is 1/2, not above it, and two disjoint sets of half the mass need not "
         "meet: the lemma needs a strict inequality",
-    )  # fmt: skip
+    )
 
 
 def _covariance(setting: Setting) -> Iterator[Point]:
@@ -277,59 +302,104 @@ def _covariance(setting: Setting) -> Iterator[Point]:
 def _judge_loose(points: Points) -> Judged:
     claimed, found, ours = (p.y.value for p in points.of(SHOWN))
     return settle(
-        found <= claimed, f"n = 6: the largest change is {shown(found)}, exactly 6 gamma^2 (n-1)/n^2 = "
-        f"{shown(ours)}", "exceeded",
+        found <= claimed,
+        f"n = 6: the largest change is {shown(found)}, exactly 6 gamma^2 (n-1)/n^2 = {shown(ours)}",
+        "exceeded",
         correction=f"a true bound, but {shown(claimed / ours)} times too large",
-    )  # fmt: skip
+    )
 
 
 EXPERIMENTS = [
     erratum(
-        "dmns06-deviation", "The standard deviation of Laplace noise", "DMNS06 sec. 2", "Lap(lambda) has standard "
-        "deviation lambda",
-        compared(claimed=1.0, true=math.sqrt(2)), _judge_deviation, "standard deviation / lambda",
+        "dmns06-deviation",
+        "The standard deviation of Laplace noise",
+        "DMNS06 sec. 2",
+        "Lap(lambda) has standard deviation lambda",
+        compared(claimed=1.0, true=math.sqrt(2)),
+        _judge_deviation,
+        "standard deviation / lambda",
     ),
     erratum(
-        "dmns06-sign", "The sign in the metric mechanism", "DMNS06 Eq. 4", "answers with density exp(+eps d(y, f(x)) / "
-        "2S)", _sign,
-        _judge_sign, "probability",
+        "dmns06-sign",
+        "The sign in the metric mechanism",
+        "DMNS06 Eq. 4",
+        "answers with density exp(+eps d(y, f(x)) / 2S)",
+        _sign,
+        _judge_sign,
+        "probability",
     ),
     erratum(
-        "dmns06-lemma-1", "Low sample complexity at equality", "DMNS06 Lemma 1",
-        "right within sigma with probability at least (1+alpha)/2 implies S(f) "
-        "<= 2 sigma", _guessing, _judge_guessing, "value",
+        "dmns06-lemma-1",
+        "Low sample complexity at equality",
+        "DMNS06 Lemma 1",
+        "right within sigma with probability at least (1+alpha)/2 implies S(f) <= 2 sigma",
+        _guessing,
+        _judge_guessing,
+        "value",
     ),
     erratum(
-        "dmns06-covariance", "The sensitivity of a covariance matrix", "DMNS06 sec. 3.2", "at "
-        "most 8 gamma^2/n", _covariance, _judge_loose,
+        "dmns06-covariance",
+        "The sensitivity of a covariance matrix",
+        "DMNS06 sec. 3.2",
+        "at most 8 gamma^2/n",
+        _covariance,
+        _judge_loose,
         "l1 change",
     ),
     erratum(
-        "nrs11-lemma-2-6", "Sliding and dilation together", "NRS11 Lemma 2.6", "noise that is admissible for (eps/2, "
-        "delta/2) each gives (eps, delta)", _two_halves, _judge_halves, "delta", log=True,
+        "nrs11-lemma-2-6",
+        "Sliding and dilation together",
+        "NRS11 Lemma 2.6",
+        "noise that is admissible for (eps/2, delta/2) each gives (eps, delta)",
+        _two_halves,
+        _judge_halves,
+        "delta",
+        log=True,
     ),
     erratum(
-        "nrs11-centre", "How far a centre of attention moves", "NRS11 sec. 4.4.2", "LS_g^(s) "
-        "<= 2 r_1(t0 + s)", _attention, _judge_attention,
+        "nrs11-centre",
+        "How far a centre of attention moves",
+        "NRS11 sec. 4.4.2",
+        "LS_g^(s) <= 2 r_1(t0 + s)",
+        _attention,
+        _judge_attention,
         "distance",
     ),
     erratum(
-        "nrs11-average", "Averaging over too many radii", "NRS11 sec. 4.4.2", "a = ceil(s/beta) makes S about 2 "
-        "beta-smooth", _average,
-        _judge_average, "rho",
+        "nrs11-average",
+        "Averaging over too many radii",
+        "NRS11 sec. 4.4.2",
+        "a = ceil(s/beta) makes S about 2 beta-smooth",
+        _average,
+        _judge_average,
+        "rho",
     ),
     erratum(
-        "dl09-thresholds", "Thresholds and delta", "DL09 sec. 3", "thresholds ln^2 n + 1 (S) and ln^2 n + 2 (M); delta "
-        "is negligible",
-        _thresholds, _judge_thresholds, "probability", log=True,
+        "dl09-thresholds",
+        "Thresholds and delta",
+        "DL09 sec. 3",
+        "thresholds ln^2 n + 1 (S) and ln^2 n + 2 (M); delta is negligible",
+        _thresholds,
+        _judge_thresholds,
+        "probability",
+        log=True,
     ),
     erratum(
-        "dl09-count", "What the test of R_H counts", "DL09 sec. 4.2, Q_2", "points to add or delete, with noise "
-        "Lap(1/e)", _moves_by_two,
-        _judge_moves, "points",
+        "dl09-count",
+        "What the test of R_H counts",
+        "DL09 sec. 4.2, Q_2",
+        "points to add or delete, with noise Lap(1/e)",
+        _moves_by_two,
+        _judge_moves,
+        "points",
     ),
     erratum(
-        "dl09-price", "The price of R_H", "DL09 Theorem 6 (a)", "(2^p + 3p + 1) "
-        "e: 11 e for p = 2", _prices, _judge_prices, "price / e",
+        "dl09-price",
+        "The price of R_H",
+        "DL09 Theorem 6 (a)",
+        "(2^p + 3p + 1) e: 11 e for p = 2",
+        _prices,
+        _judge_prices,
+        "price / e",
     ),
-]  # fmt: skip
+]

@@ -166,15 +166,16 @@ class Finding:
             "processor_seconds": round(self.seconds, 2),
             "rows": [
                 {
-                    "where": row.where, "paper": row.says, "ours": row.judged.ours,
-                    "verdict": row.judged.verdict.value, "why": row.judged.why,
+                    "where": row.where,
+                    "paper": row.says,
+                    "ours": row.judged.ours,
+                    "verdict": row.judged.verdict.value,
+                    "why": row.judged.why,
                 }
                 for row in self.rows
             ],
-            "points": [
-                {"quantity": p.quantity, "series": p.series, "x": p.x, **p.y.to_dict()} for p in self.points
-            ],
-        }  # fmt: skip
+            "points": [{"quantity": p.quantity, "series": p.series, "x": p.x, **p.y.to_dict()} for p in self.points],
+        }
 
 
 def judged(experiment: Experiment, points: Points) -> tuple[Row, ...]:

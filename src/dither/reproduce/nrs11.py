@@ -90,11 +90,13 @@ def _judge_formula(points: Points) -> Judged:
             tops.append(p.y.value * float(name.split()[-1]) * p.x)
     # Our records lie on a grid of 2^-36 of the range: a spacing of 1e-6 is exact to 1.5e-5 of itself.
     return settle(
-        max(gaps) < 1e-4 and max(tops) < 1 + 1e-4, f"ours differs from the formula by {shown(max(gaps))} at most; S* "
-        f"eps n is between {shown(min(tops))} and {shown(max(tops))}", "the formula does not hold",
+        max(gaps) < 1e-4 and max(tops) < 1 + 1e-4,
+        f"ours differs from the formula by {shown(max(gaps))} at most; S* "
+        f"eps n is between {shown(min(tops))} and {shown(max(tops))}",
+        "the formula does not hold",
         correction="S* is about 1/(e eps n), and its maximum lies at k = 1/eps - 1; for eps > 1 it is 1/n, above "
         "1/(eps n)",
-    )  # fmt: skip
+    )
 
 
 def _judge_exponents(points: Points) -> Judged:
@@ -119,9 +121,11 @@ def _judge_beats_global(points: Points) -> Judged:
     largest = points.of("noise at eps = 1", WORST).xs[-1]
     ratio, further = ours[-1] / worst[-1], inverse[-1] / ours[-1]
     return settle(
-        ratio < 0.01, f"at n = {largest:,.0f} smooth noise is {shown(ratio)} of global noise; inverse sensitivity "
-        f"{shown(further)} of smooth noise again", "smooth noise is not small",
-    )  # fmt: skip
+        ratio < 0.01,
+        f"at n = {largest:,.0f} smooth noise is {shown(ratio)} of global noise; inverse sensitivity "
+        f"{shown(further)} of smooth noise again",
+        "smooth noise is not small",
+    )
 
 
 def _draw_even(made: Figure, points: Points) -> None:
@@ -151,8 +155,10 @@ def _judge_real(points: Points) -> Judged:
         quantity = f"noise at eps = {epsilon}"
         ratio = points.of(quantity, LAPLACE).ys / points.of(quantity, WORST).ys
         ours = points.of(quantity, POWER).ys / points.of(quantity, LAPLACE).ys
-        payload.append(f"eps {epsilon}: paper's Laplace / global {shown(ratio[-1])} at the largest n, ours / paper's "
-        f"{shown(ours.min())} to {shown(ours.max())}")  # fmt: skip
+        payload.append(
+            f"eps {epsilon}: paper's Laplace / global {shown(ratio[-1])} at the largest n, ours / paper's "
+            f"{shown(ours.min())} to {shown(ours.max())}"
+        )
         worst = max(worst, ratio[-1])
         lost += [
             f"{p.x:,.0f} salaries at eps {epsilon}"
@@ -160,10 +166,14 @@ def _judge_real(points: Points) -> Judged:
             if p.y.value > q.y.value
         ]
     return settle(
-        worst < 0.2, "; ".join(payload), "not so on these data",
+        worst < 0.2,
+        "; ".join(payload),
+        "not so on these data",
         correction="not with few records and the paper's constants: its Cauchy noise exceeds the global one for "
-        f"{'; '.join(lost)}" if lost else "",
-    )  # fmt: skip
+        f"{'; '.join(lost)}"
+        if lost
+        else "",
+    )
 
 
 def _draw_real(made: Figure, points: Points) -> None:
@@ -222,8 +232,10 @@ def sublinear(x: np.ndarray, beta: float) -> float:
 
 
 WAYS: dict[str, Callable[[np.ndarray, float], float]] = {
-    "exact, O(n log n)": divided, "linear": linear, "sublinear": sublinear,
-}  # fmt: skip
+    "exact, O(n log n)": divided,
+    "linear": linear,
+    "sublinear": sublinear,
+}
 BETA = 0.1
 
 
@@ -265,9 +277,10 @@ def _judge_exact(points: Points) -> Judged:
         growth.value < 1.35 and max(abs(one - 1) for one in same) < 1e-6,
         f"time grows like n^{growth.value:.2f}; the value is ours to within "
         f"{shown(max(abs(one - 1) for one in same))}; ours looks at a window and "
-        f"takes {ours.y} ms at n = {ours.x:,.0f}", "it takes longer, or is not exact",
+        f"takes {ours.y} ms at n = {ours.x:,.0f}",
+        "it takes longer, or is not exact",
         correction="the exponent in the text has lost its minus sign and is off by two: weights are e^(-eps(j-i-1))",
-    )  # fmt: skip
+    )
 
 
 def _judge_linear(points: Points) -> Judged:
@@ -275,8 +288,9 @@ def _judge_linear(points: Points) -> Judged:
     factors = [p.y.value for p in points.of("S / S*") if p.series.startswith("linear")]
     return settle(
         growth.value < 1.2 and min(factors) >= 1 - 1e-6 and max(factors) <= 2,
-        f"time grows like n^{growth.value:.2f}; S is {shown(min(factors))} to {shown(max(factors))} of S*", "not so",
-    )  # fmt: skip
+        f"time grows like n^{growth.value:.2f}; S is {shown(min(factors))} to {shown(max(factors))} of S*",
+        "not so",
+    )
 
 
 def _judge_sublinear(points: Points) -> Judged:
@@ -284,8 +298,9 @@ def _judge_sublinear(points: Points) -> Judged:
     factors = [p.y.value for p in points.of("S / S*") if p.series.startswith("sublinear")]
     return settle(
         growth.value < 0.5 and min(factors) >= 1 - 1e-6 and max(factors) < 1.01,
-        f"time grows like n^{growth.value:.2f}; S is {shown(min(factors))} to {shown(max(factors))} of S*", "not so",
-    )  # fmt: skip
+        f"time grows like n^{growth.value:.2f}; S is {shown(min(factors))} to {shown(max(factors))} of S*",
+        "not so",
+    )
 
 
 def _draw_algorithms(made: Figure, points: Points) -> None:
@@ -332,7 +347,7 @@ def _judge_triangles(points: Points) -> Judged:
         "S* exceeds the bound",
         correction="the bound holds, and the logarithm is not needed once n p^2 is much larger than ln n: S* tends to "
         "n p^2. The 1/eps in 'S* = O(n p^2 log n / eps)' belongs to the noise S*/eps",
-    )  # fmt: skip
+    )
 
 
 def _judge_global_triangles(points: Points) -> Judged:
@@ -419,50 +434,89 @@ def _draw_trees(made: Figure, points: Points) -> None:
 
 EXPERIMENTS = [
     Experiment(
-        "nrs11", "median-even", "The median of evenly spaced records", _even,
+        "nrs11",
+        "median-even",
+        "The median of evenly spaced records",
+        _even,
         [
-            Claim("sec. 3.1, example", "S* = max_k e^(-eps k) (k+1)/n, largest at k = 1/eps, at most "
-            "1/(eps n)", _judge_formula),
+            Claim(
+                "sec. 3.1, example",
+                "S* = max_k e^(-eps k) (k+1)/n, largest at k = 1/eps, at most 1/(eps n)",
+                _judge_formula,
+            ),
             Claim("sec. 3.1, example", "so the noise is of magnitude 1/(eps^2 n)", _judge_exponents),
-            Claim("sec. 3.1, example", "noise by global sensitivity, 1/eps, wipes out all "
-            "information", _judge_beats_global),
+            Claim(
+                "sec. 3.1, example",
+                "noise by global sensitivity, 1/eps, wipes out all information",
+                _judge_beats_global,
+            ),
         ],
-        _draw_even, note="Delta is 1e-6 for Laplace noise, 0 for the others. Cauchy: gamma = 4.",
+        _draw_even,
+        note="Delta is 1e-6 for Laplace noise, 0 for the others. Cauchy: gamma = 4.",
     ),
     Experiment(
-        "nrs11", "median-real", "The median of salaries", _real,
-        [Claim("sec. 1.2, Example 1", "on typical inputs the median is not very sensitive: fitted noise is far below "
-        "the global one", _judge_real)],
-        _draw_real, data=("salaries",), note="Random subsets of n salaries, bounds 0 to 600,000.",
+        "nrs11",
+        "median-real",
+        "The median of salaries",
+        _real,
+        [
+            Claim(
+                "sec. 1.2, Example 1",
+                "on typical inputs the median is not very sensitive: fitted noise is far below the global one",
+                _judge_real,
+            )
+        ],
+        _draw_real,
+        data=("salaries",),
+        note="Random subsets of n salaries, bounds 0 to 600,000.",
     ),
     Experiment(
-        "nrs11", "median-time", "Three algorithms for the smooth sensitivity of the median", _algorithms,
+        "nrs11",
+        "median-time",
+        "Three algorithms for the smooth sensitivity of the median",
+        _algorithms,
         [
             Claim("Proposition 3.4", "the smooth sensitivity can be computed in time O(n log n)", _judge_exact),
             Claim("Claim 3.5 (1)", "a factor-2 approximation in time O(n)", _judge_linear),
             Claim("Claim 3.5 (2)", "additive error 1/poly(n) in time O(log^2 n / eps^2)", _judge_sublinear),
         ],
-        _draw_algorithms, note="The paper's three algorithms in numpy, as described, and ours, which stops early; "
+        _draw_algorithms,
+        note="The paper's three algorithms in numpy, as described, and ours, which stops early; "
         "records are sorted before.",
     ),
     Experiment(
-        "nrs11", "triangles", "Triangles in random graphs", _triangles,
+        "nrs11",
+        "triangles",
+        "Triangles in random graphs",
+        _triangles,
         [
-            Claim("sec. 3.4", "in G(n, p), with high probability S* = O(n p^2 log n) if 1/eps < n "
-            "p^2 log n", _judge_triangles),
+            Claim(
+                "sec. 3.4",
+                "in G(n, p), with high probability S* = O(n p^2 log n) if 1/eps < n p^2 log n",
+                _judge_triangles,
+            ),
             Claim("sec. 3.4", "compared with noise n/eps by global sensitivity", _judge_global_triangles),
         ],
         _draw_triangles,
     ),
     Experiment(
-        "nrs11", "spanning-trees", "The cost of a minimum spanning tree", _trees,
+        "nrs11",
+        "spanning-trees",
+        "The cost of a minimum spanning tree",
+        _trees,
         [
             Claim("sec. 3.3", "local and smooth sensitivity can be much lower than the global one", _judge_tree_noise),
-            Claim("sec. 3.3", "in a 2-connected graph with weights below w* the local sensitivity "
-            "is at most w*", _judge_local_tree),
-            Claim("Lemma 3.8", "the smooth sensitivity can be computed in time polynomial in the "
-            "number of edges", _judge_tree_time),
+            Claim(
+                "sec. 3.3",
+                "in a 2-connected graph with weights below w* the local sensitivity is at most w*",
+                _judge_local_tree,
+            ),
+            Claim(
+                "Lemma 3.8",
+                "the smooth sensitivity can be computed in time polynomial in the number of edges",
+                _judge_tree_time,
+            ),
         ],
         _draw_trees,
     ),
-]  # fmt: skip
+]

@@ -130,11 +130,12 @@ def _judge_blocks(points: Points) -> Judged:
     worst = min(points.of("share"), key=lambda p: p.y.low).y
     ratio = points.of("distance", "of a block's centres").ys / points.of("distance", "60 Lambda phi^2 sqrt(k)").ys
     return settle(
-        worst.low > 0.75, f"at least {worst} of the blocks; their distance is {shown(ratio.min())} to "
-        f"{shown(ratio.max())} of the bound", "fewer blocks are close",
+        worst.low > 0.75,
+        f"at least {worst} of the blocks; their distance is {shown(ratio.min())} to {shown(ratio.max())} of the bound",
+        "fewer blocks are close",
         correction="with constants as printed (n' > 10^12 times...) the lemma says nothing about data that exist; what "
         "it promises holds here with blocks of a hundred points, with room to spare",
-    )  # fmt: skip
+    )
 
 
 def _judge_conjecture(points: Points) -> Judged:
@@ -147,23 +148,25 @@ def _judge_conjecture(points: Points) -> Judged:
         bool(allowed.max() < 0.5),
         f"S is {shown(allowed.min())} to {shown(allowed.max())} of the 4 * 60 Lambda phi^2 sqrt(k) that is proved; the "
         f"noise is {shown(bare.min())} to {shown(bare.max())} times Lambda phi^2 sqrt(k) / eps, and grows like phi^2 "
-        f"to the {power.value:.2f}", "the noise is not lower",
+        f"to the {power.value:.2f}",
+        "the noise is not lower",
         correction="it goes with the blocks' radius sigma/sqrt(n'), that is with phi rather than phi^2: much below "
         "what is proved, yet not small (next row)",
-    )  # fmt: skip
+    )
 
 
 def _judge_useful(points: Points) -> Judged:
     ours, theirs = points.of("error", OURS), points.of("error", RELEASED)
     useful = [p.x for p in theirs if p.y.value < QUARTER]
     return settle(
-        bool(useful), f"best separated: error of a release {theirs[0].y} (clusters are 10 apart, bounds 20 wide); "
+        bool(useful),
+        f"best separated: error of a release {theirs[0].y} (clusters are 10 apart, bounds 20 wide); "
         f"dither's certified average with private Lloyd steps {ours[0].y}",
         "noise of the order of a block's radius over epsilon is larger than what is estimated",
         correction=f"only up to phi^2 = {shown(max(useful, default=0))} the error is below a quarter of the clusters' "
         "distance: noise is of the order of a block's radius over epsilon, times the constants of 6 dimensions. An "
         "average that is certified pays the radius over the number of blocks",
-    )  # fmt: skip
+    )
 
 
 def _draw_separations(made: Figure, points: Points) -> None:
@@ -206,9 +209,10 @@ def _judge_lemma(points: Points) -> Judged:
     fit = slope(chosen.xs, chosen.ys)
     ratio = chosen.ys / points.of("distance", "sigma k sqrt(l / n')").ys
     return settle(
-        abs(fit.value + 0.5) < 0.12 and ratio.max() < 1, f"distance falls like n'^{fit.value:.2f}; "
-        f"{shown(ratio.min())} to {shown(ratio.max())} of sigma k sqrt(l/n')", "another rate",
-    )  # fmt: skip
+        abs(fit.value + 0.5) < 0.12 and ratio.max() < 1,
+        f"distance falls like n'^{fit.value:.2f}; {shown(ratio.min())} to {shown(ratio.max())} of sigma k sqrt(l/n')",
+        "another rate",
+    )
 
 
 def _judge_rate(points: Points) -> Judged:
@@ -218,19 +222,23 @@ def _judge_rate(points: Points) -> Judged:
     shape = 0.3 * 2**1.5 * K * math.log(1 / DELTA) / np.sqrt(noise.xs / BLOCKS)
     ratio = noise.ys / shape
     return settle(
-        abs(fit.value + 0.5) < 0.15, f"noise falls like n^{fit.value:.2f} at {BLOCKS} blocks and is "
-        f"{shown(ratio.min())} to {shown(ratio.max())} of sigma l^1.5 k ln(1/delta) / (eps sqrt n')", "another rate",
-    )  # fmt: skip
+        abs(fit.value + 0.5) < 0.15,
+        f"noise falls like n^{fit.value:.2f} at {BLOCKS} blocks and is "
+        f"{shown(ratio.min())} to {shown(ratio.max())} of sigma l^1.5 k ln(1/delta) / (eps sqrt n')",
+        "another rate",
+    )
 
 
 def _judge_converges(points: Points) -> Judged:
     theirs, ours = points.of("error", RELEASED), points.of("error", OURS)
     return settle(
-        theirs.ys[-1] < theirs.ys[0], f"NRS11: {theirs[0].y} at n = {theirs.xs[0]:,.0f}, {theirs[-1].y} at "
-        f"{theirs.xs[-1]:,.0f}; dither {ours[0].y} and {ours[-1].y}", "no convergence in this range",
+        theirs.ys[-1] < theirs.ys[0],
+        f"NRS11: {theirs[0].y} at n = {theirs.xs[0]:,.0f}, {theirs[-1].y} at "
+        f"{theirs.xs[-1]:,.0f}; dither {ours[0].y} and {ours[-1].y}",
+        "no convergence in this range",
         correction=f"it does, but far out: at the largest n its error is {shown(theirs.ys[-1] / ours.ys[0])} times "
         "dither's at the smallest",
-    )  # fmt: skip
+    )
 
 
 def _draw_mixtures(made: Figure, points: Points) -> None:
@@ -243,14 +251,26 @@ def _draw_mixtures(made: Figure, points: Points) -> None:
 
 EXPERIMENTS = [
     Experiment(
-        "nrs11", "k-means", "k-means by sample and aggregate, against separation", _separations,
+        "nrs11",
+        "k-means",
+        "k-means by sample and aggregate, against separation",
+        _separations,
         [
-            Claim("Lemma 5.2", "3/4 of random subsets have centres within 60 Lambda phi^2 sqrt(k) of those of all "
-            "points", _judge_blocks),
-            Claim("sec. 5.1, conjecture", "noise O(Lambda phi^2 sqrt(k) / eps) in each coordinate, and actually much "
-            "lower", _judge_conjecture),
-            Claim("sec. 5.1", "sample and aggregate releases relatively accurate centres of "
-            "well-clustered data", _judge_useful),
+            Claim(
+                "Lemma 5.2",
+                "3/4 of random subsets have centres within 60 Lambda phi^2 sqrt(k) of those of all points",
+                _judge_blocks,
+            ),
+            Claim(
+                "sec. 5.1, conjecture",
+                "noise O(Lambda phi^2 sqrt(k) / eps) in each coordinate, and actually much lower",
+                _judge_conjecture,
+            ),
+            Claim(
+                "sec. 5.1",
+                "sample and aggregate releases relatively accurate centres of well-clustered data",
+                _judge_useful,
+            ),
         ],
         _draw_separations,
         note="Three round clusters in the plane, standard deviation 0.05 to 2, bounds -10 to 10; 1,000 blocks, epsilon "
@@ -258,14 +278,19 @@ EXPERIMENTS = [
         "paper's.",
     ),
     Experiment(
-        "nrs11", "mixtures", "Mixtures of Gaussians by sample and aggregate, against n", _mixtures,
+        "nrs11",
+        "mixtures",
+        "Mixtures of Gaussians by sample and aggregate, against n",
+        _mixtures,
         [
             Claim("Lemma 5.6", "centres of n' samples are within O(sigma k sqrt(l/n')) of the real ones", _judge_lemma),
-            Claim("sec. 5.2", "released centres have error O(sigma l^(3/2) k log(1/delta) / (eps "
-            "sqrt(n')))", _judge_rate),
+            Claim(
+                "sec. 5.2", "released centres have error O(sigma l^(3/2) k log(1/delta) / (eps sqrt(n')))", _judge_rate
+            ),
             Claim("sec. 5.2", "for large n the estimate converges", _judge_converges),
         ],
-        _draw_mixtures, note="The same clusters with standard deviation 0.3; 1,000 blocks of n' = n/1,000 points, "
+        _draw_mixtures,
+        note="The same clusters with standard deviation 0.3; 1,000 blocks of n' = n/1,000 points, "
         "epsilon 1, delta 1e-6.",
     ),
-]  # fmt: skip
+]

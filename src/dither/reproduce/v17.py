@@ -73,10 +73,11 @@ def _judge_optimal(found: Points) -> Judged:
     close = [p for p in payload if p.y.value > 0]
     holds = all(p.y.value <= DELTA * (1 + 1e-6) for p in payload) and all(p.y.value > DELTA for p in less if p.x > 1)
     return settle(
-        holds, f"k randomised responses have delta {shown(min(p.y.value for p in close))} to "
+        holds,
+        f"k randomised responses have delta {shown(min(p.y.value for p in close))} to "
         f"{shown(max(p.y.value for p in close))} at the optimal epsilon, and more than {shown(DELTA)} at 1% less",
         "randomised response does not attain it",
-    )  # fmt: skip
+    )
 
 
 def _judge_asymptotic(found: Points) -> Judged:
@@ -85,10 +86,12 @@ def _judge_asymptotic(found: Points) -> Judged:
     crossing = next((p.x for p, q in zip(text, plain, strict=True) if p.y.value < q.y.value), math.inf)
     ours = [p.y.value / q.y.value for p, q in zip(found.of("epsilon", OURS), best, strict=True)]
     return settle(
-        max(ratio for ratio, _ in large) < 2, f"for k >= 100 the textbook form is {shown(min(large)[0])} to "
+        max(ratio for ratio, _ in large) < 2,
+        f"for k >= 100 the textbook form is {shown(min(large)[0])} to "
         f"{shown(max(large)[0])} of the optimum, ours {shown(min(ours))} to {shown(max(ours))}; it beats basic "
-        f"composition from k = {crossing:,.0f} on (of those measured)", "it is far from the optimum",
-    )  # fmt: skip
+        f"composition from k = {crossing:,.0f} on (of those measured)",
+        "it is far from the optimum",
+    )
 
 
 def _judge_many(found: Points) -> Judged:
@@ -97,9 +100,10 @@ def _judge_many(found: Points) -> Judged:
         bool(np.all(np.diff(linear) < 0) and np.all(np.diff(square) < 0)),
         f"sqrt(n) times the standard deviation falls from {shown(linear[0])} to {shown(linear[-1])} for k = n/ln^2 n; "
         f"the standard deviation from {shown(square[0])} to {shown(square[-1])} for k = n^2/ln^2 "
-        "n (n = 10^3 to 10^8)", "it does not fall",
+        "n (n = 10^3 to 10^8)",
+        "it does not fall",
         correction="slowly: like 1/ln n with these numbers of queries",
-    )  # fmt: skip
+    )
 
 
 def _draw_composition(made: Figure, found: Points) -> None:
@@ -162,7 +166,7 @@ ENTRIES = (
     Entry(MEANS, attribute_means, "gaussian", MANY, _root_log(1), f"O(d^0.5 {LOGS})", "Thm. 2.7", DELTA),
     Entry(PAIRS, _pairs, "laplace", FEW, lambda d: d**WIDTH, "O(d^t)", "Thm. 2.6"),
     Entry(PAIRS, _pairs, "gaussian", FEW, _root_log(WIDTH), f"O(d^(t/2) {LOGS})", "Thm. 2.7", DELTA),
-)  # fmt: skip
+)
 
 
 def largest_errors(entry: Entry, d: int, trials: int, rng: np.random.Generator) -> list[float]:
@@ -261,12 +265,14 @@ def _judge_floor(found: Points) -> Judged:
     laplace, bound = found.of("chance", "Laplace, delta = 0"), found.of("chance", "bound, delta = 0")
     holds = all(p.y.low <= q.y.value for p, q in zip(laplace, bound, strict=True)) and min(gaps.values()) > -1e-12
     return settle(
-        holds and abs(gaps[0.0]) < 1e-12, "randomised response attains it for delta = 0; at delta = 0.1 it stays "
+        holds and abs(gaps[0.0]) < 1e-12,
+        "randomised response attains it for delta = 0; at delta = 0.1 it stays "
         f"{shown(gaps[0.1])} below at most; Laplace noise is right within LS/2 with probability {laplace[0].y} at eps "
-        f"0.1, {laplace[-1].y} at 4", "something beats the bound",
+        f"0.1, {laplace[-1].y} at 4",
+        "something beats the bound",
         correction="the proof loses a factor: from 1 - p >= e^-eps (p - delta) follows p <= (e^eps + delta)/(e^eps + "
         "1), which is attained for every delta",
-    )  # fmt: skip
+    )
 
 
 def _draw_floor(made: Figure, found: Points) -> None:
@@ -277,33 +283,58 @@ def _draw_floor(made: Figure, found: Points) -> None:
 
 EXPERIMENTS = [
     Experiment(
-        "v17", "composition", "Basic, advanced and optimal composition", _composition,
+        "v17",
+        "composition",
+        "Basic, advanced and optimal composition",
+        _composition,
         [
-            Claim("sec. 2.2, optimal composition", "an exact characterisation; randomised response is the worst "
-            "mechanism", _judge_optimal),
-            Claim("sec. 2.2", "Lemmas 2.3 and 2.4 give the right asymptotic behaviour for most "
-            "settings", _judge_asymptotic),
+            Claim(
+                "sec. 2.2, optimal composition",
+                "an exact characterisation; randomised response is the worst mechanism",
+                _judge_optimal,
+            ),
+            Claim(
+                "sec. 2.2",
+                "Lemmas 2.3 and 2.4 give the right asymptotic behaviour for most settings",
+                _judge_asymptotic,
+            ),
             Claim("sec. 2.2", "about n queries with error o(1/sqrt n), about n^2 queries with error o(1)", _judge_many),
         ],
-        _draw_composition, note="k releases of epsilon 0.1 each, delta 1e-6 together. Error: standard deviation of "
+        _draw_composition,
+        note="k releases of epsilon 0.1 each, delta 1e-6 together. Error: standard deviation of "
         "Gaussian noise on each of k counting queries (as shares) at epsilon 1.",
     ),
     Experiment(
-        "v17", "table-2-1", "Table 2.1: families of counting queries", _table,
+        "v17",
+        "table-2-1",
+        "Table 2.1: families of counting queries",
+        _table,
         [
-            Claim(f"Table 2.1, {entry.family}, {entry.reference}" + (", (eps, delta)" if entry.delta else "") + " "
-            f"[{entry.method}]",
-                  f"largest error {entry.words} / (eps n), |X| = D = 2^d", _judge_entry(entry))
+            Claim(
+                f"Table 2.1, {entry.family}, {entry.reference}" + (", (eps, delta)" if entry.delta else "") + " "
+                f"[{entry.method}]",
+                f"largest error {entry.words} / (eps n), |X| = D = 2^d",
+                _judge_entry(entry),
+            )
             for entry in ENTRIES
         ],
-        _draw_table, note="50,000 random records, epsilon 1; errors in records, so that 1/(eps n) is one. The largest "
+        _draw_table,
+        note="50,000 random records, epsilon 1; errors in records, so that 1/(eps n) is one. The largest "
         "error over a family, median of several releases. A bound in O() is borne out if the ratio does not grow with "
         "d.",
     ),
     Experiment(
-        "v17", "floor", "No mechanism beats the local sensitivity everywhere", _floor,
-        [Claim("Proposition 3.1", "on one of two neighbours the chance of an error below LS/2 is at most "
-        "(1+delta)/(1+e^-eps)", _judge_floor)],
+        "v17",
+        "floor",
+        "No mechanism beats the local sensitivity everywhere",
+        _floor,
+        [
+            Claim(
+                "Proposition 3.1",
+                "on one of two neighbours the chance of an error below LS/2 is at most (1+delta)/(1+e^-eps)",
+                _judge_floor,
+            )
+        ],
         _draw_floor,
     ),
-]  # fmt: skip
+]

@@ -251,9 +251,12 @@ class Cluster:
         return answers
 
     def _watch(
-        self, handed: Sequence[tuple[Any, list[int], Any]], before: int, planned: int,
+        self,
+        handed: Sequence[tuple[Any, list[int], Any]],
+        before: int,
+        planned: int,
         progress: Callable[[int, int], None] | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Tell the owner how far the nodes are, until all of them have answered or died."""
         ray = _ray()
         waiting = [running for _, _, running in handed] if progress is not None else []

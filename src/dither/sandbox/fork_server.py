@@ -34,9 +34,14 @@ _PIDFD_OPEN = 434  # the same number everywhere
 _DETACH = 2
 # Parts that these packages load when a program first asks for them.  They are for programs: dither draws from none.
 _LOADED_LATE = (
-    "numpy.linalg", "numpy.fft", "numpy.random", "numpy.polynomial", "numpy.ma", "numpy.lib.stride_tricks",
+    "numpy.linalg",
+    "numpy.fft",
+    "numpy.random",
+    "numpy.polynomial",
+    "numpy.ma",
+    "numpy.lib.stride_tricks",
     "pyarrow.compute",
-)  # fmt: skip
+)
 
 DATA, ANSWER, TEXT = 3, 4, 5
 FINISHED = struct.pack("<d", 1.0)
@@ -274,9 +279,13 @@ def mapped(descriptor: int, *, shared: bool) -> Any:
     """
     size = os.fstat(descriptor).st_size
     place = _libc.mmap(
-        None, ctypes.c_size_t(size), mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED if shared else mmap.MAP_PRIVATE,
-        descriptor, ctypes.c_long(0),
-    )  # fmt: skip
+        None,
+        ctypes.c_size_t(size),
+        mmap.PROT_READ | mmap.PROT_WRITE,
+        mmap.MAP_SHARED if shared else mmap.MAP_PRIVATE,
+        descriptor,
+        ctypes.c_long(0),
+    )
     if place == ctypes.c_void_p(-1).value:
         raise MemoryError
     os.close(descriptor)

@@ -239,9 +239,16 @@ class _Swap:
         self._prepare(second, stacks + _STACK_BYTES, here)
         self._make(_pointer(first), self._copy, 3, _long(copy), _long(one.start), _long(one.size))
         self._make(
-            _pointer(second), self._map, 6, _long(one.start), _long(one.size), _long(_READ | _WRITE),
-            _long(_PRIVATE | _FIXED), _long(file), _long(offset),
-        )  # fmt: skip
+            _pointer(second),
+            self._map,
+            6,
+            _long(one.start),
+            _long(one.size),
+            _long(_READ | _WRITE),
+            _long(_PRIVATE | _FIXED),
+            _long(file),
+            _long(offset),
+        )
         self._swap(here, first)
 
     def _prepare(self, context: int, stack: int, following: int) -> None:

@@ -101,9 +101,13 @@ class PaidSession(ABC):
         self.on_changed_source: Callable[[str], None] = _warned
         self._ledger = ledger or MemoryLedger()
         self._ledger.register(
-            schema.name, schema.budget, kind=schema.filter, slack=schema.slack, fingerprint=fingerprint or None,
+            schema.name,
+            schema.budget,
+            kind=schema.filter,
+            slack=schema.slack,
+            fingerprint=fingerprint or None,
             relation=schema.relation,
-        )  # fmt: skip
+        )
 
     @abstractmethod
     def _state(self) -> str | None:
@@ -160,7 +164,7 @@ class PaidSession(ABC):
             losses = [one.loss for one in plans]
             before = self._ledger.charged(
                 self._name, losses, question=question, older=older, request_id=request_id, analyst=analyst
-            )  # fmt: skip
+            )
             if before is not None:
                 return self._from_store(before.release, before.source)
         if again:
@@ -206,9 +210,13 @@ class PaidSession(ABC):
         with self.prepared(plans) as read:
             source = self._mark()
             charge = self._ledger.charge(
-                self._name, [one.loss for one in plans], question=question,
-                older={"questions": [one.older for one in plans]}, request_id=request_id, analyst=analyst,
-            )  # fmt: skip
+                self._name,
+                [one.loss for one in plans],
+                question=question,
+                older={"questions": [one.older for one in plans]},
+                request_id=request_id,
+                analyst=analyst,
+            )
             if charge.release is not None:
                 self._from_store(charge.release, charge.source)
                 return charge.release

@@ -90,14 +90,30 @@ class GraphSession(PaidSession):
         charged.  Returns one release, or ``Releases`` of several queries.
         """
         return self.answer_statement(
-            parse_sql(text, self.schema), epsilon=epsilon, delta=delta, weights=weights, again=again,
-            request_id=request_id, analyst=analyst, mechanism=mechanism, noise=noise, confidence=confidence,
-        )  # fmt: skip
+            parse_sql(text, self.schema),
+            epsilon=epsilon,
+            delta=delta,
+            weights=weights,
+            again=again,
+            request_id=request_id,
+            analyst=analyst,
+            mechanism=mechanism,
+            noise=noise,
+            confidence=confidence,
+        )
 
     def answer_statement(
-        self, statement: Statement, *, epsilon: Any, delta: Any = 0.0, weights: Any = None, again: bool = False,
-        request_id: str | None = None, analyst: str = LOCAL, **options: Any,
-    ) -> Any:  # fmt: skip
+        self,
+        statement: Statement,
+        *,
+        epsilon: Any,
+        delta: Any = 0.0,
+        weights: Any = None,
+        again: bool = False,
+        request_id: str | None = None,
+        analyst: str = LOCAL,
+        **options: Any,
+    ) -> Any:
         """Answer a statement that was read before; see ``sql``."""
         plans = self.plans_of(statement, Loss.asked(epsilon, delta), weights, **options)
         answers = self.answers(plans, again=again, request_id=request_id, analyst=analyst)
@@ -149,10 +165,17 @@ class GraphSession(PaidSession):
         figures = for_all_data(planned.prepared, level)
         may_refuse = planned.prepared.refusal is not None
         return Quote(
-            query=planned.label, loss=planned.loss, expected_error=figures.expected, bound=figures.bound,
-            confidence=level, mechanism=planned.mechanism, noise=planned.noise, kind=figures.kind,
-            attained=figures.attained, assumptions=("if it answers: a test may refuse",) if may_refuse else (),
-        )  # fmt: skip
+            query=planned.label,
+            loss=planned.loss,
+            expected_error=figures.expected,
+            bound=figures.bound,
+            confidence=level,
+            mechanism=planned.mechanism,
+            noise=planned.noise,
+            kind=figures.kind,
+            attained=figures.attained,
+            assumptions=("if it answers: a test may refuse",) if may_refuse else (),
+        )
 
     def _shape(self, query: Query) -> Any:
         if self._edges is not None:
@@ -198,7 +221,7 @@ class GraphSession(PaidSession):
 
 def _each(
     made: Callable[..., Any], statement: Statement, loss: Loss, weights: Any, options: dict[str, Any]
-) -> list[Any]:  # fmt: skip
+) -> list[Any]:
     """What is made of every query of a statement with its share of the loss; errors point at where it was written."""
     shares = shares_of(weights_of(statement, weights), len(statement.items))
     found = []

@@ -54,10 +54,17 @@ def open(
         return Session(source, ledger=_ledger(ledger))
     if isinstance(source, (str, Path)) and str(source).endswith(".toml"):
         given = {
-            "columns": columns, "budget": budget, "rows": rows, "unit": unit, "name": name, "table": table,
-            "engine": engine, "slack": slack, "filter": None if filter == "basic" else filter,
+            "columns": columns,
+            "budget": budget,
+            "rows": rows,
+            "unit": unit,
+            "name": name,
+            "table": table,
+            "engine": engine,
+            "slack": slack,
+            "filter": None if filter == "basic" else filter,
             "rows_per_unit": None if rows_per_unit == 1 else rows_per_unit,
-        }  # fmt: skip
+        }
         for argument, value in given.items():
             if value is not None:
                 raise InvalidArgument(argument, value, "it is declared in the schema file")
@@ -75,9 +82,18 @@ def open(
     if isinstance(source, Mapping):
         source = _as_table(source, columns)
     schema = Schema(
-        str(source) if isinstance(source, Path) else source, columns, name or _named(source), rows or PRIVATE,
-        table=table, engine=engine, unit=unit, rows_per_unit=rows_per_unit, budget=budget, filter=filter, slack=slack,
-    )  # fmt: skip
+        str(source) if isinstance(source, Path) else source,
+        columns,
+        name or _named(source),
+        rows or PRIVATE,
+        table=table,
+        engine=engine,
+        unit=unit,
+        rows_per_unit=rows_per_unit,
+        budget=budget,
+        filter=filter,
+        slack=slack,
+    )
     return Session(schema, ledger=_ledger(ledger))
 
 

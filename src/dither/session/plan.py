@@ -247,6 +247,10 @@ def shape_of_selection(schema: Schema, bound: Query, *, filtered: bool, keys: tu
         # One step is one record that comes or goes; how many of them a person makes is paid for by group privacy.
         return Shape(schema.most_rows, whole, nullable=True, private=True, neighbours=Neighbours.ADD_REMOVE)
     return Shape(
-        schema.most_rows, whole, nullable=True, private=True, neighbours=Neighbours.ADD_REMOVE_CHANGE,
+        schema.most_rows,
+        whole,
+        nullable=True,
+        private=True,
+        neighbours=Neighbours.ADD_REMOVE_CHANGE,
         rows_per_person=schema.rows_per_unit,
-    )  # fmt: skip
+    )

@@ -67,9 +67,14 @@ def quote(
     True
     """
     options = {
-        "where": where, "by": by, "prior": prior, "rows": rows, "mechanism": mechanism, "noise": noise,
+        "where": where,
+        "by": by,
+        "prior": prior,
+        "rows": rows,
+        "mechanism": mechanism,
+        "noise": noise,
         "confidence": confidence,
-    }  # fmt: skip
+    }
     if isinstance(query, Query):
         return _quoted(query, schema, epsilon=epsilon, delta=delta, **options)
     if isinstance(query, str):
@@ -85,19 +90,35 @@ def quote(
 
 
 def quote_statement(
-    statement: Statement, schema: Schema, price: Loss, weights: Any = None, *, prior: Any = None, rows: Any = None,
-    mechanism: Any = "auto", noise: Any = "auto", confidence: Any = 0.95, **_: Any,
-) -> Quotes:  # fmt: skip
+    statement: Statement,
+    schema: Schema,
+    price: Loss,
+    weights: Any = None,
+    *,
+    prior: Any = None,
+    rows: Any = None,
+    mechanism: Any = "auto",
+    noise: Any = "auto",
+    confidence: Any = 0.95,
+    **_: Any,
+) -> Quotes:
     """Quotes for the queries of a statement that was read before; they share the price as its answers do."""
     options = {"mechanism": mechanism, "noise": noise, "confidence": confidence}
     plans = plans_of(statement, schema, price, weights, **options)
     return Quotes(
         _quoted(
-            item.query, schema, epsilon=planned.asked["epsilon"], delta=planned.asked["delta"], where=statement.where,
-            by=list(statement.by) or None, prior=prior, rows=rows, **options,
+            item.query,
+            schema,
+            epsilon=planned.asked["epsilon"],
+            delta=planned.asked["delta"],
+            where=statement.where,
+            by=list(statement.by) or None,
+            prior=prior,
+            rows=rows,
+            **options,
         )
         for item, planned in zip(statement.items, plans, strict=True)
-    )  # fmt: skip
+    )
 
 
 @accepts_calibration
@@ -140,10 +161,11 @@ def least_epsilon(
         here = quoted(MOST_EPSILON if least is None else least)
     if not reached:
         raise InvalidArgument(
-            "target_error", target_error,
+            "target_error",
+            target_error,
             f"at least {error(here):.4g} is accepted: {here.meaning}"
             + ("" if here.prior else "; a prior gives an estimate"),
-        )  # fmt: skip
+        )
     least, fixed = min(reached, key=operator.itemgetter(0))
     return dataclasses.replace(quoted(least, **fixed), alternatives=quoted(least).alternatives)
 
@@ -174,17 +196,30 @@ def chosen_mechanism(query: Query, schema: Schema, **options: Any) -> Any:
 
 
 def _quoted(
-    query: Query, schema: Schema, *, prior: Any = None, rows: Any = None, mechanism: Any = "auto",
-    confidence: Any = 0.95, **options: Any,
-) -> Quote:  # fmt: skip
+    query: Query,
+    schema: Schema,
+    *,
+    prior: Any = None,
+    rows: Any = None,
+    mechanism: Any = "auto",
+    confidence: Any = 0.95,
+    **options: Any,
+) -> Quote:
     planned = plan(query, schema, mechanism=mechanism, confidence=confidence, **options)
     if planned.released_by is None:
         _checked_rows(planned, rows)
         return Quote(
-            query=planned.label, loss=planned.loss, expected_error=None, bound=None, confidence=_level(planned),
-            mechanism=planned.mechanism, noise=planned.noise, kind=UNKNOWN, groups=planned.groups,
+            query=planned.label,
+            loss=planned.loss,
+            expected_error=None,
+            bound=None,
+            confidence=_level(planned),
+            mechanism=planned.mechanism,
+            noise=planned.noise,
+            kind=UNKNOWN,
+            groups=planned.groups,
             labels=planned.labels,
-        )  # fmt: skip
+        )
     column_prior = prior_of(prior, planned.query.column, schema.columns)
     if column_prior is None or not _speaks_of(planned) or planned.costs_nothing:
         _checked_rows(planned, rows)

@@ -87,18 +87,32 @@ class Session(PaidSession):
         analyst: who pays.
         """
         plans = self.plans(
-            query, epsilon=epsilon, delta=delta, where=where, by=by, weights=weights, mechanism=mechanism,
-            noise=noise, confidence=confidence, prior=prior, rows=rows,
-        )  # fmt: skip
+            query,
+            epsilon=epsilon,
+            delta=delta,
+            where=where,
+            by=by,
+            weights=weights,
+            mechanism=mechanism,
+            noise=noise,
+            confidence=confidence,
+            prior=prior,
+            rows=rows,
+        )
         _tell_of_many_groups(plans)
         answered = self.answer(plans, again=again, request_id=request_id, analyst=analyst)
         return answered if by is not None or not isinstance(query, Query) else answered[0]
 
     @accepts_calibration
     def plans(
-        self, query: Query | Sequence[Query], *, epsilon: Any, delta: Any = 0.0,
-        weights: Sequence[Any] | None = None, **options: Any,
-    ) -> list[TablePlan]:  # fmt: skip
+        self,
+        query: Query | Sequence[Query],
+        *,
+        epsilon: Any,
+        delta: Any = 0.0,
+        weights: Sequence[Any] | None = None,
+        **options: Any,
+    ) -> list[TablePlan]:
         """The plans of one query, or of several that share a price; see ``ask``."""
         return plans_for(query, self.schema, epsilon=epsilon, delta=delta, weights=weights, **options)
 
@@ -130,14 +144,28 @@ class Session(PaidSession):
         """
         options = {"mechanism": mechanism, "noise": noise, "confidence": confidence, "prior": prior, "rows": rows}
         return self.answer_statement(
-            parse_sql(text, self.schema), epsilon=epsilon, delta=delta, weights=weights, again=again,
-            request_id=request_id, analyst=analyst, **options,
-        )  # fmt: skip
+            parse_sql(text, self.schema),
+            epsilon=epsilon,
+            delta=delta,
+            weights=weights,
+            again=again,
+            request_id=request_id,
+            analyst=analyst,
+            **options,
+        )
 
     def answer_statement(
-        self, statement: Statement, *, epsilon: Any, delta: Any = 0.0, weights: Any = None, again: bool = False,
-        request_id: str | None = None, analyst: str = LOCAL, **options: Any,
-    ) -> Any:  # fmt: skip
+        self,
+        statement: Statement,
+        *,
+        epsilon: Any,
+        delta: Any = 0.0,
+        weights: Any = None,
+        again: bool = False,
+        request_id: str | None = None,
+        analyst: str = LOCAL,
+        **options: Any,
+    ) -> Any:
         """Answer a statement that was read before; see ``sql``."""
         plans = plans_of(statement, self.schema, Loss.asked(epsilon, delta), weights, **options)
         _tell_of_many_groups(plans)
@@ -200,9 +228,14 @@ class Session(PaidSession):
 
 
 def plans_for(
-    query: Query | Sequence[Query], schema: Schema, *, epsilon: Any, delta: Any = 0.0,
-    weights: Sequence[Any] | None = None, **options: Any,
-) -> list[TablePlan]:  # fmt: skip
+    query: Query | Sequence[Query],
+    schema: Schema,
+    *,
+    epsilon: Any,
+    delta: Any = 0.0,
+    weights: Sequence[Any] | None = None,
+    **options: Any,
+) -> list[TablePlan]:
     """The plans of one query, or of several that share a price: from the schema alone, no source is opened."""
     if isinstance(query, Query):
         return [plan_for(query, schema, epsilon=epsilon, delta=delta, **options)]

@@ -153,9 +153,7 @@ def _number(entry: str) -> float:
         return {"true": 1.0, "false": 0.0}.get(entry.strip().lower(), math.nan)
 
 
-def _parquet(
-    file: Path, column: str, *, read: bool = True, texts: bool = False
-) -> np.ma.MaskedArray[Any, Any]:  # fmt: skip
+def _parquet(file: Path, column: str, *, read: bool = True, texts: bool = False) -> np.ma.MaskedArray[Any, Any]:
     """``texts``: what is stored as no number is read as texts, instead of refused."""
     import duckdb  # noqa: PLC0415  (slow to load)
 

@@ -33,9 +33,13 @@ LARGEST = 1e300
 FARTHEST_DAY = 700_000
 """Days from 1970 that Python's dates reach at either side."""
 _COMPARISONS: dict[type[exp.Expr], tuple[str, str]] = {
-    exp.EQ: ("=", "="), exp.NEQ: ("<>", "<>"), exp.LT: ("<", ">"), exp.LTE: ("<=", ">="),
-    exp.GT: (">", "<"), exp.GTE: (">=", "<="),
-}  # fmt: skip
+    exp.EQ: ("=", "="),
+    exp.NEQ: ("<>", "<>"),
+    exp.LT: ("<", ">"),
+    exp.LTE: ("<=", ">="),
+    exp.GT: (">", "<"),
+    exp.GTE: (">=", "<="),
+}
 _FOREIGN = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError)
 """What a parser of any text may stumble over."""
 _NODES = {text: node for node, (text, _) in _COMPARISONS.items()}

@@ -239,9 +239,14 @@ class _Reader:
         places: dict[str, Path] = {key: ("graph", key) if key in payload else ("graph",) for key in _GRAPH}
         with self._pointing(places):
             return GraphSchema(
-                dataset["source"], payload["vertices"], dataset.get("name", name), weight=payload.get("weight"),
-                folder=folder, **given, **self._budget(),
-            )  # fmt: skip
+                dataset["source"],
+                payload["vertices"],
+                dataset.get("name", name),
+                weight=payload.get("weight"),
+                folder=folder,
+                **given,
+                **self._budget(),
+            )
 
     def _budget(self) -> dict[str, Any]:
         if "budget" not in self.contents:

@@ -24,8 +24,18 @@ from dither.sql.functions import columns_of, query_of, supported
 from dither.sql.tokens import Word, Words
 
 _AFTER_WHERE = {
-    "GROUP BY", "ORDER BY", "HAVING", "LIMIT", "OFFSET", "FETCH", "UNION", "INTERSECT", "EXCEPT", "WINDOW", "QUALIFY",
-}  # fmt: skip
+    "GROUP BY",
+    "ORDER BY",
+    "HAVING",
+    "LIMIT",
+    "OFFSET",
+    "FETCH",
+    "UNION",
+    "INTERSECT",
+    "EXCEPT",
+    "WINDOW",
+    "QUALIFY",
+}
 _OPERATORS = {"+", "-", "/", "%", "*", "||", "::", "=", "<", ">", "<>", "!=", "<=", ">=", "^", "**", "//", "AND", "OR"}
 
 
@@ -109,9 +119,7 @@ def parse_file_call(text: object, given: Mapping[str, Any], argument: str = "que
 class _Reader:
     """Reads one statement from left to right."""
 
-    def __init__(
-        self, words: Words, scope: Scope, table: str = "", given: Mapping[str, Any] | None = None
-    ) -> None:  # fmt: skip
+    def __init__(self, words: Words, scope: Scope, table: str = "", given: Mapping[str, Any] | None = None) -> None:
         self.words, self.scope, self.table, self.given = words, scope, table, given
         self.supported = supported(scope)
         self.calls = CallReader(words, scope, self.supported)

@@ -55,8 +55,11 @@ def comparisons(quick: bool) -> list[Comparison]:
     """Equal prices of several numbers, pure and unequal ones, Gaussian noise."""
     found = []
     for count in (10, 100, 1_000) if quick else (10, 100, 1_000, 10_000):
-        options = {"prices": [(0.01, 1e-9, count)], "delta": 2e-6 if count == 1_000 else 1e-9 * count + 1e-6,
-                   "interval": INTERVAL}  # fmt: skip
+        options = {
+            "prices": [(0.01, 1e-9, count)],
+            "delta": 2e-6 if count == 1_000 else 1e-9 * count + 1e-6,
+            "interval": INTERVAL,
+        }
         found.append(
             _comparison(
                 f"equal/{count}",
@@ -76,7 +79,11 @@ def comparisons(quick: bool) -> list[Comparison]:
     found += [
         _comparison("pure/1000", "1,000 x 0.01", "compose", pure, _others(pure, pure=True), quick=quick),
         _comparison(
-            "mixed", "20 x 0.1, 200 x 0.02, 300 x 0.01", "compose", mixed, _others(mixed, pure=True),
+            "mixed",
+            "20 x 0.1, 200 x 0.02, 300 x 0.01",
+            "compose",
+            mixed,
+            _others(mixed, pure=True),
             quick=quick,
         ),
         _comparison(
@@ -87,7 +94,7 @@ def comparisons(quick: bool) -> list[Comparison]:
             (Way("dp-accounting", "gaussian", options=noise), Way("OpenDP", "gaussian", options=noise)),
             quick=quick,
         ),
-    ]  # fmt: skip
+    ]
     return found
 
 

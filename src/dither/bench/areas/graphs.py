@@ -12,9 +12,14 @@ from dither.bench.sources import real_file, stand_in
 from dither.errors import InvalidArgument
 
 DELTA = 1e-6
-SIZES = {"ca-GrQc": (5_242, 14_484), "ca-HepTh": (9_877, 25_973), "ca-CondMat": (23_133, 93_439),
-         "email-Enron": (36_692, 183_831), "loc-Gowalla": (196_591, 950_327),
-         "USA-road-NY": (264_346, 365_050)}  # fmt: skip
+SIZES = {
+    "ca-GrQc": (5_242, 14_484),
+    "ca-HepTh": (9_877, 25_973),
+    "ca-CondMat": (23_133, 93_439),
+    "email-Enron": (36_692, 183_831),
+    "loc-Gowalla": (196_591, 950_327),
+    "USA-road-NY": (264_346, 365_050),
+}
 """Vertices and edges of the real graphs."""
 COMPARED = tuple(SIZES)[:4]
 OTHERS = {"ladder mechanism (Zhang et al. 2015)": "ladder", "NRS11 Laplace, paper's constants": "paper"}
@@ -172,7 +177,7 @@ def _trees(quick: bool) -> list[Comparison]:
             ("torus 200 x 200, reach 1", Data("torus 200", partial(_torus, 200, 1)), None),
             ("torus 70 x 70, reach 2", Data("torus 70", partial(_torus, 70, 2)), None),
             ("roads of New York", Data("roads", _roads, source=source), 120.0),
-        ]  # fmt: skip
+        ]
     found = [
         Comparison(
             name=f"tree/{title}",

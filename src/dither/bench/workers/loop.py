@@ -37,8 +37,10 @@ class Prepared:
             with np.load(self._files[index]) as stored:
                 data = {name: stored[name] for name in stored.files}
             # A name of a file travels as an array of one string.
-            plain = {name: str(value) if value.ndim == 0 and value.dtype.kind == "U" else value
-                     for name, value in data.items()}  # fmt: skip
+            plain = {
+                name: str(value) if value.ndim == 0 and value.dtype.kind == "U" else value
+                for name, value in data.items()
+            }
             self._ready[index] = self._task(self._options, plain)
         return self._ready[index]
 

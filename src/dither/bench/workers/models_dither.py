@@ -39,10 +39,17 @@ def _aggregated(options: dict[str, Any], data: dict[str, Any], aggregator: Any) 
 
     def work() -> Any:
         release = dt.sample_and_aggregate(
-            points, program, output=k * points.shape[1], bounds=tuple(options["bounds"]), metric=Matching(k),
-            aggregator=aggregator, epsilon=options["epsilon"], delta=options["delta"], executor="trusted",
+            points,
+            program,
+            output=k * points.shape[1],
+            bounds=tuple(options["bounds"]),
+            metric=Matching(k),
+            aggregator=aggregator,
+            epsilon=options["epsilon"],
+            delta=options["delta"],
+            executor="trusted",
             confidence=None,
-        )  # fmt: skip
+        )
         return _centres(release.value, k)
 
     return work

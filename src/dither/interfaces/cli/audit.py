@@ -26,9 +26,17 @@ from dither.errors import InvalidArgument
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Save audit.json, .png and .html there.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def audit(
-    query: str | None, *, mechanisms: tuple[str, ...], quick: bool, mutants: bool, sabotage: bool,
-    only_list: bool, workers: int | None, out: Path | None, as_json: bool,
-) -> None:  # fmt: skip
+    query: str | None,
+    *,
+    mechanisms: tuple[str, ...],
+    quick: bool,
+    mutants: bool,
+    sabotage: bool,
+    only_list: bool,
+    workers: int | None,
+    out: Path | None,
+    as_json: bool,
+) -> None:
     """Try to refute the privacy of everything that ships, or of QUERY (a query, procedure or noise).
 
     Exact checks compute divergences in rational and interval arithmetic, exhaustive ones look at all neighbours of

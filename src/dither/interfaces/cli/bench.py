@@ -16,11 +16,21 @@ import click
 @click.option(
     "--out", type=click.Path(path_type=Path, file_okay=False), help="Save JSON, CSV, pictures and a page here."
 )
-@click.option("--peers", "home", type=click.Path(path_type=Path, file_okay=False), default=None,
-              help="Folder of the peers' environments; by default the user's cache.")  # fmt: skip
+@click.option(
+    "--peers",
+    "home",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=None,
+    help="Folder of the peers' environments; by default the user's cache.",
+)
 @click.option("--only", default=None, metavar="TEXT", help="Only comparisons whose names contain this.")
-@click.option("--clock", type=click.Choice(["wall", "processor"]), default="wall", show_default=True,
-              help="What times are taken by; on a busy machine processor time is steadier.")  # fmt: skip
+@click.option(
+    "--clock",
+    type=click.Choice(["wall", "processor"]),
+    default="wall",
+    show_default=True,
+    help="What times are taken by; on a busy machine processor time is steadier.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def bench(
     area: str, *, quick: bool, out: Path | None, home: Path | None, only: str | None, clock: str, as_json: bool
@@ -46,10 +56,14 @@ def bench(
     names = AREAS if area == "all" else (area,)
     with progress.status("starting") as status:
         results = run(
-            names, quick=quick, home=(home or default_home()).absolute(), only=only, clock=clock,
+            names,
+            quick=quick,
+            home=(home or default_home()).absolute(),
+            only=only,
+            clock=clock,
             keep=_nowhere if out is None else partial(save, folder=out),
             tell=status.update if progress.is_terminal else _line,
-        )  # fmt: skip
+        )
     if as_json:
         click.echo(json.dumps(results.to_dict(), indent=1))
         return

@@ -30,15 +30,20 @@ def ask_file(file: Path, question: str, *, plot: Path | None, as_json: bool, **o
         check_picture(plot)
     if is_select(question):
         raise InvalidArgument(
-            "question", question, "SQL needs a schema file, which dither register drafts; without it one call such as "
+            "question",
+            question,
+            "SQL needs a schema file, which dither register drafts; without it one call such as "
             "median(column) is accepted",
-        )  # fmt: skip
+        )
     statement = parse_file_call(question, _fields(options))
     item = statement.items[0]
     asked = Options.asked(
-        number("epsilon", options["epsilon"]), number("delta", options["delta"]), options["mechanism"],
-        options["noise"], confidence_of(options["confidence"]),
-    )  # fmt: skip
+        number("epsilon", options["epsilon"]),
+        number("delta", options["delta"]),
+        options["mechanism"],
+        options["noise"],
+        confidence_of(options["confidence"]),
+    )
     entry = entry_of(item.query)
     read = read_file_entries if entry.any_type(item.query) else read_file_column
     columns = {name: read(file, name) for name in item.columns}

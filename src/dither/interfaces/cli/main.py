@@ -60,9 +60,13 @@ main.add_command(reproduce)
 @click.argument("file", type=click.Path(path_type=Path))
 @click.argument("question")
 @click.option(
-    "--bounds", nargs=2, type=str, multiple=True, metavar="LOWER UPPER",
+    "--bounds",
+    nargs=2,
+    type=str,
+    multiple=True,
+    metavar="LOWER UPPER",
     help="Public range of the columns, or once for each of them; never read off the data.",
-)  # fmt: skip
+)
 @click.option("--epsilon", required=True, type=str, help="Total price, error bar included.")
 @click.option("--delta", default="0", help="Total delta.", show_default=True)
 @mechanism_option

@@ -17,14 +17,19 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 def mechanism_option(command: Command) -> Command:
     """A mechanism by name; ``--calibration`` is its older name."""
     return click.option(
-        "--mechanism", "--calibration", default="auto", show_default=True,
+        "--mechanism",
+        "--calibration",
+        default="auto",
+        show_default=True,
         help='"auto", or a mechanism by name, such as inverse, smooth or worst_case.',
-    )(command)  # fmt: skip
+    )(command)
 
 
 def noise_option(command: Command) -> Command:
     """A law of noise by name."""
     return click.option(
-        "--noise", default="auto", show_default=True,
+        "--noise",
+        default="auto",
+        show_default=True,
         help='"auto", or a law of noise by name, such as laplace, gaussian or power_law.',
-    )(command)  # fmt: skip
+    )(command)

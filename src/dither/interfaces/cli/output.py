@@ -123,9 +123,11 @@ def plain_table(headings: list[str], *, right: tuple[str, ...], wrapped: str) ->
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in headings:
         table.add_column(
-            escape(heading), justify="right" if heading in right else "left", no_wrap=heading != wrapped,
+            escape(heading),
+            justify="right" if heading in right else "left",
+            no_wrap=heading != wrapped,
             min_width=LEAST_WRAPPED if heading == wrapped else None,
-        )  # fmt: skip
+        )
     return table
 
 

@@ -19,9 +19,12 @@ from dither.interfaces.cli.output import confidence_of, console_of, needs_schema
 @click.option("--epsilon", default=None, help="Total price, error bars included.")
 @click.option("--target-error", default=None, help="Instead of a price: find the least epsilon with this error.")
 @click.option(
-    "--of", default="expected", type=click.Choice(["expected", "bound"]), show_default=True,
+    "--of",
+    default="expected",
+    type=click.Choice(["expected", "bound"]),
+    show_default=True,
     help="What --target-error is about: the expected error, or its bound at --confidence.",
-)  # fmt: skip
+)
 @click.option("--delta", default="0", help="Total delta.", show_default=True)
 @click.option(
     "--prior", default=None, help="lognormal:MEDIAN:SIGMA, normal:MEAN:SD, uniform:LOW:HIGH, exponential:MEAN."
@@ -72,10 +75,15 @@ def quote(file: Path, question: str, *, as_json: bool, **options: Any) -> None:
         raise InvalidArgument("question", question, "one query is accepted with --target-error")
     else:
         found = least_epsilon(
-            statement.items[0].query, schema, target_error=number("target_error", options["target_error"]),
-            of="bound" if options["of"] == "bound" else "expected_error", delta=delta, where=statement.where,
-            by=list(statement.by) or None, **asked,
-        )  # fmt: skip
+            statement.items[0].query,
+            schema,
+            target_error=number("target_error", options["target_error"]),
+            of="bound" if options["of"] == "bound" else "expected_error",
+            delta=delta,
+            where=statement.where,
+            by=list(statement.by) or None,
+            **asked,
+        )
         quotes = Quotes([found])
     if as_json:
         click.echo(json.dumps({"dataset": schema.name, **quotes.to_dict()}))

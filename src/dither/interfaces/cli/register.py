@@ -101,9 +101,17 @@ class Draft:
 @click.option("--force", is_flag=True, help="Overwrite the file.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def register(
-    data: str, out: Path, *, force: bool, interactive: bool | None, as_json: bool, name: str | None, table: str | None,
-    engine: str | None, **flags: Any,
-) -> None:  # fmt: skip
+    data: str,
+    out: Path,
+    *,
+    force: bool,
+    interactive: bool | None,
+    as_json: bool,
+    name: str | None,
+    table: str | None,
+    engine: str | None,
+    **flags: Any,
+) -> None:
     """Draft a schema for DATA: a CSV, Parquet or DuckDB file, or a postgresql:// address with --table.
 
     It lists the columns and their stored types, and reads no record: bounds are what you declare, never what the data
@@ -345,9 +353,15 @@ def _report(draft: Draft, out: Path, as_json: bool) -> None:
     left = draft.undeclared
     if as_json:
         payload = {
-            "schema": str(out), "dataset": draft.name, "stored": draft.kinds, "declared": list(draft.columns),
-            "undeclared": left, "rows": draft.rows, "complete": draft.is_complete, "why": WHY,
-        }  # fmt: skip
+            "schema": str(out),
+            "dataset": draft.name,
+            "stored": draft.kinds,
+            "declared": list(draft.columns),
+            "undeclared": left,
+            "rows": draft.rows,
+            "complete": draft.is_complete,
+            "why": WHY,
+        }
         click.echo(json.dumps(payload))
         return
     if left:

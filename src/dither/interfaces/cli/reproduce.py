@@ -19,9 +19,12 @@ NAMES = ("dmns06", "nrs11", "dl09", "v17", "coq17", "errata", "all")
 @click.argument("name", default="all", type=click.Choice(NAMES), metavar="[NAME]")
 @click.option("--quick", is_flag=True, help="Smaller measurements: minutes instead of half an hour.")
 @click.option(
-    "--out", default="reproduction", type=click.Path(file_okay=False, path_type=Path), show_default=True,
+    "--out",
+    default="reproduction",
+    type=click.Path(file_okay=False, path_type=Path),
+    show_default=True,
     help="Folder for report.html, report.json, verdicts.csv, and a CSV and a plot of each experiment.",
-)  # fmt: skip
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def reproduce(name: str, *, quick: bool, out: Path, as_json: bool) -> None:
     """Measure again what the papers claim, and say of each claim whether it holds.

@@ -21,7 +21,9 @@ def _common(command: Callable[..., None]) -> Callable[..., None]:
         click.option("--epsilon", required=True, help="Total price, error bars included."),
         click.option("--delta", default="0", show_default=True, help="Total delta."),
         click.option(
-            "--confidence", default="0.95", show_default=True,
+            "--confidence",
+            default="0.95",
+            show_default=True,
             help='Of the error bars; "none" spends all on the answer.',
         ),
         click.option("--columns", default=None, metavar="A,B", help="Columns to use; all declared ones by default."),
@@ -29,7 +31,7 @@ def _common(command: Callable[..., None]) -> Callable[..., None]:
         click.option("--ledger", default=None, help="Where charges are kept; by default beside the schema."),
         click.option("--again", is_flag=True, help="Pay for a new answer to a question answered before."),
         click.option("--json", "as_json", is_flag=True, help="Print JSON."),
-    ]  # fmt: skip
+    ]
     for option in reversed(options):
         command = option(command)
     return command
@@ -39,9 +41,13 @@ def _common(command: Callable[..., None]) -> Callable[..., None]:
 @click.argument("file", type=click.Path(path_type=Path))
 @click.argument("program")
 @click.option(
-    "--bounds", nargs=2, multiple=True, required=True, metavar="LOWER UPPER",
+    "--bounds",
+    nargs=2,
+    multiple=True,
+    required=True,
+    metavar="LOWER UPPER",
     help="Public range of the answers: once for all numbers, or once for each.",
-)  # fmt: skip
+)
 @click.option("--output", default=1, show_default=True, help="How many numbers the program returns.")
 @click.option("--default", default=None, help="What a block that fails counts as; if not given the middle.")
 @click.option("--where", default=None, help="Which rows, e.g. \"year = 2014 AND job = 'nurse'\".")
@@ -55,9 +61,11 @@ def _common(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--preload", default=None, metavar="A,B", help="Modules to load once, before any block.")
 @click.option("--memory-mib", type=int, default=None, help="Memory that a block may take.")
 @click.option(
-    "--files/--no-files", default=True, show_default=True,
+    "--files/--no-files",
+    default=True,
+    show_default=True,
     help="Whether functions see libraries' files; without them only what they import or --preload names is there.",
-)  # fmt: skip
+)
 @click.option("--format", "format_", default="csv", show_default=True, help="csv or arrow, for executables.")
 @click.option("--argument", multiple=True, help="An argument for an executable; repeatable.")
 @click.option("--dry-run", is_flag=True, help="Try PROGRAM on made-up rows, show the plan, charge nothing.")
@@ -78,13 +86,19 @@ def run(file: Path, program: str, *, as_json: bool, dry_run: bool, untried: bool
     import dither as dt
 
     query = dt.Program(
-        _program(program, options), _names(options["columns"]), output=options["output"],
-        bounds=_bounds(options["bounds"]), blocks=options["blocks"], metric=_metric(options["metric"]),
-        aggregator=options["aggregator"], sampling=options["sampling"], executor=_executor(options["executor"]),
+        _program(program, options),
+        _names(options["columns"]),
+        output=options["output"],
+        bounds=_bounds(options["bounds"]),
+        blocks=options["blocks"],
+        metric=_metric(options["metric"]),
+        aggregator=options["aggregator"],
+        sampling=options["sampling"],
+        executor=_executor(options["executor"]),
         default=None if options["default"] is None else float(number("default", options["default"])),
         progress=None if as_json or dry_run or not sys.stderr.isatty() else _show_progress,
         settings=_settings(options),
-    )  # fmt: skip
+    )
     with dt.open(needs_schema(file), ledger=options["ledger"]) as session:
         _needs_table(session)
         asked = _asked(options)

@@ -27,9 +27,12 @@ MOST_RATE = 1_000_000
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
 @click.option("--port", default=8080, show_default=True, type=click.IntRange(0, 65535), help="0 takes any free port.")
 @click.option(
-    "--home", default=Path("dither-home"), show_default=True, type=click.Path(path_type=Path),
+    "--home",
+    default=Path("dither-home"),
+    show_default=True,
+    type=click.Path(path_type=Path),
     help="Folder with everything the server keeps.",
-)  # fmt: skip
+)
 @click.option("--ledger", default=None, help="A file or postgresql:// address; by default HOME/ledger.db.")
 @click.option(
     "--data", multiple=True, type=click.Path(path_type=Path), help="Folder with sources, besides HOME/data; repeatable."
@@ -74,9 +77,13 @@ def serve(*, demo: bool, host: str, port: int, home: Path, as_json: bool, **opti
     tls = _tls(options["certificate"], options["key"])
     listening = _listening(host, port)
     settings = Settings(
-        rate=options["rate"], burst=max(60, round(3 * options["rate"])), workers=options["workers"],
-        answer_seconds=options["answer_seconds"], roots=options["data"], longest_seconds=options["longest_seconds"],
-    )  # fmt: skip
+        rate=options["rate"],
+        burst=max(60, round(3 * options["rate"])),
+        workers=options["workers"],
+        answer_seconds=options["answer_seconds"],
+        roots=options["data"],
+        longest_seconds=options["longest_seconds"],
+    )
     log_to_stderr()
     prepare_home(home)
     if demo:
@@ -87,11 +94,21 @@ def serve(*, demo: bool, host: str, port: int, home: Path, as_json: bool, **opti
     app = create_app(home, curator=curator)
     _tell(_address(listening, host, secure=bool(tls)), _tokens(curator, demo), as_json)
     config = uvicorn.Config(
-        app, log_config=None, access_log=False, server_header=False, date_header=True, lifespan="on", ws="none",
+        app,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=True,
+        lifespan="on",
+        ws="none",
         loop="asyncio",
-        http=limited(_connections(options["connections"], options["workers"])), timeout_keep_alive=KEEP_ALIVE,
-        backlog=BACKLOG, timeout_graceful_shutdown=_DRAIN, proxy_headers=False, **tls,
-    )  # fmt: skip
+        http=limited(_connections(options["connections"], options["workers"])),
+        timeout_keep_alive=KEEP_ALIVE,
+        backlog=BACKLOG,
+        timeout_graceful_shutdown=_DRAIN,
+        proxy_headers=False,
+        **tls,
+    )
     server = LimitedServer(config, curator.planners.stop)
     for one in (signal.SIGTERM, signal.SIGINT):
         # For one that comes before the server listens for it; when it has drained it hands its own back, to no effect.

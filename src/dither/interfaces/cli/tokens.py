@@ -20,9 +20,12 @@ def tokens() -> None:
 
 @tokens.command()
 @click.option(
-    "--home", default=Path("dither-home"), show_default=True, type=click.Path(path_type=Path),
+    "--home",
+    default=Path("dither-home"),
+    show_default=True,
+    type=click.Path(path_type=Path),
     help="The folder of the curator, which may be running.",
-)  # fmt: skip
+)
 @click.option("--ledger", default=None, help="The postgresql:// address that the curator was started with, if any.")
 @click.option("--json", "as_json", is_flag=True, help="Print the token as JSON.")
 def recover(home: Path, ledger: str | None, *, as_json: bool) -> None:

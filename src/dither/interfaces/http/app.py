@@ -36,9 +36,12 @@ HEADERS = {
 
 
 def create_app(
-    home: str | Path, *, ledger: str | Path | None = None, settings: Settings | None = None,
+    home: str | Path,
+    *,
+    ledger: str | Path | None = None,
+    settings: Settings | None = None,
     curator: Curator | None = None,
-) -> Starlette:  # fmt: skip
+) -> Starlette:
     """The curator over everything below a home folder; ``ledger`` is a path or address elsewhere."""
     kept = curator or Curator(Path(home), ledger, settings)
 

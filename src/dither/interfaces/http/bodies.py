@@ -55,9 +55,12 @@ def parse(text: bytes) -> dict[str, Any]:
         raise malformed(f"at most {DEEPEST} levels are accepted")
     try:
         payload = json.loads(
-            text.decode("utf-8"), parse_float=_decimal, parse_int=_whole, parse_constant=_constant,
+            text.decode("utf-8"),
+            parse_float=_decimal,
+            parse_int=_whole,
+            parse_constant=_constant,
             object_pairs_hook=_once,
-        )  # fmt: skip
+        )
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError):
         raise malformed("the body is not JSON in UTF-8") from None
     if not isinstance(payload, dict):

@@ -20,9 +20,7 @@ _LENGTH = struct.Struct("!Q")
 _LONGEST_TEXT = 4_000
 _MOST_BYTES = 1 << 30
 """Of one message: far beyond any answer.  Eight bytes that are no length nearly always say more."""
-_KNOWN = {
-    name: one for name, one in vars(errors).items() if isinstance(one, type) and issubclass(one, DitherError)
-}  # fmt: skip
+_KNOWN = {name: one for name, one in vars(errors).items() if isinstance(one, type) and issubclass(one, DitherError)}
 
 
 class Channel:

@@ -92,9 +92,11 @@ class LimitedProtocol(H11Protocol):
     def send_400_response(self, msg: str) -> None:
         body = json.dumps(problem(Refused(400, "malformed", f"{msg} Nothing was read, nothing was charged."))).encode()
         headers = [
-            ("Content-Type", MEDIA_TYPE), ("Content-Length", str(len(body))), ("X-Content-Type-Options", "nosniff"),
+            ("Content-Type", MEDIA_TYPE),
+            ("Content-Length", str(len(body))),
+            ("X-Content-Type-Options", "nosniff"),
             ("Connection", "close"),
-        ]  # fmt: skip
+        ]
         with contextlib.suppress(h11.LocalProtocolError):  # an answer has begun already
             for event in (h11.Response(status_code=400, headers=headers), h11.Data(data=body), h11.EndOfMessage()):
                 self.transport.write(self.conn.send(event) or b"")

@@ -160,8 +160,10 @@ def _short(curator: Curator, dataset: Dataset) -> dict[str, Any]:
             registered = curator.ledger.dataset(dataset.name)
     budget = answering.budget_of(curator, dataset.name)
     return payload | {
-        "retired": registered.retired, "answer_seconds": curator.seconds_of(dataset.name), "budget": budget,
-    }  # fmt: skip
+        "retired": registered.retired,
+        "answer_seconds": curator.seconds_of(dataset.name),
+        "budget": budget,
+    }
 
 
 def _full(curator: Curator, dataset: Dataset, token: Token) -> dict[str, Any]:
@@ -388,7 +390,7 @@ async def ledger_entries(request: Request) -> Response:
             "entries": [{**one.to_dict(), "text": canonical(one.body)} for one in entries],
             "head": {"number": number, "hash": head},
         }
-    )  # fmt: skip
+    )
 
 
 @endpoint("GET", "/v1/ledger/verify", OWNER)

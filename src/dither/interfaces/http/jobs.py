@@ -115,9 +115,13 @@ class Job:
     def visible(self, *, owner: bool) -> dict[str, Any]:
         """What is told about the job."""
         payload: dict[str, Any] = {
-            "id": self.id, "dataset": self.dataset, "request_id": self.request_id, "state": "running",
-            "answer_seconds": self.seconds, "ready_in": round(self.ready_in, 3),
-        }  # fmt: skip
+            "id": self.id,
+            "dataset": self.dataset,
+            "request_id": self.request_id,
+            "state": "running",
+            "answer_seconds": self.seconds,
+            "ready_in": round(self.ready_in, 3),
+        }
         if self.is_visible:
             payload |= {"state": "done" if self.problem is None else "failed", "ready_in": 0.0}
             payload |= {"answer": self.answer} if self.problem is None else {"problem": self.problem}
@@ -168,9 +172,11 @@ class Jobs:
             what = "programs" if job.is_program else "questions"
             whose = "" if len(waiting) >= most else " of yours"
             raise Refused(
-                503, "busy", f"too many {what}{whose} are under way; nothing was read, nothing was charged",
+                503,
+                "busy",
+                f"too many {what}{whose} are under way; nothing was read, nothing was charged",
                 {"Retry-After": "1"},
-            )  # fmt: skip
+            )
 
     def _count_under_way(self) -> int:
         return sum(not one.is_visible for one in self._jobs.values())

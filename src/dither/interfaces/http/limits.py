@@ -37,10 +37,11 @@ class RateLimit:
         if not allowed:
             seconds = max(1, round((cost - left) / self._rate + 0.5))
             raise Refused(
-                429, "too-many-requests",
+                429,
+                "too-many-requests",
                 f"at most {self._rate:g} requests a second are accepted; nothing was read, nothing was charged",
                 {"Retry-After": str(seconds)},
-            )  # fmt: skip
+            )
 
 
 @dataclass(frozen=True)
@@ -57,13 +58,15 @@ class Limits:
     def check_within(self, maker: Token, budgets: Iterable[str]) -> None:
         """Nobody gives out more than they have: neither datasets, kinds, prices nor time."""
         for mine, theirs, what in (
-            (maker.datasets, self.datasets, "datasets"), (maker.kinds, self.kinds, "kinds of question"),
-        ):  # fmt: skip
+            (maker.datasets, self.datasets, "datasets"),
+            (maker.kinds, self.kinds, "kinds of question"),
+        ):
             if mine is not None and (theirs is None or not set(theirs) <= set(mine)):
                 raise forbidden(f"your own token is limited to some {what}: name some of these")
         for cap, asked, what in (
-            (maker.epsilon_cap, self.epsilon_cap, "epsilon"), (maker.delta_cap, self.delta_cap, "delta"),
-        ):  # fmt: skip
+            (maker.epsilon_cap, self.epsilon_cap, "epsilon"),
+            (maker.delta_cap, self.delta_cap, "delta"),
+        ):
             if cap is not None and (asked is None or asked > cap):
                 raise forbidden(f"your own token may spend {what} {cap:g} on one question: give out at most that")
         for dataset in budgets:

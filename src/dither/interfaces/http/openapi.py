@@ -54,8 +54,10 @@ _QUERY_SCHEMAS: dict[str, dict[str, Any]] = {
     "known": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
 }
 _QUERIES = {
-    "history": ("after", "limit"), "ledger_entries": ("after", "limit", "dataset"), "verify_ledger": ("known",),
-}  # fmt: skip
+    "history": ("after", "limit"),
+    "ledger_entries": ("after", "limit", "dataset"),
+    "verify_ledger": ("known",),
+}
 _PRICE: dict[str, Any] = {"type": "number", "exclusiveMinimum": 0}
 _TEXT: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": 200}
 _NAMES: dict[str, Any] = {"type": "array", "items": {"type": "string"}, "maxItems": 100}

@@ -54,9 +54,13 @@ class Planners:
         self._is_stopped = False
 
     async def run(
-        self, who: str, work: Callable[..., Value], *values: Any, key: Hashable = None,
+        self,
+        who: str,
+        work: Callable[..., Value],
+        *values: Any,
+        key: Hashable = None,
         gone: Callable[[], Coroutine[Any, Any, Any]] | None = None,
-    ) -> Value:  # fmt: skip
+    ) -> Value:
         """``work(*values)`` in a helper, or its outcome for the same ``key`` before; ``gone()`` ends with the wait."""
         if key is not None and key in self._kept:
             self._kept.move_to_end(key)
@@ -97,10 +101,11 @@ class Planners:
         own = len(self._waiting.get(who, ())) + sum(one.who == who for one in self._running)
         if own >= self._most_each:
             raise Refused(
-                429, "too-many-requests",
+                429,
+                "too-many-requests",
                 f"{own} questions of yours wait to be planned already; nothing was read, nothing was charged",
                 {"Retry-After": "1"},
-            )  # fmt: skip
+            )
         if sum(map(len, self._waiting.values())) >= self._most_waiting:
             raise _busy()
 
@@ -172,10 +177,11 @@ class Planners:
                     raise _stopping()
                 if helper.processor_seconds() > most:
                     raise Refused(
-                        422, "takes-too-long",
+                        422,
+                        "takes-too-long",
                         f"planning this takes more than {self._seconds:g} seconds of a processor: ask fewer queries "
                         "at once, a larger epsilon, or without a prior; nothing was read, nothing was charged",
-                    )  # fmt: skip
+                    )
             reply = helper.connection.recv_bytes()
             is_whole = True
             return reply, pickle.loads(reply)  # noqa: S301  (from a helper, which is this server's own)

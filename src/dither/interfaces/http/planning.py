@@ -85,9 +85,14 @@ def planned(question: Question, schema: Schema | GraphSchema, token: Token) -> P
         plans = list(plans_of(statement, schema, asked, question.weights, **question.options))
     else:
         plans = plans_for(
-            question.queries, schema, epsilon=question.epsilon, delta=question.delta, weights=question.weights,
-            **question.options, **question.assumed,
-        )  # fmt: skip
+            question.queries,
+            schema,
+            epsilon=question.epsilon,
+            delta=question.delta,
+            weights=question.weights,
+            **question.options,
+            **question.assumed,
+        )
     return Planned(plans, statement, price_of(plans), kinds)
 
 
@@ -98,17 +103,25 @@ def quoted(question: Question, schema: Schema | GraphSchema, token: Token) -> Qu
     programs_of(made.plans)
     if isinstance(schema, GraphSchema) and made.statement is not None:
         quotes: Any = _graph(schema).quote_statement(
-            made.statement, epsilon=question.epsilon, delta=question.delta, weights=question.weights,
+            made.statement,
+            epsilon=question.epsilon,
+            delta=question.delta,
+            weights=question.weights,
             **question.options,
-        )  # fmt: skip
+        )
     elif isinstance(schema, GraphSchema):
         quotes = _graph(schema).quote(_one(question), **_graph_options(question))
     else:
         asked: Any = question.sql if question.sql is not None else question.queries
         quotes = quote(
-            asked, schema, epsilon=question.epsilon, delta=question.delta, weights=question.weights,
-            **question.options, **question.assumed,
-        )  # fmt: skip
+            asked,
+            schema,
+            epsilon=question.epsilon,
+            delta=question.delta,
+            weights=question.weights,
+            **question.options,
+            **question.assumed,
+        )
     listed = quotes if isinstance(quotes, list) else [quotes]
     return Quoted(payload | {"quotes": [_sent(*one) for one in zip(listed, made.plans, strict=True)]}, made.kinds)
 

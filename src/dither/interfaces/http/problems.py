@@ -39,9 +39,11 @@ def problem(error: BaseException) -> dict[str, Any]:
     if isinstance(error, DitherError):
         return _body(error.status, error.code, str(error))
     return _body(
-        500, "internal", "an unexpected failure; if the question had been charged, the charge stays: ask again with "
+        500,
+        "internal",
+        "an unexpected failure; if the question had been charged, the charge stays: ask again with "
         "the same request_id, which pays nothing more",
-    )  # fmt: skip
+    )
 
 
 def problem_response(error: BaseException) -> Response:
@@ -77,10 +79,11 @@ def forbidden(detail: str) -> Refused:
 def last_owner() -> Refused:
     """The end of the last token that manages all datasets and tokens."""
     return Refused(
-        409, "last-owner",
+        409,
+        "last-owner",
         "this is the last valid owner's token for all datasets, and nobody could give out another: make one first; "
         "nothing was changed",
-    )  # fmt: skip
+    )
 
 
 def not_found(detail: str = "there is nothing at this address") -> Refused:

@@ -30,7 +30,8 @@ def seconds_of(plan: TablePlan) -> float:
     running = Schedule(blocks=program.blocks, cores=cores, slot=program.query.settings["slot"]).seconds
     if running > LONGEST_RUN:
         raise InvalidArgument(
-            "query.blocks", program.blocks,
+            "query.blocks",
+            program.blocks,
             f"blocks and a slot that end within {LONGEST_RUN:g} seconds are accepted; these take {running:.0f}",
-        )  # fmt: skip
+        )
     return running + STARTING

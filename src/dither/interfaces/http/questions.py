@@ -21,9 +21,22 @@ LONGEST_TEXT = 20_000
 _EXACT = Context(prec=MOST_DIGITS)
 
 _FIELDS = (
-    "query", "sql", "epsilon", "delta", "where", "by", "mechanism", "noise", "confidence", "weights", "request_id",
-    "again", "wait", "rows", "prior",
-)  # fmt: skip
+    "query",
+    "sql",
+    "epsilon",
+    "delta",
+    "where",
+    "by",
+    "mechanism",
+    "noise",
+    "confidence",
+    "weights",
+    "request_id",
+    "again",
+    "wait",
+    "rows",
+    "prior",
+)
 _QUOTED = tuple(one for one in _FIELDS if one not in ("request_id", "again", "wait"))
 
 
@@ -182,4 +195,4 @@ def prior_of(body: Any) -> Any:
             raise InvalidArgument(f"prior.{one}", None, f"{kind} needs it")
     return declared_prior(
         {"kind": kind} | {one: number_field(body, one) for one in fields if body.get(one) is not None}
-    )  # fmt: skip
+    )

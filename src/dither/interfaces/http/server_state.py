@@ -64,9 +64,12 @@ class Curator:
     """One server process over a home folder; several may share it on a ledger in PostgreSQL."""
 
     def __init__(
-        self, home: Path, ledger: str | Path | None = None, settings: Settings | None = None,
+        self,
+        home: Path,
+        ledger: str | Path | None = None,
+        settings: Settings | None = None,
         forks: ForkServer | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         home = home.absolute()
         self.home, self.settings = home, settings or Settings()
         self.process = secrets.token_hex(8)
@@ -100,9 +103,12 @@ class Curator:
         self._long = ThreadPoolExecutor(2, thread_name_prefix="long")
         self._forks, self._lock = forks, threading.Lock()
         self.planners = Planners(
-            self.fork_server, helpers=self.settings.planners, seconds=self.settings.plan_seconds,
-            most_waiting=self.settings.most_waiting, most_each=max(8, self.settings.most_waiting // SHARE_EACH),
-        )  # fmt: skip
+            self.fork_server,
+            helpers=self.settings.planners,
+            seconds=self.settings.plan_seconds,
+            most_waiting=self.settings.most_waiting,
+            most_each=max(8, self.settings.most_waiting // SHARE_EACH),
+        )
 
     def fork_server(self) -> ForkServer:
         """What starts helper processes."""

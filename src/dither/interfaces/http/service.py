@@ -27,9 +27,7 @@ def pair(loss: Any) -> dict[str, float]:
     return {"epsilon": loss.epsilon, "delta": loss.delta}
 
 
-def asked(
-    curator: Curator, question: Question, made: Planned, dataset: Dataset, token: Token, started: float
-) -> Job:  # fmt: skip
+def asked(curator: Curator, question: Question, made: Planned, dataset: Dataset, token: Token, started: float) -> Job:
     """Put a question that was planned to the workers."""
     request_id = question.request_id or secrets.token_hex(16)
     body = {"questions": [one.asked for one in made.plans if not one.costs_nothing]}
@@ -40,9 +38,9 @@ def asked(
     def work() -> dict[str, Any]:
         with dataset.session() as session:
             answers = session.answers(made.plans, again=question.again, request_id=request_id, analyst=token.name)
-        releases = named(made.statement, answers) if made.statement is not None else [
-            one for each in answers for one in each
-        ]  # fmt: skip
+        releases = (
+            named(made.statement, answers) if made.statement is not None else [one for each in answers for one in each]
+        )
         return answer_of(dataset.name, request_id, made.loss, releases)
 
     return curator.jobs.start(job, work, program=bool(programs))  # a retry waits for the same outcome, at the same time
@@ -51,8 +49,11 @@ def asked(
 def answer_of(dataset: str, request_id: str, loss: Loss, releases: list[Release]) -> dict[str, Any]:
     """An answer as it is sent, without the budget."""
     return {
-        "dataset": dataset, "request_id": request_id, **pair(loss), "releases": [one.to_dict() for one in releases],
-    }  # fmt: skip
+        "dataset": dataset,
+        "request_id": request_id,
+        **pair(loss),
+        "releases": [one.to_dict() for one in releases],
+    }
 
 
 def with_budget(curator: Curator, answer: dict[str, Any]) -> dict[str, Any]:
@@ -71,15 +72,18 @@ def budget_of(curator: Curator, dataset: str, token: Token | None = None) -> dic
     ledger = curator.ledger
     registered = ledger.dataset(dataset)
     payload: dict[str, Any] = {
-        "total": pair(registered.budget), "spent": pair(ledger.spent(dataset)), "left": pair(ledger.left(dataset)),
+        "total": pair(registered.budget),
+        "spent": pair(ledger.spent(dataset)),
+        "left": pair(ledger.left(dataset)),
         "filter": registered.kind,
-    }  # fmt: skip
+    }
 
     def own(analyst: str) -> dict[str, Any]:
         return {
-            "total": pair(registered.analysts[analyst]), "spent": pair(ledger.spent(dataset, analyst)),
+            "total": pair(registered.analysts[analyst]),
+            "spent": pair(ledger.spent(dataset, analyst)),
             "left": pair(ledger.left(dataset, analyst)),
-        }  # fmt: skip
+        }
 
     if token is not None and token.is_owner:
         payload["analysts"] = {analyst: own(analyst) for analyst in registered.analysts}
@@ -103,11 +107,13 @@ def history_of(curator: Curator, dataset: str, analyst: str | None, after: int, 
             {
                 "number": entry.number if analyst is None else after + place,
                 "at": entry.at if analyst is None else f"{entry.at[:16]}:00+00:00",
-                "analyst": entry.analyst, "request_id": entry.request,
-                "question": entry.body["question"], **pair(loss),
+                "analyst": entry.analyst,
+                "request_id": entry.request,
+                "question": entry.body["question"],
+                **pair(loss),
                 "releases": None if stored is None else [one for each in stored["answers"] for one in each],
             }
-        )  # fmt: skip
+        )
     return payload
 
 

@@ -65,17 +65,23 @@ def job_payload(kept: KeptJob) -> dict[str, Any]:
     now = datetime.now(UTC)
     elapsed = max(0.0, (now - kept.started).total_seconds())
     facts: dict[str, Any] = {
-        "id": kept.id, "dataset": kept.dataset, "request_id": kept.request_id, "state": "running",
-        "answer_seconds": kept.seconds, "ready_in": round(max(0.0, slot_end(kept.seconds, elapsed) - elapsed), 3),
-    }  # fmt: skip
+        "id": kept.id,
+        "dataset": kept.dataset,
+        "request_id": kept.request_id,
+        "state": "running",
+        "answer_seconds": kept.seconds,
+        "ready_in": round(max(0.0, slot_end(kept.seconds, elapsed) - elapsed), 3),
+    }
     if kept.outcome is not None and kept.shown is not None:
         if now < kept.shown:
             return facts
         return facts | {"state": "failed" if "problem" in kept.outcome else "done", "ready_in": 0.0} | kept.outcome
     if now - kept.seen > LOST_AFTER:
         lost = Refused(
-            503, "lost", "the server that worked on this has ended; ask again with the same request_id: if the "
+            503,
+            "lost",
+            "the server that worked on this has ended; ask again with the same request_id: if the "
             "question had been charged, that pays nothing more",
-        )  # fmt: skip
+        )
         return facts | {"state": "failed", "ready_in": 0.0, "problem": problem(lost)}
     return facts

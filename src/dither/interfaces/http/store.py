@@ -137,9 +137,15 @@ class Store:
     # --- tokens --------------------------------------------------------------------------------------------
 
     def create(
-        self, name: str, role: str, *, expires_in: float | None = None, rules: dict[str, Any] | None = None,
-        only_if_no_owner: bool = False, by: str | None = None,
-    ) -> tuple[str, Token] | None:  # fmt: skip
+        self,
+        name: str,
+        role: str,
+        *,
+        expires_in: float | None = None,
+        rules: dict[str, Any] | None = None,
+        only_if_no_owner: bool = False,
+        by: str | None = None,
+    ) -> tuple[str, Token] | None:
         """A new token: its secret, which is shown once, and what is kept of it; None if there is an owner already.
 
         ``by`` says who made it, for the list of tokens.
@@ -190,8 +196,9 @@ class Store:
                 raise last_owner()
             run(
                 "UPDATE dither_server_tokens SET revoked = ? WHERE id = ? AND revoked IS NULL",
-                datetime.now(UTC).isoformat(), token_id,
-            )  # fmt: skip
+                datetime.now(UTC).isoformat(),
+                token_id,
+            )
             found = run(f"{_COLUMNS} WHERE id = ?", token_id)
         return _token(found[0]) if found else None
 
@@ -219,17 +226,25 @@ class Store:
             run(
                 "INSERT INTO dither_server_jobs (id, process, analyst, dataset, request_id, seconds, started, seen) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                job.id, process, job.analyst, job.dataset, job.request_id, repr(job.seconds), started,
+                job.id,
+                process,
+                job.analyst,
+                job.dataset,
+                job.request_id,
+                repr(job.seconds),
+                started,
                 job.seen.isoformat(),
-            )  # fmt: skip
+            )
 
     def end_job(self, job_id: str, shown: datetime, outcome: dict[str, Any]) -> None:
         """Note how a job ended, and from when on that is told."""
         with self._work() as run:
             run(
                 "UPDATE dither_server_jobs SET shown = ?, outcome = ? WHERE id = ?",
-                shown.isoformat(), json.dumps(outcome), job_id,
-            )  # fmt: skip
+                shown.isoformat(),
+                json.dumps(outcome),
+                job_id,
+            )
 
     def still_working(self, process: str) -> bool:
         """Say that a process still works on its jobs; false if it has none."""
@@ -238,8 +253,9 @@ class Store:
             if waiting:
                 run(
                     "UPDATE dither_server_jobs SET seen = ? WHERE process = ? AND outcome IS NULL",
-                    datetime.now(UTC).isoformat(), process,
-                )  # fmt: skip
+                    datetime.now(UTC).isoformat(),
+                    process,
+                )
         return bool(waiting)
 
     def find_job(self, job_id: str) -> KeptJob | None:
@@ -254,10 +270,16 @@ class Store:
             return None
         number, analyst, dataset, request_id, seconds, started, seen, shown, outcome = found[0]
         return KeptJob(
-            number, analyst, dataset, request_id, float(seconds), datetime.fromisoformat(started),
-            datetime.fromisoformat(seen), None if shown is None else datetime.fromisoformat(shown),
+            number,
+            analyst,
+            dataset,
+            request_id,
+            float(seconds),
+            datetime.fromisoformat(started),
+            datetime.fromisoformat(seen),
+            None if shown is None else datetime.fromisoformat(shown),
             None if outcome is None else json.loads(outcome),
-        )  # fmt: skip
+        )
 
     def check_writable(self) -> None:
         """An error if nothing can be written; changes nothing."""

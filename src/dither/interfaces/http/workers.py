@@ -76,9 +76,14 @@ class _Process:
         ours, theirs = socket.socketpair()
         with theirs:
             self._child = subprocess.Popen(
-                [*COMMAND, str(theirs.fileno())], pass_fds=[theirs.fileno()], start_new_session=True,
-                env=_environment(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            )  # fmt: skip
+                [*COMMAND, str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+                env=_environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
         self._channel = Channel(ours)
         self._lock = threading.Lock()
         self._numbers = itertools.count()
@@ -398,6 +403,7 @@ def _stopping() -> Refused:
 
 def _refused(what: str, longest: float, charged: str) -> Refused:
     return Refused(
-        503, "worker-ended",
+        503,
+        "worker-ended",
         f"{what}: the process that works on these data ended, or took longer than {longest:g} seconds; {charged}",
-    )  # fmt: skip
+    )
