@@ -104,6 +104,20 @@ class NotApplicable(DitherError, ValueError):
         return type(self), (self.argument, self.given, self.reason, self.applicable)
 
 
+class NotInstalled(DitherError, ImportError):
+    """A part of dither that needs a package which is not there."""
+
+    code = "not-installed"
+    status = 500
+
+    def __init__(self, what: str, needed: str, package: str) -> None:
+        super().__init__(f"{what} needs {needed}; install it with: pip install '{package}'")
+        self.what, self.needed, self.package = what, needed, package
+
+    def __reduce__(self) -> tuple[type[NotInstalled], tuple[str, str, str]]:
+        return type(self), (self.what, self.needed, self.package)
+
+
 class InvalidData(DitherError, ValueError):
     """Data that break the declared schema.  The message never contains a record or a count of records."""
 

@@ -12,17 +12,6 @@ import pytest
 
 import oracle
 from conftest import trials
-from dither.audit.divergence import over_box
-from dither.audit.enumeration import (
-    as_column,
-    datasets,
-    ladder_violations,
-    neighbours,
-    noise_divergence,
-    output_law,
-    worst_log_ratio,
-)
-from dither.audit.propose_test_release import divergence, mechanism_law
 from dither.errors import DitherError, NotApplicable, NotProved
 from dither.mechanisms.exponential import ExponentialDraw
 from dither.mechanisms.ladder import LadderDraw
@@ -32,6 +21,17 @@ from dither.mechanisms.stable import StableValue
 from dither.privacy import Loss
 from dither.sources.grid import Grid
 from dither.statistics.order import RankedValue
+from dither_lab.audit.divergence import over_box
+from dither_lab.audit.enumeration import (
+    as_column,
+    datasets,
+    ladder_violations,
+    neighbours,
+    noise_divergence,
+    output_law,
+    worst_log_ratio,
+)
+from dither_lab.audit.propose_test_release import divergence, mechanism_law
 
 
 def within(found, loss):

@@ -10,7 +10,6 @@ import pytest
 import graph_oracle as oracle
 from conftest import trials
 from contract.contracts import within
-from dither.audit.enumeration import largest_log_ratio, noise_divergence, output_law
 from dither.mechanisms.ladder import LadderMechanism
 from dither.mechanisms.mechanism import MechanismSpec
 from dither.mechanisms.smooth import Smooth
@@ -22,6 +21,7 @@ from dither.privacy import Loss
 from dither.queries.graphs import Edges, KCliques, KStars, KTriangles, Triangles
 from dither.queries.trees import MinCut
 from dither.sources.graph import Graph
+from dither_lab.audit.enumeration import largest_log_ratio, noise_divergence, output_law
 
 RUNGS = 7
 

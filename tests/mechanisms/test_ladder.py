@@ -11,7 +11,6 @@ import pytest
 import dither as dt
 import oracle
 from conftest import trials
-from dither.audit.enumeration import as_column, datasets, neighbours, output_law, worst_log_ratio
 from dither.errors import InvalidArgument, NotApplicable
 from dither.mechanisms.ladder import LadderMechanism, displacement, rung_sizes
 from dither.mechanisms.ladder_interval import LadderBar
@@ -23,6 +22,7 @@ from dither.sensitivity.ladder import Ladder
 from dither.sources.column import Shape
 from dither.sources.grid import Grid
 from dither.statistics.order import RankedValue
+from dither_lab.audit.enumeration import as_column, datasets, neighbours, output_law, worst_log_ratio
 
 HIGH, RECORDS = 6, 4
 GRID = Grid(Fraction(1), 0, HIGH)

@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 
 import dither as dt
 import oracle
-from dither.audit.divergence import hockey_stick
-from dither.audit.enumeration import as_column, datasets, neighbours, noise_divergence
 from dither.errors import InvalidArgument, NotApplicable, NotProved
 from dither.mechanisms.largest_local import LargestLocal, descending_bounds, paper_point, scales_fit, unfit_pairs
 from dither.mechanisms.mechanism import MechanismSpec
@@ -24,6 +22,8 @@ from dither.sensitivity.levels import LevelFunction, Levels, Margin
 from dither.sources.grid import Grid
 from dither.statistics.levels import ByLevel
 from dither.statistics.order import RankedValue
+from dither_lab.audit.divergence import hockey_stick
+from dither_lab.audit.enumeration import as_column, datasets, neighbours, noise_divergence
 
 SALARIES = [24634, 29475, 37468, 48104, 69624, 113511]
 PAPER = Loss(5.0, 1 / 2000)

@@ -9,7 +9,6 @@ import pytest
 from scipy import integrate, stats
 
 from dither import inspect
-from dither.audit.divergence import hockey_stick
 from dither.errors import InvalidArgument, NotProved
 from dither.noise.gaussian import Gaussian, dilation_masses, shift_mass
 from dither.noise.heavy_tails import Cauchy, PowerLaw, Student
@@ -18,6 +17,7 @@ from dither.noise.small_losses import flow_alpha, flow_proves
 from dither.noise.suprema import shifted_rise_at_most
 from dither.numbers import ball, precision
 from dither.privacy import Loss
+from dither_lab.audit.divergence import hockey_stick
 
 
 def test_figures_of_the_default_points():

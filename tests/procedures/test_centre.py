@@ -9,7 +9,6 @@ import pytest
 
 import dither as dt
 from conftest import trials
-from dither.audit.enumeration import as_column, datasets, noise_divergence, output_law
 from dither.errors import InvalidArgument
 from dither.kernels.matching import matching_cost, squared_matching_distances
 from dither.mechanisms.choice import prepare
@@ -21,6 +20,7 @@ from dither.procedures.metrics import L1, L2, Matching, Own, as_metric, common_g
 from dither.procedures.sample_aggregate import plan
 from dither.sources.grid import Grid
 from dither.statistics.centre_of_attention import ShortestMiddle
+from dither_lab.audit.enumeration import as_column, datasets, noise_divergence, output_law
 
 
 def taxi(one, other):

@@ -300,7 +300,7 @@ def test_docs(entry):
 @every
 def test_audit(entry):
     """Nothing is released that no check tries to refute."""
-    from dither.audit.catalogue import catalogue as checks
+    from dither_lab.audit.catalogue import catalogue as checks
 
     covered = {name for check in checks().values() for name in check.covers}
     assert {type(query_of(entry)).__name__, entry.function} & covered

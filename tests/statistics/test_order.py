@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oracle
-from dither.audit.enumeration import as_column, datasets, ladder_violations
 from dither.mechanisms.inverse import Inverse
 from dither.mechanisms.mechanism import MechanismSpec
 from dither.privacy import Loss
 from dither.sensitivity.ladder import Ladder
 from dither.sources.grid import Grid
 from dither.statistics.order import OrderLadder, RankedValue
+from dither_lab.audit.enumeration import as_column, datasets, ladder_violations
 
 HIGH = 4
 GRID = Grid(Fraction(1), 0, HIGH)

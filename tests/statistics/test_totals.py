@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dither as dt
-from dither.audit.enumeration import as_column, datasets, neighbours
 from dither.kernels.sums import exact_dot, exact_sum
 from dither.mechanisms.base_measure import Measure
 from dither.mechanisms.exponential import Shells
 from dither.sources.column import Column, Shape, Table
 from dither.statistics.spread import SquaredSpread
+from dither_lab.audit.enumeration import as_column, datasets, neighbours
 
 VALUES = range(4)
 

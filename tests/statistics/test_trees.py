@@ -13,7 +13,6 @@ import dither as dt
 import oracle
 from conftest import needs_package, trials
 from contract.contracts import within
-from dither.audit.enumeration import noise_divergence
 from dither.errors import DitherError, InvalidArgument, NotApplicable
 from dither.kernels import cuts, thresholds
 from dither.kernels.cuts import (
@@ -37,6 +36,7 @@ from dither.privacy import Loss, Neighbours
 from dither.queries.trees import BridgeWarning, MinCut, MSTCost
 from dither.sensitivity.ladder import Ladder
 from dither.sources.graph import Graph
+from dither_lab.audit.enumeration import noise_divergence
 
 pytestmark = pytest.mark.filterwarnings("ignore::dither.queries.trees.BridgeWarning")
 

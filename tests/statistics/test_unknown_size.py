@@ -7,7 +7,6 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 
-from dither.audit.enumeration import output_law
 from dither.errors import NotProved
 from dither.mechanisms.inverse import Inverse
 from dither.mechanisms.mechanism import MechanismSpec
@@ -30,6 +29,7 @@ from dither.statistics.unknown_size import (
     for_people,
     reachable_ranks,
 )
+from dither_lab.audit.enumeration import output_law
 
 VALUES = (0, 1, 3, 4)
 GRID = Grid(Fraction(1), 0, 4)

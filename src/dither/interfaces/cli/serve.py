@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dither.errors import InvalidArgument
+from dither.errors import InvalidArgument, NotInstalled
 
 if TYPE_CHECKING:
     import socket
@@ -61,9 +61,7 @@ def serve(*, demo: bool, host: str, port: int, home: Path, as_json: bool, **opti
         from dither.interfaces.http.fork_server import ForkServer
         from dither.interfaces.http.server_state import Curator, Settings, prepare_home
     except ImportError:
-        raise InvalidArgument(
-            "serve", "server", "install dither with its extra: pip install 'dither[server]'"
-        ) from None
+        raise NotInstalled("dither serve", "the extra server", "dither[server]") from None
     from dither.interfaces.http.schedule import LEAST_SECONDS, MOST_SECONDS
     from dither.interfaces.http.telemetry import log_to_stderr
 

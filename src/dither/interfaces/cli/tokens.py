@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from dither.errors import InvalidArgument
+from dither.errors import InvalidArgument, NotInstalled
 
 _ADDRESSES = ("postgresql://", "postgres://")
 
@@ -37,9 +37,7 @@ def recover(home: Path, ledger: str | None, *, as_json: bool) -> None:
         from dither.interfaces.http.store import OWNER, Store
         from dither.interfaces.http.telemetry import log, log_to_stderr
     except ImportError:
-        raise InvalidArgument(
-            "tokens", "server", "install dither with its extra: pip install 'dither[server]'"
-        ) from None
+        raise NotInstalled("dither tokens", "the extra server", "dither[server]") from None
 
     shared = ledger is not None and ledger.startswith(_ADDRESSES)
     if not (home / "datasets").is_dir() or not (shared or (home / "server.db").is_file()):
