@@ -27,6 +27,7 @@ from typing import Any
 
 from dither.errors import DitherError, InvalidArgument, InvalidData, SourceFailed
 from dither.interfaces.http.channel import Channel, error_message
+from dither.kernels.compiled import load as load_compiler
 from dither.kernels.progress import reporting
 from dither.session.opening import open as open_session
 from dither.session.session import Session
@@ -51,6 +52,7 @@ class Sessions:
     def opened(self) -> str | None:
         """Open a session, kept for later; the fingerprint.  Errors say where the source is, so they are for owners."""
         if isinstance(self.schema, GraphSchema):
+            load_compiler()  # every question of a graph needs it
             self._keep(open_session(self.schema))
             return None
         engine = engine_for(self.schema)
