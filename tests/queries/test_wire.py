@@ -91,7 +91,7 @@ def test_decimals_keep_their_exactness():
     [
         ({"kind": "median"}, "query.column=None: median needs it"),
         ({"kind": "quantile", "column": "pay"}, "query.q=None: quantile needs it"),
-        ({"kind": "quantile", "column": "pay", "q": [0.5]}, "query.q=.*a finite number is accepted"),
+        ({"kind": "quantile", "column": "pay", "q": [0.5]}, "query.q must be a finite number"),
         ({"kind": "median", "column": 3}, "query.column=3: a text of 1 to 200 characters"),
         ({"kind": "median", "column": "pay", "bounds": [0]}, "a list of two numbers"),
         ({"kind": "kmeans", "k": 101}, "query.k=101: a whole number from 1 to 100"),
@@ -119,7 +119,7 @@ def test_what_only_an_object_can_hold_is_not_sent():
         to_json(dt.Quantile("pay", q=0.5, step=math.inf))
     with pytest.raises(dt.InvalidArgument, match="ask it here"):
         to_json(dt.ChainSum([1, 2]))
-    with pytest.raises(dt.InvalidArgument, match="servers run programs in their own sandboxes"):
+    with pytest.raises(dt.InvalidArgument, match="is not sent to a server"):
         to_json(dt.Program(len, bounds=(0, 1), executor="trusted"))
     with pytest.raises(dt.InvalidArgument, match="a server does not take it of count"):
         to_json(dt.Count("flag", bounds=(0, 3)))

@@ -376,7 +376,7 @@ def test_a_sandbox_that_dies_is_replaced():
         assert (answers[:, 0] == 2.0).sum() == len(blocks) - box.failures
         again = box.run(blocks[: box.cores])
         assert (again == 2.0).all()
-        with pytest.raises(InvalidArgument, match="one release at a time"):
+        with pytest.raises(InvalidArgument, match="busy with a release"):
             box.run(blocks[:1], progress=lambda done, planned: box.run(blocks[:1]))
         with pytest.raises(InvalidArgument, match="arrays of numbers"):
             box.run([np.array([object()])])

@@ -41,9 +41,9 @@ class Step(Composition):
 
     def __post_init__(self) -> None:
         if self.epsilon < 0:
-            raise InvalidArgument("epsilon", float(self.epsilon), "a number of at least 0 is accepted")
+            raise InvalidArgument("epsilon", float(self.epsilon), "must be a number of at least 0")
         if not 0 <= self.delta <= 1:
-            raise InvalidArgument("delta", float(self.delta), "a number in [0, 1] is accepted")
+            raise InvalidArgument("delta", float(self.delta), "must be a number in [0, 1]")
 
 
 FREE = Step(Fraction(0))
@@ -80,7 +80,7 @@ class Cascade(Composition):
 
     def __post_init__(self) -> None:
         if not self.alternatives:
-            raise InvalidArgument("alternatives", (), "at least one tested release is accepted")
+            raise InvalidArgument("alternatives", (), "must have at least one tested release")
 
     @property
     def epsilon(self) -> Fraction:  # type: ignore[override]

@@ -53,26 +53,24 @@ def open_filter(budget: Budget, *, kind: str = "basic", slack: object = None) ->
     1000000000
     """
     if not isinstance(budget, Budget):
-        raise InvalidArgument("budget", budget, "a Budget is accepted")
+        raise InvalidArgument("budget", budget, "must be a Budget")
     if kind not in KINDS:
-        raise InvalidArgument("kind", kind, f"one of {', '.join(KINDS)} is accepted")
+        raise InvalidArgument("kind", kind, f"must be one of {', '.join(KINDS)}")
     whole = Loss(budget.epsilon, budget.delta)
     epsilon = math.floor(whole.exact_epsilon * EPSILON_UNITS)
     delta = math.floor(whole.exact_delta * DELTA_UNITS)
     if kind == "basic":
         if slack is not None:
-            raise InvalidArgument("slack", slack, "only the advanced filter takes one")
+            raise InvalidArgument("slack", slack, "is for the advanced filter: leave it out")
         return FilterState("basic", epsilon, delta)
     if delta < 1:
-        raise InvalidArgument("budget.delta", budget.delta, "the advanced filter needs a delta of at least 1e-18")
+        raise InvalidArgument("budget.delta", budget.delta, "must be at least 1e-18 for the advanced filter")
     if slack is None:
         units = max(1, delta // 2)
     else:
         units = math.floor(probability("slack", slack, zero=False) * DELTA_UNITS)
         if not 1 <= units <= delta:
-            raise InvalidArgument(
-                "slack", slack, f"at least 1e-18 and at most the delta of {budget.delta:g} is accepted"
-            )
+            raise InvalidArgument("slack", slack, f"must be at least 1e-18 and at most the delta of {budget.delta:g}")
     return FilterState("advanced", epsilon, delta, units)
 
 
@@ -83,7 +81,7 @@ def charge(loss: Loss) -> tuple[int, int]:
     (100000000, 1)
     """
     if not isinstance(loss, Loss):
-        raise InvalidArgument("loss", loss, "a Loss is accepted")
+        raise InvalidArgument("loss", loss, "must be a Loss")
     return math.ceil(loss.exact_epsilon * EPSILON_UNITS), math.ceil(loss.exact_delta * DELTA_UNITS)
 
 
@@ -133,7 +131,7 @@ def times(state: FilterState, loss: Loss) -> int:
     """
     epsilon, delta = charge(loss)
     if epsilon == delta == 0:
-        raise InvalidArgument("loss", str(loss), "a loss that costs something is accepted")
+        raise InvalidArgument("loss", str(loss), "must have an epsilon or a delta above 0")
     counts = []
     if delta:
         counts.append((state.delta - state.slack - state.spent_delta) // delta)

@@ -40,7 +40,7 @@ class Histogram(Attack):
 
     def __post_init__(self) -> None:
         if self.bins < 2:
-            raise InvalidArgument("bins", self.bins, "at least 2 are accepted")
+            raise InvalidArgument("bins", self.bins, "must be at least 2")
 
     def events(self, here: Outputs, there: Outputs, aim: Aim) -> list[Event]:
         seen = [self._table(outputs) for outputs in (here, there)]
@@ -101,9 +101,7 @@ def _cuts(column: list[Any], bins: int) -> _Cut:
     try:
         values = np.array([float(value) for value in column if value is not None])
     except (TypeError, ValueError):
-        raise InvalidArgument(
-            "features", len(different), f"numbers, or at most {bins} categories, are accepted"
-        ) from None
+        raise InvalidArgument("features", len(different), f"must be numbers, or at most {bins} categories") from None
     return _Cut(None, np.unique(np.quantile(values, np.linspace(0.0, 1.0, bins + 1)[1:-1])))
 
 

@@ -57,8 +57,8 @@ def mutants() -> Iterator[Check]:
     yield from in_records()
 
 
-def _broken(name: str, kind: Any, run: Callable[[Effort], Result], detail: str = "") -> Check:
-    return Check(name, kind, run, detail=detail, proof="audit")
+def _broken(name: str, method: Any, run: Callable[[Effort], Result], detail: str = "") -> Check:
+    return Check(name, method, run, detail=detail, proof="audit")
 
 
 # --- computed -------------------------------------------------------------------------------------------

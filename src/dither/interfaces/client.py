@@ -81,9 +81,9 @@ class RemoteSession:
     def __init__(self, url: str, *, token: str, dataset: str | None = None, certificate: str | None = None) -> None:
         parts = urllib.parse.urlsplit(url if isinstance(url, str) else "")
         if parts.scheme not in ("http", "https") or not parts.netloc:
-            raise InvalidArgument("url", url, "an address such as https://curator.example/ is accepted")
+            raise InvalidArgument("url", url, "must be an address such as https://curator.example/")
         if not isinstance(token, str) or not token or not token.isascii() or not token.isprintable():
-            raise InvalidArgument("token", type(token), "the token that an owner gave out is accepted")
+            raise InvalidArgument("token", type(token), "must be the token that an owner gave out")
         self._base = url.rstrip("/")
         self._token = token
         self._dataset = dataset
@@ -182,7 +182,7 @@ class RemoteSession:
         if name is None:
             known = [one["name"] for one in self.datasets]
             if len(known) != 1:
-                raise InvalidArgument("dataset", None, f"one of {', '.join(known) or 'none'} is accepted")
+                raise InvalidArgument("dataset", None, f"must be one of {', '.join(known) or 'none'}")
             name = self._dataset = known[0]
         return f"/v1/datasets/{urllib.parse.quote(name, safe='')}"
 
@@ -265,7 +265,7 @@ def _opener(certificate: str | None) -> urllib.request.OpenerDirector:
         try:
             handlers.append(urllib.request.HTTPSHandler(context=ssl.create_default_context(cafile=certificate)))
         except OSError:
-            raise InvalidArgument("certificate", certificate, "a readable PEM file is accepted") from None
+            raise InvalidArgument("certificate", certificate, "must be a readable PEM file") from None
     return urllib.request.build_opener(*handlers)
 
 
@@ -286,10 +286,10 @@ def _problem(error: urllib.error.HTTPError) -> dict[str, Any]:
 
 def _error(problem: dict[str, Any]) -> DitherError:
     """The error of a local session that has this code, so that callers can catch the same."""
-    kind = _LOCAL_ERRORS.get(problem["code"])
-    if kind is None:
+    error_class = _LOCAL_ERRORS.get(problem["code"])
+    if error_class is None:
         return ServerRefused(problem["status"], problem["code"], problem["detail"])
-    made = kind.__new__(kind)
+    made = error_class.__new__(error_class)
     Exception.__init__(made, problem["detail"])
     return made
 
@@ -308,7 +308,7 @@ def _options(options: dict[str, Any]) -> dict[str, Any]:
         payload["confidence"] = plain(options["confidence"], finite_number)
     for name in ("mechanism", "noise"):
         if name in payload and not isinstance(options[name], str):
-            raise InvalidArgument(name, options[name], 'a name such as "smooth" is accepted by servers')
+            raise InvalidArgument(name, options[name], 'must be a name such as "smooth" where a server is asked')
     return payload
 
 

@@ -38,7 +38,7 @@ def rules(budget: Budget, kind: str, slack: object) -> FilterState:
     """A filter with nothing spent, of a size that a ledger can keep."""
     state = open_filter(budget, kind=kind, slack=slack)
     if budget.epsilon > MOST_EPSILON:
-        raise InvalidArgument("budget.epsilon", budget.epsilon, f"at most {MOST_EPSILON:,} is accepted")
+        raise InvalidArgument("budget.epsilon", budget.epsilon, f"must be at most {MOST_EPSILON:,}")
     return state
 
 

@@ -179,7 +179,7 @@ class Ledger:
                 spent_delta=spent.spent_delta,
             )
             if not filters.covers(state, Loss(0.0)):
-                raise InvalidArgument("budget", str(budget), f"at least what {analyst!r} has spent already is accepted")
+                raise InvalidArgument("budget", str(budget), f"must be at least what {analyst!r} has spent already")
             if own is None:
                 accounts.create(work, state, parent=account.id, analyst=analyst)
             else:
@@ -260,12 +260,12 @@ class Ledger:
         the ``mark`` of the state of the source that was read.
         """
         if not isinstance(charge, Charge):
-            raise InvalidArgument("charge", charge, "a Charge is accepted")
+            raise InvalidArgument("charge", charge, "must be a Charge")
         kept = plain_json("release", release)
         with self._database.transaction(STORING) as work:
             paid = chain.one_entry(work, "number = ? AND kind = 'charge'", charge.number)
             if paid is None or (paid.dataset, paid.request) != (charge.dataset, charge.request_id):
-                raise InvalidArgument("charge", charge.number, "a charge of this ledger is accepted")
+                raise InvalidArgument("charge", charge.number, "must be a charge of this ledger")
             stored = chain.release_of(work, charge.number)
             if stored is None:
                 # With the time of its charge: how long the answer took may depend on the data.
@@ -489,7 +489,7 @@ def _filter(state: FilterState) -> dict[str, Any]:
 def _losses(loss: object) -> list[Loss]:
     losses = [loss] if isinstance(loss, Loss) else list(loss) if isinstance(loss, (list, tuple)) else []
     if not losses or not all(isinstance(one, Loss) for one in losses):
-        raise InvalidArgument("loss", loss, "a Loss, or a list of at least one, is accepted")
+        raise InvalidArgument("loss", loss, "must be a Loss or a list of at least one")
     return losses
 
 

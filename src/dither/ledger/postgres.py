@@ -26,7 +26,7 @@ class PostgresDatabase(Database):
     def __init__(self, dsn: str, wait: float, *, read_only: bool = False) -> None:
         super().__init__(read_only=read_only)
         if not isinstance(dsn, str) or not dsn:
-            raise InvalidArgument("dsn", dsn, "a PostgreSQL connection string is accepted")
+            raise InvalidArgument("dsn", dsn, "must be a PostgreSQL connection string")
         try:
             import psycopg  # noqa: PLC0415  (an extra)
         except ImportError:

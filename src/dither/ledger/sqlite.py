@@ -124,7 +124,7 @@ class SqliteDatabase(Database):
         try:
             os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         except FileExistsError:
-            raise InvalidArgument("copy", str(file), "a file that does not exist yet is accepted") from None
+            raise InvalidArgument("copy", str(file), "must be a file that does not exist yet") from None
         except OSError as error:
             raise LedgerUnavailable(f"{file} cannot be written ({error.strerror}); the ledger is unchanged") from None
         try:
@@ -153,14 +153,14 @@ class SqliteDatabase(Database):
 def file_database(path: object, *, wait: float, create: bool, read_only: bool) -> SqliteDatabase:
     """The database of a file that exists or may be created, readable by its owner only."""
     if not isinstance(path, (str, Path)) or "\0" in str(path):
-        raise InvalidArgument("path", path, "the path of a file is accepted")
+        raise InvalidArgument("path", path, "must be the path of a file")
     file = Path(path).absolute()
     try:
         if file.is_dir() or not file.parent.is_dir():
-            raise InvalidArgument("path", str(path), "a file in an existing folder is accepted")
+            raise InvalidArgument("path", str(path), "must be a file in an existing folder")
         if not file.exists():
             if not create:
-                raise InvalidArgument("path", str(path), "an existing ledger is accepted")
+                raise InvalidArgument("path", str(path), "must be an existing ledger")
             file.touch(mode=0o600)
             _sync_folder(file.parent)
     except OSError as error:

@@ -59,7 +59,7 @@ def named_noise(noise: object, argument: str = "noise") -> Law | None:
     if isinstance(noise, str) and noise in NOISES:
         return NOISES[noise]()
     names = ", ".join(repr(name) for name in ("auto", *NOISES))
-    raise InvalidArgument(argument, noise, f"{names} or a noise object such as dither.Cauchy(gamma=4) is accepted")
+    raise InvalidArgument(argument, noise, f"must be {names} or a noise object such as dither.Cauchy(gamma=4)")
 
 
 def prepare(
@@ -94,9 +94,7 @@ def _mechanism(mechanism: object, statistic: Statistic | VectorStatistic, law: L
     chosen = MECHANISMS[mechanism]() if isinstance(mechanism, str) and mechanism in MECHANISMS else mechanism
     if not isinstance(chosen, Mechanism):
         names = ", ".join(repr(name) for name in ("auto", *MECHANISMS))
-        raise InvalidArgument(
-            "mechanism", mechanism, f"{names} or an object such as dither.Smooth(beta=0.1) is accepted"
-        )
+        raise InvalidArgument("mechanism", mechanism, f"must be {names} or an object such as dither.Smooth(beta=0.1)")
     if not chosen.serves(statistic):
         raise NotApplicable("mechanism", chosen.name, "this query does not offer it", ", ".join(served))
     return chosen

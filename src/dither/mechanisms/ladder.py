@@ -70,7 +70,7 @@ class LadderMechanism(Mechanism):
             bar = LadderBar(epsilon * BAR_SHARE, 1 - ask.confidence, rate, grid.high - grid.low)
             if bar.beta < LEAST_BETA:
                 least = float(LEAST_BETA / (BAR_SHARE * SPREAD))
-                accepted = f"with an error bar at least {least:.2g} is accepted"
+                accepted = f"must be at least {least:.2g} for an answer with an interval"
                 raise InvalidArgument("epsilon", ask.loss.epsilon, accepted)
         else:
             rate = epsilon / 2

@@ -50,7 +50,7 @@ class MechanismSpec:
 
     def __post_init__(self) -> None:
         if self.confidence is not None and fraction_of_unit("confidence", self.confidence) > MOST_CONFIDENCE:
-            most = f"at most {float(MOST_CONFIDENCE)} is accepted, or None for no error bar"
+            most = f"must be at most {float(MOST_CONFIDENCE)}, or None for no interval"
             raise InvalidArgument("confidence", self.confidence, most)
 
     def single_number(self, mechanism: str) -> Statistic:

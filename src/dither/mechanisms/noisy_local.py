@@ -55,7 +55,7 @@ class NoisyLocal(Mechanism):
     shares: tuple[Any, Any, Any] = SHARES
 
     def __post_init__(self) -> None:
-        accepted = "three positive shares that add up to at most 1 are accepted"
+        accepted = "must be three positive shares that add up to at most 1"
         if not isinstance(self.shares, tuple) or len(self.shares) != 3:
             raise InvalidArgument("shares", self.shares, accepted)
         parts = [exact(share, "shares") for share in self.shares]

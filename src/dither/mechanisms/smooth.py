@@ -56,11 +56,11 @@ class Smooth(Mechanism):
 
     def __post_init__(self) -> None:
         if self.beta is not None and exact(self.beta, "beta") <= 0:
-            raise InvalidArgument("beta", self.beta, "a positive number is accepted")
+            raise InvalidArgument("beta", self.beta, "must be a positive number")
         if self.constants not in ("exact", "paper"):
-            raise InvalidArgument("constants", self.constants, '"exact" or "paper" is accepted')
+            raise InvalidArgument("constants", self.constants, 'must be "exact" or "paper"')
         if self.algorithm not in ("exact", "linear", "sublinear"):
-            raise InvalidArgument("algorithm", self.algorithm, '"exact", "linear" or "sublinear" is accepted')
+            raise InvalidArgument("algorithm", self.algorithm, 'must be "exact", "linear" or "sublinear"')
 
     def prepare(self, ask: MechanismSpec) -> Prepared:
         statistic = ask.single_number(self.name)

@@ -112,9 +112,9 @@ def stable_choice(
     'rent'
     """
     if loss.is_pure:
-        raise InvalidArgument("delta", loss.delta, "a test needs delta > 0, such as 1e-6")
+        raise InvalidArgument("delta", loss.delta, "must be above 0 for a test, such as 1e-6")
     if sensitivity <= 0:
-        raise InvalidArgument("sensitivity", float(sensitivity), "a positive number is accepted")
+        raise InvalidArgument("sensitivity", float(sensitivity), "must be a positive number")
     test = MarginTest(loss.exact_epsilon, min(loss.exact_delta, Fraction(49, 100)))
     if not scores or not test.passes(lead_margin(scores, sensitivity), source=source):
         return None

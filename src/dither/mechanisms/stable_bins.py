@@ -37,11 +37,13 @@ class StableBins:
 
     def __post_init__(self) -> None:
         if self.epsilon <= 0:
-            raise InvalidArgument("epsilon", float(self.epsilon), "a positive number is accepted")
+            raise InvalidArgument("epsilon", float(self.epsilon), "must be a positive number")
         if not 0 < self.delta < 1:
-            raise InvalidArgument("delta", float(self.delta), "undeclared categories need 0 < delta < 1, such as 1e-6")
+            raise InvalidArgument(
+                "delta", float(self.delta), "must be above 0 and below 1 for undeclared categories, such as 1e-6"
+            )
         if not isinstance(self.rows_per_person, int) or self.rows_per_person < 1:
-            raise InvalidArgument("rows_per_person", self.rows_per_person, "a whole number of at least 1 is accepted")
+            raise InvalidArgument("rows_per_person", self.rows_per_person, "must be a whole number of at least 1")
 
     @classmethod
     def of(cls, loss: Loss, rows_per_person: int = 1) -> StableBins:

@@ -57,7 +57,7 @@ def settle_coin(chance: Real, tape: LazyBits) -> bool:
 def uniform_integers(count: int, bound: int, *, source: Source = system) -> NDArray[np.int64]:
     """``count`` independent uniform integers in [0, bound), bound at most 2**32; rejection from 64-bit words."""
     if not 1 <= bound <= 1 << 32:
-        raise ValueError(f"bound={bound}: a whole number from 1 to 2**32 is accepted")
+        raise ValueError(f"bound must be a whole number from 1 to 2**32; got {bound}")
     drawn, spare = np.zeros(0, dtype=np.uint64), (1 << _WORD) % bound
     while len(drawn) < count:
         words = random_words(count - len(drawn), source)

@@ -70,7 +70,7 @@ class Centre(Aggregator):
         if self._is_middle(task, metric):
             return MIDDLE.prepare(dataclasses.replace(task, metric=None))
         if task.blocks > MOST_BLOCKS:
-            raise InvalidArgument("blocks", task.blocks, f"at most {MOST_BLOCKS} are accepted for the centre")
+            raise InvalidArgument("blocks", task.blocks, f"must be at most {MOST_BLOCKS} for the centre")
         loss, bar = _parts(task)
         spread = Fraction(task.touched, task.blocks)
         point, norm_factor = _chosen_point(self.noise, loss, metric.norm, task.length, spread)
@@ -81,7 +81,7 @@ class Centre(Aggregator):
             raise InvalidArgument(
                 "blocks",
                 task.blocks,
-                f"at least {_least_blocks(float(point.beta), task.touched)} are accepted for the centre at this price",
+                f"must be at least {_least_blocks(float(point.beta), task.touched)} for the centre at this epsilon",
             )
         grids = common_grids(task.output, metric.bits(task.length))
         spent = Loss(task.loss.epsilon, 0.0 if point.law.pure else task.loss.delta)

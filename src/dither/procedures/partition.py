@@ -147,7 +147,7 @@ def random_order(count: int, source: Source = system) -> Members:
 def checked_blocks(blocks: Any, people: int | None) -> int:
     """A number of blocks that so many people can fill; None: how many there are is private."""
     if isinstance(blocks, bool) or not isinstance(blocks, (int, np.integer)) or not 1 <= blocks <= MOST_BLOCKS:
-        raise InvalidArgument("blocks", blocks, f"a whole number from 1 to {MOST_BLOCKS:,} is accepted")
+        raise InvalidArgument("blocks", blocks, f"must be a whole number from 1 to {MOST_BLOCKS:,}")
     if people is not None and blocks > people:
-        raise InvalidArgument("blocks", int(blocks), f"at most one for each of the {people} people is accepted")
+        raise InvalidArgument("blocks", int(blocks), f"must be at most {people}, one for each person")
     return int(blocks)

@@ -279,7 +279,7 @@ def plan_trimmed(
         return math.floor(part * count) - 1
 
     if trimmed < 1:
-        raise InvalidArgument("trim", trimmed, f"a share that cuts at least one of the {records} records is accepted")
+        raise InvalidArgument("trim", trimmed, f"must be a share that cuts at least one of the {records} records")
     if constants == "paper":
         each, kappa = epsilon / 4, Fraction(1, 2)
         spent = paper_loss(records, loss, each, 2, room, lambda n: paper_shortfall(n, each, kappa))
@@ -315,7 +315,7 @@ def usable(loss: Loss) -> Fraction:
         raise InvalidArgument(
             "delta",
             loss.delta,
-            "without bounds=(lower, upper) a test needs delta > 0, such as 1e-6",
+            "must be above 0 without bounds=(lower, upper), such as 1e-6",
         )
     return min(loss.exact_epsilon, Fraction(int(MOST_EPSILON)))
 
@@ -332,7 +332,7 @@ def distinct_ranks(records: int, shares: tuple[Fraction, Fraction]) -> tuple[int
     lower, upper = (rank_of(share, records) for share in shares)
     if lower >= upper:
         raise InvalidArgument(
-            "low", float(shares[0]), f"shares that fall on different ranks of the {records} records are accepted"
+            "low", float(shares[0]), f"must be shares that fall on different ranks of the {records} records"
         )
     return lower, upper
 

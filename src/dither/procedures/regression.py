@@ -283,5 +283,5 @@ def check_block(size: int, model: Model) -> None:
         raise InvalidArgument(
             "block_size",
             size,
-            f"a whole number of at least {model.coefficients}, the number of coefficients, is accepted",
+            f"must be a whole number of at least {model.coefficients}, the number of coefficients",
         )

@@ -21,7 +21,7 @@ from dither.errors import InvalidArgument
 from dither.procedures.partition import Members
 from dither.sources.entries import is_missing, real, text
 
-ACCEPTED = "an array, a frame of pandas, Polars or Arrow, a mapping of names to columns, or a list of rows is accepted"
+ACCEPTED = "must be an array, a frame of pandas, Polars or Arrow, a mapping of names to columns, or a list of rows"
 _ARRAYS = "biufSUM"
 _NUMBERS = (numbers.Number, Decimal, np.number, np.bool_)
 
@@ -43,11 +43,11 @@ class Rows:
         else:
             lengths = self._take_array(rows)
         if len(lengths) > 1:
-            raise InvalidArgument("rows", f"columns of {sorted(lengths)} rows", "columns of one length are accepted")
+            raise InvalidArgument("rows", f"columns of {sorted(lengths)} rows", "must have columns of one length")
         self.people: int = lengths.pop() if lengths else 0
         """Public: how many there are."""
         if self.people == 0:
-            raise InvalidArgument("rows", "no rows", "at least one row is accepted")
+            raise InvalidArgument("rows", "no rows", "must have at least one row")
 
     def __repr__(self) -> str:
         return "Rows(<private>)"
@@ -86,7 +86,7 @@ class Rows:
             if rows.ndim == 0:
                 raise InvalidArgument("rows", "a single number", ACCEPTED)
             if rows.dtype.kind not in _ARRAYS + "O" or isinstance(rows, np.ma.MaskedArray):
-                raise InvalidArgument("rows", f"an array of {rows.dtype}", "numbers, texts or dates are accepted")
+                raise InvalidArgument("rows", f"an array of {rows.dtype}", "must hold numbers, texts or dates")
             if rows.dtype.kind != "O":
                 self._typed = rows
                 return {len(rows)}
@@ -102,7 +102,7 @@ class Rows:
         arrow = isinstance(rows, (pa.Table, pa.RecordBatch))
         names = list(rows.schema.names if arrow else rows if isinstance(rows, Mapping) else rows.columns)
         if len({str(name) for name in names}) != len(names):
-            raise InvalidArgument("rows", [str(name) for name in names], "different names of columns are accepted")
+            raise InvalidArgument("rows", [str(name) for name in names], "must have columns of different names")
         self._names = tuple(str(name) for name in names)
         self._typed, self._untyped = {}, {}
         for name in names:
@@ -247,7 +247,9 @@ def _plain(pa: Any, name: str, values: Any) -> Any:
     try:  # (whether Arrow can take rows of such a type is found out without any)
         table_block(pa.table({name: made.slice(0, 0)}), np.zeros(0, dtype=np.int64))
     except Exception:  # noqa: BLE001
-        raise InvalidArgument("rows", f"column {name!r} of {wanted}", "types whose rows Arrow can take") from None
+        raise InvalidArgument(
+            "rows", f"column {name!r} of {wanted}", "must have types whose rows Arrow can take"
+        ) from None
     return made
 
 

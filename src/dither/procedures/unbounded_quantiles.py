@@ -141,9 +141,9 @@ def plan_drawn_range(records: int, loss: Loss, shares: tuple[Fraction, Fraction]
     return _plan(DrawnRangePlan, CodedRange(lower, upper, records), loss, bar=bar)
 
 
-def _plan(kind: type[DrawnPlan], statistic: Statistic, loss: Loss, *, bar: bool) -> DrawnPlan:
+def _plan(plan_class: type[DrawnPlan], statistic: Statistic, loss: Loss, *, bar: bool) -> DrawnPlan:
     epsilon = min(loss.exact_epsilon, Fraction(int(MOST_EPSILON)))
     part = epsilon * VALUE_SHARE if bar else epsilon
     spent = Loss(loss.epsilon)
     check_cost(ExponentialDraw.of(statistic, spent, part, None), loss.epsilon)
-    return within(kind(spent, statistic, part, (epsilon - part) / 2 if bar else None), spent)
+    return within(plan_class(spent, statistic, part, (epsilon - part) / 2 if bar else None), spent)

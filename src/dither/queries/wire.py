@@ -37,7 +37,9 @@ def to_json(query: Any) -> dict[str, Any]:
     given = {name: plain(one, finite_number) for name, one in query.parameters().items()}
     unknown = [name for name in given if name not in entry.parameters]
     if unknown:
-        raise InvalidArgument(unknown[0], shown(given[unknown[0]]), f"a server does not take it of {entry.name}")
+        raise InvalidArgument(
+            unknown[0], shown(given[unknown[0]]), f"is not sent to a server with {entry.name}: leave it out"
+        )
     return {"kind": entry.name, **given}
 
 
@@ -46,7 +48,7 @@ def from_json(payload: Any) -> Query:
     name = payload.get("kind") if isinstance(payload, dict) else type(payload)
     entry = served().get(name) if isinstance(name, str) else None
     if entry is None:
-        raise InvalidArgument("query.kind", shown(name), f"one of {', '.join(served())} is accepted")
+        raise InvalidArgument("query.kind", shown(name), f"must be one of {', '.join(served())}")
     for field in payload:
         if field != "kind" and field not in entry.parameters:
             raise UnknownField(f"query.{field}", ("kind", *entry.parameters))
@@ -57,7 +59,7 @@ def from_json(payload: Any) -> Query:
     }
     for field in required(entry):
         if field not in given:
-            raise InvalidArgument(f"query.{field}", None, f"{entry.name} needs it")
+            raise InvalidArgument(f"query.{field}", None, f"is missing: {entry.name} needs it")
     made: Query = entry.query.from_parameters(given)  # type: ignore[attr-defined]
     return made
 

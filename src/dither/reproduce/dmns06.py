@@ -87,8 +87,8 @@ def _sensitivities(setting: Setting) -> Iterator[Point]:
         corners = np.concatenate([np.eye(2), -np.eye(2)])
         of_mean = of_covariance = 0.0
         for _ in range(tries):
-            kind = rng.random()
-            x = corners[rng.integers(0, 4, n)] if kind < 0.5 else np.repeat(corners[[rng.integers(0, 4)]], n, axis=0)
+            coin = rng.random()
+            x = corners[rng.integers(0, 4, n)] if coin < 0.5 else np.repeat(corners[[rng.integers(0, 4)]], n, axis=0)
             y = x.copy()
             x[0], y[0] = corners[rng.integers(0, 4)], corners[rng.integers(0, 4)]
             of_mean = max(of_mean, float(np.abs(x.mean(axis=0) - y.mean(axis=0)).sum()))

@@ -37,7 +37,7 @@ def names() -> list[str]:
 def experiments(name: str) -> list[Experiment]:
     """The experiments of a paper, or of all."""
     if name not in names():
-        raise InvalidArgument("name", name, f"{', '.join(names())} are accepted")
+        raise InvalidArgument("name", name, f"must be {', '.join(names())}")
     papers = list(PAPERS) if name == "all" else [name]
     modules = [importlib.import_module(f"dither.reproduce.{module}") for paper in papers for module in MODULES[paper]]
     return [experiment for module in modules for experiment in module.EXPERIMENTS]

@@ -125,7 +125,9 @@ class Cluster:
         self._output = output
         self._address = address
         if isinstance(losses, bool) or not isinstance(losses, int) or losses < 0:
-            raise InvalidArgument("losses", losses, "how many nodes may die during a release, 0 or more")
+            raise InvalidArgument(
+                "losses", losses, "must be the number of nodes that may die during a release, 0 or more"
+            )
         self._losses = losses
         self._detection = checked_seconds("detection", detection, 0.0)
         template = Sandbox(self._program, output=output, **{**settings, "cores": None})  # refuses what nodes would
@@ -165,7 +167,9 @@ class Cluster:
                     raise outcome
             self._cores = started
             if self._losses >= len(self._nodes):
-                raise InvalidArgument("losses", self._losses, f"fewer than the {len(self._nodes)} nodes of the cluster")
+                raise InvalidArgument(
+                    "losses", self._losses, f"must be below {len(self._nodes)}, the number of nodes of the cluster"
+                )
         except BaseException:
             self.close()
             raise
@@ -182,12 +186,14 @@ class Cluster:
                 if time.monotonic() < by and self._address is not None:
                     time.sleep(1.0)
                     continue
-                raise InvalidArgument("executor", self._address, "the address of a Ray cluster that answers") from None
+                raise InvalidArgument(
+                    "executor", self._address, "must be the address of a Ray cluster that answers"
+                ) from None
             self._connected = True
             return
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
 
@@ -304,5 +310,5 @@ def _ray() -> Any:
         import ray  # noqa: PLC0415 - optional, and slow to import
         import ray.util.scheduling_strategies  # noqa: PLC0415
     except ImportError:
-        raise InvalidArgument("executor", "ray", "the extra dither[ray] is not installed") from None
+        raise InvalidArgument("executor", "ray", "needs Ray: pip install 'dither[ray]'") from None
     return ray

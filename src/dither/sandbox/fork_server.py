@@ -259,8 +259,8 @@ def limit_resources(settings: dict[str, Any], address_space: int) -> None:
         resource.RLIMIT_MEMLOCK: 0,
         resource.RLIMIT_SIGPENDING: 64,  # timers and queued signals also count for all sandboxes of a user together
     }
-    for kind, limit in limits.items():
-        resource.setrlimit(kind, (limit, limit))
+    for limited, limit in limits.items():
+        resource.setrlimit(limited, (limit, limit))
 
 
 def give_up_capabilities() -> None:

@@ -258,9 +258,9 @@ class _Swap:
         words = (ctypes.c_uint64 * 5).from_address(context)
         words[1], words[2], words[4] = following, stack, _STACK_BYTES
 
-    def _mapped(self, size: int, kind: int, file: int) -> int:
+    def _mapped(self, size: int, flags: int, file: int) -> int:
         anonymous = 32 if file < 0 else 0
-        place: int = self._map(None, size, _READ | _WRITE, kind | anonymous, file, 0)
+        place: int = self._map(None, size, _READ | _WRITE, flags | anonymous, file, 0)
         if place == _pointer(-1).value:
             raise OSError("mmap")
         return place

@@ -27,8 +27,8 @@ UNUSED_IDS = 0x70000000
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def _mount(source: bytes | None, target: str, kind: bytes | None, flags: int, options: bytes | None) -> None:
-    if _libc.mount(source, target.encode(), kind, ctypes.c_ulong(flags), options) != 0:
+def _mount(source: bytes | None, target: str, filesystem: bytes | None, flags: int, options: bytes | None) -> None:
+    if _libc.mount(source, target.encode(), filesystem, ctypes.c_ulong(flags), options) != 0:
         number = ctypes.get_errno()
         raise OSError(number, f"mount on {target}: {os.strerror(number)}")
 

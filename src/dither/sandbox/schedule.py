@@ -75,7 +75,7 @@ class Schedule:
 def checked_seconds(argument: str, given: float, least: float) -> float:
     """A public number of seconds."""
     if isinstance(given, bool) or not isinstance(given, (int, float)) or not least <= given <= 86_400:
-        raise InvalidArgument(argument, given, f"seconds between {least} and 86400")
+        raise InvalidArgument(argument, given, f"must be from {least} to 86400 seconds")
     return float(given)
 
 

@@ -120,7 +120,9 @@ def machine_architecture() -> str:
     """The architecture of this machine; refused if no filter is known for it."""
     machine = {"arm64": "aarch64", "amd64": "x86_64"}.get(platform.machine(), platform.machine())
     if machine not in ARCHITECTURES:
-        raise InvalidArgument("machine", machine, f"system call filters exist for {' and '.join(ARCHITECTURES)}")
+        raise InvalidArgument(
+            "machine", machine, f"must be one that system call filters exist for: {' and '.join(ARCHITECTURES)}"
+        )
     return machine
 
 

@@ -116,7 +116,7 @@ class Worker:
         if message is None:
             raise NotIsolated("a sandbox did not get ready in time")
         if message.startswith(b"FAILED"):
-            raise InvalidArgument("program", _text(message[6:]), "a program and modules that can be loaded")
+            raise InvalidArgument("program", _text(message[6:]), "must be loadable, with its modules")
         raise NotIsolated(f"bwrap ended ({_text(complaint)})")
 
     def pin(self, core: int) -> None:
@@ -250,11 +250,11 @@ def _settings(task: Task, architecture: str) -> dict[str, Any]:
     }
     if isinstance(task.program, Function):
         code = seccomp.assemble(seccomp.FUNCTION, architecture)
-        kind: dict[str, Any] = {"kind": "function", "source": task.program.source, "name": task.program.name}
+        program: dict[str, Any] = {"kind": "function", "source": task.program.source, "name": task.program.name}
     else:
         code = seccomp.assemble(seccomp.EXECUTABLE, architecture)
-        kind = {"kind": "executable", "arguments": [bubblewrap.PROGRAM, *task.program.arguments]}
-    return {**common, **kind, "filter": code.hex()}
+        program = {"kind": "executable", "arguments": [bubblewrap.PROGRAM, *task.program.arguments]}
+    return {**common, **program, "filter": code.hex()}
 
 
 def encoded(program: Program, block: Any) -> bytes | None:

@@ -76,9 +76,9 @@ class Ladder:
         if self.top is None or stop <= self.top:
             return self._rungs(start, stop)
         explicit = self._rungs(start, max(self.top, start)) if start < self.top else np.zeros(0, dtype=np.int64)
-        kind = object if self.global_sensitivity >= 1 << 62 else explicit.dtype
+        dtype = object if self.global_sensitivity >= 1 << 62 else explicit.dtype
         return np.concatenate(
-            [explicit.astype(kind), np.full(stop - start - len(explicit), self.global_sensitivity, dtype=kind)]
+            [explicit.astype(dtype), np.full(stop - start - len(explicit), self.global_sensitivity, dtype=dtype)]
         )
 
     def __getitem__(self, k: int) -> int:
@@ -112,7 +112,7 @@ class Ladder:
         """
         deepest = self.deepest if deepest is None else deepest
         if not bound < self.global_sensitivity:
-            raise InvalidArgument("bound", bound, f"a bound below the cap {self.global_sensitivity} is accepted")
+            raise InvalidArgument("bound", bound, f"must be below the global sensitivity {self.global_sensitivity}")
         low, high = 0, self.first
         while low < deepest and self[high] <= bound:
             low, high = high + 1, min(2 * high, deepest)
@@ -124,7 +124,7 @@ class Ladder:
     def truncated(self, at: int) -> Ladder:
         """The ladder with every rung from index ``at`` on replaced by the cap (NRS11 Claim 3.2)."""
         if at < 0:
-            raise InvalidArgument("at", at, "a rung of at least 0 is accepted")
+            raise InvalidArgument("at", at, "must be a distance of at least 0")
         top = at if self.top is None else min(at, self.top)
         return Ladder(self.rungs, self.global_sensitivity, top=top, first=self.first, deepest=self.deepest)
 
@@ -135,7 +135,7 @@ class Ladder:
         or the diameter of the query's range if that is smaller.
         """
         if size < 1:
-            raise InvalidArgument("size", size, "a step of at least 1 record is accepted")
+            raise InvalidArgument("size", size, "must be at least 1 record")
         if size == 1:
             return self
         global_sensitivity = (
@@ -173,9 +173,7 @@ class HasLadder(HasGlobalSensitivity):
 def usable_rate(beta: Fraction) -> float:
     """The rate to compute with so that the inflated float result is beta-smooth."""
     if not LEAST_BETA <= beta <= MOST_BETA:
-        raise InvalidArgument(
-            "beta", float(beta), f"a smoothness from {float(LEAST_BETA):.3g} to {MOST_BETA} is accepted"
-        )
+        raise InvalidArgument("beta", float(beta), f"must be a smoothness from {float(LEAST_BETA):.3g} to {MOST_BETA}")
     return math.nextafter(float(beta - SLACK), 0.0)
 
 

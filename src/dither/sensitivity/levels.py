@@ -47,20 +47,18 @@ class Levels:
     ) -> None:
         listed = [int(one) for one in sensitivities]
         if not listed or min(listed) < 0 or any(a > b for a, b in pairwise(listed)):
-            raise InvalidArgument(
-                "sensitivities", len(listed), "non-negative whole numbers in rising order are accepted"
-            )
+            raise InvalidArgument("sensitivities", len(listed), "must be non-negative whole numbers in rising order")
         for argument, number in (("width", width), ("memory", memory)):
             if not isinstance(number, int) or isinstance(number, bool) or number < 1:
-                raise InvalidArgument(argument, number, "a whole number of at least 1 is accepted")
+                raise InvalidArgument(argument, number, "must be a whole number of at least 1")
         if memory > MOST_MEMORY:
-            raise InvalidArgument("memory", memory, f"at most {MOST_MEMORY} places are accepted")
+            raise InvalidArgument("memory", memory, f"must need at most {MOST_MEMORY} places")
         self.sensitivities: Rungs = np.array(listed, dtype=np.int64 if listed[-1] < 1 << 62 else object)
         self.width = width
         self.memory = memory
         self.pairs = None if pairs is None else frozenset((min(a, b), max(a, b)) for a, b in pairs)
         if self.pairs is not None and any(a < 1 or b > self.count for a, b in self.pairs):
-            raise InvalidArgument("pairs", len(self.pairs), f"pairs of levels from 1 to {self.count} are accepted")
+            raise InvalidArgument("pairs", len(self.pairs), f"must be pairs of levels from 1 to {self.count}")
         self._remembered: dict[float, dict[int, float]] = {}
 
     def __repr__(self) -> str:
@@ -177,7 +175,7 @@ class LevelFunction:
             raise InvalidArgument(
                 "levels",
                 self.levels.global_sensitivity,
-                f"a highest sensitivity of at least the global one, {statistic.global_sensitivity}, is accepted",
+                f"must have a highest sensitivity of at least the global one, {statistic.global_sensitivity}",
             )
         return self
 
@@ -196,7 +194,7 @@ class Margin:
 
     def __post_init__(self) -> None:
         if not isinstance(self.depth, int) or isinstance(self.depth, bool) or self.depth < 1:
-            raise InvalidArgument("depth", self.depth, "a whole number of at least 1 is accepted")
+            raise InvalidArgument("depth", self.depth, "must be a whole number of at least 1")
 
     def over(self, statistic: HasLadder) -> LevelFunction:
         """The level function for a statistic."""
@@ -204,7 +202,7 @@ class Margin:
         if not 1 <= steps < statistic.global_sensitivity:
             most = float(statistic.answers.step * statistic.global_sensitivity)
             least = float(statistic.answers.step)
-            raise InvalidArgument("bound", self.bound, f"a bound of at least {least:g} and below {most:g} is accepted")
+            raise InvalidArgument("bound", self.bound, f"must be a bound of at least {least:g} and below {most:g}")
         levels = Levels([steps] * self.depth + [statistic.global_sensitivity])
 
         def level(data: Any) -> int:

@@ -191,7 +191,7 @@ def records_for_owner(plan: TablePlan, engine: Engine) -> dict[tuple[Any, ...], 
 
 def shown_key(declared: ColumnType, key: Any) -> Any:
     """A key as users of its column's type expect it."""
-    if declared.kind == "boolean":
+    if declared.type_name == "boolean":
         return bool(key)
     return declared.shown(key) if isinstance(declared, Date) else key
 
@@ -200,7 +200,7 @@ def restored(plan: TablePlan, payload: dict[str, Any]) -> Release:
     """A release as the ledger keeps it, dates as dates again."""
     release = Release.from_dict(payload)
     group = release.group and {
-        name: datetime.date.fromisoformat(one) if plan.schema.columns[name].kind == "date" else one
+        name: datetime.date.fromisoformat(one) if plan.schema.columns[name].type_name == "date" else one
         for name in plan.by
         for one in (release.group[name],)
     }

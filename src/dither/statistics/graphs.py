@@ -327,9 +327,9 @@ def flat(global_sensitivity: int) -> Ladder:
 
 def listed(rung: Callable[[int], int], global_sensitivity: int, *, top: int) -> Ladder:
     """A ladder of Python numbers; in machine words where the cap fits them."""
-    kind: Any = object if global_sensitivity >= 1 << 62 else np.int64
+    dtype: Any = object if global_sensitivity >= 1 << 62 else np.int64
 
     def rungs(start: int, stop: int) -> Rungs:
-        return np.array([min(rung(s), global_sensitivity) for s in range(start, stop)], dtype=kind)
+        return np.array([min(rung(s), global_sensitivity) for s in range(start, stop)], dtype=dtype)
 
     return Ladder(rungs, global_sensitivity, top=top)

@@ -190,7 +190,7 @@ class OrderLadder(Ladder):
     def stepped(self, size: int, diameter: int | None = None) -> Ladder:  # noqa: ARG002
         """``V_k = A^(s(k+1)-1)``: for order statistics s changes at once still reach only s ranks further."""
         if size < 1:
-            raise InvalidArgument("size", size, "a step of at least 1 record is accepted")
+            raise InvalidArgument("size", size, "must be at least 1 record")
         if size == 1:
             return self
 

@@ -128,8 +128,8 @@ def reachable_ranks(share: Fraction, records: int, first: int, last: int) -> NDA
 def _ranks(share: Fraction, records: NDArray[np.int64]) -> NDArray[np.int64]:
     """``max(1, ceil(q n))`` of many n, exactly."""
     over, under = share.numerator, share.denominator
-    kind: Any = np.int64 if over * (int(records.max()) + 1) < 1 << 62 else object
-    return np.asarray(np.maximum(1, -(-(over * records.astype(kind)) // under)), dtype=np.int64)
+    dtype: Any = np.int64 if over * (int(records.max()) + 1) < 1 << 62 else object
+    return np.asarray(np.maximum(1, -(-(over * records.astype(dtype)) // under)), dtype=np.int64)
 
 
 @dataclass(frozen=True)

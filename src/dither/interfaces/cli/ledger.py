@@ -75,7 +75,7 @@ def export(place: str, out: Path | None, *, as_json: bool) -> None:
         with click.open_file("-" if out is None else str(out), "w", encoding="utf-8") as file:
             file.writelines(f"{line}\n" for line in lines)
     except OSError as error:
-        raise InvalidArgument("out", str(out), f"a file that can be written is accepted ({error.strerror})") from None
+        raise InvalidArgument("out", str(out), f"must be a file that can be written ({error.strerror})") from None
 
 
 @ledger.command()

@@ -12,15 +12,13 @@ from dither.errors import InvalidArgument
 def check_picture(path: Path) -> None:
     """Refuse a picture that cannot be saved, before anything is spent."""
     if path.suffix.lower() not in (".png", ".svg", ".pdf") or not path.absolute().parent.is_dir():
-        raise InvalidArgument(
-            "plot", str(path), "a path ending in .png, .svg or .pdf in an existing folder is accepted"
-        )
+        raise InvalidArgument("plot", str(path), "must be a path ending in .png, .svg or .pdf in an existing folder")
 
 
 def needs_schema(file: Path) -> Path:
     """Refuse data where a schema file belongs, by the name alone: an error about its text would show a record."""
     if file.suffix.lower() != ".toml":
-        raise InvalidArgument("file", str(file), "a schema file (.toml) is accepted; dither register drafts one")
+        raise InvalidArgument("file", str(file), "must be a schema file (.toml); dither register drafts one")
     return file
 
 
@@ -31,9 +29,9 @@ def number(argument: str, text: str) -> Any:
     try:
         value = Decimal(text)
     except InvalidOperation:
-        raise InvalidArgument(argument, text, "a number is accepted") from None
+        raise InvalidArgument(argument, text, "must be a number") from None
     if not value.is_finite():
-        raise InvalidArgument(argument, text, "a finite number is accepted")
+        raise InvalidArgument(argument, text, "must be a finite number")
     return value
 
 

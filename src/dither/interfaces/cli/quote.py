@@ -62,7 +62,7 @@ def quote(file: Path, question: str, *, as_json: bool, **options: Any) -> None:
         "confidence": confidence_of(options["confidence"]),
     }
     if (options["epsilon"] is None) == (options["target_error"] is None):
-        raise InvalidArgument("epsilon", options["epsilon"], "either --epsilon or --target-error is accepted")
+        raise InvalidArgument("epsilon", options["epsilon"], "pass either --epsilon or --target-error")
     schema = load_schema(needs_schema(file))
     statement = statement_of(question, schema, options)
     delta = number("delta", options["delta"])
@@ -72,7 +72,7 @@ def quote(file: Path, question: str, *, as_json: bool, **options: Any) -> None:
         price = Loss.asked(number("epsilon", options["epsilon"]), delta)
         quotes = quote_statement(statement, schema, price, **asked)
     elif len(statement.items) > 1:
-        raise InvalidArgument("question", question, "one query is accepted with --target-error")
+        raise InvalidArgument("question", question, "must be one query with --target-error")
     else:
         found = least_epsilon(
             statement.items[0].query,
@@ -111,7 +111,7 @@ def _prior(text: str | None, sample: Path | None) -> Any:
     from dither.quotes.priors import parse_prior, read_sample
 
     if text is not None and sample is not None:
-        raise InvalidArgument("prior", text, "either --prior or --prior-sample is accepted")
+        raise InvalidArgument("prior", text, "pass either --prior or --prior-sample")
     if sample is not None:
         return read_sample(sample)
     return None if text is None else parse_prior(text)

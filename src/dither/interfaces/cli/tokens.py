@@ -43,7 +43,7 @@ def recover(home: Path, ledger: str | None, *, as_json: bool) -> None:
 
     shared = ledger is not None and ledger.startswith(_ADDRESSES)
     if not (home / "datasets").is_dir() or not (shared or (home / "server.db").is_file()):
-        raise InvalidArgument("home", str(home), "pass the folder of a curator that was started before")
+        raise InvalidArgument("home", str(home), "must be the folder of a curator that was started before")
     by = f"dither tokens recover ({_user()})"
     store = Store(str(ledger) if shared else home / "server.db")
     try:

@@ -128,14 +128,14 @@ class Catalog:
         """Check a schema against its source, open its account, and keep its file."""
         if not NAME.match(name):
             raise InvalidArgument(
-                "name", name, "1 to 64 letters of A-Z and a-z, digits, _ and -, not beginning with -, are accepted"
+                "name", name, "must have 1 to 64 characters: letters of A-Z and a-z, digits, _ and -, and - not first"
             )
         file = self._file(name)
         if file.exists() and file.read_text(encoding="utf-8") != text:
             raise Contradiction(f"dataset {name!r} is registered with another schema; nothing was changed")
         made = self._made(name, text, "schema")
         if made.schema.budget is None:
-            raise InvalidArgument("budget", None, "a section [budget] with epsilon is needed")
+            raise InvalidArgument("budget", None, "is missing: declare a section [budget] with epsilon")
         for prior in getattr(made.schema, "priors", {}).values():
             declared_prior(prior)  # refuses what is no prior
         try:
@@ -171,18 +171,20 @@ class Catalog:
         for variable in _VARIABLE.findall(source):
             if not variable.startswith(PASSWORDS):
                 # Whoever registers data could otherwise have any secret of the server's sent to an address of theirs.
-                raise InvalidArgument("source", f"${{{variable}}}", f"variables whose names begin with {PASSWORDS}")
+                raise InvalidArgument(
+                    "source", f"${{{variable}}}", f"must use variables whose names begin with {PASSWORDS}"
+                )
         if not isinstance(schema, GraphSchema):
             # A Spark source names a path of its own, which could be anywhere.
             engine = "postgres" if source.startswith(_ADDRESSES) else "duckdb"
             if (schema.engine or guessed(source)) != engine:
                 raise InvalidArgument(
-                    "source", source, "a file below the server's data folder, or a postgresql:// address, is accepted"
+                    "source", source, "must be a file below the server's data folder, or a postgresql:// address"
                 )
         if isinstance(schema, GraphSchema) or not source.startswith(_ADDRESSES):
             file = (self._data / source).resolve()
             if "${" in source or not any(file.is_relative_to(root) for root in self._roots):
-                raise InvalidArgument("source", source, "a file below the server's data folder is accepted")
+                raise InvalidArgument("source", source, "must be a file below the server's data folder")
         return dataclasses.replace(schema, name=name, folder=str(self._data))
 
     def _written(self, file: Path, text: str) -> None:

@@ -62,7 +62,7 @@ class Token:
     revoked: str | None
     epsilon_cap: float | None = None
     delta_cap: float | None = None
-    kinds: tuple[str, ...] | None = None
+    queries: tuple[str, ...] | None = None
     datasets: tuple[str, ...] | None = None
     by: str | None = None
     """Who made it: an owner's token by name, or a command."""
@@ -82,11 +82,11 @@ class Token:
         """True of a valid owner's token that is not for some datasets only."""
         return self.is_owner and self.is_valid and self.datasets is None
 
-    def may_ask(self, kind: str) -> bool:
+    def may_ask(self, query: str) -> bool:
         """True for queries that it names; where it names none, for all but those that run code, which owners ask."""
-        if self.kinds is not None:
-            return kind in self.kinds
-        return self.is_owner or not entry(kind).runs_code
+        if self.queries is not None:
+            return query in self.queries
+        return self.is_owner or not entry(query).runs_code
 
     def may_see(self, dataset: str) -> bool:
         """True if the token was not given for other datasets only."""
@@ -98,7 +98,7 @@ class Token:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        return dict(self.__dict__)
+        return {"kinds" if name == "queries" else name: value for name, value in self.__dict__.items()}
 
 
 @dataclass(frozen=True)
@@ -366,6 +366,6 @@ def _hash(secret: str) -> str:
 def _token(row: tuple[Any, ...]) -> Token:
     number, name, role, created, expires, revoked, text = row
     rules = json.loads(text)
-    kinds, datasets = (None if rules.get(key) is None else tuple(rules[key]) for key in ("kinds", "datasets"))
+    queries, datasets = (None if rules.get(key) is None else tuple(rules[key]) for key in ("kinds", "datasets"))
     caps = rules.get("epsilon_cap"), rules.get("delta_cap")
-    return Token(number, name, role, created, expires, revoked, *caps, kinds, datasets, rules.get("by"))
+    return Token(number, name, role, created, expires, revoked, *caps, queries, datasets, rules.get("by"))

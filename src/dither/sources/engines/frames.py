@@ -27,9 +27,9 @@ def readable(frame: Any) -> Any:
 def _pandas(frame: Any) -> Any:
     import pandas as pd  # noqa: PLC0415  (there, for the frame is one of its own)
 
-    frame = frame.loc[:, [not str(kind).startswith(("timedelta", "duration")) for kind in frame.dtypes]]
-    untyped = [place for place, kind in enumerate(frame.dtypes) if str(kind) in _UNTYPED]
-    zoned = [place for place, kind in enumerate(frame.dtypes) if isinstance(kind, pd.DatetimeTZDtype)]
+    frame = frame.loc[:, [not str(stored_type).startswith(("timedelta", "duration")) for stored_type in frame.dtypes]]
+    untyped = [place for place, stored_type in enumerate(frame.dtypes) if str(stored_type) in _UNTYPED]
+    zoned = [place for place, stored_type in enumerate(frame.dtypes) if isinstance(stored_type, pd.DatetimeTZDtype)]
     if not untyped and not zoned:
         return frame
     cleaned = frame.copy(deep=False)
@@ -58,26 +58,26 @@ def _arrow(table: Any) -> Any:
     unread = [field.name for field in table.schema if _is_span(pa, field.type)]
     table = table.drop_columns(unread) if unread else table
     for place, column in enumerate(table.itercolumns()):
-        kind = column.type
-        if pa.types.is_timestamp(kind) and kind.tz is not None:
+        stored_type = column.type
+        if pa.types.is_timestamp(stored_type) and stored_type.tz is not None:
             # Its days are those of UTC; with a zone the engine would convert while it reads, and fail on some.
-            table = table.set_column(place, table.schema.names[place], column.cast(pa.timestamp(kind.unit)))
-        if not _is_text(pa, kind.value_type if pa.types.is_dictionary(kind) else kind):
+            table = table.set_column(place, table.schema.names[place], column.cast(pa.timestamp(stored_type.unit)))
+        if not _is_text(pa, stored_type.value_type if pa.types.is_dictionary(stored_type) else stored_type):
             continue
         try:
             column.validate(full=True)
         except pa.ArrowInvalid:
-            plain = column.cast(kind.value_type) if pa.types.is_dictionary(kind) else column
+            plain = column.cast(stored_type.value_type) if pa.types.is_dictionary(stored_type) else column
             replaced = texts(plain.cast(pa.large_binary()).to_pylist())
             table = table.set_column(place, table.schema.names[place], pa.array(replaced, pa.large_string()))
     return table
 
 
-def _is_span(pa: Any, kind: Any) -> bool:
+def _is_span(pa: Any, stored_type: Any) -> bool:
     """Durations and times of a day: no declared type reads them, and one may be beyond what the engine holds."""
-    return bool(pa.types.is_duration(kind) or pa.types.is_time(kind) or pa.types.is_interval(kind))
+    return bool(pa.types.is_duration(stored_type) or pa.types.is_time(stored_type) or pa.types.is_interval(stored_type))
 
 
-def _is_text(pa: Any, kind: Any) -> bool:
+def _is_text(pa: Any, stored_type: Any) -> bool:
     tests = ("is_string", "is_large_string", "is_string_view")
-    return any(getattr(pa.types, test)(kind) for test in tests if hasattr(pa.types, test))
+    return any(getattr(pa.types, test)(stored_type) for test in tests if hasattr(pa.types, test))
