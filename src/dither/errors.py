@@ -47,24 +47,24 @@ class EpsilonTooSmall(InvalidArgument):
 
     code = "epsilon-too-small"
 
-    def __init__(self, given: float, least: float, rungs: int) -> None:
+    def __init__(self, given: float, least: float, steps: int) -> None:
         super().__init__(
             "epsilon",
             given,
-            f"must be at least {least:g} here, because its draw would look at {rungs:,} ranks or rungs; "
+            f"must be at least {least:g} here, because its draw would look at {steps:,} ranks or distances; "
             "noise that is added (mechanism='worst_case') has no such limit",
         )
         self.least = least
-        self.rungs = rungs
+        self.steps = steps
 
     def of_whole(self, given: float, parts: float) -> EpsilonTooSmall:
         """The same for the whole epsilon, of which the mechanism got one part of so many."""
         if parts == 1:
             return self
-        return EpsilonTooSmall(given, float(f"{self.least * parts * 1.005:.3g}"), self.rungs)
+        return EpsilonTooSmall(given, float(f"{self.least * parts * 1.005:.3g}"), self.steps)
 
     def __reduce__(self) -> tuple[type[EpsilonTooSmall], tuple[float, float, int]]:  # type: ignore[override]
-        return type(self), (self.given, self.least, self.rungs)  # type: ignore[return-value]
+        return type(self), (self.given, self.least, self.steps)  # type: ignore[return-value]
 
 
 class InvalidText(InvalidArgument):

@@ -51,7 +51,7 @@ def ladder(query: Query, data: Any, *, rungs: int = 10, where: Any = None, by: A
     statistic, groups = _groups(query, data, where, by)
     one = _single(query, statistic)
     ladders = {
-        key: [float(one.answers.step * int(rung)) for rung in one.ladder(records).rungs(0, rungs)]
+        key: [float(one.answers.step * int(rung)) for rung in one.ladder(records).sensitivity_at_distance(0, rungs)]
         for key, records in groups.items()
     }
     return ladders if by is not None else ladders[()]

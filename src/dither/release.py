@@ -94,7 +94,7 @@ class Release:
         """The question, with the group it was asked about."""
         if self.group is None:
             return self.query
-        return f"{self.query} [{', '.join(f'{key} {shown(one)}' for key, one in self.group.items())}]"
+        return f"{self.query} [{', '.join(f'{key} {formatted(one)}' for key, one in self.group.items())}]"
 
     def __str__(self) -> str:
         return f"{self._summary()}{self._missing()}"
@@ -107,8 +107,8 @@ class Release:
 
     def _answer(self) -> str:
         if not isinstance(self.value, tuple):
-            return shown(self.value)
-        few = ", ".join(shown(one) for one in self.value[:6])
+            return formatted(self.value)
+        few = ", ".join(formatted(one) for one in self.value[:6])
         return f"[{few}{', ...' if len(self.value) > 6 else ''}]"
 
     def _bar(self) -> str:
@@ -116,14 +116,14 @@ class Release:
             return ""
         if isinstance(self.value, tuple):
             return f", each with a {self.confidence:.0%} bar"
-        low, high = (shown(end) for end in self.interval)
+        low, high = (formatted(end) for end in self.interval)
         return f", {self.confidence:.0%} between {low} and {high}"
 
     def __repr__(self) -> str:
         return f"<Release {self._summary()}, {self.mechanism}{self._missing()}>"
 
     def _missing(self) -> str:
-        return "" if self.missing is None else f"; missing values count as {shown_all(self.missing)}"
+        return "" if self.missing is None else f"; missing values count as {formatted_all(self.missing)}"
 
     def rows(self) -> list[tuple[str, Any, Any]]:
         """(label, value, interval) for each value; one row for a single answer."""
@@ -137,8 +137,8 @@ class Release:
         price = f"<br><small>{html.escape(note)}</small>"
         if isinstance(self.value, tuple):
             body = "".join(
-                f"<tr><td>{html.escape(label)}</td><td>{shown(value)}</td>"
-                f"<td>{'' if bar is None else f'{shown(bar[0])} to {shown(bar[1])}'}</td></tr>"
+                f"<tr><td>{html.escape(label)}</td><td>{formatted(value)}</td>"
+                f"<td>{'' if bar is None else f'{formatted(bar[0])} to {formatted(bar[1])}'}</td></tr>"
                 for label, value, bar in self.rows()
             )
             return f"<div><b>{html.escape(self.title)}</b><table>{body}</table>{price}</div>"
@@ -217,11 +217,11 @@ class Releases(list[Release]):
         head = "".join(f"<th>{html.escape(str(key))}</th>" for key in (self.rows()[0] if self else {}))
         body = "".join(
             "<tr>"
-            + "".join(f"<td>{html.escape('' if one is None else shown(one))}</td>" for one in row.values())
+            + "".join(f"<td>{html.escape('' if one is None else formatted(one))}</td>" for one in row.values())
             + "</tr>"
             for row in self.rows()
         )
-        missing = ", ".join(sorted({shown_all(one.missing) for one in self if one.missing is not None}))
+        missing = ", ".join(sorted({formatted_all(one.missing) for one in self if one.missing is not None}))
         note = f"price {self.loss}{_bars(self)}{f'; missing values count as {missing}' if missing else ''}"
         return f"<div><table><tr>{head}</tr>{body}</table><small>{html.escape(note)}</small></div>"
 
@@ -265,15 +265,15 @@ def _tupled(value: Any) -> Any:
     return tuple(_tupled(one) for one in value) if isinstance(value, list) else value
 
 
-def shown_all(numbers: Any) -> str:
+def formatted_all(numbers: Any) -> str:
     """One number, or several in a row."""
-    return ", ".join(shown(one) for one in numbers) if isinstance(numbers, tuple) else shown(numbers)
+    return ", ".join(formatted(one) for one in numbers) if isinstance(numbers, tuple) else formatted(numbers)
 
 
-def shown(number: Any) -> str:
+def formatted(number: Any) -> str:
     """A number with as many digits as people read, a point as several; dates and categories as they are."""
     if isinstance(number, tuple):
-        return f"({', '.join(shown(one) for one in number)})"
+        return f"({', '.join(formatted(one) for one in number)})"
     if isinstance(number, bool) or not isinstance(number, (int, float)):
         return str(number)
     if isinstance(number, int):

@@ -94,7 +94,7 @@ def test_processor_time_counts_work_and_takes_fresh_arguments():
 )
 def test_numbers_are_shown_with_three_digits(number, text):
     """Thousands apart, small and large ones with a power of ten."""
-    assert intervals.shown(number) == text
+    assert intervals.short(number) == text
 
 
 # --- judging --------------------------------------------------------------------------------------------------------

@@ -64,7 +64,7 @@ def test_shells_hold_every_answer(records):
         for x in datasets(VALUES, records):
             chain = statistic.reachable_values(as_column(x, statistic.records_on))
             shells = Shells(chain, 1, Measure.even(statistic.answers.ends))
-            assert sum(shells.counts(1, shells.rungs)) == statistic.answers.points
+            assert sum(shells.counts(1, shells.shell_count)) == statistic.answers.points
 
 
 def test_equal_ranks_are_refused():

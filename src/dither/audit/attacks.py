@@ -67,8 +67,8 @@ class Histogram(Attack):
         )
 
     def _name(self, chosen: set[Any], cuts: list[_Cut]) -> str:
-        shown = ["(" + ", ".join(cut.name(code) for code, cut in zip(cell, cuts, strict=True)) + ")" for cell in chosen]
-        return " or ".join(sorted(shown)[:3]) + (f" or {len(shown) - 3} more cells" if len(shown) > 3 else "")
+        cells = ["(" + ", ".join(cut.name(code) for code, cut in zip(cell, cuts, strict=True)) + ")" for cell in chosen]
+        return " or ".join(sorted(cells)[:3]) + (f" or {len(cells) - 3} more cells" if len(cells) > 3 else "")
 
 
 @dataclass(frozen=True)

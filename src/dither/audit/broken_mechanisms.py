@@ -118,7 +118,7 @@ class _Misjudged(Statistic):
 
     def ladder(self, data: Any, algorithm: Algorithm = "exact") -> Ladder:
         honest = self.plain.ladder(data, algorithm)
-        broken = Ladder(honest.rungs, honest.global_sensitivity, top=honest.top)
+        broken = Ladder(honest.sensitivity_at_distance, honest.global_sensitivity, top=honest.top)
         floor = Fraction(least_bound(honest.global_sensitivity))
         broken.smooth = lambda beta: max(self.bound(honest, beta), floor)  # type: ignore[method-assign]
         return broken

@@ -21,14 +21,14 @@ def draw(report: Report, path: Path) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
     from matplotlib.figure import Figure  # noqa: PLC0415
 
-    shown = [one for one in report.ran if one.result.claimed and one.result.lower is not None]
-    subjects = list(dict.fromkeys(one.check.subject for one in shown))[::-1]
+    with_bounds = [one for one in report.ran if one.result.claimed and one.result.lower is not None]
+    subjects = list(dict.fromkeys(one.check.subject for one in with_bounds))[::-1]
     place = {subject: row for row, subject in enumerate(subjects)}
     figure = Figure(figsize=(9.5, max(3.0, 0.24 * len(subjects) + 1.9)), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     for number, method in enumerate(METHODS):
-        own = [one for one in shown if one.check.method == method]
+        own = [one for one in with_bounds if one.check.method == method]
         if not own:
             continue
         across = [min(_share(one), _MOST) for one in own]
@@ -40,8 +40,8 @@ def draw(report: Report, path: Path) -> None:
     axes.text(1.0, len(subjects) - 0.25, " the claim", ha="left", va="bottom", fontsize=8, color="#333333")
     axes.set_yticks(range(len(subjects)), subjects, fontsize=8)
     axes.set_ylim(-0.7, len(subjects) + 0.4)
-    axes.set_xlim(-0.03, max([1.12, *(min(_share(one), _MOST) + 0.05 for one in shown)]))
-    beyond = f"; {_MOST:g} stands for all above" if any(_share(one) > _MOST for one in shown) else ""
+    axes.set_xlim(-0.03, max([1.12, *(min(_share(one), _MOST) + 0.05 for one in with_bounds)]))
+    beyond = f"; {_MOST:g} stands for all above" if any(_share(one) > _MOST for one in with_bounds) else ""
     axes.set_xlabel(f"epsilon that was shown, as a share of the epsilon that is claimed{beyond}")
     axes.grid(axis="x", color="#dddddd", lw=0.6)
     axes.set_axisbelow(True)

@@ -192,11 +192,11 @@ def _unbounded_calls() -> Iterator[PublicCall]:
     undeclared = _bound(dt.histogram, epsilon=3.0, delta=0.05)
     empty = dict.fromkeys(("bus", "tram"), None)
 
-    def shown(release: Any) -> tuple[Any, ...]:
+    def counts_of(release: Any) -> tuple[Any, ...]:
         return tuple((empty | dict(zip(release.labels or (), release.value or (), strict=False))).values())
 
     yield PublicCall(
-        "histogram", undeclared, *rare, Loss(3.0, 0.05), ("histogram", "stable bins"), "undeclared", flat=shown
+        "histogram", undeclared, *rare, Loss(3.0, 0.05), ("histogram", "stable bins"), "undeclared", flat=counts_of
     )
 
 

@@ -233,9 +233,9 @@ def public_decisions(effort: Effort, maker: Open = Session, prepare: Callable[[A
     tables = list(neighbouring_tables(effort.of(12, 40)))
     cases = 0
     for table in tables:
-        for name, made in (*_session_decisions(table, maker), *_call_decisions(table, prepare)):
+        for name, taken in (*_session_decisions(table, maker), *_call_decisions(table, prepare)):
             cases += 1
-            if seen.setdefault(name, made) != made:
+            if seen.setdefault(name, taken) != taken:
                 return Result(False, cases=cases, note=f"{name}: decided from the data")
     return Result(True, cases=cases, note=f"{len(seen)} decisions on {len(tables)} neighbouring datasets")
 
@@ -276,7 +276,7 @@ def _call_decisions(
     import dither as dt  # noqa: PLC0415
     from dither.mechanisms.choice import prepare as planned  # noqa: PLC0415
 
-    def made_here(query: Any, data: Any) -> Any:
+    def prepare_here(query: Any, data: Any) -> Any:
         return planned(query.resolve(query.shape(data)), epsilon=1.0, confidence=0.95)
 
     column = np.array([np.nan if value is None else value for value in table["v"]], dtype=float)
@@ -295,8 +295,8 @@ def _call_decisions(
         dt.SmallestSum(k=2, bounds=(0, 8)),
         dt.OrderStatistic(rank=2, bounds=(0, 8)),
     ):
-        made = decision(lambda q=query: (prepare or made_here)(q, column))  # type: ignore[misc]
-        yield f"call, {type(query).__name__}", made
+        taken = decision(lambda q=query: (prepare or prepare_here)(q, column))  # type: ignore[misc]
+        yield f"call, {type(query).__name__}", taken
     for name, call in _calls().items():
         yield f"release, {name}", decision(lambda c=call: _metadata(c(column)))  # type: ignore[misc]
 

@@ -32,7 +32,7 @@ class Way:
     note: str = ""
 
     @property
-    def shown(self) -> str:
+    def title(self) -> str:
         """Its name in tables."""
         return self.label or self.who
 

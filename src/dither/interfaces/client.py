@@ -289,9 +289,9 @@ def _error(problem: dict[str, Any]) -> DitherError:
     error_class = _LOCAL_ERRORS.get(problem["code"])
     if error_class is None:
         return ServerRefused(problem["status"], problem["code"], problem["detail"])
-    made = error_class.__new__(error_class)
-    Exception.__init__(made, problem["detail"])
-    return made
+    rebuilt = error_class.__new__(error_class)
+    Exception.__init__(rebuilt, problem["detail"])
+    return rebuilt
 
 
 def _options(options: dict[str, Any]) -> dict[str, Any]:

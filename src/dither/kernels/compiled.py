@@ -34,8 +34,8 @@ def compiled(**options: Any) -> Callable[[Kernel], Kernel]:
             folder = private_folder()
             if folder is not None:
                 _cache_in(kernel, folder)
-        made: Kernel = kernel
-        return made
+        built: Kernel = kernel
+        return built
 
     return decorate
 

@@ -60,8 +60,8 @@ class SqliteLedger(Ledger):
     def backup(self, copy: str | Path) -> Report:
         """Write a copy of this moment into a new file, while others go on; returns the check of the copy."""
         self._file.copy_to(Path(copy))
-        with SqliteLedger(copy, check=False, read_only=True) as made:
-            return made.verify()
+        with SqliteLedger(copy, check=False, read_only=True) as copied:
+            return copied.verify()
 
 
 class PostgresLedger(Ledger):

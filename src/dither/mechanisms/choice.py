@@ -28,7 +28,7 @@ NOISES: dict[str, type[Law]] = {law.name: law for law in (PowerLaw, Cauchy, Lapl
 
 def applicable(statistic: Statistic | VectorStatistic) -> list[str]:
     """The mechanisms that serve this statistic: those it prefers first, the default at the head."""
-    served = [name for name, made in MECHANISMS.items() if made().serves(statistic)]
+    served = [name for name, mechanism_class in MECHANISMS.items() if mechanism_class().serves(statistic)]
     order = statistic.mechanism_preference
     return sorted(served, key=lambda name: order.index(name) if name in order else len(order))
 

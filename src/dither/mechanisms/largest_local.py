@@ -44,8 +44,8 @@ class LargestLocal(Mechanism):
     query's own levels.
 
     >>> import dither as dt
-    >>> manner = dt.LargestLocal(levels=dt.Margin(bound=300))
-    >>> release = dt.median(range(10_000), bounds=(0, 10_000), step=1, epsilon=1.0, delta=1e-6, mechanism=manner)
+    >>> mechanism = dt.LargestLocal(levels=dt.Margin(bound=300))
+    >>> release = dt.median(range(10_000), bounds=(0, 10_000), step=1, epsilon=1.0, delta=1e-6, mechanism=mechanism)
     >>> release.noise, 0 <= release.value <= 10_000
     ('laplace', True)
     """

@@ -78,12 +78,12 @@ class Prepared(ABC):
     """What a refusal says, of a mechanism that may decline to answer; None: it always answers."""
 
     @property
-    def rungs(self) -> int:
+    def draw_length(self) -> int:
         """How many rungs or ranks a draw looks at if there are so many: public; its time and memory grow with it."""
         return 0
 
     @property
-    def rung_weight(self) -> int:
+    def step_weight(self) -> int:
         """How many times as much as usual one of them takes (``SLOW`` where that grows with its number)."""
         return 1
 

@@ -61,9 +61,9 @@ class StableBins:
         s = self.rows_per_person
         with precision(128):
             rate = ball(self.rate)
-            shown = -(-rate).expm1()
+            most = -(-rate).expm1()
             # The proof also asks that hiding a new bin costs no more than e^rate: 1/(1 - delta) <= e^rate.
-            allowed = min(self.delta, Fraction(max(lower_float(shown), 0.0)))
+            allowed = min(self.delta, Fraction(max(lower_float(most), 0.0)))
             own = max(upper_float(rate * s), upper_float(rate + ball(s).log()))
             least = ball(Fraction(own)) - ball(allowed).log() - (1 + (-rate).exp()).log()
             return max(math.ceil(upper_float(least / rate)), s + 1)
@@ -74,7 +74,7 @@ class StableBins:
         tail = math.exp(-rate * abs(gap if gap >= 0 else gap - 1)) / (1.0 + math.exp(-rate))
         return tail if gap >= 0 else 1.0 - tail
 
-    def bar(self, shown: int, miss: Fraction) -> tuple[int, int]:
+    def bar(self, count: int, miss: Fraction) -> tuple[int, int]:
         """An interval around a released count that misses with at most this probability, *given that it was released*.
 
         Bins are told because their noisy count is large, so one that came out just above the threshold may be of any
@@ -82,7 +82,7 @@ class StableBins:
         """
         with precision(96):
             reach = math.ceil(upper_float(-ball(miss).log() / ball(self.rate)))
-        return shown - reach if shown >= self.threshold + reach else 1, shown + reach
+        return count - reach if count >= self.threshold + reach else 1, count + reach
 
     def release(self, keys: Iterable[Key], counts: Iterable[int], *, source: Source = system) -> list[tuple[Key, int]]:
         """The keys whose noisy count reaches the threshold, with it; largest first.
@@ -92,6 +92,6 @@ class StableBins:
         listed = [(key, int(count)) for key, count in zip(keys, counts, strict=True) if count > 0]
         noise = integer_laplace_draws(len(listed), 1 / self.rate, source=source)
         noisy = [(key, count + int(drawn)) for (key, count), drawn in zip(listed, noise, strict=True)]
-        shown = [(key, count) for key, count in noisy if count >= self.threshold]
+        released = [(key, count) for key, count in noisy if count >= self.threshold]
         # Sorted by what is released, so that the order of the rows is not told.
-        return sorted(shown, key=lambda one: (-one[1], str(one[0]), repr(one[0])))
+        return sorted(released, key=lambda one: (-one[1], str(one[0]), repr(one[0])))

@@ -77,7 +77,7 @@ class Aggregate(ABC):
 
 
 class Aggregator(ABC):
-    """A manner of aggregating."""
+    """A way to aggregate the answers of the blocks."""
 
     name: ClassVar[str]
 
@@ -111,12 +111,12 @@ class EachNumber(Aggregator):
         part = task.loss.share(Fraction(1, task.length))
         mechanisms = []
         for grid in task.grids:
-            made = self.statistic(task.blocks, task.touched, grid)
+            statistic = self.statistic(task.blocks, task.touched, grid)
             mechanisms.append(
-                prepare(made, epsilon=part.epsilon, mechanism=self.mechanism, confidence=task.confidence)[1]
+                prepare(statistic, epsilon=part.epsilon, mechanism=self.mechanism, confidence=task.confidence)[1]
             )
-        manner = f"{self.name} ({self.mechanism})"
-        return Numbers(Loss(task.loss.epsilon), manner, tuple(mechanisms), task.grids)
+        called = f"{self.name} ({self.mechanism})"
+        return Numbers(Loss(task.loss.epsilon), called, tuple(mechanisms), task.grids)
 
     def blocks_wanted(self, task: Aggregation) -> int:
         each = self.ranks[task.confidence is not None]
@@ -151,10 +151,10 @@ class Numbers(Aggregate):
             outcome = prepared.run(quantised(column, grid))
             value: Any = outcome.answer
             bar: Any = outcome.interval
-            shown: Any = prepared.statistic.answers
-            values.append(float(shown.value(value)))
+            output_grid: Any = prepared.statistic.answers
+            values.append(float(output_grid.value(value)))
             if bar is not None:
-                bars.append((float(shown.value(bar[0])), float(shown.value(bar[1]))))
+                bars.append((float(output_grid.value(bar[0])), float(output_grid.value(bar[1]))))
         return Aggregated(tuple(values), tuple(bars) or None)
 
 

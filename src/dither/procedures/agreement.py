@@ -90,9 +90,9 @@ class AgreedAverage(Aggregate):
         steps = np.clip(np.rint((answers - low) / self.units), 0, 1 << BITS).astype(np.int64)
         points = 1 if self.metric is None else self.metric.points
         found = self.average.run(np.ascontiguousarray(steps.reshape(len(steps), points, -1)))
-        return Aggregated(None) if found is None else self._shown(found)
+        return Aggregated(None) if found is None else self._aggregated(found)
 
-    def _shown(self, found: Certified) -> Aggregated:
+    def _aggregated(self, found: Certified) -> Aggregated:
         low, high = np.array(self.output.bounds).T
         numbers = low + np.array([float(entry) for point in found.points for entry in point]) * self.units
         values = tuple(float(one) for one in np.clip(numbers, low, high))

@@ -181,7 +181,7 @@ class CentreOfAttention(Aggregate):
         most = headroom(Fraction(self._diameter) * 3 * self.norm_factor / self.point.alpha)
         noisy = [rounded_draw(self.point.law, int(one), scale, headroom=most) for one in steps]
         width = None if self.bar_loss is None else self._half_width(bound)
-        return self._shown(noisy, width)
+        return self._aggregated(noisy, width)
 
     def located(self, answers: Answers) -> tuple[int, float]:
         """Which block is the centre, and S in steps of the metric: both private."""
@@ -214,7 +214,7 @@ class CentreOfAttention(Aggregate):
         widest = self._diameter * unit * 1e6
         return math.ceil(min(math.exp(min(logarithm, 700.0)) * unit * reach * (1 + 1e-6), widest)) + 1
 
-    def _shown(self, noisy: list[int], width: int | None) -> Aggregated:
+    def _aggregated(self, noisy: list[int], width: int | None) -> Aggregated:
         """Numbers within their bounds; points of a set in order (noise is the same for each: their order tells)."""
         each = len(noisy) // self.metric.points
         points = sorted(tuple(noisy[start : start + each]) for start in range(0, len(noisy), each))

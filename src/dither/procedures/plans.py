@@ -32,7 +32,7 @@ from dither.procedures.unbounded import (
     CoarseScale,
     Found,
     LocationStep,
-    Manner,
+    MarginRule,
     ScaleStep,
     enough_records,
     noisy,
@@ -59,7 +59,7 @@ class Answer:
 class Plan(ABC):
     """An algorithm ready to run; all fields are public."""
 
-    manner: ClassVar[str] = "propose_test"
+    mechanism_name: ClassVar[str] = "propose_test"
     noise: ClassVar[str] = "laplace"
     loss: Loss
 
@@ -98,7 +98,7 @@ class LocationPlan(Plan):
     """The part of the scale that is proposed."""
     test: MarginTest
     release: Fraction
-    margins: Manner
+    margins: MarginRule
 
     def step(self, width: float) -> LocationStep:
         """The second level, once the scale is known."""

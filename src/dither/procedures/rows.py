@@ -181,13 +181,13 @@ def untyped_array(entries: list[Any]) -> Any:
     array(['1', 'two'], dtype='<U3')
     """
     try:
-        made = np.array(entries, dtype=object)
+        built = np.array(entries, dtype=object)
     except ValueError:  # rows of different lengths
-        made = _objects(entries)
-    flat = made.ravel().tolist()
+        built = _objects(entries)
+    flat = built.ravel().tolist()
     if all(is_missing(one) or isinstance(one, _NUMBERS) for one in flat):
-        return np.array([real(one) for one in flat], dtype=np.float64).reshape(made.shape)
-    return np.array([text(one) or "" for one in flat], dtype=str).reshape(made.shape)
+        return np.array([real(one) for one in flat], dtype=np.float64).reshape(built.shape)
+    return np.array([text(one) or "" for one in flat], dtype=str).reshape(built.shape)
 
 
 def untyped_column(pa: Any, entries: list[Any]) -> Any:
@@ -206,10 +206,10 @@ def untyped_column(pa: Any, entries: list[Any]) -> Any:
 
 def _objects(entries: list[Any]) -> Any:
     """A one-dimensional array of objects, whatever they are."""
-    made = np.empty(len(entries), dtype=object)
+    built = np.empty(len(entries), dtype=object)
     for place, one in enumerate(entries):
-        made[place] = one
-    return made
+        built[place] = one
+    return built
 
 
 def _typed_column(pa: Any, values: Any) -> Any:
@@ -228,9 +228,9 @@ def _typed_column(pa: Any, values: Any) -> Any:
     except Exception:  # noqa: BLE001 - whatever a type unknown to Arrow raises
         return None
     with contextlib.suppress(Exception):
-        made = pa.array(values, from_pandas=True)
-        if made.type == wanted:
-            return made
+        built = pa.array(values, from_pandas=True)
+        if built.type == wanted:
+            return built
     # An entry that Arrow does not take (half of a surrogate pair) is missing: the type of the others stays.
     return _converted(pa, list(values), wanted)
 
@@ -239,18 +239,18 @@ def _plain(pa: Any, name: str, values: Any) -> Any:
     """Without dictionaries, however deep: they would list the categories of everybody in every block."""
     wanted = _plain_type(pa, values.type)
     if wanted == values.type:
-        made = values
+        built = values
     elif pa.types.is_dictionary(values.type) and not pa.types.is_nested(wanted):
-        made = values.cast(wanted)
+        built = values.cast(wanted)
     else:  # (Arrow casts some of these, and not all)
-        made = _converted(pa, _entries(values), wanted)
+        built = _converted(pa, _entries(values), wanted)
     try:  # (whether Arrow can take rows of such a type is found out without any)
-        table_block(pa.table({name: made.slice(0, 0)}), np.zeros(0, dtype=np.int64))
+        table_block(pa.table({name: built.slice(0, 0)}), np.zeros(0, dtype=np.int64))
     except Exception:  # noqa: BLE001
         raise InvalidArgument(
             "rows", f"column {name!r} of {wanted}", "must have types whose rows Arrow can take"
         ) from None
-    return made
+    return built
 
 
 def _plain_type(pa: Any, kind: Any) -> Any:

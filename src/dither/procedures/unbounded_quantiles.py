@@ -24,7 +24,7 @@ from dither.procedures.floating import FloatingGrid
 from dither.procedures.ordered import Ordered, RankRange
 from dither.procedures.plans import Answer, Plan, distinct_ranks, within
 from dither.procedures.unbounded import Found
-from dither.sensitivity.ladder import MOST_SLOW_RUNGS, Algorithm, Ladder, Rungs
+from dither.sensitivity.ladder import MOST_SLOW_DISTANCES, Algorithm, Ladder, Sensitivities
 from dither.sensitivity.reachable import HasReachableValues, ReachableValues
 from dither.sources.column import Column
 from dither.statistics.order import RankedValue, rank_of
@@ -68,11 +68,11 @@ class CodedRange(Statistic, HasReachableValues):
         return self._links(data, 0, 0)[0]
 
     def ladder(self, data: Ordered, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
-        def rungs(start: int, stop: int) -> Rungs:
+        def sensitivity_at_distance(start: int, stop: int) -> Sensitivities:
             up, down = self._links(data, start + 1, stop), self._links(data, -stop, -start - 1)
             return np.asarray(np.array(up) - np.array(down[::-1]))
 
-        return Ladder(rungs, self.global_sensitivity, top=self.records, deepest=MOST_SLOW_RUNGS)
+        return Ladder(sensitivity_at_distance, self.global_sensitivity, top=self.records, deepest=MOST_SLOW_DISTANCES)
 
     def reachable_values(self, data: Ordered) -> ReachableValues:
         p, q, n = self.lower, self.upper, self.records
@@ -94,7 +94,7 @@ class DrawnPlan(Plan):
     """What buys the answer."""
     bar: Fraction | None
     """What buys each end of the bar."""
-    manner = "inverse"
+    mechanism_name = "inverse"
     noise = "exponential"
 
     @property

@@ -111,8 +111,8 @@ class Regression(Query):
                 "delta", loss.delta, f"must be above 0 for the test of method={self.method!r}, such as 1e-6"
             )
         else:
-            made = plan_robust if self.method == "robust" else plan_shortcut
-            procedure = made(model, loss, options.miss, self.block_size, self.constants)
+            planner = plan_robust if self.method == "robust" else plan_shortcut
+            procedure = planner(model, loss, options.miss, self.block_size, self.constants)
         if not procedure.composition.fits(procedure.loss):
             raise RuntimeError("the parts of a plan cost more than the whole")
         return FitPlan(self.label, procedure, options.level, facts.labels)

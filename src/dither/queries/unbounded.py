@@ -74,7 +74,7 @@ class UnboundedPlan(Plan):
 
     @property
     def mechanism(self) -> str:  # type: ignore[override]
-        return self.procedure.manner
+        return self.procedure.mechanism_name
 
     @property
     def noise(self) -> str:  # type: ignore[override]
@@ -379,10 +379,12 @@ class FoundBinsPlan(Plan):
 
     def run(self, records: Entries) -> Result:
         counts = Counter(records.keys)
-        shown = self.bins.release(counts.keys(), counts.values())
-        intervals = None if self.miss is None else tuple(self.bins.bar(count, self.miss) for _, count in shown)
+        released = self.bins.release(counts.keys(), counts.values())
+        intervals = None if self.miss is None else tuple(self.bins.bar(count, self.miss) for _, count in released)
         return Result(
-            tuple(count for _, count in shown), intervals, labels=tuple(str(records.values[key]) for key, _ in shown)
+            tuple(count for _, count in released),
+            intervals,
+            labels=tuple(str(records.values[key]) for key, _ in released),
         )
 
 
@@ -409,12 +411,12 @@ def entries_of(data: Any) -> Entries:
     1.0 and True are equal, and so are 0.0 and -0.0, but the first of them in the data would be the one shown.
     """
     values = data.tolist() if isinstance(data, np.ndarray) else list(data)
-    shown = [_shown(value) for value in values]
-    keys = [(type(value), value if type(value) is str else repr(value)) for value in shown]
-    return Entries(keys, dict(zip(keys, shown, strict=True)))
+    plain = [_plain_value(value) for value in values]
+    keys = [(type(value), value if type(value) is str else repr(value)) for value in plain]
+    return Entries(keys, dict(zip(keys, plain, strict=True)))
 
 
-def _shown(value: Any) -> Any:
+def _plain_value(value: Any) -> Any:
     """What is shown of a record if its category is: a text where it is no plain value."""
     if _is_missing(value):
         return "missing"

@@ -106,9 +106,9 @@ class Quote:
         )
         if self.kind == UNKNOWN:
             return f"{self.query}{many} for {self.loss} ({self.meaning}; {self.mechanism})"
-        error, bound = (_shown(_each(one)) for one in (self.expected_error, self.bound))
+        error, bound = (_formatted(_each(one)) for one in (self.expected_error, self.bound))
         assumed = "".join(f"; {one}" for one in self.assumptions)
-        bar = "" if self.bar is None else f", error bar about ± {_shown(_each(self.bar))}"
+        bar = "" if self.bar is None else f", error bar about ± {_formatted(_each(self.bar))}"
         return (
             f"{self.query}{many} for {self.loss}: expected error {error}, {self.confidence:.0%} within {bound}{bar} "
             f"({self.meaning}{assumed}; {self.mechanism})"
@@ -188,6 +188,6 @@ def _each(value: Any) -> tuple[float, ...]:
     return value if isinstance(value, tuple) else (math.inf if value is None else value,)
 
 
-def _shown(values: tuple[float, ...]) -> str:
+def _formatted(values: tuple[float, ...]) -> str:
     few = ", ".join(f"{one:,.4g}" if abs(one) < 1000 else f"{one:,.0f}" for one in values[:4])
     return few if len(values) == 1 else f"[{few}{', ...' if len(values) > 4 else ''}]"

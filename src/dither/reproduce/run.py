@@ -62,6 +62,6 @@ def run(
 def _drawn(experiment: Experiment, points: Points) -> bytes | None:
     if experiment.draw is None:
         return None
-    made = drawing.figure()
-    experiment.draw(made, points)
-    return drawing.picture(made)
+    built = drawing.figure()
+    experiment.draw(built, points)
+    return drawing.picture(built)

@@ -200,7 +200,7 @@ def _launch(task: Task, control: int, opened: contextlib.ExitStack) -> subproces
         raise NotIsolated("bwrap is not installed (package bubblewrap)")
     architecture = seccomp.machine_architecture()
     executable = Path(task.program.path) if isinstance(task.program, Executable) else None
-    shown = bubblewrap.view(executable=executable, visible=task.visible)
+    view = bubblewrap.view(executable=executable, visible=task.visible)
 
     def inherited(content: bytes) -> int:
         descriptor = memory.sealed(content)
@@ -213,9 +213,9 @@ def _launch(task: Task, control: int, opened: contextlib.ExitStack) -> subproces
     opened.callback(os.close, processes)
     payload = (control, settings, processes)
     request = {
-        "binds": shown.binds,
+        "binds": view.binds,
         "before": bubblewrap.arguments_before(path),
-        "after": bubblewrap.arguments_after(shown, filter_descriptor=parent_filter, inherited=payload),
+        "after": bubblewrap.arguments_after(view, filter_descriptor=parent_filter, inherited=payload),
     }
     wanted = inherited(json.dumps(request).encode())
     launcher = str(Path(__file__).with_name("launch.py"))

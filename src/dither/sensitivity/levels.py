@@ -22,7 +22,7 @@ from dither.aliases import older_name
 from dither.errors import InvalidArgument
 from dither.kernels.order import decay
 from dither.numbers import exact
-from dither.sensitivity.ladder import DEEPEST, HasLadder, Ladder, Rungs, least_bound, rounded_up, usable_rate
+from dither.sensitivity.ladder import DEEPEST, HasLadder, Ladder, Sensitivities, least_bound, rounded_up, usable_rate
 
 MOST_MEMORY = 128
 """So many remembered bounds may be chained without their rounding errors adding up to what is allowed for."""
@@ -53,7 +53,7 @@ class Levels:
                 raise InvalidArgument(argument, number, "must be a whole number of at least 1")
         if memory > MOST_MEMORY:
             raise InvalidArgument("memory", memory, f"must need at most {MOST_MEMORY} places")
-        self.sensitivities: Rungs = np.array(listed, dtype=np.int64 if listed[-1] < 1 << 62 else object)
+        self.sensitivities: Sensitivities = np.array(listed, dtype=np.int64 if listed[-1] < 1 << 62 else object)
         self.width = width
         self.memory = memory
         self.pairs = None if pairs is None else frozenset((min(a, b), max(a, b)) for a, b in pairs)
@@ -86,11 +86,11 @@ class Levels:
         """The ladder of data on this level: private, because the level is."""
         return _Climb(self, level) if self.pairs is None else Ladder(self._wandering(level), self.global_sensitivity)
 
-    def _wandering(self, level: int) -> Callable[[int, int], Rungs]:
+    def _wandering(self, level: int) -> Callable[[int, int], Sensitivities]:
         """Rungs under any relation: the highest level of all that j steps can reach, down and up again."""
         reached, highest = {level}, [level]
 
-        def rungs(start: int, stop: int) -> Rungs:
+        def sensitivity_at_distance(start: int, stop: int) -> Sensitivities:
             nonlocal reached
             while len(highest) < stop:
                 grown = reached.union(*(self.related(one) for one in reached))
@@ -101,7 +101,7 @@ class Levels:
                     highest.append(max(grown))
             return self.sensitivities[np.array(highest[start:stop], dtype=np.int64) - 1]
 
-        return rungs
+        return sensitivity_at_distance
 
     @property
     def stride(self) -> int:
@@ -151,7 +151,7 @@ class _Climb(Ladder):
         super().__init__(self._straight, levels.global_sensitivity, top=-((level - levels.count) // levels.width))
         self._levels, self._level = levels, level
 
-    def _straight(self, start: int, stop: int) -> Rungs:
+    def _straight(self, start: int, stop: int) -> Sensitivities:
         steps = self._level + self._levels.width * np.arange(start, stop)
         return np.asarray(self._levels.sensitivities[np.minimum(steps, self._levels.count) - 1])
 

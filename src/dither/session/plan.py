@@ -145,7 +145,7 @@ class TablePlan(SessionPlan):
 
     def _in_unit(self, number: Any) -> Any:
         declared = self.declared
-        return declared.shown(round(number)) if isinstance(declared, Date) and self.is_dated else number
+        return declared.displayed(round(number)) if isinstance(declared, Date) and self.is_dated else number
 
     def in_units(self, result: Result) -> Result:
         if not self.is_dated:

@@ -193,7 +193,7 @@ def shown_key(declared: ColumnType, key: Any) -> Any:
     """A key as users of its column's type expect it."""
     if declared.type_name == "boolean":
         return bool(key)
-    return declared.shown(key) if isinstance(declared, Date) else key
+    return declared.displayed(key) if isinstance(declared, Date) else key
 
 
 def restored(plan: TablePlan, payload: dict[str, Any]) -> Release:

@@ -21,7 +21,7 @@ from dither.sources.types import Boolean, Category, ColumnType, Date, Measured, 
 
 Cleaned = Callable[[str], exp.Expr]
 """The expression of a column in the source: a number, a day number, 0 or 1, a text; NULL if missing."""
-Shown = Callable[[str, Any], str]
+WriteConstant = Callable[[str, Any], str]
 """How a constant that a column is compared with is written."""
 
 ACCEPTED = "write comparisons of columns with literals (=, <>, <, <=, >, >=, IN, BETWEEN, IS NULL) with AND, OR, NOT"
@@ -55,7 +55,7 @@ class Predicate(ABC):
         """The columns it reads."""
 
     @abstractmethod
-    def text(self, shown: Shown) -> str:
+    def text(self, write: WriteConstant) -> str:
         """The condition as people write it, with constants as ``shown`` writes them."""
 
     def __str__(self) -> str:
@@ -81,8 +81,8 @@ class Compare(Predicate):
     def columns(self) -> Iterator[str]:
         yield self.column
 
-    def text(self, shown: Shown) -> str:
-        return f"{_name(self.column)} {self.operator} {shown(self.column, self.value)}"
+    def text(self, write: WriteConstant) -> str:
+        return f"{_name(self.column)} {self.operator} {write(self.column, self.value)}"
 
 
 @dataclass(frozen=True)
@@ -98,8 +98,8 @@ class OneOf(Predicate):
     def columns(self) -> Iterator[str]:
         yield self.column
 
-    def text(self, shown: Shown) -> str:
-        return f"{_name(self.column)} IN ({', '.join(shown(self.column, value) for value in self.values)})"
+    def text(self, write: WriteConstant) -> str:
+        return f"{_name(self.column)} IN ({', '.join(write(self.column, value) for value in self.values)})"
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class Missing(Predicate):
     def columns(self) -> Iterator[str]:
         yield self.column
 
-    def text(self, shown: Shown) -> str:  # noqa: ARG002
+    def text(self, write: WriteConstant) -> str:  # noqa: ARG002
         return f"{_name(self.column)} IS NULL"
 
 
@@ -130,8 +130,8 @@ class Not(Predicate):
     def columns(self) -> Iterator[str]:
         yield from self.part.columns()
 
-    def text(self, shown: Shown) -> str:
-        return f"NOT ({self.part.text(shown)})"
+    def text(self, write: WriteConstant) -> str:
+        return f"NOT ({self.part.text(write)})"
 
 
 @dataclass(frozen=True)
@@ -147,8 +147,8 @@ class _Joined(Predicate):
         for part in self.parts:
             yield from part.columns()
 
-    def text(self, shown: Shown) -> str:
-        return f" {self.word} ".join(f"({part.text(shown)})" for part in self.parts)
+    def text(self, write: WriteConstant) -> str:
+        return f" {self.word} ".join(f"({part.text(write)})" for part in self.parts)
 
 
 class Both(_Joined):
@@ -380,5 +380,5 @@ def _in_words(declared: ColumnType, value: Any) -> str:
     if isinstance(declared, Boolean):
         return "true" if value else "false"
     if isinstance(declared, Date) and isinstance(value, int) and abs(value) < FARTHEST_DAY:
-        return f"'{declared.shown(value)}'"
+        return f"'{declared.displayed(value)}'"
     return _text(value)

@@ -63,7 +63,7 @@ class Measured(ColumnType):
         """The grid point that a missing value counts as (where missing values are not dropped)."""
         return missing_steps(None if self.drops_nulls else self.nulls, self.grid)
 
-    def shown(self, number: Any) -> Any:
+    def displayed(self, number: Any) -> Any:
         """A released number as users of this type expect it."""
         return number
 
@@ -149,7 +149,7 @@ class Date(Measured):
     def grid(self) -> Grid:
         return Grid.between((day_number(self.first, "first"), day_number(self.last, "last")), whole=True)
 
-    def shown(self, number: Any) -> datetime.date:
+    def displayed(self, number: Any) -> datetime.date:
         return EPOCH + datetime.timedelta(days=int(number))
 
     def steps(self, value: Any, argument: str) -> Fraction:
@@ -162,7 +162,7 @@ class Date(Measured):
         return tuple(range(low, high + 1))
 
     def to_dict(self) -> dict[str, Any]:
-        nulls = self.nulls if self.nulls is None or isinstance(self.nulls, str) else self.shown(self.nulls)
+        nulls = self.nulls if self.nulls is None or isinstance(self.nulls, str) else self.displayed(self.nulls)
         return self._options(bounds=[self.first, self.last], nulls=nulls)
 
 

@@ -68,7 +68,9 @@ class SpanningForestCost(Statistic):
         return self._thresholds(data).cost()
 
     def ladder(self, data: Graph, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
-        return Ladder(self._thresholds(data).rungs, self.global_sensitivity, top=self.connectivity, first=4)
+        return Ladder(
+            self._thresholds(data).sensitivity_at_distance, self.global_sensitivity, top=self.connectivity, first=4
+        )
 
     def _thresholds(self, data: Graph) -> Thresholds:
         vertices, a, b = glued(data.vertices, *data.edges.T)

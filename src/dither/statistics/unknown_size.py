@@ -18,7 +18,15 @@ from numpy.typing import NDArray
 
 from dither.kernels.elementary import exp
 from dither.privacy import Neighbours
-from dither.sensitivity.ladder import DEEPEST, MOST_SLOW_RUNGS, Algorithm, Ladder, Rungs, rounded_up, usable_rate
+from dither.sensitivity.ladder import (
+    DEEPEST,
+    MOST_SLOW_DISTANCES,
+    Algorithm,
+    Ladder,
+    Sensitivities,
+    rounded_up,
+    usable_rate,
+)
 from dither.sensitivity.reachable import HasReachableValues, ReachableValues
 from dither.sources.grid import Grid
 from dither.statistics.order import OrderLadder, RankedValue, rank_of
@@ -224,7 +232,7 @@ class MeanLadder(Ladder):
         super().__init__(self._explicit, global_sensitivity, top=max(0, records - 1))
         self._records = records
 
-    def _explicit(self, start: int, stop: int) -> Rungs:
+    def _explicit(self, start: int, stop: int) -> Sensitivities:
         return np.array(
             [-(-self.global_sensitivity // max(1, self._records - k)) for k in range(start, stop)], dtype=np.int64
         )
@@ -276,10 +284,15 @@ class SharedRankDifference(Statistic):
     def ladder(self, data: Any, algorithm: Algorithm = "exact") -> Ladder:
         below, above = self.lower.ladder(data, algorithm), self.upper.ladder(data, algorithm)
 
-        def rungs(start: int, stop: int) -> Rungs:
-            return np.asarray(np.minimum(below.rungs(start, stop) + above.rungs(start, stop), self.global_sensitivity))
+        def sensitivity_at_distance(start: int, stop: int) -> Sensitivities:
+            return np.asarray(
+                np.minimum(
+                    below.sensitivity_at_distance(start, stop) + above.sensitivity_at_distance(start, stop),
+                    self.global_sensitivity,
+                )
+            )
 
-        return Ladder(rungs, self.global_sensitivity, top=data.records, deepest=MOST_SLOW_RUNGS)
+        return Ladder(sensitivity_at_distance, self.global_sensitivity, top=data.records, deepest=MOST_SLOW_DISTANCES)
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ def _real(name: str) -> Data:
     return Data(name, partial(_stored, name), source=f"real: {name}" if there else stand_in(name))
 
 
-def _made(model: str, edges: int, index: int, folder: Path) -> Dataset:
+def _generated(model: str, edges: int, index: int, folder: Path) -> Dataset:
     return {"edges": generated(model, edges // 10, edges), "n": np.array(edges // 10)}
 
 
@@ -124,7 +124,7 @@ def _times(quick: bool) -> list[Comparison]:
         _ladder(
             f"ladder/{model}/{size}",
             f"{LADDER} {size:,} generated edges, {model}",
-            Data(f"{model} {size}", partial(_made, model, size)),
+            Data(f"{model} {size}", partial(_generated, model, size)),
             Effort(3 if size >= 10_000_000 else 5, 1, 0.0),
             1.0 if size == 10_000_000 else None,
             f"ladder of generated graphs, {model}",

@@ -130,8 +130,8 @@ def _show(report: Any, saved: dict[str, str]) -> None:
 def _said(one: Any) -> str:
     result = one.result
     claimed = f"claimed {result.claimed}" if result.claimed else ""
-    shown = f"epsilon is at least {result.lower:.4g}" if result.claimed and result.lower is not None else ""
-    return "; ".join(filter(None, (claimed, shown, result.note)))
+    label = f"epsilon is at least {result.lower:.4g}" if result.claimed and result.lower is not None else ""
+    return "; ".join(filter(None, (claimed, label, result.note)))
 
 
 def _table(report: Any) -> Any:
@@ -163,9 +163,9 @@ def _table(report: Any) -> Any:
         )
         found = sum(not one.result.holds for one in ran)
         cases = sum(one.result.cases for one in ran)
-        shown = "" if subject == before else escape(subject)
+        label = "" if subject == before else escape(subject)
         marked = f"[bold red]{found}[/bold red]" if found else "-"
-        table.add_row(shown, method, f"{len(ran)}", f"{cases:,}", share, escape(show_progress), marked)
+        table.add_row(label, method, f"{len(ran)}", f"{cases:,}", share, escape(show_progress), marked)
         before = subject
     return table
 

@@ -39,7 +39,7 @@ def show(place: str, dataset: str | None, *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"datasets": payload} if dataset is None else {"dataset": dataset, "entries": payload}))
     else:
-        _table(columns, [_shown(row) for row in payload])
+        _table(columns, [_formatted(row) for row in payload])
 
 
 @ledger.command()
@@ -128,7 +128,7 @@ def _account(book: Ledger, one: Registered) -> dict[str, Any]:
     }
 
 
-def _shown(row: dict[str, Any]) -> dict[str, str]:
+def _formatted(row: dict[str, Any]) -> dict[str, str]:
     """A row as people read it: prices as words, analysts by name, hashes cut."""
     payload = {name: _price(value) if isinstance(value, dict) else str(value) for name, value in row.items()}
     if "analysts" in row:

@@ -121,7 +121,7 @@ def _show(quotes: Any) -> None:
     """A table of quotes, and in words what their errors are."""
     from rich.markup import escape
 
-    from dither.release import shown
+    from dither.release import formatted
 
     levels = {one.confidence for one in quotes}
     level = f"{next(iter(levels)):.0%} within" if len(levels) == 1 else "within"
@@ -139,7 +139,7 @@ def _show(quotes: Any) -> None:
             table.add_row(f"  {escape(label)}", "", *map(_formatted, each), "")
     console = console_of(120)
     console.print(table)
-    notes = [f"{shown(one.groups)} groups: an answer for each" for one in quotes if (one.groups or 0) > 1]
+    notes = [f"{formatted(one.groups)} groups: an answer for each" for one in quotes if (one.groups or 0) > 1]
     notes += [note for one in quotes for note in (f"errors: {one.meaning}", *one.assumptions)]
     for note in dict.fromkeys(notes):
         console.print(f"[dim]{escape(note)}[/dim]")

@@ -155,8 +155,8 @@ def _program(text: str, options: dict[str, Any]) -> Any:
 
 
 def _bounds(pairs: tuple[tuple[str, str], ...]) -> Any:
-    made = [tuple(float(number("bounds", end)) for end in pair) for pair in pairs]
-    return made[0] if len(made) == 1 else made
+    built = [tuple(float(number("bounds", end)) for end in pair) for pair in pairs]
+    return built[0] if len(built) == 1 else built
 
 
 def _names(text: str | None) -> list[str] | None:

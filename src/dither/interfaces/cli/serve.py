@@ -153,8 +153,8 @@ def _tell(address: str, tokens: dict[str, str], as_json: bool) -> None:
 
 
 def _address(listening: socket.socket, host: str, *, secure: bool) -> str:
-    shown = f"[{host}]" if ":" in host else host
-    return f"{'https' if secure else 'http'}://{shown}:{listening.getsockname()[1]}/"
+    bracketed = f"[{host}]" if ":" in host else host
+    return f"{'https' if secure else 'http'}://{bracketed}:{listening.getsockname()[1]}/"
 
 
 def _listening(host: str, port: int) -> socket.socket:

@@ -47,12 +47,12 @@ def recover(home: Path, ledger: str | None, *, as_json: bool) -> None:
     by = f"dither tokens recover ({_user()})"
     store = Store(str(ledger) if shared else home / "server.db")
     try:
-        made = store.create("recovered-owner", OWNER, by=by)
+        created = store.create("recovered-owner", OWNER, by=by)
     finally:
         store.close()
-    if made is None:
+    if created is None:
         raise RuntimeError("a token is always made here")
-    secret, token = made
+    secret, token = created
     log_to_stderr()
     log("token recovered", token=token.id, name=token.name, role=token.role, by=by)
     click.echo(json.dumps({"token": secret, **token.to_dict()}) if as_json else f"owner token: {secret}")

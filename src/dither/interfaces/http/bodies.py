@@ -16,7 +16,7 @@ from starlette.responses import Response
 from dither.errors import InvalidArgument, UnknownField
 from dither.interfaces.http.problems import Refused, malformed
 from dither.plain import plain
-from dither.queries.parameters import shown
+from dither.queries.parameters import without_contents
 
 MOST_BYTES = 256 * 1024
 SLOWEST = 20.0
@@ -143,7 +143,7 @@ def number_field(payload: dict[str, Any], field: str, default: Any = None) -> An
     if value is None:
         return default
     if isinstance(value, bool) or not isinstance(value, (int, Decimal)):
-        raise InvalidArgument(field, shown(value), "must be a number")
+        raise InvalidArgument(field, without_contents(value), "must be a number")
     return value
 
 
@@ -151,7 +151,7 @@ def flag_field(payload: dict[str, Any], field: str, default: bool) -> bool:
     """True or false."""
     value = payload.get(field, default)
     if not isinstance(value, bool):
-        raise InvalidArgument(field, shown(value), "must be true or false")
+        raise InvalidArgument(field, without_contents(value), "must be true or false")
     return value
 
 
@@ -161,7 +161,7 @@ def names_field(payload: dict[str, Any], field: str, *, most: int = 100) -> list
     if value is None:
         return None
     if not isinstance(value, list) or len(value) > most or not all(isinstance(one, str) for one in value):
-        raise InvalidArgument(field, shown(value), f"must be a list of at most {most} texts")
+        raise InvalidArgument(field, without_contents(value), f"must be a list of at most {most} texts")
     return value
 
 

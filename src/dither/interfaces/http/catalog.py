@@ -113,13 +113,13 @@ class Catalog:
             known = self._known.get(name)
             if known is not None and known[0] == stamp:
                 return known[1]
-            made = self._made(name, schema_text(file), file.name)
-            self._known[name] = (stamp, made)
+            built = self._build(name, schema_text(file), file.name)
+            self._known[name] = (stamp, built)
         if known is not None:
             known[1].close()
-        return made
+        return built
 
-    def _made(self, name: str, text: str, called: str) -> Dataset:
+    def _build(self, name: str, text: str, called: str) -> Dataset:
         schema = self._placed(read_schema(text, called, name=name), name)
         source = Source(name, text, called, str(self._data))
         return Dataset(schema, self._ledger, DatasetWorker(self._workers, source))
@@ -133,25 +133,25 @@ class Catalog:
         file = self._file(name)
         if file.exists() and file.read_text(encoding="utf-8") != text:
             raise Contradiction(f"dataset {name!r} is registered with another schema; nothing was changed")
-        made = self._made(name, text, "schema")
-        if made.schema.budget is None:
+        built = self._build(name, text, "schema")
+        if built.schema.budget is None:
             raise InvalidArgument("budget", None, "is missing: declare a section [budget] with epsilon")
-        for prior in getattr(made.schema, "priors", {}).values():
+        for prior in getattr(built.schema, "priors", {}).values():
             declared_prior(prior)  # refuses what is no prior
         try:
-            made.open()  # the source is there, its columns are as declared, the ledger knows the budget
+            built.open()  # the source is there, its columns are as declared, the ledger knows the budget
             self._written(file, text)
-            self._adopt(name, made)
+            self._adopt(name, built)
         finally:
-            if self._known.get(name, (None, None))[1] is not made:
-                made.close()
+            if self._known.get(name, (None, None))[1] is not built:
+                built.close()
         return self.dataset(name)
 
-    def _adopt(self, name: str, made: Dataset) -> None:
+    def _adopt(self, name: str, built: Dataset) -> None:
         """Keep a new dataset with its worker, unless the same schema was known before."""
         status = self._file(name).stat()
         with self._lock:
-            self._known.setdefault(name, ((status.st_mtime_ns, status.st_size), made))
+            self._known.setdefault(name, ((status.st_mtime_ns, status.st_size), built))
 
     def close(self) -> None:
         """Let go of all sessions."""

@@ -168,10 +168,10 @@ class Worker:
 def _planned_here(session: Any, plan: Any) -> Any:
     """The same question, planned from the public edges that this session has: others may have been there before."""
     options = {name: plan.asked[name] for name in ("epsilon", "delta", "noise", "confidence")}
-    made = session.plan(plan.query, mechanism=plan.asked["mechanism"], **options)
-    if (made.loss, made.asked) != (plan.loss, plan.asked):
+    planned_again = session.plan(plan.query, mechanism=plan.asked["mechanism"], **options)
+    if (planned_again.loss, planned_again.asked) != (plan.loss, plan.asked):
         raise SourceFailed("the source has changed meanwhile; nothing was charged")
-    return made
+    return planned_again
 
 
 def main() -> None:

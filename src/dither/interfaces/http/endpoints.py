@@ -200,9 +200,9 @@ async def register(request: Request) -> Response:
             curator.store.set_answer_seconds(name, seconds)
         return _full(curator, dataset, token_of(request))
 
-    made = await curator.run_long(registered)
+    built = await curator.run_long(registered)
     log("registered", dataset=name, by=token_of(request).name)
-    return json_response(made, 201, {"Location": f"/v1/datasets/{name}"})
+    return json_response(built, 201, {"Location": f"/v1/datasets/{name}"})
 
 
 def _seconds(payload: dict[str, Any]) -> float | None:
@@ -273,11 +273,11 @@ async def _in_helper(request: Request, work: Callable[..., Any], body: Any, ques
             pass
 
     token, key = token_of(request), (dataset, work.__name__, questions.canonical_text(body))
-    made = await curator_of(request).planners.run(
+    built = await curator_of(request).planners.run(
         token.name, work, question, dataset.schema, token, key=key if dataset.is_planned_by_schema else None, gone=gone
     )
-    planning.check_rights(made.names, question, token)
-    return made
+    planning.check_rights(built.names, question, token)
+    return built
 
 
 @endpoint("POST", "/v1/datasets/{name}/releases", SOMEBODY)
@@ -288,8 +288,8 @@ async def ask(request: Request) -> Response:
     # Not before the body is here: whoever sends it slowly could choose how much of the slot is left for the work.
     started = answering.now()
     question = await curator.run(questions.question_of, body)
-    made = await _in_helper(request, planning.planned, body, question, dataset)
-    job = await curator.run(answering.asked, curator, question, made, dataset, token_of(request), started)
+    built = await _in_helper(request, planning.planned, body, question, dataset)
+    job = await curator.run(answering.asked, curator, question, built, dataset, token_of(request), started)
     request.state.request_id = job.request_id
     if not job.is_announced:
         job.is_announced = True
@@ -473,10 +473,10 @@ async def create_token(request: Request) -> Response:
         rules = {key: None if one is None else float(one) for key, one in caps.items()}
         rules |= {"kinds": queries, "datasets": datasets}  # type: ignore[dict-item]
         life_in_seconds = None if life is None else float(life)
-        made = curator.store.create(name, role, expires_in=life_in_seconds, rules=rules, by=token_of(request).name)
-        if made is None:
+        built = curator.store.create(name, role, expires_in=life_in_seconds, rules=rules, by=token_of(request).name)
+        if built is None:
             raise RuntimeError("a token is always made here")
-        return made
+        return built
 
     secret, token = await curator.run(created)
     log("token created", token=token.id, name=name, role=role, by=token_of(request).name)
@@ -489,13 +489,13 @@ def _budgets(payload: dict[str, Any]) -> dict[str, Budget]:
         return {}
     if not isinstance(value, dict) or not all(isinstance(one, dict) for one in value.values()):
         raise InvalidArgument("budgets", type(value), 'must be an object such as {"payroll": {"epsilon": 0.5}}')
-    made = {}
+    built = {}
     for dataset, one in value.items():
         known_fields(one, ("epsilon", "delta"), f"budgets.{dataset[:80]}.")
         if one.get("epsilon") is None:
             raise InvalidArgument("budgets", dataset, "must have an epsilon")
-        made[dataset] = Budget(number_field(one, "epsilon"), number_field(one, "delta", 0))
-    return made
+        built[dataset] = Budget(number_field(one, "epsilon"), number_field(one, "delta", 0))
+    return built
 
 
 @endpoint("DELETE", "/v1/tokens/{id}", OWNER)

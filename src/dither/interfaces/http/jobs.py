@@ -80,14 +80,14 @@ class Job:
         self.share = share  # type: ignore[assignment]
 
     @property
-    def shown_after(self) -> float:
+    def visible_after(self) -> float:
         """Seconds from the start until the end of the slot in which the work was finished."""
         return slot_end(self.seconds, self.finished or 0.0)
 
     @property
     def is_visible(self) -> bool:
         """True from the end of the slot in which the work was finished."""
-        return self.finished is not None and time.monotonic() - self.started >= self.shown_after
+        return self.finished is not None and time.monotonic() - self.started >= self.visible_after
 
     @property
     def ready_in(self) -> float:
@@ -108,7 +108,7 @@ class Job:
             await asyncio.wait_for(event.wait(), left)
         except TimeoutError:
             return False
-        end = self.shown_after
+        end = self.visible_after
         await asyncio.sleep(max(0.0, self.started + min(end, longest) - time.monotonic()))
         return end <= longest
 

@@ -98,12 +98,12 @@ def planned(question: Question, schema: Schema | GraphSchema, token: Token) -> P
 
 def quoted(question: Question, schema: Schema | GraphSchema, token: Token) -> Quoted:
     """Price, mechanism and expected error."""
-    made = planned(question, schema, token)
-    payload = {"dataset": schema.name, "epsilon": made.loss.epsilon, "delta": made.loss.delta}
-    programs_of(made.plans)
-    if isinstance(schema, GraphSchema) and made.statement is not None:
+    built = planned(question, schema, token)
+    payload = {"dataset": schema.name, "epsilon": built.loss.epsilon, "delta": built.loss.delta}
+    programs_of(built.plans)
+    if isinstance(schema, GraphSchema) and built.statement is not None:
         quotes: Any = _graph(schema).quote_statement(
-            made.statement,
+            built.statement,
             epsilon=question.epsilon,
             delta=question.delta,
             weights=question.weights,
@@ -123,7 +123,7 @@ def quoted(question: Question, schema: Schema | GraphSchema, token: Token) -> Qu
             **question.assumed,
         )
     listed = quotes if isinstance(quotes, list) else [quotes]
-    return Quoted(payload | {"quotes": [_sent(*one) for one in zip(listed, made.plans, strict=True)]}, made.names)
+    return Quoted(payload | {"quotes": [_sent(*one) for one in zip(listed, built.plans, strict=True)]}, built.names)
 
 
 def helper(connection: Connection) -> None:

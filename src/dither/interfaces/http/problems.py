@@ -17,11 +17,11 @@ _HIDDEN: dict[str, str] = {}
 """Folders of this process's servers, and what messages call them."""
 
 
-def hide_folder(folder: Path, shown: str) -> None:
+def hide_folder(folder: Path, replacement: str) -> None:
     """From now on no problem says where this folder lies: that is nobody's business but the machine's."""
     for one in (folder.absolute(), folder.resolve()):
         if one != Path(one.anchor):
-            _HIDDEN.setdefault(str(one), shown)
+            _HIDDEN.setdefault(str(one), replacement)
 
 
 class Refused(DitherError):
@@ -56,8 +56,8 @@ def problem_response(error: BaseException) -> Response:
 
 def _body(status: int, code: str, detail: str) -> dict[str, Any]:
     title = code.replace("-", " ")
-    for folder, shown in sorted(_HIDDEN.items(), key=lambda one: -len(one[0])):
-        detail = detail.replace(folder, shown)
+    for folder, replacement in sorted(_HIDDEN.items(), key=lambda one: -len(one[0])):
+        detail = detail.replace(folder, replacement)
     return {"type": "about:blank", "title": title, "status": status, "code": code, "detail": detail}
 
 

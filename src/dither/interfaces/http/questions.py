@@ -10,7 +10,7 @@ from typing import Any
 from dither.aliases import CALIBRATION
 from dither.errors import InvalidArgument
 from dither.interfaces.http.bodies import MOST_DIGITS, flag_field, known_fields, names_field, number_field, text_field
-from dither.queries.parameters import shown
+from dither.queries.parameters import without_contents
 from dither.queries.registry import entry_of
 from dither.queries.wire import from_json
 from dither.quotes.priors import declared_prior
@@ -167,7 +167,7 @@ def query_names(question: Question, statement: Any) -> set[str]:
 def _whole(body: dict[str, Any], field: str) -> int:
     value = body[field]
     if isinstance(value, bool) or not isinstance(value, int):
-        raise InvalidArgument(field, shown(value), "must be a whole number")
+        raise InvalidArgument(field, without_contents(value), "must be a whole number")
     return value
 
 
@@ -186,7 +186,7 @@ def prior_of(body: Any) -> Any:
     """A prior for quotes."""
     if not isinstance(body, dict) or not isinstance(body.get("kind"), str) or body["kind"] not in PRIOR_PARAMETERS:
         given = body.get("kind") if isinstance(body, dict) else type(body)
-        raise InvalidArgument("prior.kind", shown(given), f"must be one of {', '.join(PRIOR_PARAMETERS)}")
+        raise InvalidArgument("prior.kind", without_contents(given), f"must be one of {', '.join(PRIOR_PARAMETERS)}")
     distribution = body["kind"]
     fields = PRIOR_PARAMETERS[distribution]
     known_fields(body, ("kind", *fields), "prior.")

@@ -41,7 +41,7 @@ def keep(curator: Curator, job: Job) -> bool:
 
 
 def _note_end(curator: Curator, job: Job) -> None:
-    left = timedelta(seconds=job.started + job.shown_after - time.monotonic())
+    left = timedelta(seconds=job.started + job.visible_after - time.monotonic())
     outcome = {"answer": plain(job.answer)} if job.problem is None else {"problem": job.problem}
     try:
         curator.store.end_job(job.id, datetime.now(UTC) + left, outcome)
@@ -72,8 +72,8 @@ def job_payload(kept: KeptJob) -> dict[str, Any]:
         "answer_seconds": kept.seconds,
         "ready_in": round(max(0.0, slot_end(kept.seconds, elapsed) - elapsed), 3),
     }
-    if kept.outcome is not None and kept.shown is not None:
-        if now < kept.shown:
+    if kept.outcome is not None and kept.visible_from is not None:
+        if now < kept.visible_from:
             return facts
         return facts | {"state": "failed" if "problem" in kept.outcome else "done", "ready_in": 0.0} | kept.outcome
     if now - kept.seen > LOST_AFTER:

@@ -113,7 +113,7 @@ class KeptJob:
     started: datetime
     seen: datetime
     """When its process was last known to work on it."""
-    shown: datetime | None
+    visible_from: datetime | None
     outcome: dict[str, Any] | None
 
 
@@ -163,8 +163,8 @@ class Store:
                 "VALUES (?, ?, ?, ?, ?, ?, ?)",
                 *row,
             )
-            made = _token(run(f"{_COLUMNS} WHERE id = ?", row[0])[0])
-        return secret, made
+            token = _token(run(f"{_COLUMNS} WHERE id = ?", row[0])[0])
+        return secret, token
 
     def find(self, secret: str) -> Token | None:
         """The token behind a secret, if it is valid."""
@@ -236,12 +236,12 @@ class Store:
                 job.seen.isoformat(),
             )
 
-    def end_job(self, job_id: str, shown: datetime, outcome: dict[str, Any]) -> None:
+    def end_job(self, job_id: str, visible_from: datetime, outcome: dict[str, Any]) -> None:
         """Note how a job ended, and from when on that is told."""
         with self._work() as run:
             run(
                 "UPDATE dither_server_jobs SET shown = ?, outcome = ? WHERE id = ?",
-                shown.isoformat(),
+                visible_from.isoformat(),
                 json.dumps(outcome),
                 job_id,
             )
@@ -268,7 +268,7 @@ class Store:
             )
         if not found:
             return None
-        number, analyst, dataset, request_id, seconds, started, seen, shown, outcome = found[0]
+        number, analyst, dataset, request_id, seconds, started, seen, visible_from, outcome = found[0]
         return KeptJob(
             number,
             analyst,
@@ -277,7 +277,7 @@ class Store:
             float(seconds),
             datetime.fromisoformat(started),
             datetime.fromisoformat(seen),
-            None if shown is None else datetime.fromisoformat(shown),
+            None if visible_from is None else datetime.fromisoformat(visible_from),
             None if outcome is None else json.loads(outcome),
         )
 

@@ -114,8 +114,8 @@ class Engine(ABC):
         if isinstance(value, int):
             return str(value)
         if isinstance(value, float):
-            shown = repr(value) if np.isfinite(value) else ("Infinity" if value > 0 else "-Infinity")
-            return f"CAST('{shown}' AS DOUBLE{' PRECISION' if self.dialect == 'postgres' else ''})"
+            written = repr(value) if np.isfinite(value) else ("Infinity" if value > 0 else "-Infinity")
+            return f"CAST('{written}' AS DOUBLE{' PRECISION' if self.dialect == 'postgres' else ''})"
         return self.sql(literal(value))
 
     # --- columns as numbers, days and texts -----------------------------------------------------------
