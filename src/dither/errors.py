@@ -32,7 +32,8 @@ class InvalidArgument(DitherError, ValueError):
         self.rule = f"{argument} {accepted}" if continues else accepted
         """The sentence without the value, for errors that point at where the value was written."""
         value = _formatted(given)
-        what = f"{self.rule}; got {value}" if continues else f"{argument}={value}: {accepted}"
+        got = "" if accepted.startswith("is missing") else f"; got {value}"
+        what = f"{self.rule}{got}" if continues else f"{argument}={value}: {accepted}"
         super().__init__(f"{what}; nothing was read, nothing was charged")
         self.argument = argument
         self.given = given

@@ -237,7 +237,7 @@ def test_bad_flags(folder, words, message):
         (["p.toml", "SELECT median(year) FROM p", "--where", "year = 2012"], "write it into the SQL"),
         (["p.toml", "median(year)", "--where", "year = "], "where, line 1"),
         (["p.toml", "median(year)", "--where", "pay = 3"], "unknown column"),
-        (["p.toml", "median(year)", "--by", "nobody"], "by='nobody'"),
+        (["p.toml", "median(year)", "--by", "nobody"], "got 'nobody'"),
         (["p.toml", "median(year)", "--by", "total_pay"], "not real"),
         (["p.toml", "median(year)", "--by", "job", "--by", "job"], "different columns"),
         (["p.toml", "median(year)", "--bounds", "0", "1"], "declared in the schema file"),

@@ -398,7 +398,7 @@ def test_executors_have_names():
         assert box.run([np.ones(2)])[0, 0] == 2.0
     with open_executor("trusted", doubled_mean, output=Output(1, bounds=(0, 10))) as box:
         assert box.run([np.ones(2)])[0, 0] == 2.0
-    with pytest.raises(InvalidArgument, match="executor='cloud'"):
+    with pytest.raises(InvalidArgument, match=r"executor must .*; got 'cloud'"):
         open_executor("cloud", doubled_mean, output=Output(1, bounds=(0, 10)))
 
 

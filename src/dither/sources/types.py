@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from dither.aliases import older_name
+from dither.aliases import older_name, warn_of_older_name
 from dither.errors import InvalidArgument
 from dither.numbers import exact, plain
 from dither.sources.column import missing_steps
@@ -62,6 +62,11 @@ class Measured(ColumnType):
     def missing(self) -> int:
         """The grid point that a missing value counts as (where missing values are not dropped)."""
         return missing_steps(None if self.drops_nulls else self.nulls, self.grid)
+
+    def shown(self, number: Any) -> Any:
+        """The older name of ``displayed``."""
+        warn_of_older_name("displayed")
+        return self.displayed(number)
 
     def displayed(self, number: Any) -> Any:
         """A released number as users of this type expect it."""

@@ -75,7 +75,7 @@ def check(schema: Schema, engine: Engine) -> None:
             raise InvalidArgument(
                 f"columns.{name}",
                 declared.type_name,
-                f"must have a type that {stored_types[name]}, which the source stores, can be read as",
+                f"is of another type than the source, which stores {stored_types[name]}: declare that",
             )
     if schema.unit is not None and schema.unit not in stored_types:
         raise InvalidArgument("unit", schema.unit, engine.absent_column())
