@@ -24,8 +24,8 @@ from dither.ledger import MemoryLedger
 from dither.privacy import Loss
 from dither.queries.query import Query
 from dither.session.session import Session
-from dither.sources.engines.engine import arrow
 from dither.sources.engines.factory import engine_for
+from dither.sources.frames import arrow
 from dither.sources.schema import Schema
 
 READS = ("rows", "arrays", "stream", "estimated_rows")

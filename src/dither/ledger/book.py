@@ -34,6 +34,7 @@ from dither.ledger.records import (
     question_key,
 )
 from dither.ledger.replay import verify
+from dither.ledger.schema import prepare
 from dither.privacy import Budget, Loss, Relation
 
 _UNTOUCHED = "nothing was read, nothing was charged"
@@ -45,7 +46,7 @@ class Ledger:
     def __init__(self, database: Database, *, create: bool = True, check: bool = True) -> None:
         self._database = database
         try:
-            database.prepare(create=create, check=check)
+            prepare(database, create=create, check=check)
         except BaseException:
             database.close()
             raise

@@ -22,7 +22,8 @@ from dither.queries.query import Query, TableRecords
 from dither.queries.registry import NUMBERS, Menu, query
 from dither.queries.unbounded import declared_missing, public_rows
 from dither.queries.vectors import column_names
-from dither.sources.column import Shape, as_array, columns_of, floats_of, named_columns
+from dither.sources.column import Shape, as_array, columns_of, floats_of
+from dither.sources.frames import named_columns
 from dither.sources.schema import Schema
 from dither.sources.types import Measured
 

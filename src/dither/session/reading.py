@@ -14,12 +14,12 @@ import numpy as np
 from dither.answer import released
 from dither.errors import SourceFailed
 from dither.procedures.partition import Independent, Members
-from dither.procedures.rows import table_block
 from dither.queries.plan import Result
 from dither.release import Release
 from dither.session.plan import TablePlan, undeclared
 from dither.sources.column import Column
-from dither.sources.engines.engine import Engine, arrow, arrow_schema
+from dither.sources.engines.engine import Engine, arrow_schema
+from dither.sources.frames import arrow, table_block
 from dither.sources.grid import Grid
 from dither.sources.predicates import Predicate
 from dither.sources.schema import Schema

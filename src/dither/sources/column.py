@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from dither.kernels.sums import exact_dot, exact_sum
 from dither.numbers import exact
 from dither.privacy import Neighbours
 from dither.sources.entries import reals
+from dither.sources.frames import named_columns
 from dither.sources.grid import Grid
 
 
@@ -227,16 +228,6 @@ class Table:
 
     def __repr__(self) -> str:
         return "Table(<private>)"
-
-
-def named_columns(data: Any) -> dict[str, Any] | None:
-    """The columns of a frame of any library, or of a mapping, by name; None for what has no names."""
-    if isinstance(data, Mapping):
-        return {str(name): column for name, column in data.items()}
-    names = data.column_names if hasattr(data, "column_names") else getattr(data, "columns", None)
-    if names is None or not hasattr(data, "__getitem__"):
-        return None
-    return {str(name): data[name] for name in names}
 
 
 def only_columns(data: Any, names: Sequence[str] | None, argument: str = "columns") -> Any:

@@ -14,6 +14,8 @@ from dither.aliases import older_name, warn_of_older_name
 from dither.errors import InvalidArgument
 from dither.numbers import exact, plain
 from dither.sources.column import missing_steps
+from dither.sources.entries import day, reals, texts, truth
+from dither.sources.frames import arrow
 from dither.sources.grid import Grid
 
 EPOCH = datetime.date(1970, 1, 1)
@@ -259,3 +261,19 @@ def _as_date(value: Any, argument: str) -> datetime.date:
         return datetime.date.fromisoformat(value)
     except (TypeError, ValueError, OverflowError):
         raise InvalidArgument(argument, str(value), "must be a date such as 2024-01-31") from None
+
+
+def untyped_entries(declared: ColumnType | None, entries: list[Any]) -> Any:
+    """Entries without a stored type as an Arrow column of the declared type; missing where an entry is none of it.
+
+    Texts where nothing is declared (the column that tells people apart): a type guessed from all entries would let one
+    person decide how others are read.
+    """
+    pa = arrow()
+    if isinstance(declared, Date):
+        return pa.array([day(one) for one in entries], pa.date32())
+    if isinstance(declared, Boolean):
+        return pa.array([truth(one) for one in entries], pa.bool_())
+    if isinstance(declared, Measured):
+        return pa.array(reals(entries), pa.float64())
+    return pa.array(texts(entries), pa.string())

@@ -25,8 +25,8 @@ from dither.sources.engines.engine import (
     streamed,
     whole_result,
 )
-from dither.sources.engines.frames import readable
 from dither.sources.files import state_of_file
+from dither.sources.frames import readable
 from dither.sources.lines import batches, header, inner_suffix
 from dither.sources.predicates import literal
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from dither.errors import InvalidArgument, SourceFailed
+from dither.sources.frames import arrow
 from dither.sources.predicates import literal
 
 STORED_TYPES = ("whole", "real", "decimal", "text", "boolean", "date", "other")
@@ -247,13 +248,6 @@ def guarded(what: str, work: Callable[[], Result], *errors: type[Exception]) -> 
     with contextlib.suppress(*(errors or (Exception,))):
         return work()
     raise SourceFailed(f"{what} could not be read; what was charged for this question stays charged")
-
-
-def arrow() -> Any:
-    """The Arrow package, which is slow to load."""
-    import pyarrow as pa  # noqa: PLC0415
-
-    return pa
 
 
 def arrow_schema(names: Sequence[str], stored_types: Sequence[str]) -> Any:

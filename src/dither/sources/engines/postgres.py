@@ -15,7 +15,6 @@ from dither.sources.engines.engine import (
     CALENDAR,
     LARGEST_DOUBLE,
     Engine,
-    arrow,
     arrow_schema,
     clamped,
     double_literal,
@@ -23,6 +22,7 @@ from dither.sources.engines.engine import (
     streamed,
     within_infinities,
 )
+from dither.sources.frames import arrow
 from dither.sources.predicates import literal
 
 _STORED_TYPES = (

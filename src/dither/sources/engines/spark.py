@@ -18,7 +18,6 @@ from sqlglot import exp
 from dither.errors import InvalidArgument, SourceFailed
 from dither.sources.engines.engine import (
     Engine,
-    arrow,
     arrow_schema,
     guarded,
     streamed,
@@ -26,6 +25,7 @@ from dither.sources.engines.engine import (
     within_infinities,
 )
 from dither.sources.files import state_of_file
+from dither.sources.frames import arrow
 from dither.sources.predicates import literal
 
 _STORED_TYPES = (
