@@ -133,7 +133,7 @@ class NotProved(DitherError, ArithmeticError):
 
 
 class UnknownField(DitherError, ValueError):
-    """A field of a JSON object that nobody knows; found before anything was read or charged."""
+    """An unknown field of a JSON object; found before anything was read or charged."""
 
     code = "unknown-field"
     status = 400
@@ -150,7 +150,7 @@ class UnknownField(DitherError, ValueError):
 
 
 class BudgetExceeded(DitherError):
-    """The price of a release does not fit into what is left."""
+    """The privacy loss of a release does not fit into what is left."""
 
     code = "budget-exceeded"
     status = 403

@@ -126,7 +126,7 @@ def admissible(
     dimension: int = 1,
     constants: Constants = "exact",
 ) -> Point:
-    """The point (alpha, beta) in use for a noise and a price, and what its proof rests on.
+    """The point (alpha, beta) in use for a noise and a privacy loss, and what its proof rests on.
 
     >>> admissible("power_law", epsilon=1.0).error_factor < 6.3
     True

@@ -32,7 +32,7 @@ MOST_DIGITS = 5_000
 _TYPED = re.compile(r"\s*[-+]?[0-9]{1,40}(?:\.[0-9]{0,40})?(?:[eE][-+]?[0-9]{1,4})?\s*")
 """Text that looks like a number, which people pass on from files and forms."""
 
-# flint keeps one precision for the whole process, so whoever sets it must own it until done.
+# flint keeps one precision for the whole process, so a thread that sets it holds a lock until it is done.
 _precision_lock = threading.RLock()
 
 

@@ -83,7 +83,7 @@ class Loss:
 
     @classmethod
     def asked(cls, epsilon: object, delta: object = 0.0) -> Loss:
-        """A price that a user states: epsilon must be positive (and at least 1e-9, below which nothing is computed)."""
+        """The loss that a user states: epsilon must be positive, and at least 1e-9 (nothing is computed below)."""
         if 0 < exact(epsilon, "epsilon") < Fraction(1, 10**9):
             raise InvalidArgument("epsilon", epsilon, "must be a number of at least 1e-9")
         return cls(

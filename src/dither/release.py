@@ -1,4 +1,4 @@
-"""The result of a question: the answer, its error bar and its price.  Nothing in it is private any more."""
+"""The result of a question: the answer, its interval and its privacy loss.  Nothing in it is private any more."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Release:
     """A private answer.
 
     ``interval`` covers the statistic of the (clamped) records with probability ``confidence``; ``loss`` is all
-    that was spent, error bar included; ``missing`` is the public value that missing records count as.
+    that was spent, interval included; ``missing`` is the public value that missing records count as.
     """
 
     value: Any
@@ -35,7 +35,7 @@ class Release:
     labels: tuple[str, ...] | None = None
     """Names of the values where there are several: ``value`` and ``interval`` are then tuples."""
     group: dict[str, Any] | None = None
-    """The keys of the group that was asked about; ``loss`` is then the price of all groups together."""
+    """The keys of the group that was asked about; ``loss`` is then the privacy loss of all groups together."""
     reason: str | None = None
     """Why there is no answer, in public terms: which test did not pass."""
     alias: str | None = None
@@ -71,7 +71,7 @@ class Release:
 
     @classmethod
     def from_dict(cls, payload: dict[str, Any]) -> Release:
-        """The release that ``to_dict`` told of; dates stay texts."""
+        """The release that ``to_dict`` wrote; dates stay texts."""
         group = payload.get("group")
         return cls(
             value=_tupled(payload["value"]),
@@ -100,7 +100,7 @@ class Release:
         return f"{self._summary()}{self._missing()}"
 
     def _summary(self) -> str:
-        """Question, answer, bar and price."""
+        """Question, answer, interval and privacy loss."""
         if self.value is None:
             return f"{self.title}: refused ({self.loss}, paid){'' if self.reason is None else f'; {self.reason}'}"
         return f"{self.title} = {self._answer()}{self._bar()} ({self.loss})"
@@ -149,21 +149,21 @@ class Release:
         return f"<div><b>{html.escape(self.title)}</b> = <b>{value}</b>{html.escape(self._bar())}{price}</div>"
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the answer with its error bar; returns the matplotlib axes."""
+        """Draw the answer with its interval; returns the matplotlib axes."""
         from dither.plots import plot_release  # noqa: PLC0415  (matplotlib is slow to load)
 
         return plot_release(self, ax)
 
 
 class Releases(list[Release]):
-    """Several releases: one for each group or each column of a question.  ``loss`` is the price of all of them."""
+    """Several releases: one for each group or each column of a query.  ``loss`` is that of all of them together."""
 
     def __init__(self, releases: Iterable[Release], loss: Loss) -> None:
         super().__init__(releases)
         self.loss = loss
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row for each value: keys of the group, question, label, value and error bar."""
+        """One row for each value: keys of the group, question, label, value and interval."""
         return [
             {
                 **(release.group or {}),
@@ -178,7 +178,7 @@ class Releases(list[Release]):
         ]
 
     def wide_rows(self) -> list[dict[str, Any]]:
-        """One row for each group: its keys, and for each question its value and the ends of its error bar.
+        """One row for each group: its keys, and for each question its value and the ends of its interval.
 
         Questions are named as in ``AS name``, else by what they ask.
         """
@@ -226,7 +226,7 @@ class Releases(list[Release]):
         return f"<div><table><tr>{head}</tr>{body}</table><small>{html.escape(note)}</small></div>"
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the answers with their error bars; returns the matplotlib axes.
+        """Draw the answers with their intervals; returns the matplotlib axes.
 
         Several questions have a panel each, and the axes of the first are returned; on axes that were given they share
         one scale.
@@ -248,7 +248,7 @@ class Releases(list[Release]):
 
 
 def _bars(releases: list[Release]) -> str:
-    """The confidence of the error bars, if all have the same."""
+    """The confidence of the intervals, if all have the same."""
     levels = {release.confidence for release in releases if release.interval is not None}
     return f", {next(iter(levels)):.0%} error bars" if len(levels) == 1 and None not in levels else ""
 

@@ -1,4 +1,4 @@
-"""How many questions of one price fit into a budget."""
+"""How many questions of one privacy loss fit into a budget."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ MOST_OPTIMAL = 1_000_000
 
 
 def queries_within(loss: Loss, budget: Budget, *, kind: str = "basic", slack: object = None) -> int:
-    """How many questions of this price fit into a budget that nothing was spent of yet.
+    """How many questions of this privacy loss fit into a budget that nothing was spent of yet.
 
     ``kind``: ``"basic"`` and ``"advanced"`` count what the adaptive filter of that name accepts, to the unit (with
     ``slack`` = d', half of the budget's delta unless stated); ``"fixed"`` counts a batch whose number of questions
-    and prices are fixed in advance, by optimal composition.
+    and losses are fixed in advance, by optimal composition.
 
     >>> queries_within(Loss(0.1), Budget(1.0))
     10

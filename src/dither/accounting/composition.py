@@ -1,7 +1,7 @@
 """What a fixed batch of releases costs together: basic, advanced, optimal and heterogeneous composition.
 
-The *prices* of a batch are fixed before its first release; the questions may depend on earlier answers.  Where
-prices are chosen on the way only a filter is sound (``dither.accounting.filters``).  Proofs of every bound, with
+The *losses* of a batch are fixed before its first release; the questions may depend on earlier answers.  Where
+losses are chosen on the way only a filter is sound (``dither.accounting.filters``).  Proofs of every bound, with
 its rounding: docs/proofs/composition.md.
 """
 
@@ -26,7 +26,7 @@ Prices = Counter[tuple[Fraction, Fraction]]
 def basic(losses: Iterable[Any]) -> Loss:
     """Epsilons and deltas add up; both sums are exact and rounded up once.
 
-    Theorem    V17 Lemma 2.3; docs/proofs/composition.md, section 2.  Sound for adaptively chosen prices too.
+    Theorem    V17 Lemma 2.3; docs/proofs/composition.md, section 2.  Sound for adaptively chosen losses too.
 
     >>> basic([Loss(0.1), Loss(0.2, 1e-6)])
     Loss(epsilon=0.3, delta=1e-06)
@@ -66,10 +66,10 @@ def optimal(epsilon: object, delta: object, k: object, target_delta: object) -> 
 
 
 def heterogeneous(losses: Iterable[Any], *, delta: object) -> Loss:
-    """The optimum for unequal prices, from above: exact on a shared grid, else within 1% in practice.
+    """The optimum for unequal losses, from above: exact on a shared grid, else within 1% in practice.
 
     Theorem    Murtagh-Vadhan 2016 Theorem 1.5 on a grid that dominates; docs/proofs/composition.md, section 4.
-    Cost       A third of a second for 1,000 different prices, some 10 s for 100,000.
+    Cost       A third of a second for 1,000 different losses, some 10 s for 100,000.
 
     >>> heterogeneous([Loss(0.01)] * 600 + [Loss(0.02)] * 100, delta=1e-6).epsilon < 1.37
     True
@@ -81,10 +81,10 @@ def compose(losses: Iterable[Any], *, delta: object = None, method: str = "auto"
     """What several releases cost together: the best sound bound at the stated total ``delta``.
 
     ``losses`` holds ``Loss`` objects or anything with a ``.loss``, such as a ``Release``; a refused release was
-    paid for and counts like any other.  The prices must have been fixed before the first release.  Without
+    paid for and counts like any other.  The losses must have been fixed before the first release.  Without
     ``delta`` the deltas add up, and so do the epsilons.
 
-    ``method``: ``"auto"`` (the least of all), ``"basic"``, ``"advanced"``, ``"optimal"`` (equal prices only),
+    ``method``: ``"auto"`` (the least of all), ``"basic"``, ``"advanced"``, ``"optimal"`` (equal losses only),
     ``"heterogeneous"``, ``"zcdp"``, or ``"dp-accounting"`` (a cross-check by the optional package of that name, in
     floats and without proof; ``auto`` never uses it).
 
@@ -104,7 +104,7 @@ def compose(losses: Iterable[Any], *, delta: object = None, method: str = "auto"
 
 
 def advanced_epsilon(prices: Prices, total: Fraction) -> Fraction:
-    """``advanced`` before it is rounded to a float, for prices that ``total`` covers."""
+    """``advanced`` before it is rounded to a float, for losses that ``total`` covers."""
     with precision(BITS):
         rest = delta_left(prices, total)
         return min(_sums(prices)[0], _advanced(prices, rest)) if rest > 0 else _sums(prices)[0]

@@ -135,7 +135,7 @@ def approximate(epsilons: Iterable[tuple[Fraction, int]], delta: Ball) -> Fracti
 
 
 def compose_gaussians(rhos: Iterable[object], *, delta: object) -> Loss:
-    """The price of several Gaussian releases together, as a ``Loss`` at the stated delta.
+    """The privacy loss of several Gaussian releases together, as a ``Loss`` at the stated delta.
 
     >>> compose_gaussians([0.005, 0.005], delta=1e-6).delta
     1e-06

@@ -1,6 +1,6 @@
-"""Privacy filters: what may still be spent when questions *and prices* are chosen on the way.
+"""Privacy filters: what may still be spent when questions *and losses* are chosen on the way.
 
-A filter is fixed when a dataset is registered.  Its state is a handful of integers that a ledger can store:
+A filter is fixed when a dataset is registered.  Its state is the filter's name and six integers:
 epsilon in units of 1e-9, epsilon squared in 1e-18, delta in 1e-18.  Charges are rounded up, budgets down, and
 every comparison is one of integers, so a filter never admits what its theorem does not.  The functions are pure:
 ``spend`` returns the next state or raises.  Proofs: docs/proofs/composition.md, section 6.
@@ -75,7 +75,7 @@ def open_filter(budget: Budget, *, kind: str = "basic", slack: object = None) ->
 
 
 def charge(loss: Loss) -> tuple[int, int]:
-    """The price in whole units of epsilon and delta, rounded up.
+    """The privacy loss in whole units of epsilon and delta, rounded up.
 
     >>> charge(Loss(0.1, 1e-20))
     (100000000, 1)
@@ -89,7 +89,7 @@ def spend(state: FilterState, loss: Loss, *, dataset: str = "data") -> FilterSta
     """The state after paying for ``loss``.
 
     Guarantee  Whatever is released while no call raises is (epsilon, delta)-DP with the budget's numbers, even if
-               questions and prices depend on all earlier answers.
+               questions and losses depend on all earlier answers.
     Theorem    basic: ``sum eps_i <= eps, sum delta_i <= delta``.  advanced: Whitehouse, Ramdas, Rogers and Wu (ICML
                2023), ``sqrt(2 V ln(1/d')) + V/2 <= eps`` with ``V = sum eps_i^2``, and ``sum delta_i <= delta - d'``.
     Constants  Theirs; V is rounded up to 1e-18 and the logarithm up to 2^-64.
@@ -124,7 +124,7 @@ def left(state: FilterState) -> Loss:
 
 
 def times(state: FilterState, loss: Loss) -> int:
-    """How many more releases of this price the filter accepts; closed form, no loop over releases.
+    """How many more releases of this privacy loss the filter accepts; closed form, no loop over releases.
 
     >>> times(open_filter(Budget(1.0)), Loss(0.3))
     3

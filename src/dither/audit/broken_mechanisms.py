@@ -68,7 +68,7 @@ def grid_from_data(prepared: Prepared) -> Prepared:
 
 
 def delta_ignored(prepared: Prepared) -> Prepared:
-    """Noise that was calibrated with a delta, sold as if it were zero."""
+    """Noise that was calibrated with a delta above zero and is claimed to have none."""
     if prepared.loss.is_pure:
         raise _unsuited("delta_ignored", prepared, "a mechanism with a delta")
     return replace(prepared, loss=Loss(prepared.loss.epsilon))  # type: ignore[type-var]

@@ -1,4 +1,4 @@
-"""All checks of what ships, and what ships: nothing public may go without a check."""
+"""All checks of the audit, and which public names have none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an audit can see: the exact probability that a violation is found, and the samples that it takes."""
+"""The power of an audit: the exact probability that a violation is found, and the samples that it takes."""
 
 from __future__ import annotations
 

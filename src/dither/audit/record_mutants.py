@@ -18,7 +18,7 @@ from dither.sources.windows import EngineColumns
 
 
 class StatisticsDecide(DuckDB):
-    """Tells NaN by a comparison, and lets the optimiser answer it from the minima and maxima of row groups."""
+    """Tests for NaN by a comparison, which the optimiser answers from minima and maxima of row groups."""
 
     def __init__(self, source: Any, table: str | None = None) -> None:
         super().__init__(source, table)

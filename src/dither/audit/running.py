@@ -147,7 +147,7 @@ def _in_pool(
 
 
 def _parts(keys: list[str], workers: int) -> list[list[str]]:
-    """Small parts, so that nobody waits for one; neighbours in the list share proofs and stay together."""
+    """The checks in small parts for several processes; neighbours in the list share proofs and stay together."""
     size = max(len(keys) // (40 * workers), 1)
     return [keys[start : start + size] for start in range(0, len(keys), size)]
 

@@ -2,7 +2,7 @@
 
 *Order of events*: a real session runs on an engine and a ledger that write down every call.  No record may be read
 before its question is durably charged, none at all where the charge fails, and the answer must be stored before it is
-told.  *Public decisions*: plans, prices, grids, error texts and types, made again on many neighbouring datasets, must
+told.  *Public decisions*: plans, losses, grids, error texts and types, made again on many neighbouring datasets, must
 be the same; so must all that a release says beside its numbers.
 """
 
@@ -60,7 +60,7 @@ class Watched:
 
 
 class WatchedEngine(Watched):
-    """An engine under watch.  A read is written down before its first record is told."""
+    """An engine under watch.  A read is recorded before its first record is returned."""
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._inner, name)

@@ -59,7 +59,7 @@ class Row:
 
     @classmethod
     def from_dict(cls, payload: dict[str, Any]) -> Row:
-        """The row that ``to_dict`` told of."""
+        """The row that ``to_dict`` wrote."""
         figures = {
             name: None
             if payload[name] is None

@@ -29,7 +29,7 @@ from dither.session.account import Account, Spend
 
 _ATTEMPTS = 5
 _PATIENCE = 420.0
-"""Seconds to wait for one response: longer than the server keeps anybody waiting."""
+"""Seconds to wait for one response: longer than the server's longest wait."""
 _LOCAL_ERRORS = {
     one.code: one
     for one in vars(errors).values()
@@ -55,7 +55,7 @@ class ServerUnreachable(DitherError):
 
 @dataclasses.dataclass(frozen=True)
 class RemoteQuote:
-    """Price and expected error of a question, as a server told them."""
+    """Privacy loss and expected error of a query, as a server quoted them."""
 
     query: str
     loss: Loss
@@ -167,7 +167,7 @@ class RemoteSession:
         return other
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Does nothing: no connection is kept open."""
 
     def __enter__(self) -> Self:
         return self
@@ -203,7 +203,7 @@ class RemoteSession:
         return Releases(releases, Loss(answer["epsilon"], answer["delta"]))
 
     def _settled(self, answer: dict[str, Any]) -> dict[str, Any] | None:
-        """The answer of a job, when its schedule says so; None if nobody works on it any more."""
+        """The answer of a job, when its schedule says so; None if no server works on it any more."""
         while "releases" not in answer:
             if answer["state"] == "done":
                 return dict(answer["answer"])
@@ -252,7 +252,7 @@ def connect(url: str, *, token: str, dataset: str | None = None, certificate: st
     """Ask a server as if its datasets were here: ``ask``, ``sql``, ``quote``, ``budget``, ``history``, ``datasets``.
 
     dataset: the one that questions are about, where there are several.  certificate: a file with the server's
-    certificate, if nobody known vouches for it.
+    certificate, if no known authority signed it.
     """
     return RemoteSession(url, token=token, dataset=dataset, certificate=certificate)
 
@@ -270,7 +270,7 @@ def _opener(certificate: str | None) -> urllib.request.OpenerDirector:
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A token is sent to the address it was given for, and nowhere else."""
+    """Follows no redirect, so that a token is sent to no other address."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
         return None
@@ -295,7 +295,7 @@ def _error(problem: dict[str, Any]) -> DitherError:
 
 
 def _options(options: dict[str, Any]) -> dict[str, Any]:
-    """The options of ``ask`` in JSON; what nobody knows is left to the server to refuse."""
+    """The options of ``ask`` in JSON; the server refuses unknown ones."""
     options = newer(options, stacklevel=5)
     payload = {
         key: plain(value, finite_number)

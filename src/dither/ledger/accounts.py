@@ -121,7 +121,7 @@ def write_relation(work: Transaction, account: int, relation: Relation) -> None:
 
 
 def write_spent(work: Transaction, account: int, state: FilterState) -> None:
-    """What was spent; the table's CHECKs have the last word."""
+    """Write what was spent; the table's CHECKs refuse more than the budget."""
     work.run(
         "UPDATE dither_accounts SET spent_epsilon = ?, spent_high = ?, spent_low = ?, spent_delta = ? WHERE id = ?",
         state.spent_epsilon,

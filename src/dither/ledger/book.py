@@ -1,7 +1,7 @@
 """The ledger: who may spend what on which data, what was spent, and what was answered for it.
 
 Charge, compute, store, answer, in this order: ``charge`` is durable before it returns, so a crash loses budget and
-never privacy; what leaves the house is what ``store`` returned.  Every change is one entry of a chain of hashes and
+never privacy; the answer that is sent is what ``store`` returned.  Every change is one entry of a chain of hashes and
 one transaction.  The rules in words: docs/ledger.md.
 """
 
@@ -209,7 +209,7 @@ class Ledger:
     ) -> Charge:
         """Pay for a question, or for a batch of losses all or nothing; on disk before it returns.
 
-        ``question`` holds, as public JSON, everything that determines the release, the price included.  The same
+        ``question`` holds, as public JSON, everything that determines the release, the privacy loss included.  The same
         request id again returns the same charge, with its release if there is one, and pays nothing.
         """
         losses = _losses(loss)
@@ -333,7 +333,7 @@ class Ledger:
         return Loss(min(whole.epsilon, part.epsilon), min(whole.delta, part.delta))
 
     def spent(self, dataset: str, analyst: str | None = None) -> Loss:
-        """The sum of all prices paid, by one analyst if named.
+        """The sum of all losses paid, by one analyst if named.
 
         An advanced filter adds up squares, so under it this sum may pass the budget's epsilon.
         """

@@ -66,7 +66,7 @@ class PostgresDatabase(Database):
         return statement.replace("?", "%s")
 
     def change(self, connection: Any, statements: list[tuple[str, tuple[object, ...]]]) -> None:
-        """All in one journey to the server, while others wait for the lock."""
+        """All in one round trip, because others wait for the lock."""
         with connection.pipeline():
             super().change(connection, statements)
 

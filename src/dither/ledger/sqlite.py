@@ -42,7 +42,7 @@ class SqliteDatabase(Database):
         return (sqlite3.Error,)
 
     def connect(self, *, writes: bool) -> Any:
-        """WAL with syncs at every commit; waits for other writers up to the limit.  A reader waits for nobody."""
+        """WAL with syncs at every commit; waits for other writers up to the limit.  Readers do not wait."""
         if self._path is None:
             if self._opened:
                 raise LedgerUnavailable(
@@ -77,7 +77,7 @@ class SqliteDatabase(Database):
         return connection
 
     def _is_still(self) -> bool:
-        """True of a file to be read in a folder where nobody has it open, and where SQLite could not note a reader."""
+        """True if the file is only read, no process has it open, and its folder cannot be written to."""
         if not self.read_only or self._path is None or os.access(self._path.parent, os.W_OK):
             return False
         return not any(Path(f"{self._path}{end}").exists() for end in ("-wal", "-shm", "-journal"))
@@ -179,7 +179,7 @@ def file_database(
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make a new file's name as durable as what will be written into it."""
+    """Sync a folder, so that the name of a new file is durable too."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)

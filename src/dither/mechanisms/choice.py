@@ -1,4 +1,4 @@
-"""What "auto" means, and how names become mechanisms and noises: public rules, never the data.
+"""What "auto" means, and how names become mechanisms and noises; decided by public facts only.
 
 Which mechanism a statistic prefers is its own declaration (``mechanism_preference``).  The preferences rest on
 measurements (docs/decisions.md, "What auto means"): on every distribution tried the inverse-sensitivity mechanism
@@ -78,7 +78,7 @@ def prepare(
     ask = MechanismSpec(statistic, loss, law, level)
     chosen = _mechanism(mechanism, statistic, law)
     if statistic.is_constant:
-        # The same answer on all data: noise for the worst of them is no noise, and there is nothing to fit or test.
+        # The same answer on all data: the global sensitivity is 0, so no noise is needed.
         return WorstCase.name, WorstCase().prepare(MechanismSpec(statistic, loss, None, level))
     prepared = chosen.prepare(ask)
     prepared.check_data_can_pass()

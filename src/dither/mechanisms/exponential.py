@@ -74,7 +74,7 @@ class Shells:
 
 @dataclass(frozen=True)
 class ExponentialDraw(Prepared):
-    """One draw from the shells, and two for the ends of the bar."""
+    """One draw from the shells, and two for the ends of the interval."""
 
     mechanism = "inverse"
     statistic: Statistic

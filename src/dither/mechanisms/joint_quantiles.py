@@ -22,7 +22,7 @@ from dither.privacy import Loss
 from dither.statistics.order import RankedValues
 
 VALUE_SHARE = Fraction(1, 2)
-"""The part of epsilon that buys the answers when error bars are wanted."""
+"""The part of epsilon for the answers when intervals are wanted."""
 MOST_BITS = 61
 MOST_JOINT = 20
 """Up to so many quantiles are drawn jointly; the time of that grows with the cube of their number."""
@@ -81,7 +81,7 @@ class SeveralDraws(Prepared):
 
     Guarantee  eps-DP.
     Theorem    docs/proofs/quantiles.md, after Gillenwater, Joseph and Kulesza 2021 (joint) and Kaplan, Schnapp and
-               Stemmer 2022 (levels); the change-one prices are ours.
+               Stemmer 2022 (levels); the change-one losses are ours.
     Constants  rate = eps/4 jointly; eps / price(plan) by levels; eps/(2m) alone.  Ties are spread evenly inside their
                grid step, so heavy ties do not mislead.
     Cost       A window of ranks around each quantile; one sort.

@@ -32,7 +32,7 @@ from dither.sensitivity.ladder import LEAST_BETA, HasLadder, Ladder
 from dither.statistics.statistic import Statistic
 
 BAR_SHARE = Fraction(1, 3)
-"""The part of epsilon that buys the error bar."""
+"""The part of epsilon for the interval."""
 _MOST_DISTANCES = 1024
 
 
@@ -79,7 +79,7 @@ class LadderMechanism(Mechanism):
 
 @dataclass(frozen=True)
 class LadderDraw(Prepared):
-    """One draw from the rungs of a ladder, and the bar."""
+    """One draw from the rungs of a ladder, and the interval."""
 
     mechanism = "ladder"
     statistic: Statistic

@@ -1,8 +1,8 @@
-"""Private error bars of the ladder mechanism.
+"""Private intervals of the ladder mechanism.
 
 The quantiles of the mechanism's own error form a ladder: what is exceeded with probability m at one dataset is
 exceeded at its neighbours with probability at most ``e^{2 rate} m``.  So the smooth bound of that ladder is at least
-the wanted quantile and its logarithm can be told for a small price (docs/proofs/ladder_mechanism.md, section 3).
+the wanted quantile and its logarithm has a small sensitivity (docs/proofs/ladder_mechanism.md, section 3).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dither.numbers import ball, precision
 from dither.sensitivity.ladder import Ladder, Sensitivities
 
 SPREAD = Fraction(7, 20)
-"""The scale of the Laplace noise on the logarithm of the bar; beta is this part of the bar's epsilon."""
+"""The scale of the Laplace noise on the logarithm of the interval; beta is this part of the interval's epsilon."""
 LOG_GRID = 1 << 20
 _TOLERANCE = 2.0**-22
 """More than the relative error of any tail computed below."""
@@ -37,7 +37,7 @@ _MOST_QUANTILES = 1 << 18
 
 @dataclass(frozen=True)
 class LadderBar:
-    """How far a draw with this rate may be from the truth, told privately.
+    """A private release of how far a draw with this rate may be from the truth.
 
     Guarantee  ``epsilon``-DP, and at least the true distance with probability ``1 - miss``, for all data.
     Cost       A few hundred over epsilon rungs of the ladder.
@@ -46,7 +46,7 @@ class LadderBar:
     epsilon: Fraction
     miss: Fraction
     rate: Fraction
-    """Of the draw that the bar is for."""
+    """Of the draw that the interval is for."""
     span: int
     """No clamped answer is farther away: public."""
 
@@ -63,7 +63,7 @@ class LadderBar:
     def half_width(self, ladder: Ladder) -> int:
         """Released: ``ln Q + Lap(SPREAD)``, shifted so that it falls below ln Q half as often as may be missed."""
         if ladder.global_sensitivity == 0 or self.span == 0:
-            return 0  # the same answer on all data: there is no logarithm to tell
+            return 0  # the same answer on all data: there is no logarithm to release
         bound = self.quantiles(ladder).smooth(self.beta)
 
         def location() -> Any:

@@ -43,7 +43,7 @@ class NoisyLocal(Mechanism):
     Constants  Karwa et al. split evenly and treat k-triangles; here a fifth goes to the Lipschitz proxy, none where
                the change of the local sensitivity does not depend on it.  Their bound on that change,
                3 C(a, k-1) + a C(a, k-2), is too small for k >= 3.
-    Cost       The Lipschitz proxy and the local sensitivity.  Error bars are free: the scale is private no more.
+    Cost       The Lipschitz proxy and the local sensitivity.  Intervals are free: the scale is private no more.
 
     >>> import dither as dt
     >>> graph = dt.Graph([(0, 1), (1, 2), (0, 2), (2, 3)], n=5)
@@ -79,7 +79,7 @@ class NoisyLocal(Mechanism):
         epsilon, delta = ask.usable.exact_epsilon, ask.usable.exact_delta
         first, second, third = (exact(share, "shares") for share in self.shares)
         if statistic.local_sensitivity_change(0) == statistic.local_sensitivity_change(statistic.most_lipschitz_proxy):
-            # The change of the local sensitivity is the same on all data: nothing to buy a Lipschitz proxy for.
+            # The change of the local sensitivity is the same on all data: no Lipschitz proxy is needed.
             rest = epsilon * (first + second + third) / (second + third)
             return NoisyLocalNoise(statistic, ask.loss, None, rest * second, rest * third, delta, ask.confidence)
         return NoisyLocalNoise(

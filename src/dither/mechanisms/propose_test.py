@@ -29,7 +29,7 @@ from dither.sensitivity.ladder import HasLadder
 from dither.statistics.statistic import Statistic, VectorStatistic
 
 TEST_SHARE = Fraction(1, 2)
-"""The part of epsilon that buys the test: on a linearly growing ladder the error is least at one half."""
+"""The part of epsilon for the test: on a linearly growing ladder the error is least at one half."""
 BEYOND_DOUBT = Fraction(1, 1 << 64)
 """Margins are looked at up to where refusals are rarer than this."""
 REFUSAL = (
@@ -46,7 +46,7 @@ class ProposeTest(Mechanism):
     Guarantee  (eps, delta)-DP for the query's neighbours; delta > 0 is needed.
     Theorem    DL09's paradigm for any ladder: docs/proofs/propose_test.md.
     Constants  eps/2 for the test, eps/2 for the release, all of delta for the test.  Noise Lap(2 bound/eps).
-    Cost       O(log) rungs of the ladder, one comparison, one draw; the error bar is free, because the scale is public.
+    Cost       O(log) rungs of the ladder, one comparison, one draw; the interval is free, because the scale is public.
 
     ``bound``: how far a change of one record may move the answer, in the answer's own units; public, chosen without
     looking at the data.  By default it is read off records spread evenly between their bounds (for statistics without

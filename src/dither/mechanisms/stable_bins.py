@@ -1,4 +1,4 @@
-"""Histograms over categories that nobody has declared: only bins with many people are shown.
+"""Histograms over undeclared categories: only bins with many people are released.
 
 Never touches an empty bin: it takes the keys that occur and their counts, from an array or from a database.
 """
@@ -77,7 +77,7 @@ class StableBins:
     def bar(self, count: int, miss: Fraction) -> tuple[int, int]:
         """An interval around a released count that misses with at most this probability, *given that it was released*.
 
-        Bins are told because their noisy count is large, so one that came out just above the threshold may be of any
+        Bins are released because their noisy count is large, so one just above the threshold may be of any
         size below; only from one reach above it on is the lower end near (docs/proofs/stable.md, section 4).
         """
         with precision(96):
@@ -93,5 +93,5 @@ class StableBins:
         noise = integer_laplace_draws(len(listed), 1 / self.rate, source=source)
         noisy = [(key, count + int(drawn)) for (key, count), drawn in zip(listed, noise, strict=True)]
         released = [(key, count) for key, count in noisy if count >= self.threshold]
-        # Sorted by what is released, so that the order of the rows is not told.
+        # Sorted by what is released: the order does not depend on that of the rows.
         return sorted(released, key=lambda one: (-one[1], str(one[0]), repr(one[0])))

@@ -51,7 +51,7 @@ class Average(Aggregator):
 
 
 def fewest_blocks(loss: Loss, touched: int = 1) -> int:
-    """The least number of blocks that can be certified to agree at a price with delta > 0."""
+    """The least number of blocks that can be certified to agree at a privacy loss with delta > 0."""
     if loss.is_pure:
         plan_average(1, loss)  # says what is missing
     return least_blocks(MarginTest(loss.exact_epsilon * TEST_SHARE, loss.exact_delta / 2), touched)

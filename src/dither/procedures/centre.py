@@ -116,7 +116,7 @@ class Centre(Aggregator):
 
 
 def _parts(task: Aggregation) -> tuple[Loss, Loss | None]:
-    """What the answer and what its error bar may cost."""
+    """What the answer and what its interval may cost."""
     loss = Loss(min(task.loss.epsilon, 100.0), task.loss.delta)
     if task.confidence is None:
         return loss, None
@@ -215,7 +215,7 @@ class CentreOfAttention(Aggregate):
         return math.ceil(min(math.exp(min(logarithm, 700.0)) * unit * reach * (1 + 1e-6), widest)) + 1
 
     def _aggregated(self, noisy: list[int], width: int | None) -> Aggregated:
-        """Numbers within their bounds; points of a set in order (noise is the same for each: their order tells)."""
+        """Numbers within their bounds; points of a set in order (the noise is the same for each)."""
         each = len(noisy) // self.metric.points
         points = sorted(tuple(noisy[start : start + each]) for start in range(0, len(noisy), each))
         flat = [one for point in points for one in point]

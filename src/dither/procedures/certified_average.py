@@ -149,7 +149,7 @@ def growth(size: int) -> int:
 def friend_counts(costs: Whole, apart: Whole, exponent: int, separated: int) -> Whole:
     """How many friends each block has at squared radius ``2**exponent``, itself included.
 
-    A block whose points are not sqrt(18) radii ``2**(separated/2)`` apart has no friends and is nobody's.
+    A block whose points are not sqrt(18) radii ``2**(separated/2)`` apart has no friends and is a friend of none.
     """
     clear = apart > APART << separated if separated < 56 else apart == np.iinfo(np.int64).max
     near = costs <= (1 << min(exponent, 62))

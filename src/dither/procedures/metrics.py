@@ -171,7 +171,7 @@ class Own(Metric):
         return number if math.isfinite(number) else None
 
     def _distance(self, one: Answers, other: Answers) -> float:
-        """On public probes: errors may be told."""
+        """On public probe points: errors may be shown."""
         try:
             payload = self.function(one.copy(), other.copy())
         except Exception as error:

@@ -1,4 +1,4 @@
-"""Whole algorithms without bounds: scale, quantiles, interquantile range and trimmed mean, with their prices.
+"""Whole algorithms without bounds: scale, quantiles, interquantile range and trimmed mean, with their losses.
 
 A plan is made from public facts, charged, and then run once on private data.  Two sets of constants: ``"exact"``
 splits the user's own (epsilon, delta) by fixed public shares; ``"paper"`` is DL09 as printed, with bins, cascades,

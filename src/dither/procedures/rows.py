@@ -36,7 +36,7 @@ _NUMBERS = (numbers.Number, Decimal, np.number, np.bool_)
 
 
 class Rows:
-    """Private: the records of everybody, one row a person."""
+    """Private: all records, one row for each person."""
 
     __slots__ = ("_names", "_typed", "_untyped", "people")
 
@@ -133,7 +133,7 @@ def _one_column(rows: Any) -> Any:
     if isinstance(getattr(rows, "dtype", None), np.dtype):
         return np.asarray(rows.to_numpy())
     entries = column_entries(rows)
-    if str(getattr(rows, "dtype", "")) == "category":  # (what the categories are depends on everybody)
+    if str(getattr(rows, "dtype", "")) == "category":  # (the list of categories depends on all records)
         return entries
     declared = _as_numpy(rows[:0]).dtype
     if declared.kind in "biuf":

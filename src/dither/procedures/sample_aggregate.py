@@ -38,7 +38,7 @@ ROOM = Fraction(5, 4)
 
 @dataclass(frozen=True)
 class SampleAggregatePlan:
-    """Everything public about a release: how blocks are drawn, how answers are aggregated, and the price."""
+    """Everything public about a release: how blocks are drawn, how answers are aggregated, and the privacy loss."""
 
     sampling: Sampling
     aggregator: str
@@ -70,7 +70,7 @@ def plan(
 ) -> SampleAggregatePlan:
     """The plan of a release; refuses here or never.
 
-    people: the public number of people (of rows where everybody has one); None: it is private.
+    people: the public number of people (of rows where each has one); None: it is private.
     blocks: None takes the aggregator's public rule.
     aggregator: "auto", a name in AGGREGATORS, or an Aggregator.
     """

@@ -1,6 +1,6 @@
 """Quantiles and their distances without bounds and without a test: inverse sensitivity on a public floating grid.
 
-The grid is geometric away from zero, so it reaches 2**64 either way at the price of a few hundred octaves: what the
+The grid is geometric away from zero, so it reaches 2**64 either way with a few hundred octaves: what the
 range costs is the logarithm of that.  Pure differential privacy, no refusals.  docs/proofs/robust_scale.md, section 7.
 """
 
@@ -91,9 +91,9 @@ class DrawnPlan(Plan):
 
     statistic: Any
     epsilon: Fraction
-    """What buys the answer."""
+    """The epsilon of the answer."""
     bar: Fraction | None
-    """What buys each end of the bar."""
+    """The epsilon of each end of the interval."""
     mechanism_name = "inverse"
     noise = "exponential"
 
@@ -131,7 +131,7 @@ class DrawnRangePlan(DrawnPlan):
 
 
 def plan_drawn_quantile(records: int, loss: Loss, share: Fraction, *, bar: bool) -> DrawnPlan:
-    """Any quantile; all of epsilon for the answer, or half of it where a bar is wanted.  delta is left unspent."""
+    """Any quantile; all of epsilon for the answer, or half of it where an interval is wanted; delta is not spent."""
     return _plan(DrawnPlan, RankedValue(rank_of(share, records), records, REALS.grid), loss, bar=bar)
 
 

@@ -84,7 +84,7 @@ class Edges(GraphQuery):
         self._at_least(vertices, 2)
         if self.max_degree is None:
             return EdgeCount(vertices)
-        # Higher degrees than there are vertices bind nobody, and would not fit into machine words.
+        # A bound above the number of vertices has no effect, and would not fit into machine words.
         return BoundedEdgeCount(vertices, min(int(self.max_degree), vertices))
 
 

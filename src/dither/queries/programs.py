@@ -1,4 +1,4 @@
-"""Bring your own program: it runs on blocks of people, and only a private aggregate of its answers is released."""
+"""Programs of analysts: run on blocks of people; only a private aggregate of their answers is released."""
 
 from __future__ import annotations
 
@@ -309,7 +309,7 @@ class Program(Query):
         return [records.blocks(self.columns)]
 
     def stored(self) -> dict[str, Any]:
-        """In plain values.  What cannot be told apart by its text is a new question every time."""
+        """In plain values.  Parts without a name or text (objects in memory) make a new query every time."""
         metric = self.metric
         if metric is not None and not isinstance(metric, (str, Matching)):
             metric = secrets.token_hex(8)

@@ -53,7 +53,7 @@ class IQR(BoundsOptional):
             return SharedRankDifference(below, above, Grid(grid.step, 0, high - low), shape.neighbours)
         lower, upper = (RankedValue(rank_of(share, shape.records), shape.records, grid) for share in self.shares)
         if lower.rank == upper.rank:
-            # The difference of a rank with itself is 0 for everybody; n is public, so this refusal is.
+            # The difference of a rank with itself is 0 on all data; n is public, so this refusal is public.
             raise InvalidArgument(
                 "low", self.low, f"must be shares that fall on different ranks of the {shape.records} records"
             )

@@ -270,11 +270,11 @@ def _missing(nulls: Any) -> float:
     return float(number)
 
 
-# --- categories that nobody declared -----------------------------------------------------------------------
+# --- undeclared categories ---------------------------------------------------------------------------------
 
 
 class Entries(NamedTuple):
-    """Private: the category of each record, and what is told of each category."""
+    """Private: the category of each record, and the value that stands for each category in a release."""
 
     keys: list[Category]
     values: dict[Category, Any]
@@ -352,7 +352,7 @@ class ModePlan(Plan):
 
 @dataclass(frozen=True)
 class FoundBinsPlan(Plan):
-    """Counts of categories that nobody has declared; those with few records are not shown."""
+    """Counts of undeclared categories; those with few records are left out."""
 
     label: str
     loss: Loss

@@ -116,7 +116,7 @@ class Histogram(StatisticQuery):
 
     @property
     def _found(self) -> bool:
-        """True if nobody has declared the bins: they are found, at a price."""
+        """True if the bins are not declared: finding them needs delta > 0."""
         return self.edges is None and self.categories is None
 
     def shape(self, data: object) -> Shape:

@@ -1,4 +1,4 @@
-"""A quote: price, mechanism and error of an answer, before anything is read or charged."""
+"""A quote: privacy loss, mechanism and error of an answer, before anything is read or charged."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Quote:
     """How many answers there will be; None where the groups have to be found."""
     labels: tuple[str, ...] | None = None
     bar: Any = None
-    """How far the error bar will typically reach to either side; None without a bar, or where nothing is known."""
+    """How far the interval will typically reach to either side; None without an interval, or where nothing is known."""
     alternatives: dict[str, Any] = field(default_factory=dict)
     """The expected errors of the mechanisms that were compared, the best first."""
 
@@ -122,7 +122,7 @@ class Quote:
 
 
 class Quotes(list[Quote]):
-    """Quotes for several queries; ``loss`` is the price of all of them together."""
+    """Quotes for several queries; ``loss`` is the privacy loss of all of them together."""
 
     def __init__(self, quotes: Iterable[Quote]) -> None:
         super().__init__(quotes)

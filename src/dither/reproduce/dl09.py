@@ -325,7 +325,7 @@ def _judge_regression(points: Points) -> Judged:
     refusals = points.of("refusals", f"slope, {PAPER}")
     if not refusals:
         return settle(
-            False, f"needs more records than were tried; {payload}", "its tests pass for nobody at this price"
+            False, f"needs more records than were tried; {payload}", "its tests pass on no data at this epsilon"
         )
     payload = (
         f"refused at n = {refusals.xs[-1]:,.0f}: {refusals[-1].y}; "

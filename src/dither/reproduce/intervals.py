@@ -42,7 +42,7 @@ class Estimate:
 
 
 def short(number: float) -> str:
-    """Three digits that tell, thousands apart."""
+    """Three significant digits, with commas at thousands."""
     if not math.isfinite(number) or number == 0:
         return f"{number:g}"
     if abs(number) >= 1e7 or abs(number) < 1e-4:

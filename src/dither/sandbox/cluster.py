@@ -5,7 +5,7 @@ never runs in a Ray worker.  Ray and the machines in the cluster are the owner's
 probed on every node, and a node where it does not hold takes the whole start down with it.
 
 When a node dies its blocks run again on the others.  The time for that is part of the public plan, used or not, so
-that the moment of the answer does not tell.  A block is never dropped: where no node is left, ``run`` says so.
+that the moment of the answer does not depend on it.  A block is never dropped: where no node is left, ``run`` says so.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ class Cluster:
             self._connect(ray)
         try:
             affinity = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
-            # Two calls at a time: one runs blocks, the other tells how many are done.
+            # Two calls at a time: one runs blocks, the other reports how many are done.
             actor = ray.remote(num_cpus=0, max_restarts=0, max_concurrency=2)(Node)
             self._nodes = [
                 actor.options(scheduling_strategy=affinity(node_id=node["NodeID"], soft=False)).remote(
@@ -176,7 +176,7 @@ class Cluster:
         return self
 
     def _connect(self, ray: Any) -> None:
-        """Reach the cluster; its door may need a while to open."""
+        """Connect to the cluster, which may take a while to answer."""
         local = {} if self._address else {"include_dashboard": False}
         by = time.monotonic() + _CONNECTING_SECONDS
         while True:
@@ -220,7 +220,7 @@ class Cluster:
     ) -> Answers:
         """The answers, one row a block, at the planned moment.
 
-        ``progress`` hears how many blocks are done: real progress, for the owner alone.  Raises ClusterLost, at the
+        ``progress`` gets how many blocks are done: real progress, for the owner alone.  Raises ClusterLost, at the
         planned moment too, if blocks are left and no node is.
         """
         if not self._nodes:
@@ -263,7 +263,7 @@ class Cluster:
         planned: int,
         progress: Callable[[int, int], None] | None,
     ) -> None:
-        """Tell the owner how far the nodes are, until all of them have answered or died."""
+        """Report to the owner how far the nodes are, until all of them have answered or died."""
         ray = _ray()
         waiting = [running for _, _, running in handed] if progress is not None else []
         while waiting:

@@ -12,7 +12,7 @@ own: here ``memcpy`` and then ``mmap``.  Where anything is missing (another C li
 threads) nothing is done, and blocks cost what forks cost.
 
 Moved are the heap, the variables of libraries, and anonymous memory between Python objects that lie close together.
-Other anonymous memory stays: its owner may count on zeros where it has told the kernel that it needs pages no more.
+Other anonymous memory stays: its owner may expect zeros in pages that it has given back to the kernel.
 """
 
 from __future__ import annotations
@@ -267,7 +267,7 @@ class _Swap:
 
 
 def _function(name: str, arguments: list[Any] | None) -> Any:
-    """A function of the C library of its own, so that its types are nobody else's."""
+    """A separate object for a function of the C library, so that its declared types are not shared."""
     found = ctypes.CDLL(None)[name]
     if arguments is not None:
         found.argtypes = arguments

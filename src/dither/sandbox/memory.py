@@ -21,7 +21,7 @@ REPORT_BYTES = 4096
 
 
 def sealed(content: bytes) -> int:
-    """A descriptor of memory that nobody can change any more, not even its owner."""
+    """A descriptor of sealed memory: no process can change it any more, its owner included."""
     writable = os.memfd_create("block", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
         _write_all(writable, content)

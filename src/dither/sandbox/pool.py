@@ -47,7 +47,7 @@ class _Core:
         return None
 
     def replace_dead(self) -> None:
-        """A sandbox that died (the kernel may take one when memory is short) gets a successor; nobody waits for it."""
+        """Replace sandboxes that died (when memory is short, say) without waiting for the new ones."""
         for place, worker in enumerate(self.workers):
             if not worker.alive:
                 self._pinned.discard(worker)
@@ -75,13 +75,13 @@ class Sandbox:
 
     ``slot`` is the time that one block takes as seen from outside; the program may run for three quarters of it.
     ``example`` is a block of made-up, public rows: the program is tried on it before any data are read, and its errors
-    are told.  On real blocks nothing is told: a failure of any kind is the default of ``output``.
+    are shown.  On real blocks no error is shown: after any failure the answer is the default of ``output``.
     ``files=False`` shows functions no file at all: what they import is loaded before, as far as their text names it or
     ``preload`` does.  Which files of a machine are in its memory is then nothing that blocks can change or find out.
 
     Guarantee  The time until ``run`` returns is ``schedule(blocks).seconds`` whatever the data are.  Whether, when and
                how a program fails on one block changes the answer of that block alone, as long as the kernel ends it
-               within the slot that follows its own: nobody waits for it, and a second sandbox on the same core takes
+               within the slot that follows its own: no block waits for it, and a second sandbox on the same core takes
                the next block.  One that takes longer costs blocks of its own core only, one for each further slot.
                docs/sandbox.md says which channels remain.
     Cost       ceil(blocks / cores) * slot seconds and a margin of a tenth; 9 ms of processor time a block with
@@ -265,7 +265,7 @@ class Sandbox:
             return payload
 
     def _check(self) -> None:
-        """Load the program once, and run it on the public example if there is one; its errors may be told."""
+        """Load the program once, and run it on the public example if there is one; its errors may be shown."""
         executable = isinstance(self._program, Executable)
         if executable and self._example is None:
             return

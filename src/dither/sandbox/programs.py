@@ -94,7 +94,7 @@ class Executable:
     """A program that reads a block on stdin and writes its numbers to stdout, separated by spaces, commas or lines.
 
     ``format="csv"`` sends a line of ``columns`` (if given) and a line for each row, ``"arrow"`` an Arrow stream.
-    An exit status other than 0 counts as a failure.  It sees ``/usr`` and what the sandbox is told to make ``visible``.
+    An exit status other than 0 counts as a failure.  It sees ``/usr`` and what is passed as ``visible``.
     """
 
     path: str | os.PathLike[str]

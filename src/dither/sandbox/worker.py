@@ -41,7 +41,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Everything a sandbox is told before it exists."""
+    """The settings that a sandbox is started with."""
 
     program: Program
     outputs: int
@@ -258,7 +258,7 @@ def _settings(task: Task, architecture: str) -> dict[str, Any]:
 
 
 def encoded(program: Program, block: Any) -> bytes | None:
-    """A block as bytes; None if it cannot be told in the program's format.
+    """A block as bytes; None if the program's format cannot represent it.
 
     Whether it can may depend on a person (a date beyond the calendar, half of a surrogate pair), so nothing is raised.
     """

@@ -59,7 +59,7 @@ class Ladder:
     ) -> None:
         """``rungs(start, stop)`` gives U_start .. U_{stop-1}; from index ``top`` on all rungs are the cap.
 
-        ``first``: how many rungs to look at before asking whether more matter; few where rungs are dear.
+        ``first``: how many rungs to look at before asking whether more matter; few where they take long to compute.
         ``deepest``: no rung from this public index on is looked at; those count as the cap.
         """
         self._sensitivity_at_distance = sensitivity_at_distance

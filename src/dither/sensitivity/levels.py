@@ -111,18 +111,18 @@ class Levels:
     def remembered(self, rate: float) -> dict[int, float]:
         """Smooth bounds at ``memory`` public places, evenly spaced, from the top down (COQ17 sec. 4.1).
 
-        Computed whole when a rate is first used, so that what is remembered tells nothing about who asked.
+        Computed whole when a rate is first used, so that the cache does not depend on who asked.
         """
         found = self._remembered.get(rate)
         if found is None:
             found = {self.count: float(self.global_sensitivity)}
             above = self.count
             for first in range(self.count - self.width + 1, 0, -self.stride):
-                # Whoever climbs in steps of the width meets one of so many levels in a row.
+                # Steps of the width pass through one of so many levels in a row.
                 for level in range(first, min(first + self.width, self.count)):
                     found[level] = self._climbed(level, above, rate, found)
                 above = first
-            # Replaced whole: another thread may forget this rate, or that one its own, but nobody sees half of it.
+            # Replaced whole: another thread may drop this rate from the cache, but none sees a part of it.
             self._remembered = {rate: found, **dict(list(self._remembered.items())[: _RATES - 1])}
         return found
 

@@ -1,4 +1,4 @@
-"""One column of records on a public grid, and the public facts that may be told about it."""
+"""One column of records on a public grid, and its public facts."""
 
 from __future__ import annotations
 

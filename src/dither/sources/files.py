@@ -23,7 +23,7 @@ _REAL = {"FLOAT", "DOUBLE", "DECIMAL", "HUGEINT", "UHUGEINT", "UBIGINT"}
 
 
 def read_file_column(path: str | Path, column: str, *, empty: bool = False) -> np.ma.MaskedArray[Any, Any]:
-    """One numeric column; missing entries are masked, always, so that the type does not tell whether any is missing.
+    """One numeric column, always masked, so that its type does not depend on whether an entry is missing.
 
     A Parquet file declares its types.  A CSV file does not, and reading types off its records would make the answer's
     grid, or an error, depend on them: its first line names the columns, its entries are real numbers (declare

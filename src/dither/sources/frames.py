@@ -50,7 +50,7 @@ def typed_column(values: Any) -> Any:
             return values.to_arrow()
         return None
     declared = str(getattr(values, "dtype", "object"))
-    if declared in ("object", "category"):  # (what the categories are depends on everybody)
+    if declared in ("object", "category"):  # (the list of categories depends on all records)
         return None
     try:
         wanted = pa.array(values[:0], from_pandas=True).type
@@ -86,7 +86,7 @@ def _column_of(name: str, values: Any, untyped: Callable[[str, list[Any]], Any],
 
 
 def plain_column(name: str, values: Any, argument: str) -> Any:
-    """Without dictionaries, however deep: they would list the categories of everybody in every block."""
+    """Without dictionaries, also inside lists and structs: each block would list the categories of all others."""
     pa = arrow()
     wanted = _plain_type(pa, values.type)
     if wanted == values.type:

@@ -33,7 +33,7 @@ def is_packed(file: Path) -> bool:
 
 
 def inner_suffix(file: Path) -> str:
-    """The suffix that tells the format: that of the packed file for ``.gz``."""
+    """The suffix that gives the format: that of the packed file for ``.gz``."""
     return Path(file.stem).suffix.lower() if is_packed(file) else file.suffix.lower()
 
 

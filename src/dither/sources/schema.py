@@ -1,4 +1,4 @@
-"""A schema: what is public about a dataset.  Written by its owner; nothing in it is read off the records."""
+"""A schema: what is public about a dataset.  Its owner writes it; nothing in it is computed from the records."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ class Selection:
     def _bounded(self, chosen: exp.Select, grid: Grid | None) -> exp.Select:
         """At most the declared rows of each person: those whose hash with a secret is least.
 
-        What is hashed are a person's own rounded values, so what is kept of one person depends on nobody else, and
+        What is hashed are a person's own rounded values, so what is kept of one person does not depend on others, and
         it is the same in every pass over the data and in every engine.
         """
         chosen = self._with_unit(chosen)
@@ -113,13 +113,13 @@ class Selection:
         return self._fewest(chosen, payload, [VALUE, *(f"k{one}" for one in range(len(self.by)))])
 
     def _with_unit(self, chosen: exp.Select) -> exp.Select:
-        """The person of every row as u; rows of nobody are left out."""
+        """The person of every row as u; rows without one are left out."""
         name = str(self.schema.unit)
         unit = self.engine.text(name, "text") if self.engine.stored_types()[name] == "text" else column(name)
         return chosen.select(exp.alias_(unit, "u")).where(_known(unit.copy()))
 
     def _fewest(self, chosen: exp.Select, payload: Sequence[exp.Expr], names: list[str]) -> exp.Select:
-        """Of each person u the declared number of rows, by a hash of what is told of them."""
+        """Of each person u the declared number of rows, by a hash of what is read of them."""
         parts: list[exp.Expr] = [exp.cast(column("u"), "text")]
         for part in payload:
             parts += [exp.Literal.string("|"), exp.Coalesce(this=part, expressions=[exp.Literal.string("")])]

@@ -1,4 +1,4 @@
-"""The types that a schema declares for columns: what may occur, as the owner knows it and not as the data show it."""
+"""The types that a schema declares for columns: what may occur, declared by the owner."""
 
 from __future__ import annotations
 

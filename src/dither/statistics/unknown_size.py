@@ -1,7 +1,7 @@
 """Statistics of selections: behind a filter or in a group the number of records is private.
 
 One person may then add, remove or replace a record (``ADD_REMOVE_CHANGE``); in one of many groups a record comes or
-goes (``ADD_REMOVE``), because whoever changes groups leaves one and enters another.  ``most`` is a public bound on
+goes (``ADD_REMOVE``), because a person who changes groups leaves one and enters another.  ``most`` is a public bound on
 the number of records.  Proofs: docs/proofs/filtered.md; enumerated in tests/statistics/test_unknown_size.py.
 """
 
@@ -380,7 +380,7 @@ S = TypeVar("S", bound=Statistic | VectorStatistic)
 
 
 def for_people(statistic: S, rows: int) -> S | Statistic:
-    """The statistic for neighbours that differ in all rows of one person; vectors were told of the rows before."""
+    """The statistic for neighbours that differ in all rows of one person; vectors have that in their shape."""
     if rows == 1 or not isinstance(statistic, Statistic):
         return statistic
     if isinstance(statistic, HasReachableValues):

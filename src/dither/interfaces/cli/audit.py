@@ -1,4 +1,4 @@
-"""``dither audit``: every claim of what ships, looked at by whoever wants to know."""
+"""``dither audit``: checks every privacy claim of this version."""
 
 from __future__ import annotations
 

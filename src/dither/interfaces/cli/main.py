@@ -1,4 +1,4 @@
-"""The command line: a thin door.  Commands import what they need, so that --help is quick."""
+"""The command line.  Commands import what they need, so that --help is quick."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from dither.interfaces.cli.serve import serve
 from dither.interfaces.cli.tokens import tokens
 
 
-class _Door(click.Group):
+class _Commands(click.Group):
     """Turns errors raised on purpose into one line (or one JSON object) and exit code 2."""
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -38,7 +38,7 @@ class _Door(click.Group):
             ctx.exit(2)
 
 
-@click.group(cls=_Door, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="dither")
 def main() -> None:
     """Private answers to statistical questions, with noise fitted to the data at hand."""

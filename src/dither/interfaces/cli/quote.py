@@ -146,7 +146,7 @@ def _show(quotes: Any) -> None:
 
 
 def _formatted(figure: float | None) -> str:
-    """Four digits: a quote is no measurement."""
+    """Four significant digits."""
     if figure is None:
         return "-"
     return f"{figure:,.4g}" if abs(figure) < 1000 else f"{figure:,.0f}"

@@ -1,4 +1,4 @@
-"""``dither register``: an owner drafts the schema of a dataset, in a talk or by flags.
+"""``dither register``: an owner drafts the schema of a dataset, in a dialogue or by flags.
 
 It shows the names and stored types of columns and reads no record: bounds, categories and the number of rows are what
 the owner declares to be public.
@@ -96,7 +96,7 @@ class Draft:
 @click.option("--delta", default=None, help="Delta of the budget.")
 @click.option("--name", default=None, help="Name of the dataset; by default that of the schema file.")
 @click.option("--table", default=None, help="The table of a database.")
-@click.option("--engine", default=None, help="duckdb, postgres or spark; by default told from DATA.")
+@click.option("--engine", default=None, help="duckdb, postgres or spark; by default guessed from DATA.")
 @click.option("--interactive/--no-interactive", default=None, help="Ask for what is missing; by default on a terminal.")
 @click.option("--force", is_flag=True, help="Overwrite the file.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -265,7 +265,7 @@ def _check_unit(unit: str, draft: Draft) -> None:
 
 
 def _talk(draft: Draft, engine: Any, flags: dict[str, Any]) -> None:
-    """Ask for everything that no flag told."""
+    """Ask for everything that no flag gave."""
     click.echo(f"\n{WHY}\n")
     for name, stored_type in draft.stored_types.items():
         if name not in draft.columns and stored_type != "other":
@@ -279,7 +279,7 @@ def _talk(draft: Draft, engine: Any, flags: dict[str, Any]) -> None:
 
 
 def _again(step: Any) -> None:
-    """Repeat a step of the talk until what was typed can be used."""
+    """Repeat a step of the dialogue until what was typed can be used."""
     for _ in range(20):
         try:
             step()

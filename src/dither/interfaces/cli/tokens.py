@@ -15,7 +15,7 @@ _ADDRESSES = ("postgresql://", "postgres://")
 
 @click.group()
 def tokens() -> None:
-    """Tokens of a curator, for whoever may write to the folder that it keeps."""
+    """Tokens of a server, for users who may write to its folder."""
 
 
 @tokens.command()

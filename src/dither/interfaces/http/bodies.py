@@ -45,7 +45,7 @@ async def json_object(request: Request) -> dict[str, Any]:
         raise malformed("the body ended early") from None
     except TimeoutError:
         raise Refused(408, "too-slow", f"the body must arrive within {SLOWEST:g} seconds") from None
-    # Away from the loop: nobody else waits while a large body is read.
+    # In a thread, so that a large body does not block the event loop.
     return await asyncio.get_running_loop().run_in_executor(_READERS, parse, bytes(text))
 
 

@@ -170,7 +170,7 @@ class Catalog:
         source = str(schema.source)
         for variable in _VARIABLE.findall(source):
             if not variable.startswith(PASSWORDS):
-                # Whoever registers data could otherwise have any secret of the server's sent to an address of theirs.
+                # Otherwise an owner could have any variable of the server sent to an address of their choice.
                 raise InvalidArgument(
                     "source", f"${{{variable}}}", f"must use variables whose names begin with {PASSWORDS}"
                 )

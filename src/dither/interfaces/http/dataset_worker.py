@@ -59,7 +59,7 @@ class Sessions:
 
     @contextlib.contextmanager
     def borrowed(self) -> Iterator[Any]:
-        """A session that nobody else uses meanwhile."""
+        """A session for exclusive use."""
         with self._lock:
             session = self._idle.pop() if self._idle else None
         if session is None:
@@ -178,7 +178,7 @@ def main() -> None:
     """Serve one connection."""
     descriptor = int(sys.argv[1])
     os.set_inheritable(descriptor, False)
-    # The server decides when the worker ends: not whoever stops both at once, as a service manager does.
+    # Only the server ends the worker: a service manager would otherwise stop both at once.
     for one in (signal.SIGTERM, signal.SIGINT):
         signal.signal(one, lambda *_: None)
     ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)

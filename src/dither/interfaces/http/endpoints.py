@@ -266,7 +266,7 @@ async def quote(request: Request) -> Response:
 
 
 async def _in_helper(request: Request, work: Callable[..., Any], body: Any, question: Any, dataset: Dataset) -> Any:
-    """A plan or a quote from a helper process; whoever gets one that was made before needs the same rights."""
+    """A plan or a quote from a helper process; a cached one is checked against the rights of the token that asks."""
 
     async def gone() -> None:
         while (await request.receive())["type"] != "http.disconnect":
@@ -285,7 +285,7 @@ async def ask(request: Request) -> Response:
     """Pay, read, answer: at the end of a public slot."""
     dataset, curator = await _dataset(request), curator_of(request)
     body = await json_object(request)
-    # Not before the body is here: whoever sends it slowly could choose how much of the slot is left for the work.
+    # Not before the body is here: a slow sender could choose how much of the slot is left for the work.
     started = answering.now()
     question = await curator.run(questions.question_of, body)
     built = await _in_helper(request, planning.planned, body, question, dataset)
@@ -295,7 +295,7 @@ async def ask(request: Request) -> Response:
         job.is_announced = True
         curator.background(_announced(curator, job))
     if question.wait and job.seconds <= LONGEST_WAIT and await job.wait(LONGEST_WAIT):
-        # Whoever was refused meanwhile gets no answer any more; it stays in the store.
+        # A token that was revoked meanwhile gets no answer; the answer stays in the ledger.
         await curator.run_reserved(curator.store.still_valid, token_of(request))
         if job.problem is not None:
             return problem_response(_refusal_of(job.problem))
@@ -306,14 +306,14 @@ async def ask(request: Request) -> Response:
 
 
 async def _with_budget(curator: Curator, payload: dict[str, Any]) -> dict[str, Any]:
-    """What is told of a job, with the budget of now where it has an answer."""
+    """The public state of a job, with the present budget where it has an answer."""
     if payload.get("answer") is None:
         return payload
     return payload | {"answer": await curator.run(answering.with_budget, curator, payload["answer"])}
 
 
 async def _kept(curator: Curator, job: Job) -> None:
-    """Let other servers know of a job before its address is told."""
+    """Make a job known to other servers before its address is sent."""
     if job.is_kept:
         return
     job.is_kept = True
@@ -436,7 +436,7 @@ async def list_tokens(request: Request) -> Response:
 
 @endpoint("POST", "/v1/tokens", OWNER)
 async def create_token(request: Request) -> Response:
-    """A new token; its secret is told this once."""
+    """A new token; its secret is sent this once."""
     curator = curator_of(request)
     fields = ("name", "role", "expires_in", "epsilon_cap", "delta_cap", "kinds", "datasets", "budgets")
     payload = known_fields(await json_object(request), fields)

@@ -1,6 +1,6 @@
 """Plans and quotes, made from public facts in a helper process that can be ended: no source is read, nothing charged.
 
-Whoever asks chooses how long this takes (many queries, small epsilon, a prior), so it gets neither a thread of the
+The analyst chooses how long this takes (many queries, small epsilon, a prior), so it gets neither a thread of the
 server nor time or memory without a limit.
 """
 
@@ -97,7 +97,7 @@ def planned(question: Question, schema: Schema | GraphSchema, token: Token) -> P
 
 
 def quoted(question: Question, schema: Schema | GraphSchema, token: Token) -> Quoted:
-    """Price, mechanism and expected error."""
+    """Privacy loss, mechanism and expected error."""
     built = planned(question, schema, token)
     payload = {"dataset": schema.name, "epsilon": built.loss.epsilon, "delta": built.loss.delta}
     programs_of(built.plans)

@@ -1,6 +1,6 @@
-"""Jobs that every server can tell about: kept beside the tokens, shown by the same public schedule.
+"""Jobs that every server can answer for: kept beside the tokens, visible by the same public schedule.
 
-A process tells of its own jobs from memory.  What is kept serves other processes, and those that come after it.
+A process answers for its own jobs from memory.  The database is for other processes and for later ones.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from dither.interfaces.http.telemetry import log
 from dither.plain import plain
 
 BEAT = 10.0
-"""A process says this often that it still works on its jobs."""
+"""Seconds between two notes of a process that it still works on its jobs."""
 LOST_AFTER = timedelta(seconds=60)
-"""A process that has not said so for this long is gone."""
+"""Seconds without such a note after which a process counts as ended."""
 
 
 def keep(curator: Curator, job: Job) -> bool:
@@ -50,14 +50,14 @@ def _note_end(curator: Curator, job: Job) -> None:
 
 
 async def beating(curator: Curator) -> None:
-    """Say again and again that this process works on its jobs, until it has none."""
+    """Note, at intervals, that this process works on its jobs, until it has none."""
     while True:
         await asyncio.sleep(BEAT)
         try:
             if not await curator.run(curator.store.still_working, curator.process):
                 return
         except DitherError:
-            continue  # the store may come back; until then nobody else can look
+            continue  # the store may come back; until then other servers do not see the job
 
 
 def job_payload(kept: KeptJob) -> dict[str, Any]:

@@ -59,7 +59,7 @@ _COLUMNS = "SELECT id, name, role, created, expires, revoked, rules FROM dither_
 
 @dataclass(frozen=True)
 class Token:
-    """Who asks, and what they may do.  The secret itself is nowhere kept."""
+    """A token: who asks, and what they may do.  Its secret is not stored."""
 
     id: str
     name: str
@@ -110,7 +110,7 @@ class Token:
 
 @dataclass(frozen=True)
 class KeptJob:
-    """A job as every server finds it: ``outcome`` is told from ``shown`` on, which is the end of a public slot."""
+    """A job as every server finds it: ``outcome`` is public from ``visible_from`` on, the end of a public slot."""
 
     id: str
     analyst: str
@@ -195,7 +195,7 @@ class Store:
     def revoke(self, token_id: str) -> Token | None:
         """End a token at once; None if there is no such token.
 
-        The last one that manages everything stays: nobody could give out another.
+        The last one that manages everything cannot be revoked: no other could create tokens.
         """
         with self._work() as work:
             valid = [one.id for one in map(_token, work.all(_COLUMNS)) if one.manages_all]
@@ -228,7 +228,7 @@ class Store:
     # --- jobs ----------------------------------------------------------------------------------------------
 
     def keep_job(self, process: str, job: KeptJob) -> None:
-        """Note a job that begins, so that other servers can tell about it."""
+        """Record a job that begins, so that other servers can answer for it."""
         started = job.started.isoformat()
         with self._work() as work:
             work.run("DELETE FROM dither_server_jobs WHERE started < ?", (datetime.now(UTC) - LONGEST_KEPT).isoformat())
@@ -246,7 +246,7 @@ class Store:
             )
 
     def end_job(self, job_id: str, visible_from: datetime, outcome: dict[str, Any]) -> None:
-        """Note how a job ended, and from when on that is told."""
+        """Record how a job ended, and from when on that is public."""
         with self._work() as work:
             work.run(
                 "UPDATE dither_server_jobs SET shown = ?, outcome = ? WHERE id = ?",

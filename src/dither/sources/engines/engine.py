@@ -36,7 +36,7 @@ _FALSE = ("false", "f", "no", "0")
 
 
 class Engine(ABC):
-    """A table that stays where it is."""
+    """A table in an engine, which is not copied as a whole."""
 
     dialect: ClassVar[str]
     bytewise: ClassVar[str | None]
@@ -194,7 +194,7 @@ class Engine(ABC):
         return text if collation is None else exp.Collate(this=text, expression=collation)
 
     def absent_column(self) -> str:
-        """What is accepted for the name of a column, told to whoever named one that does not exist."""
+        """The text of an error about a column that does not exist: the names that do."""
         return f"must be a column of the source: {', '.join(self.stored_types())}"
 
     def _needs_casts(self, name: str) -> None:
