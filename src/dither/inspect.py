@@ -47,11 +47,11 @@ def ladder(query: Query, data: Any, *, rungs: int = 10, where: Any = None, by: A
     where, by: as for ``value``.
     """
     if not isinstance(rungs, int) or rungs < 1:
-        raise InvalidArgument("rungs", rungs, "a whole number of at least 1 is accepted")
+        raise InvalidArgument("rungs", rungs, "must be a whole number of at least 1")
     statistic, groups = _groups(query, data, where, by)
     one = _single(query, statistic)
     ladders = {
-        key: [float(one.answers.step * int(rung)) for rung in one.ladder(records).rungs(0, rungs)]
+        key: [float(one.answers.step * int(rung)) for rung in one.ladder(records).sensitivity_at_distance(0, rungs)]
         for key, records in groups.items()
     }
     return ladders if by is not None else ladders[()]
@@ -60,7 +60,7 @@ def ladder(query: Query, data: Any, *, rungs: int = 10, where: Any = None, by: A
 def smooth(query: Query, data: Any, *, beta: Any, algorithm: Algorithm = "exact") -> float:
     """The beta-smooth sensitivity, in the data's own units."""
     if algorithm not in ("exact", "linear", "sublinear"):
-        raise InvalidArgument("algorithm", algorithm, '"exact", "linear" or "sublinear" is accepted')
+        raise InvalidArgument("algorithm", algorithm, 'must be "exact", "linear" or "sublinear"')
     statistic, records = _resolved(query, data)
     bound: Fraction = statistic.ladder(records, algorithm).smooth(exact(beta, "beta"))
     return float(statistic.answers.step * bound)
@@ -72,7 +72,7 @@ def margin(query: Query, data: Any, *, bound: Any) -> int:
     steps = math.floor(exact(bound, "bound") / statistic.answers.step)
     if not 0 <= steps < statistic.global_sensitivity:
         most = float(statistic.global_sensitivity * statistic.answers.step)
-        raise InvalidArgument("bound", bound, f"a number of at least 0 and below the worst case {most:g} is accepted")
+        raise InvalidArgument("bound", bound, f"must be a number of at least 0 and below the worst case {most:g}")
     return statistic.ladder(records).margin(steps)
 
 
@@ -88,10 +88,10 @@ def _resolved(query: Query, data: Any) -> tuple[Statistic, Any]:
 
 def _single(query: Query, statistic: Statistic | VectorStatistic) -> Statistic:
     if query.is_transformed:
-        raise InvalidArgument("query", query.name, "its sensitivity is that of the statistic that it is a function of")
+        raise InvalidArgument("query", query.name, "is a function of another statistic: inspect that one")
     single = statistic.single
     if single is None:
-        raise InvalidArgument("query", query.name, "a query for a single number is accepted")
+        raise InvalidArgument("query", query.name, "must be a query for a single number")
     return single
 
 
@@ -100,19 +100,19 @@ def _groups(
 ) -> tuple[Statistic | VectorStatistic, dict[tuple[Any, ...], Any]]:
     """The statistic, and the records of every group; without groups their key is empty."""
     if not isinstance(query, Query):
-        raise InvalidArgument("query", query, "a query object such as Median(bounds=(0, 1)) is accepted")
+        raise InvalidArgument("query", query, "must be a query object such as Median(bounds=(0, 1))")
     if hasattr(data, "inspected_groups"):
         found: tuple[Statistic | VectorStatistic, dict[tuple[Any, ...], Any]] = data.inspected_groups(
             query, where=where, by=by
         )
         return found
     if where is not None or by is not None:
-        raise InvalidArgument("where", where or by, "filters and groups are accepted for a session on a table")
+        raise InvalidArgument("where", where or by, "is for a session on a table: leave it out")
     if hasattr(data, "inspected"):
         statistic, records = data.inspected(query)
         return statistic, {(): records}
     if not isinstance(query, StatisticQuery):
-        raise InvalidArgument("query", query.name, "a query that is one statistic is accepted")
+        raise InvalidArgument("query", query.name, "must be a query that is one statistic")
     shape = query.shape(data)
     return query.resolve(shape), {(): query.read(data, shape)}
 
@@ -126,18 +126,18 @@ def admissible(
     dimension: int = 1,
     constants: Constants = "exact",
 ) -> Point:
-    """The point (alpha, beta) in use for a noise and a price, and what its proof rests on.
+    """The point (alpha, beta) in use for a noise and a privacy loss, and what its proof rests on.
 
     >>> admissible("power_law", epsilon=1.0).error_factor < 6.3
     True
     """
     law = named_noise(noise)
     if law is None:
-        raise InvalidArgument("noise", noise, "the name of a noise or a noise object is accepted")
+        raise InvalidArgument("noise", noise, "must be the name of a noise or a noise object")
     if constants not in ("exact", "paper"):
-        raise InvalidArgument("constants", constants, '"exact" or "paper" is accepted')
+        raise InvalidArgument("constants", constants, 'must be "exact" or "paper"')
     if not isinstance(dimension, int) or dimension < 1:
-        raise InvalidArgument("dimension", dimension, "a whole number of at least 1 is accepted")
+        raise InvalidArgument("dimension", dimension, "must be a whole number of at least 1")
     smoothness = None if beta is None else exact(beta, "beta")
     return law.point(Loss.asked(epsilon, delta), beta=smoothness, dimension=dimension, constants=constants)
 

@@ -165,7 +165,7 @@ def test_categories_of_a_file_are_texts(tmp_path):
         (["people.csv", "SELECT median(a) FROM people"], "SQL needs a schema file"),
         (["people.csv", "mode(job)", "--bounds", "0", "1"], "mode(column) does not take it"),
         (["people.csv", "median(a, bounds => [0, 1])", "--bounds", "0", "1"], "stands in the call already"),
-        (["people.csv", "covariance(a, nothing)", "--bounds", "0", "1"], "column='nothing'"),
+        (["people.csv", "covariance(a, nothing)", "--bounds", "0", "1"], "got 'nothing'"),
         (["people.toml", "triangles()"], "it is asked of a graph"),
         (["people.toml", "kmeans(a)"], "kmeans(column, ..., k => 3) is accepted"),
         (["people.toml", "kmeans(a, k => 2)", "--by", "job"], "kmeans is asked of the whole table"),

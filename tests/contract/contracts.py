@@ -127,7 +127,7 @@ class QueryContract:
                 column = as_column(x, statistic.records_on)
                 assert statistic.value(column) == f(x)
                 truth = oracle.exact_ladder(f, x, self.values, records + 1)
-                ours = [int(u) for u in statistic.ladder(column).rungs(0, records + 1)]
+                ours = [int(u) for u in statistic.ladder(column).sensitivity_at_distance(0, records + 1)]
                 assert ours == truth if self.exact else all(u >= t for u, t in zip(ours, truth, strict=True))
                 assert max(truth) <= statistic.global_sensitivity
 
@@ -146,8 +146,8 @@ class QueryContract:
             class Shrunk(type(statistic)):
                 def ladder(self, data, algorithm="exact"):
                     ladder = super().ladder(data, algorithm)
-                    whole = ladder.rungs
-                    ladder.rungs = lambda start, stop: (whole(start, stop) * 7) // 10
+                    whole = ladder.sensitivity_at_distance
+                    ladder.sensitivity_at_distance = lambda start, stop: (whole(start, stop) * 7) // 10
                     return ladder
 
             fields = {name: getattr(statistic, name) for name in statistic.__dataclass_fields__}

@@ -294,7 +294,7 @@ def test_missing_records_are_left_out():
         ({"method": "robust", "delta": 0}, "delta"),
         ({"method": "shortcut", "delta": 0}, "delta"),
         ({"method": "median"}, "method"),
-        ({"block_size": 2}, "block_size=2: a whole number of at least 3"),
+        ({"block_size": 2}, "block_size must be a whole number of at least 3"),
         ({"block_size": True}, "block_size"),
         ({"confidence": 1.5}, "confidence"),
         ({"constants": "paper"}, "shortcut"),

@@ -209,7 +209,7 @@ def test_the_law_of_a_draw_is_the_mechanisms_own(rank):
     _, prepared = prepare(statistic, epsilon=0.9, mechanism="inverse")
     data = Column(np.array([40, 700, 700, 2100, 4900]), statistic.answers)
     shells, value = prepared.shells(data), statistic.value(data)
-    counts = shells.counts(1, shells.rungs)
+    counts = shells.counts(1, shells.shell_count)
     weights, distances = [], []
     for cost, size in enumerate(counts, 1):
         places = np.array([shells.point(cost, index) for index in range(0, size, max(size // 500, 1))])

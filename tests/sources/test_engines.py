@@ -89,7 +89,7 @@ def facts(question, options, schema, engine):
     found = []
     for data in private_data(made, selection):
         ladder = made.statistic.ladder(data)
-        rungs = [int(rung) for rung in ladder.rungs(0, 6)]
+        rungs = [int(rung) for rung in ladder.sensitivity_at_distance(0, 6)]
         found.append((made.statistic.value(data), rungs, ladder.smooth(Fraction(1, 10))))
     return found
 
@@ -146,9 +146,9 @@ def test_engines_agree_with_arrays():
         made = plan(dt.Median(name), schema, epsilon=1.0)
         data = private_data(made, Selection(engine, schema))[0]
         assert made.statistic.answers.value(made.statistic.value(data)) == dt.inspect.value(query, array)
-        assert [float(made.grid.step * int(u)) for u in made.statistic.ladder(data).rungs(0, 8)] == dt.inspect.ladder(
-            query, array, rungs=8
-        )
+        assert [
+            float(made.grid.step * int(u)) for u in made.statistic.ladder(data).sensitivity_at_distance(0, 8)
+        ] == dt.inspect.ladder(query, array, rungs=8)
 
 
 @pytest.mark.parametrize("shares", [(0.0,), (0.5,), (0.25, 0.75), (1.0,)])

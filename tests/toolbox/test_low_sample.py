@@ -80,7 +80,7 @@ def test_the_lemma_as_printed_is_false_at_equality(reads):
     found = check_premises(guess, lambda x: x[0], domain=BITS, records=1, within=0)
     assert (found.reads, found.chance, found.honest) == (reads, (1 + reads) / 2, True)
     assert sensitivity(lambda x: x[0], 1) == 1
-    with pytest.raises(InvalidArgument, match="chance="):
+    with pytest.raises(InvalidArgument, match=r"^chance[ =]"):
         sample_sensitivity(reads=reads, within=0, chance=found.chance)
 
 
@@ -108,12 +108,12 @@ def test_an_algorithm_that_peeks_is_found_out():
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        ({"reads": -0.1, "within": 1, "chance": 0.9}, "reads="),
-        ({"reads": 1, "within": 1, "chance": 1}, "chance="),
-        ({"reads": 0.5, "within": 1, "chance": 0.75}, "chance="),
-        ({"reads": 0.5, "within": -1, "chance": 0.9}, "within="),
-        ({"reads": 0.5, "within": math.nan, "chance": 0.9}, "within="),
-        ({"reads": 0.5, "within": 1, "chance": 1.1}, "chance="),
+        ({"reads": -0.1, "within": 1, "chance": 0.9}, "^reads[ =]"),
+        ({"reads": 1, "within": 1, "chance": 1}, "^chance[ =]"),
+        ({"reads": 0.5, "within": 1, "chance": 0.75}, "^chance[ =]"),
+        ({"reads": 0.5, "within": -1, "chance": 0.9}, "^within[ =]"),
+        ({"reads": 0.5, "within": math.nan, "chance": 0.9}, "^within[ =]"),
+        ({"reads": 0.5, "within": 1, "chance": 1.1}, "^chance[ =]"),
     ],
 )
 def test_premises_that_fail_are_named(options, named):
@@ -126,7 +126,7 @@ def test_the_release_uses_twice_the_error():
     """The scale is 2 sigma / eps: the bar is that of Laplace noise of this scale."""
     answer = low_sample_release([5.0], reads=0.1, within=0.5, chance=0.9, epsilon=2.0)
     assert answer.radius == pytest.approx(0.5 * math.log(20), rel=1e-4)
-    with pytest.raises(InvalidArgument, match="within="):
+    with pytest.raises(InvalidArgument, match=r"^within[ =]"):
         low_sample_release([5.0], reads=0.1, within=0, chance=0.9, epsilon=2.0)
 
 
@@ -189,17 +189,17 @@ def test_distances_are_clamped_and_rounded_down_before_the_noise(monkeypatch):
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        ({"distance": 3, "epsilon": 1}, "distance="),
-        ({"distance": len, "epsilon": 0}, "epsilon="),
-        ({"distance": len, "epsilon": 1, "most": 0}, "most="),
-        ({"distance": len, "epsilon": 1, "confidence": 95}, "confidence="),
+        ({"distance": 3, "epsilon": 1}, "^distance[ =]"),
+        ({"distance": len, "epsilon": 0}, "^epsilon[ =]"),
+        ({"distance": len, "epsilon": 1, "most": 0}, "^most[ =]"),
+        ({"distance": len, "epsilon": 1, "confidence": 95}, "^confidence[ =]"),
     ],
 )
 def test_bad_arguments_are_named(options, named):
     """The message names the argument; data without a length need a public maximum."""
     with pytest.raises(InvalidArgument, match=named):
         distance_to_property([1], **options)
-    with pytest.raises(InvalidArgument, match="most="):
+    with pytest.raises(InvalidArgument, match=r"^most[ =]"):
         distance_to_property(object(), distance=lambda _: 1, epsilon=1)
     with pytest.raises(InvalidData, match="number"):
         distance_to_property([1], distance=lambda _: "far", epsilon=1)

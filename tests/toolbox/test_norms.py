@@ -133,14 +133,14 @@ def test_answers_lie_on_the_public_grid():
 @pytest.mark.parametrize(
     ("value", "options", "named"),
     [
-        ([1.0], {"epsilon": 1, "sensitivity": 0}, "sensitivity="),
-        ([1.0], {"epsilon": 1, "sensitivity": 1, "norm": "l3"}, "norm="),
-        ([1.0], {"epsilon": 1, "sensitivity": 1, "step": -1}, "step="),
-        ([1.0], {"epsilon": 0, "sensitivity": 1}, "epsilon="),
-        ([], {"epsilon": 1, "sensitivity": 1}, "value="),
-        ([[1.0]], {"epsilon": 1, "sensitivity": 1}, "value="),
-        (["one"], {"epsilon": 1, "sensitivity": 1}, "value="),
-        ([1.0], {"epsilon": 1, "sensitivity": 1, "confidence": 2}, "confidence="),
+        ([1.0], {"epsilon": 1, "sensitivity": 0}, "^sensitivity[ =]"),
+        ([1.0], {"epsilon": 1, "sensitivity": 1, "norm": "l3"}, "^norm[ =]"),
+        ([1.0], {"epsilon": 1, "sensitivity": 1, "step": -1}, "^step[ =]"),
+        ([1.0], {"epsilon": 0, "sensitivity": 1}, "^epsilon[ =]"),
+        ([], {"epsilon": 1, "sensitivity": 1}, "^value[ =]"),
+        ([[1.0]], {"epsilon": 1, "sensitivity": 1}, "^value[ =]"),
+        (["one"], {"epsilon": 1, "sensitivity": 1}, "^value[ =]"),
+        ([1.0], {"epsilon": 1, "sensitivity": 1, "confidence": 2}, "^confidence[ =]"),
     ],
 )
 def test_bad_arguments_are_named(value, options, named):

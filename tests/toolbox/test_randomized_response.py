@@ -144,16 +144,16 @@ def test_categories_keep_their_names_and_others_are_declared():
 @pytest.mark.parametrize(
     ("data", "options", "named"),
     [
-        ([0, 1], {"epsilon": 0}, "epsilon="),
-        ([0, 1], {"epsilon": -1}, "epsilon="),
-        ([0, 1], {"epsilon": 1, "confidence": 1}, "confidence="),
-        ([], {"epsilon": 1}, "data="),
-        ("abc", {"epsilon": 1, "categories": ["a", "b"]}, "data="),
-        (["a"], {"epsilon": 1, "categories": ["a"]}, "categories="),
-        (["a"], {"epsilon": 1, "categories": ["a", "a"]}, "categories="),
-        (["a"], {"epsilon": 1, "categories": [math.nan, 1.0]}, "categories="),
-        (["a"], {"epsilon": 1, "categories": 7}, "categories="),
-        (["a"], {"epsilon": 1, "categories": ["a", "b"], "other": "c"}, "other="),
+        ([0, 1], {"epsilon": 0}, "^epsilon[ =]"),
+        ([0, 1], {"epsilon": -1}, "^epsilon[ =]"),
+        ([0, 1], {"epsilon": 1, "confidence": 1}, "^confidence[ =]"),
+        ([], {"epsilon": 1}, "^data[ =]"),
+        ("abc", {"epsilon": 1, "categories": ["a", "b"]}, "^data[ =]"),
+        (["a"], {"epsilon": 1, "categories": ["a"]}, "^categories[ =]"),
+        (["a"], {"epsilon": 1, "categories": ["a", "a"]}, "^categories[ =]"),
+        (["a"], {"epsilon": 1, "categories": [math.nan, 1.0]}, "^categories[ =]"),
+        (["a"], {"epsilon": 1, "categories": 7}, "^categories[ =]"),
+        (["a"], {"epsilon": 1, "categories": ["a", "b"], "other": "c"}, "^other[ =]"),
     ],
 )
 def test_bad_arguments_are_named(data, options, named):

@@ -1,4 +1,4 @@
-"""What "auto" means, and how names become mechanisms and noises: public rules, never the data.
+"""What "auto" means, and how names become mechanisms and noises; decided by public facts only.
 
 Which mechanism a statistic prefers is its own declaration (``mechanism_preference``).  The preferences rest on
 measurements (docs/decisions.md, "What auto means"): on every distribution tried the inverse-sensitivity mechanism
@@ -28,7 +28,7 @@ NOISES: dict[str, type[Law]] = {law.name: law for law in (PowerLaw, Cauchy, Lapl
 
 def applicable(statistic: Statistic | VectorStatistic) -> list[str]:
     """The mechanisms that serve this statistic: those it prefers first, the default at the head."""
-    served = [name for name, made in MECHANISMS.items() if made().serves(statistic)]
+    served = [name for name, mechanism_class in MECHANISMS.items() if mechanism_class().serves(statistic)]
     order = statistic.mechanism_preference
     return sorted(served, key=lambda name: order.index(name) if name in order else len(order))
 
@@ -59,7 +59,7 @@ def named_noise(noise: object, argument: str = "noise") -> Law | None:
     if isinstance(noise, str) and noise in NOISES:
         return NOISES[noise]()
     names = ", ".join(repr(name) for name in ("auto", *NOISES))
-    raise InvalidArgument(argument, noise, f"{names} or a noise object such as dither.Cauchy(gamma=4) is accepted")
+    raise InvalidArgument(argument, noise, f"must be {names} or a noise object such as dither.Cauchy(gamma=4)")
 
 
 def prepare(
@@ -78,7 +78,7 @@ def prepare(
     ask = MechanismSpec(statistic, loss, law, level)
     chosen = _mechanism(mechanism, statistic, law)
     if statistic.is_constant:
-        # The same answer on all data: noise for the worst of them is no noise, and there is nothing to fit or test.
+        # The same answer on all data: the global sensitivity is 0, so no noise is needed.
         return WorstCase.name, WorstCase().prepare(MechanismSpec(statistic, loss, None, level))
     prepared = chosen.prepare(ask)
     prepared.check_data_can_pass()
@@ -94,9 +94,7 @@ def _mechanism(mechanism: object, statistic: Statistic | VectorStatistic, law: L
     chosen = MECHANISMS[mechanism]() if isinstance(mechanism, str) and mechanism in MECHANISMS else mechanism
     if not isinstance(chosen, Mechanism):
         names = ", ".join(repr(name) for name in ("auto", *MECHANISMS))
-        raise InvalidArgument(
-            "mechanism", mechanism, f"{names} or an object such as dither.Smooth(beta=0.1) is accepted"
-        )
+        raise InvalidArgument("mechanism", mechanism, f"must be {names} or an object such as dither.Smooth(beta=0.1)")
     if not chosen.serves(statistic):
         raise NotApplicable("mechanism", chosen.name, "this query does not offer it", ", ".join(served))
     return chosen

@@ -1,4 +1,4 @@
-"""Noise scaled to the smooth sensitivity: as much as the data at hand and their neighbourhood need."""
+"""Noise scaled to the smooth sensitivity of the data at hand."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from dither.sensitivity.ladder import LEAST_BETA, MOST_BETA, Algorithm, HasLadde
 from dither.statistics.statistic import Statistic
 
 BAR_SHARE = Fraction(1, 4)
-"""The part of epsilon that buys the error bar (docs/decisions.md has the measurements)."""
+"""The part of epsilon for the interval (docs/decisions.md has the measurements)."""
 BAR_BETA = Fraction(7, 10)
-"""With a bar, the part of the best beta that is used: a smoother scale is cheaper to tell."""
+"""With an interval, the part of the best beta that is used: the logarithm of a smoother scale needs less noise."""
 LOG_GRID = 1 << 20
 """Logarithms of scales are released in steps of 2**-20."""
 _CELL = 1 / 200
@@ -56,11 +56,11 @@ class Smooth(Mechanism):
 
     def __post_init__(self) -> None:
         if self.beta is not None and exact(self.beta, "beta") <= 0:
-            raise InvalidArgument("beta", self.beta, "a positive number is accepted")
+            raise InvalidArgument("beta", self.beta, "must be a positive number")
         if self.constants not in ("exact", "paper"):
-            raise InvalidArgument("constants", self.constants, '"exact" or "paper" is accepted')
+            raise InvalidArgument("constants", self.constants, 'must be "exact" or "paper"')
         if self.algorithm not in ("exact", "linear", "sublinear"):
-            raise InvalidArgument("algorithm", self.algorithm, '"exact", "linear" or "sublinear" is accepted')
+            raise InvalidArgument("algorithm", self.algorithm, 'must be "exact", "linear" or "sublinear"')
 
     def prepare(self, ask: MechanismSpec) -> Prepared:
         statistic = ask.single_number(self.name)
@@ -93,7 +93,7 @@ class Smooth(Mechanism):
 
 @dataclass(frozen=True)
 class SmoothNoise(Prepared):
-    """value + (S / alpha) Z, and a private bar from a noisy ln S."""
+    """value + (S / alpha) Z, and a private interval from a noisy ln S."""
 
     mechanism = "smooth"
     statistic: Statistic
@@ -127,7 +127,7 @@ class SmoothNoise(Prepared):
         """Released: ``ln S + Lap(beta / eps')``.  S is beta-smooth, so ln S has sensitivity beta.
 
         |error| / (e^L / alpha) = |Z| e^{-Lap} has a law that depends on public numbers only, so its quantile
-        gives a bar with exactly the stated coverage (docs/proofs/error-bars.md).
+        gives an interval with exactly the stated coverage (docs/proofs/error-bars.md).
         """
         assert self.bar_loss is not None and self.confidence is not None  # noqa: PT018, S101
         if bound == 0:
@@ -174,7 +174,7 @@ class SmoothNoise(Prepared):
 @functools.lru_cache(maxsize=1024)
 def bar_factor(law: Law, spread: float, miss: float) -> float:
     """The c with ``P(|Z| e^{-spread L} > c) = miss`` for a standard Laplace L, rounded up."""
-    # Cells of |L| by length, not by mass: rare L decide bars of high confidence.  What is beyond them counts as missed.
+    # Cells of |L| by length, not by mass: rare L decide intervals of high confidence.  What lies beyond is missed.
     ends = np.arange(0.0, math.log(1.0 / miss) + _BEYOND, _CELL)
     beyond = float(np.exp(-ends[-1]))
     cells, middles = -np.diff(np.exp(-ends)) / 2.0, (ends[1:] + ends[:-1]) / 2.0

@@ -150,7 +150,7 @@ class HeavyTail(Law):
             (beta, alpha, "to the narrower law"),
         )
         for stretch, shift, which in corners if beta else corners[:1]:
-            # Wider: (w + alpha) e^{-beta} against w, at a price of beta; narrower: w e^beta + alpha, a gain.
+            # Wider: (w + alpha) e^{-beta} against w, at a cost of beta; narrower: w e^beta + alpha, a gain.
             if not shifted_rise_at_most(self, shift, stretch, epsilon + stretch):
                 raise NotProved(f"alpha={float(alpha):g}, beta={float(beta):g} not proved at the corner {which}")
         return "interval arithmetic at the three corners (docs/proofs/admissible.md, section 3)"

@@ -39,13 +39,13 @@ class OrderStatistic(ColumnQuery):
 
     def __post_init__(self) -> None:
         if not isinstance(self.rank, int) or isinstance(self.rank, bool) or self.rank < 1:
-            raise InvalidArgument("rank", self.rank, "a whole number from 1 to the number of records is accepted")
+            raise InvalidArgument("rank", self.rank, "must be a whole number from 1 to the number of records")
         super().__post_init__()
 
     def rank_among(self, records: int) -> int:
         """The rank in a column of so many records."""
         if self.rank > records:
-            raise InvalidArgument("rank", self.rank, f"a whole number from 1 to {records} is accepted")
+            raise InvalidArgument("rank", self.rank, f"must be a whole number from 1 to {records}")
         return self.rank
 
     def resolve(self, shape: Shape) -> Statistic:
@@ -140,16 +140,16 @@ class Quantiles(ColumnQuery):
     def shares(self) -> tuple[Fraction, ...]:
         """The shares, exactly."""
         if isinstance(self.q, (str, bytes)) or not hasattr(self.q, "__iter__"):
-            raise InvalidArgument("q", self.q, "a list of numbers in [0, 1] is accepted")
+            raise InvalidArgument("q", self.q, "must be a list of numbers in [0, 1]")
         shares = tuple(fraction_of_unit("q", one, closed=True) for one in self.q)
         if not shares or not all(low < high for low, high in pairwise(shares)):
-            raise InvalidArgument("q", list(self.q), "a strictly increasing list of numbers in [0, 1] is accepted")
+            raise InvalidArgument("q", list(self.q), "must be a strictly increasing list of numbers in [0, 1]")
         return shares
 
     def bound(self, schema: Schema) -> Query:
         if isinstance(schema.rows, int) and schema.rows > MOST_TOGETHER:
             raise InvalidArgument(
-                "query", self.name, f"together only in tables of at most {MOST_TOGETHER:,} rows; ask for each alone"
+                "query", self.name, f"is for tables of at most {MOST_TOGETHER:,} rows; ask for each quantile alone"
             )
         return super().bound(schema)
 

@@ -279,7 +279,7 @@ def entry(name: str) -> Entry:
     """The query of a public name."""
     found = entries().get(name)
     if found is None:
-        raise InvalidArgument("query", name, f"one of these is accepted: {', '.join(entries())}")
+        raise InvalidArgument("query", name, f"must be one of {', '.join(entries())}")
     return found
 
 
@@ -287,8 +287,6 @@ def entry_of(asked: object) -> Entry:
     """The entry of a query object."""
     found = entries().get(getattr(type(asked), "name", ""))
     if found is None or type(asked) is not found.query:
-        accepted = (
-            'a query object such as Median("total_pay") is accepted; @dither.queries.registry.query registers more'
-        )
+        accepted = 'must be a query object such as Median("total_pay"); @dither.queries.registry.query registers more'
         raise InvalidArgument("query", type(asked), accepted)
     return found

@@ -53,9 +53,9 @@ class IQR(BoundsOptional):
             return SharedRankDifference(below, above, Grid(grid.step, 0, high - low), shape.neighbours)
         lower, upper = (RankedValue(rank_of(share, shape.records), shape.records, grid) for share in self.shares)
         if lower.rank == upper.rank:
-            # The difference of a rank with itself is 0 for everybody; n is public, so this refusal is.
+            # The difference of a rank with itself is 0 on all data; n is public, so this refusal is public.
             raise InvalidArgument(
-                "low", self.low, f"shares that fall on different ranks of the {shape.records} records are accepted"
+                "low", self.low, f"must be shares that fall on different ranks of the {shape.records} records"
             )
         return RankDifference(lower, upper, Grid(grid.step, 0, high - low))
 
@@ -80,14 +80,14 @@ class Variance(ColumnQuery):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.ddof not in (0, 1):
-            raise InvalidArgument("ddof", self.ddof, "0 or 1 is accepted")
+            raise InvalidArgument("ddof", self.ddof, "must be 0 or 1")
 
     def resolve(self, shape: Shape) -> SquaredSpread:
         if shape.private:
             raise not_proved(self.name)
         n, grid = shape.records, self.grid(whole=shape.whole)
         if n <= self.ddof:
-            raise InvalidArgument("ddof", self.ddof, f"fewer than the {n} records are accepted")
+            raise InvalidArgument("ddof", self.ddof, f"must be fewer than the {n} records")
         low, high = grid.ends
         # The largest value has half of the records at either end.
         most = (high - low) ** 2 * (n // 2) * (n - n // 2)

@@ -75,10 +75,8 @@ class Count(_Total):
         if self.column is None:
             return self
         declared = measured_column(self, schema)
-        if declared.kind != "boolean":
-            raise InvalidArgument(
-                "column", self.column, "count of a boolean column, or of no column with a filter, is accepted"
-            )
+        if declared.type_name != "boolean":
+            raise InvalidArgument("column", self.column, "must be a boolean column, or None with a filter")
         return self if self.nulls is not None else replace(self, nulls=declared.grid.step * declared.missing)
 
     @property
@@ -122,7 +120,7 @@ class TrimmedMean(BoundsOptional, _Total):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 0 <= exact(self.trim, "trim") < Fraction(1, 2):
-            raise InvalidArgument("trim", self.trim, "a share of at least 0 and below 1/2 is accepted")
+            raise InvalidArgument("trim", self.trim, "must be a share of at least 0 and below 1/2")
 
     @property
     def label(self) -> str:

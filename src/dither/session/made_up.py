@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dither.session.reading import as_declared
-from dither.sources.engines.engine import arrow
+from dither.sources.frames import arrow
 from dither.sources.schema import Schema
 from dither.sources.types import Measured
 

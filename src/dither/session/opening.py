@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from dither.errors import InvalidArgument, InvalidData
+from dither.errors import InvalidArgument
 from dither.ledger import Ledger, MemoryLedger, open_ledger
 from dither.privacy import Budget
 from dither.session.session import Session
-from dither.sources.engines.engine import arrow
 from dither.sources.engines.factory import engine_for
-from dither.sources.entries import day, reals, texts, truth
+from dither.sources.frames import table_of
 from dither.sources.graph_schema import GraphSchema
 from dither.sources.schema import PRIVATE, Schema
-from dither.sources.types import Boolean, ColumnType, Date, Measured
+from dither.sources.types import ColumnType, untyped_entries
 
 MEMORY = ":memory:"
 
@@ -80,7 +76,7 @@ def open(
     if columns is None:
         raise InvalidArgument("columns", None, 'declared columns such as {"total_pay": Real(0, 600_000)} are accepted')
     if isinstance(source, Mapping):
-        source = _as_table(source, columns)
+        source = table_of(source, lambda name, entries: untyped_entries(columns.get(name), entries))
     schema = Schema(
         str(source) if isinstance(source, Path) else source,
         columns,
@@ -112,43 +108,3 @@ def _ledger(place: Any) -> Ledger:
     if isinstance(place, Ledger):
         return place
     return MemoryLedger() if place is None or place == MEMORY else open_ledger(place)
-
-
-def _as_table(given: Mapping[str, Any], declared: Mapping[str, ColumnType]) -> Any:
-    """Plain arrays as a table that an engine reads; entries without a type have the declared one."""
-    pa = arrow()
-    columns = {str(name): _as_column(pa, values, declared.get(str(name))) for name, values in given.items()}
-    if len({len(one) for one in columns.values()}) > 1:
-        raise InvalidData("source: not all arrays have one length; nothing was charged")
-    return pa.table(columns)
-
-
-def _as_column(pa: Any, values: Any, declared: ColumnType | None) -> Any:
-    stored = str(getattr(values, "dtype", getattr(values, "type", "object")))
-    if stored == "category":  # (what the categories are depends on all records)
-        stored, values = "object", list(values)
-    if stored != "object" and not stored.startswith(("<U", ">U", "|S", "|U", "str", "string")):
-        typed = None
-        with contextlib.suppress(Exception):  # (whose text may quote records)
-            typed = pa.array(values)
-        if typed is None:
-            raise InvalidArgument(
-                "source", type(values), "arrays of numbers, texts, dates or truth values are accepted"
-            )
-        return typed
-    if isinstance(values, (pa.Array, pa.ChunkedArray)):
-        return values  # (the reader of frames looks at its texts)
-    if isinstance(values, (str, bytes)) or not (hasattr(values, "__iter__") and hasattr(values, "__len__")):
-        raise InvalidArgument("source", type(values), "a mapping of names to arrays or lists is accepted")
-    if stored != "object":
-        return pa.array(texts(values.tolist() if isinstance(values, np.ndarray) else values), pa.string())
-    entries = list(values)
-    if isinstance(declared, Date):
-        return pa.array([day(one) for one in entries], pa.date32())
-    if isinstance(declared, Boolean):
-        return pa.array([truth(one) for one in entries], pa.bool_())
-    if isinstance(declared, Measured):
-        return pa.array(reals(entries), pa.float64())
-    # Texts of each entry alone, also where nothing is declared (the column that tells people apart): a type that is
-    # guessed from all entries would let one person decide who the others are.
-    return pa.array(texts(entries), pa.string())

@@ -145,7 +145,7 @@ class TablePlan(SessionPlan):
 
     def _in_unit(self, number: Any) -> Any:
         declared = self.declared
-        return declared.shown(round(number)) if isinstance(declared, Date) and self.is_dated else number
+        return declared.displayed(round(number)) if isinstance(declared, Date) and self.is_dated else number
 
     def in_units(self, result: Result) -> Result:
         if not self.is_dated:
@@ -240,7 +240,7 @@ def shape_of_selection(schema: Schema, bound: Query, *, filtered: bool, keys: tu
     declared = [schema.columns[name] for name in bound.used]
     dropped = any(one.drops_nulls for one in declared)
     public = isinstance(schema.rows, int) and schema.unit is None and not filtered and not keys and not dropped
-    whole = all(one.kind in ("integer", "date", "boolean") for one in declared)
+    whole = all(one.type_name in ("integer", "date", "boolean") for one in declared)
     if public:
         return Shape(schema.most_rows, whole, nullable=True)
     if keys:

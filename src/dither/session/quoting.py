@@ -260,7 +260,9 @@ def _under_declared(planned: TablePlan, rows: int | None) -> Quote | None:
 def _speaks_of(planned: TablePlan) -> bool:
     """Whether a prior on values says anything about this question."""
     declared = planned.declared
-    return isinstance(declared, Measured) and declared.kind != "boolean" and not isinstance(planned.query, Histogram)
+    return (
+        isinstance(declared, Measured) and declared.type_name != "boolean" and not isinstance(planned.query, Histogram)
+    )
 
 
 def _under_prior(planned: TablePlan, prior: Prior, rows: int, assumed: tuple[str, ...]) -> Quote:

@@ -14,12 +14,12 @@ import numpy as np
 from dither.answer import released
 from dither.errors import SourceFailed
 from dither.procedures.partition import Independent, Members
-from dither.procedures.rows import table_block
 from dither.queries.plan import Result
 from dither.release import Release
 from dither.session.plan import TablePlan, undeclared
 from dither.sources.column import Column
-from dither.sources.engines.engine import Engine, arrow, arrow_schema
+from dither.sources.engines.engine import Engine, arrow_schema
+from dither.sources.frames import arrow, table_block
 from dither.sources.grid import Grid
 from dither.sources.predicates import Predicate
 from dither.sources.schema import Schema
@@ -191,16 +191,16 @@ def records_for_owner(plan: TablePlan, engine: Engine) -> dict[tuple[Any, ...], 
 
 def shown_key(declared: ColumnType, key: Any) -> Any:
     """A key as users of its column's type expect it."""
-    if declared.kind == "boolean":
+    if declared.type_name == "boolean":
         return bool(key)
-    return declared.shown(key) if isinstance(declared, Date) else key
+    return declared.displayed(key) if isinstance(declared, Date) else key
 
 
 def restored(plan: TablePlan, payload: dict[str, Any]) -> Release:
     """A release as the ledger keeps it, dates as dates again."""
     release = Release.from_dict(payload)
     group = release.group and {
-        name: datetime.date.fromisoformat(one) if plan.schema.columns[name].kind == "date" else one
+        name: datetime.date.fromisoformat(one) if plan.schema.columns[name].type_name == "date" else one
         for name in plan.by
         for one in (release.group[name],)
     }

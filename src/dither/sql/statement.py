@@ -75,9 +75,9 @@ class Statement:
             return error
         if error.argument == "by" and error.given in self.by and self.places:
             place = self.places[self.by.index(str(error.given))]
-            return InvalidText(self.argument, self.text, error.accepted, *place)
+            return InvalidText(self.argument, self.text, error.rule, *place)
         if error.argument in ("column", "query", *entry_of(item.query).fields):
-            return InvalidText(self.argument, self.text, error.accepted, item.start, item.end)
+            return InvalidText(self.argument, self.text, error.rule, item.start, item.end)
         return error
 
 

@@ -51,7 +51,7 @@ class Statistic(HasLadder):
         return ()
 
     def read_near(self) -> tuple[float, ...]:
-        """Around which quantiles records will be read: public, a hint to whoever reads them."""
+        """Around which quantiles records will be read: public, a hint to the source."""
         return self.shares
 
     @property
@@ -118,7 +118,7 @@ class VectorStatistic(HasGlobalSensitivity):
         return None
 
     def read_near(self) -> tuple[float, ...]:
-        """Around which quantiles records will be read: public, a hint to whoever reads them."""
+        """Around which quantiles records will be read: public, a hint to the source."""
         return ()
 
     @property

@@ -96,7 +96,7 @@ def test_checks_are_chosen_by_names():
 def test_small_universes_hold(subject):
     """The exhaustive checks of some subjects; the whole list is the command's."""
     for check in selected(subject, quick=True):
-        if check.kind == "exhaustive":
+        if check.method == "exhaustive":
             result = check.run(Effort(quick=True))
             assert result.holds, (check.key, result)
             assert result.cases > 0

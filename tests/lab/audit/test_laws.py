@@ -215,7 +215,11 @@ def test_wrong_structures_are_found():
     class Low(RankedValue):
         def ladder(self, data, algorithm="exact"):
             whole = super().ladder(data, algorithm)
-            return Ladder(lambda start, stop: whole.rungs(start, stop) * 7 // 10, self.global_sensitivity, top=None)
+            return Ladder(
+                lambda start, stop: whole.sensitivity_at_distance(start, stop) * 7 // 10,
+                self.global_sensitivity,
+                top=None,
+            )
 
     class High(RankedValue):
         def ladder(self, data, algorithm="exact"):

@@ -301,7 +301,7 @@ def test_every_way_has_its_task(name, quick):
         assert {asked.measure for asked in one.asked} <= set(one.measures)
         assert "error" not in one.measures or one.score is not None
         ways = (one.ours, *one.others)
-        assert len({way.shown for way in ways}) == len(ways)
+        assert len({way.title for way in ways}) == len(ways)
         assert one.ours.who == "dither"
         for way in ways:
             assert way.who == "dither" or way.who in peers_module.PEERS

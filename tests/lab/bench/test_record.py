@@ -74,8 +74,8 @@ def test_no_explanation_is_for_nothing():
     for name in AREAS:
         for one in area_of(name).comparisons(False) + area_of(name).comparisons(True):
             for way in one.others:
-                keys += [f"{name}/{one.name}/{measure}/{way.shown}" for measure in one.measures]
-                keys += [] if one.series is None else [f"{name}/{one.series}/growth/{way.shown}"]
+                keys += [f"{name}/{one.name}/{measure}/{way.title}" for measure in one.measures]
+                keys += [] if one.series is None else [f"{name}/{one.series}/growth/{way.title}"]
     used = {why(key) for key in keys}
     assert {text for text in EXPLANATIONS.values() if text not in used} == set()
 

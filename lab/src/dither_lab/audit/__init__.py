@@ -1,1 +1,1 @@
-"""Attacks and proofs that anyone can run against what ships."""
+"""The audit: attacks on every mechanism, and exact checks of its privacy claims."""

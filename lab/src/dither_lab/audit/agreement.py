@@ -1,4 +1,4 @@
-"""Three laws that must be one: the laboratory's, the mechanism's own (that quotes and intervals rest on), its draws."""
+"""Compares three laws of an answer: the audit's own computation, the mechanism's (used by quotes), and its draws."""
 
 from __future__ import annotations
 

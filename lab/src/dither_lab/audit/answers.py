@@ -54,7 +54,7 @@ class Remembering(Statistic):
 
     def ladder(self, data: Any, algorithm: Algorithm = "exact") -> Ladder:
         ladder: Ladder = self._once(data, algorithm, lambda: self.plain.ladder(data, algorithm))
-        remembered = Ladder(ladder.rungs, ladder.global_sensitivity, top=ladder.top)
+        remembered = Ladder(ladder.sensitivity_at_distance, ladder.global_sensitivity, top=ladder.top)
         remembered.smooth = lambda beta: self._once(  # type: ignore[method-assign]
             data, (algorithm, beta), lambda: ladder.smooth(beta)
         )

@@ -1,7 +1,7 @@
 """Attacks: choosing a set of answers that tells two datasets apart.
 
 A histogram learns where the answers of the two sides differ; a likelihood-ratio attack knows it from exact laws; a
-score attack is told a number by which to sort answers.  All three end with the same question: sorted from the most to
+score attack is given a number by which to sort answers.  All three end with the same question: sorted from the most to
 the least telling, how many answers should the event hold?  Few are telling but seldom seen.
 """
 
@@ -27,7 +27,7 @@ class Histogram(Attack):
     """Sorts answers into cells and tests the cells that were seen too often on one side.
 
     features: numbers or categories (one, or a tuple of them) that are made of an answer; by default the answer itself.
-    A tuple makes joint cells: (value, lower, upper) is an answer with its error bar.
+    A tuple makes joint cells: (value, lower, upper) is an answer with its interval.
     bins: at most so many cells per feature; features with fewer different values get a cell for each.
 
     Guarantee  None needed: events are chosen on samples that are not tested.
@@ -40,7 +40,7 @@ class Histogram(Attack):
 
     def __post_init__(self) -> None:
         if self.bins < 2:
-            raise InvalidArgument("bins", self.bins, "at least 2 are accepted")
+            raise InvalidArgument("bins", self.bins, "must be at least 2")
 
     def events(self, here: Outputs, there: Outputs, aim: Aim) -> list[Event]:
         seen = [self._table(outputs) for outputs in (here, there)]
@@ -67,8 +67,8 @@ class Histogram(Attack):
         )
 
     def _name(self, chosen: set[Any], cuts: list[_Cut]) -> str:
-        shown = ["(" + ", ".join(cut.name(code) for code, cut in zip(cell, cuts, strict=True)) + ")" for cell in chosen]
-        return " or ".join(sorted(shown)[:3]) + (f" or {len(shown) - 3} more cells" if len(shown) > 3 else "")
+        cells = ["(" + ", ".join(cut.name(code) for code, cut in zip(cell, cuts, strict=True)) + ")" for cell in chosen]
+        return " or ".join(sorted(cells)[:3]) + (f" or {len(cells) - 3} more cells" if len(cells) > 3 else "")
 
 
 @dataclass(frozen=True)
@@ -101,9 +101,7 @@ def _cuts(column: list[Any], bins: int) -> _Cut:
     try:
         values = np.array([float(value) for value in column if value is not None])
     except (TypeError, ValueError):
-        raise InvalidArgument(
-            "features", len(different), f"numbers, or at most {bins} categories, are accepted"
-        ) from None
+        raise InvalidArgument("features", len(different), f"must be numbers, or at most {bins} categories") from None
     return _Cut(None, np.unique(np.quantile(values, np.linspace(0.0, 1.0, bins + 1)[1:-1])))
 
 
@@ -165,7 +163,7 @@ def _is_in(chosen: frozenset[Hashable]) -> Callable[[Outputs], NDArray[np.bool_]
 class Score(Attack):
     """Sorts answers by a number, for example an exact log-likelihood ratio of densities, and learns only the threshold.
 
-    score: answers -> numbers; large where the answer speaks for the first dataset.
+    score: answers -> numbers; large where the first dataset is the likelier.
     """
 
     score: Callable[[Outputs], NDArray[np.float64]]
@@ -174,7 +172,7 @@ class Score(Attack):
     def events(self, here: Outputs, there: Outputs, aim: Aim) -> list[Event]:
         scores = np.sort(self.score(here)), np.sort(self.score(there))
         tried = np.unique(np.quantile(np.concatenate(scores), np.linspace(0.0, 1.0, 512), method="nearest"))
-        # At least the threshold speaks for the first dataset, below it for the second.
+        # From the threshold on the first dataset is the likelier, below it the second.
         above = [len(side) - np.searchsorted(side, tried) for side in scores]
         below = [np.searchsorted(side, tried) for side in scores]
         first = [aim.bound(int(a), int(b), len(here)) for a, b in zip(*above, strict=True)]
@@ -228,5 +226,5 @@ class Direction(Attack):
 
 
 def _number(value: Any) -> float:
-    """A number as it is; no number is one that nothing else is likely to be."""
+    """A number as it is; anything else as a number that no answer is likely to be."""
     return -1e100 if value is None else float(value)

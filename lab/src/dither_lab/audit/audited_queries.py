@@ -218,7 +218,7 @@ def audited_queries() -> tuple[AuditedQuery, ...]:
 
 
 def _registered(covered: set[str]) -> Iterator[AuditedQuery]:
-    """Statistics of one column for which nobody has chosen a universe: all of four records with seven values."""
+    """Statistics of one column without a universe of their own: all of four records with seven values."""
     for name, entry in entries().items():
         if entry.of != "column" or not entry.proof or entry.query.__name__ in covered:
             continue

@@ -120,11 +120,11 @@ def audit(
     (True, True)
     """
     if not 0.0 < failure_probability < 1.0:
-        raise InvalidArgument("failure_probability", failure_probability, "a number in (0, 1) is accepted")
+        raise InvalidArgument("failure_probability", failure_probability, "must be a number in (0, 1)")
     if samples < 2:
-        raise InvalidArgument("samples", samples, "at least 2 runs of either side are accepted")
+        raise InvalidArgument("samples", samples, "must be at least 2 runs of either side")
     if not attacks:
-        raise InvalidArgument("attacks", list(attacks), "at least one attack is accepted")
+        raise InvalidArgument("attacks", list(attacks), "must have at least one attack")
     studied = samples // 2 if any(attack.learns for attack in attacks) else 0
     tested = samples - studied
     # Each attack usually proposes one event in either direction; that many tests share the failure probability.

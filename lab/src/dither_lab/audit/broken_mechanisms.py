@@ -68,7 +68,7 @@ def grid_from_data(prepared: Prepared) -> Prepared:
 
 
 def delta_ignored(prepared: Prepared) -> Prepared:
-    """Noise that was calibrated with a delta, sold as if it were zero."""
+    """Noise that was calibrated with a delta above zero and is claimed to have none."""
     if prepared.loss.is_pure:
         raise _unsuited("delta_ignored", prepared, "a mechanism with a delta")
     return replace(prepared, loss=Loss(prepared.loss.epsilon))  # type: ignore[type-var]
@@ -118,7 +118,7 @@ class _Misjudged(Statistic):
 
     def ladder(self, data: Any, algorithm: Algorithm = "exact") -> Ladder:
         honest = self.plain.ladder(data, algorithm)
-        broken = Ladder(honest.rungs, honest.global_sensitivity, top=honest.top)
+        broken = Ladder(honest.sensitivity_at_distance, honest.global_sensitivity, top=honest.top)
         floor = Fraction(least_bound(honest.global_sensitivity))
         broken.smooth = lambda beta: max(self.bound(honest, beta), floor)  # type: ignore[method-assign]
         return broken

@@ -1,4 +1,4 @@
-"""All checks of what ships, and what ships: nothing public may go without a check."""
+"""All checks of the audit, and which public names have none."""
 
 from __future__ import annotations
 
@@ -115,16 +115,18 @@ def selected(subject: str | None = None, mechanisms: Sequence[str] = (), *, quic
     kept = [check for check in found if not mechanisms or check.mechanism in mechanisms]
     if not kept:
         served = sorted({check.mechanism for check in found} - {""})
-        raise InvalidArgument("mechanism", list(mechanisms), f"of {subject or 'all'}: {', '.join(served)}")
+        raise InvalidArgument(
+            "mechanism", list(mechanisms), f"must be among those of {subject or 'all'}: {', '.join(served)}"
+        )
     return kept
 
 
 def accepted_names(given: str, names: set[str]) -> str:
-    """What is accepted instead of a name: those that look alike, or all of them."""
+    """The text of an error about an unknown name: the names that are similar, or all of them."""
     alike = difflib.get_close_matches(given.lower().replace("_", " "), sorted(names), n=3)
     if alike:
         return f"did you mean {' or '.join(alike)}? dither audit --list names all"
-    return f"one of these is accepted: {', '.join(sorted(names))}"
+    return f"must be one of {', '.join(sorted(names))}"
 
 
 def _about(check: Check, subject: str) -> bool:

@@ -15,8 +15,8 @@ from typing import Literal
 
 from dither.privacy import Loss
 
-Kind = Literal["exact", "exhaustive", "black-box", "trace"]
-KINDS: tuple[Kind, ...] = ("exact", "exhaustive", "black-box", "trace")
+Method = Literal["exact", "exhaustive", "black-box", "trace"]
+METHODS: tuple[Method, ...] = ("exact", "exhaustive", "black-box", "trace")
 FALSE_ALARM = 1e-6
 """How often a whole audit of sound code may report a finding; only black-box checks can be wrong, and share it."""
 
@@ -71,7 +71,7 @@ class Check:
 
     subject: str
     """The query, law or procedure."""
-    kind: Kind
+    method: Method
     run: Callable[[Effort], Result] = field(repr=False, compare=False)
     mechanism: str = ""
     noise: str = ""
@@ -87,7 +87,7 @@ class Check:
     @property
     def key(self) -> str:
         """A name of its own."""
-        parts = (self.subject, self.mechanism, self.noise, self.detail, self.kind)
+        parts = (self.subject, self.mechanism, self.noise, self.detail, self.method)
         return " / ".join(part for part in parts if part)
 
 

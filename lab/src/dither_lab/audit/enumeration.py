@@ -56,7 +56,10 @@ def ladder_violations(statistic: Statistic, values: Sequence[int], records: int,
     universe = datasets(values, records)
     columns = {x: as_column(x, statistic.records_on) for x in universe}
     value = {x: statistic.value(column) for x, column in columns.items()}
-    climbed = {x: [int(u) for u in statistic.ladder(column).rungs(0, rungs + 1)] for x, column in columns.items()}
+    climbed = {
+        x: [int(u) for u in statistic.ladder(column).sensitivity_at_distance(0, rungs + 1)]
+        for x, column in columns.items()
+    }
     found = []
     for here in universe:
         for there in neighbours(here, values):

@@ -42,7 +42,7 @@ def axioms(universe: Universe, rungs: int, shrink: Fraction = Fraction(1)) -> Re
     statistic: Any = universe.statistic
     values = [statistic.value(data) for data in universe.data]
     climbed = [
-        [math.floor(shrink * int(rung)) for rung in statistic.ladder(data).rungs(0, rungs + 1)]
+        [math.floor(shrink * int(rung)) for rung in statistic.ladder(data).sensitivity_at_distance(0, rungs + 1)]
         for data in universe.data
     ]
     broken, most = 0, 0

@@ -241,9 +241,9 @@ def _batch(losses: list[Loss], composed: Callable[[Any, Any], Loss]) -> Callable
     def run(effort: Effort) -> Result:  # noqa: ARG001
         target = sum(loss.delta for loss in losses) + 0.01
         claimed = composed(losses, target)
-        shown = least_epsilon(lambda e: batch_delta(losses, e), claimed.delta, claimed.epsilon)
+        reached = least_epsilon(lambda e: batch_delta(losses, e), claimed.delta, claimed.epsilon)
         kept = batch_delta(losses, claimed.epsilon) <= claimed.delta * (1 + 1e-9) + 1e-15
-        lower = min(shown, claimed.epsilon) if kept else shown
+        lower = min(reached, claimed.epsilon) if kept else reached
         return Result(kept, claimed, lower, claimed.epsilon if kept else None, 4 ** len(losses))
 
     return run
@@ -257,8 +257,10 @@ def _gaussians(effort: Effort) -> Result:  # noqa: ARG001
     rhos = [gaussian_rho(shift, 1) for shift in shifts]
     claimed = Loss(min(gaussian_epsilon(rhos, delta), zcdp_epsilon(sum(rhos), delta)), delta)
     kept = hockey_stick(Gaussian(), length, 0.0, claimed.epsilon).delta <= delta * (1 + 1e-6)
-    shown = least_epsilon(lambda e: hockey_stick(Gaussian(), length, 0.0, e).delta, delta, claimed.epsilon)
-    return Result(kept, claimed, min(shown, claimed.epsilon) if kept else shown, claimed.epsilon if kept else None, 3)
+    reached = least_epsilon(lambda e: hockey_stick(Gaussian(), length, 0.0, e).delta, delta, claimed.epsilon)
+    return Result(
+        kept, claimed, min(reached, claimed.epsilon) if kept else reached, claimed.epsilon if kept else None, 3
+    )
 
 
 def _filter(kind: str) -> Callable[[Effort], Result]:
@@ -266,12 +268,14 @@ def _filter(kind: str) -> Callable[[Effort], Result]:
 
     def run(effort: Effort) -> Result:  # noqa: ARG001
         budget = Budget(1.0, 1e-6)
-        shown = 0.0
+        reached = 0.0
         for each in (0.02, 0.1, 0.3):
             loss = Loss(each)
             times = queries_within(loss, budget, kind=kind)
-            shown = max(shown, optimal(each, 0.0, times, 1e-6).epsilon)
-        return Result(shown <= 1.0 + 1e-9, Loss(1.0, 1e-6), min(shown, 1.0), 1.0 if shown <= 1.0 + 1e-9 else None, 3)
+            reached = max(reached, optimal(each, 0.0, times, 1e-6).epsilon)
+        return Result(
+            reached <= 1.0 + 1e-9, Loss(1.0, 1e-6), min(reached, 1.0), 1.0 if reached <= 1.0 + 1e-9 else None, 3
+        )
 
     return run
 

@@ -57,8 +57,8 @@ def mutants() -> Iterator[Check]:
     yield from in_records()
 
 
-def _broken(name: str, kind: Any, run: Callable[[Effort], Result], detail: str = "") -> Check:
-    return Check(name, kind, run, detail=detail, proof="audit")
+def _broken(name: str, method: Any, run: Callable[[Effort], Result], detail: str = "") -> Check:
+    return Check(name, method, run, detail=detail, proof="audit")
 
 
 # --- computed -------------------------------------------------------------------------------------------
@@ -298,7 +298,7 @@ def _seen_in_answers() -> Iterator[Check]:
 
 
 class ChargesAfterReading(Session):
-    """Reads, computes, and then charges: a crash in between gives answers for nothing."""
+    """Reads, computes, and then charges: after a crash in between an answer has no charge."""
 
     def _bought(self, plans: Any, question: Any, request_id: Any, analyst: Any) -> Any:
         answers = [self._read(one, one.run) for one in plans]
@@ -309,14 +309,14 @@ class ChargesAfterReading(Session):
 
 
 class ReadsToBeReady(Session):
-    """Looks at the records to see whether they are there, before anybody has paid."""
+    """Reads the records before the charge, to check that the source is there."""
 
     def _ready(self) -> None:
         self._engine.estimated_rows()
 
 
 class AnswersUnpaid(Session):
-    """Forgets that a charge can fail."""
+    """Answers although the charge failed."""
 
     def _bought(self, plans: Any, question: Any, request_id: Any, analyst: Any) -> Any:
         for one in plans:

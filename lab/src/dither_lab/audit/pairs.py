@@ -36,11 +36,11 @@ Maker = Callable[[Any], Iterable[Pair]]
 _MAKERS: dict[type[Statistic], Maker] = {}
 
 
-def pairs_for(kind: type[Statistic]) -> Callable[[Maker], Maker]:
-    """Register the maker of worst pairs for a kind of statistic and those derived from it."""
+def pairs_for(statistic_class: type[Statistic]) -> Callable[[Maker], Maker]:
+    """Register the maker of worst pairs for a class of statistics and those derived from it."""
 
     def register(maker: Maker) -> Maker:
-        _MAKERS[kind] = maker
+        _MAKERS[statistic_class] = maker
         return maker
 
     return register
@@ -48,11 +48,11 @@ def pairs_for(kind: type[Statistic]) -> Callable[[Maker], Maker]:
 
 def worst_pairs(statistic: Statistic) -> list[Pair]:
     """The library's pairs for a statistic, without repetitions."""
-    maker = next((_MAKERS[kind] for kind in type(statistic).__mro__ if kind in _MAKERS), None)
+    maker = next((_MAKERS[one] for one in type(statistic).__mro__ if one in _MAKERS), None)
     if maker is None:
-        known = ", ".join(kind.__name__ for kind in _MAKERS)
+        known = ", ".join(one.__name__ for one in _MAKERS)
         raise InvalidArgument(
-            "statistic", type(statistic).__name__, f"{known} or a kind given to pairs_for is accepted"
+            "statistic", type(statistic).__name__, f"must be {known} or a statistic that was given to pairs_for"
         )
     distinct: dict[Any, Pair] = {}
     for pair in maker(statistic):

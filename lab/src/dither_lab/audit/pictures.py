@@ -6,7 +6,7 @@ import html
 from pathlib import Path
 from typing import Any
 
-from dither_lab.audit.checks import KINDS
+from dither_lab.audit.checks import METHODS
 from dither_lab.audit.running import Ran, Report
 
 _COLOURS = {"exact": "#1f5aa6", "exhaustive": "#2e8b57", "black-box": "#d98c21", "trace": "#777777"}
@@ -21,27 +21,27 @@ def draw(report: Report, path: Path) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
     from matplotlib.figure import Figure  # noqa: PLC0415
 
-    shown = [one for one in report.ran if one.result.claimed and one.result.lower is not None]
-    subjects = list(dict.fromkeys(one.check.subject for one in shown))[::-1]
+    with_bounds = [one for one in report.ran if one.result.claimed and one.result.lower is not None]
+    subjects = list(dict.fromkeys(one.check.subject for one in with_bounds))[::-1]
     place = {subject: row for row, subject in enumerate(subjects)}
     figure = Figure(figsize=(9.5, max(3.0, 0.24 * len(subjects) + 1.9)), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
-    for number, kind in enumerate(KINDS):
-        own = [one for one in shown if one.check.kind == kind]
+    for number, method in enumerate(METHODS):
+        own = [one for one in with_bounds if one.check.method == method]
         if not own:
             continue
         across = [min(_share(one), _MOST) for one in own]
         height = [place[one.check.subject] + 0.22 * (1 - number) for one in own]
-        colours = [_FINDING if one.result.holds is report.mutants else _COLOURS[kind] for one in own]
-        axes.scatter(across, height, s=20, marker=_MARKS[kind], c=colours, alpha=0.75, linewidths=0)
-        axes.scatter([], [], s=28, marker=_MARKS[kind], c=_COLOURS[kind], label=f"{kind} ({len(own)})")
+        colours = [_FINDING if one.result.holds is report.mutants else _COLOURS[method] for one in own]
+        axes.scatter(across, height, s=20, marker=_MARKS[method], c=colours, alpha=0.75, linewidths=0)
+        axes.scatter([], [], s=28, marker=_MARKS[method], c=_COLOURS[method], label=f"{method} ({len(own)})")
     axes.axvline(1.0, color="#333333", lw=1.2)
     axes.text(1.0, len(subjects) - 0.25, " the claim", ha="left", va="bottom", fontsize=8, color="#333333")
     axes.set_yticks(range(len(subjects)), subjects, fontsize=8)
     axes.set_ylim(-0.7, len(subjects) + 0.4)
-    axes.set_xlim(-0.03, max([1.12, *(min(_share(one), _MOST) + 0.05 for one in shown)]))
-    beyond = f"; {_MOST:g} stands for all above" if any(_share(one) > _MOST for one in shown) else ""
+    axes.set_xlim(-0.03, max([1.12, *(min(_share(one), _MOST) + 0.05 for one in with_bounds)]))
+    beyond = f"; {_MOST:g} stands for all above" if any(_share(one) > _MOST for one in with_bounds) else ""
     axes.set_xlabel(f"epsilon that was shown, as a share of the epsilon that is claimed{beyond}")
     axes.grid(axis="x", color="#dddddd", lw=0.6)
     axes.set_axisbelow(True)
@@ -70,7 +70,7 @@ def headline(report: Report) -> str:
 def page(report: Report, picture: str | None) -> str:
     """The whole audit as one HTML page without scripts."""
     rows = "\n".join(_row(one, mutants=report.mutants) for one in sorted(report.ran, key=lambda one: one.result.holds))
-    kinds = ", ".join(f"{count:,} {kind}" for kind, count in report.counts.items())
+    methods = ", ".join(f"{count:,} {method}" for method, count in report.counts.items())
     image = "" if picture is None else f'<p><img src="{html.escape(picture)}" alt="claimed against shown epsilon"></p>'
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>dither audit</title><style>
@@ -84,9 +84,9 @@ tr.finding td {{ background: #fdecea }}
 tr.finding td {{ background: #4a1f1b }} img {{ background: #fff }} }}
 </style></head><body>
 <h1>{html.escape(headline(report))}</h1>
-<p>{kinds}; {report.seconds:.0f} seconds{", quick" if report.quick else ""}. {_meaning(report)}</p>
+<p>{methods}; {report.seconds:.0f} seconds{", quick" if report.quick else ""}. {_meaning(report)}</p>
 {image}
-<table><thead><tr><th>subject</th><th>mechanism</th><th>noise</th><th>check</th><th>kind</th><th>claimed</th>
+<table><thead><tr><th>subject</th><th>mechanism</th><th>noise</th><th>check</th><th>method</th><th>claimed</th>
 <th>shown at least</th><th>at most</th><th>cases</th><th>outcome</th></tr></thead><tbody>
 {rows}
 </tbody></table></body></html>
@@ -110,7 +110,7 @@ def _row(one: Ran, *, mutants: bool) -> str:
         check.mechanism,
         check.noise,
         check.detail,
-        check.kind,
+        check.method,
         "" if result.claimed is None else str(result.claimed),
     ]
     numbers = [number(result.lower), number(result.upper), f"{result.cases:,}"]
@@ -127,7 +127,7 @@ def outcome_of(one: Ran, *, mutants: bool = False) -> str:
         return "missed" if one.result.holds else "found"
     if not one.result.holds:
         return "FINDING"
-    return "not refuted" if one.check.kind == "black-box" else "holds"
+    return "not refuted" if one.check.method == "black-box" else "holds"
 
 
 def number(value: float | None) -> str:
@@ -140,7 +140,7 @@ def save(report: Report, folder: Path) -> dict[str, str]:
     import json  # noqa: PLC0415
 
     folder.mkdir(parents=True, exist_ok=True)
-    paths: dict[str, Any] = {kind: folder / f"audit.{kind}" for kind in ("json", "png", "html")}
+    paths: dict[str, Any] = {ending: folder / f"audit.{ending}" for ending in ("json", "png", "html")}
     paths["json"].write_text(json.dumps(report.to_dict(), indent=1), encoding="utf-8")
     drawable = any(one.result.claimed and one.result.lower is not None for one in report.ran)
     if drawable:
@@ -148,4 +148,4 @@ def save(report: Report, folder: Path) -> dict[str, str]:
     else:
         del paths["png"]
     paths["html"].write_text(page(report, "audit.png" if drawable else None), encoding="utf-8")
-    return {kind: str(path) for kind, path in paths.items()}
+    return {ending: str(path) for ending, path in paths.items()}

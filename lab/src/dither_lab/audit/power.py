@@ -1,4 +1,4 @@
-"""What an audit can see: the exact probability that a violation is found, and the samples that it takes."""
+"""The power of an audit: the exact probability that a violation is found, and the samples that it takes."""
 
 from __future__ import annotations
 
@@ -67,10 +67,10 @@ def samples_needed(
     """
     likely = math.exp(factor * claimed.epsilon) * rare + claimed.delta
     if not factor > 1.0:
-        raise InvalidArgument("factor", factor, "a number above 1 is accepted")
+        raise InvalidArgument("factor", factor, "must be a number above 1")
     if not (rare > 0.0 and likely <= 1.0):
         most = (1.0 - claimed.delta) * math.exp(-factor * claimed.epsilon)
-        raise InvalidArgument("rare", rare, f"a probability in (0, {most:.3g}] is accepted")
+        raise InvalidArgument("rare", rare, f"must be a probability in (0, {most:.3g}]")
 
     def sees(samples: int) -> bool:
         found = detection_probability(
@@ -82,7 +82,7 @@ def samples_needed(
     while not sees(high):
         high *= 2
         if high > MOST_SAMPLES:
-            raise InvalidArgument("factor", factor, f"more than {MOST_SAMPLES} samples would be needed")
+            raise InvalidArgument("factor", factor, f"must be larger: more than {MOST_SAMPLES} samples would be needed")
     low = high // 2
     # To one percent: the probability is not quite monotone in the number of samples.
     while high - low > max(high // 100, 1):

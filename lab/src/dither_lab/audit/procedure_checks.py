@@ -125,9 +125,13 @@ def _unbounded(make: Callable[[], Plan]) -> Callable[[Effort], Result]:
         both = [*laws, *((there, here) for here, there in laws)]
         worst = max(both, key=lambda pair: divergence(pair[0], pair[1], claimed.epsilon))
         kept = divergence(worst[0], worst[1], claimed.epsilon) <= claimed.delta * (1 + 1e-9)
-        shown = max(least_epsilon(_between(*pair), claimed.delta, claimed.epsilon) for pair in both)
+        reached = max(least_epsilon(_between(*pair), claimed.delta, claimed.epsilon) for pair in both)
         return Result(
-            kept, claimed, min(shown, claimed.epsilon) if kept else shown, claimed.epsilon if kept else None, len(both)
+            kept,
+            claimed,
+            min(reached, claimed.epsilon) if kept else reached,
+            claimed.epsilon if kept else None,
+            len(both),
         )
 
     return run
@@ -153,9 +157,13 @@ def _stable_bins(rows: int) -> Callable[[Effort], Result]:
 
         worst = max(pairs, key=lambda pair: delta(pair[0], pair[1], claimed.epsilon))
         kept = delta(worst[0], worst[1], claimed.epsilon) <= claimed.delta * (1 + 1e-6)
-        shown = least_epsilon(lambda e: delta(worst[0], worst[1], e), claimed.delta, claimed.epsilon)
+        reached = least_epsilon(lambda e: delta(worst[0], worst[1], e), claimed.delta, claimed.epsilon)
         return Result(
-            kept, claimed, min(shown, claimed.epsilon) if kept else shown, claimed.epsilon if kept else None, len(pairs)
+            kept,
+            claimed,
+            min(reached, claimed.epsilon) if kept else reached,
+            claimed.epsilon if kept else None,
+            len(pairs),
         )
 
     return run

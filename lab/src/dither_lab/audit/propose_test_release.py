@@ -186,7 +186,7 @@ def _joint(law: dict[Any, float], bins: StableBins, count: int) -> dict[Any, flo
     rate, top = float(bins.rate), bins.threshold
     mass = math.tanh(rate / 2.0)
     last = max(count, top) + math.ceil(12.0 / rate)
-    shown: dict[int | None, float] = {k: mass * math.exp(-rate * abs(k - count)) for k in range(top, last)}
-    shown[last] = math.exp(-rate * (last - count)) / (1.0 + math.exp(-rate))
-    shown[None] = 1.0 - bins.chance(count)
-    return {(*outcome, k): p * q for outcome, p in law.items() for k, q in shown.items()}
+    released: dict[int | None, float] = {k: mass * math.exp(-rate * abs(k - count)) for k in range(top, last)}
+    released[last] = math.exp(-rate * (last - count)) / (1.0 + math.exp(-rate))
+    released[None] = 1.0 - bins.chance(count)
+    return {(*outcome, k): p * q for outcome, p in law.items() for k, q in released.items()}

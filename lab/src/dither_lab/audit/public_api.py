@@ -1,6 +1,6 @@
-"""The public functions as strangers call them: run again and again on two neighbouring datasets, answers compared.
+"""Black-box checks of the public functions: many runs on two neighbouring datasets, answers compared.
 
-What is behind a public (reading, grids, plans, error bars, labels) is audited with it.  Pairs are those on which wrong
+What is behind a public (reading, grids, plans, intervals, labels) is audited with it.  Pairs are those on which wrong
 mechanisms of the kind break first: a record crosses the whole range, a margin stands at its threshold, a block changes.
 """
 
@@ -35,11 +35,11 @@ class PublicCall:
     runs: tuple[int, int] = (300, 3_000)
     """On either side, in a quick and in a full audit; none in a quick one if zero."""
     flat: Callable[[Any], tuple[Any, ...]] | None = field(default=None, repr=False)
-    """A release as numbers; by default its value and error bar."""
+    """A release as numbers; by default its value and interval."""
 
 
 def flattened(release: Any) -> tuple[Any, ...]:
-    """The numbers of a release and of its bar, one after the other."""
+    """The numbers of a release and of its interval, one after the other."""
     return (*numbers(getattr(release, "value", release)), *numbers(getattr(release, "interval", None)))
 
 
@@ -192,11 +192,11 @@ def _unbounded_calls() -> Iterator[PublicCall]:
     undeclared = _bound(dt.histogram, epsilon=3.0, delta=0.05)
     empty = dict.fromkeys(("bus", "tram"), None)
 
-    def shown(release: Any) -> tuple[Any, ...]:
+    def counts_of(release: Any) -> tuple[Any, ...]:
         return tuple((empty | dict(zip(release.labels or (), release.value or (), strict=False))).values())
 
     yield PublicCall(
-        "histogram", undeclared, *rare, Loss(3.0, 0.05), ("histogram", "stable bins"), "undeclared", flat=shown
+        "histogram", undeclared, *rare, Loss(3.0, 0.05), ("histogram", "stable bins"), "undeclared", flat=counts_of
     )
 
 

@@ -18,7 +18,7 @@ from dither_lab.audit.records import readings
 
 
 class StatisticsDecide(DuckDB):
-    """Tells NaN by a comparison, and lets the optimiser answer it from the minima and maxima of row groups."""
+    """Tests for NaN by a comparison, which the optimiser answers from minima and maxima of row groups."""
 
     def __init__(self, source: Any, table: str | None = None) -> None:
         super().__init__(source, table)
@@ -39,9 +39,9 @@ class InfinitiesEnter(DuckDB):
 class TextsMustBeNumbers(DuckDB):
     """Reads the fields of a text file by a cast that one record can make fail."""
 
-    def number(self, name: str, kind: str) -> exp.Expr:
-        if kind != "text":
-            return super().number(name, kind)
+    def number(self, name: str, stored_type: str) -> exp.Expr:
+        if stored_type != "text":
+            return super().number(name, stored_type)
         return self.finite(
             exp.cast(exp.Coalesce(this=column(name), expressions=[exp.Literal.string("none")]), "double")
         )

@@ -22,7 +22,8 @@ from typing import Any
 
 from dither.session.session import Session
 from dither.sources.engines.duckdb import DuckDB
-from dither.sources.engines.engine import Engine, arrow
+from dither.sources.engines.engine import Engine
+from dither.sources.frames import arrow
 from dither.sources.schema import Schema
 from dither.sources.windows import FEW_ROWS_SETTING
 from dither_lab.audit.checks import Check, Effort, Result

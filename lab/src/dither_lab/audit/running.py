@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from multiprocessing import get_context
 from typing import Any
 
-from dither_lab.audit.checks import FALSE_ALARM, KINDS, Check, Effort, Result
+from dither_lab.audit.checks import FALSE_ALARM, METHODS, Check, Effort, Result
 
 TRIES = 3
 """How often a pool is begun anew after one of its processes has died."""
@@ -38,7 +38,7 @@ class Ran:
             "mechanism": check.mechanism,
             "noise": check.noise,
             "detail": check.detail,
-            "kind": check.kind,
+            "kind": check.method,
             "proof": check.proof,
             "seconds": round(self.seconds, 3),
             **self.result.to_dict(),
@@ -69,9 +69,9 @@ class Report:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Checks of each kind."""
-        counted = Counter(one.check.kind for one in self.ran)
-        return {kind: counted[kind] for kind in KINDS if counted[kind]}
+        """Checks of each method."""
+        counted = Counter(one.check.method for one in self.ran)
+        return {method: counted[method] for method in METHODS if counted[method]}
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -100,7 +100,7 @@ def run_checks(
 ) -> Report:
     """Run checks in a pool of processes; those that fail to run are findings."""
     begun = time.monotonic()
-    sampled = max(sum(check.kind == "black-box" for check in checks), 1)
+    sampled = max(sum(check.method == "black-box" for check in checks), 1)
     effort = Effort(quick, false_alarm / sampled)
     count = min(workers or len(os.sched_getaffinity(0)), len(checks))
     found: dict[str, Ran] = {}
@@ -147,7 +147,7 @@ def _in_pool(
 
 
 def _parts(keys: list[str], workers: int) -> list[list[str]]:
-    """Small parts, so that nobody waits for one; neighbours in the list share proofs and stay together."""
+    """The checks in small parts for several processes; neighbours in the list share proofs and stay together."""
     size = max(len(keys) // (40 * workers), 1)
     return [keys[start : start + size] for start in range(0, len(keys), size)]
 

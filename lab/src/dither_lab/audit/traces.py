@@ -2,7 +2,7 @@
 
 *Order of events*: a real session runs on an engine and a ledger that write down every call.  No record may be read
 before its question is durably charged, none at all where the charge fails, and the answer must be stored before it is
-told.  *Public decisions*: plans, prices, grids, error texts and types, made again on many neighbouring datasets, must
+told.  *Public decisions*: plans, losses, grids, error texts and types, made again on many neighbouring datasets, must
 be the same; so must all that a release says beside its numbers.
 """
 
@@ -23,8 +23,8 @@ from dither.ledger import MemoryLedger
 from dither.privacy import Loss
 from dither.queries.query import Query
 from dither.session.session import Session
-from dither.sources.engines.engine import arrow
 from dither.sources.engines.factory import engine_for
+from dither.sources.frames import arrow
 from dither.sources.schema import Schema
 from dither_lab.audit.checks import Check, Effort, Result
 
@@ -60,7 +60,7 @@ class Watched:
 
 
 class WatchedEngine(Watched):
-    """An engine under watch.  A read is written down before its first record is told."""
+    """An engine under watch.  A read is recorded before its first record is returned."""
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._inner, name)
@@ -233,9 +233,9 @@ def public_decisions(effort: Effort, maker: Open = Session, prepare: Callable[[A
     tables = list(neighbouring_tables(effort.of(12, 40)))
     cases = 0
     for table in tables:
-        for name, made in (*_session_decisions(table, maker), *_call_decisions(table, prepare)):
+        for name, taken in (*_session_decisions(table, maker), *_call_decisions(table, prepare)):
             cases += 1
-            if seen.setdefault(name, made) != made:
+            if seen.setdefault(name, taken) != taken:
                 return Result(False, cases=cases, note=f"{name}: decided from the data")
     return Result(True, cases=cases, note=f"{len(seen)} decisions on {len(tables)} neighbouring datasets")
 
@@ -276,7 +276,7 @@ def _call_decisions(
     import dither as dt  # noqa: PLC0415
     from dither.mechanisms.choice import prepare as planned  # noqa: PLC0415
 
-    def made_here(query: Any, data: Any) -> Any:
+    def prepare_here(query: Any, data: Any) -> Any:
         return planned(query.resolve(query.shape(data)), epsilon=1.0, confidence=0.95)
 
     column = np.array([np.nan if value is None else value for value in table["v"]], dtype=float)
@@ -295,8 +295,8 @@ def _call_decisions(
         dt.SmallestSum(k=2, bounds=(0, 8)),
         dt.OrderStatistic(rank=2, bounds=(0, 8)),
     ):
-        made = decision(lambda q=query: (prepare or made_here)(q, column))  # type: ignore[misc]
-        yield f"call, {type(query).__name__}", made
+        taken = decision(lambda q=query: (prepare or prepare_here)(q, column))  # type: ignore[misc]
+        yield f"call, {type(query).__name__}", taken
     for name, call in _calls().items():
         yield f"release, {name}", decision(lambda c=call: _metadata(c(column)))  # type: ignore[misc]
 

@@ -28,11 +28,11 @@ class Way:
     items: int = 1
     """What one answer consists of: times are divided by it."""
     absent: str | None = None
-    """Why it takes no part here, told in its row."""
+    """Why it takes no part here: shown in its row."""
     note: str = ""
 
     @property
-    def shown(self) -> str:
+    def title(self) -> str:
         """Its name in tables."""
         return self.label or self.who
 
@@ -100,7 +100,7 @@ class Comparison:
     clock: str | None = None
     """"wall" where the work is done by other processes; else the clock of the run counts."""
     series: str | None = None
-    """Comparisons of one series differ in size: they also tell how the time grows."""
+    """Comparisons of one series differ in size: their times also give a rate of growth."""
     size: int | None = None
 
 

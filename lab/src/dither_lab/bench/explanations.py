@@ -1,4 +1,4 @@
-"""Why a peer is lower, by row: shown with every such verdict, and told in docs/benchmarks.md in the same words."""
+"""Why a peer is lower, by row: shown with every such verdict and in docs/benchmarks.md."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ EXPLANATIONS: dict[str, str] = {
         "is off by less has not been looked into."
     ),
     "quantiles/d/m[ai][xn]/*/error/PyDP": (
-        "Between the outermost record and the bound ranks tell nothing, and the answer is drawn evenly there; PyDP's "
+        "Between the outermost record and the bound all ranks are equal, and the answer is drawn evenly there; PyDP's "
         "tree answers inside the data. On the other inputs its errors are about 2 to 5 times ours."
     ),
     "quantiles/*/time/PyDP": _FIXED,

@@ -69,7 +69,7 @@ class Stock:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._name: str | None = None
-        self._made: dict[int, tuple[Dataset, Path]] = {}
+        self._datasets: dict[int, tuple[Dataset, Path]] = {}
 
     def take(self, data: Data) -> list[tuple[Dataset, Path]]:
         """All datasets of a comparison; those of the last one are kept, because neighbours in a list often share."""
@@ -77,18 +77,18 @@ class Stock:
             self.clear()
             self._name = data.name
         for index in range(data.count):
-            if index not in self._made:
+            if index not in self._datasets:
                 dataset = data.make(index, self._folder)
                 path = self._folder / f"dataset-{index}.npz"
                 np.savez(path, **dataset)
-                self._made[index] = (dataset, path)
-        return [self._made[index] for index in range(data.count)]
+                self._datasets[index] = (dataset, path)
+        return [self._datasets[index] for index in range(data.count)]
 
     def clear(self) -> None:
         """Forget them and remove their files."""
         for path in self._folder.glob("*"):
             path.unlink()
-        self._made, self._name = {}, None
+        self._datasets, self._name = {}, None
 
 
 def measure(

@@ -58,7 +58,7 @@ def _section(area: str, rows: list[Row], drawn: Mapping[str, Path]) -> str:
 
 
 def _line(row: Row) -> str:
-    kind = "broken" if row.held == "no" else CLASSES.get(row.verdict, "equal")
+    css_class = "broken" if row.held == "no" else CLASSES.get(row.verdict, "equal")
     peer = row.peer if row.version is None else f"{row.peer} {row.version}"
     note = f" <small>{html.escape(row.note)}</small>" if row.note else ""
     cells = (
@@ -69,7 +69,7 @@ def _line(row: Row) -> str:
         f"<td>{html.escape(peer)}{note}</td>",
         f"<td class='number'>{html.escape(figure_text(row.theirs, row.unit))}</td>",
         f"<td class='number'>{html.escape(ratio_text(row))}</td>",
-        f"<td class='{kind}'>{html.escape(verdict_text(row))}</td>",
+        f"<td class='{css_class}'>{html.escape(verdict_text(row))}</td>",
     )
     return f"<tr>{''.join(cells)}</tr>"
 

@@ -59,7 +59,7 @@ class Row:
 
     @classmethod
     def from_dict(cls, payload: dict[str, Any]) -> Row:
-        """The row that ``to_dict`` told of."""
+        """The row that ``to_dict`` wrote."""
         figures = {
             name: None
             if payload[name] is None
@@ -83,7 +83,7 @@ def _row(area: str, comparison: Comparison, measure: str, ours: Sample, other: S
     theirs = {} if other is None else other.values(measure, centre, clock)
     both = paired(mine, theirs)
     compared = ratio(*both, centre) if len(both[0]) else None
-    key = f"{area}/{comparison.name}/{measure}/{'-' if other is None else other.way.shown}"
+    key = f"{area}/{comparison.name}/{measure}/{'-' if other is None else other.way.title}"
     verdict, reason = _verdict(ours, other, mine, theirs, compared)
     promised = next((one for one in comparison.asked if _about(one, measure, other)), None)
     own = figure(np.array(list(mine.values())), centre) if mine else None
@@ -98,7 +98,7 @@ def _row(area: str, comparison: Comparison, measure: str, ours: Sample, other: S
         neighbours=comparison.neighbours,
         data=comparison.data.source,
         ours=own,
-        peer="-" if other is None else other.way.shown,
+        peer="-" if other is None else other.way.title,
         version=None if other is None else other.version,
         theirs=figure(np.array(list(theirs.values())), centre) if theirs else None,
         ratio=compared,
@@ -115,7 +115,7 @@ def _row(area: str, comparison: Comparison, measure: str, ours: Sample, other: S
 
 
 def _about(asked: Asked, measure: str, other: Sample | None) -> bool:
-    return asked.measure == measure and (not asked.peers or (other is not None and other.way.shown in asked.peers))
+    return asked.measure == measure and (not asked.peers or (other is not None and other.way.title in asked.peers))
 
 
 def _verdict(
@@ -171,9 +171,9 @@ def _note(ours: Sample, other: Sample | None) -> str:
     notes = [] if other is None or not other.way.note else [other.way.note]
     for sample in (ours, other):
         if sample is not None and sample.refused and sample.errors:
-            notes.append(f"{sample.way.shown} refused {sample.refused} of {sample.answers}")
+            notes.append(f"{sample.way.title} refused {sample.refused} of {sample.answers}")
         if sample is not None and sample.failures and sample.reason is None:
-            notes.append(f"{sample.way.shown}: {sum(sample.failures.values())} answers failed")
+            notes.append(f"{sample.way.title}: {sum(sample.failures.values())} answers failed")
     return "; ".join(notes)
 
 
@@ -185,23 +185,23 @@ def growth_rows(area: str, measured: Iterable[tuple[Comparison, list[Sample]]], 
             series.setdefault(comparison.series, []).append((comparison, samples))
     rows = []
     for name, members in series.items():
-        names = [sample.way.shown for sample in members[0][1]]
+        names = [sample.way.title for sample in members[0][1]]
         grown: dict[str, tuple[Figure, list[int]]] = {}
-        for shown in names:
-            found = _times(members, shown, clock)
+        for peer in names:
+            found = _times(members, peer, clock)
             if len(found) >= 3:
                 sizes = sorted(found)
                 logs = np.array([float(size) for size in sizes])
-                grown[shown] = growth(logs, [np.array(found[size]) for size in sizes]), sizes
+                grown[peer] = growth(logs, [np.array(found[size]) for size in sizes]), sizes
         rows += _grown(area, name, members[0], names, grown)
     return rows
 
 
-def _times(members: list[tuple[Comparison, list[Sample]]], shown: str, clock: str) -> dict[int, list[float]]:
+def _times(members: list[tuple[Comparison, list[Sample]]], peer: str, clock: str) -> dict[int, list[float]]:
     found: dict[int, list[float]] = {}
     for comparison, samples in members:
         for sample in samples:
-            if sample.way.shown == shown and sample.seconds and comparison.size is not None:
+            if sample.way.title == peer and sample.seconds and comparison.size is not None:
                 found[comparison.size] = [one * sample.way.items for one in sample.times(comparison.clock or clock)]
     return found
 
@@ -218,14 +218,14 @@ def _grown(
         return []
     ours, sizes = grown[names[0]]
     rows = []
-    for place, shown in enumerate(names[1:] or ["-"], start=1):
-        theirs = grown[shown][0] if shown in grown else None
-        quotient, verdict = None, NO_PEER if shown == "-" else NOT_MEASURED
-        reason = None if theirs is not None or shown == "-" else samples[place].reason or "fewer than three sizes"
+    for place, peer in enumerate(names[1:] or ["-"], start=1):
+        theirs = grown[peer][0] if peer in grown else None
+        quotient, verdict = None, NO_PEER if peer == "-" else NOT_MEASURED
+        reason = None if theirs is not None or peer == "-" else samples[place].reason or "fewer than three sizes"
         if theirs is not None:
             quotient = _quotient(ours, theirs)
             verdict = verdict_of(quotient)
-        key = f"{area}/{name}/growth/{shown}"
+        key = f"{area}/{name}/growth/{peer}"
         rows.append(
             Row(
                 key=key,
@@ -238,8 +238,8 @@ def _grown(
                 neighbours=comparison.neighbours,
                 data=comparison.data.source,
                 ours=ours,
-                peer=shown,
-                version=None if shown == "-" else samples[place].version,
+                peer=peer,
+                version=None if peer == "-" else samples[place].version,
                 theirs=theirs,
                 ratio=quotient,
                 verdict=verdict,

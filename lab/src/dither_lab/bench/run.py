@@ -46,7 +46,7 @@ class Results:
 
     @classmethod
     def from_dict(cls, payload: dict[str, Any]) -> Results:
-        """The results that ``to_dict`` told of."""
+        """The results that ``to_dict`` wrote."""
         return cls(**{**payload, "rows": [Row.from_dict(row) for row in payload["rows"]]})
 
 

@@ -25,8 +25,8 @@ def figure_text(figure: Figure | None, unit: str) -> str:
         head, _, rest = str(scaled).partition(" ")
         return f"{head} {name} {rest}".rstrip()
     head, _, rest = str(figure).partition(" ")
-    shown = "" if unit == "exponent" else f" {unit}" if unit else ""
-    return f"{head}{shown} {rest}".rstrip()
+    suffix = "" if unit == "exponent" else f" {unit}" if unit else ""
+    return f"{head}{suffix} {rest}".rstrip()
 
 
 def ratio_text(row: Row) -> str:

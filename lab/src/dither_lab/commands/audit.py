@@ -1,4 +1,4 @@
-"""``dither audit``: every claim of what ships, looked at by whoever wants to know."""
+"""``dither audit``: checks every privacy claim of this version."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def audit(
             raise InvalidArgument("query", query, accepted_names(query, names))
         checks = about
     if only_list:
-        show_progress = [{"key": check.key, "kind": check.kind, "proof": check.proof} for check in checks]
+        show_progress = [{"key": check.key, "kind": check.method, "proof": check.proof} for check in checks]
         click.echo(json.dumps(show_progress) if as_json else "\n".join(check.key for check in checks))
         return
     if as_json or not sys.stderr.isatty():
@@ -105,7 +105,7 @@ def _with_progress(checks: list[Any], **options: Any) -> Any:
 
 
 def _show(report: Any, saved: dict[str, str]) -> None:
-    """A line for each subject and kind (for each mutant), then the findings."""
+    """A line for each subject and method (for each mutant), then the findings."""
     from rich.console import Console
     from rich.markup import escape
 
@@ -117,8 +117,8 @@ def _show(report: Any, saved: dict[str, str]) -> None:
     for one in wrong:
         word = "missed" if report.mutants else "finding"
         console.print(f"[bold red]{word}[/bold red] {escape(one.check.key)}: {escape(_said(one))}")
-    kinds = ", ".join(f"{count:,} {kind}" for kind, count in report.counts.items())
-    console.print(f"[bold]{headline(report)}[/bold] ({kinds}; {report.seconds:.0f} s)")
+    methods = ", ".join(f"{count:,} {method}" for method, count in report.counts.items())
+    console.print(f"[bold]{headline(report)}[/bold] ({methods}; {report.seconds:.0f} s)")
     if not report.mutants:
         console.print(
             f"[dim]if all is sound, a finding is reported with probability at most {report.false_alarm:g}[/dim]"
@@ -130,27 +130,29 @@ def _show(report: Any, saved: dict[str, str]) -> None:
 def _said(one: Any) -> str:
     result = one.result
     claimed = f"claimed {result.claimed}" if result.claimed else ""
-    shown = f"epsilon is at least {result.lower:.4g}" if result.claimed and result.lower is not None else ""
-    return "; ".join(filter(None, (claimed, shown, result.note)))
+    label = f"epsilon is at least {result.lower:.4g}" if result.claimed and result.lower is not None else ""
+    return "; ".join(filter(None, (claimed, label, result.note)))
 
 
 def _table(report: Any) -> Any:
     from rich.markup import escape
     from rich.table import Table
 
-    from dither_lab.audit.checks import KINDS
+    from dither_lab.audit.checks import METHODS
     from dither_lab.audit.pictures import number
 
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("subject", "kind", "checks", "cases", "shown / claimed", "closest to its claim", "findings"):
+    for heading in ("subject", "method", "checks", "cases", "shown / claimed", "closest to its claim", "findings"):
         table.add_column(
             heading, justify="right" if heading in ("checks", "cases", "shown / claimed", "findings") else "left"
         )
     groups: dict[tuple[str, Any], list[Any]] = {}
     for one in report.ran:
-        groups.setdefault((one.check.subject, one.check.kind), []).append(one)
+        groups.setdefault((one.check.subject, one.check.method), []).append(one)
     before = ""
-    for (subject, kind), ran in sorted(groups.items(), key=lambda item: (item[0][0].lower(), KINDS.index(item[0][1]))):
+    for (subject, method), ran in sorted(
+        groups.items(), key=lambda item: (item[0][0].lower(), METHODS.index(item[0][1]))
+    ):
         rated = [one for one in ran if one.result.claimed and one.result.lower is not None]
         closest = max(rated, key=lambda one: one.result.lower / one.result.claimed.epsilon, default=None)
         share = "" if closest is None else number(closest.result.lower / closest.result.claimed.epsilon)
@@ -161,9 +163,9 @@ def _table(report: Any) -> Any:
         )
         found = sum(not one.result.holds for one in ran)
         cases = sum(one.result.cases for one in ran)
-        shown = "" if subject == before else escape(subject)
+        label = "" if subject == before else escape(subject)
         marked = f"[bold red]{found}[/bold red]" if found else "-"
-        table.add_row(shown, kind, f"{len(ran)}", f"{cases:,}", share, escape(show_progress), marked)
+        table.add_row(label, method, f"{len(ran)}", f"{cases:,}", share, escape(show_progress), marked)
         before = subject
     return table
 
@@ -180,7 +182,7 @@ def _mutant_table(report: Any) -> Any:
         table.add_row(
             escape(one.check.subject),
             escape(one.check.detail),
-            one.check.kind,
+            one.check.method,
             outcome,
             escape(textwrap.shorten(_said(one), 90, placeholder=" …")),
         )

@@ -77,5 +77,5 @@ def _nowhere(results: object) -> None:
 
 
 def _line(text: str) -> None:
-    """Progress where nobody watches live."""
+    """Progress where the output is no terminal."""
     click.echo(text, err=True)

@@ -32,7 +32,7 @@ from dither_lab.reproduce.experiment import (
     disagrees,
     settle,
 )
-from dither_lab.reproduce.intervals import exact, processor, shown
+from dither_lab.reproduce.intervals import exact, processor, short
 from dither_lab.reproduce.scales import ladder_error, ladder_noise, scale
 from dither_lab.reproduce.sources import connected_subgraph, friendships, salaries
 
@@ -119,7 +119,7 @@ def _largest_gap(points: Points, one: str, other: str) -> float:
 
 def _judge_proposition(points: Points) -> Judged:
     gap = max(_largest_gap(points, one, "Proposition 12") for one in ("LLS / Laplace", "ours / Laplace"))
-    ours = f"Algorithm 1 and our ladder of levels give the formula; largest relative difference {shown(gap)}"
+    ours = f"Algorithm 1 and our ladder of levels give the formula; largest relative difference {short(gap)}"
     return settle(gap < 1e-3, ours, "the formula does not describe the algorithm")
 
 
@@ -133,15 +133,15 @@ def _judge_break_even(points: Points) -> Judged:
     holds = all(depths[f"t = {t:g}"] >= math.log(2) / math.log1p(t / 2) for t in (0.1, 0.2, 0.5, 1.0))
     return settle(
         holds,
-        f"LLS beats Laplace noise {payload}; exp(-lt/2) is off by up to {shown(100 * far)}%",
+        f"LLS beats Laplace noise {payload}; exp(-lt/2) is off by up to {short(100 * far)}%",
         "LLS pays elsewhere than the formula says",
         correction="ln(1+t/2) is below t/2, so exp(-lt/2) promises too little noise; at t = 1 and 60 levels by a "
         "factor of several hundred",
     )
 
 
-def _draw_relative(made: Figure, points: Points) -> None:
-    (ax,) = panels = drawing.panels(made, ["Noise of LLS over that of Laplace (Figure 2)"])
+def _draw_relative(figure: Figure, points: Points) -> None:
+    (ax,) = panels = drawing.panels(figure, ["Noise of LLS over that of Laplace (Figure 2)"])
     drawing.lines(ax, points, "LLS / Laplace")
     for index, name in enumerate(points.series("exp(-lt/2)")):
         chosen = points.of("exp(-lt/2)", name)
@@ -196,7 +196,7 @@ def ratios(points: Points, quantity: str, one: str, other: str) -> list[float]:
 def span(values: Sequence[float]) -> str:
     """The range of some ratios, in words."""
     low, high = min(values), max(values)
-    return shown(low) if math.isclose(low, high, rel_tol=0.02) else f"{shown(low)} to {shown(high)}"
+    return short(low) if math.isclose(low, high, rel_tol=0.02) else f"{short(low)} to {short(high)}"
 
 
 def _judge_close(points: Points) -> Judged:
@@ -220,8 +220,8 @@ def _judge_time(points: Points) -> Judged:
     whole = points.of("time", "LLS, whole descent of Algorithm 1")[0].y
     ss = max(p.y.high for p in points.of("time", "SS"))
     ours = (
-        f"LLS at most {shown(lls)} ms (the whole descent in Python {shown(whole.value)} ms); SS, all levels above one "
-        f"by one, at most {shown(ss)} ms"
+        f"LLS at most {short(lls)} ms (the whole descent in Python {short(whole.value)} ms); SS, all levels above one "
+        f"by one, at most {short(ss)} ms"
     )
     slow = ss > 180_000
     return settle(
@@ -239,8 +239,8 @@ def _judge_ladders_elsewhere(points: Points) -> Judged:
     )
 
 
-def _draw_salaries(made: Figure, points: Points) -> None:
-    left, right = drawing.panels(made, ["Noise, dollars (Figure 3)", "Processor time, ms"])
+def _draw_salaries(figure: Figure, points: Points) -> None:
+    left, right = drawing.panels(figure, ["Noise, dollars (Figure 3)", "Processor time, ms"])
     drawing.lines(left, points, "noise")
     drawing.finish(left, "k / n", "scale of the noise", log="y")
     drawing.lines(right, points, "time")
@@ -338,8 +338,8 @@ def _judge_edge_time(points: Points) -> Judged:
     )
 
 
-def _draw_edges(made: Figure, points: Points) -> None:
-    left, right = drawing.panels(made, ["One vertex joins or leaves (Figure 4)", "One edge changes"])
+def _draw_edges(figure: Figure, points: Points) -> None:
+    left, right = drawing.panels(figure, ["One vertex joins or leaves (Figure 4)", "One edge changes"])
     drawing.lines(left, points, "one vertex")
     drawing.lines(right, points, "one edge")
     for ax in (left, right):
@@ -424,8 +424,8 @@ def _judge_first_table(points: Points) -> Judged:
     )
 
 
-def _draw_six(made: Figure, points: Points) -> None:
-    left, right = drawing.panels(made, ["Bound of the paper (not private)", "Sound bound"], height=2.8)
+def _draw_six(figure: Figure, points: Points) -> None:
+    left, right = drawing.panels(figure, ["Bound of the paper (not private)", "Sound bound"], height=2.8)
     drawing.bars(left, points, "bound of the paper", x="mean |error|", log=True)
     drawing.bars(right, points, "sound bound", x="mean |error|")
 

@@ -35,7 +35,7 @@ from dither_lab.reproduce.coq17 import (
     span,
 )
 from dither_lab.reproduce.experiment import Claim, Experiment, Judged, Point, Points, Setting, disagrees, settle
-from dither_lab.reproduce.intervals import Estimate, exact, processor, shown
+from dither_lab.reproduce.intervals import Estimate, exact, processor, short
 from dither_lab.reproduce.scales import (
     ladder_error,
     ladder_noise,
@@ -164,24 +164,24 @@ def _judge_nls(points: Points) -> Judged:
             True,
             ours,
             "",
-            correction=f"with sound bounds NLS comes down to {shown(beaten)} of LLS's noise at the "
+            correction=f"with sound bounds NLS comes down to {short(beaten)} of LLS's noise at the "
             "larger epsilons: its bound follows the local sensitivity, that of LLS only the level",
         )
     return settle(min(here) > 1, ours, "NLS has no more noise than LF")
 
 
 def _draw_noise(size: int) -> Callable[[Figure, Points], None]:
-    def draw(made: Figure, points: Points) -> None:
+    def draw(figure: Figure, points: Points) -> None:
         title = f"Figure {FIGURES[size]}: "
         left, right = drawing.panels(
-            made, [title + "bound of the paper, not private", title + "sound bound"], height=4.3
+            figure, [title + "bound of the paper, not private", title + "sound bound"], height=4.3
         )
         names = points.series(SOUND)
         colours = dict(zip(names, drawing.COLOURS, strict=False))
         for ax, quantity in ((left, CLAIMED), (right, SOUND)):
             drawing.lines(ax, points, quantity, colours=colours)
             drawing.finish(ax, "epsilon", "mean |error| of 2-triangles", log="y", legend=False)
-        drawing.shared_legend(made, right, columns=4)
+        drawing.shared_legend(figure, right, columns=4)
 
     return draw
 
@@ -227,7 +227,7 @@ def _judge_fast(points: Points) -> Judged:
     most = max(p.y.high for p in points.of("time", "LLS"))
     return settle(
         lls <= min(_last(points, n).high for n in points.series("time")),
-        f"ms at the largest size: {payload}; LLS at most {shown(most)} at any size",
+        f"ms at the largest size: {payload}; LLS at most {short(most)} at any size",
         "LLS is not the fastest",
         correction="all of them take milliseconds: LLS needs only the largest common neighbourhood, the others the "
         "local sensitivity as well, which costs about as much as counting",
@@ -255,8 +255,8 @@ def _judge_first_efficiency(points: Points) -> Judged:
     )
 
 
-def _draw_times(made: Figure, points: Points) -> None:
-    (ax,) = drawing.panels(made, ["Time of a release of 2-triangles (Figure 5)"])
+def _draw_times(figure: Figure, points: Points) -> None:
+    (ax,) = drawing.panels(figure, ["Time of a release of 2-triangles (Figure 5)"])
     drawing.lines(ax, points, "time")
     drawing.finish(ax, "vertices", "ms of processor time", log="xy")
 
@@ -338,8 +338,8 @@ def _judge_triangle_row(points: Points) -> Judged:
     )
 
 
-def _draw_summary(made: Figure, points: Points) -> None:
-    left, right = drawing.panels(made, ["Paper's bound (not private)", "Sound bound"])
+def _draw_summary(figure: Figure, points: Points) -> None:
+    left, right = drawing.panels(figure, ["Paper's bound (not private)", "Sound bound"])
     for ax, quantity in ((left, CLAIMED), (right, SOUND)):
         for index, size in enumerate(LEVELS):
             for name, dash in ((PRINTED, "-"), (PLAIN, ":"), ("NLS", "--")):
@@ -348,7 +348,7 @@ def _draw_summary(made: Figure, points: Points) -> None:
                 ax.plot(chosen.xs, chosen.ys, dash, color=drawing.COLOURS[index], label=label, linewidth=1.5)
         ax.axhline(1, color="#1d2733", linewidth=0.8)
         drawing.finish(ax, "epsilon", "noise over that of LF", log="y", legend=False)
-    drawing.shared_legend(made, right, columns=3)
+    drawing.shared_legend(figure, right, columns=3)
 
 
 def _figure(size: int) -> Experiment:

@@ -23,7 +23,7 @@ from dither.procedures.ordered import Ordered
 from dither.procedures.plans import Plan, plan_location, plan_scale, plan_trimmed
 from dither_lab.reproduce import drawing
 from dither_lab.reproduce.experiment import Claim, Experiment, Judged, Point, Points, Setting, disagrees, settle
-from dither_lab.reproduce.intervals import Estimate, median, processor, share, shown, slope
+from dither_lab.reproduce.intervals import Estimate, median, processor, share, short, slope
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -61,10 +61,10 @@ def answers(
     plan: Callable[[int], Plan], distribution: Distribution, n: int, trials: int, rng: np.random.Generator
 ) -> tuple[list[float], list[np.ndarray], int]:
     """Answers, the records they are about, and how many were refused."""
-    made, found, about, refused = plan(n), [], [], 0
+    planned, found, about, refused = plan(n), [], [], 0
     for _ in range(trials):
         x = np.sort(distribution.draw(rng, n))
-        value = made.run(Ordered(x)).found.value
+        value = planned.run(Ordered(x)).found.value
         if value is None:
             refused += 1
         else:
@@ -178,7 +178,7 @@ def _judge_scale(points: Points) -> Judged:
     return settle(
         _last(points, "error", f"normal, {PAPER}").low < 2 * expected,
         f"median error / IQR on normal data: {chosen[0].y} at n = {chosen.xs[0]:,.0f}, {chosen[-1].y} at {n:,.0f} (the "
-        f"noise alone {shown(expected)}); own constants {ours[-1].y}",
+        f"noise alone {short(expected)}); own constants {ours[-1].y}",
         "it does not converge",
         correction="it converges like 1/ln n, because the noise is a power of 1 + 1/ln n whatever n is; with bins "
         "fitted to n and delta it converges like 1/n",
@@ -231,8 +231,8 @@ def _judge_median(points: Points) -> Judged:
     )
 
 
-def _draw_curves(made: Figure, points: Points) -> None:
-    left, right = drawing.panels(made, ["Refused", "Median |error|, in interquartile ranges"])
+def _draw_curves(figure: Figure, points: Points) -> None:
+    left, right = drawing.panels(figure, ["Refused", "Median |error|, in interquartile ranges"])
     names = dict.fromkeys(series.split(", ")[0] for series in points.series("refusals"))
     for index, name in enumerate(names):
         for constants, dash in ((PAPER, "--"), (OURS, "-")):
@@ -254,7 +254,7 @@ def _draw_curves(made: Figure, points: Points) -> None:
                     )
     drawing.finish(left, "records", "share refused", log="x", legend=False)
     drawing.finish(right, "records", "error", log="xy", legend=False)
-    drawing.shared_legend(made, left, columns=2)
+    drawing.shared_legend(figure, left, columns=2)
 
 
 # --- regression ---------------------------------------------------------------------------------------------------
@@ -273,8 +273,8 @@ def _regressions(method: str, sizes: Sequence[int], trials: int, rng: np.random.
             try:
                 for _ in range(trials):
                     X, y = dataset(n, rng)
-                    manner: dict[str, Any] = {"method": method, "constants": constants, "confidence": None}
-                    release = dt.regression(X, y, epsilon=LOSS.epsilon, delta=LOSS.delta, **manner)
+                    options: dict[str, Any] = {"method": method, "constants": constants, "confidence": None}
+                    release = dt.regression(X, y, epsilon=LOSS.epsilon, delta=LOSS.delta, **options)
                     if release.refused:
                         refused += 1
                     else:
@@ -325,7 +325,7 @@ def _judge_regression(points: Points) -> Judged:
     refusals = points.of("refusals", f"slope, {PAPER}")
     if not refusals:
         return settle(
-            False, f"needs more records than were tried; {payload}", "its tests pass for nobody at this price"
+            False, f"needs more records than were tried; {payload}", "its tests pass on no data at this epsilon"
         )
     payload = (
         f"refused at n = {refusals.xs[-1]:,.0f}: {refusals[-1].y}; "
@@ -356,15 +356,15 @@ def _judge_test_time(points: Points) -> Judged:
     )
 
 
-def _draw_robust(made: Figure, points: Points) -> None:
-    axes = drawing.panels(made, ["Refused", "Error of the slope", "Time of the test, four grids"], columns=3)
+def _draw_robust(figure: Figure, points: Points) -> None:
+    axes = drawing.panels(figure, ["Refused", "Error of the slope", "Time of the test, four grids"], columns=3)
     for ax, quantity, label in zip(axes, ("refusals", "error", "time"), ("share", "median |error|", "ms"), strict=True):
         drawing.lines(ax, points, quantity)
         drawing.finish(ax, "records", label, log="x" if quantity == "refusals" else "xy")
 
 
-def _draw_shortcut(made: Figure, points: Points) -> None:
-    left, right = drawing.panels(made, ["Refused", "Error of the slope"])
+def _draw_shortcut(figure: Figure, points: Points) -> None:
+    left, right = drawing.panels(figure, ["Refused", "Error of the slope"])
     drawing.lines(left, points, "refusals")
     drawing.finish(left, "records", "share", log="x")
     drawing.lines(right, points, "error")

@@ -14,7 +14,7 @@ from dither.toolbox.hamming import flip_bits
 from dither.toolbox.noisy_histogram import noisy_histogram
 from dither_lab.reproduce import drawing
 from dither_lab.reproduce.experiment import Claim, Experiment, Judged, Point, Points, Setting, settle
-from dither_lab.reproduce.intervals import Estimate, exact, mean, shown, slope
+from dither_lab.reproduce.intervals import Estimate, exact, mean, short, slope
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -61,14 +61,14 @@ def _judge_factor(points: Points) -> Judged:
     return settle(
         abs(ratio.value - 0.5) < 0.1,
         f"the older framework's error over ours grows like d^{ratio.value:.2f} "
-        f"({shown(sulq.ys[-1] / own.ys[-1])} times at {own.xs[-1]:,.0f} bins); queries by themselves, with delta = 0, "
-        f"{shown(composed.ys[-1] / own.ys[-1])} times",
+        f"({short(sulq.ys[-1] / own.ys[-1])} times at {own.xs[-1]:,.0f} bins); queries by themselves, with delta = 0, "
+        f"{short(composed.ys[-1] / own.ys[-1])} times",
         "another factor",
     )
 
 
-def _draw_histograms(made: Figure, points: Points) -> None:
-    (ax,) = drawing.panels(made, ["Histogram of d bins, epsilon 1"])
+def _draw_histograms(figure: Figure, points: Points) -> None:
+    (ax,) = drawing.panels(figure, ["Histogram of d bins, epsilon 1"])
     drawing.lines(ax, points, "error of a bin")
     drawing.finish(ax, "bins", "mean |error| of a bin", log="xy")
 
@@ -87,8 +87,8 @@ def _sensitivities(setting: Setting) -> Iterator[Point]:
         corners = np.concatenate([np.eye(2), -np.eye(2)])
         of_mean = of_covariance = 0.0
         for _ in range(tries):
-            kind = rng.random()
-            x = corners[rng.integers(0, 4, n)] if kind < 0.5 else np.repeat(corners[[rng.integers(0, 4)]], n, axis=0)
+            coin = rng.random()
+            x = corners[rng.integers(0, 4, n)] if coin < 0.5 else np.repeat(corners[[rng.integers(0, 4)]], n, axis=0)
             y = x.copy()
             x[0], y[0] = corners[rng.integers(0, 4)], corners[rng.integers(0, 4)]
             of_mean = max(of_mean, float(np.abs(x.mean(axis=0) - y.mean(axis=0)).sum()))
@@ -125,7 +125,7 @@ def _judge_mean(points: Points) -> Judged:
     found, bound = points.of("sensitivity of the mean", "found").ys, points.of("sensitivity of the mean", "2 / n").ys
     return settle(
         bool(np.all(found <= bound * (1 + 1e-9))) and bool(found[0] >= 0.99 * bound[0]),
-        f"the largest change found is {shown((found / bound).min())} to {shown((found / bound).max())} of 2 gamma/n",
+        f"the largest change found is {short((found / bound).min())} to {short((found / bound).max())} of 2 gamma/n",
         "exceeded",
     )
 
@@ -135,8 +135,8 @@ def _judge_covariance(points: Points) -> Judged:
     found, paper, ours = (points.of("sensitivity of the covariance", name).ys for name in names)
     return settle(
         bool(np.all(found <= paper)),
-        f"the largest change found is {shown((found / paper).max())} of 8 gamma^2/n at "
-        f"most, and {shown((found / ours).min())} to {shown((found / ours).max())} of 6 gamma^2 (n-1)/n^2",
+        f"the largest change found is {short((found / paper).max())} of 8 gamma^2/n at "
+        f"most, and {short((found / ours).min())} to {short((found / ours).max())} of 6 gamma^2 (n-1)/n^2",
         "exceeded",
         correction="true but loose: 6 gamma^2 (n-1)/n^2 is the exact sensitivity, a quarter less noise",
     )
@@ -156,9 +156,9 @@ def _judge_dimension(points: Points) -> Judged:
     )
 
 
-def _draw_sensitivities(made: Figure, points: Points) -> None:
+def _draw_sensitivities(figure: Figure, points: Points) -> None:
     left, right = drawing.panels(
-        made, ["Change of a covariance matrix by one record (gamma = 1)", "Error of all entries, n = 20,000"]
+        figure, ["Change of a covariance matrix by one record (gamma = 1)", "Error of all entries, n = 20,000"]
     )
     drawing.lines(left, points, "sensitivity of the covariance", dashed=["8 / n (paper)"])
     drawing.finish(left, "n", "largest l1 change", log="xy")
@@ -256,7 +256,7 @@ def _judge_lemma(points: Points) -> Judged:
     fit = slope(2.0**best.xs, best.ys)
     return settle(
         ratio <= 1,
-        f"no mechanism exceeds {shown(ratio)} of the bound; the best of ours falls like 2^({fit.value:.2f} d)",
+        f"no mechanism exceeds {short(ratio)} of the bound; the best of ours falls like 2^({fit.value:.2f} d)",
         "exceeded",
         correction="true, and not tight: the distance of the best mechanism found falls like 2^(-d/2), not 2^(-d/3)",
     )
@@ -283,14 +283,14 @@ def _judge_response(points: Points) -> Judged:
     return settle(
         last.y.value > 1000,
         f"at d = {last.x:.0f} flipped bits miss a parity by {last.y} of 20,000 records; the best "
-        f"mechanism found needs about {shown(needed)} records to tell all from none",
+        f"mechanism found needs about {short(needed)} records to tell all from none",
         "it can be learned",
     )
 
 
-def _draw_separation(made: Figure, points: Points) -> None:
+def _draw_separation(figure: Figure, points: Points) -> None:
     left, right = drawing.panels(
-        made, ["What one response tells of a parity (eps 0.5)", "Error of one parity count, n = 20,000"]
+        figure, ["What one response tells of a parity (eps 0.5)", "Error of one parity count, n = 20,000"]
     )
     drawing.lines(left, points, "distance", dashed=["4 (12 eps^2 / 2^d)^(1/3), Lemma 2"])
     drawing.finish(left, "d", "statistical distance", log="y")

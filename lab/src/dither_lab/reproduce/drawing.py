@@ -26,19 +26,19 @@ def figure() -> Figure:
     return Figure(figsize=(7.2, 4.4), dpi=140, layout="constrained")
 
 
-def picture(made: Figure) -> bytes:
+def picture(figure: Figure) -> bytes:
     """As PNG."""
     stream = BytesIO()
-    made.savefig(stream, format="png", facecolor="white")
+    figure.savefig(stream, format="png", facecolor="white")
     return stream.getvalue()
 
 
-def panels(made: Figure, titles: Sequence[str], *, height: float = 3.7, columns: int = 2) -> list[Any]:
+def panels(figure: Figure, titles: Sequence[str], *, height: float = 3.7, columns: int = 2) -> list[Any]:
     """Axes side by side, with titles."""
     columns = min(columns, len(titles))
     rows = -(-len(titles) // columns)
-    made.set_size_inches(7.2 if columns == 1 else 4.6 * columns, height * rows + 0.2)
-    grid = made.subplots(rows, columns, squeeze=False).ravel()
+    figure.set_size_inches(7.2 if columns == 1 else 4.6 * columns, height * rows + 0.2)
+    grid = figure.subplots(rows, columns, squeeze=False).ravel()
     for ax, title in zip(grid, titles, strict=False):
         ax.set_title(title, fontsize=10.5, loc="left")
     for ax in grid[len(titles) :]:
@@ -95,21 +95,23 @@ def _logarithmic(ax: Any, name: str) -> None:
     axis.set_tick_params(which="minor", labelsize=7.5)
 
 
-def shared_legend(made: Figure, ax: Any, *, columns: int = 3) -> None:
+def shared_legend(figure: Figure, ax: Any, *, columns: int = 3) -> None:
     """One legend below all panels."""
-    made.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=columns, fontsize=8.5, frameon=False)
+    figure.legend(
+        *ax.get_legend_handles_labels(), loc="outside lower center", ncols=columns, fontsize=8.5, frameon=False
+    )
 
 
 def bars(ax: Any, points: Points, quantity: str, *, x: str, log: bool = False) -> None:
     """One bar for each series of a quantity, with its value beside it."""
-    from dither_lab.reproduce.intervals import shown  # noqa: PLC0415
+    from dither_lab.reproduce.intervals import short  # noqa: PLC0415
 
     chosen = [points.of(quantity, name)[0] for name in points.series(quantity)]
     places = np.arange(len(chosen))[::-1]
     ax.barh(places, [p.y.value for p in chosen], color=COLOURS[0], height=0.6)
     for place, point in zip(places, chosen, strict=True):
         ax.annotate(
-            f" {shown(point.y.value)}", (point.y.value, place), va="center", fontsize=8.5, annotation_clip=False
+            f" {short(point.y.value)}", (point.y.value, place), va="center", fontsize=8.5, annotation_clip=False
         )
     ax.set_yticks(places, [p.series for p in chosen], fontsize=8.5)
     ax.margins(x=0.15)

@@ -15,7 +15,7 @@ from dither.toolbox.low_sample import check_premises
 from dither_lab.audit.divergence import hockey_stick
 from dither_lab.reproduce import drawing
 from dither_lab.reproduce.experiment import Claim, Experiment, Judged, Point, Points, Setting, settle
-from dither_lab.reproduce.intervals import exact, shown
+from dither_lab.reproduce.intervals import exact, short
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,9 +28,9 @@ def compared(**numbers: float) -> Callable[[Setting], Iterator[Point]]:
     return lambda _: (Point(SHOWN, name.replace("_", " "), k, exact(v)) for k, (name, v) in enumerate(numbers.items()))
 
 
-def pairs(made: Sequence[tuple[str, float]]) -> Iterator[Point]:
+def pairs(values: Sequence[tuple[str, float]]) -> Iterator[Point]:
     """Points of a demonstration, in order."""
-    return (Point(SHOWN, name, k, exact(value)) for k, (name, value) in enumerate(made))
+    return (Point(SHOWN, name, k, exact(value)) for k, (name, value) in enumerate(values))
 
 
 def value(points: Points, name: str) -> float:
@@ -41,10 +41,10 @@ def value(points: Points, name: str) -> float:
 def draw(x: str, *, log: bool = False) -> Callable[[Figure, Points], None]:
     """A bar for each number."""
 
-    def drawn(made: Figure, points: Points) -> None:
+    def drawn(figure: Figure, points: Points) -> None:
         count = len(points.series(SHOWN))
-        (ax,) = drawing.panels(made, [""])
-        made.set_size_inches(5.8, 0.9 + 0.34 * count)
+        (ax,) = drawing.panels(figure, [""])
+        figure.set_size_inches(5.8, 0.9 + 0.34 * count)
         drawing.bars(ax, points, SHOWN, x=x, log=log)
 
     return drawn
@@ -97,7 +97,7 @@ def _judge_halves(points: Points) -> Judged:
     true, claimed = value(points, "true delta"), value(points, "delta claimed")
     return settle(
         true <= claimed,
-        f"Gaussian noise that meets both conditions at eps = 8, delta = 0.001 has delta {shown(true)}",
+        f"Gaussian noise that meets both conditions at eps = 8, delta = 0.001 has delta {short(true)}",
         "a slide and a dilation, each within (eps/2, delta/2), add up to (delta/2)(1 + e^(eps/2)); we prove each point "
         "by the exact condition on the whole box instead",
     )
@@ -122,7 +122,7 @@ def _judge_attention(points: Points) -> Judged:
     return settle(
         moved <= claimed,
         f"six answers in three dimensions, one changed: the centre moves by {moved:g}, the bound is "
-        f"{claimed:g}; 2 rho = {shown(ours)} holds",
+        f"{claimed:g}; 2 rho = {short(ours)} holds",
         "2 r_1 bounds the move of a centre that may lie anywhere; one that must be an answer moves up to half as far "
         "again. The S of the paper, with rho and the factor 2, is right all the same if 2s <= a <= t0 + s "
         "(docs/proofs/aggregate.md)",
@@ -149,7 +149,7 @@ def _judge_average(points: Points) -> Judged:
     return settle(
         wide > 1000 and narrow == none == 0,
         "it is needed: averaging over all m radii, one answer moves rho from "
-        f"{none:g} to {shown(wide)}; over a majority it stays {narrow:g}",
+        f"{none:g} to {short(wide)}; over a majority it stays {narrow:g}",
         "it is not needed",
     )
 
@@ -159,10 +159,10 @@ def _judge_average(points: Points) -> Judged:
 
 def _thresholds(setting: Setting) -> Iterator[Point]:
     del setting
-    made = [(f"delta at n = {n:,}, e = 0.1", n ** (-0.1 * math.log(n)) / 2) for n in (100, 1000, 10_000)]
-    made.append(("pass at margin 1, ln^2 n + 1, n = 1,000, e = 0.5", math.exp(-0.5 * math.log(1000) ** 2) / 2))
-    made.append(("pass at margin 1, ln^2 n + 2, n = 1,000, e = 0.5", math.exp(-0.5 * (math.log(1000) ** 2 + 1)) / 2))
-    return pairs(made)
+    values = [(f"delta at n = {n:,}, e = 0.1", n ** (-0.1 * math.log(n)) / 2) for n in (100, 1000, 10_000)]
+    values.append(("pass at margin 1, ln^2 n + 1, n = 1,000, e = 0.5", math.exp(-0.5 * math.log(1000) ** 2) / 2))
+    values.append(("pass at margin 1, ln^2 n + 2, n = 1,000, e = 0.5", math.exp(-0.5 * (math.log(1000) ** 2 + 1)) / 2))
+    return pairs(values)
 
 
 def _judge_thresholds(points: Points) -> Judged:
@@ -171,8 +171,8 @@ def _judge_thresholds(points: Points) -> Judged:
     last = points.of(SHOWN)[2].y.value
     return settle(
         last < first,
-        f"delta is {shown(first)} for 100 records at e = 0.1, {shown(last)} for 10,000; the two "
-        f"thresholds differ by a factor {shown(one / two)} in delta",
+        f"delta is {short(first)} for 100 records at e = 0.1, {short(last)} for 10,000; the two "
+        f"thresholds differ by a factor {short(one / two)} in delta",
         "it does not fall",
         correction="delta follows from n and cannot be chosen, and is not small for few records; S tests against ln^2 "
         "n + 1 and M against ln^2 n + 2. With a margin that starts at 0 and a delta of one's own there is one "
@@ -182,11 +182,11 @@ def _judge_thresholds(points: Points) -> Judged:
 
 def _prices(setting: Setting) -> Iterator[Point]:
     del setting
-    made: list[tuple[str, float]] = []
+    values: list[tuple[str, float]] = []
     for p in (1, 2, 3):
-        made.append((f"p = {p}, printed", float(printed_robust(p, Fraction(1), Fraction(0)).epsilon)))
-        made.append((f"p = {p}, right", float(paper_robust(p, Fraction(1), Fraction(0)).epsilon)))
-    return pairs(made)
+        values.append((f"p = {p}, printed", float(printed_robust(p, Fraction(1), Fraction(0)).epsilon)))
+        values.append((f"p = {p}, right", float(paper_robust(p, Fraction(1), Fraction(0)).epsilon)))
+    return pairs(values)
 
 
 def _judge_prices(points: Points) -> Judged:
@@ -227,7 +227,7 @@ def _judge_moves(points: Points) -> Judged:
 def _judge_deviation(points: Points) -> Judged:
     return settle(
         value(points, "true") == value(points, "claimed"),
-        f"it is {shown(value(points, 'true'))} times lambda",
+        f"it is {short(value(points, 'true'))} times lambda",
         "the variance of density e^(-|y|/lambda)/(2 lambda) is 2 lambda^2; error bars by lambda would be too short",
     )
 
@@ -249,8 +249,8 @@ def _judge_sign(points: Points) -> Judged:
     printed, right, far = (p.y.value for p in points.of(SHOWN))
     return settle(
         printed > far,
-        f"six points in a row, truth the third: as printed it has chance {shown(printed)} and the "
-        f"farthest {shown(far)}; with a minus sign {shown(right)}",
+        f"six points in a row, truth the third: as printed it has chance {short(printed)} and the "
+        f"farthest {short(far)}; with a minus sign {short(right)}",
         "the exponent lacks its minus sign, so far answers are the likeliest; on unbounded spaces it does not even "
         "integrate",
     )
@@ -303,9 +303,9 @@ def _judge_loose(points: Points) -> Judged:
     claimed, found, ours = (p.y.value for p in points.of(SHOWN))
     return settle(
         found <= claimed,
-        f"n = 6: the largest change is {shown(found)}, exactly 6 gamma^2 (n-1)/n^2 = {shown(ours)}",
+        f"n = 6: the largest change is {short(found)}, exactly 6 gamma^2 (n-1)/n^2 = {short(ours)}",
         "exceeded",
-        correction=f"a true bound, but {shown(claimed / ours)} times too large",
+        correction=f"a true bound, but {short(claimed / ours)} times too large",
     )
 
 

@@ -22,7 +22,7 @@ from dither_lab.audit.divergence import hockey_stick
 from dither_lab.audit.enumeration import noise_divergence
 from dither_lab.reproduce.errata import SHOWN, erratum, pairs, value
 from dither_lab.reproduce.experiment import Judged, Point, Points, Setting, settle
-from dither_lab.reproduce.intervals import shown
+from dither_lab.reproduce.intervals import short
 
 SIX = Loss(5.0, 1 / 2000)
 Edges = frozenset[tuple[int, int]]
@@ -110,8 +110,8 @@ def _judge_private(points: Points) -> Judged:
     claimed, wrong, right = (p.y.value for p in points.of(SHOWN))
     return settle(
         wrong <= claimed,
-        f"between K6 and K6 without an edge, at eps = 5: delta {shown(wrong)} instead of "
-        f"{shown(claimed)}; with a sound bound {shown(right)}",
+        f"between K6 and K6 without an edge, at eps = 5: delta {short(wrong)} instead of "
+        f"{short(claimed)}; with a sound bound {short(right)}",
         "noise of the scale of a bound that is not one gives neighbours away: LLS, SS and NLS of sec. 5.3 and 6 are "
         "not private",
     )
@@ -189,7 +189,7 @@ def _judge_normalisers(points: Points) -> Judged:
     return settle(
         not accepted or true <= claimed,
         "scales 1 and 1/1.85, values 3.5 apart, eps = 10: accepted, delta "
-        f"{shown(true)} instead of {shown(claimed)}; the corrected theorem {'accepts' if ours else 'refuses'} it",
+        f"{short(true)} instead of {short(claimed)}; the corrected theorem {'accepts' if ours else 'refuses'} it",
         "the densities are compared without the factors lambda before their exponentials",
     )
 
@@ -218,10 +218,10 @@ def _branch(setting: Setting) -> Iterator[Point]:
 
 def _judge_branch(points: Points) -> Judged:
     epsilon, ratio, shift, formula, true = (p.y.value for p in points.of(SHOWN))
-    place = f"eps = {epsilon:g}, b/b' = {shown(ratio)}, D/b' = {shown(shift)}"
+    place = f"eps = {epsilon:g}, b/b' = {short(ratio)}, D/b' = {short(shift)}"
     return settle(
         formula >= true,
-        f"{place}: the formula gives {shown(formula)}, the truth is {shown(true)}",
+        f"{place}: the formula gives {short(formula)}, the truth is {short(true)}",
         "it is too small",
         correction="never too small, but far too large where D/b' > eps + ln(b/b'): the ratio of the densities exceeds "
         "e^eps on a half-line that holds the centre of the wider law, and the near term is 1 - e^(-z0)/2 - e^(eps - a "
@@ -267,11 +267,11 @@ def _skipping(setting: Setting) -> Iterator[Point]:
     related = [(a, b) for a, b in product(range(1, 17), repeat=2) if b in levels.related(a)]
     beta = paper_point(Laplace(), loss).beta
 
-    def made(bounds: Iterable[Fraction]) -> dict[Hashable, tuple[Fraction, Fraction]]:
+    def built(bounds: Iterable[Fraction]) -> dict[Hashable, tuple[Fraction, Fraction]]:
         """Equal values, noise of scale 2 S / eps: the dilation alone gives it away."""
         return {k: (Fraction(0), 2 * bound / Fraction(loss.epsilon)) for k, bound in enumerate(bounds, 1)}
 
-    unsound, sound = made(printed), made(levels.ladder(k).smooth(beta) for k in range(1, 17))
+    unsound, sound = built(printed), built(levels.ladder(k).smooth(beta) for k in range(1, 17))
     return pairs(
         [
             ("pairs that give themselves away, Algorithm 1", len(unfit_pairs(unsound, related, loss))),
@@ -287,7 +287,7 @@ def _judge_skipping(points: Points) -> Judged:
     return settle(
         bad == 0,
         f"16 levels, the lowest also related to the highest: {bad:g} ordered pairs of neighbouring levels "
-        f"are not private, scales of levels 1 and 2 differ by a factor {shown(ratio)} where {shown(allowed)} is "
+        f"are not private, scales of levels 1 and 2 differ by a factor {short(ratio)} where {short(allowed)} is "
         f"allowed; the ladder has {good:g}",
         "the proof takes for granted that a higher level's highest neighbour is higher; a ladder also goes down and up "
         "again",

@@ -30,8 +30,8 @@ class Estimate:
 
     def __str__(self) -> str:
         if self.low == self.high:
-            return shown(self.value)
-        return f"{shown(self.value)} ({shown(self.low)} to {shown(self.high)})"
+            return short(self.value)
+        return f"{short(self.value)} ({short(self.low)} to {short(self.high)})"
 
     def __format__(self, form: str) -> str:
         return format(str(self), form)
@@ -41,8 +41,8 @@ class Estimate:
         return Estimate(self.value * factor, self.low * factor, self.high * factor, self.how)
 
 
-def shown(number: float) -> str:
-    """Three digits that tell, thousands apart."""
+def short(number: float) -> str:
+    """Three significant digits, with commas at thousands."""
     if not math.isfinite(number) or number == 0:
         return f"{number:g}"
     if abs(number) >= 1e7 or abs(number) < 1e-4:

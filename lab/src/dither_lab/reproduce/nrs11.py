@@ -16,7 +16,7 @@ from dither.noise.laplace import Laplace
 from dither.privacy import Loss
 from dither_lab.reproduce import drawing
 from dither_lab.reproduce.experiment import Claim, Experiment, Judged, Point, Points, Setting, settle
-from dither_lab.reproduce.intervals import Estimate, exact, median, processor, shown, slope
+from dither_lab.reproduce.intervals import Estimate, exact, median, processor, short, slope
 from dither_lab.reproduce.scales import smooth_noise, typical
 from dither_lab.reproduce.sources import salaries
 
@@ -91,8 +91,8 @@ def _judge_formula(points: Points) -> Judged:
     # Our records lie on a grid of 2^-36 of the range: a spacing of 1e-6 is exact to 1.5e-5 of itself.
     return settle(
         max(gaps) < 1e-4 and max(tops) < 1 + 1e-4,
-        f"ours differs from the formula by {shown(max(gaps))} at most; S* "
-        f"eps n is between {shown(min(tops))} and {shown(max(tops))}",
+        f"ours differs from the formula by {short(max(gaps))} at most; S* "
+        f"eps n is between {short(min(tops))} and {short(max(tops))}",
         "the formula does not hold",
         correction="S* is about 1/(e eps n), and its maximum lies at k = 1/eps - 1; for eps > 1 it is 1/n, above "
         "1/(eps n)",
@@ -122,19 +122,19 @@ def _judge_beats_global(points: Points) -> Judged:
     ratio, further = ours[-1] / worst[-1], inverse[-1] / ours[-1]
     return settle(
         ratio < 0.01,
-        f"at n = {largest:,.0f} smooth noise is {shown(ratio)} of global noise; inverse sensitivity "
-        f"{shown(further)} of smooth noise again",
+        f"at n = {largest:,.0f} smooth noise is {short(ratio)} of global noise; inverse sensitivity "
+        f"{short(further)} of smooth noise again",
         "smooth noise is not small",
     )
 
 
-def _draw_even(made: Figure, points: Points) -> None:
-    left, right = drawing.panels(made, ["Evenly spaced data, eps = 1", "n = 10,001"])
+def _draw_even(figure: Figure, points: Points) -> None:
+    left, right = drawing.panels(figure, ["Evenly spaced data, eps = 1", "n = 10,001"])
     drawing.lines(left, points, "noise at eps = 1")
     drawing.finish(left, "n", "median |error|", log="xy", legend=False)
     drawing.lines(right, points, "noise at n = 10,001")
     drawing.finish(right, "epsilon", "median |error|", log="xy", legend=False)
-    drawing.shared_legend(made, left)
+    drawing.shared_legend(figure, left)
 
 
 def _real(setting: Setting) -> Iterator[Point]:
@@ -156,8 +156,8 @@ def _judge_real(points: Points) -> Judged:
         ratio = points.of(quantity, LAPLACE).ys / points.of(quantity, WORST).ys
         ours = points.of(quantity, POWER).ys / points.of(quantity, LAPLACE).ys
         payload.append(
-            f"eps {epsilon}: paper's Laplace / global {shown(ratio[-1])} at the largest n, ours / paper's "
-            f"{shown(ours.min())} to {shown(ours.max())}"
+            f"eps {epsilon}: paper's Laplace / global {short(ratio[-1])} at the largest n, ours / paper's "
+            f"{short(ours.min())} to {short(ours.max())}"
         )
         worst = max(worst, ratio[-1])
         lost += [
@@ -176,12 +176,12 @@ def _judge_real(points: Points) -> Judged:
     )
 
 
-def _draw_real(made: Figure, points: Points) -> None:
-    left, right = drawing.panels(made, ["Salaries, eps = 0.1", "Salaries, eps = 1"])
+def _draw_real(figure: Figure, points: Points) -> None:
+    left, right = drawing.panels(figure, ["Salaries, eps = 0.1", "Salaries, eps = 1"])
     for ax, epsilon in ((left, "0.1"), (right, "1")):
         drawing.lines(ax, points, f"noise at eps = {epsilon}")
         drawing.finish(ax, "salaries", "median |error|, dollars", log="xy", legend=False)
-    drawing.shared_legend(made, left)
+    drawing.shared_legend(figure, left)
 
 
 # --- the median: three algorithms ---------------------------------------------------------------------------------
@@ -276,7 +276,7 @@ def _judge_exact(points: Points) -> Judged:
     return settle(
         growth.value < 1.35 and max(abs(one - 1) for one in same) < 1e-6,
         f"time grows like n^{growth.value:.2f}; the value is ours to within "
-        f"{shown(max(abs(one - 1) for one in same))}; ours looks at a window and "
+        f"{short(max(abs(one - 1) for one in same))}; ours looks at a window and "
         f"takes {ours.y} ms at n = {ours.x:,.0f}",
         "it takes longer, or is not exact",
         correction="the exponent in the text has lost its minus sign and is off by two: weights are e^(-eps(j-i-1))",
@@ -288,7 +288,7 @@ def _judge_linear(points: Points) -> Judged:
     factors = [p.y.value for p in points.of("S / S*") if p.series.startswith("linear")]
     return settle(
         growth.value < 1.2 and min(factors) >= 1 - 1e-6 and max(factors) <= 2,
-        f"time grows like n^{growth.value:.2f}; S is {shown(min(factors))} to {shown(max(factors))} of S*",
+        f"time grows like n^{growth.value:.2f}; S is {short(min(factors))} to {short(max(factors))} of S*",
         "not so",
     )
 
@@ -298,13 +298,13 @@ def _judge_sublinear(points: Points) -> Judged:
     factors = [p.y.value for p in points.of("S / S*") if p.series.startswith("sublinear")]
     return settle(
         growth.value < 0.5 and min(factors) >= 1 - 1e-6 and max(factors) < 1.01,
-        f"time grows like n^{growth.value:.2f}; S is {shown(min(factors))} to {shown(max(factors))} of S*",
+        f"time grows like n^{growth.value:.2f}; S is {short(min(factors))} to {short(max(factors))} of S*",
         "not so",
     )
 
 
-def _draw_algorithms(made: Figure, points: Points) -> None:
-    (ax,) = drawing.panels(made, ["Smooth sensitivity of the median of n sorted records, beta = 0.1"])
+def _draw_algorithms(figure: Figure, points: Points) -> None:
+    (ax,) = drawing.panels(figure, ["Smooth sensitivity of the median of n sorted records, beta = 0.1"])
     drawing.lines(ax, points, "time")
     drawing.finish(ax, "n", "ms of processor time", log="xy")
 
@@ -342,7 +342,7 @@ def _judge_triangles(points: Points) -> Judged:
     )
     return settle(
         falling and max(p.y.high for p in usual) < 5,
-        f"S* / (n p^2 ln n) falls with n and is at most {shown(max(p.y.high for p in usual))}; S* / (n p^2) at the "
+        f"S* / (n p^2 ln n) falls with n and is at most {short(max(p.y.high for p in usual))}; S* / (n p^2) at the "
         f"largest n {payload}",
         "S* exceeds the bound",
         correction="the bound holds, and the logarithm is not needed once n p^2 is much larger than ln n: S* tends to "
@@ -358,8 +358,8 @@ def _judge_global_triangles(points: Points) -> Judged:
     )
 
 
-def _draw_triangles(made: Figure, points: Points) -> None:
-    left, right = drawing.panels(made, ["Smooth sensitivity of triangles in G(n, p), beta = 1", "In units of n p^2"])
+def _draw_triangles(figure: Figure, points: Points) -> None:
+    left, right = drawing.panels(figure, ["Smooth sensitivity of triangles in G(n, p), beta = 1", "In units of n p^2"])
     for index, name in enumerate(points.series("S*")):
         p, ns = float(name.split()[-1]), points.of("S*", name).xs
         left.plot(ns, ns * p * p, color=drawing.COLOURS[index], **drawing.PAPER)
@@ -404,7 +404,7 @@ def _trees(setting: Setting) -> Iterator[Point]:
 
 def _judge_local_tree(points: Points) -> Judged:
     most = float(points.of("LS", "weights below 0.2").ys.max())
-    return settle(most <= 0.2, f"at most {shown(most)} in {len(points.of('LS'))} graphs with cap 1", "it is larger")
+    return settle(most <= 0.2, f"at most {short(most)} in {len(points.of('LS'))} graphs with cap 1", "it is larger")
 
 
 def _judge_tree_time(points: Points) -> Judged:
@@ -416,7 +416,7 @@ def _judge_tree_time(points: Points) -> Judged:
 def _judge_tree_noise(points: Points) -> Judged:
     last = {name: points.of("S* / cap", name) for name in points.series("S* / cap")}
     payload = ", ".join(
-        f"{name}: {shown(p.ys[0])} at {p.xs[0]:.0f} vertices, {shown(p.ys[-1])} at {p.xs[-1]:.0f}"
+        f"{name}: {short(p.ys[0])} at {p.xs[0]:.0f} vertices, {short(p.ys[-1])} at {p.xs[-1]:.0f}"
         for name, p in last.items()
     )
     return settle(
@@ -424,8 +424,10 @@ def _judge_tree_noise(points: Points) -> Judged:
     )
 
 
-def _draw_trees(made: Figure, points: Points) -> None:
-    left, right = drawing.panels(made, ["Spanning tree, uniform weights, beta = 0.1", "Time of the exact smooth bound"])
+def _draw_trees(figure: Figure, points: Points) -> None:
+    left, right = drawing.panels(
+        figure, ["Spanning tree, uniform weights, beta = 0.1", "Time of the exact smooth bound"]
+    )
     drawing.lines(left, points, "S* / cap")
     drawing.finish(left, "vertices", "S* / global sensitivity", log="xy")
     drawing.lines(right, points, "time")

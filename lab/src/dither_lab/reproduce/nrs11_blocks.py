@@ -20,7 +20,7 @@ from dither.procedures.executor import Output
 from dither.procedures.metrics import Matching
 from dither_lab.reproduce import drawing
 from dither_lab.reproduce.experiment import Claim, Experiment, Judged, Point, Points, Setting, settle
-from dither_lab.reproduce.intervals import Estimate, median, share, shown, slope
+from dither_lab.reproduce.intervals import Estimate, median, share, short, slope
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -70,9 +70,9 @@ def separation(points: np.ndarray) -> float:
 def aggregator() -> CentreOfAttention:
     """The centre of attention with Gaussian noise at epsilon 1: its point is proved, and better than the paper's."""
     task = Aggregation(BLOCKS, 1, Output(2 * K, bounds=BOUNDS), Loss(1.0, DELTA), None, Matching(K))
-    made = Centre(noise=Gaussian()).prepare(task)
-    assert isinstance(made, CentreOfAttention)  # noqa: S101
-    return made
+    aggregate = Centre(noise=Gaussian()).prepare(task)
+    assert isinstance(aggregate, CentreOfAttention)  # noqa: S101
+    return aggregate
 
 
 def block_answers(points: np.ndarray, rng: np.random.Generator, least_sd: float) -> np.ndarray:
@@ -81,14 +81,14 @@ def block_answers(points: np.ndarray, rng: np.random.Generator, least_sd: float)
     return np.asarray(found[:, :, :2].reshape(BLOCKS, 2 * K))
 
 
-def noise_size(made: CentreOfAttention, answers: np.ndarray) -> float:
+def noise_size(aggregate: CentreOfAttention, answers: np.ndarray) -> float:
     """The standard deviation of the noise on each number; NOT private."""
-    _, bound = made.located(answers)
-    return float(Fraction(bound) * made.norm_factor / made.point.alpha * made.grids[0].step)
+    _, bound = aggregate.located(answers)
+    return float(Fraction(bound) * aggregate.norm_factor / aggregate.point.alpha * aggregate.grids[0].step)
 
 
-def _released(made: CentreOfAttention, answers: np.ndarray, truth: np.ndarray) -> float:
-    values = made.run(answers).values
+def _released(aggregate: CentreOfAttention, answers: np.ndarray, truth: np.ndarray) -> float:
+    values = aggregate.run(answers).values
     return math.nan if values is None else error(values, truth)
 
 
@@ -98,7 +98,7 @@ def _released(made: CentreOfAttention, answers: np.ndarray, truth: np.ndarray) -
 def _separations(setting: Setting) -> Iterator[Point]:
     sigmas = setting.pick(tiny=(0.2, 1.0), quick=(0.05, 0.2, 0.7, 1.5), full=(0.05, 0.1, 0.2, 0.4, 0.7, 1.0, 1.5, 2.0))
     n, trials = setting.pick(tiny=10_000, quick=40_000, full=100_000), setting.pick(tiny=1, quick=4, full=10)
-    rng, made = setting.rng("separations"), aggregator()
+    rng, aggregate = setting.rng("separations"), aggregator()
     for sigma in sigmas:
         near, within, sizes, errors, ours, phis = [], 0, [], [], [], []
         for _ in range(trials):
@@ -109,8 +109,8 @@ def _separations(setting: Setting) -> Iterator[Point]:
             apart = [matched(one, whole) for one in answers[:200]]
             within += sum(d <= 60 * DIAMETER * phi * math.sqrt(K) for d in apart)
             near += apart
-            sizes.append(noise_size(made, answers))
-            errors.append(_released(made, answers, whole))
+            sizes.append(noise_size(aggregate, answers))
+            errors.append(_released(aggregate, answers, whole))
             release = dt.kmeans(points, k=K, bounds=BOUNDS, epsilon=1.0, delta=DELTA, confidence=None)
             ours.append(error(release.value, whole) if not release.refused else math.nan)
             phis.append(phi)
@@ -131,7 +131,7 @@ def _judge_blocks(points: Points) -> Judged:
     ratio = points.of("distance", "of a block's centres").ys / points.of("distance", "60 Lambda phi^2 sqrt(k)").ys
     return settle(
         worst.low > 0.75,
-        f"at least {worst} of the blocks; their distance is {shown(ratio.min())} to {shown(ratio.max())} of the bound",
+        f"at least {worst} of the blocks; their distance is {short(ratio.min())} to {short(ratio.max())} of the bound",
         "fewer blocks are close",
         correction="with constants as printed (n' > 10^12 times...) the lemma says nothing about data that exist; what "
         "it promises holds here with blocks of a hundred points, with room to spare",
@@ -146,8 +146,8 @@ def _judge_conjecture(points: Points) -> Judged:
     bare, power = noise.ys / radius, slope(phi, noise.ys)
     return settle(
         bool(allowed.max() < 0.5),
-        f"S is {shown(allowed.min())} to {shown(allowed.max())} of the 4 * 60 Lambda phi^2 sqrt(k) that is proved; the "
-        f"noise is {shown(bare.min())} to {shown(bare.max())} times Lambda phi^2 sqrt(k) / eps, and grows like phi^2 "
+        f"S is {short(allowed.min())} to {short(allowed.max())} of the 4 * 60 Lambda phi^2 sqrt(k) that is proved; the "
+        f"noise is {short(bare.min())} to {short(bare.max())} times Lambda phi^2 sqrt(k) / eps, and grows like phi^2 "
         f"to the {power.value:.2f}",
         "the noise is not lower",
         correction="it goes with the blocks' radius sigma/sqrt(n'), that is with phi rather than phi^2: much below "
@@ -163,14 +163,14 @@ def _judge_useful(points: Points) -> Judged:
         f"best separated: error of a release {theirs[0].y} (clusters are 10 apart, bounds 20 wide); "
         f"dither's certified average with private Lloyd steps {ours[0].y}",
         "noise of the order of a block's radius over epsilon is larger than what is estimated",
-        correction=f"only up to phi^2 = {shown(max(useful, default=0))} the error is below a quarter of the clusters' "
+        correction=f"only up to phi^2 = {short(max(useful, default=0))} the error is below a quarter of the clusters' "
         "distance: noise is of the order of a block's radius over epsilon, times the constants of 6 dimensions. An "
         "average that is certified pays the radius over the number of blocks",
     )
 
 
-def _draw_separations(made: Figure, points: Points) -> None:
-    left, right = drawing.panels(made, ["Centres of a block against those of all", "Releases at epsilon 1"])
+def _draw_separations(figure: Figure, points: Points) -> None:
+    left, right = drawing.panels(figure, ["Centres of a block against those of all", "Releases at epsilon 1"])
     drawing.lines(left, points, "distance", dashed=["60 Lambda phi^2 sqrt(k)"])
     drawing.finish(left, "phi^2 (small: well separated)", "matching distance", log="xy")
     drawing.lines(right, points, "error")
@@ -185,15 +185,15 @@ def _mixtures(setting: Setting) -> Iterator[Point]:
         tiny=(10_000, 20_000), quick=(20_000, 60_000, 200_000), full=(20_000, 50_000, 100_000, 300_000, 1_000_000)
     )
     trials, sigma = setting.pick(tiny=1, quick=3, full=5), 0.3
-    rng, made = setting.rng("mixtures"), aggregator()
+    rng, aggregate = setting.rng("mixtures"), aggregator()
     for n in sizes:
         near, sizes_found, errors, ours = [], [], [], []
         for _ in range(trials):
             points = blobs(n, sigma, rng)
             answers = block_answers(points, rng, LEAST_SD)
             near += [matched(one, CENTRES) for one in answers[:200]]
-            sizes_found.append(noise_size(made, answers))
-            errors.append(_released(made, answers, CENTRES))
+            sizes_found.append(noise_size(aggregate, answers))
+            errors.append(_released(aggregate, answers, CENTRES))
             release = dt.gaussian_mixture(points, k=K, bounds=BOUNDS, epsilon=1.0, delta=DELTA, confidence=None)
             ours.append(error(release.value, CENTRES) if not release.refused else DIAMETER)
         yield Point("distance", "of a block's centres", n / BLOCKS, median(near))
@@ -210,7 +210,7 @@ def _judge_lemma(points: Points) -> Judged:
     ratio = chosen.ys / points.of("distance", "sigma k sqrt(l / n')").ys
     return settle(
         abs(fit.value + 0.5) < 0.12 and ratio.max() < 1,
-        f"distance falls like n'^{fit.value:.2f}; {shown(ratio.min())} to {shown(ratio.max())} of sigma k sqrt(l/n')",
+        f"distance falls like n'^{fit.value:.2f}; {short(ratio.min())} to {short(ratio.max())} of sigma k sqrt(l/n')",
         "another rate",
     )
 
@@ -224,7 +224,7 @@ def _judge_rate(points: Points) -> Judged:
     return settle(
         abs(fit.value + 0.5) < 0.15,
         f"noise falls like n^{fit.value:.2f} at {BLOCKS} blocks and is "
-        f"{shown(ratio.min())} to {shown(ratio.max())} of sigma l^1.5 k ln(1/delta) / (eps sqrt n')",
+        f"{short(ratio.min())} to {short(ratio.max())} of sigma l^1.5 k ln(1/delta) / (eps sqrt n')",
         "another rate",
     )
 
@@ -236,13 +236,13 @@ def _judge_converges(points: Points) -> Judged:
         f"NRS11: {theirs[0].y} at n = {theirs.xs[0]:,.0f}, {theirs[-1].y} at "
         f"{theirs.xs[-1]:,.0f}; dither {ours[0].y} and {ours[-1].y}",
         "no convergence in this range",
-        correction=f"it does, but far out: at the largest n its error is {shown(theirs.ys[-1] / ours.ys[0])} times "
+        correction=f"it does, but far out: at the largest n its error is {short(theirs.ys[-1] / ours.ys[0])} times "
         "dither's at the smallest",
     )
 
 
-def _draw_mixtures(made: Figure, points: Points) -> None:
-    left, right = drawing.panels(made, ["Centres of a block of n' points", "Releases of a mixture at epsilon 1"])
+def _draw_mixtures(figure: Figure, points: Points) -> None:
+    left, right = drawing.panels(figure, ["Centres of a block of n' points", "Releases of a mixture at epsilon 1"])
     drawing.lines(left, points, "distance", dashed=["sigma k sqrt(l / n')"])
     drawing.finish(left, "n'", "matching distance", log="xy")
     drawing.lines(right, points, "error")

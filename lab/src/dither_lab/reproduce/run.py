@@ -37,7 +37,7 @@ def names() -> list[str]:
 def experiments(name: str) -> list[Experiment]:
     """The experiments of a paper, or of all."""
     if name not in names():
-        raise InvalidArgument("name", name, f"{', '.join(names())} are accepted")
+        raise InvalidArgument("name", name, f"must be {', '.join(names())}")
     papers = list(PAPERS) if name == "all" else [name]
     modules = [
         importlib.import_module(f"dither_lab.reproduce.{module}") for paper in papers for module in MODULES[paper]
@@ -64,6 +64,6 @@ def run(
 def _drawn(experiment: Experiment, points: Points) -> bytes | None:
     if experiment.draw is None:
         return None
-    made = drawing.figure()
-    experiment.draw(made, points)
-    return drawing.picture(made)
+    built = drawing.figure()
+    experiment.draw(built, points)
+    return drawing.picture(built)

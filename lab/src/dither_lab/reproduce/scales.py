@@ -43,11 +43,11 @@ def smooth_noise(
     statistic: Statistic, loss: Loss, law: Law | None = None, *, paper: bool = False, algorithm: Any = "exact"
 ) -> SmoothNoise:
     """Smooth sensitivity, with our constants or NRS11's."""
-    made = Smooth(constants="paper" if paper else "exact", algorithm=algorithm).prepare(
+    noise = Smooth(constants="paper" if paper else "exact", algorithm=algorithm).prepare(
         MechanismSpec(statistic, loss, law)
     )
-    assert isinstance(made, SmoothNoise)  # noqa: S101
-    return made
+    assert isinstance(noise, SmoothNoise)  # noqa: S101
+    return noise
 
 
 def laplace_scale(statistic: Statistic, loss: Loss, data: Any) -> float:
@@ -73,23 +73,25 @@ def ladder_noise(ladder: Ladder, epsilon: float) -> float:
     """The same for a ladder of ours, in grid steps."""
     rate = epsilon / 2
     rungs = math.ceil(DEEP / rate) if ladder.top is None else min(ladder.top, math.ceil(DEEP / rate))
-    return ladder_error(ladder.rungs(0, rungs).astype(float), ladder.global_sensitivity, rate)
+    return ladder_error(ladder.sensitivity_at_distance(0, rungs).astype(float), ladder.global_sensitivity, rate)
 
 
 def noisy_local_noise(prepared: NoisyLocalNoise, data: Any, rng: np.random.Generator, draws: int = 2000) -> Estimate:
     """The mean scale of noisy local sensitivity's last noise, over its two draws before."""
-    steady: Any = prepared.statistic
+    statistic: Any = prepared.statistic
     found = np.empty(draws)
     for index in range(draws):
-        lipschitz_proxy = steady.most_lipschitz_proxy
-        if prepared.gauge_epsilon is not None:
-            lipschitz_proxy = _raised(steady.lipschitz_proxy(data), 1 / prepared.gauge_epsilon, prepared.shortfall, rng)
-            lipschitz_proxy = min(max(lipschitz_proxy, 0), steady.most_lipschitz_proxy)
-        local_sensitivity_change = steady.local_sensitivity_change(lipschitz_proxy)
-        local = steady.local(data)
+        lipschitz_proxy = statistic.most_lipschitz_proxy
+        if prepared.proxy_epsilon is not None:
+            lipschitz_proxy = _raised(
+                statistic.lipschitz_proxy(data), 1 / prepared.proxy_epsilon, prepared.shortfall, rng
+            )
+            lipschitz_proxy = min(max(lipschitz_proxy, 0), statistic.most_lipschitz_proxy)
+        local_sensitivity_change = statistic.local_sensitivity_change(lipschitz_proxy)
+        local = statistic.local(data)
         if local_sensitivity_change:
             local = _raised(local, local_sensitivity_change / prepared.local_epsilon, prepared.shortfall, rng)
-        found[index] = min(max(local, 1), max(steady.global_sensitivity, 1))
+        found[index] = min(max(local, 1), max(statistic.global_sensitivity, 1))
     return mean(found).times(unit(prepared) / float(prepared.answer_epsilon))
 
 

@@ -26,9 +26,9 @@ class Source:
     words: str
 
 
-def _file(kind: str, name: str) -> Path | None:
+def _file(folder_name: str, name: str) -> Path | None:
     folder = os.environ.get(FOLDER)
-    path = Path(folder) / kind / name if folder else None
+    path = Path(folder) / folder_name / name if folder else None
     return path if path is not None and path.exists() else None
 
 

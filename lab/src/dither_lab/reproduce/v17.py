@@ -20,7 +20,7 @@ from dither.toolbox.families import Family, points, thresholds
 from dither.toolbox.norms import norm_release
 from dither_lab.reproduce import drawing
 from dither_lab.reproduce.experiment import Claim, Experiment, Judged, Point, Points, Setting, settle
-from dither_lab.reproduce.intervals import exact, median, share, shown
+from dither_lab.reproduce.intervals import exact, median, share, short
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -74,8 +74,8 @@ def _judge_optimal(found: Points) -> Judged:
     holds = all(p.y.value <= DELTA * (1 + 1e-6) for p in payload) and all(p.y.value > DELTA for p in less if p.x > 1)
     return settle(
         holds,
-        f"k randomised responses have delta {shown(min(p.y.value for p in close))} to "
-        f"{shown(max(p.y.value for p in close))} at the optimal epsilon, and more than {shown(DELTA)} at 1% less",
+        f"k randomised responses have delta {short(min(p.y.value for p in close))} to "
+        f"{short(max(p.y.value for p in close))} at the optimal epsilon, and more than {short(DELTA)} at 1% less",
         "randomised response does not attain it",
     )
 
@@ -87,8 +87,8 @@ def _judge_asymptotic(found: Points) -> Judged:
     ours = [p.y.value / q.y.value for p, q in zip(found.of("epsilon", OURS), best, strict=True)]
     return settle(
         max(ratio for ratio, _ in large) < 2,
-        f"for k >= 100 the textbook form is {shown(min(large)[0])} to "
-        f"{shown(max(large)[0])} of the optimum, ours {shown(min(ours))} to {shown(max(ours))}; it beats basic "
+        f"for k >= 100 the textbook form is {short(min(large)[0])} to "
+        f"{short(max(large)[0])} of the optimum, ours {short(min(ours))} to {short(max(ours))}; it beats basic "
         f"composition from k = {crossing:,.0f} on (of those measured)",
         "it is far from the optimum",
     )
@@ -98,16 +98,16 @@ def _judge_many(found: Points) -> Judged:
     linear, square = found.of("error", "k = n / ln^2 n, times sqrt(n)").ys, found.of("error", "k = n^2 / ln^2 n").ys
     return settle(
         bool(np.all(np.diff(linear) < 0) and np.all(np.diff(square) < 0)),
-        f"sqrt(n) times the standard deviation falls from {shown(linear[0])} to {shown(linear[-1])} for k = n/ln^2 n; "
-        f"the standard deviation from {shown(square[0])} to {shown(square[-1])} for k = n^2/ln^2 "
+        f"sqrt(n) times the standard deviation falls from {short(linear[0])} to {short(linear[-1])} for k = n/ln^2 n; "
+        f"the standard deviation from {short(square[0])} to {short(square[-1])} for k = n^2/ln^2 "
         "n (n = 10^3 to 10^8)",
         "it does not fall",
         correction="slowly: like 1/ln n with these numbers of queries",
     )
 
 
-def _draw_composition(made: Figure, found: Points) -> None:
-    left, right = drawing.panels(made, ["k releases of epsilon 0.1, delta = 1e-6", "In units of the optimum"])
+def _draw_composition(figure: Figure, found: Points) -> None:
+    left, right = drawing.panels(figure, ["k releases of epsilon 0.1, delta = 1e-6", "In units of the optimum"])
     drawing.lines(left, found, "epsilon")
     drawing.finish(left, "k", "epsilon together", log="xy")
     best = found.of("epsilon", BEST).ys
@@ -232,14 +232,14 @@ def _remark(entry: Entry) -> str:
     return remarks.get(entry.family, "")
 
 
-def _draw_table(made: Figure, found: Points) -> None:
+def _draw_table(figure: Figure, found: Points) -> None:
     left, right = drawing.panels(
-        made, ["Largest error of a family, in records (epsilon 1)", "Over Table 2.1's bound"], height=4.2
+        figure, ["Largest error of a family, in records (epsilon 1)", "Over Table 2.1's bound"], height=4.2
     )
     for ax, quantity, label in ((left, "largest error", "records"), (right, "largest error / bound", "ratio")):
         drawing.lines(ax, found, quantity)
         drawing.finish(ax, "d", label, log="xy", legend=False)
-    drawing.shared_legend(made, left)
+    drawing.shared_legend(figure, left)
 
 
 # --- Proposition 3.1 ----------------------------------------------------------------------------------------------
@@ -267,7 +267,7 @@ def _judge_floor(found: Points) -> Judged:
     return settle(
         holds and abs(gaps[0.0]) < 1e-12,
         "randomised response attains it for delta = 0; at delta = 0.1 it stays "
-        f"{shown(gaps[0.1])} below at most; Laplace noise is right within LS/2 with probability {laplace[0].y} at eps "
+        f"{short(gaps[0.1])} below at most; Laplace noise is right within LS/2 with probability {laplace[0].y} at eps "
         f"0.1, {laplace[-1].y} at 4",
         "something beats the bound",
         correction="the proof loses a factor: from 1 - p >= e^-eps (p - delta) follows p <= (e^eps + delta)/(e^eps + "
@@ -275,8 +275,8 @@ def _judge_floor(found: Points) -> Judged:
     )
 
 
-def _draw_floor(made: Figure, found: Points) -> None:
-    (ax,) = drawing.panels(made, ["Chance of being within LS/2 on both of two neighbours"])
+def _draw_floor(figure: Figure, found: Points) -> None:
+    (ax,) = drawing.panels(figure, ["Chance of being within LS/2 on both of two neighbours"])
     drawing.lines(ax, found, "chance", dashed=[name for name in found.series("chance") if name.startswith("bound")])
     drawing.finish(ax, "epsilon", "probability", log="x")
 

@@ -1,4 +1,4 @@
-"""The command line: a thin door.  Commands import what they need, so that --help is quick."""
+"""The command line.  Commands import what they need, so that --help is quick."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LABORATORY = {
 """Commands of the distribution dither-lab, which enters them under ``dither.commands``."""
 
 
-class _Door(click.Group):
+class _Commands(click.Group):
     """Turns errors raised on purpose into one line (or one JSON object) and exit code 2."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -70,7 +70,7 @@ def _of_laboratory(name: str) -> click.Command:
     )
 
 
-@click.group(cls=_Door, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="dither")
 def main() -> None:
     """Private answers to statistical questions, with noise fitted to the data at hand."""

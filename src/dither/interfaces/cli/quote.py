@@ -62,7 +62,7 @@ def quote(file: Path, question: str, *, as_json: bool, **options: Any) -> None:
         "confidence": confidence_of(options["confidence"]),
     }
     if (options["epsilon"] is None) == (options["target_error"] is None):
-        raise InvalidArgument("epsilon", options["epsilon"], "either --epsilon or --target-error is accepted")
+        raise InvalidArgument("epsilon", options["epsilon"], "pass either --epsilon or --target-error")
     schema = load_schema(needs_schema(file))
     statement = statement_of(question, schema, options)
     delta = number("delta", options["delta"])
@@ -72,7 +72,7 @@ def quote(file: Path, question: str, *, as_json: bool, **options: Any) -> None:
         price = Loss.asked(number("epsilon", options["epsilon"]), delta)
         quotes = quote_statement(statement, schema, price, **asked)
     elif len(statement.items) > 1:
-        raise InvalidArgument("question", question, "one query is accepted with --target-error")
+        raise InvalidArgument("question", question, "must be one query with --target-error")
     else:
         found = least_epsilon(
             statement.items[0].query,
@@ -111,7 +111,7 @@ def _prior(text: str | None, sample: Path | None) -> Any:
     from dither.quotes.priors import parse_prior, read_sample
 
     if text is not None and sample is not None:
-        raise InvalidArgument("prior", text, "either --prior or --prior-sample is accepted")
+        raise InvalidArgument("prior", text, "pass either --prior or --prior-sample")
     if sample is not None:
         return read_sample(sample)
     return None if text is None else parse_prior(text)
@@ -121,7 +121,7 @@ def _show(quotes: Any) -> None:
     """A table of quotes, and in words what their errors are."""
     from rich.markup import escape
 
-    from dither.release import shown
+    from dither.release import formatted
 
     levels = {one.confidence for one in quotes}
     level = f"{next(iter(levels)):.0%} within" if len(levels) == 1 else "within"
@@ -139,14 +139,14 @@ def _show(quotes: Any) -> None:
             table.add_row(f"  {escape(label)}", "", *map(_formatted, each), "")
     console = console_of(120)
     console.print(table)
-    notes = [f"{shown(one.groups)} groups: an answer for each" for one in quotes if (one.groups or 0) > 1]
+    notes = [f"{formatted(one.groups)} groups: an answer for each" for one in quotes if (one.groups or 0) > 1]
     notes += [note for one in quotes for note in (f"errors: {one.meaning}", *one.assumptions)]
     for note in dict.fromkeys(notes):
         console.print(f"[dim]{escape(note)}[/dim]")
 
 
 def _formatted(figure: float | None) -> str:
-    """Four digits: a quote is no measurement."""
+    """Four significant digits."""
     if figure is None:
         return "-"
     return f"{figure:,.4g}" if abs(figure) < 1000 else f"{figure:,.0f}"

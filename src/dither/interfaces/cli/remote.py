@@ -25,7 +25,7 @@ def ask_server(
         check_picture(plot)
     for name in ("bounds", "step", "nulls", "ledger"):
         if options[name]:
-            raise InvalidArgument(name, options[name], "the server's schema declares it")
+            raise InvalidArgument(name, options[name], "is declared in the server's schema: leave it out")
     asked = asked_of(options)
     session = connect(url, token=token or "", dataset=dataset)
     if session.schema["kind"] == "graph":

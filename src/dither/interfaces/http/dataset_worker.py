@@ -61,7 +61,7 @@ class Sessions:
 
     @contextlib.contextmanager
     def borrowed(self) -> Iterator[Any]:
-        """A session that nobody else uses meanwhile."""
+        """A session for exclusive use."""
         with self._lock:
             session = self._idle.pop() if self._idle else None
         if session is None:
@@ -170,17 +170,17 @@ class Worker:
 def _planned_here(session: Any, plan: Any) -> Any:
     """The same question, planned from the public edges that this session has: others may have been there before."""
     options = {name: plan.asked[name] for name in ("epsilon", "delta", "noise", "confidence")}
-    made = session.plan(plan.query, mechanism=plan.asked["mechanism"], **options)
-    if (made.loss, made.asked) != (plan.loss, plan.asked):
+    planned_again = session.plan(plan.query, mechanism=plan.asked["mechanism"], **options)
+    if (planned_again.loss, planned_again.asked) != (plan.loss, plan.asked):
         raise SourceFailed("the source has changed meanwhile; nothing was charged")
-    return made
+    return planned_again
 
 
 def main() -> None:
     """Serve one connection."""
     descriptor = int(sys.argv[1])
     os.set_inheritable(descriptor, False)
-    # The server decides when the worker ends: not whoever stops both at once, as a service manager does.
+    # Only the server ends the worker: a service manager would otherwise stop both at once.
     for one in (signal.SIGTERM, signal.SIGINT):
         signal.signal(one, lambda *_: None)
     ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)

@@ -76,7 +76,7 @@ class GraphInWorker(_InWorker, GraphSession):
         self._worker.opened()
 
     def _read_public(self) -> None:
-        """Whoever plans reads the public edges; here nothing is planned."""
+        """Nothing is planned here, so the public edges are not read."""
 
 
 def session_in(worker: DatasetWorker, schema: Any, ledger: Ledger) -> TableInWorker | GraphInWorker:

@@ -86,7 +86,7 @@ class Published(Facts):
         return int(self.statistic.value(data))
 
     def sensitivities(self, data: Any, count: int, algorithm: str = "exact") -> list[int]:
-        return [int(rung) for rung in self.statistic.ladder(data, algorithm).rungs(0, count)]
+        return [int(rung) for rung in self.statistic.ladder(data, algorithm).sensitivity_at_distance(0, count)]
 
     def settled(self, data: Any) -> int:
         top = self.statistic.ladder(data).top
@@ -242,7 +242,7 @@ def fingerprint(statistic: Any, data: Any) -> Hashable:
     if isinstance(statistic, VectorStatistic):
         ranked = tuple(sorted(data.values.tolist())) if isinstance(data, Column) else ()
         return (tuple(int(value) for value in statistic.values(data)), ranked)
-    rungs = tuple(int(rung) for rung in statistic.ladder(data).rungs(0, SHOWN_RUNGS))
+    rungs = tuple(int(rung) for rung in statistic.ladder(data).sensitivity_at_distance(0, SHOWN_RUNGS))
     chained: tuple[int, ...] = ()
     if isinstance(statistic, HasReachableValues):
         reachable = statistic.reachable_values(data)

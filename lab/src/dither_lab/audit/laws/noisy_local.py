@@ -77,10 +77,10 @@ def raised_by(scale: Fraction, shortfall: Fraction) -> int:
 def proxy_law(prepared: Any, true: int) -> dict[int, float]:
     """The probabilities of all raised proxies."""
     most: int = prepared.statistic.most_lipschitz_proxy
-    if prepared.gauge_epsilon is None:
+    if prepared.proxy_epsilon is None:
         return {most: 1.0}
-    raised = true + raised_by(1 / prepared.gauge_epsilon, prepared.shortfall)
-    return clamped_law(raised, 1.0 / float(prepared.gauge_epsilon), 0, most)
+    raised = true + raised_by(1 / prepared.proxy_epsilon, prepared.shortfall)
+    return clamped_law(raised, 1.0 / float(prepared.proxy_epsilon), 0, most)
 
 
 def local_law(prepared: Any, true: int, change: int) -> dict[int, float]:

@@ -92,18 +92,18 @@ class IndependentLaw(ABC):
 
 
 _LAWS: dict[str, IndependentLaw] = {}
-Made = TypeVar("Made", bound=type[IndependentLaw])
+LawClass = TypeVar("LawClass", bound=type[IndependentLaw])
 
 
-def output_law(name: str) -> Callable[[Made], Made]:
+def output_law(name: str) -> Callable[[LawClass], LawClass]:
     """Register the independent law of a mechanism under its public name.
 
     Where a mechanism also releases several numbers at once, that law is named after a slash: ``"inverse/vector"``.
     """
 
-    def register(made: Made) -> Made:
-        _LAWS[name] = made()
-        return made
+    def register(law_class: LawClass) -> LawClass:
+        _LAWS[name] = law_class()
+        return law_class
 
     return register
 

@@ -58,8 +58,8 @@ class SeveralLaw(IndependentLaw):
             return max(abs(math.log(here[answers] / there[answers])) for answers in here)
 
         worst = max(pairs, key=ratio)
-        shown, claimed = ratio(worst), prepared.loss.epsilon
-        return shown, claimed if shown <= claimed * (1 + SLACK) else shown, worst
+        reached, claimed = ratio(worst), prepared.loss.epsilon
+        return reached, claimed if reached <= claimed * (1 + SLACK) else reached, worst
 
     def weakened(self, prepared: Any, factor: Any) -> Prepared:
         return replace(prepared, rate=prepared.rate / factor)  # type: ignore[no-any-return]
@@ -152,14 +152,14 @@ def several_law(prepared: Any, data: Any) -> dict[Answers, float]:
     """The law of all answers of a mechanism for several quantiles, intervals aside."""
     statistic, rate = prepared.statistic, float(prepared.rate)
     low, high = statistic.grid.ends
-    if prepared.manner == "alone":
+    if prepared.order_of_draws == "alone":
         return _alone(data.values.tolist(), (low, high), statistic, rate)
     places = 2
     while places < statistic.records:
         places *= 2
     fine = spread_ties([int(value) - low for value in data.values], places)
     bounds = (0, (high + 1 - low) * places - 1)
-    if prepared.manner == "joint":
+    if prepared.order_of_draws == "joint":
         ranks = [max(1, math.ceil(share * statistic.records)) for share in statistic.shares]
         law = joint_law(np.array(fine, dtype=np.int64), bounds, ranks, rate)
     else:

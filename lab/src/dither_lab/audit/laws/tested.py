@@ -124,14 +124,14 @@ def by_delta(loss: Loss, pairs: list[Pair], delta_of: Callable[[Any, Any, float]
     def delta_at(pair: Pair, epsilon: float) -> float:
         return delta_of(pair[0], pair[1], epsilon)
 
-    def shown_by(pair: Pair) -> float:
+    def epsilon_between(pair: Pair) -> float:
         return least_epsilon(lambda epsilon: delta_at(pair, epsilon), loss.delta, loss.epsilon)
 
     worst = max(pairs, key=lambda pair: delta_at(pair, loss.epsilon))
     if delta_at(worst, loss.epsilon) > loss.delta * (1 + SLACK):
-        return shown_by(worst), None, worst
+        return epsilon_between(worst), None, worst
     # The pair that is worst at a smaller epsilon shows more of it.
     near = max(pairs, key=lambda pair: delta_at(pair, 0.9 * loss.epsilon))
-    best = max((worst, near), key=shown_by)
+    best = max((worst, near), key=epsilon_between)
     # No pair exceeds delta at the claimed epsilon, to the accuracy of floats.
-    return min(shown_by(best), loss.epsilon), loss.epsilon, best
+    return min(epsilon_between(best), loss.epsilon), loss.epsilon, best

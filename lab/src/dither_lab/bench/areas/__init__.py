@@ -17,6 +17,6 @@ def area_of(name: str) -> Area:
     'Exact noise'
     """
     if name not in AREAS:
-        raise InvalidArgument("area", name, f"one of {', '.join(AREAS)} or all is accepted")
+        raise InvalidArgument("area", name, f"must be one of {', '.join(AREAS)} or all")
     found: Area = importlib.import_module(f"dither_lab.bench.areas.{name}").AREA
     return found

@@ -43,10 +43,10 @@ def _comparison(
     )
 
 
-def _others(options: dict[str, object], *, pure: bool, shown: bool = True) -> tuple[Way, ...]:
+def _others(options: dict[str, object], *, pure: bool, with_peers: bool = True) -> tuple[Way, ...]:
     without = None if pure else "its conversion to zCDP takes pure prices only"
     ways = [Way("dp-accounting", "compose", options=options), Way("diffprivlib", "compose", options=options)]
-    if shown:
+    if with_peers:
         ways.append(Way("OpenDP", "compose", options=options, absent=without, note="through zCDP"))
     return tuple(ways)
 
@@ -66,7 +66,7 @@ def comparisons(quick: bool) -> list[Comparison]:
                 f"{count:,} x (0.01, 1e-9)",
                 "compose",
                 options,
-                _others(options, pure=False, shown=count == 1_000),
+                _others(options, pure=False, with_peers=count == 1_000),
                 quick=quick,
                 limit=1.37 if count == 1_000 else None,
                 size=count,

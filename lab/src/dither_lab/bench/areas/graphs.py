@@ -26,20 +26,20 @@ OTHERS = {"ladder mechanism (Zhang et al. 2015)": "ladder", "NRS11 Laplace, pape
 LADDER = "exact triangle ladder at beta 1/20 of"
 
 
-def generated(kind: str, vertices: int, edges: int) -> np.ndarray:
+def generated(model: str, vertices: int, edges: int) -> np.ndarray:
     """A simple graph with at most so many edges: ends drawn evenly, or with a heavy tail (degree exponent 3)."""
-    if kind == "preferential attachment":
+    if model == "preferential attachment":
         try:
             import igraph  # noqa: PLC0415  (an optional part)
         except ImportError:
             raise InvalidArgument(
-                "kind", kind, "igraph draws such graphs: install dither with its extra, pip install 'dither[bench]'"
+                "model", model, "igraph draws such graphs: install dither with its extra, pip install 'dither[bench]'"
             ) from None
 
         attached: np.ndarray = np.array(igraph.Graph.Barabasi(vertices, edges // vertices).get_edgelist(), np.int32)
         return attached
     rng = np.random.default_rng(7)
-    power = 1 if kind == "even" else 2
+    power = 1 if model == "even" else 2
     ends = np.minimum((vertices * rng.random((edges, 2)) ** power).astype(np.int64), vertices - 1)
     ends.sort(axis=1)
     codes = np.unique(ends[:, 0] * vertices + ends[:, 1])
@@ -62,8 +62,8 @@ def _real(name: str) -> Data:
     return Data(name, partial(_stored, name), source=f"real: {name}" if there else stand_in(name))
 
 
-def _made(kind: str, edges: int, index: int, folder: Path) -> Dataset:
-    return {"edges": generated(kind, edges // 10, edges), "n": np.array(edges // 10)}
+def _generated(model: str, edges: int, index: int, folder: Path) -> Dataset:
+    return {"edges": generated(model, edges // 10, edges), "n": np.array(edges // 10)}
 
 
 def _errors(quick: bool) -> list[Comparison]:
@@ -118,19 +118,19 @@ def _times(quick: bool) -> list[Comparison]:
     effort = Effort(5 if quick else 11, 3, 0.0)
     found = [_ladder("ladder/loc-Gowalla", f"{LADDER} loc-Gowalla", _real("loc-Gowalla"), effort, 0.5)]
     sizes = (10_000, 100_000, 1_000_000) if quick else (100_000, 1_000_000, 10_000_000)
-    kinds = [("heavy tail", size) for size in sizes] + [("even", sizes[-1])]
-    kinds += [] if quick else [("preferential attachment", sizes[-1])]
+    models = [("heavy tail", size) for size in sizes] + [("even", sizes[-1])]
+    models += [] if quick else [("preferential attachment", sizes[-1])]
     return found + [
         _ladder(
-            f"ladder/{kind}/{size}",
-            f"{LADDER} {size:,} generated edges, {kind}",
-            Data(f"{kind} {size}", partial(_made, kind, size)),
+            f"ladder/{model}/{size}",
+            f"{LADDER} {size:,} generated edges, {model}",
+            Data(f"{model} {size}", partial(_generated, model, size)),
             Effort(3 if size >= 10_000_000 else 5, 1, 0.0),
             1.0 if size == 10_000_000 else None,
-            f"ladder of generated graphs, {kind}",
+            f"ladder of generated graphs, {model}",
             size,
         )
-        for kind, size in kinds
+        for model, size in models
     ]
 
 

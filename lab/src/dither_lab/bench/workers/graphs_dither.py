@@ -61,7 +61,7 @@ def _ladder_median(rungs: Ladder, epsilon: float) -> float:
     """From the weights of the rungs of the ladder mechanism (Zhang et al. 2015)."""
     rate = epsilon / 2
     count = min(rungs.top or 0, math.ceil(90 / rate))
-    widths = rungs.rungs(0, count).astype(float)
+    widths = rungs.sensitivity_at_distance(0, count).astype(float)
     weights = np.exp(-rate * np.arange(1, count + 1))
     cumulated = 1.0 + np.cumsum(2 * widths * weights)
     half = (

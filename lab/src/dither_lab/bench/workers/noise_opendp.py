@@ -12,13 +12,13 @@ def _measurement(options: dict[str, Any], vector: bool) -> tuple[Any, Any]:
 
     dp.enable_features("contrib")
     whole = options["law"] == "integer laplace"
-    kind: Any = "i64" if whole else float
-    atoms = dp.atom_domain(T=kind) if whole else dp.atom_domain(T=float, nan=False)
+    atom: Any = "i64" if whole else float
+    atoms = dp.atom_domain(T=atom) if whole else dp.atom_domain(T=float, nan=False)
     make = dp.m.make_gaussian if options["law"] == "gaussian" else dp.m.make_laplace
     scale = fraction(options["scale"])
     if not vector:
-        return make(atoms, dp.absolute_distance(T=kind), scale=scale), 0 if whole else 0.0
-    distance = dp.l2_distance(T=kind) if options["law"] == "gaussian" else dp.l1_distance(T=kind)
+        return make(atoms, dp.absolute_distance(T=atom), scale=scale), 0 if whole else 0.0
+    distance = dp.l2_distance(T=atom) if options["law"] == "gaussian" else dp.l1_distance(T=atom)
     zeros = np.zeros(options["count"], dtype=np.int64 if whole else np.float64)
     return make(dp.vector_domain(atoms), distance, scale=scale), zeros
 

@@ -31,8 +31,8 @@ def quantile(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], floa
         )
 
     # The map is linear in 1/scale; the last factor keeps rounding on the right side.
-    made = build(build(1.0).map(2) / epsilon * (1 + 1e-12))
-    if not made.map(2) <= epsilon * (1 + 1e-9):
+    mechanism = build(build(1.0).map(2) / epsilon * (1 + 1e-12))
+    if not mechanism.map(2) <= epsilon * (1 + 1e-9):
         raise ArithmeticError("the privacy map exceeds epsilon")
     array = x.astype(np.int32) if whole else x
-    return lambda: float(made(array))
+    return lambda: float(mechanism(array))

@@ -11,15 +11,15 @@ def quantile(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], floa
     from pydp.algorithms.laplacian import Max, Median, Min, Percentile
 
     # Its whole-number percentile always answers the lower bound for 0.95, so that one is asked of reals.
-    kind: Any = int if options["whole"] and options["q"] != 0.95 else float
-    low, high = (kind(end) for end in options["bounds"])
+    number_type: Any = int if options["whole"] and options["q"] != 0.95 else float
+    low, high = (number_type(end) for end in options["bounds"])
     given = {
         "epsilon": options["epsilon"] / 2,
         "lower_bound": low,
         "upper_bound": high,
-        "dtype": kind.__name__,
+        "dtype": number_type.__name__,
     }
-    records = data["x"].astype(kind).tolist()
+    records = data["x"].astype(number_type).tolist()
     algorithm = {0.5: Median, 0.0: Min, 1.0: Max}.get(options["q"])
     if algorithm is None:
         return lambda: float(Percentile(percentile=options["q"], **given).quick_result(records))

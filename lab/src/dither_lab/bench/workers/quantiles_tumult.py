@@ -17,6 +17,6 @@ def quantile(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], floa
 
     low, high = options["bounds"]
     half = ExactNumber.from_float(options["epsilon"] / 2, round_up=False)
-    made = NoisyQuantile(PandasSeriesDomain(NumpyFloatDomain()), PureDP(), options["q"], low, high, half)
+    mechanism = NoisyQuantile(PandasSeriesDomain(NumpyFloatDomain()), PureDP(), options["q"], low, high, half)
     series = pd.Series(data["x"].astype(float))
-    return lambda: float(made(series))
+    return lambda: float(mechanism(series))
