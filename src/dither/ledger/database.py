@@ -168,18 +168,28 @@ class Lane:
 
 
 class Database(ABC):
-    """Where a ledger lies, reached by one connection for reads and one for writes."""
+    """Where a ledger lies, reached by one connection for reads and one for writes; in memory (``place`` None) by one.
+
+    Subclasses say how one kind of database is opened and spoken to, and start no transactions themselves.
+    """
 
     begin_read: str
     begin_write: str
     begin_create: str
+    has_ledger: ClassVar[str]
+    """Finds a row if the tables are there."""
     types: ClassVar[dict[str, str]]
     extras: tuple[str, ...]
 
-    def __init__(self, *, one_connection: bool = False, read_only: bool = False) -> None:
-        self.read_only = read_only
+    def __init__(self, place: Any, wait: float, *, read_only: bool = False) -> None:
+        self.place, self.wait, self.read_only = place, wait, read_only
+        self.check()
         self.writer = Lane(self, writes=True)
-        self.reader = self.writer if one_connection else Lane(self, writes=False)
+        self.reader = self.writer if place is None else Lane(self, writes=False)
+
+    @abstractmethod
+    def check(self) -> None:
+        """Refuse, before anything is opened, a place or a driver that can hold no ledger."""
 
     @abstractmethod
     def driver_errors(self) -> tuple[type[Exception], ...]:
@@ -192,10 +202,6 @@ class Database(ABC):
     @abstractmethod
     def explain(self, error: Exception) -> DitherError:
         """The driver's error as one of ours, without the note on what was charged."""
-
-    @abstractmethod
-    def has_ledger(self, transaction: Transaction) -> bool:
-        """True if the tables are there."""
 
     @abstractmethod
     def in_transaction(self, connection: Any) -> bool:
@@ -248,7 +254,7 @@ class Database(ABC):
         Whoever only reads leaves older ones as they are, and nothing is upgraded before it was checked.
         """
         with self.transaction() as look:
-            known = self.has_ledger(look)
+            known = look.one(self.has_ledger) is not None
             if not known and not create:
                 raise LedgerDamaged(f"there is no ledger in this database; {_UNTOUCHED}")
             is_usable = known and (self._version(look) == VERSION or self.read_only)
@@ -258,7 +264,7 @@ class Database(ABC):
             if is_usable:
                 return
         with self.transaction(WRITING, creating=True) as change:
-            if not self.has_ledger(change):
+            if change.one(self.has_ledger) is None:
                 self._create(change)
             version = self._version(change)
             while version < VERSION:

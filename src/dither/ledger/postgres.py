@@ -13,7 +13,7 @@ _CREATION_LOCK = 4_720_318_560_291_736_507  # any number that other programs are
 
 
 class PostgresDatabase(Database):
-    """``dsn`` as psycopg takes it; the tables lie in the first schema of its search path."""
+    """``place`` is a DSN as psycopg takes it; the tables lie in the first schema of its search path."""
 
     begin_read = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
     # The head of the chain is the row that writers wait for; before there is one, a lock by number.  Whatever is read
@@ -22,11 +22,14 @@ class PostgresDatabase(Database):
     begin_create = f"BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_advisory_xact_lock({_CREATION_LOCK})"
     types: ClassVar[dict[str, str]] = {"BIGINT": "BIGINT", "STRICT": ""}
     extras = POSTGRES_ONLY
+    # Not to_regclass, which may answer from a cache that is older than the wait for the lock.
+    has_ledger = "SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'dither_ledger'"
+    place: str
 
-    def __init__(self, dsn: str, wait: float, *, read_only: bool = False) -> None:
-        super().__init__(read_only=read_only)
-        if not isinstance(dsn, str) or not dsn:
-            raise InvalidArgument("dsn", dsn, "a PostgreSQL connection string is accepted")
+    def check(self) -> None:
+        """psycopg is needed."""
+        if not isinstance(self.place, str) or not self.place:
+            raise InvalidArgument("dsn", self.place, "a PostgreSQL connection string is accepted")
         try:
             import psycopg  # noqa: PLC0415  (an extra)
         except ImportError:
@@ -34,8 +37,6 @@ class PostgresDatabase(Database):
                 "a ledger in PostgreSQL needs psycopg: pip install 'dither[postgres]'; nothing was charged"
             ) from None
         self._driver: Any = psycopg
-        self._dsn = dsn
-        self._wait = wait
 
     def driver_errors(self) -> tuple[type[Exception], ...]:
         """What psycopg raises."""
@@ -44,11 +45,11 @@ class PostgresDatabase(Database):
     def connect(self, *, writes: bool) -> Any:  # noqa: ARG002  (transactions that read say so themselves)
         """A session whose commits wait for the disk; a server that does not sync at all is refused."""
         connection = self._driver.connect(
-            self._dsn, autocommit=True, connect_timeout=max(2, int(self._wait)), application_name="dither ledger"
+            self.place, autocommit=True, connect_timeout=max(2, int(self.wait)), application_name="dither ledger"
         )
         try:
             connection.execute("SET synchronous_commit = on")
-            connection.execute(f"SET lock_timeout = {max(1, int(1000 * self._wait))}")
+            connection.execute(f"SET lock_timeout = {max(1, int(1000 * self.wait))}")
             synced = connection.execute("SHOW fsync").fetchone()[0]
         except self._driver.Error:
             connection.close()
@@ -73,12 +74,6 @@ class PostgresDatabase(Database):
         """True if a transaction is open; a broken connection says so too, and is then given up."""
         return bool(connection.info.transaction_status != self._driver.pq.TransactionStatus.IDLE)
 
-    def has_ledger(self, transaction: Transaction) -> bool:
-        """True if the tables are there."""
-        # Not to_regclass, which may answer from a cache that is older than the wait for the lock.
-        found = "SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'dither_ledger'"
-        return transaction.one(found) is not None
-
     def lost(self, connection: Any) -> bool:
         """True if the connection is gone."""
         return connection is None or bool(connection.closed)
@@ -98,7 +93,7 @@ class PostgresDatabase(Database):
         state = getattr(error, "sqlstate", None) or ""
         first = (str(error).strip().splitlines() or [""])[0]
         if state == "55P03":
-            return LedgerUnavailable(f"the ledger in PostgreSQL was locked for more than {self._wait:g} seconds")
+            return LedgerUnavailable(f"the ledger in PostgreSQL was locked for more than {self.wait:g} seconds")
         if state.startswith("53"):
             return LedgerUnavailable(f"PostgreSQL has no room for the ledger ({first})")
         if state in ("42501", "25006"):
