@@ -18,7 +18,7 @@ import dither as dt
 from dither.errors import InvalidText
 from dither.queries.registry import entries
 from dither.session.graphs import GraphSession
-from dither.session.session import plan_for
+from dither.session.statements import plan_for
 from dither.sources.graph_schema import GraphSchema
 from dither.sources.predicates import LONGEST
 from dither.sql.calls import FILE, GRAPH, scope_of

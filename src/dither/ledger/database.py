@@ -184,6 +184,8 @@ class Database(ABC):
 
     begin_read: ClassVar[str]
     begin_create: ClassVar[str]
+    find_table: ClassVar[str]
+    """Finds a row if the table of that name is there."""
     types: ClassVar[dict[str, str]]
     """What {BIGINT} and {STRICT} stand for in statements that create tables."""
     ledger_extras: ClassVar[tuple[str, ...]]
@@ -212,9 +214,9 @@ class Database(ABC):
     def begin_write(self) -> str:
         """Begins a transaction in which nobody else writes."""
 
-    @abstractmethod
     def has_tables(self, transaction: Transaction) -> bool:
         """True if the tables are there."""
+        return transaction.one(self.find_table, self.contents.table) is not None
 
     @abstractmethod
     def in_transaction(self, connection: Any) -> bool:

@@ -18,6 +18,8 @@ class PostgresDatabase(Database):
     begin_read = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
     # Before there are tables, writers wait at a lock by number.
     begin_create = f"BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_advisory_xact_lock({_CREATION_LOCK})"
+    # Not to_regclass, which may answer from a cache that is older than the wait for the lock.
+    find_table = "SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND tablename = ?"
     types: ClassVar[dict[str, str]] = {"BIGINT": "BIGINT", "STRICT": ""}
     ledger_extras = POSTGRES_ONLY
 
@@ -78,12 +80,6 @@ class PostgresDatabase(Database):
     def begin_write(self) -> str:
         """Waits for other writers; whatever is read afterwards sees all that they committed."""
         return f"BEGIN ISOLATION LEVEL READ COMMITTED; {self.contents.writers_wait}"
-
-    def has_tables(self, transaction: Transaction) -> bool:
-        """True if the tables are there."""
-        # Not to_regclass, which may answer from a cache that is older than the wait for the lock.
-        found = "SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND tablename = ?"
-        return transaction.one(found, self.contents.table) is not None
 
     def lost(self, connection: Any) -> bool:
         """True if the connection is gone."""

@@ -24,6 +24,7 @@ class SqliteDatabase(Database):
 
     begin_read = "BEGIN"
     begin_create = "BEGIN IMMEDIATE"
+    find_table = "SELECT 1 FROM sqlite_master WHERE name = ?"
     types: ClassVar[dict[str, str]] = {"BIGINT": "INTEGER", "STRICT": "STRICT"}
     ledger_extras = SQLITE_ONLY
 
@@ -106,10 +107,6 @@ class SqliteDatabase(Database):
     def begin_write(self) -> str:
         """SQLite has one writer at a time."""
         return self.begin_create
-
-    def has_tables(self, transaction: Transaction) -> bool:
-        """True if the tables are there."""
-        return transaction.one("SELECT 1 FROM sqlite_master WHERE name = ?", self.contents.table) is not None
 
     def index_problem(self, look: Transaction, *, whole: bool) -> str | None:  # noqa: ARG002  (it is quick enough)
         """SQLite's own check of pages, order and every index against its table.

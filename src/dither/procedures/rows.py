@@ -1,4 +1,4 @@
-"""Rows in memory as blocks: arrays stay arrays; frames and mappings of columns become Arrow tables.
+"""Rows as blocks: arrays stay arrays; frames, mappings of columns and tables of an engine become Arrow tables.
 
 A program therefore sees the same kind of block whichever executor runs it.  What it sees of a block must depend on that
 block alone, its types included: texts have no common width, categories of others do not travel along, and entries
@@ -11,14 +11,14 @@ from __future__ import annotations
 import contextlib
 import datetime
 import numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
 
 from dither.errors import InvalidArgument
-from dither.procedures.partition import Members
+from dither.procedures.partition import Independent, Members, Sampling
 from dither.sources.entries import is_missing, real, text
 from dither.sources.frames import (
     arrow,
@@ -122,6 +122,34 @@ class Rows:
             else:
                 self._typed[str(name)] = plain_column(str(name), column, "rows")
         return {len(column) for column in (*self._typed.values(), *self._untyped.values())}
+
+
+class TableBlocks:
+    """Private: rows of a table in blocks of people; read when they are drawn, so that a schedule covers it.
+
+    read: the rows as they were streamed and as programs see them.  by_person: a person may have several rows; the
+    column h of those that were streamed says whose they are.
+    """
+
+    __slots__ = ("_by_person", "_read")
+
+    def __init__(self, read: Callable[[], tuple[Any, Any]], *, by_person: bool) -> None:
+        self._read, self._by_person = read, by_person
+
+    def __repr__(self) -> str:
+        return "TableBlocks(<private>)"
+
+    def drawn(self, sampling: Sampling) -> list[Any]:
+        """The rows of every block as Arrow tables, in random order: that of the engine may depend on anybody."""
+        streamed, shown = self._read()
+        if not self._by_person:
+            return [table_block(shown, members) for members in sampling.draw(streamed.num_rows)]
+        if not isinstance(sampling, Independent):
+            raise RuntimeError("people with several rows are drawn independently")
+        encoded = streamed.column("h").dictionary_encode().unify_dictionaries()
+        person = np.concatenate([np.zeros(0, dtype=np.int64), *(np.asarray(chunk.indices) for chunk in encoded.chunks)])
+        drawn = sampling.draw_groups(person.astype(np.int64), int(person.max(initial=-1)) + 1)
+        return [table_block(shown, members) for members in drawn]
 
 
 def _one_column(rows: Any) -> Any:

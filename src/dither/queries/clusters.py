@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from dither.procedures.clusters import MOST_CENTRES, MOST_DIMENSIONS, ClusterPla
 from dither.procedures.private_pass import Components
 from dither.queries.parameters import Bounds, ColumnNames, Whole
 from dither.queries.plan import Options, Plan, Result
-from dither.queries.query import Query, TableRecords
+from dither.queries.query import Query
 from dither.queries.registry import NUMBERS, Menu, Sql, query
 from dither.queries.unbounded import declared_missing, public_rows
 from dither.queries.vectors import column_names
@@ -24,6 +24,9 @@ from dither.sources.column import Shape, columns_of, floats_of, only_columns
 from dither.sources.grid import Grid
 from dither.sources.schema import Schema
 from dither.sources.types import Measured
+
+if TYPE_CHECKING:
+    from dither.queries.tables import TableRecords
 
 _NARROWEST, _WIDEST = Fraction(1, 1 << 400), Fraction(1 << 400)
 
@@ -168,7 +171,7 @@ class KMeans(Query):
     def missing_in(self, schema: Schema) -> Any:
         return declared_missing(schema, self.used)
 
-    def select(self, records: TableRecords, plan: Any) -> Sequence[Any]:  # noqa: ARG002
+    def select(self, records: TableRecords, prepared: Any) -> Sequence[Any]:  # noqa: ARG002
         rows = records.rows(self.columns)
         return [np.column_stack([rows.column(name).to_numpy().astype(np.float64) for name in self.columns])]
 

@@ -14,6 +14,7 @@ from dither.queries.query import ColumnQuery, Query, not_proved
 from dither.queries.registry import Menu, Sql, query
 from dither.queries.unbounded import BoundsOptional, Unbounded, quantile_without_bounds
 from dither.sources.column import Shape
+from dither.sources.grid import Grid
 from dither.sources.schema import Schema
 from dither.statistics.order import RankedValue, RankedValues, rank_of
 from dither.statistics.statistic import Statistic
@@ -37,10 +38,9 @@ class OrderStatistic(ColumnQuery):
     noun: ClassVar[str] = "order statistic"
     dates = "dates"
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         if not isinstance(self.rank, int) or isinstance(self.rank, bool) or self.rank < 1:
             raise InvalidArgument("rank", self.rank, "must be a whole number from 1 to the number of records")
-        super().__post_init__()
 
     def rank_among(self, records: int) -> int:
         """The rank in a column of so many records."""
@@ -48,11 +48,10 @@ class OrderStatistic(ColumnQuery):
             raise InvalidArgument("rank", self.rank, f"must be a whole number from 1 to {records}")
         return self.rank
 
-    def resolve(self, shape: Shape) -> Statistic:
+    def statistic(self, shape: Shape, grid: Grid) -> Statistic:
         if shape.private:
             raise not_proved(self.name)
-        share = getattr(self, "share", None)
-        return RankedValue(self.rank_among(shape.records), shape.records, self.grid(whole=shape.whole), share)
+        return RankedValue(self.rank_among(shape.records), shape.records, grid, getattr(self, "share", None))
 
 
 @dataclass(frozen=True)
@@ -66,10 +65,10 @@ class _ByShare(OrderStatistic):
     def rank_among(self, records: int) -> int:
         return rank_of(self.share, records)
 
-    def resolve(self, shape: Shape) -> Statistic:
+    def statistic(self, shape: Shape, grid: Grid) -> Statistic:
         if shape.private:
-            return SharedRank(self.share, shape.records, self.grid(whole=shape.whole), shape.neighbours)
-        return super().resolve(shape)
+            return SharedRank(self.share, shape.records, grid, shape.neighbours)
+        return super().statistic(shape, grid)
 
 
 @query(
@@ -92,8 +91,7 @@ class Quantile(BoundsOptional, _ByShare):
     q: Any = field(kw_only=True)
     noun: ClassVar[str] = "quantile"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def check(self) -> None:
         fraction_of_unit("q", self.q, closed=True)
 
     @property
@@ -133,8 +131,7 @@ class Quantiles(ColumnQuery):
     noun: ClassVar[str] = "quantiles"
     dates = "dates"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def check(self) -> None:
         self.shares()
 
     def shares(self) -> tuple[Fraction, ...]:
@@ -153,11 +150,11 @@ class Quantiles(ColumnQuery):
             )
         return super().bound(schema)
 
-    def resolve(self, shape: Shape) -> RankedValues:
+    def statistic(self, shape: Shape, grid: Grid) -> RankedValues:
         if shape.private:
             raise not_proved(self.name)
         labels = tuple(f"{float(share):.4g}" for share in self.shares())
-        return RankedValues(self.shares(), shape.records, self.grid(whole=shape.whole), labels)
+        return RankedValues(self.shares(), shape.records, grid, labels)
 
 
 @query("median", of="column", sql=(Sql("median"),), menu=Menu("Middle", "Median", place=1))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import NoneType
-from typing import Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 from dither.errors import InvalidArgument, NotIsolated
 from dither.privacy import Loss, Neighbours
@@ -23,13 +23,16 @@ from dither.procedures.rows import Rows
 from dither.procedures.sample_aggregate import SampleAggregatePlan, plan
 from dither.queries.parameters import Bounds, ColumnNames, Names, Number, Numbers, Source, Text, Whole
 from dither.queries.plan import Options, Plan, Result
-from dither.queries.query import Query, TableRecords
+from dither.queries.query import Query
 from dither.queries.registry import Menu, query
 from dither.queries.vectors import column_names
 from dither.sandbox import Executable, Function, as_program, open_executor
 from dither.sandbox.schedule import LEAST_SLOT, SETTLING, public_moment, wait_until
 from dither.sources.column import Shape
 from dither.sources.schema import Schema
+
+if TYPE_CHECKING:
+    from dither.queries.tables import TableRecords
 
 
 class Blocks(Protocol):
@@ -305,7 +308,7 @@ class Program(Query):
     def table_facts(self, schema: Schema, shape: Shape) -> RowFacts:  # noqa: ARG002
         return RowFacts(None if shape.private else shape.records, is_table=True)
 
-    def select(self, records: TableRecords, plan: Any) -> Sequence[Any]:  # noqa: ARG002
+    def select(self, records: TableRecords, prepared: Any) -> Sequence[Any]:  # noqa: ARG002
         return [records.blocks(self.columns)]
 
     def stored(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from dither.procedures.block_fits import Sample
 from dither.procedures.cell_regression import plan_robust
 from dither.procedures.regression import Model, RegressionPlan, plan_blocks, plan_shortcut
 from dither.queries.plan import Options, Plan, Result
-from dither.queries.query import Query, TableRecords
+from dither.queries.query import Query
 from dither.queries.registry import NUMBERS, Menu, query
 from dither.queries.unbounded import declared_missing, public_rows
 from dither.queries.vectors import column_names
@@ -26,6 +26,9 @@ from dither.sources.column import Shape, as_array, columns_of, floats_of
 from dither.sources.frames import named_columns
 from dither.sources.schema import Schema
 from dither.sources.types import Measured
+
+if TYPE_CHECKING:
+    from dither.queries.tables import TableRecords
 
 METHODS = ("auto", "shortcut", "robust")
 MOST_FEATURES = 50
@@ -175,7 +178,7 @@ class Regression(Query):
     def missing_in(self, schema: Schema) -> Any:
         return declared_missing(schema, self.used)
 
-    def select(self, records: TableRecords, plan: Any) -> Sequence[Any]:  # noqa: ARG002
+    def select(self, records: TableRecords, prepared: Any) -> Sequence[Any]:  # noqa: ARG002
         rows = records.rows(self.used)
         floats = [np.asarray(rows.column(name).to_numpy()).astype(np.float64) for name in self.used]
         return [Sample(np.column_stack(floats[:-1]), floats[-1])]

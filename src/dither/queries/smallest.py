@@ -35,19 +35,17 @@ class SmallestSum(ColumnQuery):
     k: int = field(kw_only=True)
     noun: ClassVar[str] = "sum of the smallest"
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         if not isinstance(self.k, int) or isinstance(self.k, bool) or self.k < 1:
             raise InvalidArgument("k", self.k, "must be a whole number from 1 to the number of records")
-        super().__post_init__()
 
     @property
     def label(self) -> str:
         return f"{super().label} {self.k}"
 
-    def resolve(self, shape: Shape) -> SmallestTotal:
+    def statistic(self, shape: Shape, grid: Grid) -> SmallestTotal:
         if self.k > shape.records:
             raise InvalidArgument("k", self.k, f"must be a whole number from 1 to {shape.records}")
-        grid = self.grid(whole=shape.whole)
         low, high = grid.ends
         answers = Grid(grid.step, low * self.k, high * self.k)
         return SmallestTotal(self.k, shape.records, grid, answers, shape.neighbours)

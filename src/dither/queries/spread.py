@@ -29,8 +29,7 @@ class IQR(BoundsOptional):
     noun: ClassVar[str] = "interquantile range"
     dates = "days"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def check(self) -> None:
         self.shares  # noqa: B018  (refuses what is no pair)
 
     @property
@@ -45,8 +44,7 @@ class IQR(BoundsOptional):
     def label(self) -> str:
         return f"{super().label} ({' to '.join(f'{float(end):g}' for end in self.shares)})"
 
-    def resolve(self, shape: Shape) -> Statistic:
-        grid = self.grid(whole=shape.whole)
+    def statistic(self, shape: Shape, grid: Grid) -> Statistic:
         low, high = grid.ends
         if shape.private:
             below, above = (SharedRank(share, shape.records, grid, shape.neighbours) for share in self.shares)
@@ -77,15 +75,14 @@ class Variance(ColumnQuery):
     ddof: int = field(default=0, kw_only=True)
     noun: ClassVar[str] = "variance"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def check(self) -> None:
         if self.ddof not in (0, 1):
             raise InvalidArgument("ddof", self.ddof, "must be 0 or 1")
 
-    def resolve(self, shape: Shape) -> SquaredSpread:
+    def statistic(self, shape: Shape, grid: Grid) -> SquaredSpread:
         if shape.private:
             raise not_proved(self.name)
-        n, grid = shape.records, self.grid(whole=shape.whole)
+        n = shape.records
         if n <= self.ddof:
             raise InvalidArgument("ddof", self.ddof, f"must be fewer than the {n} records")
         low, high = grid.ends

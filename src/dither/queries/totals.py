@@ -33,8 +33,7 @@ class _Total(ColumnQuery):
         """The statistic where the number of records is private."""
         return FilteredTotal(shape.records, grid, shape.neighbours)
 
-    def resolve(self, shape: Shape) -> Statistic:
-        grid = self.grid(whole=shape.whole)
+    def statistic(self, shape: Shape, grid: Grid) -> Statistic:
         if shape.private:
             return self._selected(shape, grid)
         low, high = grid.ends
@@ -117,8 +116,7 @@ class TrimmedMean(BoundsOptional, _Total):
     noun: ClassVar[str] = "trimmed mean"
     dates = "dates"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def check(self) -> None:
         if not 0 <= exact(self.trim, "trim") < Fraction(1, 2):
             raise InvalidArgument("trim", self.trim, "must be a share of at least 0 and below 1/2")
 

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -31,12 +31,15 @@ from dither.procedures.ordered import LARGEST, read_unbounded
 from dither.procedures.unbounded import enough_records
 from dither.procedures.unbounded_quantiles import plan_drawn_quantile, plan_drawn_range
 from dither.queries.plan import AUTO, Options, Plan, Result
-from dither.queries.query import ColumnQuery, Query, TableRecords, measured_column
+from dither.queries.query import ColumnQuery, Query, measured_column
 from dither.queries.registry import NUMBERS, Menu, query
 from dither.sources.column import Shape, shape_of
 from dither.sources.entries import text
 from dither.sources.schema import Schema
 from dither.sources.types import Measured
+
+if TYPE_CHECKING:
+    from dither.queries.tables import TableRecords
 
 MOST_ENTRIES = 200_000_000
 """Queries that read whole rows hold them in memory: eight bytes for each entry, a few times."""
@@ -222,7 +225,7 @@ class Scale(Query):
     def table_facts(self, schema: Schema, shape: Shape) -> Shape:
         return public_rows(self, schema, shape)
 
-    def select(self, records: TableRecords, plan: Any) -> Sequence[Any]:  # noqa: ARG002
+    def select(self, records: TableRecords, prepared: Any) -> Sequence[Any]:  # noqa: ARG002
         column = records.rows(self.used).column(0).to_numpy()
         return [read_unbounded(column.astype(np.float64), _missing(self.nulls))]
 
@@ -329,7 +332,7 @@ class Mode(Query):
     def table_facts(self, schema: Schema, shape: Shape) -> Shape:
         return public_rows(self, schema, shape, MOST_CATEGORIES)
 
-    def select(self, records: TableRecords, plan: Any) -> Sequence[Any]:  # noqa: ARG002
+    def select(self, records: TableRecords, prepared: Any) -> Sequence[Any]:  # noqa: ARG002
         return [entries_of(records.rows(self.used).column(0).to_pylist())]
 
 

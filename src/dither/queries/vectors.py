@@ -8,7 +8,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from dither.errors import InvalidArgument
 from dither.numbers import exact
 from dither.queries.parameters import ColumnNames
 from dither.queries.plan import Options, Plan
-from dither.queries.query import Query, StatisticQuery, TableRecords, not_proved
+from dither.queries.query import Query, StatisticQuery, not_proved
 from dither.queries.registry import NUMBERS, Menu, Sql, query
 from dither.queries.unbounded import MOST_CATEGORIES, FoundBinsPlan, entries_of, entries_shape, public_rows
 from dither.sources.column import (
@@ -35,6 +35,9 @@ from dither.sources.schema import Schema
 from dither.sources.types import Category as CategoryType
 from dither.sources.types import Measured, storable
 from dither.statistics.vectors import BinCounts, CrossProducts, Totals
+
+if TYPE_CHECKING:
+    from dither.queries.tables import TableRecords
 
 
 @query(
@@ -186,7 +189,7 @@ class Histogram(StatisticQuery):
     def table_facts(self, schema: Schema, shape: Shape) -> Shape:
         return public_rows(self, schema, shape, MOST_CATEGORIES) if self._found else shape
 
-    def select(self, records: TableRecords, plan: Any) -> Sequence[Any]:  # noqa: ARG002
+    def select(self, records: TableRecords, prepared: Any) -> Sequence[Any]:  # noqa: ARG002
         column = str(self.column)
         if self._found:
             return [entries_of(records.rows(self.used).column(0).to_pylist())]
@@ -282,7 +285,7 @@ class _Matrix(StatisticQuery):
             shape.records, whole=False, nullable=True, columns=len(grids), names=tuple(self.columns), declared=grids
         )
 
-    def select(self, records: TableRecords, plan: Any) -> Sequence[Any]:  # noqa: ARG002
+    def select(self, records: TableRecords, prepared: Any) -> Sequence[Any]:  # noqa: ARG002
         return [Table(records.steps(self.columns))]
 
     def missing_in(self, schema: Schema) -> Any:

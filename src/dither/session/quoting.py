@@ -21,7 +21,7 @@ from dither.quotes.priors import Prior, declared_prior, prior_of
 from dither.quotes.quote import EXACT, UNKNOWN, Quote, Quotes, for_all_data, under_prior
 from dither.quotes.worst_case_error import needs_rows
 from dither.session.plan import TablePlan, plan
-from dither.session.statements import part_of, plans_of, shares_of
+from dither.session.statements import shared, shared_by_items
 from dither.sources.schema import Schema
 from dither.sources.types import Measured
 from dither.sql.statement import Statement, parse_sql
@@ -81,44 +81,20 @@ def quote(
         if where is not None or by is not None:
             raise InvalidArgument("where" if by is None else "by", where if by is None else by, "SQL says it itself")
         return quote_statement(parse_sql(query, schema), schema, Loss.asked(epsilon, delta), weights, **options)
-    queries = list(query)
-    parts = [part_of(Loss.asked(epsilon, delta), share) for share in shares_of(weights, len(queries))]
     return Quotes(
         _quoted(one, schema, epsilon=part.epsilon, delta=part.delta, **options)
-        for one, part in zip(queries, parts, strict=True)
+        for one, part in shared(query, Loss.asked(epsilon, delta), weights)
     )
 
 
-def quote_statement(
-    statement: Statement,
-    schema: Schema,
-    price: Loss,
-    weights: Any = None,
-    *,
-    prior: Any = None,
-    rows: Any = None,
-    mechanism: Any = "auto",
-    noise: Any = "auto",
-    confidence: Any = 0.95,
-    **_: Any,
-) -> Quotes:
+def quote_statement(statement: Statement, schema: Schema, price: Loss, weights: Any = None, **options: Any) -> Quotes:
     """Quotes for the queries of a statement that was read before; they share the price as its answers do."""
-    options = {"mechanism": mechanism, "noise": noise, "confidence": confidence}
-    plans = plans_of(statement, schema, price, weights, **options)
-    return Quotes(
-        _quoted(
-            item.query,
-            schema,
-            epsilon=planned.asked["epsilon"],
-            delta=planned.asked["delta"],
-            where=statement.where,
-            by=list(statement.by) or None,
-            prior=prior,
-            rows=rows,
-            **options,
-        )
-        for item, planned in zip(statement.items, plans, strict=True)
-    )
+    options |= {"where": statement.where, "by": list(statement.by) or None}
+    quotes = []
+    for item, part in shared_by_items(statement, schema, price, weights):
+        with statement.pointing_at(item):
+            quotes.append(_quoted(item.query, schema, epsilon=part.epsilon, delta=part.delta, **options))
+    return Quotes(quotes)
 
 
 @accepts_calibration

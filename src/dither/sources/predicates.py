@@ -7,7 +7,7 @@ record can make the source raise an error.  A comparison with a missing value (N
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -19,8 +19,8 @@ from dither.errors import InvalidArgument, InvalidText
 from dither.sources.schema import Schema
 from dither.sources.types import Boolean, Category, ColumnType, Date, Measured, storable
 
-Cleaned = Callable[[str], exp.Expr]
-"""The expression of a column in the source: a number, a day number, 0 or 1, a text; NULL if missing."""
+Cleaned = Mapping[str, exp.Expr]
+"""Columns as expressions of the source: a number, a day number, 0 or 1, a text; NULL if missing."""
 WriteConstant = Callable[[str, Any], str]
 """How a constant that a column is compared with is written."""
 
@@ -76,7 +76,7 @@ class Compare(Predicate):
     value: Any
 
     def expression(self, cleaned: Cleaned) -> exp.Expr:
-        return _NODES[self.operator](this=cleaned(self.column), expression=literal(self.value))
+        return _NODES[self.operator](this=cleaned[self.column].copy(), expression=literal(self.value))
 
     def columns(self) -> Iterator[str]:
         yield self.column
@@ -93,7 +93,7 @@ class OneOf(Predicate):
     values: tuple[Any, ...]
 
     def expression(self, cleaned: Cleaned) -> exp.Expr:
-        return exp.In(this=cleaned(self.column), expressions=[literal(value) for value in self.values])
+        return exp.In(this=cleaned[self.column].copy(), expressions=[literal(value) for value in self.values])
 
     def columns(self) -> Iterator[str]:
         yield self.column
@@ -109,7 +109,7 @@ class Missing(Predicate):
     column: str
 
     def expression(self, cleaned: Cleaned) -> exp.Expr:
-        return exp.Is(this=cleaned(self.column), expression=exp.Null())
+        return exp.Is(this=cleaned[self.column].copy(), expression=exp.Null())
 
     def columns(self) -> Iterator[str]:
         yield self.column

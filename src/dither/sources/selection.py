@@ -66,6 +66,9 @@ class Selection:
             return self.engine.day(name, stored_type)
         return self.engine.number(name, stored_type)
 
+    def _condition(self, predicate: Predicate) -> exp.Expr:
+        return predicate.expression({name: self.cleaned(name) for name in predicate.columns()})
+
     def _key(self, name: str) -> exp.Expr:
         """A column to group by: whole numbers stay whole, which engines join fastest."""
         if self.schema.column(name).type_name == "integer" and self.engine.stored_types()[name] == "whole":
@@ -94,7 +97,7 @@ class Selection:
         for place, key in enumerate(self.by):
             chosen = chosen.select(exp.alias_(self._key(key), f"k{place}"))
         if self.predicate is not None:
-            chosen = chosen.where(self.predicate.expression(self.cleaned))
+            chosen = chosen.where(self._condition(self.predicate))
         if name is not None and self.schema.column(name).drops_nulls:
             chosen = chosen.where(_known(self.cleaned(name)))
         if self.schema.unit is None:
@@ -147,7 +150,7 @@ class Selection:
         """
         chosen = exp.Select().from_(self.engine.table())
         if self.predicate is not None:
-            chosen = chosen.where(self.predicate.expression(self.cleaned))
+            chosen = chosen.where(self._condition(self.predicate))
         stored_types = []
         for place, name in enumerate(names):
             declared, value = self.schema.column(name, "columns"), self.cleaned(name)
@@ -186,11 +189,11 @@ class Selection:
             return exp.Select().from_(with_ends.from_(records).subquery("t"))
         names = [GROUP, *(f"g{place}" for place in range(len(self.by))), *([] if brackets is None else [LOW, HIGH])]
         listed = self.engine.values(
-            (
+            [
                 (index, *key, *(() if brackets is None else brackets[index]))
                 for index, key in enumerate(self.groups)
                 if brackets is None or index in brackets
-            ),
+            ],
             "g",
             names,
         )

@@ -21,6 +21,7 @@ from dither.mechanisms.propose_test import ProposeTest
 from dither.mechanisms.stable_bins import StableBins
 from dither.privacy import Loss, Neighbours
 from dither.queries.order import Median
+from dither.session.reading import TableSource
 from dither.session.session import Session
 from dither.sources.grid import Grid
 from dither.statistics.order import RankedValue
@@ -301,18 +302,24 @@ class ChargesAfterReading(Session):
     """Reads, computes, and then charges: after a crash in between an answer has no charge."""
 
     def _bought(self, plans: Any, question: Any, request_id: Any, analyst: Any) -> Any:
-        answers = [self._read(one, one.run) for one in plans]
+        answers = [self._source.read(one, one.run) for one in plans]
         charge = self._ledger.charge(
             self._name, [one.loss for one in plans], question=question, request_id=request_id, analyst=analyst
         )
         return self._ledger.store(charge, {"answers": [[one.to_dict() for one in each] for each in answers]})
 
 
+class _CountsToBeReady(TableSource):
+    def ready(self) -> None:
+        self.engine.estimated_rows()
+
+
 class ReadsToBeReady(Session):
     """Reads the records before the charge, to check that the source is there."""
 
-    def _ready(self) -> None:
-        self._engine.estimated_rows()
+    def __init__(self, schema: Any, **options: Any) -> None:
+        super().__init__(schema, **options)
+        self._source = _CountsToBeReady(schema, self._source.engine)
 
 
 class AnswersUnpaid(Session):
@@ -320,7 +327,7 @@ class AnswersUnpaid(Session):
 
     def _bought(self, plans: Any, question: Any, request_id: Any, analyst: Any) -> Any:
         for one in plans:
-            self._read(one, one.run)
+            self._source.read(one, one.run)
         return super()._bought(plans, question, request_id, analyst)
 
 
@@ -333,7 +340,7 @@ class BoundsFromData(Session):
         low, high = (
             f(exp.column(query.column, quoted=True)) for f in (lambda c: exp.Min(this=c), lambda c: exp.Max(this=c))
         )
-        ((least, most),) = self._engine.rows(exp.select(low, high).from_(self._engine.table()))
+        ((least, most),) = self._source.engine.rows(exp.select(low, high).from_(self._source.engine.table()))
         span = [min(max(float(end), 0.0), 8.0) if end == end else 8.0 for end in (least, most)]
         if span[0] < span[1]:
             query = dataclasses.replace(query, bounds=tuple(span), step=Fraction(1, 1024))

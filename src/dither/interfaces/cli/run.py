@@ -202,7 +202,7 @@ def _tried(plan: Any) -> dict[str, Any]:
     """What will be run, after the program has run on rows made up from the schema; what is wrong with it is said."""
     import dataclasses
 
-    from dither.session.made_up import made_up_rows
+    from dither.queries.tables import made_up_rows
 
     example = made_up_rows(plan.schema, plan.query.columns)
     tried = dataclasses.replace(plan.query, settings={**plan.query.settings, "example": example})

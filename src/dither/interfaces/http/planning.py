@@ -27,8 +27,7 @@ from dither.quotes.quote import Quote
 from dither.session.account import price_of
 from dither.session.graphs import GraphSession
 from dither.session.quoting import quote
-from dither.session.session import plans_for
-from dither.session.statements import plans_of
+from dither.session.statements import plans_for, plans_of
 from dither.sources.graph_schema import GraphSchema
 from dither.sources.schema import Schema
 from dither.sql.statement import parse_sql

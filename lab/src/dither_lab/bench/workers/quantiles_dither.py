@@ -43,7 +43,7 @@ def smooth(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], float]
     """The exact smooth sensitivity of the median of sorted records that have been read."""
     query, x = dt.Median(bounds=tuple(options["bounds"])), data["x"]
     shape = shape_of(x)
-    statistic = query.resolve(shape)
+    statistic = query.statistic(shape, query.grid(whole=shape.whole))
     column = Column(query.read(x, shape).values, statistic.answers, ordered=True)
     beta = Fraction(options["beta"])
     return lambda: float(statistic.ladder(column).smooth(beta))
