@@ -34,6 +34,7 @@ from dither.api import sum as sum
 from dither.api import triangles as triangles
 from dither.api import trimmed_mean as trimmed_mean
 from dither.api import variance as variance
+from dither.api import winsorised_mean as winsorised_mean
 from dither.errors import BudgetExceeded as BudgetExceeded
 from dither.errors import DitherError as DitherError
 from dither.errors import InvalidArgument as InvalidArgument
@@ -90,6 +91,7 @@ from dither.queries.unbounded import Scale as Scale
 from dither.queries.vectors import Covariance as Covariance
 from dither.queries.vectors import Histogram as Histogram
 from dither.queries.vectors import MeanVector as MeanVector
+from dither.queries.winsorised import WinsorisedMean as WinsorisedMean
 from dither.quotes.priors import Exponential as Exponential
 from dither.quotes.priors import Lognormal as Lognormal
 from dither.quotes.priors import Normal as Normal

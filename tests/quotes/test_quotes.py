@@ -396,6 +396,15 @@ def test_targets_out_of_reach_are_refused():
         dt.least_epsilon(dt.Mean("pay"), SCHEMA, target_error=1e-12)
 
 
+def test_a_query_whose_error_is_not_known_says_so():
+    """Not "at least inf": no epsilon can be found for it."""
+    schema = dt.Schema("x.csv", {"x": dt.Real(0, 1), "y": dt.Real(0, 1)}, rows=100_000)
+    for query in (dt.Regression("y", ("x",)), dt.KMeans(("x", "y"), k=2)):
+        with pytest.raises(dt.NotApplicable, match=r"no error of .* is known.*epsilon") as refused:
+            dt.least_epsilon(query, schema, target_error=1.0, delta=1e-6)
+        assert "inf" not in str(refused.value)
+
+
 # --- bad input ----------------------------------------------------------------------------------------------
 
 

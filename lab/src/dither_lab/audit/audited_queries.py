@@ -17,7 +17,7 @@ from dither.noise.law import Law
 from dither.privacy import Neighbours
 from dither.queries.graphs import Edges, KCliques, KStars, KTriangles, Triangles
 from dither.queries.order import Maximum, Median, Minimum, OrderStatistic, Quantile, Quantiles
-from dither.queries.registry import entries
+from dither.queries.registry import proved_columns
 from dither.queries.smallest import ChainSum, SmallestSum
 from dither.queries.spread import IQR, Variance
 from dither.queries.totals import Count, Mean, Sum, TrimmedMean
@@ -219,13 +219,11 @@ def audited_queries() -> tuple[AuditedQuery, ...]:
 
 def _registered(covered: set[str]) -> Iterator[AuditedQuery]:
     """Statistics of one column without a universe of their own: all of four records with seven values."""
-    for name, entry in entries().items():
-        if entry.of != "column" or not entry.proof or entry.query.__name__ in covered:
-            continue
-        fields: dict[str, Any] = dict.fromkeys(entry.needed, 2) | {"bounds": (0, 6), "step": 1}
-        asked = entry.query(**fields)
-        names = (entry.query.__name__, entry.function)
-        yield AuditedQuery(name.replace("_", " "), names, _columns(asked, 7, 4, 5), entry.proof, bounds=_BOTH_BOUNDS)
+    for entry in proved_columns():
+        if entry.query.__name__ not in covered:
+            asked, names = entry.few_records(bounds=(0, 6), step=1), (entry.query.__name__, entry.function)
+            universe = _columns(asked, 7, 4, 5)
+            yield AuditedQuery(entry.name.replace("_", " "), names, universe, entry.proof, bounds=_BOTH_BOUNDS)
 
 
 def served(audited: AuditedQuery) -> Iterator[tuple[str, str, Mechanism, tuple[str, ...]]]:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from dither.privacy import Loss
+from dither.queries.registry import proved_columns
 from dither_lab.audit.attacks import Direction, Histogram
 from dither_lab.audit.blackbox import audit
 from dither_lab.audit.checks import Check, Effort, Result
@@ -127,6 +128,7 @@ def _column_calls() -> Iterator[PublicCall]:
         "order_statistic": {"rank": 3},
         "smallest_sum": {"k": 3},
     }
+    asked |= {one.function: dict(one.audited) for one in proved_columns() if one.function not in asked}
     for name, options in asked.items():
         function = getattr(dt, name)
         call = _bound(function, bounds=(0, 8), epsilon=LOUD, **options)
