@@ -49,6 +49,7 @@ from dither.mechanisms.largest_local import LargestLocal as LargestLocal
 from dither.mechanisms.noisy_local import NoisyLocal as NoisyLocal
 from dither.mechanisms.propose_test import ProposeTest as ProposeTest
 from dither.mechanisms.smooth import Smooth as Smooth
+from dither.mechanisms.smoothed_ladder import SmoothedLadder as SmoothedLadder
 from dither.mechanisms.stable import Stable as Stable
 from dither.mechanisms.worst_case import WorstCase as WorstCase
 from dither.noise.gaussian import Gaussian as Gaussian

@@ -6,11 +6,12 @@ import functools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from dither.errors import InvalidArgument
+from dither.kernels.elementary import Floats
 from dither.mechanisms.error import AddedNoise, ErrorLaw, WorstCaseError, cut_half_width, most_cut_mean, rooms, span
 from dither.mechanisms.mechanism import Mechanism, MechanismSpec, Outcome, Prepared, point_of
 from dither.mechanisms.registry import mechanism
@@ -171,8 +172,18 @@ class SmoothNoise(Prepared):
         return (cut_half_width(width, *placed(self.statistic, records)),)
 
 
+class Tailed(Protocol):
+    """A law of distances: how likely greater ones are, and the other way round."""
+
+    def tail(self, distance: Floats) -> Floats:
+        """P(distance is exceeded), entry by entry."""
+
+    def quantile(self, tail: float) -> float:
+        """The distance that is exceeded with this probability."""
+
+
 @functools.lru_cache(maxsize=1024)
-def bar_factor(law: Law, spread: float, miss: float) -> float:
+def bar_factor(law: Tailed, spread: float, miss: float) -> float:
     """The c with ``P(|Z| e^{-spread L} > c) = miss`` for a standard Laplace L, rounded up."""
     # Cells of |L| by length, not by mass: rare L decide intervals of high confidence.  What lies beyond is missed.
     ends = np.arange(0.0, math.log(1.0 / miss) + _BEYOND, _CELL)

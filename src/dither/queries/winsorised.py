@@ -85,21 +85,15 @@ class WinsorisedTotal(Statistic, HasReachableValues):
         return self.between.value(data) + self.replaced * sum(cut.value(data) for cut in self.cuts)
 
     def ladder(self, data: Column, algorithm: Algorithm = "exact") -> Ladder:
-        between = self.between.ladder(data, algorithm)
-        lower, upper = (cut.ladder(data, algorithm) for cut in self.cuts)
+        parts = [self.between.ladder(data, algorithm), *(cut.ladder(data, algorithm) for cut in self.cuts)]
 
-        def sensitivity_at_distance(start: int, stop: int) -> Sensitivities:
+        def sensitivities(start: int, stop: int) -> Sensitivities:
+            between, lower, upper = (part.sensitivity_at_distance(start, stop) for part in parts)
             # Python integers: m times a rung may exceed 64 bits.
-            ends = (lower.sensitivity_at_distance(start, stop) + upper.sensitivity_at_distance(start, stop)).astype(
-                object
-            )
-            return np.asarray(
-                np.minimum(between.sensitivity_at_distance(start, stop) + self.replaced * ends, self.global_sensitivity)
-            )
+            total = between + self.replaced * (lower + upper).astype(object)
+            return np.asarray(np.minimum(total, self.global_sensitivity))
 
-        return Ladder(
-            sensitivity_at_distance, self.global_sensitivity, top=self.between.records, deepest=MOST_SLOW_DISTANCES
-        )
+        return Ladder(sensitivities, self.global_sensitivity, top=self.between.records, deepest=MOST_SLOW_DISTANCES)
 
     def reachable_values(self, data: Column) -> ReachableValues:
         n, m = self.between.records, self.replaced
