@@ -30,6 +30,7 @@ from dither.sql.statement import Statement, parse_sql, weights_of
 
 LEVEL = 0.95
 """Of the quoted bound, where no error bar is wanted."""
+_ASKED_OF = ("graph", "weighted graph", "anything")
 
 
 class GraphSession(PaidSession):
@@ -142,7 +143,7 @@ class GraphSession(PaidSession):
         confidence: Any = 0.95,
     ) -> SessionPlan:
         """What would be computed and charged: public facts only."""
-        if not isinstance(query, Query) or entry_of(query).of not in ("graph", "weighted graph"):
+        if not isinstance(query, Query) or entry_of(query).of not in _ASKED_OF:
             raise InvalidArgument("query", query, "a question about a graph such as Triangles() is accepted")
         options = Options.asked(epsilon, delta, mechanism, noise, confidence)
         inner = query.plan(self._shape(query), options)

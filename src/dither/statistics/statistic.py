@@ -82,6 +82,10 @@ class Statistic(HasLadder):
         None where it depends on more."""
         return None
 
+    def fails(self, data: Any) -> bool:  # noqa: ARG002
+        """Whether the value is a public default, because the owner's own function has none: private."""
+        return False
+
     @abstractmethod
     def value(self, data: Any) -> int:
         """The true value, in grid steps: private."""
@@ -152,6 +156,10 @@ class VectorStatistic(HasGlobalSensitivity):
     def ladder_of_count(self, records: int) -> Ladder | None:  # noqa: ARG002
         """None: several numbers have no ladder."""
         return None
+
+    def fails(self, data: Any) -> bool:  # noqa: ARG002
+        """Whether the values are public defaults, because the owner's own function has none: private."""
+        return False
 
     @abstractmethod
     def values(self, data: Any) -> Sequence[int]:
