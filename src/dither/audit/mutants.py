@@ -22,6 +22,7 @@ from dither.audit.checks import Check, Effort, Result
 from dither.audit.divergence import over_box
 from dither.audit.exhaustive import axioms, privacy, sensitivities
 from dither.audit.laws_and_losses import LAWS, SCALE, batch_delta
+from dither.audit.own_functions import in_claims
 from dither.audit.pairs import worst_pairs
 from dither.audit.propose_test_release import bins_divergence
 from dither.audit.record_mutants import in_records
@@ -55,6 +56,7 @@ def mutants() -> Iterator[Check]:
     yield from _understated()
     yield from _in_sessions()
     yield from in_records()
+    yield from in_claims()
 
 
 def _broken(name: str, kind: Any, run: Callable[[Effort], Result], detail: str = "") -> Check:

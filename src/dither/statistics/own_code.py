@@ -56,6 +56,8 @@ def as_number(found: Any) -> Fraction | None:
 
 
 def _entries(found: Any) -> Sequence[Any] | None:
+    if hasattr(found, "to_numpy"):
+        found = np.asarray(found.to_numpy())
     if isinstance(found, np.ndarray):
         return list(found) if found.ndim == 1 else None
     return found if isinstance(found, (list, tuple)) else None
@@ -66,7 +68,9 @@ def _guarded(call: Callable[[], Any]) -> Any:
         warnings.simplefilter("ignore")
         try:
             return call()
-        except (Exception, SystemExit):  # noqa: BLE001  (which of them it was may depend on one record)
+        except KeyboardInterrupt:  # whoever waits at the keyboard may stop waiting
+            raise
+        except BaseException:  # noqa: BLE001  (which of them it was may depend on one record)
             return None
 
 

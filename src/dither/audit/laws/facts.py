@@ -111,8 +111,8 @@ class Published(Facts):
 class Enumerated(Facts):
     """By going through a whole universe: distances between datasets, then maxima over them.
 
-    ``published``: the structures ("ladder", "reachable") that claim to be no more than bounds, and are taken from the
-    statistic instead.
+    ``published``: the structures ("ladder", "reachable", "smooth") that claim to be no more than bounds, and are taken
+    from the statistic instead.
     """
 
     def __init__(
@@ -200,6 +200,8 @@ class Enumerated(Facts):
         return self._lowest[:, number].tolist(), self._highest[:, number].tolist()
 
     def smooth(self, data: Any, beta: Fraction, algorithm: str = "exact") -> Fraction:
+        if "smooth" in self._bounds:
+            return self._published.smooth(data, beta, algorithm)
         rungs = self.sensitivities(data, self.settled(data) + 1, algorithm)
         return Fraction(smooth_bound(rungs, self.global_sensitivity, beta))
 
