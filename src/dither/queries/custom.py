@@ -435,7 +435,8 @@ class FiniteSpace(StatisticQuery):
         return Shape(len(self._number), whole=True, nullable=False, neighbours=Neighbours.LISTED)  # type: ignore[attr-defined]
 
     def resolve(self, shape: Any) -> FiniteStatistic:  # noqa: ARG002
-        return self.statistic
+        # A space that is too large to be enumerated is refused here, before anything is read.
+        return self.statistic.enumerated()
 
     def read(self, data: object, shape: Any) -> int:  # noqa: ARG002
         found = self._known(data)

@@ -116,6 +116,12 @@ class FiniteStatistic(Statistic, HasReachableValues, HasLevels, HasLocalSensitiv
             return None
         return int((self.rungs < self.global_sensitivity).sum(axis=0).max())
 
+    def enumerated(self) -> FiniteStatistic:
+        """Itself, with all tables made."""
+        if self._depth < 0:
+            raise RuntimeError("a space has no datasets")
+        return self
+
     def value(self, data: int) -> int:
         return int(self.steps[data])
 
