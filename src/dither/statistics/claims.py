@@ -42,11 +42,13 @@ def facts_of(statistic: Statistic | VectorStatistic, data: Any, rungs: int, beta
     if single is None:
         return Facts(values, failed)
     ladder = single.ladder(data)
+    # A true ladder has true smooth bounds: only those are compared that somebody claims instead of a ladder.
+    claimed = ladder.follows_smooth_bound
     return Facts(
         values,
         failed,
-        () if ladder.follows_smooth_bound else tuple(int(rung) for rung in ladder.rungs(0, rungs)),
-        tuple(float(ladder.smooth(beta)) for beta in betas) if single.global_sensitivity else (),
+        () if claimed else tuple(int(rung) for rung in ladder.rungs(0, rungs)),
+        tuple(float(ladder.smooth(beta)) for beta in betas) if claimed else (),
         int(single.level_function().level(data)) if isinstance(single, HasLevels) else None,
         (single.lipschitz_proxy(data), single.local(data)) if isinstance(single, HasLocalSensitivity) else None,
     )
