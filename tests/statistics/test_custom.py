@@ -212,7 +212,7 @@ def test_vectors_move_by_no_more_than_claimed_with_rounding():
             default=0,
         )
         assert not dt.inspect.refute(query, values=VALUES, records=RECORDS, failing=(), build=tuple)
-        small = replace(query._statistic, norm_steps=math.ceil(0.7 * claim * 100))
+        small = replace(query._statistic, norm_sensitivity=math.ceil(0.7 * claim * 100))
         object.__setattr__(query, "_statistic", small)
         assert dt.inspect.refute(query, values=VALUES, records=RECORDS, failing=(), build=tuple)
 

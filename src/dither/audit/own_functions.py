@@ -151,6 +151,40 @@ def vector(quick: bool) -> Universe:
     return universe_of(query, 2 if quick else 3)
 
 
+def both_ends(here: Dataset) -> tuple[int, int]:
+    """The largest and the smallest record; fails where one is missing."""
+    return max(here), min(here)  # type: ignore[type-var, return-value]
+
+
+@functools.cache
+def norm_rungs(here: Dataset) -> tuple[float, ...]:
+    """How far one more change can move both ends together in l2, after 0, 1, 2, ... changes."""
+
+    def ends(x: Dataset) -> tuple[int, int]:
+        return (DEFAULT, DEFAULT) if None in x else both_ends(x)
+
+    reached, rungs = {here}, []
+    for _ in range(len(here) + 1):
+        rungs.append(max(math.dist(ends(x), ends(y)) for x in reached for y in near(x)))
+        reached |= {y for x in reached for y in near(x)}
+    return tuple(rungs)
+
+
+@functools.cache
+def vector_by_ladder(quick: bool) -> Universe:
+    """The same with a ladder of the l2 norm."""
+    query = Custom(
+        name="both ends",
+        value=both_ends,
+        ladder=lambda x, k: norm_rungs(x)[min(k, len(x))],
+        bounds=[(0, TOP), (0, TOP)],
+        norm="l2",
+        step=Fraction(1, 8),
+        default=(DEFAULT, DEFAULT),
+    )
+    return universe_of(query, 2 if quick else 3)
+
+
 @functools.cache
 def finite_space(quick: bool) -> Universe:  # noqa: ARG001
     """Triangles of all graphs with four vertices."""

@@ -30,6 +30,7 @@ from dither.statistics.custom import (
     OwnLadder,
     OwnLevels,
     OwnLocal,
+    OwnNormLadder,
     OwnSmoothBound,
     OwnStatistic,
     OwnVector,
@@ -79,7 +80,7 @@ class Custom(StatisticQuery):
     bounds: the public range of the values, which are clamped to it; a list of pairs for several numbers.
     step: the public grid of the answers; values are rounded to it.  By default a fine one between the bounds, and
         sensitivities are raised by one step of it, which covers the rounding of floats.
-    norm: of several numbers, "l1" or "l2": how ``global_sensitivity`` is measured.
+    norm: of several numbers, "l1" (default) or "l2": how all sensitivities are measured.
     rungs: how many rungs of a ladder are looked at; later ones count as the global sensitivity.
     columns: in a session, the columns of the Arrow table that the function gets; None: all declared ones.
 
@@ -160,11 +161,15 @@ class Custom(StatisticQuery):
         if self.norm is not None:
             raise InvalidArgument("norm", self.norm, "it is for several numbers: bounds=[(0, 1), (0, 1)]")
         on = self._grid(self.bounds, self.step)
+        width = None if on.grid.low is None or on.grid.high is None else on.grid.high - on.grid.low
         default = on.place(_within(self.default, self.bounds, "default"))
-        if self.levels is not None:
-            return self._with_levels(on, default)
-        most = self._most(on, None if on.grid.low is None or on.grid.high is None else on.grid.high - on.grid.low)
+        return self._claimed(on, default, self._most(on, width))
+
+    def _claimed(self, on: AnswerGrid, default: int, most: int) -> OwnStatistic:
+        """The statistic with the structure that is claimed."""
         facts = (self.value, on, default, most, self.neighbours)
+        if self.levels is not None:
+            return self._with_levels(self.levels, on, default)
         if self.ladder is not None:
             return OwnLadder(*facts, self.ladder, self.rungs)
         if self.smooth_bound is not None:
@@ -174,28 +179,24 @@ class Custom(StatisticQuery):
             return OwnLocal(*facts, self.local_sensitivity, change)
         return OwnStatistic(*facts)
 
-    def _with_levels(self, on: AnswerGrid, default: int) -> OwnLevels:
-        if self.levels is None or self.step is None:
+    def _with_levels(self, levels: LevelFunction, on: AnswerGrid, default: int) -> OwnLevels:
+        if self.step is None:
             raise InvalidArgument("step", None, "levels have sensitivities in steps: declare the step, such as step=1")
-        top = self.levels.levels.global_sensitivity
+        top = levels.levels.global_sensitivity
         if self.global_sensitivity is not None and on.outward(_not_negative(self.global_sensitivity)) > top:
             least = on.outward(_not_negative(self.global_sensitivity))
             accepted = f"a highest sensitivity of at least the global one, {least} steps, is accepted"
             raise InvalidArgument("levels", top, accepted)
-        return OwnLevels(self.value, on, default, top, self.neighbours, self.levels)
+        return OwnLevels(self.value, on, default, top, self.neighbours, levels)
 
     def _vector(self) -> OwnVector:
-        given = [one for one in STRUCTURES if getattr(self, one) is not None]
-        if given:
-            raise InvalidArgument(given[0], "given", "of several numbers the global_sensitivity alone is accepted")
-        norm = "l1" if self.norm is None else self.norm
+        norm: Any = "l1" if self.norm is None else self.norm
         if norm not in ("l1", "l2"):
             raise InvalidArgument("norm", self.norm, '"l1" or "l2" is accepted')
         several = tuple(self.bounds)
         # One step for all of them: the norm adds up steps.
-        widest = max((Grid.between(one, self.step) for one in several), key=lambda grid: grid.step)
-        on = tuple(self._grid(one, widest.step) for one in several)
-        spare = 0 if self.step is not None else 1
+        step = max(Grid.between(one, self.step).step for one in several)
+        on = tuple(self._grid(one, step) for one in several)
         listed = self.default if isinstance(self.default, (list, tuple, np.ndarray)) else (self.default,) * len(several)
         if len(listed) != len(several):
             raise InvalidArgument("default", len(listed), f"one number, or one for each of {len(several)}, is accepted")
@@ -204,22 +205,22 @@ class Custom(StatisticQuery):
         )
         length, spans = len(several), [one.grid.ends[1] - one.grid.ends[0] for one in on]
         diameter = sum(spans) if norm == "l1" else math.isqrt(sum(span * span for span in spans)) + 1
-        if self.global_sensitivity is None:
-            most = diameter
-        else:
-            claimed = _not_negative(self.global_sensitivity) / widest.step
-            # Each number is rounded by less than a step, and floats by up to a spare one.
-            rounding = length if norm == "l1" else math.isqrt(length - 1) + 1
-            most = min(math.ceil(claimed) + (1 + spare) * rounding, diameter)
+        # Each number is rounded by less than a step, and floats by up to a spare one.
+        rounding = length if norm == "l1" else math.isqrt(length - 1) + 1
+        of_norm = AnswerGrid(Grid(step, None, None), (1 + on[0].spare) * rounding)
+        most = self._most(of_norm, diameter)
         labels = tuple(str(place + 1) for place in range(length))
-        return OwnVector(self.value, on, default, most, norm, self.neighbours, labels)
+        claims = self._claimed(of_norm, 0, most)
+        facts = (self.value, on, default, claims.global_sensitivity, norm, self.neighbours, labels)
+        return OwnVector(*facts) if claims.sensitivity_is_constant else OwnNormLadder(*facts, claims)
 
     def _grid(self, bounds: Any, step: Any) -> AnswerGrid:
         spare = 0 if self.step is not None else 1
         if bounds is not None:
             return AnswerGrid(Grid.between(bounds, step), spare)
-        if step is None or self.global_sensitivity is None:
-            missing = "step" if self.global_sensitivity is not None else "global_sensitivity"
+        is_bounded = self.global_sensitivity is not None or self.levels is not None
+        if step is None or not is_bounded:
+            missing = "step" if is_bounded else "global_sensitivity"
             accepted = "bounds=(low, high), the public range of the values, or both step and global_sensitivity"
             raise InvalidArgument("bounds", None, f"pass {accepted}; {missing} is None")
         size = exact(step, "step")

@@ -14,8 +14,10 @@ from itertools import combinations, product
 from typing import Any
 
 from dither.privacy import Neighbours
+from dither.sensitivity.ladder import Ladder
 from dither.sensitivity.levels import HasLevels
 from dither.sensitivity.local import HasLocalSensitivity
+from dither.sensitivity.norms import HasNormLadder
 from dither.statistics.statistic import Statistic, VectorStatistic
 
 SLACK = 1.0 + 2.0**-30
@@ -39,26 +41,32 @@ def facts_of(statistic: Statistic | VectorStatistic, data: Any, rungs: int, beta
     """What the statistic says about a dataset."""
     values, failed = tuple(int(one) for one in statistic.numbers(data)), statistic.fails(data)
     single = statistic.single
+    if isinstance(statistic, HasNormLadder):
+        return Facts(values, failed, *_structure(statistic.norm_ladder(data), rungs, betas))
     if single is None:
         return Facts(values, failed)
     ladder = single.ladder(data)
-    # A true ladder has true smooth bounds: only those are compared that somebody claims instead of a ladder.
-    claimed = ladder.follows_smooth_bound
     return Facts(
         values,
         failed,
-        () if claimed else tuple(int(rung) for rung in ladder.rungs(0, rungs)),
-        tuple(float(ladder.smooth(beta)) for beta in betas) if claimed else (),
+        *_structure(ladder, rungs, betas),
         int(single.level_function().level(data)) if isinstance(single, HasLevels) else None,
         (single.lipschitz_proxy(data), single.local(data)) if isinstance(single, HasLocalSensitivity) else None,
     )
+
+
+def _structure(ladder: Ladder, rungs: int, betas: Sequence[Fraction]) -> tuple[tuple[int, ...], tuple[float, ...]]:
+    """Rungs, or the smooth bounds that are claimed in their place: those of a true ladder are true."""
+    if ladder.follows_smooth_bound:
+        return (), tuple(float(ladder.smooth(beta)) for beta in betas)
+    return tuple(int(rung) for rung in ladder.rungs(0, rungs)), ()
 
 
 def refuted(statistic: Statistic | VectorStatistic, here: Facts, there: Facts, betas: Sequence[Fraction]) -> str | None:
     """The first claim that a pair of neighbours refutes, with its numbers; None: all hold on this pair."""
     single = statistic.single
     if single is None:
-        return next(_broken_norms(statistic, here, there), None)
+        return next(_broken_norms(statistic, here, there, betas), None)
     step = float(single.answers.step)
     moved = abs(here.values[0] - there.values[0])
     move = _Move(
@@ -82,7 +90,7 @@ class _Move:
     """What one change does to the value."""
 
     step: float
-    moved: int
+    moved: float
     text: str
 
     def shown(self, steps: float) -> str:
@@ -138,18 +146,25 @@ def _broken_smooth(move: _Move, here: Facts, there: Facts, betas: Sequence[Fract
             yield f"smooth bound: {at} it is {both}, a factor of more than e^beta"
 
 
-def _broken_norms(statistic: Statistic | VectorStatistic, here: Facts, there: Facts) -> Iterator[str]:
+def _broken_norms(
+    statistic: Statistic | VectorStatistic, here: Facts, there: Facts, betas: Sequence[Fraction]
+) -> Iterator[str]:
     several: Any = statistic
-    parts = [
-        Fraction(abs(a - b), most) if most else Fraction(abs(a - b))
-        for a, b, most in zip(here.values, there.values, several.global_sensitivities, strict=True)
-    ]
+    moves = [abs(a - b) for a, b in zip(here.values, there.values, strict=True)]
+    parts = [Fraction(one, max(most, 1)) for one, most in zip(moves, several.global_sensitivities, strict=True)]
     for norm, found, most in (
         ("l1", sum(parts, Fraction(0)), several.l1),
         ("l2 squared", sum((one * one for one in parts), Fraction(0)), several.l2_squared),
     ):
         if found > most:
             yield f"global sensitivity: one change moves the values by {float(found / most):g} of what {norm} allows"
+    if isinstance(statistic, HasNormLadder):
+        length = math.sqrt(sum(one * one for one in moves)) / SLACK
+        moved = sum(moves) if statistic.norm == "l1" else length
+        step = float(several.answers[0].step)
+        move = _Move(step, moved, f"one change moves the values by {step * moved:g} in {statistic.norm}")
+        yield from _broken_ladder(move, here, there)
+        yield from _broken_smooth(move, here, there, betas)
 
 
 # --- neighbouring datasets ------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from dither.privacy import Neighbours
 from dither.sensitivity.ladder import Algorithm, Ladder, Rungs, usable_rate
 from dither.sensitivity.levels import HasLevels, LevelFunction
 from dither.sensitivity.local import HasLocalSensitivity
+from dither.sensitivity.norms import HasNormLadder
 from dither.sources.grid import Grid
 from dither.statistics.own_code import number_of, numbers_of
 from dither.statistics.statistic import FITTED_FIRST, WORST_CASE_FIRST, Statistic, VectorStatistic
@@ -248,9 +249,9 @@ class OwnVector(VectorStatistic):
     function: Callable[[Any], Any]
     on: tuple[AnswerGrid, ...]
     default: tuple[int, ...]
-    norm_steps: int
+    norm_sensitivity: int
     """The global sensitivity in the norm, in steps: public."""
-    norm: str
+    norm: Literal["l1", "l2"]
     neighbours: Neighbours
     labels: tuple[str, ...]
     __hash__: ClassVar[None] = None  # type: ignore[assignment]
@@ -261,7 +262,7 @@ class OwnVector(VectorStatistic):
 
     @property
     def global_sensitivities(self) -> tuple[int, ...]:  # type: ignore[override]
-        return (self.norm_steps,) * len(self.on)
+        return (self.norm_sensitivity,) * len(self.on)
 
     @property
     def l1(self) -> int:  # type: ignore[override]
@@ -277,3 +278,15 @@ class OwnVector(VectorStatistic):
 
     def fails(self, data: Any) -> bool:
         return numbers_of(self.function, len(self.on), data) is None
+
+
+@dataclass(frozen=True, eq=False)
+class OwnNormLadder(OwnVector, HasNormLadder):
+    """The same with an author's ladder, smooth bound, levels or local sensitivity of the norm."""
+
+    claims: OwnStatistic
+    """A stand-in of one number, whose ladder is that of the norm."""
+    mechanism_preference = FITTED_FIRST
+
+    def norm_ladder(self, data: Any) -> Ladder:
+        return self.claims.ladder(data)
