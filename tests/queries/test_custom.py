@@ -153,6 +153,17 @@ def test_several_numbers_are_answered():
         assert all(0 <= one <= 9 for one in release.value)
         assert release.labels == ("1", "2")
         assert release.claim == CLAIM
+    fitted = dt.Custom(value=lambda x: (min(x), max(x)), ladder=lambda x, k: k + 1, **facts)
+    release = dt.ask(fitted, [3, 4], epsilon=50.0)
+    assert release.mechanism == "smooth"
+    assert all(low <= one <= high for one, (low, high) in zip(release.value, release.interval, strict=True))
+    for noise, delta in (("cauchy", 0.0), ("laplace", 1e-6), ("gaussian", 1e-6)):
+        paper = dt.Smooth(constants="paper")
+        assert dt.ask(fitted, [3, 4], epsilon=1.0, delta=delta, noise=noise, mechanism=paper).noise.startswith(noise)
+    with pytest.raises(dt.InvalidArgument, match="beta=5"):
+        dt.ask(fitted, [3, 4], epsilon=1.0, mechanism=dt.Smooth(beta=5))
+    with pytest.raises(dt.NotApplicable, match="smooth, worst_case"):
+        dt.ask(fitted, [3, 4], epsilon=1.0, mechanism="ladder")
     wrong = dt.Custom(value=lambda x: (1, 2, 3), **facts)
     assert dt.inspect.value(wrong, [3, 4]) == (1, 2)
 
@@ -325,7 +336,8 @@ def test_searches_of_unknown_relations_ask_for_neighbours():
         ({"neighbours": None}, "change-one"),
         ({"norm": "l1"}, "several numbers"),
         ({"norm": "l7", "bounds": [(0, 1), (0, 1)]}, '"l1" or "l2"'),
-        ({"bounds": [(0, 1), (0, 1)], "ladder": max}, "the global_sensitivity alone"),
+        ({"bounds": [(0, 1), (0, 1)], "ladder": 3}, "a function ladder"),
+        ({"bounds": [(0, 1), (5, 5)]}, "lower < upper"),
         ({"bounds": [(0, 1), (0, 1)], "default": (0, 0, 0)}, "one for each of 2"),
         ({"bounds": [(0, 1), (0, 1)], "default": (0, 3)}, "between 0 and 1"),
         ({"bounds": None, "step": None}, "bounds=\\(low, high\\)"),

@@ -217,6 +217,84 @@ def test_vectors_move_by_no_more_than_claimed_with_rounding():
         assert dt.inspect.refute(query, values=VALUES, records=RECORDS, failing=(), build=tuple)
 
 
+def ends(x):
+    """Two numbers; fails where a record is missing."""
+    return max(x), min(x)
+
+
+def norm_of(x, y, norm):
+    """How far two datasets' numbers are apart, defaults included."""
+    one, other = ((0, 0) if None in z else ends(z) for z in (x, y))
+    moves = [abs(a - b) for a, b in zip(one, other, strict=True)]
+    return sum(moves) if norm == "l1" else math.hypot(*moves)
+
+
+def norm_ladders(norm):
+    """By trying all ways: the furthest that one more change moves both numbers, after k changes."""
+    local = {x: max(norm_of(x, y, norm) for y in near(x)) for x in DATASETS}
+    rungs = {x: [local[x]] for x in DATASETS}
+    for _ in range(RECORDS):
+        last = {x: rungs[x][-1] for x in DATASETS}
+        for x in DATASETS:
+            rungs[x].append(max(last[y] for y in (x, *near(x))))
+    return rungs
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+@pytest.mark.parametrize("kind", ["ladder", "smooth_bound", "local_sensitivity"])
+def test_smooth_noise_for_several_numbers_is_private_and_30_percent_less_is_not(norm, kind):
+    """NRS11 Lemma 2.6 in R^d: the log-ratios of independent coordinates add up, over all neighbours of the universe."""
+    from dither.audit.divergence import hockey_stick
+
+    rungs = norm_ladders(norm)
+    change = max(abs(rungs[x][0] - rungs[y][0]) for x, y in PAIRS)
+    claims = {
+        "ladder": {"ladder": lambda x, k: rungs[x][min(k, RECORDS)]},
+        "smooth_bound": {"smooth_bound": lambda x, beta: oracle.smooth_bound(rungs[x], beta)},
+        "local_sensitivity": {"local_sensitivity": lambda x: rungs[x][0], "local_sensitivity_change": change},
+    }[kind]
+    facts = {"bounds": [(0, TOP), (0, TOP)], "step": Fraction(1, 256), "default": 0, "norm": norm}
+    query = dt.Custom(name="ends", value=ends, **facts, **claims)
+    assert not dt.inspect.refute(query, values=VALUES, records=RECORDS, failing=(), build=tuple)
+    statistic = statistic_of(query)
+    prepared = dt.Smooth().prepare(MechanismSpec(statistic, Loss(1.0)))
+    point = prepared.point
+    stretch = math.sqrt(2) if norm == "l2" else 1.0
+
+    def worst(noise):
+        scale = {
+            x: float(statistic.norm_ladder(x).smooth(point.beta)) * stretch * noise / float(point.alpha)
+            for x in DATASETS
+        }
+        found = {
+            (
+                *((b - a) / scale[x] for a, b in zip(statistic.values(x), statistic.values(y), strict=True)),
+                math.log(scale[y] / scale[x]),
+            )
+            for x, y in PAIRS
+        }
+        return max(
+            sum(hockey_stick(point.law, one, dilation, 1.0).epsilon for one in shifts) for *shifts, dilation in found
+        )
+
+    assert worst(1.0) <= 1.0 + 1e-6
+    assert worst(0.7) > 1.0
+
+
+def test_intervals_of_several_numbers_cover():
+    """Each number's interval, 1,000 draws at 90%: fewer than 80% have probability below 1e-8 (Hoeffding)."""
+    facts = {"bounds": [(-1000, 1000)] * 2, "default": 0, "norm": "l2"}
+    query = dt.Custom(name="two", value=lambda x: (3.0, -4.0), smooth_bound=lambda x, beta: 1.0, **facts)
+    prepared = dt.Smooth().prepare(MechanismSpec(statistic_of(query), Loss(1.0), confidence=Fraction(9, 10)))
+    truth = statistic_of(query).values(None)
+    covered = np.zeros(2)
+    for _ in range(1_000):
+        ranges = prepared.run(None).interval
+        covered += [low <= one <= high for one, (low, high) in zip(truth, ranges, strict=True)]
+    assert (covered >= 800).all()
+    assert prepared.typical_half_widths(None)[0] < prepared.worst_case_error(0.9).quantile[0]
+
+
 # --- rules for failures -------------------------------------------------------------------------------------
 
 
