@@ -184,6 +184,19 @@ def test_values_without_bounds():
     assert dt.ask(query, [100], epsilon=4.0, delta=1e-2, mechanism="noisy_local").noise == "laplace"
 
 
+def test_tests_that_no_data_could_pass_are_refused_before_anything_is_charged():
+    """Rounding without a declared step, or of a smooth bound, can always move an answer by one step of the grid."""
+    exact = {"name": "flag", "value": lambda x: 1, "bounds": (0, 1), "default": 1}
+    calm = {"ladder": lambda x, k: 0 if k < 10_000 else 1, "rungs": 1 << 15}
+    release = dt.ask(dt.Custom(**exact, **calm, step=1), [1], epsilon=1.0, delta=1e-6, mechanism="stable")
+    assert release.value == 1
+    for facts in (calm, {"smooth_bound": lambda x, beta: 0, "step": 1}):
+        with pytest.raises(dt.InvalidArgument, match="all data of this size would be refused"):
+            dt.ask(dt.Custom(**exact, **facts), [1], epsilon=1.0, delta=1e-6, mechanism="stable")
+    tested = dt.ask(dt.Custom(**exact, **calm), [1], epsilon=1.0, delta=1e-6, mechanism=dt.ProposeTest(bound=0.01))
+    assert not tested.refused
+
+
 # --- refutations --------------------------------------------------------------------------------------------
 
 

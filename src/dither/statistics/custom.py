@@ -80,6 +80,15 @@ class OwnStatistic(Statistic):
         most = self.global_sensitivity
         return Ladder(lambda start, stop: self._capped([most] * (stop - start)), most, top=0)
 
+    def max_margin(self, bound: int) -> int | None:
+        """0 where rounding alone can move an answer by more: then no data could pass a test."""
+        return 0 if bound < self._least_rung else None
+
+    @property
+    def _least_rung(self) -> int:
+        """No rung is below this on any data: public."""
+        return min(self.on.outward(Fraction(0)), self.global_sensitivity)
+
     def _capped(self, steps: Sequence[int]) -> Rungs:
         """Whole numbers as rungs; none exceeds the global sensitivity."""
         most = self.global_sensitivity
@@ -139,6 +148,10 @@ class OwnSmoothBound(OwnStatistic):
     def ladder(self, data: Any, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
         return _Bounded(self, data)
 
+    @property
+    def _least_rung(self) -> int:
+        return min(1 + self.on.spare, self.global_sensitivity)
+
     def bound(self, data: Any, beta: Fraction) -> Fraction:
         """The claimed bound in steps, for a slightly smaller beta and raised by what floats may have lost."""
         found = number_of(self.claimed_bound, data, usable_rate(beta))
@@ -195,6 +208,10 @@ class OwnLevels(OwnStatistic, HasLevels):
 
     def ladder(self, data: Any, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
         return self.claimed_levels.levels.ladder(self._level(data))
+
+    @property
+    def _least_rung(self) -> int:
+        return int(self.claimed_levels.levels.sensitivities[0])
 
     def level_function(self) -> LevelFunction:
         return LevelFunction(self.claimed_levels.levels, self._level)

@@ -108,13 +108,13 @@ class FiniteStatistic(Statistic, HasReachableValues, HasLevels, HasLocalSensitiv
 
     @property
     def max_distance_to_instability(self) -> int | None:
-        """After how many steps the largest sensitivity of all is within reach, of the data that are farthest from it.
+        return self.max_margin(0)
 
-        At least the distance to instability, and to where any smaller proposed bound fails.
-        """
-        if not bool((self.rungs[-1] == self.global_sensitivity).all()):
+    def max_margin(self, bound: int) -> int | None:
+        """Enumerated; None where some data are never near enough to exceed the bound."""
+        if not bool((self.rungs[-1] > bound).all()):
             return None
-        return int((self.rungs < self.global_sensitivity).sum(axis=0).max())
+        return int((self.rungs <= bound).sum(axis=0).max())
 
     def enumerated(self) -> FiniteStatistic:
         """Itself, with all tables made."""

@@ -98,6 +98,13 @@ class Statistic(HasLadder):
         """
         return None
 
+    def max_margin(self, bound: int) -> int | None:  # noqa: ARG002
+        """The most changes, on any data, before one more could move the value by more than ``bound`` steps: public.
+
+        None: no bound is known.
+        """
+        return self.max_distance_to_instability
+
     def even_data(self) -> Any:
         """Public data to read a default proposal off, such as records spread evenly; None if there are none."""
         return None
