@@ -63,6 +63,8 @@ from dither.privacy import Neighbours as Neighbours
 from dither.procedures.metrics import Matching as Matching
 from dither.queries.clusters import GaussianMixture as GaussianMixture
 from dither.queries.clusters import KMeans as KMeans
+from dither.queries.custom import Custom as Custom
+from dither.queries.custom import FiniteSpace as FiniteSpace
 from dither.queries.graphs import Edges as Edges
 from dither.queries.graphs import KCliques as KCliques
 from dither.queries.graphs import KStars as KStars

@@ -117,12 +117,14 @@ ELSEWHERE = {
     "Regression": "its rows below",
     "Scale": "its rows below",
     "Mode": "its rows below",
+    "Custom": "the declared rows, as for programs (tests/queries/test_custom.py)",
 }
 """Public questions of tables that are tested in a way of their own."""
 REFUSED: dict[str, Callable[[], Any]] = {
     "MeanVector": lambda: dt.MeanVector("v", bounds=[(LOWER, UPPER)]),
     "Covariance": lambda: dt.Covariance("v", bounds=[(LOWER, UPPER)]),
     "ChainSum": lambda: dt.ChainSum([1, 2]),
+    "FiniteSpace": lambda: dt.FiniteSpace([1, 2], neighbours="chain", value=lambda k: k),
     "MSTCost": dt.MSTCost,
     "MinCut": dt.MinCut,
     "Edges": dt.Edges,

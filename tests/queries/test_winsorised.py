@@ -57,7 +57,9 @@ def test_the_ladder_is_near_to_the_exact_one(replaced, records):
     largest = 0
     for x in datasets(values, records):
         truth = oracle.exact_ladder(f, x, values, records)
-        ours = [int(one) for one in statistic.ladder(as_column(x, statistic.records_on)).rungs(0, records)]
+        ours = [
+            int(one) for one in statistic.ladder(as_column(x, statistic.records_on)).sensitivity_at_distance(0, records)
+        ]
         assert all(t <= u <= 3 * t for u, t in zip(ours, truth, strict=True)), x
         assert records != 2 * replaced + 1 or ours == truth
         largest = max(largest, *truth)

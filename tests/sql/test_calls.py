@@ -71,8 +71,8 @@ GRAPHS = {
     "min_cut": ("min_cut()", dt.MinCut()),
 }
 WEIGHTS = {"mst_cost": ("mst_cost()", dt.MSTCost())}
-WITHOUT = {"program", "chain_sum"}
-"""What SQL can't say: code, and a place in a public chain."""
+WITHOUT = {"program", "chain_sum", "custom", "finite_space"}
+"""What SQL can't say: code, and a place in a public chain or space."""
 
 
 @pytest.fixture(scope="module")

@@ -23,6 +23,7 @@ from dither.noise.law import Constants, Law, Point
 from dither.numbers import ball, exact
 from dither.privacy import Loss
 from dither.sensitivity.ladder import LEAST_BETA, MOST_BETA, Algorithm, HasLadder
+from dither.sensitivity.norms import HasNormLadder
 from dither.statistics.statistic import Statistic
 
 BAR_SHARE = Fraction(1, 4)
@@ -36,7 +37,7 @@ _BEYOND = 14.0
 """All but e^-14 of the share that may be missed is integrated, in cells of this length."""
 
 
-@mechanism("smooth", needs=HasLadder)
+@mechanism("smooth", needs=(HasLadder, HasNormLadder))
 @dataclass(frozen=True)
 class Smooth(Mechanism):
     """Noise scaled to the beta-smooth bound of a ladder.
@@ -64,6 +65,10 @@ class Smooth(Mechanism):
             raise InvalidArgument("algorithm", self.algorithm, 'must be "exact", "linear" or "sublinear"')
 
     def prepare(self, ask: MechanismSpec) -> Prepared:
+        if isinstance(ask.statistic, HasNormLadder):
+            from dither.mechanisms.smooth_vectors import prepare_vector  # noqa: PLC0415  (built on this module)
+
+            return prepare_vector(self, ask)
         statistic = ask.single_number(self.name)
         law = ask.noise or PowerLaw()
         bar, loss = None, ask.usable
@@ -133,13 +138,8 @@ class SmoothNoise(Prepared):
         assert self.bar_loss is not None and self.confidence is not None  # noqa: PT018, S101
         if bound == 0:
             return 0  # only where the cap is 0: the same answer on all data
-        spread = self.point.beta / self.bar_loss.exact_epsilon
-
-        def location() -> Any:
-            return ball(bound).log() * LOG_GRID
-
-        logarithm = rounded_draw(Laplace(), location, spread * LOG_GRID, headroom=64) / LOG_GRID
-        reach = bar_factor(self.point.law, float(spread), float(1 - self.confidence))
+        logarithm, spread = noisy_logarithm(bound, self.point.beta, self.bar_loss)
+        reach = bar_factor(self.point.law, spread, float(1 - self.confidence))
         widest = self.statistic.global_sensitivity / float(self.point.alpha) * 1e6
         width = math.exp(min(logarithm, 700.0)) / float(self.point.alpha) * reach
         return math.ceil(min(width * (1 + 1e-6), widest)) + 1
@@ -180,6 +180,16 @@ class Tailed(Protocol):
 
     def quantile(self, tail: float) -> float:
         """The distance that is exceeded with this probability."""
+
+
+def noisy_logarithm(bound: Fraction, beta: Fraction, loss: Loss) -> tuple[float, float]:
+    """``ln S + Lap(beta / eps')``, private no more, and the spread ``beta / eps'`` of its noise."""
+    spread = beta / loss.exact_epsilon
+
+    def location() -> Any:
+        return ball(bound).log() * LOG_GRID
+
+    return rounded_draw(Laplace(), location, spread * LOG_GRID, headroom=64) / LOG_GRID, float(spread)
 
 
 @functools.lru_cache(maxsize=1024)

@@ -18,8 +18,11 @@ from typing import Any, Literal, TypeAlias, TypeVar
 from dither.errors import InvalidArgument
 from dither.queries.parameters import PARAMETERS, Parameter
 
-SourceType: TypeAlias = Literal["column", "columns", "table", "graph", "weighted graph", "chain"]
-"""What a query is asked of: one column, several, rows of a table, a graph, a graph with private weights."""
+SourceType: TypeAlias = Literal[
+    "column", "columns", "table", "graph", "weighted graph", "chain", "finite space", "anything"
+]
+"""What a query is asked of: one column, several, rows of a table, a graph, a graph with private weights, a place in a
+public list of datasets, whatever the owner's function takes."""
 Door: TypeAlias = Literal["function", "session", "quote", "sql", "cli", "http", "page", "client"]
 DOORS: tuple[Door, ...] = ("function", "session", "quote", "sql", "cli", "http", "page", "client")
 NUMBERS = ("real", "integer", "decimal")

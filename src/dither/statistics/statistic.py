@@ -82,6 +82,10 @@ class Statistic(HasLadder):
         None where it depends on more."""
         return None
 
+    def fails(self, data: Any) -> bool:  # noqa: ARG002
+        """Whether the value is a public default, because the owner's own function has none: private."""
+        return False
+
     @abstractmethod
     def value(self, data: Any) -> int:
         """The true value, in grid steps: private."""
@@ -93,6 +97,13 @@ class Statistic(HasLadder):
         None: no bound is known.
         """
         return None
+
+    def max_margin(self, bound: int) -> int | None:  # noqa: ARG002
+        """The most changes, on any data, before one more could move the value by more than ``bound`` steps: public.
+
+        None: no bound is known.
+        """
+        return self.max_distance_to_instability
 
     def even_data(self) -> Any:
         """Public data to read a default proposal off, such as records spread evenly; None if there are none."""
@@ -152,6 +163,10 @@ class VectorStatistic(HasGlobalSensitivity):
     def ladder_of_count(self, records: int) -> Ladder | None:  # noqa: ARG002
         """None: several numbers have no ladder."""
         return None
+
+    def fails(self, data: Any) -> bool:  # noqa: ARG002
+        """Whether the values are public defaults, because the owner's own function has none: private."""
+        return False
 
     @abstractmethod
     def values(self, data: Any) -> Sequence[int]:

@@ -27,6 +27,7 @@ from dither.queries.vectors import Histogram as HistogramQuery
 from dither.sensitivity.levels import Margin
 from dither.sources.grid import Grid
 from dither.statistics.order import RankedValue
+from dither_lab.audit import own_functions as own
 from dither_lab.audit.agreement import draws_follow, own_law
 from dither_lab.audit.answers import as_answer, remembering
 from dither_lab.audit.attacks import Direction, Histogram
@@ -75,7 +76,8 @@ class AuditedQuery:
     extra: tuple[tuple[str, Mechanism, tuple[str, ...]], ...] = ()
     """Further mechanisms, beyond those that the planner offers, and their noises."""
     bounds: frozenset[str] = frozenset()
-    """The structures ("ladder", "reachable") that claim to be bounds; all others must be what brute force finds."""
+    """The structures that claim to be bounds ("ladder", "reachable"; "smooth" where a bound of its author's stands in
+    for that of the ladder); all others must be what brute force finds."""
 
 
 def _columns(
@@ -210,10 +212,25 @@ def _graph_counts() -> Iterator[AuditedQuery]:
     yield AuditedQuery("spanning tree", ("MSTCost", "mst_cost"), square, "trees")
 
 
+def _own_functions() -> Iterator[AuditedQuery]:
+    """Functions and finite spaces of the owner's, failures included."""
+    names = ("Custom",)
+    yield AuditedQuery("own function with a ladder", names, own.by_ladder, "custom")
+    yield AuditedQuery(
+        "own function with a smooth bound", names, own.by_smooth_bound, "custom", bounds=frozenset({"ladder", "smooth"})
+    )
+    yield AuditedQuery("own function with levels", names, own.by_levels, "custom", bounds=_LADDER)
+    yield AuditedQuery("own function with a local sensitivity", names, own.by_local, "custom", bounds=_LADDER)
+    yield AuditedQuery("own function between steps", names, own.between_steps, "custom", bounds=_LADDER)
+    yield AuditedQuery("own vector", names, own.vector, "custom")
+    yield AuditedQuery("own vector with a ladder", names, own.vector_by_ladder, "custom")
+    yield AuditedQuery("finite space", ("FiniteSpace",), own.finite_space, "custom")
+
+
 @functools.cache
 def audited_queries() -> tuple[AuditedQuery, ...]:
     """All of them."""
-    chosen = (*_whole_columns(), *_tables(), *_selected(), *_graph_counts())
+    chosen = (*_whole_columns(), *_tables(), *_selected(), *_graph_counts(), *_own_functions())
     return (*chosen, *_registered({name for one in chosen for name in one.covers}))
 
 

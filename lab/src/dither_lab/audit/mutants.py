@@ -35,6 +35,7 @@ from dither_lab.audit.divergence import over_box
 from dither_lab.audit.exhaustive import axioms, privacy, sensitivities
 from dither_lab.audit.laws.registry import IndependentLaw, Mutant, registered
 from dither_lab.audit.laws_and_losses import LAWS, SCALE, batch_delta
+from dither_lab.audit.own_functions import in_claims
 from dither_lab.audit.pairs import worst_pairs
 from dither_lab.audit.propose_test_release import bins_divergence
 from dither_lab.audit.record_mutants import in_records
@@ -59,6 +60,7 @@ def mutants() -> Iterator[Check]:
     yield from _understated()
     yield from _in_sessions()
     yield from in_records()
+    yield from in_claims()
 
 
 def _broken(name: str, method: Any, run: Callable[[Effort], Result], detail: str = "") -> Check:
@@ -134,6 +136,7 @@ def _consistently_wrong() -> Iterator[Check]:
         ("sum along a chain", "largest_local", "power_law"),
         ("histogram", "worst_case", "gaussian"),
         ("2-stars", "noisy_local", "laplace"),
+        ("own vector with a ladder", "smooth", "power_law"),
     ):
 
         def stated(effort: Effort, subject: str = subject, name: str = name, noise: str = noise) -> Result:
@@ -227,7 +230,7 @@ def _understated() -> Iterator[Check]:
             return axioms(by_name[name].universe(False), 4, Fraction(7, 10))
 
         yield _broken("rungs 30% short", "exhaustive", short, name)
-    for name in ("histogram", "covariance"):
+    for name in ("histogram", "covariance", "own vector with a ladder"):
 
         def small(effort: Effort, name: str = name) -> Result:  # noqa: ARG001
             return sensitivities(by_name[name].universe(True), Fraction(7, 10))
