@@ -20,7 +20,7 @@ from dither.queries.vectors import Histogram
 from dither.quotes.priors import Prior, declared_prior, prior_of
 from dither.quotes.quote import EXACT, UNKNOWN, UPPER_BOUND, Figures, Quote, Quotes, for_all_data, under_prior
 from dither.session.plan import TablePlan, plan
-from dither.session.statements import shared, shared_by_items
+from dither.session.shares import shared, shared_by_items
 from dither.sources.schema import Schema
 from dither.sources.types import Measured
 from dither.sql.statement import Statement, parse_sql
