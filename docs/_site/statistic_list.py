@@ -242,13 +242,13 @@ ENTRIES = (
         "Measured: thirty releases for each number of people, epsilon 1, against the error of `dt.median`.",
     ),
     Entry(
-        "toolbox",
-        "Toolbox",
-        "`dt.randomized_response`, and `dither.toolbox`: metric spaces, flipped bits, families of counting queries, norms, low sample complexity",
+        "local",
+        "Reports and metric spaces",
+        "`dt.randomized_response`; metric spaces, flipped bits, families of counting queries, norms, low sample complexity",
         "Further mechanisms of the papers, each with exact sampling and a proof: answers in any finite metric space, thousands of counts at once, reports of people who trust nobody.",
         "When the question is about a structure of one's own: a menu of options with a distance, all thresholds of a domain, conjunctions of attributes.",
         "Randomized response has an error of sqrt(n)/epsilon where a trusted curator has 1/epsilon: it is for those who have none.",
         'import dither as dt\n\nreports = dt.randomized_response(["yes"] * 300 + ["no"] * 700, categories=["yes", "no"], epsilon=1.0)\nprint(reports)',
-        ("toolbox",),
+        ("counting_queries", "metric_spaces"),
     ),
 )

@@ -47,6 +47,7 @@ from dither.mechanisms.ladder import LadderMechanism as LadderMechanism
 from dither.mechanisms.largest_local import LargestLocal as LargestLocal
 from dither.mechanisms.noisy_local import NoisyLocal as NoisyLocal
 from dither.mechanisms.propose_test import ProposeTest as ProposeTest
+from dither.mechanisms.randomized_response import randomized_response as randomized_response
 from dither.mechanisms.smooth import Smooth as Smooth
 from dither.mechanisms.stable import Stable as Stable
 from dither.mechanisms.worst_case import WorstCase as WorstCase
@@ -116,7 +117,6 @@ from dither.sources.types import Date as Date
 from dither.sources.types import Decimal as Decimal
 from dither.sources.types import Integer as Integer
 from dither.sources.types import Real as Real
-from dither.toolbox.randomized_response import randomized_response as randomized_response
 
 __all__: list[str]  # noqa: PYI035  (made of the names above)
 __version__: str

@@ -106,7 +106,7 @@ def public_calls() -> Iterator[PublicCall]:
     yield from _unbounded_calls()
     yield from _model_calls()
     yield from _program_calls()
-    yield from _toolbox_calls()
+    yield from _metric_calls()
 
 
 def _column_calls() -> Iterator[PublicCall]:
@@ -294,16 +294,16 @@ def _two_points(block: Any) -> Any:
     return [float(np.min(block)), float(np.max(block))]
 
 
-def _toolbox_calls() -> Iterator[PublicCall]:
-    from dither.toolbox.bit_families import attribute_means, conjunctions  # noqa: PLC0415
-    from dither.toolbox.counting import answer_counts  # noqa: PLC0415
-    from dither.toolbox.families import points, predicates, thresholds  # noqa: PLC0415
-    from dither.toolbox.hamming import flip_bits  # noqa: PLC0415
-    from dither.toolbox.low_sample import brute_distance, distance_to_property, low_sample_release  # noqa: PLC0415
-    from dither.toolbox.metric import MetricSpace, metric_release  # noqa: PLC0415
-    from dither.toolbox.noisy_histogram import noisy_histogram  # noqa: PLC0415
-    from dither.toolbox.norms import norm_release  # noqa: PLC0415
-    from dither.toolbox.randomized_response import randomized_response  # noqa: PLC0415
+def _metric_calls() -> Iterator[PublicCall]:
+    from dither.mechanisms.bit_flipping import flip_bits  # noqa: PLC0415
+    from dither.mechanisms.metric_space import MetricSpace, metric_release  # noqa: PLC0415
+    from dither.mechanisms.norms import norm_release  # noqa: PLC0415
+    from dither.mechanisms.randomized_response import randomized_response  # noqa: PLC0415
+    from dither.procedures.counting import answer_counts  # noqa: PLC0415
+    from dither.procedures.low_sample import brute_distance, distance_to_property, low_sample_release  # noqa: PLC0415
+    from dither.procedures.noisy_histogram import noisy_histogram  # noqa: PLC0415
+    from dither.statistics.bit_workloads import attribute_means, conjunctions  # noqa: PLC0415
+    from dither.statistics.workloads import points, predicates, thresholds  # noqa: PLC0415
 
     spends, light = Loss(LOUD), Loss(LOUD, 0.01)
     few, other = [0, 0, 1, 2], [0, 1, 1, 2]

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import dither as dt
+from dither.mechanisms.bit_flipping import flip_bits
+from dither.procedures.noisy_histogram import noisy_histogram
 from dither.reproduce import drawing
 from dither.reproduce.experiment import Claim, Experiment, Judged, Point, Points, Setting, settle
 from dither.reproduce.intervals import Estimate, exact, mean, shown, slope
-from dither.toolbox.hamming import flip_bits
-from dither.toolbox.noisy_histogram import noisy_histogram
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

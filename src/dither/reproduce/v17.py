@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dither.accounting.composition import advanced, basic, optimal
+from dither.mechanisms.norms import norm_release
 from dither.noise.gaussian import Gaussian
 from dither.privacy import Loss
+from dither.procedures.counting import answer_counts
 from dither.reproduce import drawing
 from dither.reproduce.experiment import Claim, Experiment, Judged, Point, Points, Setting, settle
 from dither.reproduce.intervals import exact, median, share, shown
-from dither.toolbox.bit_families import attribute_means, conjunctions
-from dither.toolbox.counting import answer_counts
-from dither.toolbox.families import Family, points, thresholds
-from dither.toolbox.norms import norm_release
+from dither.statistics.bit_workloads import attribute_means, conjunctions
+from dither.statistics.workloads import Family, points, thresholds
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

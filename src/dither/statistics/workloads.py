@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidArgument
-from dither.toolbox.domain import declared, encode
+from dither.sources.domain import declared, encode
 
 Counts = NDArray[Any]
 """Whole numbers: int64, or Python integers where noise does not fit."""

@@ -8,16 +8,17 @@ import numpy as np
 import pytest
 
 from dither.errors import InvalidArgument, InvalidData, NotApplicable
+from dither.mechanisms import noise_intervals as bars
+from dither.mechanisms.noise_intervals import laplace_half_width, laplace_sum_half_width, laplace_sum_half_widths
 from dither.noise.gaussian import Gaussian, shift_mass
 from dither.numbers import ball, precision
 from dither.privacy import Loss
-from dither.toolbox import bars, counting
-from dither.toolbox import noisy_histogram as histograms
-from dither.toolbox.bars import laplace_half_width, laplace_sum_half_width, laplace_sum_half_widths
-from dither.toolbox.bit_families import attribute_means, conjunctions
-from dither.toolbox.counting import answer_counts, expected_deviations, root_up
-from dither.toolbox.families import points, predicates, thresholds
-from dither.toolbox.noisy_histogram import noisy_histogram
+from dither.procedures import counting
+from dither.procedures import noisy_histogram as histograms
+from dither.procedures.counting import answer_counts, expected_deviations, root_up
+from dither.procedures.noisy_histogram import noisy_histogram
+from dither.statistics.bit_workloads import attribute_means, conjunctions
+from dither.statistics.workloads import points, predicates, thresholds
 
 PREDICATES = [lambda v: v >= 2, lambda v: v % 2 == 0, lambda v: v == 3, lambda v: True]
 
@@ -87,7 +88,7 @@ def test_the_families_of_the_table_have_the_stated_sizes():
 
 
 def recorded(monkeypatch, name):
-    """Replace a noise by zeros, wherever the toolbox uses it, and record the scales that it is asked for."""
+    """Replace a noise by zeros, wherever it is used, and record the scales that it is asked for."""
     asked = []
 
     def silent(*given, **_):

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidArgument
-from dither.toolbox.domain import read_bits, whole
-from dither.toolbox.families import Counts, Family
+from dither.sources.domain import read_bits, whole
+from dither.statistics.workloads import Counts, Family
 
 MOST_QUERIES = 1 << 22
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from dither.errors import InvalidArgument
+from dither.mechanisms.noise_intervals import laplace_sum_half_width, missed_share
 from dither.noise.vectors import integer_laplace_draws
 from dither.privacy import Loss, Neighbours
-from dither.toolbox.bars import laplace_sum_half_width, missed_share
-from dither.toolbox.families import Counts, points
+from dither.statistics.workloads import Counts, points
 
 HISTOGRAM_SENSITIVITY = 2
 """One changed record moves two bins by one."""

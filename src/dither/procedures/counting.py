@@ -11,10 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidArgument, NotApplicable
-from dither.noise.gaussian import Gaussian
-from dither.noise.vectors import integer_laplace_draws, rounded_draws
-from dither.privacy import Loss, Neighbours
-from dither.toolbox.bars import (
+from dither.mechanisms.noise_intervals import (
     gaussian_half_width,
     laplace_deviation,
     laplace_half_width,
@@ -22,8 +19,11 @@ from dither.toolbox.bars import (
     missed_share,
     whole_numbers,
 )
-from dither.toolbox.families import MOST_POINTS, Counts, Family
-from dither.toolbox.noisy_histogram import HISTOGRAM_SENSITIVITY, summable_noise
+from dither.noise.gaussian import Gaussian
+from dither.noise.vectors import integer_laplace_draws, rounded_draws
+from dither.privacy import Loss, Neighbours
+from dither.procedures.noisy_histogram import HISTOGRAM_SENSITIVITY, summable_noise
+from dither.statistics.workloads import MOST_POINTS, Counts, Family
 
 METHODS = ("laplace", "gaussian", "histogram")
 
@@ -80,7 +80,7 @@ def answer_counts(
                2 C(d, t), attribute means d), and the exact analytic Gaussian for the l2 sensitivity sqrt(S).
     Cost       O(n) to read, O(k) to answer (a histogram: O(D) and the sums); Gaussian draws take 0.03 ms each.
 
-    >>> from dither.toolbox.families import points
+    >>> from dither.statistics.workloads import points
     >>> answer = answer_counts([3, 1, 4, 1, 5] * 200, family=points(range(10)), epsilon=1.0)
     >>> answer.method, len(answer.values)
     ('histogram', 10)
@@ -113,7 +113,7 @@ def answer_counts(
 def expected_deviations(family: Family, *, epsilon: Any, delta: Any = 0.0) -> dict[str, float]:
     """The mean standard deviation of the noise by each method that applies: what "auto" compares.
 
-    >>> from dither.toolbox.bit_families import attribute_means
+    >>> from dither.statistics.bit_workloads import attribute_means
     >>> table = expected_deviations(attribute_means(10), epsilon=1.0)
     >>> min(table, key=table.get)
     'laplace'

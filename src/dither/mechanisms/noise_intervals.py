@@ -1,7 +1,7 @@
 """Free error bars: the noise is public, so its quantiles cost nothing.
 
 Half-widths are computed in floats and rounded outward; coverage is at least what is stated, for all data.
-Proofs: docs/proofs/toolbox.md, section 7.
+Proofs: docs/proofs/counting_queries.md, section 2.
 """
 
 from __future__ import annotations
