@@ -35,12 +35,10 @@ PUBLIC_ONLY = {
 }
 """Public names that release nothing, by the reason why no check is theirs."""
 FUNCTIONS_BESIDE_THE_REGISTRY = (
-    "answer_counts",
     "distance_to_property",
     "flip_bits",
     "low_sample_release",
     "metric_release",
-    "noisy_histogram",
     "norm_release",
 )
 """Functions that release something and are no queries yet."""

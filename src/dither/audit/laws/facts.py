@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dither.sensitivity.domain_histogram import HasDomainHistogram
 from dither.sensitivity.levels import HasLevels
 from dither.sensitivity.local import HasLocalSensitivity
 from dither.sensitivity.reachable import HasReachableValues
@@ -241,6 +242,8 @@ def fingerprint(statistic: Any, data: Any) -> Hashable:
     """All that any mechanism sees of a dataset, as something that can be compared."""
     if isinstance(statistic, VectorStatistic):
         ranked = tuple(sorted(data.values.tolist())) if isinstance(data, Column) else ()
+        if isinstance(statistic, HasDomainHistogram):
+            ranked = tuple(statistic.histogram(data).tolist())
         return (tuple(int(value) for value in statistic.values(data)), ranked)
     rungs = tuple(int(rung) for rung in statistic.ladder(data).rungs(0, SHOWN_RUNGS))
     chained: tuple[int, ...] = ()

@@ -110,7 +110,7 @@ def output_law(name: str) -> Callable[[Made], Made]:
 
 def registered() -> dict[str, IndependentLaw]:
     """All laws by name."""
-    from dither.audit.laws import added, drawn, noisy_local, several, tested  # noqa: F401, PLC0415  (they register)
+    from dither.audit.laws import added, drawn, noisy_local, several, tested, workloads  # noqa: F401, PLC0415  (they register)
 
     return _LAWS
 
