@@ -24,6 +24,7 @@ from dither.queries.totals import Count, Mean, Sum, TrimmedMean
 from dither.queries.trees import MinCut
 from dither.queries.vectors import Covariance, MeanVector
 from dither.queries.vectors import Histogram as HistogramQuery
+from dither.queries.workloads import CountingQueries
 from dither.sensitivity.levels import Margin
 from dither.sources.grid import Grid
 from dither.statistics.order import RankedValue
@@ -161,6 +162,29 @@ def _tables() -> Iterator[AuditedQuery]:
     )
 
 
+def _workloads() -> Iterator[AuditedQuery]:
+    """Families of counting queries: over bins of one column, and over rows of bits."""
+    names = ("CountingQueries", "counting_queries")
+    over_bins: dict[str, Any] = {
+        "points": "points",
+        "thresholds": "thresholds",
+        "predicates": [lambda one: one == "0 to 1", lambda one: one != "2 to 3", lambda one: True],
+    }
+    for name, family in over_bins.items():
+        asked = CountingQueries(edges=[0, 1, 2, 3], family=family)
+        yield AuditedQuery(f"counting queries, {name}", names, _columns(asked, 3, 4), "counting_queries")
+    for name, width in {"attribute_means": None, "conjunctions": 1}.items():
+        asked = CountingQueries(family=name, width=width)
+        bits = functools.cache(lambda quick, asked=asked: table_universe(asked, (0, 1), 4 - quick))
+        yield AuditedQuery(f"counting queries, {name}", names, bits, "counting_queries")
+    for selection, relation in _BOTH.items():
+        asked = CountingQueries(edges=[0, 1, 2, 3, 4, 5], family="thresholds")
+        universe = _selections(asked, relation, most=3)
+        yield AuditedQuery(f"{selection} counting queries", (f"{selection} rows",), universe, "counting_queries")
+    people = _selections(asked, Neighbours.ADD_REMOVE_CHANGE, rows=2, most=3)
+    yield AuditedQuery("counting queries of people", ("several rows a person",), people, "counting_queries")
+
+
 def _selected() -> Iterator[AuditedQuery]:
     """Behind filters, in groups and with people who own several rows: the number of records is private."""
     asked = {
@@ -230,7 +254,7 @@ def _own_functions() -> Iterator[AuditedQuery]:
 @functools.cache
 def audited_queries() -> tuple[AuditedQuery, ...]:
     """All of them."""
-    chosen = (*_whole_columns(), *_tables(), *_selected(), *_graph_counts(), *_own_functions())
+    chosen = (*_whole_columns(), *_tables(), *_workloads(), *_selected(), *_graph_counts(), *_own_functions())
     return (*chosen, *_registered({name for one in chosen for name in one.covers}))
 
 

@@ -11,12 +11,12 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from dither.errors import InvalidArgument, InvalidData
+from dither.mechanisms.noise_intervals import SLACK, missed_share
 from dither.noise.entropy import LazyBits, Source, system
 from dither.noise.exact import GUARD_BITS, INITIAL_BITS
 from dither.noise.laplace import Laplace
 from dither.numbers import Ball, ball, exact, float_up, precision
 from dither.privacy import Loss, Neighbours
-from dither.toolbox.bars import SLACK, missed_share
 
 Norm: TypeAlias = Literal["l1", "l2", "linf"]
 _HALF = Fraction(1, 2)
@@ -56,7 +56,7 @@ def norm_release(
 
     Guarantee  eps-DP for the stated neighbours.
     Theorem    DMNS06 Theorem 2 and Remark 1: the normaliser is the same around every point of R^d.  The noise is a
-               Gamma(d) length in a direction of the norm's cone measure; docs/proofs/toolbox.md section 4.
+               Gamma(d) length in a direction of the norm's cone measure; docs/proofs/metric_spaces.md section 4.
     Constants  No factor 2.  l1 is one Laplace variable of scale S / eps for each coordinate.
     Cost       O(d) balls, about 0.02 ms each.
 

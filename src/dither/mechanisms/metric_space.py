@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidArgument, InvalidData
+from dither.mechanisms.noise_intervals import SLACK, missed_share
 from dither.noise.discrete_exponential import draw_index
 from dither.noise.entropy import Source, system
 from dither.numbers import ball, exact, precision, round_down
 from dither.privacy import Loss, Neighbours
-from dither.toolbox.bars import SLACK, missed_share
-from dither.toolbox.domain import declared
+from dither.sources.domain import declared
 
 MOST_POINTS = 1000
 
@@ -61,7 +61,7 @@ class MetricSpace:
 
     @property
     def same_around_every_point(self) -> bool:
-        """True if the normaliser does not depend on the centre; exact, see docs/proofs/toolbox.md section 3."""
+        """True if the normaliser does not depend on the centre; exact, see docs/proofs/metric_spaces.md section 3."""
         return len(set(self.around)) == 1
 
     def reach(self, sensitivity: Fraction) -> int:
@@ -159,7 +159,8 @@ def metric_release(
     sensitivity: S, the greatest distance of f between neighbours; ``value = f(x)`` must be a point of the space.
 
     Guarantee  eps-DP for the stated neighbours.
-    Theorem    DMNS06 Theorem 2 and Remark 1, with the minus sign that Eq. 4 lacks; docs/proofs/toolbox.md section 3.
+    Theorem    DMNS06 Theorem 2 and Remark 1, with the minus sign that Eq. 4 lacks;
+               docs/proofs/metric_spaces.md section 3.
     Constants  Paper: t = eps/(2S), or eps/S where the normaliser is the same everywhere.  Ours: the greatest t for
                which ``t d(z, z') + ln Z(z')/Z(z) <= eps`` is proved for all centres within S, up to twice the paper's.
     Cost       O(m^3) whole-number operations to check the metric once, O(m^2) to fit t, O(m) to draw.
