@@ -113,7 +113,7 @@ class TableSource(Source):
         """A release as the ledger keeps it, dates as dates again."""
         release = Release.from_dict(payload)
         group = release.group and {
-            name: datetime.date.fromisoformat(one) if plan.schema.columns[name].kind == "date" else one
+            name: datetime.date.fromisoformat(one) if plan.schema.columns[name].type_name == "date" else one
             for name in plan.by
             for one in (release.group[name],)
         }
