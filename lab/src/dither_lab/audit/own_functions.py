@@ -209,7 +209,10 @@ def in_claims() -> Iterator[Check]:
         ("a ladder 30% short", lambda: own(ladder=lambda x, k: Fraction(7, 10) * ladder_of(x, k))),
         ("a ladder that leaves out failures", lambda: own(ladder=_without_failures)),
         ("the local sensitivity as a smooth bound", lambda: own(smooth_bound=lambda x, beta: true_rungs(x)[0])),
-        ("a smooth bound 30% small", lambda: own(smooth_bound=lambda x, beta: 0.2 * true_smooth(x, beta))),
+        (
+            "a smooth bound 30% small",
+            lambda: own(smooth_bound=lambda x, beta: 0.7 * true_smooth(x, beta), step=Fraction(1, 64)),
+        ),
         (
             "levels that skip",
             lambda: own(levels=LevelFunction(Levels([1, 2, 3, TOP]), lambda x: true_rungs(x)[0] or 1)),
