@@ -22,8 +22,8 @@ ENGINE = ("sources/engines/duckdb.py", "sources/engines/engine.py")
 """What all engines share asks one of them for its own functions, and hides the errors of what it does."""
 JOB = ("interfaces/http/jobs.py", "interfaces/http/service.py")
 """A job does the work of a question later, in a thread of its own."""
-THREAD = ("interfaces/http/server_state.py", "interfaces/http/service.py")
-"""What may wait for a disk is done in a thread, away from the event loop."""
+KEPT = ("interfaces/http/jobs.py", "interfaces/http/shared_jobs.py")
+"""Where a job takes long, other servers are told of its end when it comes."""
 SCHEMA = """[dataset]
 name = "t"
 source = "t.parquet"
@@ -164,7 +164,7 @@ def test_a_release_by_http(follower, post):
     with follower.following() as trace:
         assert len(post("/t/releases", body)["releases"]) == 2
     assert ("interfaces/http/service.py", "session/account.py") in trace.calls
-    assert trace.both_ways <= {JOB, THREAD}
+    assert trace.both_ways <= {JOB, KEPT}
 
 
 def test_a_program_by_http(follower, post, isolated):
@@ -173,7 +173,7 @@ def test_a_program_by_http(follower, post, isolated):
     with follower.following() as trace:
         post("/t/releases", {"query": query | {"blocks": 5, "slot": 0.3}, "epsilon": 1})
     assert ("interfaces/http/service.py", "session/account.py") in trace.calls
-    assert trace.both_ways <= {JOB, THREAD}
+    assert trace.both_ways <= {JOB, KEPT}
 
 
 def test_a_pair_that_calls_both_ways_is_seen():

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import dither as dt
 from dither.errors import InvalidText
+from dither.session import statements
 from dither.sources.predicates import LONGEST, parse_filter
 from dither.sql.calls import scope_of
 from dither.sql.functions import functions_of
@@ -410,6 +411,21 @@ def test_a_public_count_takes_no_share(session):
     both = session.sql("SELECT count(*), median(pay) FROM payroll WHERE year = 2012", epsilon=1)
     assert [release.loss.epsilon for release in both] == [0.5, 0.5]
     assert session.budget.spent == dt.Loss(2.0)
+
+
+def test_every_query_is_planned_once(session, monkeypatch):
+    """Also a count of rows, whether it is free or not."""
+    plan, planned = statements.plan, []
+
+    def counted(query, *schema, **options):
+        planned.append(query)
+        return plan(query, *schema, **options)
+
+    monkeypatch.setattr(statements, "plan", counted)
+    for text in ("SELECT count(*), median(pay) FROM payroll", "SELECT count(*) FROM payroll WHERE year = 2012"):
+        planned.clear()
+        session.sql(text, epsilon=1)
+        assert len(planned) == text.count("(")
 
 
 def test_all_or_nothing(session):

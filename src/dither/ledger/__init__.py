@@ -7,7 +7,7 @@ from pathlib import Path
 from dither.ledger.book import Ledger
 from dither.ledger.postgres import PostgresDatabase
 from dither.ledger.records import Charge, Entry, Registered, Report
-from dither.ledger.sqlite import SqliteDatabase, file_database
+from dither.ledger.sqlite import SqliteDatabase, file_of
 
 __all__ = [
     "Ledger",
@@ -54,7 +54,7 @@ class SqliteLedger(Ledger):
         self, path: str | Path, *, wait: float = _WAIT, create: bool = True, check: bool = True, read_only: bool = False
     ) -> None:
         create = create and not read_only
-        self._file = file_database(path, wait=wait, create=create, read_only=read_only)
+        self._file = SqliteDatabase(file_of(path, create=create), wait, read_only=read_only)
         super().__init__(self._file, create=create, check=check)
 
     def backup(self, copy: str | Path) -> Report:

@@ -180,7 +180,10 @@ class Lane:
 
 
 class Database(ABC):
-    """A database, reached by one connection for reads and one for writes."""
+    """A database, reached by one connection for reads and one for writes; in memory (``place`` None) by one.
+
+    Subclasses say how one kind of database is opened and spoken to, and begin no transactions themselves.
+    """
 
     begin_read: ClassVar[str]
     begin_create: ClassVar[str]
@@ -191,11 +194,15 @@ class Database(ABC):
     ledger_extras: ClassVar[tuple[str, ...]]
     """Statements that a new ledger needs in this database beyond its tables."""
 
-    def __init__(self, contents: Contents, *, one_connection: bool = False, read_only: bool = False) -> None:
-        self.contents = contents
-        self.read_only = read_only
+    def __init__(self, place: Any, wait: float, *, contents: Contents = LEDGER, read_only: bool = False) -> None:
+        self.place, self.wait, self.contents, self.read_only = place, wait, contents, read_only
+        self.check()
         self.writer = Lane(self, writes=True)
-        self.reader = self.writer if one_connection else Lane(self, writes=False)
+        self.reader = self.writer if place is None else Lane(self, writes=False)
+
+    @abstractmethod
+    def check(self) -> None:
+        """Refuse, before anything is opened, a place or a driver that is not usable."""
 
     @abstractmethod
     def driver_errors(self) -> tuple[type[Exception], ...]:

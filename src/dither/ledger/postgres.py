@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from dither.errors import DitherError, InvalidArgument, LedgerDamaged, LedgerUnavailable
-from dither.ledger.database import LEDGER, Contents, Database, Transaction
+from dither.ledger.database import Database, Transaction
 from dither.ledger.indexes import incomplete_index
 from dither.ledger.schema import POSTGRES_ONLY
 
@@ -13,7 +13,7 @@ _CREATION_LOCK = 4_720_318_560_291_736_507  # any number that other programs are
 
 
 class PostgresDatabase(Database):
-    """``dsn`` as psycopg takes it; the tables lie in the first schema of its search path."""
+    """``place``: a DSN as psycopg takes it; the tables lie in the first schema of its search path."""
 
     begin_read = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
     # Before there are tables, writers wait at a lock by number.
@@ -22,20 +22,20 @@ class PostgresDatabase(Database):
     find_table = "SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND tablename = ?"
     types: ClassVar[dict[str, str]] = {"BIGINT": "BIGINT", "STRICT": ""}
     ledger_extras = POSTGRES_ONLY
+    place: str
 
-    def __init__(self, dsn: str, wait: float, *, contents: Contents = LEDGER, read_only: bool = False) -> None:
-        super().__init__(contents, read_only=read_only)
-        if not isinstance(dsn, str) or not dsn:
-            raise InvalidArgument("dsn", dsn, "must be a PostgreSQL connection string")
+    def check(self) -> None:
+        """psycopg is needed."""
+        if not isinstance(self.place, str) or not self.place:
+            raise InvalidArgument("dsn", self.place, "must be a PostgreSQL connection string")
         try:
             import psycopg  # noqa: PLC0415  (an extra)
         except ImportError:
             raise LedgerUnavailable(
-                f"a {contents.called} in PostgreSQL needs psycopg: pip install 'dither[postgres]'; nothing was charged"
+                f"a {self.contents.called} in PostgreSQL needs psycopg: pip install 'dither[postgres]'; "
+                "nothing was charged"
             ) from None
         self._driver: Any = psycopg
-        self._dsn = dsn
-        self._wait = wait
 
     def driver_errors(self) -> tuple[type[Exception], ...]:
         """What psycopg raises."""
@@ -44,14 +44,14 @@ class PostgresDatabase(Database):
     def connect(self, *, writes: bool) -> Any:  # noqa: ARG002  (transactions that read say so themselves)
         """A session whose commits wait for the disk; a server that does not sync at all is refused."""
         connection = self._driver.connect(
-            self._dsn,
+            self.place,
             autocommit=True,
-            connect_timeout=max(2, int(self._wait)),
+            connect_timeout=max(2, int(self.wait)),
             application_name=f"dither {self.contents.called}",
         )
         try:
             connection.execute("SET synchronous_commit = on")
-            connection.execute(f"SET lock_timeout = {max(1, int(1000 * self._wait))}")
+            connection.execute(f"SET lock_timeout = {max(1, int(1000 * self.wait))}")
             synced = connection.execute("SHOW fsync").fetchone()[0]
         except self._driver.Error:
             connection.close()
@@ -101,7 +101,7 @@ class PostgresDatabase(Database):
         state = getattr(error, "sqlstate", None) or ""
         first = (str(error).strip().splitlines() or [""])[0]
         if state == "55P03":
-            return LedgerUnavailable(f"{what} was locked for more than {self._wait:g} seconds")
+            return LedgerUnavailable(f"{what} was locked for more than {self.wait:g} seconds")
         if state.startswith("53"):
             return LedgerUnavailable(f"PostgreSQL has no room for the {self.contents.called} ({first})")
         if state in ("42501", "25006"):

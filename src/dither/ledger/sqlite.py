@@ -20,23 +20,22 @@ _DAMAGED = ("SQLITE_NOTADB", "SQLITE_CORRUPT", "SQLITE_CONSTRAINT")
 
 
 class SqliteDatabase(Database):
-    """``path``: a file, or None for a database in memory."""
+    """``place``: the path of a file, or None for a database in memory."""
 
     begin_read = "BEGIN"
     begin_create = "BEGIN IMMEDIATE"
     find_table = "SELECT 1 FROM sqlite_master WHERE name = ?"
     types: ClassVar[dict[str, str]] = {"BIGINT": "INTEGER", "STRICT": "STRICT"}
     ledger_extras = SQLITE_ONLY
+    place: Path | None
+    _opened = False
 
-    def __init__(self, path: Path | None, wait: float, *, contents: Contents = LEDGER, read_only: bool = False) -> None:
-        super().__init__(contents, one_connection=path is None, read_only=read_only)
+    def check(self) -> None:
+        """STRICT tables are needed."""
         if sqlite3.sqlite_version_info < _OLDEST:
             raise LedgerUnavailable(
                 f"SQLite {sqlite3.sqlite_version} is too old: use 3.37 or newer; nothing was charged"
             )
-        self._path = path
-        self._wait = wait
-        self._opened = False
 
     def driver_errors(self) -> tuple[type[Exception], ...]:
         """What sqlite3 raises."""
@@ -44,7 +43,7 @@ class SqliteDatabase(Database):
 
     def connect(self, *, writes: bool) -> Any:
         """WAL with syncs at every commit; waits for other writers up to the limit.  Readers do not wait."""
-        if self._path is None:
+        if self.place is None:
             if self._opened:
                 raise LedgerUnavailable(
                     "a ledger in memory ends with its process or when it is closed; nothing was charged"
@@ -52,9 +51,9 @@ class SqliteDatabase(Database):
             self._opened = True
             target = ":memory:"
         else:
-            target = f"{self._path.as_uri()}?immutable=1" if self._is_still() else str(self._path)
+            target = f"{self.place.as_uri()}?immutable=1" if self._is_still() else str(self.place)
         connection = sqlite3.connect(
-            target, timeout=self._wait, isolation_level=None, check_same_thread=False, uri=target.startswith("file:")
+            target, timeout=self.wait, isolation_level=None, check_same_thread=False, uri=target.startswith("file:")
         )
         try:
             self._check_ours(connection)  # before the first PRAGMA that changes a file
@@ -72,20 +71,20 @@ class SqliteDatabase(Database):
         except BaseException:
             connection.close()
             raise
-        if mode != "wal" and self._path is not None:
+        if mode != "wal" and self.place is not None:
             connection.close()
-            raise LedgerUnavailable(f"{self._path} lies where SQLite has no write-ahead log; nothing was charged")
+            raise LedgerUnavailable(f"{self.place} lies where SQLite has no write-ahead log; nothing was charged")
         return connection
 
     def _is_still(self) -> bool:
         """True if the file is only read, no process has it open, and its folder cannot be written to."""
-        if not self.read_only or self._path is None or os.access(self._path.parent, os.W_OK):
+        if not self.read_only or self.place is None or os.access(self.place.parent, os.W_OK):
             return False
-        return not any(Path(f"{self._path}{end}").exists() for end in ("-wal", "-shm", "-journal"))
+        return not any(Path(f"{self.place}{end}").exists() for end in ("-wal", "-shm", "-journal"))
 
     def _logged(self, connection: sqlite3.Connection) -> str:
         """Switch to WAL, once in the life of a file; SQLite itself does not wait for others who do the same."""
-        deadline = time.monotonic() + self._wait
+        deadline = time.monotonic() + self.wait
         while True:
             try:
                 return str(connection.execute("PRAGMA journal_mode = WAL").fetchone()[0])
@@ -97,7 +96,7 @@ class SqliteDatabase(Database):
     def _check_ours(self, connection: sqlite3.Connection) -> None:
         names = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         if names and self.contents.table not in names:
-            raise LedgerDamaged(f"{self._path} is another database, not a {self.contents.called}; nothing was changed")
+            raise LedgerDamaged(f"{self.place} is another database, not a {self.contents.called}; nothing was changed")
 
     def in_transaction(self, connection: Any) -> bool:
         """True if a transaction is open."""
@@ -116,7 +115,7 @@ class SqliteDatabase(Database):
         found = [str(row[0]) for row in look.all("PRAGMA integrity_check(1)")]
         if found == ["ok"]:
             return None
-        what = self._path or f"the {self.contents.called} in memory"
+        what = self.place or f"the {self.contents.called} in memory"
         return (
             f"{what} is damaged ({found[0]}): what was charged might be charged again; restore a backup, or rebuild "
             "the indexes of a copy with SQLite's REINDEX and verify that"
@@ -141,9 +140,9 @@ class SqliteDatabase(Database):
 
     def explain(self, error: Exception) -> DitherError:
         """By SQLite's own error name; messages carry the path and SQLite's words, which are public."""
-        what, code = self._path or f"the {self.contents.called} in memory", getattr(error, "sqlite_errorname", "") or ""
+        what, code = self.place or f"the {self.contents.called} in memory", getattr(error, "sqlite_errorname", "") or ""
         if code.startswith(_BUSY):
-            return LedgerUnavailable(f"{what} was in use by another process for more than {self._wait:g} seconds")
+            return LedgerUnavailable(f"{what} was in use by another process for more than {self.wait:g} seconds")
         if code.startswith("SQLITE_FULL"):
             return LedgerUnavailable(f"there is no room on the disk for {what}")
         if code.startswith(_UNWRITABLE):
@@ -153,10 +152,8 @@ class SqliteDatabase(Database):
         return LedgerUnavailable(f"{what} failed ({error})")
 
 
-def file_database(
-    path: object, *, wait: float, create: bool, read_only: bool, contents: Contents = LEDGER
-) -> SqliteDatabase:
-    """The database of a file that exists or may be created, readable by its owner only."""
+def file_of(path: object, *, create: bool, contents: Contents = LEDGER) -> Path:
+    """A file that exists or is created, readable by its owner only."""
     if not isinstance(path, (str, Path)) or "\0" in str(path):
         raise InvalidArgument("path", path, "must be the path of a file")
     file = Path(path).absolute()
@@ -172,7 +169,7 @@ def file_database(
         raise LedgerUnavailable(
             f"{file} cannot be opened ({error.strerror}); nothing was read, nothing was charged"
         ) from None
-    return SqliteDatabase(file, wait, contents=contents, read_only=read_only)
+    return file
 
 
 def _sync_folder(folder: Path) -> None:

@@ -18,7 +18,8 @@ from dither.session.account import LOCAL, PaidSession, price_of
 from dither.session.forms import form_of, form_of_0_1_0
 from dither.session.plan import SessionPlan
 from dither.session.reading import GraphSource
-from dither.session.statements import named, shared
+from dither.session.shares import shared
+from dither.session.statements import named
 from dither.sources.graph import GraphShape
 from dither.sources.graph_schema import GraphSchema
 from dither.sql.statement import Statement, parse_sql, weights_of

@@ -19,9 +19,8 @@ from dither.queries.query import Query
 from dither.queries.vectors import Histogram
 from dither.quotes.priors import Prior, declared_prior, prior_of
 from dither.quotes.quote import EXACT, UNKNOWN, UPPER_BOUND, Figures, Quote, Quotes, for_all_data, under_prior
-from dither.quotes.worst_case_error import needs_rows
 from dither.session.plan import TablePlan, plan
-from dither.session.statements import shared, shared_by_items
+from dither.session.shares import shared, shared_by_items
 from dither.sources.schema import Schema
 from dither.sources.types import Measured
 from dither.sql.statement import Statement, parse_sql
@@ -266,7 +265,8 @@ def _under_prior(planned: TablePlan, prior: Prior, rows: int, assumed: tuple[str
 def _for_all_data(planned: TablePlan, rows: int | None) -> Quote:
     if planned.costs_nothing:
         return Quote(planned.label, Loss(0.0), 0.0, 0.0, _level(planned), "public", "none", EXACT)
-    used = rows if needs_rows(planned.statistic) else None
+    # With the number of records some bounds for all data are better.
+    used = None if planned.statistic.ladder_of_count(1) is None else rows
     figures = for_all_data(planned.prepared, _level(planned), used)
     assumed = () if used is None else (f"assuming at least {used:,} records{_where(planned)}",)
     return _quote(planned, figures, rows=used if used is not None else planned.expected_rows, assumptions=assumed)

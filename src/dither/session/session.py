@@ -15,6 +15,7 @@ from dither.ledger import Ledger
 from dither.privacy import Loss
 from dither.queries.query import Query
 from dither.release import Releases
+from dither.session import quoting
 from dither.session.account import LOCAL, PaidSession, price_of
 from dither.session.plan import TablePlan
 from dither.session.reading import TableSource
@@ -183,16 +184,12 @@ class Session(PaidSession):
 
         The options of ``ask``, and public knowledge: ``prior`` and ``rows``; see ``dither.quote``.
         """
-        from dither.session.quoting import quote  # noqa: PLC0415  (built on this module)
-
-        return quote(query, self.schema, **options)
+        return quoting.quote(query, self.schema, **options)
 
     @accepts_calibration
     def least_epsilon(self, query: Any, *, target_error: Any, **options: Any) -> Any:
         """The quote with the least epsilon whose error reaches a target; see ``dither.least_epsilon``."""
-        from dither.session.quoting import least_epsilon  # noqa: PLC0415  (built on this module)
-
-        return least_epsilon(query, self.schema, target_error=target_error, **options)
+        return quoting.least_epsilon(query, self.schema, target_error=target_error, **options)
 
     @accepts_calibration
     def plan(self, query: Query, *, prior: Any = None, rows: Any = None, **options: Any) -> Any:

@@ -50,11 +50,6 @@ class Selection:
             return self.keys
         return tuple(itertools.product(*(self.schema.column(name, "by").keys(name) for name in self.by)))
 
-    @property
-    def is_whole_table(self) -> bool:
-        """True if every row of the table is selected: then its number is that of the table."""
-        return self.predicate is None and not self.by and self.schema.unit is None
-
     def cleaned(self, name: str) -> exp.Expr:
         """A declared column as a number, a day number, 0 or 1, or a text; NULL if missing."""
         declared, stored_type = self.schema.column(name), self.engine.stored_types()[name]

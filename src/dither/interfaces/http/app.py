@@ -111,7 +111,7 @@ async def _admitted(request: Request, who: str) -> Token | None:
     scheme, _, secret = request.headers.get("authorization", "").partition(" ")
     token = None
     if scheme.lower() == "bearer" and 0 < len(secret.strip()) <= 200:
-        token = await curator.run_reserved(curator.store.find, secret.strip())
+        token = await curator.threads.run_reserved(curator.store.find, secret.strip())
     if token is not None:
         curator.limit.take(token.id)
     else:

@@ -64,7 +64,7 @@ async def _dataset(request: Request) -> Dataset:
     if not token_of(request).may_see(name):
         raise UnknownDataset(name)
     try:
-        return await curator_of(request).run(curator_of(request).catalog.dataset, name)
+        return await curator_of(request).threads.run(curator_of(request).catalog.dataset, name)
     except UnknownDataset:
         raise
     except DitherError:
@@ -92,12 +92,12 @@ async def metrics(request: Request) -> Response:
     ]
     token = getattr(request.state, "token", None)
     if token is not None and token.is_owner:
-        for one in await curator.run(curator.ledger.datasets):
+        for one in await curator.threads.run(curator.ledger.datasets):
             if not token.may_see(one.name):
                 continue
             left, spent = (
-                await curator.run(curator.ledger.left, one.name),
-                await curator.run(curator.ledger.spent, one.name),
+                await curator.threads.run(curator.ledger.left, one.name),
+                await curator.threads.run(curator.ledger.spent, one.name),
             )
             labels = {"dataset": one.name}
             gauges += [
@@ -143,7 +143,7 @@ async def list_datasets(request: Request) -> Response:
                         payload.append({"name": name, "problem": {"code": error.code, "detail": str(error)}})
         return payload
 
-    return json_response({"datasets": await curator.run(listed)})
+    return json_response({"datasets": await curator.threads.run(listed)})
 
 
 def _short(curator: Curator, dataset: Dataset) -> dict[str, Any]:
@@ -200,7 +200,7 @@ async def register(request: Request) -> Response:
             curator.store.set_answer_seconds(name, seconds)
         return _full(curator, dataset, token_of(request))
 
-    built = await curator.run_long(registered)
+    built = await curator.threads.run_long(registered)
     log("registered", dataset=name, by=token_of(request).name)
     return json_response(built, 201, {"Location": f"/v1/datasets/{name}"})
 
@@ -221,7 +221,7 @@ async def show_dataset(request: Request) -> Response:
 async def _shown(request: Request, dataset: Dataset) -> dict[str, Any]:
     """For an owner the source is looked at too, which may take long: others must not wait for that."""
     curator, token = curator_of(request), token_of(request)
-    run = curator.run_long if token.is_owner else curator.run
+    run = curator.threads.run_long if token.is_owner else curator.threads.run
     return await run(_full, curator, dataset, token)
 
 
@@ -238,7 +238,7 @@ async def change_dataset(request: Request) -> Response:
         if flag_field(payload, "grown", False):
             curator.ledger.grow(dataset.name)
 
-    await curator.run(change)
+    await curator.threads.run(change)
     log("changed", dataset=dataset.name, by=token_of(request).name)
     return json_response(await _shown(request, dataset))
 
@@ -247,8 +247,8 @@ async def change_dataset(request: Request) -> Response:
 async def retire(request: Request) -> Response:
     """No more questions about these data, for good."""
     dataset, curator = await _dataset(request), curator_of(request)
-    await curator.run(_short, curator, dataset)
-    await curator.run(curator.ledger.retire, dataset.name)
+    await curator.threads.run(_short, curator, dataset)
+    await curator.threads.run(curator.ledger.retire, dataset.name)
     log("retired", dataset=dataset.name, by=token_of(request).name)
     return json_response(await _shown(request, dataset))
 
@@ -261,7 +261,7 @@ async def quote(request: Request) -> Response:
     """What an answer would cost and how exact it would be; reads and charges nothing."""
     dataset, curator = await _dataset(request), curator_of(request)
     body = await json_object(request)
-    question = await curator.run(functools.partial(questions.question_of, quoted=True), body)
+    question = await curator.threads.run(functools.partial(questions.question_of, quoted=True), body)
     return json_response((await _in_helper(request, planning.quoted, body, question, dataset)).quotes)
 
 
@@ -287,19 +287,19 @@ async def ask(request: Request) -> Response:
     body = await json_object(request)
     # Not before the body is here: a slow sender could choose how much of the slot is left for the work.
     started = answering.now()
-    question = await curator.run(questions.question_of, body)
+    question = await curator.threads.run(questions.question_of, body)
     built = await _in_helper(request, planning.planned, body, question, dataset)
-    job = await curator.run(answering.asked, curator, question, built, dataset, token_of(request), started)
+    job = await curator.threads.run(answering.asked, curator, question, built, dataset, token_of(request), started)
     request.state.request_id = job.request_id
     if not job.is_announced:
         job.is_announced = True
         curator.background(_announced(curator, job))
     if question.wait and job.seconds <= LONGEST_WAIT and await job.wait(LONGEST_WAIT):
         # A token that was revoked meanwhile gets no answer; the answer stays in the ledger.
-        await curator.run_reserved(curator.store.still_valid, token_of(request))
+        await curator.threads.run_reserved(curator.store.still_valid, token_of(request))
         if job.problem is not None:
             return problem_response(_refusal_of(job.problem))
-        return json_response(await curator.run(answering.with_budget, curator, job.answer))
+        return json_response(await curator.threads.run(answering.with_budget, curator, job.answer))
     await _kept(curator, job)
     payload = await _with_budget(curator, job.visible(owner=token_of(request).is_owner))
     return json_response(payload, 202, {"Location": f"/v1/jobs/{job.id}", "Retry-After": "1"})
@@ -309,7 +309,7 @@ async def _with_budget(curator: Curator, payload: dict[str, Any]) -> dict[str, A
     """The public state of a job, with the present budget where it has an answer."""
     if payload.get("answer") is None:
         return payload
-    return payload | {"answer": await curator.run(answering.with_budget, curator, payload["answer"])}
+    return payload | {"answer": await curator.threads.run(answering.with_budget, curator, payload["answer"])}
 
 
 async def _kept(curator: Curator, job: Job) -> None:
@@ -317,7 +317,7 @@ async def _kept(curator: Curator, job: Job) -> None:
     if job.is_kept:
         return
     job.is_kept = True
-    if await curator.run(shared_jobs.keep, curator, job) and not curator.is_beating:
+    if await curator.threads.run(shared_jobs.keep, curator, job) and not curator.is_beating:
         curator.is_beating = True
         curator.background(_beating(curator))
 
@@ -353,8 +353,8 @@ async def history(request: Request) -> Response:
     dataset, curator, token = await _dataset(request), curator_of(request), token_of(request)
     after, limit = _whole(request, "after", 0, 10**15), _whole(request, "limit", 100, MOST_LISTED)
     analyst = None if token.is_owner else token.name
-    await curator.run(_short, curator, dataset)
-    payload = await curator.run(answering.history_of, curator, dataset.name, analyst, after, limit)
+    await curator.threads.run(_short, curator, dataset)
+    payload = await curator.threads.run(answering.history_of, curator, dataset.name, analyst, after, limit)
     return json_response({"releases": payload})
 
 
@@ -369,8 +369,8 @@ def _whole(request: Request, field: str, default: int, most: int) -> int:
 async def budget(request: Request) -> Response:
     """What may be spent, what was spent, what is left."""
     dataset, curator = await _dataset(request), curator_of(request)
-    await curator.run(_short, curator, dataset)
-    return json_response(await curator.run(answering.budget_of, curator, dataset.name, token_of(request)))
+    await curator.threads.run(_short, curator, dataset)
+    return json_response(await curator.threads.run(answering.budget_of, curator, dataset.name, token_of(request)))
 
 
 @endpoint("GET", "/v1/ledger", OWNER)
@@ -383,7 +383,7 @@ async def ledger_entries(request: Request) -> Response:
         raise UnknownDataset(dataset)
     if dataset is None:
         _all_datasets(token)
-    entries, (number, head) = await curator.run(curator.ledger.page, after, limit, dataset)
+    entries, (number, head) = await curator.threads.run(curator.ledger.page, after, limit, dataset)
     return json_response(
         {
             # The text is what the hash is made of: numbers in it are spelled as they were.
@@ -401,7 +401,7 @@ async def verify_ledger(request: Request) -> Response:
     known = request.query_params.get("known")
     if known is not None and not _HASH.fullmatch(known):
         raise InvalidArgument("known", known[:80], "must be the 64 digits of a hash")
-    return json_response((await curator.run_long(curator.verified, known)).to_dict())
+    return json_response((await curator.threads.run_long(curator.verified, known)).to_dict())
 
 
 def _all_datasets(token: Token) -> None:
@@ -416,7 +416,7 @@ async def job(request: Request) -> Response:
     token, curator, job_id = token_of(request), curator_of(request), request.path_params["id"]
     found: Job | KeptJob | None = curator.jobs.find(job_id)
     if found is None:
-        found = await curator.run(curator.store.find_job, job_id)
+        found = await curator.threads.run(curator.store.find_job, job_id)
     if found is None or not token.may_see(found.dataset) or not (token.is_owner or found.analyst == token.name):
         raise not_found("there is no such job; ask again with the same request_id, which pays nothing more")
     payload = found.visible(owner=token.is_owner) if isinstance(found, Job) else shared_jobs.job_payload(found)
@@ -430,7 +430,7 @@ async def job(request: Request) -> Response:
 async def list_tokens(request: Request) -> Response:
     """All tokens that were given out, without their secrets."""
     curator, token = curator_of(request), token_of(request)
-    listed = [one for one in await curator.run(curator.store.tokens) if token.may_manage(one)]
+    listed = [one for one in await curator.threads.run(curator.store.tokens) if token.may_manage(one)]
     return json_response({"tokens": [one.to_dict() for one in listed]})
 
 
@@ -478,7 +478,7 @@ async def create_token(request: Request) -> Response:
             raise RuntimeError("a token is always made here")
         return built
 
-    secret, token = await curator.run(created)
+    secret, token = await curator.threads.run(created)
     log("token created", token=token.id, name=name, role=role, by=token_of(request).name)
     return json_response({"token": secret, **token.to_dict()}, 201)
 
@@ -507,7 +507,7 @@ async def revoke_token(request: Request) -> Response:
         found = [one for one in curator.store.tokens() if one.id == request.path_params["id"]]
         return curator.store.revoke(found[0].id) if found and token.may_manage(found[0]) else None
 
-    ended = await curator.run(revoked)
+    ended = await curator.threads.run(revoked)
     if ended is None:
         raise not_found("there is no such token")
     log("token revoked", token=ended.id, by=token_of(request).name)

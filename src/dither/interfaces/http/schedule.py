@@ -1,11 +1,25 @@
-"""When answers leave: at the ends of public slots, whatever the data made of the work before."""
+"""When answers leave: at the ends of public slots, whatever the data made of the work before.
+
+Programs have a public schedule of their own, which the slot of a question contains.
+"""
 
 from __future__ import annotations
+
+import os
+from typing import Any
+
+from dither.errors import InvalidArgument
+from dither.sandbox.schedule import Schedule
+from dither.session.plan import TablePlan
 
 DEFAULT_SECONDS = 1.0
 LEAST_SECONDS, MOST_SECONDS = 0.01, 86_400.0
 LONGEST_WAIT = 60.0
 """A client waits at most this long; then it gets the address of a job."""
+MOST_PROGRAMS_ASKED = 2
+LONGEST_RUN = 86_400.0
+STARTING = 5.0
+"""Seconds that are set aside for starting sandboxes and drawing blocks."""
 
 
 def slot_end(seconds: float, elapsed: float) -> float:
@@ -18,3 +32,25 @@ def slot_end(seconds: float, elapsed: float) -> float:
     while end < elapsed:
         end *= 2.0
     return end
+
+
+def programs_of(plans: list[Any]) -> list[TablePlan]:
+    """The programs of a question; their sandboxes are all open at once, so there are few of them."""
+    found = [one for one in plans if one.is_scheduled]
+    if len(found) > MOST_PROGRAMS_ASKED:
+        raise InvalidArgument("query", f"{len(found)} programs", f"must have at most {MOST_PROGRAMS_ASKED} programs")
+    return found
+
+
+def seconds_of(plan: TablePlan) -> float:
+    """How long a program takes on this machine, starting included: public, and the same whatever the data are."""
+    cores = len(os.sched_getaffinity(0))
+    program: Any = plan.inner
+    running = Schedule(blocks=program.blocks, cores=cores, slot=program.query.settings["slot"]).seconds
+    if running > LONGEST_RUN:
+        raise InvalidArgument(
+            "query.blocks",
+            program.blocks,
+            f"must end within {LONGEST_RUN:g} seconds; these blocks and this slot take {running:.0f}",
+        )
+    return running + STARTING

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import os
 import secrets
 import stat
 import threading
-from collections.abc import Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Coroutine
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from dither.errors import InvalidArgument
 from dither.interfaces.http.catalog import Catalog
@@ -25,12 +23,12 @@ from dither.interfaces.http.problems import hide_folder
 from dither.interfaces.http.schedule import DEFAULT_SECONDS
 from dither.interfaces.http.store import ANALYST, OWNER, Store
 from dither.interfaces.http.telemetry import Metrics, log
+from dither.interfaces.http.threads import Threads
 from dither.interfaces.http.workers import Workers
 from dither.ledger import Ledger, open_ledger
 from dither.ledger.records import Report
 
 _ADDRESSES = ("postgresql://", "postgres://")
-Value = TypeVar("Value")
 DRAIN = 90.0
 """Seconds that questions under way have to end when the server does."""
 
@@ -97,10 +95,7 @@ class Curator:
         self.metrics = Metrics()
         self.is_beating, self.is_idle = False, True
         self._tasks: set[asyncio.Task[None]] = set()
-        self._pool = ThreadPoolExecutor(8, thread_name_prefix="public")
-        # Whatever else goes on: tokens are looked up and health is answered.  What takes long has its own threads too.
-        self._reserved = ThreadPoolExecutor(2, thread_name_prefix="reserved")
-        self._long = ThreadPoolExecutor(2, thread_name_prefix="long")
+        self.threads = Threads()
         self._forks, self._lock = forks, threading.Lock()
         self.planners = Planners(
             self.fork_server,
@@ -116,18 +111,6 @@ class Curator:
             if self._forks is None or self._forks.has_ended:
                 self._forks = ForkServer.started()
             return self._forks
-
-    async def run(self, work: Callable[..., Value], *values: Any) -> Value:
-        """Do short public work in a thread, so that nobody else waits for it."""
-        return await _in_thread(self._pool, work, values)
-
-    async def run_reserved(self, work: Callable[..., Value], *values: Any) -> Value:
-        """Look up a token: never behind anything else."""
-        return await _in_thread(self._reserved, work, values)
-
-    async def run_long(self, work: Callable[..., Value], *values: Any) -> Value:
-        """What owners ask for and may take minutes: a source that is looked at, a ledger that is verified."""
-        return await _in_thread(self._long, work, values)
 
     def background(self, work: Coroutine[Any, Any, None]) -> None:
         """Do something later, for nobody who waits."""
@@ -168,8 +151,7 @@ class Curator:
         if not self.is_idle:
             log("ended with questions under way", count=self.jobs.under_way)
             return
-        for pool in (self._pool, self._reserved, self._long):
-            pool.shutdown(wait=True)
+        self.threads.close()
         self.health.close()
         if self._forks is not None:
             self._forks.close()
@@ -177,18 +159,6 @@ class Curator:
         self.workers.close()
         self.store.close()
         self.ledger.close()
-
-
-async def _in_thread(pool: ThreadPoolExecutor, work: Callable[..., Value], values: tuple[Any, ...]) -> Value:
-    context = contextvars.copy_context()
-
-    def run() -> Value:
-        try:
-            return context.run(work, *values)
-        except StopIteration as error:  # a future would never end with this one
-            raise RuntimeError("an iterator ended early") from error
-
-    return await asyncio.get_running_loop().run_in_executor(pool, run)
 
 
 def prepare_home(home: Path) -> None:

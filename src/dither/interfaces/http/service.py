@@ -11,9 +11,8 @@ from dither.errors import LedgerUnavailable
 from dither.interfaces.http.catalog import Dataset
 from dither.interfaces.http.jobs import Job
 from dither.interfaces.http.planning import Planned
-from dither.interfaces.http.programs import programs_of, seconds_of
 from dither.interfaces.http.questions import Question
-from dither.interfaces.http.schedule import LONGEST_WAIT
+from dither.interfaces.http.schedule import LONGEST_WAIT, programs_of, seconds_of
 from dither.interfaces.http.server_state import Curator
 from dither.interfaces.http.store import Token
 from dither.ledger.records import Entry, loss_of

@@ -54,7 +54,7 @@ async def beating(curator: Curator) -> None:
     while True:
         await asyncio.sleep(BEAT)
         try:
-            if not await curator.run(curator.store.still_working, curator.process):
+            if not await curator.threads.run(curator.store.still_working, curator.process):
                 return
         except DitherError:
             continue  # the store may come back; until then other servers do not see the job

@@ -20,7 +20,7 @@ from dither.errors import LedgerUnavailable
 from dither.interfaces.http.problems import last_owner, unauthenticated
 from dither.ledger.database import Contents, Database, Purpose, Transaction
 from dither.ledger.postgres import PostgresDatabase
-from dither.ledger.sqlite import file_database
+from dither.ledger.sqlite import SqliteDatabase, file_of
 from dither.queries.registry import entry
 
 OWNER, ANALYST = "owner", "analyst"
@@ -314,7 +314,7 @@ class Store:
 def _database(place: Path | str) -> Database:
     if isinstance(place, str):
         return PostgresDatabase(place, _WAIT, contents=_CONTENTS)
-    database = file_database(place, wait=_WAIT, create=True, read_only=False, contents=_CONTENTS)
+    database = SqliteDatabase(file_of(place, create=True, contents=_CONTENTS), _WAIT, contents=_CONTENTS)
     place.chmod(0o600)
     return database
 

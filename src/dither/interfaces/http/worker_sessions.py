@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from dither.interfaces.http.programs import programs_of, seconds_of
+from dither.interfaces.http.schedule import programs_of, seconds_of
 from dither.interfaces.http.workers import Answers, DatasetWorker
 from dither.ledger import Ledger
 from dither.session.graphs import GraphSession
