@@ -10,7 +10,7 @@ from typing import Any
 from dither.errors import InvalidArgument
 from dither.mechanisms import largest_local
 from dither.mechanisms.choice import named_noise
-from dither.noise.law import Constants, Point
+from dither.noise.law import AdmissiblePoint, Constants
 from dither.numbers import exact
 from dither.privacy import Loss
 from dither.queries.query import Query, StatisticQuery
@@ -125,7 +125,7 @@ def admissible(
     beta: Any = None,
     dimension: int = 1,
     constants: Constants = "exact",
-) -> Point:
+) -> AdmissiblePoint:
     """The point (alpha, beta) in use for a noise and a privacy loss, and what its proof rests on.
 
     >>> admissible("power_law", epsilon=1.0).error_factor < 6.3

@@ -35,7 +35,7 @@ JOINT_PRICE = 4
 
 
 @dataclass(frozen=True)
-class Node:
+class QuantileNode:
     """One quantile to draw: which one, and its share among the records between its already drawn neighbours."""
 
     index: int
@@ -44,9 +44,9 @@ class Node:
     share: Fraction
 
 
-def levels(shares: tuple[Fraction, ...]) -> list[list[Node]]:
+def levels(shares: tuple[Fraction, ...]) -> list[list[QuantileNode]]:
     """The order of drawing: the middle quantile, then the middles of both sides, and so on.  Public."""
-    found: list[list[Node]] = []
+    found: list[list[QuantileNode]] = []
     pending: list[tuple[int, int, int | None, int | None]] = [(0, len(shares) - 1, None, None)]
     while pending:
         level, later = [], []
@@ -58,7 +58,7 @@ def levels(shares: tuple[Fraction, ...]) -> list[list[Node]]:
             middle = min(
                 range(first, last + 1), key=lambda j: (abs(2 * j - first - last) > 1, abs(2 * shares[j] - low - high))
             )
-            level.append(Node(middle, left, right, (shares[middle] - low) / (high - low)))
+            level.append(QuantileNode(middle, left, right, (shares[middle] - low) / (high - low)))
             later += [(first, middle - 1, left, middle), (middle + 1, last, middle, right)]
         if level:
             found.append(level)
@@ -66,7 +66,7 @@ def levels(shares: tuple[Fraction, ...]) -> list[list[Node]]:
     return found
 
 
-def price(plan: list[list[Node]]) -> Fraction:
+def price(plan: list[list[QuantileNode]]) -> Fraction:
     """What rate 1 costs (docs/proofs/quantiles.md).
 
     A changed record leaves one node of a level and enters another, which moves their scores by at most

@@ -29,7 +29,7 @@ from dither_lab.audit import broken_mechanisms as broken
 from dither_lab.audit.agreement import draws_follow, own_law
 from dither_lab.audit.answers import as_answer, examine, remembering
 from dither_lab.audit.audited_queries import audited_queries, cliff_universe, prepare_case
-from dither_lab.audit.checks import Check, Effort, Result
+from dither_lab.audit.checks import Check, Effort, Evidence
 from dither_lab.audit.divergence import over_box
 from dither_lab.audit.exhaustive import axioms, privacy, sensitivities
 from dither_lab.audit.laws_and_losses import LAWS, SCALE, batch_delta
@@ -58,7 +58,7 @@ def mutants() -> Iterator[Check]:
     yield from in_records()
 
 
-def _broken(name: str, method: Any, run: Callable[[Effort], Result], detail: str = "") -> Check:
+def _broken(name: str, method: Any, run: Callable[[Effort], Evidence], detail: str = "") -> Check:
     return Check(name, method, run, detail=detail, proof="audit")
 
 
@@ -69,18 +69,18 @@ def _too_little_noise() -> Iterator[Check]:
     """Noise 20% smaller than was proved: every law, every mechanism."""
     for law in LAWS:
 
-        def box(effort: Effort, law: Any = law) -> Result:  # noqa: ARG001
+        def box(effort: Effort, law: Any = law) -> Evidence:  # noqa: ARG001
             loss = Loss(1.0, 0.0 if law.pure else 1e-6)
             found = over_box(law.point(loss), noise_factor=0.8)
             kept = found.epsilon <= 1.0 if law.pure else found.delta <= loss.delta
-            return Result(
+            return Evidence(
                 kept, loss, found.epsilon if law.pure else None, note=f"delta {found.delta:.3g} at {found.at}"
             )
 
         yield _broken("noise 20% small", "exact", box, str(law))
     for name in ("inverse", "ladder", "smooth", "worst_case"):
 
-        def law_of(effort: Effort, name: str = name) -> Result:  # noqa: ARG001
+        def law_of(effort: Effort, name: str = name) -> Evidence:  # noqa: ARG001
             universe = cliff_universe()
             honest = prepare_case(universe, MECHANISMS[name](), "power_law" if name in ("smooth", "worst_case") else "")
             return privacy(broken.noise_too_small(honest), universe)
@@ -104,7 +104,7 @@ def _consistently_wrong() -> Iterator[Check]:
         ("2-stars", "noisy_local", "laplace"),
     ):
 
-        def stated(effort: Effort, subject: str = subject, name: str = name, noise: str = noise) -> Result:
+        def stated(effort: Effort, subject: str = subject, name: str = name, noise: str = noise) -> Evidence:
             audited = next(one for one in audited_queries() if one.name == subject)
             universe = audited.universe(False)
             mutant = broken.noise_and_law_too_small(prepare_case(universe, MECHANISMS[name](), noise))
@@ -116,7 +116,7 @@ def _consistently_wrong() -> Iterator[Check]:
         ("quantiles", "inverse", ""),
     ):
 
-        def drawn(effort: Effort, subject: str = subject, name: str = name, noise: str = noise) -> Result:
+        def drawn(effort: Effort, subject: str = subject, name: str = name, noise: str = noise) -> Evidence:
             audited = next(one for one in audited_queries() if one.name == subject)
             universe = audited.universe(False)
             mutant = broken.noise_and_law_too_small(prepare_case(universe, MECHANISMS[name](), noise))
@@ -128,7 +128,7 @@ def _consistently_wrong() -> Iterator[Check]:
         yield _broken(CONSISTENT, "black-box", drawn, f"{name}, {subject}")
 
 
-def _narrow_draws(effort: Effort) -> Result:
+def _narrow_draws(effort: Effort) -> Evidence:
     """A sampler that draws from a scale a fifth too small, against the law that it should have."""
     from dither.noise.vectors import integer_laplace_draws  # noqa: PLC0415
 
@@ -141,31 +141,31 @@ def _narrow_draws(effort: Effort) -> Result:
     )
     worst = float(np.abs(after - below).max())
     allowed = math.sqrt(math.log(2.0 / effort.failure_probability) / (2 * count))
-    return Result(worst <= allowed, cases=count, note=f"distance {worst:.4f} of {allowed:.4f} allowed")
+    return Evidence(worst <= allowed, cases=count, note=f"distance {worst:.4f} of {allowed:.4f} allowed")
 
 
 def _wrong_scales() -> Iterator[Check]:
     """Scales that are not smooth, tests that always pass, thresholds that are too low."""
     median = next(audited for audited in audited_queries() if audited.name == "median").universe
 
-    def raw(effort: Effort) -> Result:  # noqa: ARG001
+    def raw(effort: Effort) -> Evidence:  # noqa: ARG001
         return privacy(
             broken.local_sensitivity_used_raw(prepare_case(median(True), MECHANISMS["smooth"](), "power_law")),
             median(True),
         )
 
-    def faster(effort: Effort) -> Result:  # noqa: ARG001
+    def faster(effort: Effort) -> Evidence:  # noqa: ARG001
         return privacy(
             broken.beta_ignored(prepare_case(median(True), MECHANISMS["smooth"](), "power_law")), median(True)
         )
 
-    def untested(effort: Effort) -> Result:  # noqa: ARG001
+    def untested(effort: Effort) -> Evidence:  # noqa: ARG001
         honest: Any = ProposeTest(bound=1).prepare(MechanismSpec(median(True).statistic, Loss(4.0, 0.01)))
         return privacy(
             dataclasses.replace(honest, test=MarginTest(honest.test.epsilon, Fraction(49, 100))), median(True)
         )
 
-    def unstable(effort: Effort) -> Result:  # noqa: ARG001
+    def unstable(effort: Effort) -> Evidence:  # noqa: ARG001
         honest = prepare_case(median(True), MECHANISMS["stable"](), "")
         return privacy(dataclasses.replace(honest, test=MarginTest(honest.test.epsilon, Fraction(1, 10))), median(True))
 
@@ -176,14 +176,14 @@ def _wrong_scales() -> Iterator[Check]:
     yield _broken("bins shown too early", "exhaustive", _early_bins)
 
 
-def _early_bins(effort: Effort) -> Result:  # noqa: ARG001
+def _early_bins(effort: Effort) -> Evidence:  # noqa: ARG001
     honest = StableBins(Fraction(3, 2), Fraction(1, 100))
 
     class Lower(StableBins):
         threshold = honest.threshold - 1
 
     delta = bins_divergence(Lower(honest.epsilon, honest.delta), {"a": 1, "b": 1}, {"a": 2, "b": 0}, 1.5)
-    return Result(delta <= 0.01, Loss(1.5, 0.01), note=f"delta {delta:.3g}")
+    return Evidence(delta <= 0.01, Loss(1.5, 0.01), note=f"delta {delta:.3g}")
 
 
 def _understated() -> Iterator[Check]:
@@ -191,28 +191,28 @@ def _understated() -> Iterator[Check]:
     by_name = {audited.name: audited for audited in audited_queries()}
     for name in ("median", "trimmed mean", "filtered mean", "triangles", "2-triangles", "spanning tree"):
 
-        def short(effort: Effort, name: str = name) -> Result:  # noqa: ARG001
+        def short(effort: Effort, name: str = name) -> Evidence:  # noqa: ARG001
             return axioms(by_name[name].universe(False), 4, Fraction(7, 10))
 
         yield _broken("rungs 30% short", "exhaustive", short, name)
     for name in ("histogram", "covariance"):
 
-        def small(effort: Effort, name: str = name) -> Result:  # noqa: ARG001
+        def small(effort: Effort, name: str = name) -> Evidence:  # noqa: ARG001
             return sensitivities(by_name[name].universe(True), Fraction(7, 10))
 
         yield _broken("sensitivities 30% small", "exhaustive", small, name)
 
-    def crowded(effort: Effort) -> Result:  # noqa: ARG001
+    def crowded(effort: Effort) -> Evidence:  # noqa: ARG001
         """Two rows of one person, charged as one."""
         relation = Neighbours.ADD_REMOVE_CHANGE
         pairs, honest = (selection_universe(Median(bounds=(0, 4)), (0, 1, 4), 4, relation, rows) for rows in (2, 1))
         universe = Universe(honest.statistic, pairs.data, pairs.pairs)
         return privacy(prepare_case(universe, MECHANISMS["inverse"](), ""), universe)
 
-    def halved(effort: Effort) -> Result:  # noqa: ARG001
+    def halved(effort: Effort) -> Evidence:  # noqa: ARG001
         losses = [Loss(0.4)] * 6
         claimed = Loss(1.2, 0.01)
-        return Result(
+        return Evidence(
             batch_delta(losses, claimed.epsilon) <= claimed.delta, claimed, note="six answers at half their loss"
         )
 
@@ -232,8 +232,8 @@ def _pair_attack(
     *,
     known: bool = False,
     **options: Any,
-) -> Callable[[Effort], Result]:
-    def run(effort: Effort) -> Result:
+) -> Callable[[Effort], Evidence]:
+    def run(effort: Effort) -> Evidence:
         rank, records, high = shape
         statistic = RankedValue(rank, records, Grid(Fraction(1), 0, high))
         (columns,) = (one.columns(statistic.answers) for one in worst_pairs(statistic) if one.name == pair)
@@ -247,14 +247,14 @@ def _pair_attack(
             known=honest if known else None,
             failure_probability=effort.failure_probability,
         )
-        return Result(not found.detected, found.claimed, found.lower_bound, None, runs, f"event: {found.event}"[:120])
+        return Evidence(not found.detected, found.claimed, found.lower_bound, None, runs, f"event: {found.event}"[:120])
 
     return run
 
 
 def _seen_in_answers() -> Iterator[Check]:
     """The same mistakes, and others, from answers alone."""
-    cases: Sequence[tuple[str, str, Callable[[Effort], Result]]] = (
+    cases: Sequence[tuple[str, str, Callable[[Effort], Evidence]]] = (
         (
             "local sensitivity used raw",
             "smooth",
