@@ -103,7 +103,7 @@ class Menu:
 
 
 @dataclass(frozen=True)
-class Entry:
+class QueryEntry:
     """One registered query."""
 
     name: str
@@ -205,7 +205,7 @@ class Entry:
         return f"{function.function}({'*' if function.star else ', '.join([*columns, *numbers])})"
 
 
-_ENTRIES: dict[str, Entry] = {}
+_ENTRIES: dict[str, QueryEntry] = {}
 
 
 def query(
@@ -241,7 +241,7 @@ def query(
         cls.name = name  # type: ignore[attr-defined]
         if "noun" not in vars(cls):
             cls.noun = name.replace("_", " ")  # type: ignore[attr-defined]
-        _ENTRIES[name] = Entry(
+        _ENTRIES[name] = QueryEntry(
             name,
             cls,
             of,
@@ -269,13 +269,13 @@ def load() -> None:
         importlib.import_module(f"dither.queries.{module.name}")
 
 
-def entries() -> Mapping[str, Entry]:
+def entries() -> Mapping[str, QueryEntry]:
     """Every registered query by its public name."""
     load()
     return _ENTRIES
 
 
-def entry(name: str) -> Entry:
+def entry(name: str) -> QueryEntry:
     """The query of a public name."""
     found = entries().get(name)
     if found is None:
@@ -283,7 +283,7 @@ def entry(name: str) -> Entry:
     return found
 
 
-def entry_of(asked: object) -> Entry:
+def entry_of(asked: object) -> QueryEntry:
     """The entry of a query object."""
     found = entries().get(getattr(type(asked), "name", ""))
     if found is None or type(asked) is not found.query:

@@ -95,17 +95,17 @@ def parse_sql(text: object, schema: Schema | GraphSchema, argument: str = "sql")
     >>> parse_sql("SELECT median(age) AS middle FROM people WHERE age > 17", schema).queries
     [(Median(column='age', bounds=None, step=None, nulls=None), 'middle')]
     """
-    return _Reader(Words(text, argument), scope_of(schema), schema.name).statement()
+    return _StatementReader(Words(text, argument), scope_of(schema), schema.name).statement()
 
 
 def parse_items(text: object, schema: Schema | GraphSchema, argument: str = "question") -> Statement:
     """A SELECT list without the rest: ``median(age), count(*)``."""
-    return _Reader(Words(text, argument), scope_of(schema)).only_items()
+    return _StatementReader(Words(text, argument), scope_of(schema)).only_items()
 
 
 def parse_graph_items(text: object, argument: str = "question") -> Statement:
     """Calls about a graph that is registered elsewhere: ``triangles(), kstars(2)``."""
-    return _Reader(Words(text, argument), GRAPH).only_items()
+    return _StatementReader(Words(text, argument), GRAPH).only_items()
 
 
 def parse_file_call(text: object, given: Mapping[str, Any], argument: str = "question") -> Statement:
@@ -114,7 +114,7 @@ def parse_file_call(text: object, given: Mapping[str, Any], argument: str = "que
     >>> parse_file_call("quantile(total pay, 0.9)", {"bounds": (0, 9)}).items[0].query
     Quantile(column='total pay', bounds=(0, 9), step=None, nulls=None, q=Decimal('0.9'))
     """
-    statement = _Reader(Words(text, argument), FILE, given=given).only_items()
+    statement = _StatementReader(Words(text, argument), FILE, given=given).only_items()
     if len(statement.items) > 1:
         second = statement.items[1]
         reason = "one function is accepted here; several need a schema file, which dither register drafts"
@@ -122,7 +122,7 @@ def parse_file_call(text: object, given: Mapping[str, Any], argument: str = "que
     return statement
 
 
-class _Reader:
+class _StatementReader:
     """Reads one statement from left to right."""
 
     def __init__(self, words: Words, scope: Scope, table: str = "", given: Mapping[str, Any] | None = None) -> None:

@@ -39,7 +39,7 @@ NICE = 5
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedQuestion:
     """A question that may be asked: its plans and, of SQL, its statement."""
 
     plans: list[Any]
@@ -69,7 +69,7 @@ def check_rights(names: frozenset[str], question: Question, token: Token) -> Non
         raise forbidden(f"this token may spend at most delta {token.delta_cap:g} on one question")
 
 
-def planned(question: Question, schema: Schema | GraphSchema, token: Token) -> Planned:
+def planned(question: Question, schema: Schema | GraphSchema, token: Token) -> PlannedQuestion:
     """What would be computed and charged."""
     statement = _statement(question, schema)
     names = frozenset(query_names(question, statement))
@@ -92,7 +92,7 @@ def planned(question: Question, schema: Schema | GraphSchema, token: Token) -> P
             **question.options,
             **question.assumed,
         )
-    return Planned(plans, statement, price_of(plans), names)
+    return PlannedQuestion(plans, statement, price_of(plans), names)
 
 
 def quoted(question: Question, schema: Schema | GraphSchema, token: Token) -> Quoted:

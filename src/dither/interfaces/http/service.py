@@ -10,7 +10,7 @@ from typing import Any
 from dither.errors import LedgerUnavailable
 from dither.interfaces.http.catalog import Dataset
 from dither.interfaces.http.jobs import Job
-from dither.interfaces.http.planning import Planned
+from dither.interfaces.http.planning import PlannedQuestion
 from dither.interfaces.http.programs import programs_of, seconds_of
 from dither.interfaces.http.questions import Question
 from dither.interfaces.http.schedule import LONGEST_WAIT
@@ -27,7 +27,9 @@ def pair(loss: Any) -> dict[str, float]:
     return {"epsilon": loss.epsilon, "delta": loss.delta}
 
 
-def asked(curator: Curator, question: Question, made: Planned, dataset: Dataset, token: Token, started: float) -> Job:
+def asked(
+    curator: Curator, question: Question, made: PlannedQuestion, dataset: Dataset, token: Token, started: float
+) -> Job:
     """Put a question that was planned to the workers."""
     request_id = question.request_id or secrets.token_hex(16)
     body = {"questions": [one.asked for one in made.plans if not one.costs_nothing]}
