@@ -84,7 +84,7 @@ class Declared(Protocol):
         """Between which datasets all losses hold."""
 
 
-BUDGET = "what the dataset may spend in all, such as Budget(1.0) or a section [budget] of the schema file, is accepted"
+BUDGET = "declare what the dataset may spend in all, such as Budget(1.0) or a section [budget] of the schema file"
 
 
 class PaidSession:

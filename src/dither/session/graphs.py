@@ -186,7 +186,7 @@ def graph_plan(
 ) -> SessionPlan:
     """The plan of one query, from the schema and the public edges."""
     if not isinstance(query, Query) or entry_of(query).of not in ("graph", "weighted graph"):
-        raise InvalidArgument("query", query, "a question about a graph such as Triangles() is accepted")
+        raise InvalidArgument("query", query, "must be a question about a graph such as Triangles()")
     options, schema = Options.asked(epsilon, delta, mechanism, noise, confidence), source.schema
     if source.edges is not None:
         shape = query.shape(source.edges)

@@ -108,11 +108,11 @@ def least_epsilon(
     """
     target = exact(target_error, "target_error")
     if target <= 0:
-        raise InvalidArgument("target_error", target_error, "a positive number is accepted")
+        raise InvalidArgument("target_error", target_error, "must be a positive number")
     if of not in ("expected_error", "bound"):
-        raise InvalidArgument("of", of, '"expected_error" or "bound" is accepted')
+        raise InvalidArgument("of", of, 'must be "expected_error" or "bound"')
     if not isinstance(query, Query):
-        raise InvalidArgument("query", query, "one query object such as Median('total_pay') is accepted")
+        raise InvalidArgument("query", query, "must be one query object such as Median('total_pay')")
 
     def quoted(epsilon: float, **instead: Any) -> Quote:
         return _quoted(query, schema, epsilon=epsilon, **{**options, **instead})
@@ -139,7 +139,7 @@ def least_epsilon(
         raise InvalidArgument(
             "target_error",
             target_error,
-            f"at least {error(here):.4g} is accepted: {here.meaning}"
+            f"must be at least {error(here):.4g}: {here.meaning}"
             + ("" if here.prior else "; a prior gives an estimate"),
         )
     least, fixed = min(reached, key=operator.itemgetter(0))
@@ -295,18 +295,16 @@ def _records(planned: TablePlan, rows: Any) -> tuple[int, tuple[str, ...]]:
         each = max(planned.schema.rows // groups, 1)
         whence = "all rows, shared evenly" if planned.by else "all rows"
         return each, (f"assuming {each:,} records{_where(planned)}: {whence}",)
-    raise InvalidArgument(
-        "rows", None, "the number of records is private here; with a prior the number that you assume is accepted"
-    )
+    raise InvalidArgument("rows", None, "is private here; with a prior pass the number that you assume")
 
 
 def _checked_rows(planned: TablePlan, rows: Any) -> None:
     if rows is None:
         return
     if not isinstance(rows, int) or isinstance(rows, bool) or not 1 <= rows <= planned.schema.most_rows:
-        raise InvalidArgument("rows", rows, f"a whole number from 1 to {planned.schema.most_rows} is accepted")
+        raise InvalidArgument("rows", rows, f"must be a whole number from 1 to {planned.schema.most_rows}")
     if planned.expected_rows not in (None, rows):
-        raise InvalidArgument("rows", rows, f"the number of rows is public and {planned.expected_rows} is accepted")
+        raise InvalidArgument("rows", rows, f"is public: pass {planned.expected_rows}, or leave it out")
 
 
 def _where(planned: TablePlan) -> str:

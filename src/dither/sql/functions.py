@@ -39,7 +39,7 @@ class SqlFunction:
     @property
     def accepted(self) -> str:
         """What errors say."""
-        return f"{self.form} is accepted{self.sql.note}"
+        return f"write {self.form}{self.sql.note}"
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -74,7 +74,7 @@ def _functions(types: frozenset[SourceType], as_in_python: bool) -> Mapping[str,
 def supported(scope: Scope) -> str:
     """What can be asked, for errors."""
     if scope.any_column:
-        return f"{_offered(scope.types, True)} are accepted"
+        return f"ask one of {_offered(scope.types, True)}"
     if scope.schema is None:
         return f"supported is SELECT of {_offered(scope.types, False)} over one registered graph"
     return f"supported is SELECT of {_offered(scope.types, False)} with WHERE and GROUP BY over one registered table"
@@ -205,9 +205,9 @@ def _positional(call: Call, function: SqlFunction, scope: Scope, named: Mapping[
         if one.value == STAR:
             raise call.problem(function.accepted)
         if not takes:
-            raise call.problem_with(one, f"only {function.form} is accepted")
+            raise call.problem_with(one, f"write only {function.form}")
         if one.is_column:
-            raise call.problem_with(one, f"a number is accepted behind {', '.join(columns)}")
+            raise call.problem_with(one, f"write a number behind {', '.join(columns)}")
     numbers = [(value, one) for one in rest for value in (one.value if isinstance(one.value, tuple) else (one.value,))]
     for taken in takes:
         count = len(numbers) if taken.most is None or taken.is_list else min(taken.most, len(numbers))
@@ -218,7 +218,7 @@ def _positional(call: Call, function: SqlFunction, scope: Scope, named: Mapping[
         if values:
             fields[taken.field] = tuple(values) if taken.most is None or taken.is_list else values[0]
     if numbers:
-        raise call.problem_with(numbers[0][1], f"only {function.form} is accepted")
+        raise call.problem_with(numbers[0][1], f"write only {function.form}")
     return fields
 
 

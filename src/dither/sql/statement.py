@@ -117,7 +117,7 @@ def parse_file_call(text: object, given: Mapping[str, Any], argument: str = "que
     statement = _StatementReader(Words(text, argument), FILE, given=given).only_items()
     if len(statement.items) > 1:
         second = statement.items[1]
-        reason = "one function is accepted here; several need a schema file, which dither register drafts"
+        reason = "write one function here; several need a schema file, which dither register drafts"
         raise InvalidText(argument, statement.text, reason, second.start, second.end)
     return statement
 
@@ -167,14 +167,14 @@ class _StatementReader:
         self._items()
         self._end()
         for _, word in self.listed:
-            raise self.words.problem(word, f"a function is accepted here, such as median({word.text})")
+            raise self.words.problem(word, f"write a function here, such as median({word.text})")
         return Statement(self.words.text, self.words.argument, tuple(self.items))
 
     def _end(self) -> None:
         if self.words.here.kind is TokenType.SEMICOLON and not self.words.is_done:
             self.words.take()
             if not self.words.is_done:
-                raise self.words.problem(self.words.here, "one statement is accepted")
+                raise self.words.problem(self.words.here, "write one statement")
         if not self.words.is_done:
             raise self.calls.unexpected("this is not supported here")
 
@@ -293,8 +293,8 @@ def weights_of(statement: Statement, weights: Any) -> list[Any]:
         names = {name for item in statement.items for name in (item.alias, item.text) if name is not None}
         for name in weights:
             if name not in names:
-                raise InvalidArgument("weights", name, f"a query of the list is accepted: {', '.join(sorted(names))}")
+                raise InvalidArgument("weights", name, f"must be a query of the list: {', '.join(sorted(names))}")
         return [weights.get(item.alias, weights.get(item.text, 1)) for item in statement.items]
     if isinstance(weights, (str, bytes)) or not hasattr(weights, "__iter__"):
-        raise InvalidArgument("weights", weights, "a list of numbers, or a mapping of names to numbers, is accepted")
+        raise InvalidArgument("weights", weights, "must be a list of numbers, or a mapping of names to numbers")
     return list(weights)

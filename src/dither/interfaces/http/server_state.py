@@ -200,9 +200,7 @@ def prepare_home(home: Path) -> None:
         if not os.access(home, os.W_OK | os.X_OK) or not os.access(home / "datasets", os.W_OK | os.X_OK):
             raise PermissionError(13, "not writable")
     except OSError as error:
-        raise InvalidArgument(
-            "home", str(home), f"a folder that can be written is accepted ({error.strerror})"
-        ) from None
+        raise InvalidArgument("home", str(home), f"must be a folder that can be written ({error.strerror})") from None
 
 
 def _close_to_others(home: Path) -> None:
