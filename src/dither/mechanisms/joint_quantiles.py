@@ -30,7 +30,7 @@ MOST_BLOCKS = 1 << 23
 """Blocks of answers that a joint draw adds up: some two minutes.  Where there are more, levels are drawn."""
 MOST_CELLS = 1 << 20
 """Positions of all answers together, likewise: some 1.2 GB."""
-JOINT_PRICE = 4
+JOINT_COST = 4
 """What rate 1 of the joint draw costs: its score moves by at most 2 (docs/proofs/quantiles.md)."""
 
 
@@ -66,7 +66,7 @@ def levels(shares: tuple[Fraction, ...]) -> list[list[QuantileNode]]:
     return found
 
 
-def price(plan: list[list[QuantileNode]]) -> Fraction:
+def cost_of_levels(plan: list[list[QuantileNode]]) -> Fraction:
     """What rate 1 costs (docs/proofs/quantiles.md).
 
     A changed record leaves one node of a level and enters another, which moves their scores by at most
@@ -82,8 +82,8 @@ class SeveralDraws(Prepared):
     Guarantee  eps-DP.
     Theorem    docs/proofs/quantiles.md, after Gillenwater, Joseph and Kulesza 2021 (joint) and Kaplan, Schnapp and
                Stemmer 2022 (levels); the change-one losses are ours.
-    Constants  rate = eps/4 jointly; eps / price(plan) by levels; eps/(2m) alone.  Ties are spread evenly inside their
-               grid step, so heavy ties do not mislead.
+    Constants  rate = eps/4 jointly; eps / cost_of_levels(plan) by levels; eps/(2m) alone.  Ties are spread evenly
+               inside their grid step, so heavy ties do not mislead.
     Cost       A window of ranks around each quantile; one sort.
     """
 
@@ -104,8 +104,8 @@ class SeveralDraws(Prepared):
             ends = Ends(epsilon * (1 - VALUE_SHARE) / (2 * count), 1 - confidence)
             epsilon *= VALUE_SHARE
         fits = (statistic.grid.points * _spread(statistic.records)).bit_length() <= MOST_BITS
-        nested, alone = epsilon / price(levels(statistic.shares)), epsilon / (2 * count)
-        joint = epsilon / JOINT_PRICE
+        nested, alone = epsilon / cost_of_levels(levels(statistic.shares)), epsilon / (2 * count)
+        joint = epsilon / JOINT_COST
         if fits and 1 < count <= MOST_JOINT and _has_room(statistic, joint):
             return cls(statistic, Loss(loss.epsilon), joint, "joint", ends)
         if fits and nested > alone:

@@ -26,7 +26,7 @@ from dither.sources.types import Category, ColumnType, Date
 from dither.statistics.statistic import Statistic, VectorStatistic
 
 KEYS_SHARE = Fraction(1, 4)
-"""The part of epsilon that finds groups nobody declared; all of delta goes with it."""
+"""The part of epsilon that is spent on finding undeclared groups, with all of delta."""
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ def plan(
     bound = query.bound(schema)
     facts = bound.table_facts(schema, shape_of_selection(schema, bound, filtered=predicate is not None, keys=keys))
     finder, rest = _finder(keys, schema, asked.loss)
-    # Whoever changes groups leaves one and enters another: two steps for each of a person's rows.
+    # A person who changes groups leaves one and enters another: two steps for each of their rows.
     steps = 2 * schema.rows_per_unit if keys else 1
     each = rest if steps == 1 else rest.per_step(steps)
     try:

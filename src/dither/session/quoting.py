@@ -27,7 +27,7 @@ from dither.sources.types import Measured
 from dither.sql.statement import Statement, parse_sql
 
 LEVEL = 0.95
-"""Of the quoted bound, where no error bar is wanted."""
+"""Of the quoted bound, where no interval is wanted."""
 LEAST_EPSILON = 1e-4
 PRECISION = 1.01
 """The least epsilon is found to about one percent."""
@@ -49,7 +49,7 @@ def quote(
     confidence: Any = 0.95,
     weights: Sequence[Any] | None = None,
 ) -> Any:
-    """Price, mechanism and error of one query (a ``Quote``), or of a list or SQL that share a price (``Quotes``).
+    """Privacy loss, mechanism and error of one query (a ``Quote``), or of a list or SQL (``Quotes``).
 
     prior: what is publicly known about the values (``Lognormal``, ``Normal``, ``Uniform``, ``Exponential``,
         ``PublicSample``), for all columns, or a mapping of columns to priors.  Without one it is what the schema
@@ -62,8 +62,8 @@ def quote(
     >>> schema = dt.Schema("pay.csv", {"pay": dt.Real(0, 600_000)}, rows=100_000)
     >>> dt.quote(dt.Median("pay"), schema, epsilon=0.5).kind
     'upper bound'
-    >>> told = dt.quote(dt.Median("pay"), schema, epsilon=0.5, prior=dt.Lognormal(median=70_000, sigma=0.8))
-    >>> 10 < told.expected_error < 30
+    >>> quoted = dt.quote(dt.Median("pay"), schema, epsilon=0.5, prior=dt.Lognormal(median=70_000, sigma=0.8))
+    >>> 10 < quoted.expected_error < 30
     True
     """
     options = {
@@ -87,11 +87,11 @@ def quote(
     )
 
 
-def quote_statement(statement: Statement, schema: Schema, price: Loss, weights: Any = None, **options: Any) -> Quotes:
-    """Quotes for the queries of a statement that was read before; they share the price as its answers do."""
+def quote_statement(statement: Statement, schema: Schema, loss: Loss, weights: Any = None, **options: Any) -> Quotes:
+    """Quotes for the queries of a statement that was read before; they share the privacy loss as its answers do."""
     options |= {"where": statement.where, "by": list(statement.by) or None}
     quotes = []
-    for item, part in shared_by_items(statement, schema, price, weights):
+    for item, part in shared_by_items(statement, schema, loss, weights):
         with statement.pointing_at(item):
             quotes.append(_quoted(item.query, schema, epsilon=part.epsilon, delta=part.delta, **options))
     return Quotes(quotes)
@@ -214,7 +214,7 @@ def _quoted(
             again = plan(query, schema, mechanism=name, confidence=confidence, **options)
             compared[name] = _under_prior(again, column_prior, counted, assumed)
         except (NotApplicable, NotProved, InvalidArgument):
-            # It does not serve this price or noise; the default, at least, does.
+            # It does not serve this privacy loss or noise; the default, at least, does.
             if name == planned.mechanism:
                 raise
     ordered = sorted(compared.items(), key=lambda item: item[1].worst_expected)

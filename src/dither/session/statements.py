@@ -1,4 +1,4 @@
-"""Plans of one query, of several and of a statement: how they share a price, and how their answers are named."""
+"""Plans of one query, of several and of a statement: how they share a privacy loss, and how their answers are named."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def plans_for(
     weights: Sequence[Any] | None = None,
     **options: Any,
 ) -> list[TablePlan]:
-    """The plans of one query, or of several that share a price."""
+    """The plans of one query, or of several that share a privacy loss."""
     if isinstance(query, Query):
         return [plan_for(query, schema, epsilon=epsilon, delta=delta, **options)]
     return [
@@ -48,18 +48,18 @@ def plans_for(
     ]
 
 
-def plans_of(statement: Statement, schema: Schema, price: Loss, weights: Any = None, **options: Any) -> list[TablePlan]:
-    """A plan for every query of a statement; together they cost at most ``price``."""
+def plans_of(statement: Statement, schema: Schema, loss: Loss, weights: Any = None, **options: Any) -> list[TablePlan]:
+    """A plan for every query of a statement; together they spend at most ``loss``."""
     options |= {"where": statement.where, "by": list(statement.by) or None}
     plans = []
-    for item, part in shared_by_items(statement, schema, price, weights):
+    for item, part in shared_by_items(statement, schema, loss, weights):
         with statement.pointing_at(item):
             plans.append(plan_for(item.query, schema, epsilon=part.epsilon, delta=part.delta, **options))
     return plans
 
 
-def shared_by_items(statement: Statement, schema: Schema, price: Loss, weights: Any = None) -> list[tuple[Item, Loss]]:
-    """The queries of a statement, each with its part of the price.
+def shared_by_items(statement: Statement, schema: Schema, loss: Loss, weights: Any = None) -> list[tuple[Item, Loss]]:
+    """The queries of a statement, each with its part of the privacy loss.
 
     Those that cost something share it by their weights.  The number of rows of a table that declares it is public: it
     costs nothing, so it takes no share.
@@ -70,7 +70,7 @@ def shared_by_items(statement: Statement, schema: Schema, price: Loss, weights: 
     paying = [weight for weight, one in zip(given, free, strict=True) if not one]
     shares = iter(shares_of(paying, len(paying)) if paying else [])
     return [
-        (item, price if one else part_of(price, next(shares))) for item, one in zip(statement.items, free, strict=True)
+        (item, loss if one else part_of(loss, next(shares))) for item, one in zip(statement.items, free, strict=True)
     ]
 
 
@@ -91,15 +91,15 @@ def named(statement: Statement, answers: Sequence[Sequence[Release]]) -> list[Re
     ]
 
 
-def shared(things: Iterable[Thing], price: Loss, weights: Sequence[Any] | None) -> list[tuple[Thing, Loss]]:
-    """Several questions, each with its part of a price: evenly, or by weights."""
+def shared(things: Iterable[Thing], loss: Loss, weights: Sequence[Any] | None) -> list[tuple[Thing, Loss]]:
+    """Several questions, each with its part of a privacy loss: evenly, or by weights."""
     listed = list(things)
-    return [(one, part_of(price, share)) for one, share in zip(listed, shares_of(weights, len(listed)), strict=True)]
+    return [(one, part_of(loss, share)) for one, share in zip(listed, shares_of(weights, len(listed)), strict=True)]
 
 
-def part_of(price: Loss, share: Fraction) -> Loss:
-    """A share of a price in whole units of the ledger, rounded down: charges never add up to more than the price."""
-    whole = price.share(share)
+def part_of(loss: Loss, share: Fraction) -> Loss:
+    """A share of a privacy loss in whole units of the ledger, rounded down: charges never add up to more than all."""
+    whole = loss.share(share)
     return Loss(_floor(whole.exact_epsilon, EPSILON_UNITS), _floor(whole.exact_delta, DELTA_UNITS))
 
 
@@ -109,7 +109,7 @@ def _floor(number: Fraction, units: int) -> float:
 
 
 def shares_of(weights: Sequence[Any] | None, parts: int) -> list[Fraction]:
-    """How several questions share a price: evenly, or by weights."""
+    """How several questions share a privacy loss: evenly, or by weights."""
     if parts == 0:
         raise InvalidArgument("query", [], "must have at least one query")
     if weights is None:

@@ -29,7 +29,7 @@ class SqlFunction:
     entry: QueryEntry
     sql: Sql
     has_schema: bool = True
-    """False where nobody has declared the columns: what a schema fills in may be given then."""
+    """False without a schema: the fields that a schema would fill in may be given then."""
 
     @property
     def form(self) -> str:

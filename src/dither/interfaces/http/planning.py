@@ -24,7 +24,7 @@ from dither.interfaces.http.telemetry import log_failure, log_to_stderr
 from dither.ledger import MemoryLedger
 from dither.privacy import Loss
 from dither.quotes.quote import Quote
-from dither.session.account import price_of
+from dither.session.account import total_loss
 from dither.session.graphs import GraphSession
 from dither.session.quoting import quote
 from dither.session.statements import plans_for, plans_of
@@ -92,7 +92,7 @@ def planned(question: Question, schema: Schema | GraphSchema, token: Token) -> P
             **question.options,
             **question.assumed,
         )
-    return PlannedQuestion(plans, statement, price_of(plans), names)
+    return PlannedQuestion(plans, statement, total_loss(plans), names)
 
 
 def quoted(question: Question, schema: Schema | GraphSchema, token: Token) -> Quoted:

@@ -37,7 +37,7 @@ DRAIN = 90.0
 
 @dataclass(frozen=True)
 class Settings:
-    """What whoever runs the server may choose; all of it is public."""
+    """What the operator of the server may choose; all of it is public."""
 
     rate: float = 20.0
     """Requests a second from one token."""
@@ -118,7 +118,7 @@ class Curator:
             return self._forks
 
     async def run(self, work: Callable[..., Value], *values: Any) -> Value:
-        """Do short public work in a thread, so that nobody else waits for it."""
+        """Do short public work in a thread, so that the event loop is not blocked."""
         return await _in_thread(self._pool, work, values)
 
     async def run_reserved(self, work: Callable[..., Value], *values: Any) -> Value:
@@ -130,7 +130,7 @@ class Curator:
         return await _in_thread(self._long, work, values)
 
     def background(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do something later, for nobody who waits."""
+        """Do something in the background; no request waits for it."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -153,7 +153,7 @@ class Curator:
         return owner[0], analyst[0]
 
     def verified(self, known: str | None) -> Report:
-        """Check the whole ledger on a connection of its own: nobody who asks a question waits for that."""
+        """Check the whole ledger on a connection of its own, so that no query waits for it."""
         with open_ledger(self._ledger_place, check=False, read_only=True) as ledger:
             return ledger.verify(known)
 
@@ -204,7 +204,7 @@ def prepare_home(home: Path) -> None:
 
 
 def _close_to_others(home: Path) -> None:
-    """Data, tokens and answers lie below: nobody but the server's user looks into it."""
+    """Make a folder readable by the server's user only: data, tokens and answers lie below."""
     mode = stat.S_IMODE(home.stat().st_mode)
     if mode & 0o077:
         home.chmod(mode & ~0o077)

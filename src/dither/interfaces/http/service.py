@@ -59,7 +59,7 @@ def answer_of(dataset: str, request_id: str, loss: Loss, releases: list[Release]
 
 
 def with_budget(curator: Curator, answer: dict[str, Any]) -> dict[str, Any]:
-    """An answer and the budget when it leaves: that when it was ready would tell, by others' charges, when that was.
+    """An answer with the budget of the moment it leaves; that of the moment it was ready would reveal when that was.
 
     It is paid for and stored, whatever else can't be read.
     """
@@ -97,13 +97,13 @@ def budget_of(curator: Curator, dataset: str, token: Token | None = None) -> dic
 def history_of(curator: Curator, dataset: str, analyst: str | None, after: int, limit: int) -> list[dict[str, Any]]:
     """Charges with their answers, oldest first; of one analyst unless None is named.
 
-    Analysts are told how many of their own came before, and the minute.  Numbers of the ledger count answers too, and
-    the exact time of a charge tells when a worker was free for it: both show how long other work really took.
+    Analysts get how many of their own came before, and the minute.  Numbers of the ledger count answers too, and
+    the exact time of a charge reveals when a worker was free for it: both show how long other work really took.
     """
     payload = []
     paging = {"after": after} if analyst is None else {"skip": after}
     for place, (entry, answered) in enumerate(curator.ledger.charges(dataset, analyst, limit=limit, **paging), 1):
-        loss = price_of_entry(entry.body)
+        loss = loss_of_entry(entry.body)
         stored = answered if answered is not None and _may_be_seen(curator, entry) else None
         payload.append(
             {
@@ -131,7 +131,7 @@ def _may_be_seen(curator: Curator, entry: Entry) -> bool:
     return age >= max(LONGEST_WAIT, 4.0 * curator.seconds_of(entry.dataset))
 
 
-def price_of_entry(body: dict[str, Any]) -> Loss:
+def loss_of_entry(body: dict[str, Any]) -> Loss:
     """What a charge cost."""
     return sum((loss_of(*units) for units in body["losses"]), Loss(0.0))
 
