@@ -7,11 +7,17 @@ import functools
 from reference import api_page, cli_page
 from statistic_pages import statistic_pages
 
-from dither.queries.documentation import page
+from dither.mechanisms.documentation import page as mechanisms_page
+from dither.queries.documentation import page as queries_page
 
 
 @functools.cache
 def generated_pages() -> dict[str, str]:
     """Paths below docs/ and their Markdown."""
-    reference = {"reference/queries.md": page(), "reference/api.md": api_page(), "reference/cli.md": cli_page()}
+    reference = {
+        "reference/queries.md": queries_page(),
+        "reference/mechanisms.md": mechanisms_page(),
+        "reference/api.md": api_page(),
+        "reference/cli.md": cli_page(),
+    }
     return {**statistic_pages(), **reference}

@@ -32,6 +32,19 @@ def on_config(config: Any) -> Any:
     return config
 
 
+def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
+    """Below the table of proofs, a row for every page that it does not name."""
+    if page.file.src_uri != "proofs/index.md":
+        return markdown
+    folder = Path(config["docs_dir"]) / "proofs"
+    more = [one for one in sorted(folder.glob("*.md")) if one.name != "index.md" and f"({one.name})" not in markdown]
+    return markdown.rstrip() + "".join(f"\n| [{one.stem}]({one.name}) | {_heading(one)} |" for one in more) + "\n"
+
+
+def _heading(path: Path) -> str:
+    return path.read_text(encoding="utf-8").split("\n", 1)[0].lstrip("# ")
+
+
 def _paths(pages: Any) -> list[str]:
     if isinstance(pages, str):
         return [pages]

@@ -30,6 +30,8 @@ class Neighbours(enum.Enum):
     """Graphs with the same edges that differ in the weight of one edge."""
     CHAIN = "chain"
     """The next or the previous dataset of a public chain of datasets, and no other."""
+    LISTED = "listed"
+    """The pairs of datasets that a public, finite data space lists, and no others."""
 
     def __str__(self) -> str:
         return self.value

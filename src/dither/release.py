@@ -40,6 +40,8 @@ class Release:
     """Why there is no answer, in public terms: which test did not pass."""
     alias: str | None = None
     """The name that a statement gave to the question (``AS name``)."""
+    claim: str | None = None
+    """What the guarantee rests on beside the proofs of the library: a claim of the author of a function."""
 
     calibration = older_name("mechanism")
 
@@ -66,6 +68,7 @@ class Release:
             "labels": plain(self.labels, unchanged),
             **({} if self.alias is None else {"alias": self.alias}),
             **({} if self.group is None else {"group": plain(self.group, unchanged)}),
+            **({} if self.claim is None else {"claim": self.claim}),
             "reason": self.reason,
         }
 
@@ -87,6 +90,7 @@ class Release:
             reason=payload.get("reason"),
             alias=payload.get("alias"),
             group=None if group is None else dict(group),
+            claim=payload.get("claim"),
         )
 
     @property
@@ -97,7 +101,7 @@ class Release:
         return f"{self.query} [{', '.join(f'{key} {formatted(one)}' for key, one in self.group.items())}]"
 
     def __str__(self) -> str:
-        return f"{self._summary()}{self._missing()}"
+        return f"{self._summary()}{self._missing()}{self._claim()}"
 
     def _summary(self) -> str:
         """Question, answer, interval and privacy loss."""
@@ -120,10 +124,13 @@ class Release:
         return f", {self.confidence:.0%} between {low} and {high}"
 
     def __repr__(self) -> str:
-        return f"<Release {self._summary()}, {self.mechanism}{self._missing()}>"
+        return f"<Release {self._summary()}, {self.mechanism}{self._missing()}{self._claim()}>"
 
     def _missing(self) -> str:
         return "" if self.missing is None else f"; missing values count as {formatted_all(self.missing)}"
+
+    def _claim(self) -> str:
+        return "" if self.claim is None else f"; {self.claim}"
 
     def rows(self) -> list[tuple[str, Any, Any]]:
         """(label, value, interval) for each value; one row for a single answer."""
@@ -133,7 +140,7 @@ class Release:
         return list(zip(labels, self.value, self.interval or (None,) * len(self.value), strict=True))
 
     def _repr_html_(self) -> str:
-        note = f"price {self.loss}; {self.mechanism}{_bars([self])}{self._missing()}"
+        note = f"price {self.loss}; {self.mechanism}{_bars([self])}{self._missing()}{self._claim()}"
         note_text = f"<br><small>{html.escape(note)}</small>"
         if isinstance(self.value, tuple):
             body = "".join(

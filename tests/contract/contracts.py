@@ -31,6 +31,7 @@ from dither_lab.audit.enumeration import (
     output_law,
     worst_log_ratio,
 )
+from dither_lab.audit.exhaustive import worst_pair
 from dither_lab.audit.propose_test_release import divergence, mechanism_law
 
 
@@ -183,6 +184,11 @@ class MechanismContract:
             laws = {x: mechanism_law(prepared, as_column(x, grid)) for x in universe}
             found = max(divergence(laws[x], laws[y], loss.epsilon) for x in universe for y in neighbours(x, values))
             return found <= loss.delta * (1 + 1e-9)
+        if "point" not in vars(prepared):
+            columns = {x: as_column(x, grid) for x in universe}
+            pairs = [(columns[x], columns[y]) for x in universe[::-stride] for y in neighbours(x, values)]
+            lower, upper, _ = worst_pair(prepared, pairs)
+            return (lower if upper is None else upper) <= loss.epsilon
         prepared = replace(prepared, point=replace(prepared.point, loss=loss))
         # The largest ratios sit at spread-out datasets; the order of ``datasets`` puts them last.
         return all(

@@ -10,13 +10,15 @@ from click.testing import CliRunner
 import dither as dt
 from dither.interfaces.cli.main import main
 from dither.mechanisms.choice import MECHANISMS, NOISES, applicable, prepare
+from dither.mechanisms.documentation import page
 from dither.mechanisms.registry import mechanism
 from dither.mechanisms.smooth import Smooth
 from dither.privacy import Neighbours
 from dither.sensitivity.ladder import HasLadder
 from dither.sensitivity.levels import Levels
 from dither.sources.grid import Grid
-from dither.statistics import graphs, order, smallest, spread, totals, trees, unknown_size, vectors
+from dither.statistics import graphs, order, smallest, spread, totals, trees, unknown_size, vectors, workloads
+from dither.statistics.bit_workloads import attribute_means
 from dither.statistics.centre_of_attention import ShortestMiddle
 from dither.statistics.levels import ByLevel
 from dither.statistics.statistic import Statistic, VectorStatistic
@@ -29,6 +31,7 @@ COME_OR_GO = Neighbours.ADD_REMOVE
 RANK = order.RankedValue(5, 10, GRID)
 SHARE = unknown_size.SharedRank(Fraction(1, 2), 10, GRID, COME_OR_GO)
 SUM = totals.TrimmedTotal(0, 10, GRID, TOTAL)
+COUNTS = workloads.WorkloadCounts(workloads.points("abc"), ("a", "b", "c"), 10)
 CHAIN = smallest.ChainTotal((0, 1, 3), Levels([1, 1, 2]), TOTAL)
 STATISTICS = {
     "RankedValue": RANK,
@@ -43,6 +46,8 @@ STATISTICS = {
     "ShortestMiddle": ShortestMiddle(10, 1, GRID),
     "ByLevel": ByLevel(CHAIN, CHAIN.level_function()),
     "BinCounts": vectors.BinCounts(("a", "b")),
+    "WorkloadCounts": COUNTS,
+    "WorkloadCounts, large domain": workloads.WorkloadCounts(attribute_means(30), ("a",) * 30, 10),
     "Totals": vectors.Totals((GRID,), (TOTAL,), ("a",)),
     "CrossProducts": vectors.CrossProducts(10, (GRID,), (TOTAL,), ("a",)),
     "SharedRank": SHARE,
@@ -83,17 +88,19 @@ SERVED = {
     "ShortestMiddle": [*FITTED, *TESTS],
     "ByLevel": [*WORST_CASE, *TESTS],
     "BinCounts": ["worst_case"],
+    "WorkloadCounts": ["worst_case", "noisy_histogram", "k_norm"],
+    "WorkloadCounts, large domain": ["worst_case", "k_norm"],
     "Totals": ["worst_case"],
     "CrossProducts": ["worst_case"],
     "SharedRank": [*DRAWN, *TESTS],
-    "FilteredTotal": [*WORST_CASE, *TESTS],
+    "FilteredTotal": WORST_CASE,
     "FilteredMean": [*FITTED, *TESTS],
     "SharedRankDifference": [*FITTED, *TESTS],
     "OfPeople": [*FITTED, *TESTS],
-    "OfPeople, total": [*WORST_CASE, *TESTS],
-    "OfPeople, edges": [*WORST_CASE, *TESTS],
+    "OfPeople, total": WORST_CASE,
+    "OfPeople, edges": WORST_CASE,
     "ReachableValuesOfPeople": [*DRAWN, *TESTS],
-    "ReachableValuesOfPeople, all": [*DRAWN, *TESTS],
+    "ReachableValuesOfPeople, all": DRAWN,
     "EdgeCount": [*WORST_CASE, "largest_local"],
     "TriangleCount": BY_PROXY,
     "StarCount": BY_PROXY,
@@ -105,17 +112,41 @@ SERVED = {
     "SpanningForestCost, cut by few edges": [*WORST_CASE, *TESTS],
     "SpanningForestCost, cut by many edges": [*FITTED, *TESTS],
 }
+PINNED = {one for served in SERVED.values() for one in served}
 
 
 @pytest.mark.parametrize("name", STATISTICS)
 def test_which_mechanisms_serve_a_statistic_and_which_is_the_default(name):
-    """The whole list, in its order: what "auto" means depends on nothing else."""
-    assert applicable(STATISTICS[name]) == SERVED[name]
+    """The whole list, in its order: what "auto" means depends on nothing else.
+
+    Mechanisms that no statistic prefers are used by name only; a new one says itself what it needs, and serves it.
+    """
+    served = applicable(STATISTICS[name])
+    assert [one for one in served if one in PINNED] == SERVED[name]
+    assert served[0] == SERVED[name][0]
+    needing = {one for one in MECHANISMS.keys() - PINNED if isinstance(STATISTICS[name], MECHANISMS[one].needs)}
+    assert set(served) == {*SERVED[name], *needing}
+
+
+@pytest.mark.parametrize("rows_per_unit", [1, 3])
+@pytest.mark.parametrize("name", TESTS)
+def test_tests_of_totals_behind_a_filter_are_refused_before_the_charge(name, rows_per_unit):
+    """One row moves a sum or a count by the global sensitivity on all data, so no data could pass."""
+    data = {"pay": [1.0, 2.0, 3.0], "who": ["a", "b", "c"]}
+    declared = {"pay": dt.Real(0, 5)}
+    people = {"unit": "who", "rows_per_unit": rows_per_unit} if rows_per_unit > 1 else {}
+    session = dt.open(data, columns=declared, budget=dt.Budget(10.0, 0.1), **people)
+    for query in (dt.Count(), dt.Sum("pay")):
+        with pytest.raises(dt.NotApplicable, match="worst_case") as refused:
+            session.ask(query, where="pay > 1", epsilon=1.0, delta=1e-3, mechanism=name)
+        assert "nothing was" in str(refused.value)
+        assert not {*TESTS} & {*str(refused.value).split("applicable here: ")[1].replace(",", " ").split()}
+    assert session.budget.spent == dt.Loss(0.0)
 
 
 def test_preferences_name_mechanisms_that_exist():
     """A misspelt preference would be passed over in silence."""
-    assert {name for one in STATISTICS.values() for name in one.mechanism_preference} <= MECHANISMS.keys()
+    assert {name for one in STATISTICS.values() for name in one.mechanism_preference} <= MECHANISMS.keys() & PINNED
 
 
 def test_the_registry_holds_every_mechanism_once():
@@ -129,8 +160,11 @@ def test_the_registry_holds_every_mechanism_once():
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_a_mechanism_that_may_refuse_says_so_before_and_after_it_is_prepared(name):
     """What "auto" may not choose under a prior, and what has words for a refusal."""
-    levels = graphs.TriangleCount(60) if name in ("largest_local", "noisy_local") else order.RankedValue(50, 100, GRID)
-    _, prepared = prepare(levels, epsilon=1.0, delta=1e-3, mechanism=name)
+    suited = {
+        **dict.fromkeys(("largest_local", "noisy_local"), graphs.TriangleCount(60)),
+        **dict.fromkeys(("noisy_histogram", "k_norm"), COUNTS),
+    }
+    _, prepared = prepare(suited.get(name, order.RankedValue(50, 100, GRID)), epsilon=1.0, delta=1e-3, mechanism=name)
     assert MECHANISMS[name].may_refuse == (prepared.refusal is not None)
     assert MECHANISMS[name].may_refuse == (name in TESTS)
 
@@ -145,12 +179,15 @@ def test_the_help_of_commands_names_what_exists(command):
         assert set(re.split(r", | or ", examples[1])) <= set(names)
 
 
-def test_the_pages_that_list_mechanisms_list_all_of_them():
-    """The table of docs/choosing.md has a row for each; docs/extending.md says what each needs."""
-    rows = re.findall(r"^\| `(\w+)` \|", (ROOT / "docs/choosing.md").read_text(encoding="utf-8"), re.MULTILINE)
-    assert set(rows) & MECHANISMS.keys() == MECHANISMS.keys()
-    needs = (ROOT / "docs/extending.md").read_text(encoding="utf-8").split("\n## ")[0]
-    assert {name for name in MECHANISMS if f"`{name}`" in needs} == MECHANISMS.keys()
+def test_the_page_of_mechanisms_lists_all_of_them():
+    """It is written from the registry; docs/choosing.md and docs/extending.md name those that statistics prefer."""
+    rows = re.findall(r"^\| `(\w+)` \| `dt\.(\w+)` \| .+ \| .+ \|$", page(), re.MULTILINE)
+    assert [name for name, _ in rows] == list(MECHANISMS)
+    assert all(getattr(dt, made) is MECHANISMS[name] for name, made in rows)
+    for path in ("docs/choosing.md", "docs/extending.md"):
+        text = (ROOT / path).read_text(encoding="utf-8")
+        assert {name for name in PINNED if f"`{name}`" in text} == PINNED
+        assert "reference/mechanisms.md" in text
 
 
 def test_one_line_functions_list_every_noise():

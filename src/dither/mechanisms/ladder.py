@@ -132,7 +132,7 @@ class LadderDraw(Prepared):
             # From the top on rungs have one width, and what lies beyond the room is cut to it: one cell.
             reach = min(reach, ladder.top + math.ceil(room / ladder.global_sensitivity) + 1)
         behind = math.exp(-rate * reach) / math.expm1(rate)
-        widths = _widths(ladder, reach)
+        widths = rung_widths(ladder, reach)
         ends = np.concatenate([[0.0], np.cumsum(widths)])
         kept = widths > 0.0
         mass = 2.0 * widths * np.exp(-rate * np.arange(1, reach + 1))
@@ -143,7 +143,7 @@ class LadderDraw(Prepared):
         )
 
 
-def _widths(ladder: Ladder, count: int) -> Floats:
+def rung_widths(ladder: Ladder, count: int) -> Floats:
     """The first rungs; of very many, some are looked at and those between interpolated, because rungs only rise."""
     if count <= _MOST_DISTANCES:
         return ladder.sensitivity_at_distance(0, count).astype(np.float64)

@@ -102,9 +102,9 @@ class ProposeTest(Mechanism):
         )
 
 
-def check_margin(test: MarginTest, statistic: Statistic) -> None:
+def check_margin(test: MarginTest, statistic: Statistic, bound: int = 0) -> None:
     """Refuse, before anything is charged, a test that no data of this size could pass half of the time."""
-    most = statistic.max_distance_to_instability
+    most = statistic.max_margin(bound)
     if most is not None and test.chance(most) < 0.5:
         raise InvalidArgument(
             "data",
@@ -155,7 +155,7 @@ class TestedNoise(Prepared):
         return around(self.statistic, noisy, half)
 
     def check_data_can_pass(self) -> None:
-        check_margin(self.test, self.statistic)
+        check_margin(self.test, self.statistic, self.bound)
 
     def error_laws(self, records: Any) -> list[ErrorLaw]:
         # The noise is drawn after the test and independent of it.

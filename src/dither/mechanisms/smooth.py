@@ -6,11 +6,12 @@ import functools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from dither.errors import InvalidArgument
+from dither.kernels.elementary import Floats
 from dither.mechanisms.error import AddedNoise, ErrorLaw, WorstCaseError, cut_half_width, most_cut_mean, rooms, span
 from dither.mechanisms.mechanism import Mechanism, MechanismSpec, Outcome, Prepared, point_of
 from dither.mechanisms.registry import mechanism
@@ -22,6 +23,7 @@ from dither.noise.law import AdmissiblePoint, Constants, Law
 from dither.numbers import ball, exact
 from dither.privacy import Loss
 from dither.sensitivity.ladder import LEAST_BETA, MOST_BETA, Algorithm, HasLadder
+from dither.sensitivity.norms import HasNormLadder
 from dither.statistics.statistic import Statistic
 
 BAR_SHARE = Fraction(1, 4)
@@ -35,7 +37,7 @@ _BEYOND = 14.0
 """All but e^-14 of the share that may be missed is integrated, in cells of this length."""
 
 
-@mechanism("smooth", needs=HasLadder)
+@mechanism("smooth", needs=(HasLadder, HasNormLadder))
 @dataclass(frozen=True)
 class Smooth(Mechanism):
     """Noise scaled to the beta-smooth bound of a ladder.
@@ -63,6 +65,10 @@ class Smooth(Mechanism):
             raise InvalidArgument("algorithm", self.algorithm, 'must be "exact", "linear" or "sublinear"')
 
     def prepare(self, ask: MechanismSpec) -> Prepared:
+        if isinstance(ask.statistic, HasNormLadder):
+            from dither.mechanisms.smooth_vectors import prepare_vector  # noqa: PLC0415  (built on this module)
+
+            return prepare_vector(self, ask)
         statistic = ask.single_number(self.name)
         law = ask.noise or PowerLaw()
         bar, loss = None, ask.usable
@@ -132,13 +138,8 @@ class SmoothNoise(Prepared):
         assert self.bar_loss is not None and self.confidence is not None  # noqa: PT018, S101
         if bound == 0:
             return 0  # only where the cap is 0: the same answer on all data
-        spread = self.point.beta / self.bar_loss.exact_epsilon
-
-        def location() -> Any:
-            return ball(bound).log() * LOG_GRID
-
-        logarithm = rounded_draw(Laplace(), location, spread * LOG_GRID, headroom=64) / LOG_GRID
-        reach = bar_factor(self.point.law, float(spread), float(1 - self.confidence))
+        logarithm, spread = noisy_logarithm(bound, self.point.beta, self.bar_loss)
+        reach = bar_factor(self.point.law, spread, float(1 - self.confidence))
         widest = self.statistic.global_sensitivity / float(self.point.alpha) * 1e6
         width = math.exp(min(logarithm, 700.0)) / float(self.point.alpha) * reach
         return math.ceil(min(width * (1 + 1e-6), widest)) + 1
@@ -171,8 +172,28 @@ class SmoothNoise(Prepared):
         return (cut_half_width(width, *placed(self.statistic, records)),)
 
 
+class Tailed(Protocol):
+    """A law of distances: how likely greater ones are, and the other way round."""
+
+    def tail(self, distance: Floats) -> Floats:
+        """P(distance is exceeded), entry by entry."""
+
+    def quantile(self, tail: float) -> float:
+        """The distance that is exceeded with this probability."""
+
+
+def noisy_logarithm(bound: Fraction, beta: Fraction, loss: Loss) -> tuple[float, float]:
+    """``ln S + Lap(beta / eps')``, private no more, and the spread ``beta / eps'`` of its noise."""
+    spread = beta / loss.exact_epsilon
+
+    def location() -> Any:
+        return ball(bound).log() * LOG_GRID
+
+    return rounded_draw(Laplace(), location, spread * LOG_GRID, headroom=64) / LOG_GRID, float(spread)
+
+
 @functools.lru_cache(maxsize=1024)
-def bar_factor(law: Law, spread: float, miss: float) -> float:
+def bar_factor(law: Tailed, spread: float, miss: float) -> float:
     """The c with ``P(|Z| e^{-spread L} > c) = miss`` for a standard Laplace L, rounded up."""
     # Cells of |L| by length, not by mass: rare L decide intervals of high confidence.  What lies beyond is missed.
     ends = np.arange(0.0, math.log(1.0 / miss) + _BEYOND, _CELL)

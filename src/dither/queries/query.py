@@ -69,6 +69,13 @@ class Query(ABC):
         """What is released in the place of a number; see ``is_transformed``."""
         return number
 
+    def error_after(self, error: float) -> float | None:  # noqa: ARG002
+        """The most that an error of the number makes in what is released instead, whatever the number; None: not known.
+
+        It rises and is concave in the error, so that it holds for expected errors too.
+        """
+        return None
+
     # --- in memory -----------------------------------------------------------------------------------------
 
     @abstractmethod

@@ -117,3 +117,6 @@ class Std(Variance):
 
     def transformed(self, number: Any) -> float:
         return math.sqrt(number)
+
+    def error_after(self, error: float) -> float:
+        return math.sqrt(error)  # (docs/proofs/quotes.md, section 4)

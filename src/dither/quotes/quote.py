@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from dither.aliases import older_name
 from dither.mechanisms.error import FEWEST_SAMPLES, Mixture
 from dither.mechanisms.mechanism import Prepared
-from dither.plain import plain, unchanged
+from dither.plain import plain, unchanged, with_infinities
 from dither.privacy import Loss
 from dither.quotes.prior_sample import ImaginedColumn
 from dither.quotes.priors import Prior
@@ -100,6 +100,18 @@ class Quote:
             "alternatives": plain(self.alternatives, unchanged),
         }
 
+    @classmethod
+    def from_dict(cls, payload: Mapping[str, Any]) -> Quote:
+        """The quote that ``to_dict`` described."""
+        several = ("expected_error", "bound", "bar", "labels", "assumptions")
+        figures = ("confidence", "mechanism", "noise", "kind", "attained", "prior", "rows", "groups", "alternatives")
+        return cls(
+            query=payload["query"],
+            loss=Loss(payload["epsilon"], payload["delta"]),
+            **{name: _tupled(with_infinities(payload[name])) for name in several},
+            **{name: payload[name] for name in figures},
+        )
+
     def __str__(self) -> str:
         many = (
             " in each group" if self.groups is None else f" in each of {self.groups} groups" if self.groups > 1 else ""
@@ -182,6 +194,10 @@ def _figures(
         return statistic.released([step * number for step, number in zip(steps, numbers, strict=True)])
 
     return Figures(scaled(expected), scaled(bound), kind, attained, None if widths is None else scaled(widths))
+
+
+def _tupled(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _each(value: Any) -> tuple[float, ...]:

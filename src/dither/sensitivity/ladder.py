@@ -16,7 +16,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,9 @@ MOST_SLOW_DISTANCES = 1 << 17
 
 class Ladder:
     """Rungs given by a function of a range of indices, up to a public cap."""
+
+    follows_smooth_bound: ClassVar[bool] = False
+    """True if rungs are read off a smooth bound, instead of the other way round."""
 
     def __init__(
         self,

@@ -25,6 +25,7 @@ from dither.sql.statement import Statement, parse_sql, weights_of
 
 LEVEL = 0.95
 """Of the quoted bound, where no interval is wanted."""
+_ASKED_OF = ("graph", "weighted graph", "anything")
 
 
 class GraphSession(PaidSession):
@@ -185,7 +186,7 @@ def graph_plan(
     query: Query, source: GraphSource, *, epsilon: Any, delta: Any, mechanism: Any, noise: Any, confidence: Any
 ) -> SessionPlan:
     """The plan of one query, from the schema and the public edges."""
-    if not isinstance(query, Query) or entry_of(query).of not in ("graph", "weighted graph"):
+    if not isinstance(query, Query) or entry_of(query).of not in _ASKED_OF:
         raise InvalidArgument("query", query, "must be a question about a graph such as Triangles()")
     options, schema = Options.asked(epsilon, delta, mechanism, noise, confidence), source.schema
     if source.edges is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -36,34 +37,38 @@ def open(
 ) -> Any:
     """Open a dataset for questions: a ``Session``, or a ``GraphSession`` where the schema declares a graph.
 
-    source: a schema file (``payroll.toml``), or a CSV, Parquet or DuckDB file, a frame of pandas, Polars or Arrow, a
-        mapping of names to arrays, a ``postgresql://`` address with ``table``, or a Spark DataFrame.
+    source: a schema file (``payroll.toml``) or a ``Schema``, or a CSV, Parquet or DuckDB file, a frame of pandas,
+        Polars or Arrow, a mapping of names to arrays, a ``postgresql://`` address with ``table``, or a Spark DataFrame.
     columns: what the owner declares about them, for example ``{"total_pay": Real(0, 600_000)}``.
-    budget: what may be spent in all.  rows: the public number of rows; private by default.
+    budget: what may be spent in all; of a ``Schema`` that declares none too, a schema file has its own.
+    rows: the public number of rows; private by default.
     unit, rows_per_unit: the column that tells people apart, and how many rows of each are used.
     ledger: a path or ``postgresql://`` address where charges are kept; ":memory:" forgets them with the session.  By
         default a schema file has its ledger beside it, anything else none on disk.
     """
-    if isinstance(source, GraphSchema):
-        return _opened_graph(source, ledger)
-    if isinstance(source, Schema):
-        return Session(source, ledger=_ledger(ledger))
+    given = {
+        "columns": columns,
+        "rows": rows,
+        "unit": unit,
+        "name": name,
+        "table": table,
+        "engine": engine,
+        "slack": slack,
+        "filter": None if filter == "basic" else filter,
+        "rows_per_unit": None if rows_per_unit == 1 else rows_per_unit,
+    }
+    if isinstance(source, (Schema, GraphSchema)):
+        _only_declared("the schema", **given)
+        if budget is not None and source.budget is not None:
+            raise InvalidArgument("budget", budget, "the schema declares one: leave it out here or there")
+        source = source if budget is None else dataclasses.replace(source, budget=budget)
+        return (
+            _opened_graph(source, ledger)
+            if isinstance(source, GraphSchema)
+            else Session(source, ledger=_ledger(ledger))
+        )
     if isinstance(source, (str, Path)) and str(source).endswith(".toml"):
-        given = {
-            "columns": columns,
-            "budget": budget,
-            "rows": rows,
-            "unit": unit,
-            "name": name,
-            "table": table,
-            "engine": engine,
-            "slack": slack,
-            "filter": None if filter == "basic" else filter,
-            "rows_per_unit": None if rows_per_unit == 1 else rows_per_unit,
-        }
-        for argument, value in given.items():
-            if value is not None:
-                raise InvalidArgument(argument, value, "it is declared in the schema file")
+        _only_declared("the schema file", **given, budget=budget)
         from dither.sources.schema_file import load_schema, pointing_at  # noqa: PLC0415
 
         schema = load_schema(source)
@@ -91,6 +96,13 @@ def open(
         slack=slack,
     )
     return Session(schema, ledger=_ledger(ledger))
+
+
+def _only_declared(where: str, **given: Any) -> None:
+    """Refuse what a schema declares itself."""
+    for argument, value in given.items():
+        if value is not None:
+            raise InvalidArgument(argument, value, f"it is declared in {where}")
 
 
 def _opened_graph(schema: GraphSchema, ledger: Any) -> Any:

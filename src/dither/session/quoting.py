@@ -18,7 +18,7 @@ from dither.privacy import Loss, fraction_of_unit
 from dither.queries.query import Query
 from dither.queries.vectors import Histogram
 from dither.quotes.priors import Prior, declared_prior, prior_of
-from dither.quotes.quote import EXACT, UNKNOWN, Quote, Quotes, for_all_data, under_prior
+from dither.quotes.quote import EXACT, UNKNOWN, UPPER_BOUND, Figures, Quote, Quotes, for_all_data, under_prior
 from dither.quotes.worst_case_error import needs_rows
 from dither.session.plan import TablePlan, plan
 from dither.session.statements import shared, shared_by_items
@@ -128,6 +128,9 @@ def least_epsilon(
 
     # Comparing mechanisms takes long: it is done where the search starts and at what it found.
     here, reached, tried = quoted(1.0), [], set[str]()
+    if here.kind == UNKNOWN:
+        why = f"no error of {here.query} is known beforehand: it depends on the data"
+        raise NotApplicable("target_error", target_error, why, "a query with an epsilon that you choose")
     while here.mechanism not in tried:
         tried.add(here.mechanism)
         fixed = {"mechanism": here.mechanism} if here.alternatives else {}
@@ -184,6 +187,9 @@ def _quoted(
     planned = plan(query, schema, mechanism=mechanism, confidence=confidence, **options)
     if planned.released_by is None:
         _checked_rows(planned, rows)
+        figures = _of_function(planned)
+        if figures is not None:
+            return _quote(planned, figures)
         return Quote(
             query=planned.label,
             loss=planned.loss,
@@ -231,6 +237,14 @@ def _under_declared(planned: TablePlan, rows: int | None) -> Quote | None:
         return _under_prior(planned, declared_prior(payload), counted, ("values as the schema declares", *assumed))
     except (NotApplicable, NotProved, InvalidArgument):
         return None  # what holds for all data is still true
+
+
+def _of_function(planned: TablePlan) -> Figures | None:
+    """For all data: what the error of a statistic can become in a function of it; None where that is not known."""
+    if planned.read_for is None or planned.query.error_after(0.0) is None:
+        return None
+    below = for_all_data(planned.read_for, _level(planned))
+    return Figures(planned.query.error_after(below.expected), planned.query.error_after(below.bound), UPPER_BOUND)
 
 
 def _speaks_of(planned: TablePlan) -> bool:

@@ -150,6 +150,7 @@ class FilteredTotal(Statistic):
     most: int
     column: Grid
     neighbours: Neighbours
+    sensitivity_is_constant: ClassVar[bool] = True
 
     @property
     def records_on(self) -> Grid:
@@ -329,6 +330,11 @@ class OfPeople(Statistic):
     def changes_to_worst_case(self) -> int | None:
         base = self.base.changes_to_worst_case
         return None if base is None else -(-base // self.rows)
+
+    @property
+    def sensitivity_is_constant(self) -> bool:  # type: ignore[override]
+        # Several steps of a constant ladder make a constant one.
+        return self.base.sensitivity_is_constant
 
     @property
     def linear_time_ladder(self) -> bool:  # type: ignore[override]

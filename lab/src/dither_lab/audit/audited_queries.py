@@ -17,16 +17,18 @@ from dither.noise.law import Law
 from dither.privacy import Neighbours
 from dither.queries.graphs import Edges, KCliques, KStars, KTriangles, Triangles
 from dither.queries.order import Maximum, Median, Minimum, OrderStatistic, Quantile, Quantiles
-from dither.queries.registry import entries
+from dither.queries.registry import proved_columns
 from dither.queries.smallest import ChainSum, SmallestSum
 from dither.queries.spread import IQR, Variance
 from dither.queries.totals import Count, Mean, Sum, TrimmedMean
 from dither.queries.trees import MinCut
 from dither.queries.vectors import Covariance, MeanVector
 from dither.queries.vectors import Histogram as HistogramQuery
+from dither.queries.workloads import CountingQueries
 from dither.sensitivity.levels import Margin
 from dither.sources.grid import Grid
 from dither.statistics.order import RankedValue
+from dither_lab.audit import own_functions as own
 from dither_lab.audit.agreement import draws_follow, own_law
 from dither_lab.audit.answers import as_answer, remembering
 from dither_lab.audit.attacks import Direction, HistogramAttack
@@ -75,7 +77,8 @@ class AuditedQuery:
     extra: tuple[tuple[str, Mechanism, tuple[str, ...]], ...] = ()
     """Further mechanisms, beyond those that the planner offers, and their noises."""
     bounds: frozenset[str] = frozenset()
-    """The structures ("ladder", "reachable") that claim to be bounds; all others must be what brute force finds."""
+    """The structures that claim to be bounds ("ladder", "reachable"; "smooth" where a bound of its author's stands in
+    for that of the ladder); all others must be what brute force finds."""
 
 
 def _columns(
@@ -159,6 +162,29 @@ def _tables() -> Iterator[AuditedQuery]:
     )
 
 
+def _workloads() -> Iterator[AuditedQuery]:
+    """Families of counting queries: over bins of one column, and over rows of bits."""
+    names = ("CountingQueries", "counting_queries")
+    over_bins: dict[str, Any] = {
+        "points": "points",
+        "thresholds": "thresholds",
+        "predicates": [lambda one: one == "0 to 1", lambda one: one != "2 to 3", lambda one: True],
+    }
+    for name, family in over_bins.items():
+        asked = CountingQueries(edges=[0, 1, 2, 3], family=family)
+        yield AuditedQuery(f"counting queries, {name}", names, _columns(asked, 3, 4), "counting_queries")
+    for name, width in {"attribute_means": None, "conjunctions": 1}.items():
+        asked = CountingQueries(family=name, width=width)
+        bits = functools.cache(lambda quick, asked=asked: table_universe(asked, (0, 1), 4 - quick))
+        yield AuditedQuery(f"counting queries, {name}", names, bits, "counting_queries")
+    for selection, relation in _BOTH.items():
+        asked = CountingQueries(edges=[0, 1, 2, 3, 4, 5], family="thresholds")
+        universe = _selections(asked, relation, most=3)
+        yield AuditedQuery(f"{selection} counting queries", (f"{selection} rows",), universe, "counting_queries")
+    people = _selections(asked, Neighbours.ADD_REMOVE_CHANGE, rows=2, most=3)
+    yield AuditedQuery("counting queries of people", ("several rows a person",), people, "counting_queries")
+
+
 def _selected() -> Iterator[AuditedQuery]:
     """Behind filters, in groups and with people who own several rows: the number of records is private."""
     asked = {
@@ -210,22 +236,35 @@ def _graph_counts() -> Iterator[AuditedQuery]:
     yield AuditedQuery("spanning tree", ("MSTCost", "mst_cost"), square, "trees")
 
 
+def _own_functions() -> Iterator[AuditedQuery]:
+    """Functions and finite spaces of the owner's, failures included."""
+    names = ("Custom",)
+    yield AuditedQuery("own function with a ladder", names, own.by_ladder, "custom")
+    yield AuditedQuery(
+        "own function with a smooth bound", names, own.by_smooth_bound, "custom", bounds=frozenset({"ladder", "smooth"})
+    )
+    yield AuditedQuery("own function with levels", names, own.by_levels, "custom", bounds=_LADDER)
+    yield AuditedQuery("own function with a local sensitivity", names, own.by_local, "custom", bounds=_LADDER)
+    yield AuditedQuery("own function between steps", names, own.between_steps, "custom", bounds=_LADDER)
+    yield AuditedQuery("own vector", names, own.vector, "custom")
+    yield AuditedQuery("own vector with a ladder", names, own.vector_by_ladder, "custom")
+    yield AuditedQuery("finite space", ("FiniteSpace",), own.finite_space, "custom")
+
+
 @functools.cache
 def audited_queries() -> tuple[AuditedQuery, ...]:
     """All of them."""
-    chosen = (*_whole_columns(), *_tables(), *_selected(), *_graph_counts())
+    chosen = (*_whole_columns(), *_tables(), *_workloads(), *_selected(), *_graph_counts(), *_own_functions())
     return (*chosen, *_registered({name for one in chosen for name in one.covers}))
 
 
 def _registered(covered: set[str]) -> Iterator[AuditedQuery]:
     """Statistics of one column without a universe of their own: all of four records with seven values."""
-    for name, entry in entries().items():
-        if entry.of != "column" or not entry.proof or entry.query.__name__ in covered:
-            continue
-        fields: dict[str, Any] = dict.fromkeys(entry.needed, 2) | {"bounds": (0, 6), "step": 1}
-        asked = entry.query(**fields)
-        names = (entry.query.__name__, entry.function)
-        yield AuditedQuery(name.replace("_", " "), names, _columns(asked, 7, 4, 5), entry.proof, bounds=_BOTH_BOUNDS)
+    for entry in proved_columns():
+        if entry.query.__name__ not in covered:
+            asked, names = entry.few_records(bounds=(0, 6), step=1), (entry.query.__name__, entry.function)
+            universe = _columns(asked, 7, 4, 5)
+            yield AuditedQuery(entry.name.replace("_", " "), names, universe, entry.proof, bounds=_BOTH_BOUNDS)
 
 
 def served(audited: AuditedQuery) -> Iterator[tuple[str, str, Mechanism, tuple[str, ...]]]:

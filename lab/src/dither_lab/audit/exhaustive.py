@@ -13,11 +13,12 @@ from typing import Any
 
 from dither.mechanisms.mechanism import Prepared
 from dither_lab.audit.checks import Evidence
-from dither_lab.audit.laws.facts import Facts
+from dither_lab.audit.laws.facts import Facts, has_norm_ladder, norm_rungs
 from dither_lab.audit.laws.registry import Pair, WorstPair, law_of, published
 from dither_lab.audit.laws.structures import broken_structures
 from dither_lab.audit.universes import Universe
 
+NORM_RUNGS = 6
 ALL_BOUNDS = frozenset({"ladder", "reachable"})
 
 
@@ -72,6 +73,19 @@ def structures(universe: Universe, bounds: frozenset[str]) -> Evidence:
     )
 
 
+def _breaks_norm_ladder(universe: Universe, values: list[list[int]], shrink: Fraction) -> bool:
+    statistic: Any = universe.statistic
+    rungs = [[shrink * rung for rung in norm_rungs(statistic, data, NORM_RUNGS)] for data in universe.data]
+    power = 1 if statistic.norm == "l1" else 2
+    for here, there in universe.pairs:
+        moved = sum(abs(a - b) ** power for a, b in zip(values[here], values[there], strict=True))
+        if moved > rungs[here][0] ** power:
+            return True
+        if any(own > above for own, above in zip(rungs[here], rungs[there][1:], strict=False)):
+            return True
+    return False
+
+
 def sensitivities(universe: Universe, shrink: Fraction = Fraction(1)) -> Evidence:
     """Whether no step moves any number beyond its own sensitivity, nor all of them together beyond the stated norms."""
     statistic: Any = universe.statistic
@@ -85,6 +99,8 @@ def sensitivities(universe: Universe, shrink: Fraction = Fraction(1)) -> Evidenc
         ]
         found = (max(parts), sum(parts, Fraction(0)), sum((part**2 for part in parts), Fraction(0)))
         worst = [max(pair) for pair in zip(worst, found, strict=True)]
+    if has_norm_ladder(statistic) and _breaks_norm_ladder(universe, values, shrink):
+        return Evidence(False, cases=len(universe.pairs), note="the ladder of the norm breaks an axiom")
     # A histogram's sensitivity is one record; a person's rows may move a bin further, within the norms.
     holds = worst[1] <= statistic.l1 and worst[2] <= statistic.l2_squared
     note = f"l1 {float(worst[1]):g} of {statistic.l1}, l2 squared {float(worst[2]):g} of {statistic.l2_squared}"

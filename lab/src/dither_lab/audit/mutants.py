@@ -7,6 +7,7 @@ mutant that none of them finds would be a hole in the audit.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
@@ -14,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from dither.mechanisms.choice import MECHANISMS, prepare
+from dither.mechanisms.choice import MECHANISMS, applicable, prepare
 from dither.mechanisms.margin_test import MarginTest
 from dither.mechanisms.mechanism import MechanismSpec, Prepared
 from dither.mechanisms.propose_test import ProposeTest
@@ -32,7 +33,9 @@ from dither_lab.audit.audited_queries import audited_queries, cliff_universe, pr
 from dither_lab.audit.checks import Check, Effort, Evidence
 from dither_lab.audit.divergence import over_box
 from dither_lab.audit.exhaustive import axioms, privacy, sensitivities
+from dither_lab.audit.laws.registry import IndependentLaw, Mutant, registered
 from dither_lab.audit.laws_and_losses import LAWS, SCALE, batch_delta
+from dither_lab.audit.own_functions import in_claims
 from dither_lab.audit.pairs import worst_pairs
 from dither_lab.audit.propose_test_release import bins_divergence
 from dither_lab.audit.record_mutants import in_records
@@ -51,11 +54,13 @@ def mutants() -> Iterator[Check]:
     """All of them, each with the auditor that must find it."""
     yield from _too_little_noise()
     yield from _consistently_wrong()
+    yield from _of_their_own()
     yield from _wrong_scales()
     yield from _seen_in_answers()
     yield from _understated()
     yield from _in_sessions()
     yield from in_records()
+    yield from in_claims()
 
 
 def _broken(name: str, method: Any, run: Callable[[Effort], Evidence], detail: str = "") -> Check:
@@ -78,12 +83,11 @@ def _too_little_noise() -> Iterator[Check]:
             )
 
         yield _broken("noise 20% small", "exact", box, str(law))
-    for name in ("inverse", "ladder", "smooth", "worst_case"):
+    for name, noise in sorted(_weakened_on(cliff_universe())):
 
-        def law_of(effort: Effort, name: str = name) -> Evidence:  # noqa: ARG001
+        def law_of(effort: Effort, name: str = name, noise: str = noise) -> Evidence:  # noqa: ARG001
             universe = cliff_universe()
-            honest = prepare_case(universe, MECHANISMS[name](), "power_law" if name in ("smooth", "worst_case") else "")
-            return privacy(broken.noise_too_small(honest), universe)
+            return privacy(broken.noise_too_small(prepare_case(universe, MECHANISMS[name](), noise)), universe)
 
         yield _broken("noise 20% small", "exhaustive", law_of, name)
     yield _broken("noise 20% small", "black-box", _narrow_draws, "the sampler itself")
@@ -91,17 +95,48 @@ def _too_little_noise() -> Iterator[Check]:
     yield _broken("noise 20% small", "black-box", alone, "worst_case, answers alone")
 
 
+def _weakened_on(universe: Universe) -> Iterator[tuple[str, str]]:
+    """(mechanism, noise) of all pure mechanisms that serve a universe and whose noise can be made smaller."""
+    for name in applicable(universe.statistic):
+        law = registered().get(name)
+        if law is not None and law.loss(law.noises[0], 1.0).is_pure:
+            honest = prepare_case(universe, MECHANISMS[name](), law.noises[0])
+            if law.weakened(honest, Fraction(1, 2)) is not None:
+                yield name, law.noises[0]
+
+
+def _of_their_own() -> Iterator[Check]:
+    """The ways to break a mechanism that stand beside its independent law."""
+    for name, law in registered().items():
+        for mutant in law.mutants(_preparer(name, law)):
+            yield _broken(mutant.name, "exhaustive", functools.partial(_shown_and_stated, mutant), name)
+
+
+def _preparer(name: str, law: IndependentLaw) -> Callable[[Universe], Any]:
+    return lambda universe: prepare_case(universe, MECHANISMS[name](), law.noises[0])
+
+
+def _shown_and_stated(mutant: Mutant, effort: Effort) -> Evidence:
+    """Found if it shows more than it claims, and if the law that it states is not the laboratory's."""
+    universe, claimed = mutant.universe, mutant.prepared.loss
+    facts = universe.enumerated()
+    shown = mutant.law.worst_pair(mutant.prepared, facts, universe.different_pairs)[0]
+    stated = own_law(mutant.prepared, facts, universe.distinct_data[:: effort.of(7, 1)])
+    held = shown <= claimed.epsilon or stated.holds
+    return Evidence(held, claimed, shown, None, len(universe.different_pairs), stated.note)
+
+
 def _consistently_wrong() -> Iterator[Check]:
     """Noise 30% small, stated errors as small, public parameters as they should be: only the laboratory disagrees."""
+    median = next(one for one in audited_queries() if one.name == "median").universe(False)
     for subject, name, noise in (
-        ("median", "inverse", ""),
-        ("median", "ladder", ""),
-        ("median", "smooth", "power_law"),
+        *(("median", name, noise) for name, noise in sorted(_weakened_on(median))),
         ("median", "worst_case", "laplace"),
         ("median", "propose_test", "laplace"),
         ("sum along a chain", "largest_local", "power_law"),
         ("histogram", "worst_case", "gaussian"),
         ("2-stars", "noisy_local", "laplace"),
+        ("own vector with a ladder", "smooth", "power_law"),
     ):
 
         def stated(effort: Effort, subject: str = subject, name: str = name, noise: str = noise) -> Evidence:
@@ -110,7 +145,7 @@ def _consistently_wrong() -> Iterator[Check]:
             mutant = broken.noise_and_law_too_small(prepare_case(universe, MECHANISMS[name](), noise))
             return own_law(mutant, universe.enumerated(audited.bounds), universe.distinct_data[:: effort.of(7, 1)])
 
-        yield _broken(CONSISTENT, "exhaustive", stated, f"{name}, {subject}")
+        yield _broken(CONSISTENT, "exhaustive", stated, ", ".join(filter(None, (name, noise, subject))))
     for subject, name, noise in (
         ("median", "worst_case", "laplace"),
         ("quantiles", "inverse", ""),
@@ -195,7 +230,7 @@ def _understated() -> Iterator[Check]:
             return axioms(by_name[name].universe(False), 4, Fraction(7, 10))
 
         yield _broken("rungs 30% short", "exhaustive", short, name)
-    for name in ("histogram", "covariance"):
+    for name in ("histogram", "covariance", "own vector with a ladder"):
 
         def small(effort: Effort, name: str = name) -> Evidence:  # noqa: ARG001
             return sensitivities(by_name[name].universe(True), Fraction(7, 10))

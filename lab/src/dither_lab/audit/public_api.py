@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from dither.privacy import Loss
+from dither.queries.registry import proved_columns
 from dither_lab.audit.attacks import Direction, HistogramAttack
 from dither_lab.audit.blackbox import audit
 from dither_lab.audit.checks import Check, Effort, Evidence
@@ -108,7 +109,8 @@ def public_calls() -> Iterator[PublicCall]:
     yield from _unbounded_calls()
     yield from _model_calls()
     yield from _program_calls()
-    yield from _toolbox_calls()
+    yield from _workload_calls()
+    yield from _metric_calls()
 
 
 def _column_calls() -> Iterator[PublicCall]:
@@ -129,6 +131,7 @@ def _column_calls() -> Iterator[PublicCall]:
         "order_statistic": {"rank": 3},
         "smallest_sum": {"k": 3},
     }
+    asked |= {one.function: dict(one.audited) for one in proved_columns() if one.function not in asked}
     for name, options in asked.items():
         function = getattr(dt, name)
         call = _bound(function, bounds=(0, 8), epsilon=LOUD, **options)
@@ -296,53 +299,40 @@ def _two_points(block: Any) -> Any:
     return [float(np.min(block)), float(np.max(block))]
 
 
-def _toolbox_calls() -> Iterator[PublicCall]:
-    from dither.toolbox.bit_families import attribute_means, conjunctions  # noqa: PLC0415
-    from dither.toolbox.counting import answer_counts  # noqa: PLC0415
-    from dither.toolbox.families import points, predicates, thresholds  # noqa: PLC0415
-    from dither.toolbox.hamming import flip_bits  # noqa: PLC0415
-    from dither.toolbox.low_sample import brute_distance, distance_to_property, low_sample_release  # noqa: PLC0415
-    from dither.toolbox.metric import MetricSpace, metric_release  # noqa: PLC0415
-    from dither.toolbox.noisy_histogram import noisy_histogram  # noqa: PLC0415
-    from dither.toolbox.norms import norm_release  # noqa: PLC0415
-    from dither.toolbox.randomized_response import randomized_response  # noqa: PLC0415
+def _workload_calls() -> Iterator[PublicCall]:
+    """Families of counting queries, by every mechanism: a record that changes as many answers as any can."""
+    import dither as dt  # noqa: PLC0415
 
-    spends, light = Loss(LOUD), Loss(LOUD, 0.01)
-    few, other = [0, 0, 1, 2], [0, 1, 1, 2]
+    few, other, far = [0, 0, 1, 2], [0, 1, 1, 2], [2, 0, 1, 2]
     bits, flipped = np.array([[0, 0], [1, 1], [0, 1]], dtype=bool), np.array([[1, 1], [1, 1], [0, 1]], dtype=bool)
-    families = {
-        "points": (points(range(3)), few, other),
-        "thresholds": (thresholds(range(3)), few, [2, 0, 1, 2]),
-        "predicates": (predicates([lambda v: v == 0, lambda v: v < 2], values=range(3)), few, [2, 0, 1, 2]),
-        "attribute_means": (attribute_means(2), bits, flipped),
-        "conjunctions": (conjunctions(2), bits, flipped),
+    bins: dict[str, Any] = {"categories": [0, 1, 2]}
+    families: dict[str, tuple[dict[str, Any], Any, Any]] = {
+        "points": ({"family": "points", **bins}, few, other),
+        "thresholds": ({"family": "thresholds", **bins}, few, far),
+        "predicates": ({"family": [lambda v: v == 0, lambda v: v in (0, 1)], **bins}, few, far),
+        "attribute_means": ({}, bits, flipped),
+        "conjunctions": ({"family": "conjunctions"}, bits, flipped),
     }
-    for name, (family, here, there) in families.items():
-        for method, loss in (("laplace", spends), ("histogram", spends), ("gaussian", light)):
-            call = _bound(answer_counts, family=family, method=method, epsilon=LOUD, delta=loss.delta)
-            covers = ("answer_counts", name)
+    ways = {"worst_case": ("laplace", 0.0), "noisy_histogram": ("auto", 0.0), "k_norm": ("auto", 0.0)}
+    for name, (asked, here, there) in families.items():
+        for mechanism, noise, delta in (*((key, *way) for key, way in ways.items()), ("worst_case", "gaussian", 0.01)):
+            options = {"mechanism": mechanism, "noise": noise, "delta": delta}
+            call = _bound(dt.counting_queries, epsilon=LOUD, **asked, **options)
+            loss, detail = Loss(LOUD, delta), f"{name}, {mechanism}, {noise}"
+            covers = ("counting_queries", "CountingQueries", mechanism)
             yield PublicCall(
-                "answer_counts",
-                call,
-                here,
-                there,
-                loss,
-                covers,
-                f"{name}, {method}",
-                (0, 600),
-                lambda answers: numbers(answers.values),
+                "counting_queries", call, here, there, loss, covers, detail, (0, 600), lambda one: numbers(one.value)
             )
-    noisy = _bound(noisy_histogram, values=range(3), epsilon=LOUD)
-    yield PublicCall(
-        "noisy_histogram",
-        noisy,
-        few,
-        other,
-        spends,
-        ("noisy_histogram",),
-        "",
-        flat=lambda answer: tuple(answer.count(lambda v, w=w: v == w).value for w in range(3)),
-    )
+
+
+def _metric_calls() -> Iterator[PublicCall]:
+    from dither.mechanisms.bit_flipping import flip_bits  # noqa: PLC0415
+    from dither.mechanisms.metric_space import MetricSpace, metric_release  # noqa: PLC0415
+    from dither.mechanisms.norms import norm_release  # noqa: PLC0415
+    from dither.mechanisms.randomized_response import randomized_response  # noqa: PLC0415
+    from dither.procedures.low_sample import brute_distance, distance_to_property, low_sample_release  # noqa: PLC0415
+
+    spends = Loss(LOUD)
     yield PublicCall(
         "flip_bits",
         _bound(flip_bits, epsilon=LOUD),

@@ -22,6 +22,7 @@ from dither.errors import BudgetExceeded, DitherError
 from dither.ledger import MemoryLedger
 from dither.privacy import Loss
 from dither.queries.query import Query
+from dither.queries.registry import proved_columns
 from dither.session.session import Session
 from dither.sources.engines.factory import engine_for
 from dither.sources.frames import arrow
@@ -140,6 +141,7 @@ def _column_queries() -> list[Query]:
         dt.Variance("v"),
         dt.Histogram("g"),
         dt.Histogram("v", edges=[0, 4, 8]),
+        *(one.few_records(column="v") for one in proved_columns()),
     ]
 
 
@@ -296,6 +298,7 @@ def _call_decisions(
         dt.Histogram(edges=[0, 4, 8]),
         dt.SmallestSum(k=2, bounds=(0, 8)),
         dt.OrderStatistic(rank=2, bounds=(0, 8)),
+        *(one.few_records(bounds=(0, 8)) for one in proved_columns()),
     ):
         taken = decision(lambda q=query: (prepare or prepare_here)(q, column))  # type: ignore[misc]
         yield f"call, {type(query).__name__}", taken

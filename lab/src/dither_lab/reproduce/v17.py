@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dither.accounting.composition import advanced, basic, optimal
+from dither.mechanisms.choice import prepare
 from dither.noise.gaussian import Gaussian
 from dither.privacy import Loss
-from dither.toolbox.bit_families import attribute_means, conjunctions
-from dither.toolbox.counting import answer_counts
-from dither.toolbox.families import Family, points, thresholds
-from dither.toolbox.norms import norm_release
+from dither.sources.column import Column, Table
+from dither.sources.grid import Grid
+from dither.statistics.bit_workloads import attribute_means, conjunctions
+from dither.statistics.workloads import Family, WorkloadCounts, points, thresholds
 from dither_lab.reproduce import drawing
 from dither_lab.reproduce.experiment import Claim, Experiment, Judged, Point, Points, Setting, settle
 from dither_lab.reproduce.intervals import exact, median, share, short
@@ -169,19 +169,26 @@ ENTRIES = (
 )
 
 
+MECHANISMS = {
+    "laplace": ("worst_case", "laplace"),
+    "gaussian": ("worst_case", "gaussian"),
+    "histogram": ("noisy_histogram", "auto"),
+    "linf": ("k_norm", "auto"),
+}
+
+
 def largest_errors(entry: TableEntry, d: int, trials: int, rng: np.random.Generator) -> list[float]:
     """The largest error over a family, in counts, for several releases at epsilon 1."""
     family, n = entry.make(d), 50_000
-    if entry.method == "linf":
-        draw = functools.partial(norm_release, [0.0] * d, epsilon=1.0, sensitivity=1, norm="linf", confidence=None)
-        return [max(map(abs, draw().value)) for _ in range(trials)]
-    listed = entry.family in ("points", "thresholds")
-    data = rng.integers(0, 2**d, n) if listed else rng.integers(0, 2, (n, d)).astype(bool)
-    truth = family.counts(family.read(data))
-    ask = functools.partial(
-        answer_counts, data, family=family, epsilon=1.0, delta=entry.delta, method=entry.method, confidence=None
-    )
-    return [float(np.abs(ask().values - truth).max()) for _ in range(trials)]
+    if entry.family in ("points", "thresholds"):
+        data: Any = Column(rng.integers(0, 2**d, n), Grid(Fraction(1), 0, 2**d - 1))
+    else:
+        data = Table([Column(rng.integers(0, 2, n), Grid(Fraction(1), 0, 1)) for _ in range(d)])
+    statistic = WorkloadCounts(family, ("",) * family.queries, n)
+    mechanism, noise = MECHANISMS[entry.method]
+    _, prepared = prepare(statistic, epsilon=1.0, delta=entry.delta, mechanism=mechanism, noise=noise)
+    truth = np.array(statistic.values(data))
+    return [float(np.abs(np.array(prepared.run(data).answer) - truth).max()) for _ in range(trials)]
 
 
 def _series(entry: TableEntry) -> str:

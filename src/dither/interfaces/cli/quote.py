@@ -36,6 +36,8 @@ from dither.interfaces.cli.output import confidence_of, console_of, needs_schema
 @mechanism_option
 @noise_option
 @click.option("--confidence", default="0.95", help='Of the error bar; "none" for an answer without.', show_default=True)
+@click.option("--server", default=None, metavar="URL", help="Ask a server; FILE is then the name of its dataset.")
+@click.option("--token", default=None, envvar="DITHER_TOKEN", help="With --server; or in DITHER_TOKEN.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def quote(file: Path, question: str, *, as_json: bool, **options: Any) -> None:
     """Price, mechanism and error of QUESTION for the schema FILE, before it is asked: nothing is read or charged.
@@ -46,6 +48,7 @@ def quote(file: Path, question: str, *, as_json: bool, **options: Any) -> None:
     \b
     dither quote payroll.toml 'median(total_pay)' --epsilon 0.5 --prior lognormal:70000:0.8
     dither quote payroll.toml 'median(total_pay)' --by year --target-error 500 --prior lognormal:70000:0.8
+    dither quote payroll 'median(total_pay)' --epsilon 0.5 --server https://curator.example
     """
     from dither.interfaces.cli.tables import statement_of
     from dither.privacy import Loss
@@ -63,6 +66,11 @@ def quote(file: Path, question: str, *, as_json: bool, **options: Any) -> None:
     }
     if (options["epsilon"] is None) == (options["target_error"] is None):
         raise InvalidArgument("epsilon", options["epsilon"], "pass either --epsilon or --target-error")
+    if options["server"] is not None:
+        from dither.interfaces.cli.remote import quoted_by_server
+
+        _print(quoted_by_server(str(file), question, options, asked), str(file), as_json=as_json)
+        return
     schema = load_schema(needs_schema(file))
     statement = statement_of(question, schema, options)
     delta = number("delta", options["delta"])
@@ -85,8 +93,12 @@ def quote(file: Path, question: str, *, as_json: bool, **options: Any) -> None:
             **asked,
         )
         quotes = Quotes([found])
+    _print(quotes, schema.name, as_json=as_json)
+
+
+def _print(quotes: Any, dataset: str, *, as_json: bool) -> None:
     if as_json:
-        click.echo(json.dumps({"dataset": schema.name, **quotes.to_dict()}))
+        click.echo(json.dumps({"dataset": dataset, **quotes.to_dict()}))
     else:
         _show(quotes)
 

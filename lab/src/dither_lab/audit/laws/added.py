@@ -17,7 +17,7 @@ from dither.numbers import ball, precision
 from dither.privacy import Loss
 from dither_lab.audit.checks import least_epsilon
 from dither_lab.audit.divergence import Divergence, hockey_stick
-from dither_lab.audit.laws.facts import Facts, smooth_bound
+from dither_lab.audit.laws.facts import Facts, norm_rungs, smooth_bound
 from dither_lab.audit.laws.outputs import Noisy, Outputs
 from dither_lab.audit.laws.registry import (
     ADDED,
@@ -32,6 +32,8 @@ from dither_lab.audit.laws.registry import (
 from dither_lab.audit.laws.tails import tail_of
 
 BITS = 160
+FAR = 256
+"""So many rungs of a norm are looked at."""
 NEAREST = 24
 """How many pairs near the corners of a box have their divergence computed; all of them are compared with the box."""
 
@@ -239,6 +241,85 @@ class VectorLaw(IndependentLaw):
 
     def weakened(self, prepared: Any, factor: Any) -> Prepared:
         return replace(prepared, unit=prepared.unit * factor)  # type: ignore[no-any-return]
+
+
+@output_law("smooth/vector")
+class SmoothVectorLaw(IndependentLaw):
+    """Every number plus independent noise of one scale, by the smooth bound of the norm (NRS11 Lemma 2.6 in R^d)."""
+
+    proof = "custom"
+    noises = ADDED
+    vector = True
+
+    def loss(self, noise: str, epsilon: float) -> Loss:
+        return Loss(epsilon, DELTA if noise in NEEDS_DELTA else 0.0)
+
+    def scale(self, prepared: Any, facts: Facts, data: Any) -> float:
+        """``max_k e^{-beta k} U_k`` over alpha, in the norm of the noise."""
+        statistic, point = facts.statistic, prepared.point
+        ladder = statistic.norm_ladder(data)
+        if ladder.follows_smooth_bound:
+            bound = float(ladder.smooth(point.beta))
+        else:
+            bound = smooth_bound(norm_rungs(statistic, data, FAR), statistic.norm_sensitivity, point.beta)
+        return bound * self.stretch(prepared, statistic) / float(point.alpha)
+
+    def stretch(self, prepared: Any, statistic: Any) -> float:
+        """l1 is at most sqrt(d) times l2; l2 at most l1."""
+        stretched = prepared.point.law.name != "gaussian" and statistic.norm == "l2"
+        return math.sqrt(len(statistic.answers)) if stretched else 1.0
+
+    def outputs(self, prepared: Any, facts: Facts, data: Any) -> Outputs:
+        values = tuple(int(value) for value in facts.statistic.values(data))
+        scale, tail = self.scale(prepared, facts, data), tail_of(prepared.point.law)
+        placed = zip(values, facts.statistic.answers, strict=True)
+        return Outputs(values, tuple(Noisy(value, scale, grid.low, grid.high, tail) for value, grid in placed))
+
+    def worst_pair(self, prepared: Any, facts: Facts, pairs: list[Pair]) -> WorstPair:
+        """All pairs lie in the box of the point that is proved for so many dimensions."""
+        statistic, point = facts.statistic, prepared.point
+        law, growth = point.law, math.exp(float(point.beta)) * (1 + 1e-9)
+
+        known: dict[int, tuple[float, list[int]]] = {}
+
+        def of(data: Any) -> tuple[float, list[int]]:
+            if id(data) not in known:
+                known[id(data)] = self.scale(prepared, facts, data), [int(one) for one in statistic.values(data)]
+            return known[id(data)]
+
+        def box(pair: Pair) -> tuple[list[float], float]:
+            (scale, values), (next_scale, next_values) = of(pair[0]), of(pair[1])
+            return [(b - a) / scale for a, b in zip(values, next_values, strict=True)], next_scale / scale
+
+        def length(shifts: list[float]) -> float:
+            return math.hypot(*shifts) if law.name == "gaussian" else math.fsum(map(abs, shifts))
+
+        def shows(pair: Pair) -> float:
+            shifts, ratio = box(pair)
+            if point.loss.is_pure:
+                # Far out in every coordinate: the suprema of independent coordinates add up.
+                return math.fsum(hockey_stick(law, one, math.log(ratio), point.loss.epsilon).epsilon for one in shifts)
+            return max(hockey_stick(law, one, math.log(ratio), point.loss.epsilon).delta for one in shifts)
+
+        for pair in pairs:
+            shifts, ratio = box(pair)
+            inside = length(shifts) <= float(point.alpha) * min(1.0, ratio) * (1 + 1e-9)
+            if not (inside and 1 / growth <= ratio <= growth):
+                return math.inf, math.inf, pair
+        near = sorted(pairs, key=lambda pair: length(box(pair)[0]))[-NEAREST:]
+        worst = max(near, key=shows)
+        try:
+            law.prove(point.alpha, point.beta, point.loss, len(statistic.answers))
+        except NotProved:
+            return shows(worst), math.inf, worst
+        extra = 0.0 if prepared.bar_loss is None else float(prepared.bar_loss.epsilon)
+        claimed = float(point.loss.epsilon)
+        lower = min(shows(worst), claimed) if point.loss.is_pure else 0.0
+        return lower + extra, claimed + extra, worst
+
+    def weakened(self, prepared: Any, factor: Any) -> Prepared:
+        point = replace(prepared.point, alpha=prepared.point.alpha / factor)
+        return replace(prepared, point=point)  # type: ignore[no-any-return]
 
 
 def proved(law: Law, alpha: Fraction, beta: Fraction, loss: Loss, shift: float, dilation: float) -> tuple[float, float]:

@@ -17,8 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dither.sensitivity.domain_histogram import HasDomainHistogram
 from dither.sensitivity.levels import HasLevels
 from dither.sensitivity.local import HasLocalSensitivity
+from dither.sensitivity.norms import HasNormLadder
 from dither.sensitivity.reachable import HasReachableValues
 from dither.sources.column import Column
 from dither.sources.grid import Grid
@@ -111,8 +113,8 @@ class Published(Facts):
 class Enumerated(Facts):
     """By going through a whole universe: distances between datasets, then maxima over them.
 
-    ``published``: the structures ("ladder", "reachable") that claim to be no more than bounds, and are taken from the
-    statistic instead.
+    ``published``: the structures ("ladder", "reachable", "smooth") that claim to be no more than bounds, and are taken
+    from the statistic instead.
     """
 
     def __init__(
@@ -200,6 +202,8 @@ class Enumerated(Facts):
         return self._lowest[:, number].tolist(), self._highest[:, number].tolist()
 
     def smooth(self, data: Any, beta: Fraction, algorithm: str = "exact") -> Fraction:
+        if "smooth" in self._bounds:
+            return self._published.smooth(data, beta, algorithm)
         rungs = self.sensitivities(data, self.settled(data) + 1, algorithm)
         return Fraction(smooth_bound(rungs, self.global_sensitivity, beta))
 
@@ -228,6 +232,16 @@ def has_local_sensitivity(statistic: Any) -> bool:
     return isinstance(statistic, HasLocalSensitivity)
 
 
+def has_norm_ladder(statistic: Any) -> bool:
+    """Whether a statistic publishes how far few changes move all of its numbers together."""
+    return isinstance(statistic, HasNormLadder)
+
+
+def norm_rungs(statistic: Any, data: Any, count: int) -> tuple[int, ...]:
+    """The first rungs of such a statistic."""
+    return tuple(int(rung) for rung in statistic.norm_ladder(data).sensitivity_at_distance(0, count))
+
+
 def records_grid(statistic: Any) -> Grid:
     """Where the records of one column live; a record of a histogram is the number of its bin."""
     if not isinstance(statistic, VectorStatistic):
@@ -241,7 +255,10 @@ def fingerprint(statistic: Any, data: Any) -> Hashable:
     """All that any mechanism sees of a dataset, as something that can be compared."""
     if isinstance(statistic, VectorStatistic):
         ranked = tuple(sorted(data.values.tolist())) if isinstance(data, Column) else ()
-        return (tuple(int(value) for value in statistic.values(data)), ranked)
+        norms = norm_rungs(statistic, data, SHOWN_RUNGS) if has_norm_ladder(statistic) else ()
+        if isinstance(statistic, HasDomainHistogram):
+            ranked = tuple(statistic.histogram(data).tolist())
+        return (tuple(int(value) for value in statistic.values(data)), ranked, norms)
     rungs = tuple(int(rung) for rung in statistic.ladder(data).sensitivity_at_distance(0, SHOWN_RUNGS))
     chained: tuple[int, ...] = ()
     if isinstance(statistic, HasReachableValues):

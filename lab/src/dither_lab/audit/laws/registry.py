@@ -7,15 +7,22 @@ mechanism without an entry is a finding of the audit.
 
 from __future__ import annotations
 
+import functools
+import importlib
+import pkgutil
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Any, ClassVar, TypeVar
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from dither.errors import DitherError
 from dither.mechanisms.mechanism import Mechanism, Prepared
 from dither.privacy import Loss
 from dither_lab.audit.laws.facts import Facts, Published
 from dither_lab.audit.laws.outputs import Outputs
+
+if TYPE_CHECKING:
+    from dither_lab.audit.universes import Universe
 
 ADDED = ("power_law", "cauchy", "student", "laplace", "gaussian")
 NEEDS_DELTA = frozenset({"laplace", "gaussian"})
@@ -37,6 +44,18 @@ class NoIndependentLaw(DitherError):
 
     def __init__(self, name: str) -> None:
         super().__init__(f"no independent law is registered for mechanism {name!r}; write one in dither_lab/audit/laws")
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A mechanism broken in one way: what it releases, and states, differs from what it claims."""
+
+    name: str
+    universe: Universe
+    prepared: Prepared
+    """Draws from the broken law, and states its error."""
+    law: IndependentLaw
+    """Of what is really released: for seeing how much it shows."""
 
 
 class IndependentLaw(ABC):
@@ -78,6 +97,13 @@ class IndependentLaw(ABC):
         """The same claim with an interval that is ``factor`` times as precise as what it spends."""
         return None
 
+    def mutants(self, prepare: Callable[[Universe], Any]) -> Iterator[Mutant]:  # noqa: ARG002
+        """Ways of its own to break the mechanism, which the audit must find.
+
+        ``prepare`` makes the honest mechanism for a small universe.
+        """
+        return iter(())
+
     def loss(self, noise: str, epsilon: float) -> Loss:
         """What to ask for in an audit."""
         return Loss(epsilon, DELTA if noise == "gaussian" else 0.0)
@@ -108,10 +134,13 @@ def output_law(name: str) -> Callable[[LawClass], LawClass]:
     return register
 
 
+@functools.cache
 def registered() -> dict[str, IndependentLaw]:
-    """All laws by name."""
-    from dither_lab.audit.laws import added, drawn, noisy_local, several, tested  # noqa: F401, PLC0415  (they register)
+    """All laws by name: every module of this folder enters its own."""
+    import dither_lab.audit.laws as package  # noqa: PLC0415  (its modules import this one)
 
+    for module in pkgutil.iter_modules(package.__path__):
+        importlib.import_module(f"{package.__name__}.{module.name}")
     return _LAWS
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
@@ -15,6 +17,8 @@ from dither_lab.audit.laws.facts import (
 )
 
 Pairs = Sequence[tuple[int, int]]
+BETAS = (Fraction(1, 20), Fraction(1, 2), Fraction(2))
+"""Where smooth bounds that somebody claims are compared."""
 
 
 def broken_structures(facts: Enumerated, data: Sequence[Any], pairs: Pairs, bounds: frozenset[str]) -> list[str]:
@@ -29,6 +33,8 @@ def broken_structures(facts: Enumerated, data: Sequence[Any], pairs: Pairs, boun
         found += _reachable(facts, published, data, pairs, exact="reachable" not in bounds)
     if has_local_sensitivity(statistic):
         found += _local(facts, statistic, data, pairs)
+    if "smooth" in bounds:
+        found += _smooth(facts, published, data, pairs)
     if has_levels(statistic):
         found += _levels(facts, statistic.level_function(), data, pairs)
     return sorted(set(found))
@@ -78,6 +84,15 @@ def _local(facts: Enumerated, statistic: Any, data: Sequence[Any], pairs: Pairs)
             yield "the proxy moves by more than one"
         if abs(local[here] - local[there]) > changes[proxies[here]]:
             yield "the local sensitivity moves further than its proxy allows"
+
+
+def _smooth(facts: Enumerated, published: Published, data: Sequence[Any], pairs: Pairs) -> Iterator[str]:
+    for beta in BETAS:
+        own = [float(published.smooth(one, beta)) for one in data]
+        if any(bound < truth for bound, truth in zip(own, facts.local_sensitivities.tolist(), strict=True)):
+            yield "the smooth bound is below the local sensitivity"
+        if any(own[here] > own[there] * math.exp(beta) for here, there in pairs):
+            yield "smooth bounds of neighbours differ by more than e^beta"
 
 
 def _levels(facts: Enumerated, function: Any, data: Sequence[Any], pairs: Pairs) -> Iterator[str]:

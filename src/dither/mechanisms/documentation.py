@@ -1,0 +1,36 @@
+"""The documentation's table of mechanisms, written from the registry when the site is built.
+
+``python -m dither.mechanisms.documentation`` prints it.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from dither.mechanisms.mechanism import Mechanism
+from dither.mechanisms.registry import mechanisms
+
+HEAD = """# Mechanisms
+
+Every mechanism is asked for by its name or as an object: `mechanism="smooth"`, `mechanism=dt.Smooth(beta=0.1)`. This
+table is written from the registry of mechanisms; [choosing](../choosing.md) says when to use which.
+
+| name | in Python | what it does | needs |
+|---|---|---|---|
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    return HEAD + "".join(f"{_line(name, made)}\n" for name, made in mechanisms().items())
+
+
+def _line(name: str, made: type[Mechanism]) -> str:
+    meaning = (made.__doc__ or "").strip().split("\n")[0].replace("``", "`").replace("|", "\\|")
+    needs = " or ".join((one.__doc__ or "").strip().split("\n")[0].rstrip(".") for one in made.needs)
+    refuses = "; may refuse" if made.may_refuse else ""
+    return f"| `{name}` | `dt.{made.__name__}` | {meaning} | {needs}{refuses} |"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page())
