@@ -28,6 +28,7 @@ active = { type = "boolean" }
 """
 GRAPH = '[dataset]\nname = "friends"\nsource = "edges.csv"\n[graph]\nvertices = 30\n[budget]\nepsilon = 100000\n'
 CALLS = {
+    "counting_queries": "counting_queries(active)",
     "quantile": "quantile(a, 0.9)",
     "quantiles": "quantiles(a, 0.1, 0.9)",
     "order_statistic": "order_statistic(a, 5)",
