@@ -108,5 +108,5 @@ def most_flips(length: int, flip: float, missed: float) -> int:
 def _bits_moved(sensitivity: object) -> int:
     number = exact(sensitivity, "sensitivity")
     if number.denominator != 1 or number < 1:
-        raise InvalidArgument("sensitivity", sensitivity, "a whole number of at least 1 is accepted")
+        raise InvalidArgument("sensitivity", sensitivity, "must be a whole number of at least 1")
     return int(number)

@@ -45,7 +45,7 @@ class MetricSpace:
             points = tuple(points)
         named = declared(points, "points")
         if len(named) > MOST_POINTS:
-            raise InvalidArgument("points", f"<{len(named)} points>", f"at most {MOST_POINTS} points are accepted")
+            raise InvalidArgument("points", f"<{len(named)} points>", f"must have at most {MOST_POINTS} points")
         table = _table(named, distance)
         unit = Fraction(1, math.lcm(*(number.denominator for row in table for number in row)))
         whole = [[int(number / unit) for number in row] for row in table]
@@ -171,13 +171,13 @@ def metric_release(
     (True, 4.0)
     """
     if not isinstance(space, MetricSpace):
-        raise InvalidArgument("space", type(space), "MetricSpace.of(points, distance) is accepted")
+        raise InvalidArgument("space", type(space), "must be MetricSpace.of(points, distance)")
     if constants not in ("exact", "paper"):
-        raise InvalidArgument("constants", constants, '"exact" or "paper" is accepted')
+        raise InvalidArgument("constants", constants, 'must be "exact" or "paper"')
     loss, missed = Loss.asked(epsilon), missed_share(confidence)
     reach = space.reach(max(exact(sensitivity, "sensitivity"), Fraction(0)))
     if reach == 0:
-        raise InvalidArgument("sensitivity", sensitivity, "at least the least distance between two points is accepted")
+        raise InvalidArgument("sensitivity", sensitivity, "must be at least the least distance between two points")
     rate = space.rate(loss.exact_epsilon, reach, constants)
     try:
         centre = space.points.index(value)
@@ -205,7 +205,7 @@ def _table(points: tuple[Hashable, ...], distance: Any) -> list[list[Fraction]]:
     rows = [list(row) for row in distance] if isinstance(distance, (list, tuple, np.ndarray)) else []
     if len(rows) != len(points) or any(len(row) != len(points) for row in rows):
         raise InvalidArgument(
-            "distance", type(distance), "a function of two points, or a square table with a row for each, is accepted"
+            "distance", type(distance), "must be a function of two points, or a square table with a row for each"
         )
     return [[exact(number, "distance") for number in row] for row in rows]
 
@@ -213,13 +213,9 @@ def _table(points: tuple[Hashable, ...], distance: Any) -> list[list[Fraction]]:
 def _check_metric(steps: NDArray[Any]) -> None:
     away = ~np.eye(len(steps), dtype=bool)
     if np.any(steps[~away] != 0) or np.any(steps[away] <= 0):
-        raise InvalidArgument(
-            "distance", "<not a metric>", "zero from each point to itself and to no other is accepted"
-        )
+        raise InvalidArgument("distance", "<not a metric>", "must be zero from each point to itself and to no other")
     if np.any(steps != steps.T):
-        raise InvalidArgument("distance", "<not a metric>", "the same distance in both directions is accepted")
+        raise InvalidArgument("distance", "<not a metric>", "must be the same in both directions")
     for k in range(len(steps)):
         if np.any(steps > steps[:, k, None] + steps[None, k, :]):
-            raise InvalidArgument(
-                "distance", "<not a metric>", "no detour may be shorter than the direct way (triangle inequality)"
-            )
+            raise InvalidArgument("distance", "<not a metric>", "must satisfy the triangle inequality")

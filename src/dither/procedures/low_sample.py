@@ -38,9 +38,9 @@ def sample_sensitivity(*, reads: Any, within: Any, chance: Any) -> Fraction:
     read, error = fraction_of_unit("reads", reads, closed=True), exact(within, "within")
     success = fraction_of_unit("chance", chance, closed=True)
     if error < 0:
-        raise InvalidArgument("within", within, "a number of at least 0 is accepted")
+        raise InvalidArgument("within", within, "must be a number of at least 0")
     if not success > (1 + read) / 2:
-        raise InvalidArgument("chance", chance, f"a chance above (1 + reads)/2 = {float((1 + read) / 2):g} is accepted")
+        raise InvalidArgument("chance", chance, f"must be above (1 + reads)/2 = {float((1 + read) / 2):g}")
     return 2 * error
 
 
@@ -66,7 +66,7 @@ def low_sample_release(
     """
     bound = sample_sensitivity(reads=reads, within=within, chance=chance)
     if bound == 0:
-        raise InvalidArgument("within", within, "a positive error is accepted: no function of people is known exactly")
+        raise InvalidArgument("within", within, "must be a positive error: no function of people is known exactly")
     return norm_release(value, epsilon=epsilon, sensitivity=bound, norm="l1", step=step, confidence=confidence)
 
 
@@ -151,10 +151,10 @@ def distance_to_property(
     """
     loss, missed = Loss.asked(epsilon), missed_share(confidence)
     if not callable(distance):
-        raise InvalidArgument("distance", type(distance), "a function of the data is accepted")
+        raise InvalidArgument("distance", type(distance), "must be a function of the data")
     if most is None:
         if not hasattr(data, "__len__"):
-            raise InvalidArgument("most", most, "the greatest distance is accepted where the data have no length")
+            raise InvalidArgument("most", most, "must be the greatest distance where the data have no length")
         top = len(data)
     else:
         top = whole("most", most, least=1, most=1 << 60)

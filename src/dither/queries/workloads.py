@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from dither.errors import InvalidArgument
-from dither.queries.parameters import ColumnNames, Flag, Numbers, Text, Whole
+from dither.queries.parameters import ColumnNames, Flag, NumbersParameter, Text, Whole
 from dither.queries.plan import Options, Plan
 from dither.queries.query import Query, StatisticQuery
 from dither.queries.registry import Menu, query
@@ -41,7 +41,9 @@ _BIT = Grid(Fraction(1), 0, 1)
         "columns": ColumnNames("Columns", "None chosen: all of true and false."),
         "family": Text("Family", choices=(*OF_BITS, *OF_BINS), is_advanced=True),
         "width": Whole("Literals in a conjunction", "Empty: any number.", least=1, most=1_000, is_advanced=True),
-        "edges": Numbers("Edges of bins", "For points and thresholds of one column of numbers.", is_advanced=True),
+        "edges": NumbersParameter(
+            "Edges of bins", "For points and thresholds of one column of numbers.", is_advanced=True
+        ),
         "joint": Flag("Intervals that all cover at once", is_advanced=True),
     },
 )
@@ -82,23 +84,23 @@ class CountingQueries(StatisticQuery):
         if self.columns is not None:
             object.__setattr__(self, "columns", column_names(self.columns))
         if isinstance(self.family, str) and self.family not in (*OF_BITS, *OF_BINS):
-            accepted = f"one of {', '.join((*OF_BITS, *OF_BINS))} or a list of functions is accepted"
+            accepted = f"must be one of {', '.join((*OF_BITS, *OF_BINS))} or a list of functions"
             raise InvalidArgument("family", self.family, accepted)
         if not isinstance(self.family, str):
             listed = tuple(self.family) if hasattr(self.family, "__iter__") else ()
             if not listed or not all(callable(one) for one in listed):
-                raise InvalidArgument("family", type(self.family), "a name or a list of functions of a bin is accepted")
+                raise InvalidArgument("family", type(self.family), "must be a name or a list of functions of a bin")
             object.__setattr__(self, "family", listed)
         if not isinstance(self.joint, bool):
-            raise InvalidArgument("joint", self.joint, "True or False is accepted")
+            raise InvalidArgument("joint", self.joint, "must be True or False")
         if self.width is not None and self.family != "conjunctions":
-            raise InvalidArgument("width", self.width, "it is the number of literals of family='conjunctions'")
+            raise InvalidArgument("width", self.width, "is for family='conjunctions': leave it out")
         if self._of_bits:
             for name in ("edges", "categories", "nulls"):
                 if getattr(self, name) is not None:
-                    raise InvalidArgument(name, getattr(self, name), f"bins are for {' and '.join(OF_BINS)}")
+                    raise InvalidArgument(name, getattr(self, name), f"is for {' and '.join(OF_BINS)}: leave it out")
         elif self.columns is not None and len(self.columns) != 1:
-            raise InvalidArgument("columns", self.columns, f"one column is accepted for family={self._family_name!r}")
+            raise InvalidArgument("columns", self.columns, f"must be one column for family={self._family_name!r}")
         elif self.edges is not None or self.categories is not None:
             self._bins  # noqa: B018  (refuses what are no bins)
 
@@ -195,12 +197,12 @@ class CountingQueries(StatisticQuery):
             columns = self.columns or bits
             for name in columns:
                 if not isinstance(schema.column(name, "columns"), Boolean):
-                    raise InvalidArgument("columns", name, f"columns of true and false are accepted: {', '.join(bits)}")
+                    raise InvalidArgument("columns", name, f"must be columns of true and false: {', '.join(bits)}")
             if not columns:
                 raise InvalidArgument("columns", None, "the schema declares no column of true and false")
             return dataclasses.replace(self, columns=columns)
         if self.columns is None:
-            raise InvalidArgument("columns", None, f"one column is accepted: {', '.join(schema.columns)}")
+            raise InvalidArgument("columns", None, f"must be one column: {', '.join(schema.columns)}")
         bins = self._bins.bound(schema)
         given = {name: getattr(bins, name) for name in ("edges", "categories", "nulls")}
         if given["edges"] is None and given["categories"] is None:
@@ -213,7 +215,7 @@ class CountingQueries(StatisticQuery):
 
     def table_facts(self, schema: Schema, shape: Shape) -> Shape:
         if self._of_bits and schema.most_rows * len(self.columns) > MOST_ENTRIES:
-            accepted = f"it reads whole rows: tables of at most {MOST_ENTRIES:,} entries in its columns are accepted"
+            accepted = f"must be about at most {MOST_ENTRIES:,} entries in its columns, because it reads whole rows"
             raise InvalidArgument("query", self.name, accepted)
         return dataclasses.replace(shape, columns=len(self.columns), names=tuple(self.columns))
 
@@ -230,7 +232,9 @@ class CountingQueries(StatisticQuery):
 
     def parameters(self) -> dict[str, Any]:
         if isinstance(self.family, tuple):
-            raise InvalidArgument("family", "<functions>", f"servers take {', '.join((*OF_BITS, *OF_BINS))}")
+            raise InvalidArgument(
+                "family", "<functions>", f"must be one of {', '.join((*OF_BITS, *OF_BINS))} where a server is asked"
+            )
         return super().parameters()
 
     def stored(self) -> dict[str, Any]:
@@ -260,5 +264,7 @@ def _named(numbered: tuple[int, Callable[[Any], Any]]) -> str:
 def _check_size(family: Family) -> None:
     if family.queries > MOST_QUERIES:
         raise InvalidArgument(
-            "family", f"<{family.queries} queries>", f"at most {MOST_QUERIES}: fewer columns or a smaller width"
+            "family",
+            f"<{family.queries} queries>",
+            f"must give at most {MOST_QUERIES} queries: name fewer columns or a smaller width",
         )

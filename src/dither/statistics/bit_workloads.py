@@ -141,8 +141,8 @@ def conjunctions(attributes: Any, *, width: Any = None) -> Conjunctions:
     d = whole("attributes", attributes, least=1, most=1 << 10)
     chosen = None if width is None else whole("width", width, least=1, most=d)
     if d > 13 and chosen is None:
-        raise InvalidArgument("attributes", attributes, "at most 13 attributes are accepted without a width")
+        raise InvalidArgument("attributes", attributes, "must be at most 13 without a width")
     family = Conjunctions(d, chosen)
     if family.queries > MOST_QUERIES:
-        raise InvalidArgument("width", width, f"a width with at most {MOST_QUERIES} conjunctions is accepted")
+        raise InvalidArgument("width", width, f"must give at most {MOST_QUERIES} conjunctions")
     return family

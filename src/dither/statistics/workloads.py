@@ -266,7 +266,7 @@ def thresholds(values: Any) -> Thresholds:
     9
     """
     if isinstance(values, (set, frozenset)):
-        raise InvalidArgument("values", type(values), "a sequence is accepted: a set has no order")
+        raise InvalidArgument("values", type(values), "must be a sequence: a set has no order")
     return Thresholds(_values(values))
 
 
@@ -278,17 +278,19 @@ def predicates(asked: Iterable[Callable[[Any], Any]], *, values: Any) -> Predica
     """
     known, listed = _values(values), tuple(asked)
     if not listed or not all(callable(one) for one in listed):
-        raise InvalidArgument("asked", type(asked), "at least one function of a value is accepted")
+        raise InvalidArgument("asked", type(asked), "must have at least one function of a value")
     if len(listed) * len(known) > _MOST_PREDICATES:
-        raise InvalidArgument("asked", f"<{len(listed)} queries>", f"at most {_MOST_PREDICATES} truth values in all")
+        raise InvalidArgument(
+            "asked", f"<{len(listed)} queries>", f"must have at most {_MOST_PREDICATES} truth values in all"
+        )
     table = np.array([[bool(one(value)) for value in known] for one in listed], dtype=bool)
     if bool((table == table[:, :1]).all()):
-        raise InvalidArgument("asked", type(asked), "at least one query that tells two values apart is accepted")
+        raise InvalidArgument("asked", type(asked), "must have at least one query that distinguishes two values")
     return Predicates(known, table)
 
 
 def _values(values: Any) -> tuple[Any, ...]:
     known = declared(tuple(values) if isinstance(values, str) else values, "values")
     if len(known) > MOST_POINTS:
-        raise InvalidArgument("values", f"<{len(known)} values>", f"at most {MOST_POINTS} values are accepted")
+        raise InvalidArgument("values", f"<{len(known)} values>", f"must have at most {MOST_POINTS} values")
     return known

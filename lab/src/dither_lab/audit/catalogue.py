@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from dither.errors import InvalidArgument
 from dither_lab.audit.audited_queries import pair_checks, query_checks
-from dither_lab.audit.checks import Check, Effort, Result
+from dither_lab.audit.checks import Check, Effort, Evidence
 from dither_lab.audit.laws.registry import registered
 from dither_lab.audit.laws.tails import registered_tails
 from dither_lab.audit.laws_and_losses import law_checks, loss_checks
@@ -54,10 +54,10 @@ def independence_checks() -> Iterator[Check]:
         yield Check("independent laws", "exact", _registered(name, registered_tails()), noise=name, proof="audit")
 
 
-def _registered(name: str, known: Iterable[str]) -> Callable[[Effort], Result]:
+def _registered(name: str, known: Iterable[str]) -> Callable[[Effort], Evidence]:
     found = name in known
     note = "" if found else f"nothing to compare {name!r} with: it has no independent law in dither_lab.audit.laws"
-    return lambda effort: Result(found, cases=1, note=note)
+    return lambda effort: Evidence(found, cases=1, note=note)
 
 
 @functools.cache

@@ -16,7 +16,7 @@ from typing import Any
 from dither.inspect import refute
 from dither.queries.custom import Custom, FiniteSpace
 from dither.sensitivity.levels import LevelFunction, Levels
-from dither_lab.audit.checks import Check, Effort, Result
+from dither_lab.audit.checks import Check, Effort, Evidence
 from dither_lab.audit.exhaustive import axioms, structures
 from dither_lab.audit.universes import Universe
 
@@ -224,15 +224,15 @@ def in_claims() -> Iterator[Check]:
     )
     for name, made in cases:
 
-        def by_axioms(effort: Effort, made: Callable[[], Custom] = made) -> Result:  # noqa: ARG001
+        def by_axioms(effort: Effort, made: Callable[[], Custom] = made) -> Evidence:  # noqa: ARG001
             universe = universe_of(made())
             bounds = frozenset({"ladder", "smooth"})
             found = structures(universe, bounds)
             return axioms(universe, 3) if found.holds else found
 
-        def by_search(effort: Effort, made: Callable[[], Custom] = made) -> Result:  # noqa: ARG001
+        def by_search(effort: Effort, made: Callable[[], Custom] = made) -> Evidence:  # noqa: ARG001
             found = refute(made(), values=VALUES, records=3, failing=(), build=tuple)
-            return Result(not found, cases=found.pairs, note=str(found.claim))
+            return Evidence(not found, cases=found.pairs, note=str(found.claim))
 
         yield Check(name, "exhaustive", by_axioms, detail="axioms", proof="custom")
         yield Check(name, "exhaustive", by_search, detail="dt.inspect.refute", proof="custom")

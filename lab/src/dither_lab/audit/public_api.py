@@ -14,9 +14,9 @@ import numpy as np
 
 from dither.privacy import Loss
 from dither.queries.registry import proved_columns
-from dither_lab.audit.attacks import Direction, Histogram
+from dither_lab.audit.attacks import Direction, HistogramAttack
 from dither_lab.audit.blackbox import audit
-from dither_lab.audit.checks import Check, Effort, Result
+from dither_lab.audit.checks import Check, Effort, Evidence
 
 LOUD = 3.0
 
@@ -71,8 +71,8 @@ def public_api_checks() -> Iterator[Check]:
         )
 
 
-def _attack(public: PublicCall) -> Callable[[Effort], Result]:
-    def run(effort: Effort) -> Result:
+def _attack(public: PublicCall) -> Callable[[Effort], Evidence]:
+    def run(effort: Effort) -> Evidence:
         width = max(
             len((public.flat or flattened)(public.call(data))) for data in (public.here, public.there) for _ in range(8)
         )
@@ -81,7 +81,7 @@ def _attack(public: PublicCall) -> Callable[[Effort], Result]:
             return lambda count: [_wide((public.flat or flattened)(public.call(data)), width) for _ in range(count)]
 
         samples = effort.of(*public.runs)
-        attacks = [Direction(), Histogram(bins=8, features=lambda answer: answer[0])]
+        attacks = [Direction(), HistogramAttack(bins=8, features=lambda answer: answer[0])]
         found = audit(
             sampler(public.here),
             sampler(public.there),
@@ -90,7 +90,9 @@ def _attack(public: PublicCall) -> Callable[[Effort], Result]:
             samples=samples,
             failure_probability=effort.failure_probability,
         )
-        return Result(not found.detected, public.loss, found.lower_bound, None, samples, f"event: {found.event}"[:120])
+        return Evidence(
+            not found.detected, public.loss, found.lower_bound, None, samples, f"event: {found.event}"[:120]
+        )
 
     return run
 

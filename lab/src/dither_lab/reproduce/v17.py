@@ -122,7 +122,7 @@ def _draw_composition(figure: Figure, found: Points) -> None:
 
 
 @dataclass(frozen=True)
-class Entry:
+class TableEntry:
     """A row and column of the table: a family, a mechanism, and what the table says of the largest error (eps n = "
     "1)."""
 
@@ -158,14 +158,14 @@ POINTS, MEANS = "points", "attribute means"
 PAIRS = f"conjunctions of {WIDTH}"
 LOGS = "sqrt(log(1/delta) loglog d)"
 ENTRIES = (
-    Entry(POINTS, lambda d: points(range(2**d)), "histogram", SOME, float, "O(d)", "Prop. 2.8"),
-    Entry("thresholds", lambda d: thresholds(range(2**d)), "histogram", SOME, _root(2), "~O(sqrt D)", "Thm. 2.9"),
-    Entry("conjunctions", conjunctions, "histogram", (3, 4, 6, 8, 10), _root(3), "~O(sqrt D)", "Thm. 2.9"),
-    Entry(MEANS, attribute_means, "laplace", MANY, float, "O(d)", "Thm. 2.6"),
-    Entry(MEANS, attribute_means, "linf", MANY, float, "O(d)", "Thm. 2.6"),
-    Entry(MEANS, attribute_means, "gaussian", MANY, _root_log(1), f"O(d^0.5 {LOGS})", "Thm. 2.7", DELTA),
-    Entry(PAIRS, _pairs, "laplace", FEW, lambda d: d**WIDTH, "O(d^t)", "Thm. 2.6"),
-    Entry(PAIRS, _pairs, "gaussian", FEW, _root_log(WIDTH), f"O(d^(t/2) {LOGS})", "Thm. 2.7", DELTA),
+    TableEntry(POINTS, lambda d: points(range(2**d)), "histogram", SOME, float, "O(d)", "Prop. 2.8"),
+    TableEntry("thresholds", lambda d: thresholds(range(2**d)), "histogram", SOME, _root(2), "~O(sqrt D)", "Thm. 2.9"),
+    TableEntry("conjunctions", conjunctions, "histogram", (3, 4, 6, 8, 10), _root(3), "~O(sqrt D)", "Thm. 2.9"),
+    TableEntry(MEANS, attribute_means, "laplace", MANY, float, "O(d)", "Thm. 2.6"),
+    TableEntry(MEANS, attribute_means, "linf", MANY, float, "O(d)", "Thm. 2.6"),
+    TableEntry(MEANS, attribute_means, "gaussian", MANY, _root_log(1), f"O(d^0.5 {LOGS})", "Thm. 2.7", DELTA),
+    TableEntry(PAIRS, _pairs, "laplace", FEW, lambda d: d**WIDTH, "O(d^t)", "Thm. 2.6"),
+    TableEntry(PAIRS, _pairs, "gaussian", FEW, _root_log(WIDTH), f"O(d^(t/2) {LOGS})", "Thm. 2.7", DELTA),
 )
 
 
@@ -177,7 +177,7 @@ MECHANISMS = {
 }
 
 
-def largest_errors(entry: Entry, d: int, trials: int, rng: np.random.Generator) -> list[float]:
+def largest_errors(entry: TableEntry, d: int, trials: int, rng: np.random.Generator) -> list[float]:
     """The largest error over a family, in counts, for several releases at epsilon 1."""
     family, n = entry.make(d), 50_000
     if entry.family in ("points", "thresholds"):
@@ -191,7 +191,7 @@ def largest_errors(entry: Entry, d: int, trials: int, rng: np.random.Generator) 
     return [float(np.abs(np.array(prepared.run(data).answer) - truth).max()) for _ in range(trials)]
 
 
-def _series(entry: Entry) -> str:
+def _series(entry: TableEntry) -> str:
     return f"{entry.family}, {entry.method}"
 
 
@@ -205,7 +205,7 @@ def _table(setting: Setting) -> Iterator[Point]:
             yield Point("largest error / bound", _series(entry), d, size.times(1 / entry.shape(d)))
 
 
-def _judge_entry(entry: Entry) -> Callable[[Points], Judged]:
+def _judge_entry(entry: TableEntry) -> Callable[[Points], Judged]:
     def judge(found: Points) -> Judged:
         ratio = found.of("largest error / bound", _series(entry))
         first, last = ratio[0].y, ratio[-1].y
@@ -218,7 +218,7 @@ def _judge_entry(entry: Entry) -> Callable[[Points], Judged]:
     return judge
 
 
-def _reason(entry: Entry) -> str:
+def _reason(entry: TableEntry) -> str:
     if entry.method == "laplace":
         return (
             "independent Laplace noise of scale k/eps has a largest error of k ln k; without the logarithm the bound "
@@ -227,7 +227,7 @@ def _reason(entry: Entry) -> str:
     return "the measured error grows faster than the bound"
 
 
-def _remark(entry: Entry) -> str:
+def _remark(entry: TableEntry) -> str:
     remarks = {
         "thresholds": "trees or matrix mechanisms have polylogarithmic error",
     }
