@@ -187,7 +187,7 @@ def test_every_structure_has_its_mechanisms():
     assert "largest_local" in served["levels"]
     assert "noisy_local" in served["local_sensitivity"]
     prepared = NoisyLocal().prepare(MechanismSpec(statistic_of(own(CLAIMS["local_sensitivity"])), Loss(1.0, 1e-3)))
-    assert prepared.gauge_epsilon is None  # how far the local sensitivity moves is public: nothing to buy
+    assert prepared.proxy_epsilon is None  # how far the local sensitivity moves is public: nothing to buy
 
 
 def test_vectors_move_by_no_more_than_claimed_with_rounding():
@@ -321,7 +321,7 @@ def test_random_functions_with_true_claims_keep_the_axioms(seed):
         facts = {"bounds": (low, high), "step": step, "default": default, "global_sensitivity": max(local.values())}
         statistic = statistic_of(dt.Custom(name="table", value=table.get, **facts, **claim))
         ladders = {x: statistic.ladder(x) for x in datasets}
-        climbed = {x: ladders[x].rungs(0, records + 3).tolist() for x in datasets}
+        climbed = {x: ladders[x].sensitivity_at_distance(0, records + 3).tolist() for x in datasets}
         smooth = {x: float(ladders[x].smooth(Fraction(1, 4))) for x in datasets}
         for x in datasets:
             for y in beside[x]:
