@@ -28,7 +28,7 @@ from rich.table import Table
 from dither.errors import InvalidArgument
 from dither.privacy import Loss
 from dither.procedures.ordered import Ordered
-from dither.procedures.plans import Plan, plan_location, plan_range, plan_scale, plan_trimmed
+from dither.procedures.plans import ProcedurePlan, plan_location, plan_range, plan_scale, plan_trimmed
 from dither.procedures.unbounded_quantiles import plan_drawn_quantile, plan_drawn_range
 from dither_lab.audit.propose_test_release import REFUSED, plan_law
 
@@ -47,7 +47,7 @@ LAWS: dict[str, tuple[Callable[[np.random.Generator, int], np.ndarray], float]] 
 class Algorithm:
     """A plan for so many records, and the truth that it estimates."""
 
-    plan: Callable[[int, Loss], Plan]
+    plan: Callable[[int, Loss], ProcedurePlan]
     truth: Callable[[np.ndarray], float]
 
 
@@ -96,7 +96,7 @@ def cell(algorithm: Algorithm, law: str, records: int, options: argparse.Namespa
     return {"refusal": float(np.mean(refusals)), "error": error}
 
 
-def _refusal(plan: Plan, data: Ordered, answers: list[Any]) -> float:
+def _refusal(plan: ProcedurePlan, data: Ordered, answers: list[Any]) -> float:
     try:
         law = plan_law(plan, data)
     except TypeError:

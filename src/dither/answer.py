@@ -16,7 +16,7 @@ from dither.release import Release
 def answer(query: Query, data: Any, options: Options) -> Release:
     """The answer to a query about data in memory."""
     if not isinstance(query, Query):
-        raise InvalidArgument("query", query, "a query object such as Median(bounds=(0, 1)) is accepted")
+        raise InvalidArgument("query", query, "must be a query object such as Median(bounds=(0, 1))")
     facts = query.shape(data)
     plan = query.plan(facts, options)
     with plan.opened() as run:

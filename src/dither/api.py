@@ -1,6 +1,6 @@
 """Arrays in, one line, nothing to set up: the functions of the public face.
 
-Data come first, everything else by keyword.  ``epsilon`` and ``delta`` are the total price, error bar
+Data come first, everything else by keyword.  ``epsilon`` and ``delta`` are the total privacy loss, interval
 included; ``confidence=None`` spends all of it on the answer.
 """
 
@@ -51,12 +51,12 @@ def median(
 
     bounds: the public range of the records, known without looking at them; values outside are clamped.  None: no
         bounds are known; answers are then drawn from all magnitudes up to 2**64, or mechanism="propose_test".
-    epsilon: the whole price, error bar included; smaller is more private and noisier (0.1 to 1 is usual).
+    epsilon: the whole privacy loss, interval included; smaller is more private and noisier (0.1 to 1 is usual).
     delta: only for noise="laplace" or "gaussian" and for tests; otherwise it is left unspent.
     mechanism: "auto", "inverse", "smooth", "ladder", "worst_case", or an object such as ``Smooth(beta=0.1)``;
         "propose_test" and "stable" test the data first and may refuse, which is paid for too.
     noise: "auto", "power_law", "cauchy", "student", "laplace", "gaussian", or an object such as ``Cauchy(gamma=4)``.
-    confidence: of the error bar; None gives no bar and spends all of epsilon on the answer.
+    confidence: of the interval; None gives no interval and spends all of epsilon on the answer.
     step: the public grid of records and answers; by default 1 for whole numbers, else 2**-36 of the range.
     nulls: what a missing value (NaN) counts as: "lower" (default), "upper" or a number; public.
 
@@ -109,7 +109,7 @@ def quantiles(
 ) -> Release:
     """Several quantiles at once, rising with q; options as for ``median``.
 
-    One joint draw: every answer is about as good as if it were asked alone with all of epsilon.  The error bars are as
+    One joint draw: every answer is about as good as if it were asked alone with all of epsilon.  The intervals are as
     wide as for an even split.
 
     >>> import numpy as np
@@ -424,9 +424,9 @@ def scale(
     A test makes sure that no few records decide the order of magnitude; if it does not pass, the release is refused,
     and paid for.  Records that are mostly tied have a scale of exactly 0.
 
-    epsilon, delta: the whole price; a test needs delta > 0 (less than one over the number of records is usual).
+    epsilon, delta: the whole privacy loss; a test needs delta > 0 (less than one over the number of records is usual).
     mechanism: "auto" or "propose_test"; ``ProposeTest(constants="paper")`` is DL09's algorithm S as printed.
-    confidence: of the error bar, which costs nothing; None gives no bar.
+    confidence: of the interval, which costs nothing; None gives no interval.
     nulls: the number that a missing value (NaN) counts as, 0 by default; public.
 
     >>> import numpy as np
@@ -439,7 +439,7 @@ def scale(
 
 
 def mode(data: Any, *, epsilon: Any, delta: Any = 0.0, confidence: Any = 0.95, rows_per_person: int = 1) -> Release:
-    """The most common entry of a column of any kind, told exactly if it leads by enough, else refused.
+    """The most common entry of a column of any type, released exactly if it leads by enough, else refused.
 
     Categories need not be declared.  delta > 0 is needed.
 
@@ -487,11 +487,11 @@ def triangles(
     max_degree: a public hypothesis: no vertex has more neighbours.  Where it is true the answer is about all triangles,
         with noise for 2 (max_degree - 1) of them; where it is false only edges within the first max_degree at both of
         their vertices count, and the answer is too small.  Privacy holds either way.
-    epsilon: the whole price, error bar included.
+    epsilon: the whole privacy loss, interval included.
     delta: only for noise="laplace" or "gaussian"; otherwise it is left unspent.
     mechanism: "auto", "smooth", "ladder", "worst_case", or an object such as ``Smooth(beta=0.1)``.
     noise: "auto", "power_law", "cauchy", "student", "laplace", "gaussian", or an object such as ``Cauchy(gamma=4)``.
-    confidence: of the error bar; None gives no bar and spends all of epsilon on the answer.
+    confidence: of the interval; None gives no interval and spends all of epsilon on the answer.
     progress: called with the share done of each search through the graph; for the owner, since that depends on the
         edges.
 
@@ -589,12 +589,12 @@ def mst_cost(
     cap: the public upper bound of the weights if the graph does not declare it; the lower one is 0.  Weights outside
         are clamped; missing ones count as the cap.
     step: the public grid of the weights; by default the graph's.
-    epsilon: the whole price, error bar included; smaller is more private and noisier (0.1 to 1 is usual).
+    epsilon: the whole privacy loss, interval included; smaller is more private and noisier (0.1 to 1 is usual).
     delta: only for noise="laplace" or "gaussian"; otherwise it is left unspent.
     mechanism: "auto" fits noise to the weights ("smooth") if the edges leave something to gain: if at least 8 of
         them must go before a piece falls apart; else "worst_case".  "ladder" is offered too.
     noise: "auto", "power_law", "cauchy", "student", "laplace", "gaussian", or an object such as ``Cauchy(gamma=4)``.
-    confidence: of the error bar; None gives no bar and spends all of epsilon on the answer.
+    confidence: of the interval; None gives no interval and spends all of epsilon on the answer.
     progress: called with the share done of the rungs asked for, which starts again if more turn out to matter; for
         the owner, since that depends on the weights.
 
@@ -653,8 +653,8 @@ def regression(
         coefficients); both need delta > 0 and may refuse, which is paid for.
     intercept: whether there is a constant term; it comes first in the answer.
     block_size: records per block, by default from a public rule; at least the number of coefficients.
-    constants: "paper" gives DL09's own algorithms for "shortcut" and "robust"; epsilon is still the whole price.
-    confidence: of the error bars, which are paid for out of epsilon by "auto".  Its bars cover the centre of the law
+    constants: "paper" gives DL09's own algorithms for "shortcut" and "robust"; epsilon is still the whole loss.
+    confidence: of the intervals, for which "auto" spends a part of epsilon.  Its intervals cover the centre of the law
         of a block's fit, sampling error included; those of the other methods cover the answer without noise.
 
     Columns that are constant or collinear in most blocks give a refusal: that they are is no public fact.
@@ -684,9 +684,9 @@ def kmeans(
         their bounds.
     bounds: a pair (lower, upper) for all coordinates, or one pair for each; points outside are moved to the boundary.
     blocks: how many blocks, by default from a public rule; 0 goes without them.
-    epsilon, delta: the whole price; delta > 0 is needed.
-    confidence: of the error bars, which cost nothing.  A bar is a lower and an upper corner; it covers each coordinate
-        of the last pass without its noise: the mean of the points nearest to the centre before.  None gives no bars.
+    epsilon, delta: the whole privacy loss; delta > 0 is needed.
+    confidence: of the intervals, which cost nothing.  Each is a lower and an upper corner; it covers each coordinate
+        of the last pass without its noise: the mean of the points nearest to the centre before.  None: no intervals.
 
     The value is a tuple of k centres, sorted by their first coordinate; ``mechanism`` says how they were begun.
 
@@ -707,7 +707,7 @@ def gaussian_mixture(
 
     As ``kmeans``, with expectation-maximisation in place of Lloyd's algorithm.  The value is a tuple of k components,
     sorted by their first coordinate; each is a tuple of the centre's coordinates, its share of the points and the
-    standard deviation of each coordinate.  Bars are for the centres.
+    standard deviation of each coordinate.  Intervals are for the centres.
 
     >>> import numpy as np
     >>> corners = np.array([[0.2, 0.2], [0.8, 0.8]])
@@ -756,7 +756,7 @@ def sample_and_aggregate(
     progress: called with how much is done and how much there is to do; for the owner alone.
     settings: for the sandbox: ``slot=`` seconds for each block on a core (1 unless given, at least 0.2), ``lead=``
         seconds for drawing the blocks (2 unless given), ``preload=``, ``example=`` (public made-up rows), ...
-    confidence: of the error bars, which are about the aggregate of the blocks' answers.
+    confidence: of the intervals, which are about the aggregate of the blocks' answers.
 
     >>> import numpy as np
     >>> pay = np.linspace(20_000, 120_000, 10_001)

@@ -13,7 +13,7 @@ import numpy as np
 from dither.errors import InvalidArgument
 from dither.mechanisms import largest_local
 from dither.mechanisms.choice import named_noise
-from dither.noise.law import Constants, Point
+from dither.noise.law import AdmissiblePoint, Constants
 from dither.numbers import exact
 from dither.privacy import Loss, Neighbours
 from dither.queries.custom import Custom, FiniteSpace
@@ -134,7 +134,7 @@ def admissible(
     beta: Any = None,
     dimension: int = 1,
     constants: Constants = "exact",
-) -> Point:
+) -> AdmissiblePoint:
     """The point (alpha, beta) in use for a noise and a privacy loss, and what its proof rests on.
 
     >>> admissible("power_law", epsilon=1.0).error_factor < 6.3
@@ -238,10 +238,10 @@ def refute(
       there: [5, 0]
     """
     if not isinstance(query, StatisticQuery):
-        raise InvalidArgument("query", query, "a query that is one statistic is accepted, such as Custom(...)")
+        raise InvalidArgument("query", query, "must be a query that is one statistic, such as Custom(...)")
     for argument, number in (("rungs", rungs), ("tries", tries)):
         if not isinstance(number, int) or isinstance(number, bool) or number < 1:
-            raise InvalidArgument(argument, number, "a whole number of at least 1 is accepted")
+            raise InvalidArgument(argument, number, "must be a whole number of at least 1")
     smoothness = [exact(one, "betas") for one in betas]
     space, built, start = _universe(query, data, values, records, vertices, datasets, neighbours, build, failing)
     exhaustive, pairs = pairs_of(space, tries, seed, start)
@@ -300,15 +300,19 @@ def _universe(
         return Listed(list(query.datasets), lambda one: near.get(one, [])), lambda one: one, None
     if datasets is not None or neighbours is not None:
         if datasets is None or not callable(neighbours):
-            raise InvalidArgument("neighbours", neighbours, "datasets and a function that lists the neighbours of one")
+            raise InvalidArgument(
+                "neighbours",
+                neighbours,
+                "must be a function that lists the neighbours of a dataset, passed with datasets",
+            )
         listed = list(datasets)
         if not listed:
-            raise InvalidArgument("datasets", "none", "at least one dataset is accepted")
+            raise InvalidArgument("datasets", "none", "must have at least one dataset")
         return Listed(listed, neighbours), build or (lambda one: one), None
     if vertices is not None or isinstance(data, Graph):
         count = data.vertices if isinstance(data, Graph) else vertices
         if not isinstance(count, int) or count < 2:
-            raise InvalidArgument("vertices", vertices, "a whole number of at least 2 is accepted")
+            raise InvalidArgument("vertices", vertices, "must be a whole number of at least 2")
         graphs = GraphMoves(count)
         made = build or (lambda edges: Graph(np.array(edges, dtype=np.int64).reshape(-1, 2), n=count))
         places = {edge: place for place, edge in enumerate(graphs.edges)}
@@ -329,9 +333,9 @@ def _records_universe(
 ) -> tuple[Space, Callable[[Any], Any], Any]:
     given = [] if values is None else list(values)
     if data is None and (not given or records is None):
-        raise InvalidArgument("values", values, "values and records, vertices, datasets and neighbours, or data")
+        raise InvalidArgument("values", values, "pass values and records, vertices, datasets and neighbours, or data")
     if records is not None and (not isinstance(records, int) or isinstance(records, bool) or records < 1):
-        raise InvalidArgument("records", records, "a whole number of at least 1 is accepted")
+        raise InvalidArgument("records", records, "must be a whole number of at least 1")
     own = [] if data is None else list(data)
     pool = (*given, *failing, *own)
     relation = query.neighbours if isinstance(query, Custom) else Neighbours.CHANGE_ONE

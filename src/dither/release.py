@@ -141,19 +141,19 @@ class Release:
 
     def _repr_html_(self) -> str:
         note = f"price {self.loss}; {self.mechanism}{_bars([self])}{self._missing()}{self._claim()}"
-        price = f"<br><small>{html.escape(note)}</small>"
+        note_text = f"<br><small>{html.escape(note)}</small>"
         if isinstance(self.value, tuple):
             body = "".join(
                 f"<tr><td>{html.escape(label)}</td><td>{formatted(value)}</td>"
                 f"<td>{'' if bar is None else f'{formatted(bar[0])} to {formatted(bar[1])}'}</td></tr>"
                 for label, value, bar in self.rows()
             )
-            return f"<div><b>{html.escape(self.title)}</b><table>{body}</table>{price}</div>"
+            return f"<div><b>{html.escape(self.title)}</b><table>{body}</table>{note_text}</div>"
         if self.value is None:
             why = "" if self.reason is None else f"<br><small>{html.escape(self.reason)}</small>"
-            return f"<div><b>{html.escape(self.title)}</b>: <b>refused</b>{why}{price}</div>"
+            return f"<div><b>{html.escape(self.title)}</b>: <b>refused</b>{why}{note_text}</div>"
         value = self._answer()
-        return f"<div><b>{html.escape(self.title)}</b> = <b>{value}</b>{html.escape(self._bar())}{price}</div>"
+        return f"<div><b>{html.escape(self.title)}</b> = <b>{value}</b>{html.escape(self._bar())}{note_text}</div>"
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the answer with its interval; returns the matplotlib axes."""
@@ -246,8 +246,8 @@ class Releases(list[Release]):
         questions = []
         for query in asked:
             same = [one for one in self if one.query == query]
-            price = self.loss if len(asked) == 1 else same[0].loss
-            questions.append((f"{query}{_bars(same)} ({price})", same, [_key_text(one) for one in same]))
+            loss = self.loss if len(asked) == 1 else same[0].loss
+            questions.append((f"{query}{_bars(same)} ({loss})", same, [_key_text(one) for one in same]))
         if ax is None:
             return plot_questions(questions)
         title, same, labels = questions[0]

@@ -348,6 +348,6 @@ def test_relations_are_not_mixed():
 
 def test_prices_are_counted_once_each():
     """Equal prices are grouped, whatever their order."""
-    assert composition._prices([Loss(0.1), Loss(0.2), Loss(0.1)]) == Counter(
+    assert composition._counted([Loss(0.1), Loss(0.2), Loss(0.1)]) == Counter(
         {(Fraction(1, 10), 0): 2, (Fraction(1, 5), 0): 1}
     )

@@ -28,6 +28,7 @@ active = { type = "boolean" }
 """
 GRAPH = '[dataset]\nname = "friends"\nsource = "edges.csv"\n[graph]\nvertices = 30\n[budget]\nepsilon = 100000\n'
 CALLS = {
+    "counting_queries": "counting_queries(active)",
     "quantile": "quantile(a, 0.9)",
     "quantiles": "quantiles(a, 0.1, 0.9)",
     "order_statistic": "order_statistic(a, 5)",
@@ -161,13 +162,13 @@ def test_categories_of_a_file_are_texts(tmp_path):
     [
         (["people.csv", "medain(a)"], "did you mean median(column)"),
         (["people.csv", "triangles()"], "it is asked of a graph"),
-        (["people.csv", "median(a), mean(a)"], "one function is accepted here"),
+        (["people.csv", "median(a), mean(a)"], "write one function here"),
         (["people.csv", "SELECT median(a) FROM people"], "SQL needs a schema file"),
         (["people.csv", "mode(job)", "--bounds", "0", "1"], "mode(column) does not take it"),
         (["people.csv", "median(a, bounds => [0, 1])", "--bounds", "0", "1"], "stands in the call already"),
         (["people.csv", "covariance(a, nothing)", "--bounds", "0", "1"], "got 'nothing'"),
         (["people.toml", "triangles()"], "it is asked of a graph"),
-        (["people.toml", "kmeans(a)"], "kmeans(column, ..., k => 3) is accepted"),
+        (["people.toml", "kmeans(a)"], "write kmeans(column, ..., k => 3)"),
         (["people.toml", "kmeans(a, k => 2)", "--by", "job"], "kmeans is asked of the whole table"),
         (["friends.toml", "median(source)"], "a graph has no columns"),
         (["friends.toml", "trangles()"], "did you mean triangles()"),

@@ -231,7 +231,7 @@ def test_bad_flags(folder, words, message):
         (["p.toml", "median(pay)"], "unknown column"),
         (["p.toml", "medain(year)"], "not offered; did you mean median(column)"),
         (["p.toml", "mode(year)"], "the number of rows must be public"),
-        (["p.toml", "year"], "a function is accepted"),
+        (["p.toml", "year"], "write a function here"),
         (["p.toml", "SELECT median(year) FROM q"], "the registered one is p"),
         (["p.toml", "SELECT median(year) FROM p ORDER BY 1"], "ORDER BY is not supported"),
         (["p.toml", "SELECT median(year) FROM p", "--where", "year = 2012"], "write it into the SQL"),

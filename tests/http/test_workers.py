@@ -323,7 +323,7 @@ def test_only_failures_of_workers_bring_places(caplog):
     assert [one.facts["error"] for one in caplog.records] == ["Odd", "MemoryError"]
 
 
-SOURCE = workers.Source("pay", "", "schema", "/")
+SOURCE = workers.WorkerSource("pay", "", "schema", "/")
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from conftest import trials
 from dither.mechanisms import joint_draw as joint
 from dither.mechanisms import joint_quantiles as several
 from dither.mechanisms.joint_draw import joint_quantiles
-from dither.mechanisms.joint_quantiles import JOINT_PRICE, draw_levels, levels, price
+from dither.mechanisms.joint_quantiles import JOINT_COST, cost_of_levels, draw_levels, levels
 from dither.noise import discrete_exponential as rungs
 from dither_lab.audit.laws.several import joint_law, levels_law
 
@@ -36,7 +36,7 @@ def worst_joint_loss(rate, ranks, values, records):
 def test_the_joint_draw_costs_four_times_its_rate(ranks):
     """No neighbours differ by more than 4 rate; a rate 30% larger would be seen to exceed it."""
     epsilon = 2.0
-    assert worst_joint_loss(epsilon / JOINT_PRICE, ranks, 7, 4) <= epsilon + 1e-9
+    assert worst_joint_loss(epsilon / JOINT_COST, ranks, 7, 4) <= epsilon + 1e-9
 
 
 def test_the_price_of_the_joint_draw_is_not_three():
@@ -77,7 +77,7 @@ def test_levels_cost_their_price(shares):
     """The whole draw by levels stays within rate times price on all neighbours of a small universe."""
     shares = tuple(Fraction(str(share)) for share in shares)
     epsilon, values, records = 2.0, 7, 4
-    rate = epsilon / float(price(levels(shares)))
+    rate = epsilon / float(cost_of_levels(levels(shares)))
     laws = {x: levels_law(x, (0, values - 1), shares, rate) for x in combinations(range(values), records)}
     worst = max(
         max(abs(math.log(laws[x][z] / laws[y][z])) for z in laws[x])

@@ -12,7 +12,7 @@ from dither.errors import InvalidArgument
 from dither.kernels.blocks import fit_blocks
 from dither.mechanisms.margin_test import MarginTest
 from dither.privacy import Loss
-from dither.procedures.block_fits import Sample, block_fits, random_order
+from dither.procedures.block_fits import RegressionRecords, block_fits, random_order
 from dither.procedures.cell_regression import PaperCell, StableCell, cells_of, plan_robust
 from dither.procedures.floating import FloatingGrid, draw_bar, draw_quantile, quantile_draw, sampling_ranks
 from dither.procedures.regression import Model, plan_blocks, plan_shortcut
@@ -115,11 +115,11 @@ def test_a_record_changes_one_block_and_one_pair():
     """Whatever one record becomes, every other block's fit and every other pair stay the same, bit for bit."""
     X, y = plane(600)
     order = random_order(600)
-    fits = block_fits(Sample(X, y), order, 12, intercept=True)
+    fits = block_fits(RegressionRecords(X, y), order, 12, intercept=True)
     for change in (1e300, np.nan, -np.inf, 0.0):
         Z, z = X.copy(), y.copy()
         Z[77], z[77] = change, -change
-        there = block_fits(Sample(Z, z), order, 12, intercept=True)
+        there = block_fits(RegressionRecords(Z, z), order, 12, intercept=True)
         different = (there.coefficients != fits.coefficients).any(axis=1) | (there.solved != fits.solved)
         assert different.sum() <= 1
         assert (there.pair_distances(1) != fits.pair_distances(1)).sum() <= 1
@@ -171,7 +171,7 @@ def test_unsolved_blocks_pull_to_both_sides():
     """Defaults alternate, so that they do not move the middle."""
     X, y = plane(1200)
     X[:240] = np.nan
-    fits = block_fits(Sample(X, y), np.arange(1200), 12, intercept=True)
+    fits = block_fits(RegressionRecords(X, y), np.arange(1200), 12, intercept=True)
     column = fits.column(1, math.inf)
     assert (column == math.inf).sum() == (column == -math.inf).sum() == 10
 
@@ -411,10 +411,10 @@ def test_the_code_draws_from_that_law(monkeypatch):
     plan = plan_robust(Model(3000, 1), Loss(2.0, 1e-3), None)
     assert isinstance(plan, StableCell)
     monkeypatch.setattr(StableCell, "_side", lambda self, fits, index: 0.09)
-    design = Sample(X, y).design(intercept=True)
+    design = RegressionRecords(X, y).design(intercept=True)
     law = law_of(cells_of(design, y, np.array([0.09, 0.09])), plan.choice_epsilon, plan.test)
     runs = trials(60, 1000)
-    refused = sum(plan.run(Sample(X, y)).values is None for _ in range(runs))
+    refused = sum(plan.run(RegressionRecords(X, y)).values is None for _ in range(runs))
     assert abs(refused / runs - law[None]) <= 6 * math.sqrt(max(law[None] * (1 - law[None]), 1 / runs) / runs)
 
 

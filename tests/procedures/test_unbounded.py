@@ -40,7 +40,7 @@ from dither.procedures.plans import (
     plan_scale,
     plan_trimmed,
 )
-from dither.procedures.unbounded import CoarseScale, Found, ScaleStep, enough_records, least_records
+from dither.procedures.unbounded import CoarseScale, FoundNumber, ScaleStep, enough_records, least_records
 from dither.procedures.unbounded_quantiles import SIZES, CodedRange
 from dither_lab.audit.enumeration import datasets
 from dither_lab.audit.propose_test_release import divergence, plan_law
@@ -437,7 +437,7 @@ def test_chains_of_coded_ranges_interlace_and_are_brute_force(universe):
 
 def test_noise_beyond_all_floats_is_no_error(monkeypatch):
     """Records around 2**1000 with a tiny epsilon: the answer is the largest float."""
-    found = Found(Fraction(2) ** 1030, -(Fraction(2) ** 1030), Fraction(2) ** 1031)
+    found = FoundNumber(Fraction(2) ** 1030, -(Fraction(2) ** 1030), Fraction(2) ** 1031)
     monkeypatch.setattr(LocationPlan, "run", lambda *_: Answer(found))
     release = dt.median(np.arange(10_000.0), bounds=None, epsilon=1.0, delta=1e-6, mechanism="propose_test")
     assert release.value == sys.float_info.max

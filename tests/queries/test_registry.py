@@ -106,7 +106,8 @@ def example(entry):
         elif one.type == "column":
             asked[name] = COLUMNS[entry.column_types[0]]
         elif one.type == "columns" and not one.is_advanced:
-            asked[name] = ["y"] if "target" in entry.parameters else ["x", "y"]
+            bits = [COLUMNS["boolean"]] if entry.column_types == ("boolean",) else ["x", "y"]
+            asked[name] = ["y"] if "target" in entry.parameters else bits
         elif one.type == "edges":
             asked[name] = [0, 50, 100]
         elif one.type == "bounds" and one.is_needed:
@@ -134,7 +135,7 @@ def in_memory(entry, query):
     if entry.of == "column":
         needs = "bounds" in entry.fields and "bounds" in entry.parameters
         return table[query.column], {"bounds": (0, 100)} if needs else {}
-    numbers = {name: table[name] for name in ("x", "y")}
+    numbers = {name: table[name] for name in (("flag",) if entry.column_types == ("boolean",) else ("x", "y"))}
     return numbers, {"bounds": (0, 100)} if "bounds" in entry.fields and entry.in_json is None else {}
 
 

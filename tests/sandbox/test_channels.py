@@ -18,7 +18,7 @@ from dither.procedures.sample_aggregate import plan
 from dither.sandbox import Executable, Function, Sandbox
 from dither.sandbox.seccomp import machine_architecture
 from dither.sandbox.syscalls import numbers
-from dither_lab.audit.attacks import Histogram
+from dither_lab.audit.attacks import HistogramAttack
 from dither_lab.audit.blackbox import audit
 
 TARGET = 4242.0
@@ -149,7 +149,7 @@ def audited(here, there, epsilon):
         released(here, epsilon),
         released(there, epsilon),
         claimed=Loss(epsilon),
-        attacks=[Histogram()],
+        attacks=[HistogramAttack()],
         samples=trials(1500, 40_000),
         failure_probability=1e-4,
     )

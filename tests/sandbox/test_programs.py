@@ -295,7 +295,7 @@ def test_the_probe_notices_a_missing_layer(monkeypatch, tmp_path, layer, noticed
         def altered(**given):
             shown = view(**given)
             binds = [(str(changed), to) if to == bubblewrap.INSIDE else (path, to) for path, to in shown.binds]
-            return bubblewrap.View((*binds, *extra), shown.links)
+            return bubblewrap.FileView((*binds, *extra), shown.links)
 
         monkeypatch.setattr(bubblewrap, "view", altered)
     missing = {one.name for one in probe() if not one.holds}

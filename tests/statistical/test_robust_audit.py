@@ -19,7 +19,7 @@ from dither.procedures.ordered import Ordered
 from dither.procedures.plans import ScalePlan, plan_location, plan_range, plan_scale, plan_trimmed
 from dither.procedures.unbounded import ScaleStep
 from dither.procedures.unbounded_quantiles import plan_drawn_quantile, plan_drawn_range
-from dither_lab.audit.attacks import Histogram
+from dither_lab.audit.attacks import HistogramAttack
 from dither_lab.audit.blackbox import audit
 from dither_lab.audit.propose_test_release import cascade_chance
 
@@ -64,9 +64,9 @@ def test_the_auditor_finds_nothing_in_what_ships_and_everything_in_what_is_broke
     """
     runs = trials(5000, 30_000)
     here, there = sampler(PLAN, HERE), sampler(PLAN, THERE)
-    assert not audit(here, there, claimed=PLAN.loss, attacks=[Histogram(bins=12)], samples=runs).detected
+    assert not audit(here, there, claimed=PLAN.loss, attacks=[HistogramAttack(bins=12)], samples=runs).detected
     cheap = Loss(0.5, 0.01)
-    assert audit(here, there, claimed=cheap, attacks=[Histogram(bins=12)], samples=runs).detected
+    assert audit(here, there, claimed=cheap, attacks=[HistogramAttack(bins=12)], samples=runs).detected
 
 
 @pytest.mark.slow
@@ -80,7 +80,7 @@ def test_an_unsafe_scale_is_refused_and_one_that_is_not_tested_is_found():
     runs = trials(4000, 10_000)
     found = [
         audit(
-            *(sampler(plan, data) for data in jump), claimed=PLAN.loss, attacks=[Histogram(bins=12)], samples=runs
+            *(sampler(plan, data) for data in jump), claimed=PLAN.loss, attacks=[HistogramAttack(bins=12)], samples=runs
         ).detected
         for plan in plans
     ]

@@ -187,7 +187,7 @@ def test_every_structure_has_its_mechanisms():
     assert "largest_local" in served["levels"]
     assert "noisy_local" in served["local_sensitivity"]
     prepared = NoisyLocal().prepare(MechanismSpec(statistic_of(own(CLAIMS["local_sensitivity"])), Loss(1.0, 1e-3)))
-    assert prepared.gauge_epsilon is None  # how far the local sensitivity moves is public: nothing to buy
+    assert prepared.proxy_epsilon is None  # how far the local sensitivity moves is public: nothing to buy
 
 
 def test_vectors_move_by_no_more_than_claimed_with_rounding():
@@ -293,6 +293,43 @@ def test_intervals_of_several_numbers_cover():
         covered += [low <= one <= high for one, (low, high) in zip(truth, ranges, strict=True)]
     assert (covered >= 800).all()
     assert prepared.typical_half_widths(None)[0] < prepared.worst_case_error(0.9).quantile[0]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_functions_with_true_claims_keep_the_axioms(seed):
+    """Any table of reals and failures, any step: true claims about it give true structures on the grid."""
+    rng = np.random.default_rng(seed)
+    records, values = 2 + seed % 2, range(3)
+    datasets = list(product(values, repeat=records))
+    beside = {x: [(*x[:i], v, *x[i + 1 :]) for i in range(records) for v in values if v != x[i]] for x in datasets}
+    table = {x: None if rng.random() < 0.2 else float(rng.uniform(-3, 8)) for x in datasets}
+    low, high, default = -1, 6, 2.5
+    exactly = {x: Fraction(min(max(default if v is None else v, low), high)) for x, v in table.items()}
+    local = {x: max(abs(exactly[x] - exactly[y]) for y in beside[x]) for x in datasets}
+    rungs = {x: [local[x]] for x in datasets}
+    for _ in range(records):
+        last = {x: rungs[x][-1] for x in datasets}
+        for x in datasets:
+            rungs[x].append(max(last[y] for y in (x, *beside[x])))
+    change = max(abs(local[x] - local[y]) for x in datasets for y in beside[x])
+    claims = (
+        {"ladder": lambda x, k: rungs[x][min(k, records)]},
+        {"smooth_bound": lambda x, beta: oracle.smooth_bound([float(u) for u in rungs[x]], beta)},
+        {"local_sensitivity": lambda x: local[x], "local_sensitivity_change": change},
+    )
+    for claim, step in product(claims, (None, 1, Fraction(1, 3), 5)):
+        facts = {"bounds": (low, high), "step": step, "default": default, "global_sensitivity": max(local.values())}
+        statistic = statistic_of(dt.Custom(name="table", value=table.get, **facts, **claim))
+        ladders = {x: statistic.ladder(x) for x in datasets}
+        climbed = {x: ladders[x].sensitivity_at_distance(0, records + 3).tolist() for x in datasets}
+        smooth = {x: float(ladders[x].smooth(Fraction(1, 4))) for x in datasets}
+        for x in datasets:
+            for y in beside[x]:
+                moved = abs(statistic.value(x) - statistic.value(y))
+                assert moved <= climbed[x][0]
+                assert moved <= smooth[x]
+                assert smooth[x] <= smooth[y] * math.exp(0.25)
+                assert all(a <= b for a, b in zip(climbed[x], climbed[y][1:], strict=False))
 
 
 # --- rules for failures -------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable
 
-from dither.accounting.composition import Prices, advanced_epsilon, delta_left, optimal
+from dither.accounting.composition import CountedLosses, advanced_epsilon, delta_left, optimal
 from dither.accounting.filters import KINDS, open_filter, times
 from dither.accounting.rounding import BITS
 from dither.errors import InvalidArgument
@@ -81,7 +81,7 @@ def _delta_covers(loss: Loss, budget: Budget, count: int) -> bool:
         return bool(delta_left(_repeated(loss, count), total) > 0)
 
 
-def _repeated(loss: Loss, count: int) -> Prices:
+def _repeated(loss: Loss, count: int) -> CountedLosses:
     return Counter({(loss.exact_epsilon, loss.exact_delta): count})
 
 

@@ -19,7 +19,7 @@ from dither.errors import InvalidArgument
 from dither.numbers import Ball, ball, precision
 from dither.privacy import Loss
 
-Prices = Counter[tuple[Fraction, Fraction]]
+CountedLosses = Counter[tuple[Fraction, Fraction]]
 """How many times each (epsilon, delta) occurs."""
 
 
@@ -31,7 +31,7 @@ def basic(losses: Iterable[Any]) -> Loss:
     >>> basic([Loss(0.1), Loss(0.2, 1e-6)])
     Loss(epsilon=0.3, delta=1e-06)
     """
-    return _added(_prices(losses))
+    return _added(_counted(losses))
 
 
 def advanced(losses: Iterable[Any], *, delta: object) -> Loss:
@@ -46,7 +46,7 @@ def advanced(losses: Iterable[Any], *, delta: object) -> Loss:
     >>> advanced([Loss(0.01, 1e-9)] * 1000, delta=2e-6).epsilon < 1.54
     True
     """
-    return _at_delta(_prices(losses), delta, _advanced)
+    return _at_delta(_counted(losses), delta, _advanced)
 
 
 def optimal(epsilon: object, delta: object, k: object, target_delta: object) -> Loss:
@@ -61,8 +61,8 @@ def optimal(epsilon: object, delta: object, k: object, target_delta: object) -> 
     """
     if not isinstance(k, int) or isinstance(k, bool) or k < 0:
         raise InvalidArgument("k", k, "must be a whole number of at least 0")
-    price = positive("epsilon", epsilon, zero=True), probability("delta", delta)
-    return _at_delta(Counter({price: k}) if k else Counter(), target_delta, _optimal, "target_delta")
+    loss = positive("epsilon", epsilon, zero=True), probability("delta", delta)
+    return _at_delta(Counter({loss: k}) if k else Counter(), target_delta, _optimal, "target_delta")
 
 
 def heterogeneous(losses: Iterable[Any], *, delta: object) -> Loss:
@@ -74,7 +74,7 @@ def heterogeneous(losses: Iterable[Any], *, delta: object) -> Loss:
     >>> heterogeneous([Loss(0.01)] * 600 + [Loss(0.02)] * 100, delta=1e-6).epsilon < 1.37
     True
     """
-    return _at_delta(_prices(losses), delta, _heterogeneous)
+    return _at_delta(_counted(losses), delta, _heterogeneous)
 
 
 def compose(losses: Iterable[Any], *, delta: object = None, method: str = "auto") -> Loss:
@@ -93,56 +93,58 @@ def compose(losses: Iterable[Any], *, delta: object = None, method: str = "auto"
     >>> compose([Loss(0.01, 1e-9)] * 1000, delta=2e-6).epsilon <= 1.37
     True
     """
-    prices = _prices(losses)
+    counted = _counted(losses)
     if method not in METHODS:
         raise InvalidArgument("method", method, f"must be one of {', '.join(METHODS)}")
     if delta is None:
         if method not in ("auto", "basic"):
             raise InvalidArgument("delta", delta, f"must be the total delta for method {method!r}")
-        return _added(prices)
-    return _at_delta(prices, delta, METHODS[method])
+        return _added(counted)
+    return _at_delta(counted, delta, METHODS[method])
 
 
-def advanced_epsilon(prices: Prices, total: Fraction) -> Fraction:
+def advanced_epsilon(counted: CountedLosses, total: Fraction) -> Fraction:
     """``advanced`` before it is rounded to a float, for losses that ``total`` covers."""
     with precision(BITS):
-        rest = delta_left(prices, total)
-        return min(_sums(prices)[0], _advanced(prices, rest)) if rest > 0 else _sums(prices)[0]
+        rest = delta_left(counted, total)
+        return min(_sums(counted)[0], _advanced(counted, rest)) if rest > 0 else _sums(counted)[0]
 
 
-def _at_delta(prices: Prices, delta: object, bound: Callable[[Prices, Ball], Fraction], name: str = "delta") -> Loss:
+def _at_delta(
+    counted: CountedLosses, delta: object, bound: Callable[[CountedLosses, Ball], Fraction], name: str = "delta"
+) -> Loss:
     """Check the total delta, split off what the deltas of the steps use, and bound epsilon with the rest."""
     total = probability(name, delta)
-    epsilon, used = _sums(prices)
+    epsilon, used = _sums(counted)
     with precision(BITS):
-        rest = delta_left(prices, total)
+        rest = delta_left(counted, total)
         if rest > 0:
-            epsilon = min(epsilon, bound(prices, rest))
+            epsilon = min(epsilon, bound(counted, rest))
         elif used > total:
             accepted = f"must be at least {printed_up(used):g}, the sum of the single deltas"
             raise InvalidArgument(name, delta, accepted if used < 1 else "no delta below 1 covers these losses")
         elif bound is _optimal:
-            _one_price(prices)
+            _one_epsilon(counted)
     return Loss(printed_up(epsilon), printed_up(total))
 
 
-def delta_left(prices: Prices, total: Fraction) -> Ball:
+def delta_left(counted: CountedLosses, total: Fraction) -> Ball:
     """``1 - (1 - total) / prod (1 - delta_i)``: the delta left for the pure parts of all steps."""
     kept = ball(1)
-    for (_, delta), count in prices.items():
+    for (_, delta), count in counted.items():
         kept *= ball(1 - delta) ** count
     return 1 - ball(1 - total) / kept
 
 
-def _basic(prices: Prices, rest: Ball) -> Fraction:  # noqa: ARG001  (one signature for all methods)
-    return _sums(prices)[0]
+def _basic(counted: CountedLosses, rest: Ball) -> Fraction:  # noqa: ARG001  (one signature for all methods)
+    return _sums(counted)[0]
 
 
-def _advanced(prices: Prices, rest: Ball) -> Fraction:
-    variance = sum((e**2 * count for (e, _), count in prices.items()), Fraction(0))
+def _advanced(counted: CountedLosses, rest: Ball) -> Fraction:
+    variance = sum((e**2 * count for (e, _), count in counted.items()), Fraction(0))
     if variance == 0:
         return Fraction(0)
-    mean = sum((concentrated.tanh_rho(e) * count for (e, _), count in prices.items() if e), ball(0))
+    mean = sum((concentrated.tanh_rho(e) * count for (e, _), count in counted.items() if e), ball(0))
     V = ball(variance)
 
     def proved(u: Fraction) -> bool:
@@ -153,51 +155,51 @@ def _advanced(prices: Prices, rest: Ball) -> Fraction:
     return top(mean) + least(proved, top(textbook) + variance / 2**64)
 
 
-def _optimal(prices: Prices, rest: Ball) -> Fraction:
-    if not prices:
+def _optimal(counted: CountedLosses, rest: Ball) -> Fraction:
+    if not counted:
         return Fraction(0)
-    epsilon, steps = _one_price(prices)
+    epsilon, steps = _one_epsilon(counted)
     return profiles.equal_steps(epsilon, steps, rest)
 
 
-def _one_price(prices: Prices) -> tuple[Fraction, int]:
-    if len({epsilon for epsilon, _ in prices}) > 1:
+def _one_epsilon(counted: CountedLosses) -> tuple[Fraction, int]:
+    if len({epsilon for epsilon, _ in counted}) > 1:
         raise InvalidArgument("method", "optimal", "is for equal epsilons; use 'heterogeneous' for unequal ones")
-    return next(iter(prices), (Fraction(0), Fraction(0)))[0], sum(prices.values())
+    return next(iter(counted), (Fraction(0), Fraction(0)))[0], sum(counted.values())
 
 
-def _heterogeneous(prices: Prices, rest: Ball) -> Fraction:
+def _heterogeneous(counted: CountedLosses, rest: Ball) -> Fraction:
     epsilons: Counter[Fraction] = Counter()
-    for (epsilon, _), count in prices.items():
+    for (epsilon, _), count in counted.items():
         epsilons[epsilon] += count
     return profiles.unequal_steps(epsilons, rest)
 
 
-def _zcdp(prices: Prices, rest: Ball) -> Fraction:
-    return concentrated.approximate([(e, count) for (e, _), count in prices.items()], rest)
+def _zcdp(counted: CountedLosses, rest: Ball) -> Fraction:
+    return concentrated.approximate([(e, count) for (e, _), count in counted.items()], rest)
 
 
-def _auto(prices: Prices, rest: Ball) -> Fraction:
-    if len({epsilon for epsilon, _ in prices}) <= 1:
-        return _optimal(prices, rest)
-    return min(method(prices, rest) for method in (_heterogeneous, _zcdp, _advanced))
+def _auto(counted: CountedLosses, rest: Ball) -> Fraction:
+    if len({epsilon for epsilon, _ in counted}) <= 1:
+        return _optimal(counted, rest)
+    return min(method(counted, rest) for method in (_heterogeneous, _zcdp, _advanced))
 
 
-def _dp_accounting(prices: Prices, rest: Ball) -> Fraction:
+def _dp_accounting(counted: CountedLosses, rest: Ball) -> Fraction:
     try:
         common = importlib.import_module("dp_accounting.pld.common")
         pld = importlib.import_module("dp_accounting.pld.privacy_loss_distribution")
     except ImportError:
         raise InvalidArgument("method", "dp-accounting", "install dither[accounting], or use 'auto'") from None
     whole = None
-    for (epsilon, _), count in prices.items():
+    for (epsilon, _), count in counted.items():
         part = pld.from_privacy_parameters(common.DifferentialPrivacyParameters(float(epsilon), 0.0))
         part = part.self_compose(count)
         whole = part if whole is None else whole.compose(part)
     return Fraction(0) if whole is None else Fraction(whole.get_epsilon_for_delta(float(bottom(rest))))
 
 
-METHODS: dict[str, Callable[[Prices, Ball], Fraction]] = {
+METHODS: dict[str, Callable[[CountedLosses, Ball], Fraction]] = {
     "auto": _auto,
     "basic": _basic,
     "advanced": _advanced,
@@ -208,19 +210,19 @@ METHODS: dict[str, Callable[[Prices, Ball], Fraction]] = {
 }
 
 
-def _added(prices: Prices) -> Loss:
-    epsilon, delta = _sums(prices)
+def _added(counted: CountedLosses) -> Loss:
+    epsilon, delta = _sums(counted)
     if delta >= 1:
         raise InvalidArgument("losses", float(delta), "must have deltas that add up to less than 1")
     return Loss(printed_up(epsilon), printed_up(delta))
 
 
-def _sums(prices: Prices) -> tuple[Fraction, Fraction]:
-    epsilon = sum((e * count for (e, _), count in prices.items()), Fraction(0))
-    return epsilon, sum((d * count for (_, d), count in prices.items()), Fraction(0))
+def _sums(counted: CountedLosses) -> tuple[Fraction, Fraction]:
+    epsilon = sum((e * count for (e, _), count in counted.items()), Fraction(0))
+    return epsilon, sum((d * count for (_, d), count in counted.items()), Fraction(0))
 
 
-def _prices(losses: Iterable[Any]) -> Prices:
+def _counted(losses: Iterable[Any]) -> CountedLosses:
     accepted = "must be a list of Loss or Release objects"
     if isinstance(losses, (str, bytes, Loss)) or not isinstance(losses, Iterable):
         raise InvalidArgument("losses", losses, accepted)

@@ -324,8 +324,8 @@ def _prior_json(prior: Any) -> dict[str, Any]:
 
 
 def _finite(payload: dict[str, Any]) -> dict[str, Any]:
-    """A release with its infinite numbers back.  Answers are finite: a text among them is a category or a date."""
-    numbers = () if isinstance(payload["value"], str) else ("interval", "missing")
+    """A release with its infinite numbers back.  A single answer is finite: a text is a category or a date."""
+    numbers = () if isinstance(payload["value"], str) else ("value", "interval", "missing")
     return {key: with_infinities(value) if key in numbers else value for key, value in payload.items()}
 
 

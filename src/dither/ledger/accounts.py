@@ -23,7 +23,7 @@ _OF_ANALYST = f"{_COLUMNS} WHERE a.parent = ? AND a.analyst = ?"
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class AccountRow:
     """The budget of one dataset under all its names, or of one analyst on it."""
 
     id: int
@@ -47,12 +47,12 @@ def same_rules(one: FilterState, other: FilterState) -> bool:
     return (one.kind, one.epsilon, one.delta, one.slack) == (other.kind, other.epsilon, other.delta, other.slack)
 
 
-def find(work: Transaction, dataset: str) -> Account | None:
+def find(work: Transaction, dataset: str) -> AccountRow | None:
     """The account behind a name."""
     return _account(work.one(_OF_NAME, dataset))
 
 
-def of_dataset(work: Transaction, dataset: str) -> Account:
+def of_dataset(work: Transaction, dataset: str) -> AccountRow:
     """The account behind a name that must be registered."""
     account = find(work, dataset)
     if account is None:
@@ -60,17 +60,17 @@ def of_dataset(work: Transaction, dataset: str) -> Account:
     return account
 
 
-def of_fingerprint(work: Transaction, fingerprint: str | None) -> Account | None:
+def of_fingerprint(work: Transaction, fingerprint: str | None) -> AccountRow | None:
     """The account of the data with this fingerprint, now or earlier."""
     return None if fingerprint is None else _account(work.one(_OF_FINGERPRINT, fingerprint))
 
 
-def of_analyst(work: Transaction, parent: int, analyst: str) -> Account | None:
+def of_analyst(work: Transaction, parent: int, analyst: str) -> AccountRow | None:
     """An analyst's own budget on a dataset, if one was set."""
     return _account(work.one(_OF_ANALYST, parent, analyst))
 
 
-def analysts(work: Transaction, parent: int) -> list[tuple[str, Account]]:
+def analysts(work: Transaction, parent: int) -> list[tuple[str, AccountRow]]:
     """All budgets of analysts on a dataset."""
     names = work.all("SELECT analyst FROM dither_accounts WHERE parent = ? ORDER BY analyst", parent)
     return [(one, found) for (one,) in names if (found := of_analyst(work, parent, one)) is not None]
@@ -131,10 +131,10 @@ def write_spent(work: Transaction, account: int, state: FilterState) -> None:
     )
 
 
-def _account(row: tuple[object, ...] | None) -> Account | None:
+def _account(row: tuple[object, ...] | None) -> AccountRow | None:
     if row is None:
         return None
     number, version, retired, kind, epsilon, delta, slack, spent, high, low, spent_delta, relation = row
     state = FilterState(kind, epsilon, delta, slack, spent, high * WORD + low, spent_delta)  # type: ignore[arg-type,operator]
     held = None if relation is None else Relation.from_dict(json.loads(str(relation)))
-    return Account(number, version, bool(retired), state, held)  # type: ignore[arg-type]
+    return AccountRow(number, version, bool(retired), state, held)  # type: ignore[arg-type]

@@ -18,7 +18,7 @@ from dither.accounting import filters
 from dither.accounting.filters import DELTA_UNITS, FilterState
 from dither.errors import BudgetExceeded, Contradiction, InvalidArgument, Retired
 from dither.ledger import accounts, chain
-from dither.ledger.accounts import Account
+from dither.ledger.accounts import AccountRow
 from dither.ledger.database import STORING, WRITING, Database, Transaction
 from dither.ledger.records import (
     Charge,
@@ -113,7 +113,7 @@ class Ledger:
 
     def _known(
         self, look: Transaction, dataset: str, state: FilterState, fingerprint: str | None, relation: Relation | None
-    ) -> Account | None:
+    ) -> AccountRow | None:
         """The account of a name that is registered, if all that is said about it agrees."""
         account = accounts.find(look, dataset)
         if account is None:
@@ -425,12 +425,12 @@ class Ledger:
         return (chain.entry_of(row).to_dict() for row in rows)
 
 
-def _takes(account: Account, relation: Relation | None) -> bool:
+def _takes(account: AccountRow, relation: Relation | None) -> bool:
     """True if an account that knew no relation has one from now on."""
     return relation is not None and account.relation is None and not account.retired
 
 
-def _agree(account: Account, state: FilterState, relation: Relation | None, known_as: str) -> None:
+def _agree(account: AccountRow, state: FilterState, relation: Relation | None, known_as: str) -> None:
     if relation is not None and account.relation not in (None, relation):
         raise Contradiction(
             f"{known_as} with the neighbour relation {account.relation}, not {relation}: losses of two relations do "
@@ -444,7 +444,7 @@ def _agree(account: Account, state: FilterState, relation: Relation | None, know
         )
 
 
-def _open_account(work: Transaction, dataset: str) -> Account:
+def _open_account(work: Transaction, dataset: str) -> AccountRow:
     account = accounts.of_dataset(work, name("dataset", dataset))
     if account.retired:
         raise _retired(dataset)
@@ -505,7 +505,7 @@ def _paid(state: FilterState, losses: list[Loss], dataset: str, analyst: str | N
     return after
 
 
-def _fingerprint(look: Transaction, account: Account) -> str | None:
+def _fingerprint(look: Transaction, account: AccountRow) -> str | None:
     row = look.one(
         "SELECT fingerprint FROM dither_fingerprints WHERE account = ? ORDER BY version DESC LIMIT 1", account.id
     )

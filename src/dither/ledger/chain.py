@@ -8,7 +8,7 @@ from typing import Any
 
 from dither.accounting.filters import FilterState
 from dither.errors import LedgerDamaged
-from dither.ledger.accounts import Account
+from dither.ledger.accounts import AccountRow
 from dither.ledger.database import Transaction
 from dither.ledger.records import Charge, Entry, canonical, chained, loss_of
 
@@ -63,7 +63,7 @@ def release_of(look: Transaction, charge: int) -> Entry | None:
     return one_entry(look, "kind = 'release' AND charge = ?", charge)
 
 
-def has_others(look: Transaction, account: Account, dataset: str, source: str) -> bool:
+def has_others(look: Transaction, account: AccountRow, dataset: str, source: str) -> bool:
     """True if a stored answer of the present version was computed from another state of the source."""
     grown = look.one(
         "SELECT COALESCE(MAX(e.number), 0) FROM dither_entries e JOIN dither_names n ON n.dataset = e.dataset "
@@ -103,7 +103,7 @@ def charge_of(entry: Entry, release: Entry | None, *, fresh: bool) -> Charge:
     )
 
 
-def spent_by(look: Transaction, account: Account, analyst: str) -> FilterState:
+def spent_by(look: Transaction, account: AccountRow, analyst: str) -> FilterState:
     """What an analyst has spent on an account, added up from the entries."""
     rows = look.all(
         "SELECT e.body FROM dither_entries e JOIN dither_names n ON n.dataset = e.dataset "

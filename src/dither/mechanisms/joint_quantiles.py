@@ -30,12 +30,12 @@ MOST_BLOCKS = 1 << 23
 """Blocks of answers that a joint draw adds up: some two minutes.  Where there are more, levels are drawn."""
 MOST_CELLS = 1 << 20
 """Positions of all answers together, likewise: some 1.2 GB."""
-JOINT_PRICE = 4
+JOINT_COST = 4
 """What rate 1 of the joint draw costs: its score moves by at most 2 (docs/proofs/quantiles.md)."""
 
 
 @dataclass(frozen=True)
-class Node:
+class QuantileNode:
     """One quantile to draw: which one, and its share among the records between its already drawn neighbours."""
 
     index: int
@@ -44,9 +44,9 @@ class Node:
     share: Fraction
 
 
-def levels(shares: tuple[Fraction, ...]) -> list[list[Node]]:
+def levels(shares: tuple[Fraction, ...]) -> list[list[QuantileNode]]:
     """The order of drawing: the middle quantile, then the middles of both sides, and so on.  Public."""
-    found: list[list[Node]] = []
+    found: list[list[QuantileNode]] = []
     pending: list[tuple[int, int, int | None, int | None]] = [(0, len(shares) - 1, None, None)]
     while pending:
         level, later = [], []
@@ -58,7 +58,7 @@ def levels(shares: tuple[Fraction, ...]) -> list[list[Node]]:
             middle = min(
                 range(first, last + 1), key=lambda j: (abs(2 * j - first - last) > 1, abs(2 * shares[j] - low - high))
             )
-            level.append(Node(middle, left, right, (shares[middle] - low) / (high - low)))
+            level.append(QuantileNode(middle, left, right, (shares[middle] - low) / (high - low)))
             later += [(first, middle - 1, left, middle), (middle + 1, last, middle, right)]
         if level:
             found.append(level)
@@ -66,7 +66,7 @@ def levels(shares: tuple[Fraction, ...]) -> list[list[Node]]:
     return found
 
 
-def price(plan: list[list[Node]]) -> Fraction:
+def cost_of_levels(plan: list[list[QuantileNode]]) -> Fraction:
     """What rate 1 costs (docs/proofs/quantiles.md).
 
     A changed record leaves one node of a level and enters another, which moves their scores by at most
@@ -82,8 +82,8 @@ class SeveralDraws(Prepared):
     Guarantee  eps-DP.
     Theorem    docs/proofs/quantiles.md, after Gillenwater, Joseph and Kulesza 2021 (joint) and Kaplan, Schnapp and
                Stemmer 2022 (levels); the change-one losses are ours.
-    Constants  rate = eps/4 jointly; eps / price(plan) by levels; eps/(2m) alone.  Ties are spread evenly inside their
-               grid step, so heavy ties do not mislead.
+    Constants  rate = eps/4 jointly; eps / cost_of_levels(plan) by levels; eps/(2m) alone.  Ties are spread evenly
+               inside their grid step, so heavy ties do not mislead.
     Cost       A window of ranks around each quantile; one sort.
     """
 
@@ -104,8 +104,8 @@ class SeveralDraws(Prepared):
             ends = Ends(epsilon * (1 - VALUE_SHARE) / (2 * count), 1 - confidence)
             epsilon *= VALUE_SHARE
         fits = (statistic.grid.points * _spread(statistic.records)).bit_length() <= MOST_BITS
-        nested, alone = epsilon / price(levels(statistic.shares)), epsilon / (2 * count)
-        joint = epsilon / JOINT_PRICE
+        nested, alone = epsilon / cost_of_levels(levels(statistic.shares)), epsilon / (2 * count)
+        joint = epsilon / JOINT_COST
         if fits and 1 < count <= MOST_JOINT and _has_room(statistic, joint):
             return cls(statistic, Loss(loss.epsilon), joint, "joint", ends)
         if fits and nested > alone:

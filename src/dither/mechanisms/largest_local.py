@@ -15,7 +15,7 @@ from dither.mechanisms.registry import mechanism
 from dither.mechanisms.smooth import BAR_SHARE, SmoothNoise
 from dither.noise.heavy_tails import PowerLaw
 from dither.noise.laplace import Laplace
-from dither.noise.law import Constants, Law, Point
+from dither.noise.law import AdmissiblePoint, Constants, Law
 from dither.numbers import Ball, ball, exact, precision
 from dither.privacy import Loss
 from dither.sensitivity.ladder import LEAST_BETA, MOST_BETA
@@ -91,7 +91,7 @@ class LargestLocal(Mechanism):
         spent = Loss(ask.loss.epsilon, 0.0 if law.pure else ask.loss.delta)
         return LevelNoise(ByLevel(statistic, function), spent, point, "exact", bar, ask.confidence)
 
-    def _point(self, law: Law, loss: Loss, levels: Levels) -> Point:
+    def _point(self, law: Law, loss: Loss, levels: Levels) -> AdmissiblePoint:
         if self.constants == "paper":
             return paper_point(law, loss)
         if self.beta is not None:
@@ -108,7 +108,7 @@ class LevelNoise(SmoothNoise):
     mechanism = "largest_local"
 
 
-def typical_noise(levels: Levels, point: Point) -> float:
+def typical_noise(levels: Levels, point: AdmissiblePoint) -> float:
     """The mean logarithm of the noise's size on the levels 1, 2, 4, ..., r: a public rule for the point to use."""
     if not LEAST_BETA <= point.beta <= MOST_BETA:
         return math.inf
@@ -119,7 +119,7 @@ def typical_noise(levels: Levels, point: Point) -> float:
     return statistics.fmean(math.log(max(scale, 1e-300)) for scale in scales)
 
 
-def paper_point(law: Law, loss: Loss) -> Point:
+def paper_point(law: Law, loss: Loss) -> AdmissiblePoint:
     """COQ17's alpha = eps/2 and beta = ln(1 + t/2), t = eps / ln(1/delta), with a proof that they are admissible."""
     if law.name != "laplace":
         raise NotApplicable("constants", "paper", "COQ17 gives constants for Laplace noise alone", 'constants="exact"')
@@ -128,7 +128,7 @@ def paper_point(law: Law, loss: Loss) -> Point:
     with precision(96):
         step = ball(loss.exact_epsilon) / -ball(loss.exact_delta).log()
         beta = Fraction(float((1 + step / 2).log().lower()))
-    return Point(law, alpha, beta, loss, 1, "paper", law.prove(alpha, beta, loss))
+    return AdmissiblePoint(law, alpha, beta, loss, 1, "paper", law.prove(alpha, beta, loss))
 
 
 def descending_bounds(levels: Levels, growth: Fraction, *, branch: bool = True) -> list[Fraction]:

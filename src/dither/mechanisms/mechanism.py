@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from dither.errors import InvalidArgument, NotApplicable
 from dither.mechanisms.error import FEWEST_SAMPLES, ErrorLaw, WorstCaseError, whole_range
-from dither.noise.law import Constants, Law, Point
+from dither.noise.law import AdmissiblePoint, Constants, Law
 from dither.privacy import Loss, fraction_of_unit
 from dither.statistics.statistic import Statistic, VectorStatistic
 
@@ -159,6 +159,6 @@ def only_noises(mechanism: str, noise: Law | None, *names: str) -> None:
 
 
 @functools.lru_cache(maxsize=1024)
-def point_of(law: Law, loss: Loss, beta: Fraction | None, constants: Constants = "exact") -> Point:
+def point_of(law: Law, loss: Loss, beta: Fraction | None, constants: Constants = "exact") -> AdmissiblePoint:
     """The proved point, remembered: proofs by interval arithmetic take up to a second.  All of it is public."""
     return law.point(loss, beta=beta, constants=constants)

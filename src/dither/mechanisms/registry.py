@@ -13,13 +13,23 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from dither.mechanisms.mechanism import Mechanism
+from dither.sensitivity.domain_histogram import HasDomainHistogram
 from dither.sensitivity.global_sensitivity import HasGlobalSensitivity
 from dither.sensitivity.ladder import HasLadder
+from dither.sensitivity.largest_change import HasLargestChange
 from dither.sensitivity.levels import HasLevels
 from dither.sensitivity.local import HasLocalSensitivity
 from dither.sensitivity.reachable import HasReachableValues
 
-STRUCTURES = (HasGlobalSensitivity, HasLadder, HasReachableValues, HasLevels, HasLocalSensitivity)
+STRUCTURES = (
+    HasGlobalSensitivity,
+    HasLadder,
+    HasReachableValues,
+    HasLevels,
+    HasLocalSensitivity,
+    HasDomainHistogram,
+    HasLargestChange,
+)
 """Sensitivity structures, from what every statistic offers to what few do; mechanisms are listed in this order."""
 
 Registered = TypeVar("Registered", bound=Mechanism)

@@ -19,7 +19,7 @@ from dither.mechanisms.worst_case import around, headroom, placed
 from dither.noise.exact import rounded_draw
 from dither.noise.heavy_tails import PowerLaw
 from dither.noise.laplace import Laplace
-from dither.noise.law import Constants, Law, Point
+from dither.noise.law import AdmissiblePoint, Constants, Law
 from dither.numbers import ball, exact
 from dither.privacy import Loss
 from dither.sensitivity.ladder import LEAST_BETA, MOST_BETA, Algorithm, HasLadder
@@ -104,7 +104,7 @@ class SmoothNoise(Prepared):
     mechanism = "smooth"
     statistic: Statistic
     loss: Loss
-    point: Point
+    point: AdmissiblePoint
     algorithm: Algorithm
     bar_loss: Loss | None
     confidence: Fraction | None

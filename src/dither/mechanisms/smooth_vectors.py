@@ -16,7 +16,7 @@ from dither.mechanisms.worst_case import headroom
 from dither.noise.exact import rounded_draw
 from dither.noise.gaussian import Gaussian
 from dither.noise.heavy_tails import PowerLaw
-from dither.noise.law import Constants, Law, Point
+from dither.noise.law import AdmissiblePoint, Constants, Law
 from dither.numbers import exact
 from dither.privacy import Loss
 from dither.sensitivity.ladder import LEAST_BETA, MOST_BETA
@@ -51,7 +51,9 @@ def prepare_vector(mechanism: Smooth, ask: MechanismSpec) -> SmoothVectorNoise:
 
 
 @functools.lru_cache(maxsize=256)
-def _point(law: Law, loss: Loss, beta: Fraction | None, part: Fraction, length: int, constants: Constants) -> Point:
+def _point(
+    law: Law, loss: Loss, beta: Fraction | None, part: Fraction, length: int, constants: Constants
+) -> AdmissiblePoint:
     """The proved point for so many dimensions; ``part`` of its best beta is used."""
     found = law.point(loss, beta=beta, dimension=length, constants=constants)
     return found if part == 1 else law.point(loss, beta=found.beta * part, dimension=length)
@@ -71,7 +73,7 @@ class SmoothVectorNoise(Prepared):
     mechanism = "smooth/vector"
     statistic: Any
     loss: Loss
-    point: Point
+    point: AdmissiblePoint
     bar_loss: Loss | None
     confidence: Fraction | None
 

@@ -76,7 +76,7 @@ class SmoothedLadder(Mechanism):
 
     def __post_init__(self) -> None:
         if self.beta is not None and exact(self.beta, "beta") <= 0:
-            raise InvalidArgument("beta", self.beta, "a positive number is accepted")
+            raise InvalidArgument("beta", self.beta, "must be a positive number")
 
     def prepare(self, ask: MechanismSpec) -> Prepared:
         only_noises(self.name, ask.noise)
@@ -87,7 +87,7 @@ class SmoothedLadder(Mechanism):
         beta = default_beta(statistic, left, interval is not None) if self.beta is None else exact(self.beta, "beta")
         most = left if interval is None else left * MOST_BETA_WITH_INTERVAL
         if not beta < most:
-            accepted = f"a number below {float(most):.4g} is accepted at this epsilon"
+            accepted = f"must be a number below {float(most):.4g} at this epsilon"
             raise InvalidArgument("beta", self.beta, accepted if interval is None else f"{accepted} with an interval")
         prepared = SmoothedLadderDraw(
             statistic, Loss(ask.loss.epsilon), left - beta, beta, decay(beta), interval, ask.confidence
@@ -160,7 +160,7 @@ class SmoothedLadderDraw(Prepared):
         limit = MOST_STEPS // self.step_weight
         there_are, least = self.statistic.changes_to_worst_case, (self._depth + 1.0) / limit
         if float(self.beta) < least and (there_are is None or there_are >= limit):
-            raise InvalidArgument("beta", float(self.beta), f"a number of at least {least:.2g} is accepted")
+            raise InvalidArgument("beta", float(self.beta), f"must be a number of at least {least:.2g}")
 
     def run(self, data: Any) -> Outcome:
         value = self.statistic.value(data)

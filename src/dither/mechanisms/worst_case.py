@@ -22,7 +22,7 @@ from dither.mechanisms.registry import mechanism
 from dither.noise.exact import rounded_draw
 from dither.noise.gaussian import Gaussian
 from dither.noise.laplace import Laplace, integer_laplace
-from dither.noise.law import Law, Point
+from dither.noise.law import AdmissiblePoint, Law
 from dither.noise.vectors import integer_laplace_draws, rounded_draws
 from dither.numbers import exact
 from dither.privacy import Loss
@@ -78,7 +78,7 @@ class Scaled(Prepared):
     mechanism = "worst_case"
     statistic: Statistic
     loss: Loss
-    point: Point
+    point: AdmissiblePoint
     confidence: Fraction | None
 
     @property

@@ -165,8 +165,8 @@ class HeavyTail(Law):
 
     def _prove_product(self, alpha: Fraction, beta: Fraction, epsilon: Fraction, dimension: int) -> str:
         with precision(128):
-            price = dimension * max(self.power - 1, Fraction(1)) * beta
-            if not ball(price) + ball(alpha) * self._steepest_ball() <= ball(epsilon):
+            dilation_cost = dimension * max(self.power - 1, Fraction(1)) * beta
+            if not ball(dilation_cost) + ball(alpha) * self._steepest_ball() <= ball(epsilon):
                 raise NotProved(f"alpha={float(alpha):g}, beta={float(beta):g} in {dimension} dimensions")
         return "closed form: d max(p-1, 1) beta + alpha max slope <= epsilon (docs/proofs/admissible.md, section 3)"
 

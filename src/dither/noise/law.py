@@ -27,7 +27,7 @@ MOST_HALVINGS = 200
 
 
 @dataclass(frozen=True)
-class Point:
+class AdmissiblePoint:
     """An admissible point in use, and what its proof rests on."""
 
     law: Law
@@ -125,13 +125,13 @@ class Law(ABC):
         beta: Fraction | None = None,
         dimension: int = 1,
         constants: Constants = "exact",
-    ) -> Point:
+    ) -> AdmissiblePoint:
         """The proved point to use for ``loss``: the best on the frontier, the best at ``beta``, or the paper's."""
         self.check(loss, dilated=beta is None or beta > 0)
         if constants == "paper":
             alpha, paper_beta = self.paper_point(loss, dimension)
             proof = self.prove(alpha, paper_beta, loss, dimension)
-            return Point(self, alpha, paper_beta, loss, dimension, "paper", proof)
+            return AdmissiblePoint(self, alpha, paper_beta, loss, dimension, "paper", proof)
         for law, guess_alpha, guess_beta in self.candidates(loss, beta, dimension):
             found = _prove_near(law, guess_alpha, guess_beta if beta is None else beta, loss, dimension)
             if found is not None:
@@ -196,7 +196,7 @@ def parameter(value: object, argument: str, least: Fraction, most: int) -> Fract
     return number
 
 
-def _prove_near(law: Law, alpha: float, beta: float | Fraction, loss: Loss, dimension: int) -> Point | None:
+def _prove_near(law: Law, alpha: float, beta: float | Fraction, loss: Loss, dimension: int) -> AdmissiblePoint | None:
     """Step back from a float guess of the frontier until the point can be proved."""
     for slack in (1e-9, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 3e-3, 1e-2):
         if not alpha > 0:
@@ -204,7 +204,7 @@ def _prove_near(law: Law, alpha: float, beta: float | Fraction, loss: Loss, dime
         tried = round_down(alpha * (1.0 - slack))
         kept = beta if isinstance(beta, Fraction) else round_down(beta * (1.0 - slack))
         try:
-            return Point(law, tried, kept, loss, dimension, "exact", law.prove(tried, kept, loss, dimension))
+            return AdmissiblePoint(law, tried, kept, loss, dimension, "exact", law.prove(tried, kept, loss, dimension))
         except NotProved:
             continue
     return None

@@ -116,7 +116,7 @@ class EachNumber(Aggregator):
                 prepare(statistic, epsilon=part.epsilon, mechanism=self.mechanism, confidence=task.confidence)[1]
             )
         called = f"{self.name} ({self.mechanism})"
-        return Numbers(Loss(task.loss.epsilon), called, tuple(mechanisms), task.grids)
+        return EachNumberAggregate(Loss(task.loss.epsilon), called, tuple(mechanisms), task.grids)
 
     def blocks_wanted(self, task: Aggregation) -> int:
         each = self.ranks[task.confidence is not None]
@@ -133,7 +133,7 @@ SMOOTH_MEDIAN = EachNumber("smooth_median", median_of, "smooth", (80, 200))
 
 
 @dataclass(frozen=True)
-class Numbers(Aggregate):
+class EachNumberAggregate(Aggregate):
     """One mechanism for each number."""
 
     loss: Loss

@@ -17,7 +17,7 @@ ROBUST_FROM = 2
 """Blocks of at least so many records per coefficient are fitted robustly; smaller ones by least squares."""
 
 
-class Sample:
+class RegressionRecords:
     """Private: records with their features and response."""
 
     __slots__ = ("features", "response")
@@ -78,7 +78,7 @@ def random_order(records: int, source: Source = system) -> NDArray[np.int64]:
     return np.argsort(random_words(records, source), kind="stable").astype(np.int64)
 
 
-def block_fits(sample: Sample, order: NDArray[np.int64], size: int, *, intercept: bool) -> BlockFits:
+def block_fits(sample: RegressionRecords, order: NDArray[np.int64], size: int, *, intercept: bool) -> BlockFits:
     """Fit the blocks of ``size`` records that an order makes; the records left over are not used."""
     # Compiled code is slow to load, and most releases do without it.
     from dither.kernels.blocks import fit_blocks  # noqa: PLC0415

@@ -22,7 +22,7 @@ from dither.mechanisms.mechanism import MOST_EPSILON
 from dither.noise.discrete_exponential import draw_index
 from dither.noise.law import Constants
 from dither.privacy import Loss
-from dither.procedures.block_fits import BlockFits, Sample, block_fits, random_order
+from dither.procedures.block_fits import BlockFits, RegressionRecords, block_fits, random_order
 from dither.procedures.ordered import LARGEST, Ordered
 from dither.procedures.plans import outer_ranks, paper_loss, paper_scale_step, paper_test, usable
 from dither.procedures.regression import LEAST_SPREAD, Fit, Model, RegressionPlan, check_block, draw_spread
@@ -50,7 +50,7 @@ NO_CELL = "few records may move the fit out of its cell: the test of the cell di
 
 
 @dataclass(frozen=True)
-class Cells:
+class FitCells:
     """Private: the cell of the fit in each shifted grid, and its margin (0 where the minimisers have no cell)."""
 
     corners: tuple[tuple[int, ...] | None, ...]
@@ -65,7 +65,7 @@ def shifts(coefficients: int) -> list[tuple[int, ...]]:
     return list(product((0, 1), repeat=coefficients))
 
 
-def cells_of(design: Any, response: Any, sides: np.ndarray) -> Cells:
+def cells_of(design: Any, response: Any, sides: np.ndarray) -> FitCells:
     """The cells and their margins: how many records can change with the cell staying what it is.
 
     Margins are 1-Lipschitz between neighbours, and neighbours with different cells both have margin 0.
@@ -77,7 +77,7 @@ def cells_of(design: Any, response: Any, sides: np.ndarray) -> Cells:
     box = minimiser_box(lines)
     corners = [cell_around(box, shift) for shift in shifts(len(sides))]
     margins = [0 if corner is None else max(boundary_changes(lines, corner) - 1, 0) for corner in corners]
-    return Cells(tuple(corners), tuple(margins))
+    return FitCells(tuple(corners), tuple(margins))
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class StableCell(RegressionPlan):
         test = Tested(Step(self.test.epsilon, self.test.delta), FREE)
         return Sequential((scales, Step(self.choice_epsilon), test))
 
-    def run(self, sample: Sample) -> Fit:
+    def run(self, sample: RegressionRecords) -> Fit:
         order = random_order(sample.records)
         fits = block_fits(sample, order, self.size, intercept=self.model.intercept)
         sides = np.array([self._side(fits, j) for j in range(self.model.coefficients)])
@@ -153,7 +153,7 @@ class PaperCell(RegressionPlan):
     def composition(self) -> Composition:
         return paper_robust(self.model.coefficients, self.each, self.test.delta)
 
-    def run(self, sample: Sample) -> Fit:
+    def run(self, sample: RegressionRecords) -> Fit:
         q = self.model.coefficients
         fits = block_fits(sample, random_order(sample.records), self.size, intercept=self.model.intercept)
         sides = []

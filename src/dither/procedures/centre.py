@@ -23,7 +23,7 @@ from dither.noise.exact import rounded_draw
 from dither.noise.gaussian import Gaussian
 from dither.noise.heavy_tails import PowerLaw
 from dither.noise.laplace import Laplace
-from dither.noise.law import Law, Point
+from dither.noise.law import AdmissiblePoint, Law
 from dither.numbers import ball
 from dither.privacy import Loss
 from dither.procedures.aggregate import Aggregate, Aggregated, Aggregation, Aggregator, EachNumber
@@ -124,7 +124,9 @@ def _parts(task: Aggregation) -> tuple[Loss, Loss | None]:
 
 
 @functools.lru_cache(maxsize=256)
-def _chosen_point(noise: Law | None, loss: Loss, norm: str, length: int, spread: Fraction) -> tuple[Point, Fraction]:
+def _chosen_point(
+    noise: Law | None, loss: Loss, norm: str, length: int, spread: Fraction
+) -> tuple[AdmissiblePoint, Fraction]:
     """The law with the least noise, and what a unit of the norm is in the law's own: a public rule.
 
     ``spread`` is s/m.  Beyond the majority there are about m / 2s terms in S; the last of them, the diameter, should
@@ -161,7 +163,7 @@ class CentreOfAttention(Aggregate):
     loss: Loss
     metric: Metric
     grids: tuple[Grid, ...]
-    point: Point
+    point: AdmissiblePoint
     beta: Fraction
     norm_factor: Fraction
     blocks: int

@@ -90,7 +90,7 @@ class Space:
 
 
 @dataclass(frozen=True)
-class Found:
+class Clustering:
     """What was released, and from where the passes began."""
 
     components: Components
@@ -131,14 +131,14 @@ class ClusterPlan:
             parts += [Step(self.average.radius_epsilon), Step(test.epsilon, test.delta)]
         return Sequential(tuple(parts))
 
-    def run(self, data: Floats) -> Found:
+    def run(self, data: Floats) -> Clustering:
         """Read the private points and answer."""
         points = self.space.within(data)
         start = None if self.average is None else self._certified(points)
         name = CERTIFIED
         if start is None:
             start, name = self._plain(points)
-        return Found(self._polished(points, start, PASSES[name]), name)
+        return Clustering(self._polished(points, start, PASSES[name]), name)
 
     def _certified(self, points: Floats) -> Components | None:
         """The certified average of the blocks' centres."""

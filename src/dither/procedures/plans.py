@@ -30,7 +30,7 @@ from dither.procedures.unbounded import (
     RANGE_ROOM,
     SCALE_ROOM,
     CoarseScale,
-    Found,
+    FoundNumber,
     LocationStep,
     MarginRule,
     ScaleStep,
@@ -51,12 +51,12 @@ FINE = Fraction(1, 3)
 class Answer:
     """What a plan released, and where it refused if it did."""
 
-    found: Found
+    found: FoundNumber
     refused_at: str | None = None
 
 
 @dataclass(frozen=True)
-class Plan(ABC):
+class ProcedurePlan(ABC):
     """An algorithm ready to run; all fields are public."""
 
     mechanism_name: ClassVar[str] = "propose_test"
@@ -74,7 +74,7 @@ class Plan(ABC):
 
 
 @dataclass(frozen=True)
-class ScalePlan(Plan):
+class ScalePlan(ProcedurePlan):
     """The distance of two ranks with noise on the logarithmic scale: DL09's algorithm S."""
 
     step: ScaleStep
@@ -89,7 +89,7 @@ class ScalePlan(Plan):
 
 
 @dataclass(frozen=True)
-class LocationPlan(Plan):
+class LocationPlan(ProcedurePlan):
     """The record of one rank: a scale, then noise of a part of it.  DL09's algorithm M."""
 
     scale: CoarseScale | ScaleStep
@@ -111,13 +111,13 @@ class LocationPlan(Plan):
     def run(self, data: Ordered, miss: Fraction | None = None) -> Answer:
         scale = coarse(self.scale, data)
         if scale is None:
-            return Answer(Found(None), SCALE_REFUSED)
+            return Answer(FoundNumber(None), SCALE_REFUSED)
         found = self.step(float(scale * self.share)).run(data, miss)
         return Answer(found, LOCATION_REFUSED if found.refused else None)
 
 
 @dataclass(frozen=True)
-class RangePlan(Plan):
+class RangePlan(ProcedurePlan):
     """The distance of two ranks with additive noise: a coarse scale first, then the refinement."""
 
     scale: CoarseScale
@@ -133,16 +133,16 @@ class RangePlan(Plan):
     def run(self, data: Ordered, miss: Fraction | None = None) -> Answer:
         scale = self.scale.run(data)
         if scale is None:
-            return Answer(Found(None), SCALE_REFUSED)
+            return Answer(FoundNumber(None), SCALE_REFUSED)
         width = scale * self.share
         distances = RankRange(data, self.scale.lower, self.scale.upper)
         if not self.test.passes(reach_margin(distances, lambda least, most: most - least <= width)):
-            return Answer(Found(None), LOCATION_REFUSED)
+            return Answer(FoundNumber(None), LOCATION_REFUSED)
         return Answer(positive(noisy(distances.value, width / self.release, miss)))
 
 
 @dataclass(frozen=True)
-class PairPlan(Plan):
+class PairPlan(ProcedurePlan):
     """The distance of two ranks from two locations on one scale: DL09's refined interquartile range."""
 
     lower: LocationPlan
@@ -156,21 +156,21 @@ class PairPlan(Plan):
     def run(self, data: Ordered, miss: Fraction | None = None) -> Answer:
         scale = coarse(self.lower.scale, data)
         if scale is None:
-            return Answer(Found(None), SCALE_REFUSED)
+            return Answer(FoundNumber(None), SCALE_REFUSED)
         # Each end misses at most half as often as the distance may.
         half = None if miss is None else miss / 2
         ends = [plan.step(float(scale * plan.share)).run(data, half) for plan in (self.lower, self.upper)]
         low, high = ends
         if low.value is None or high.value is None:
-            return Answer(Found(None), LOCATION_REFUSED)
+            return Answer(FoundNumber(None), LOCATION_REFUSED)
         value = high.value - low.value
         if low.low is None or low.high is None or high.low is None or high.high is None:
-            return Answer(positive(Found(value)))
-        return Answer(positive(Found(value, high.low - low.high, high.high - low.low)))
+            return Answer(positive(FoundNumber(value)))
+        return Answer(positive(FoundNumber(value, high.low - low.high, high.high - low.low)))
 
 
 @dataclass(frozen=True)
-class TrimmedPlan(Plan):
+class TrimmedPlan(ProcedurePlan):
     """The mean of the ranks m + 1 .. n - m, with noise of a scale that is not below ``x_(n-m+1) - x_(m)``."""
 
     scale: CoarseScale | ScaleStep
@@ -188,21 +188,23 @@ class TrimmedPlan(Plan):
     def run(self, data: Ordered, miss: Fraction | None = None) -> Answer:
         scale = coarse(self.scale, data)
         if scale is None:
-            return Answer(Found(None), SCALE_REFUSED)
+            return Answer(FoundNumber(None), SCALE_REFUSED)
         mean = data.total(self.trimmed + 1, data.records - self.trimmed) / self.kept
         return Answer(noisy(mean, scale * self.factor / (self.kept * self.release), miss))
 
 
-AnyPlan = TypeVar("AnyPlan", bound=Plan)
+AnyPlan = TypeVar("AnyPlan", bound=ProcedurePlan)
 Roomed = tuple[MarginTest, Callable[[int], int]]
 """A test, and the largest margin that so many records can have: public."""
 SCALE_REFUSED = "the scale of the records may depend on few of them: the test of the scale did not pass"
 LOCATION_REFUSED = "the records around the answer are too sparse for the proposed noise: its test did not pass"
 
 
-def positive(found: Found) -> Found:
+def positive(found: FoundNumber) -> FoundNumber:
     """A distance is not negative."""
-    return Found(*(None if one is None else max(one, Fraction(0)) for one in (found.value, found.low, found.high)))
+    return FoundNumber(
+        *(None if one is None else max(one, Fraction(0)) for one in (found.value, found.low, found.high))
+    )
 
 
 def coarse(scale: CoarseScale | ScaleStep, data: Ordered) -> Fraction | None:

@@ -17,7 +17,7 @@ from dither.noise.laplace import Laplace
 from dither.noise.law import Constants
 from dither.noise.thresholds import exceeds
 from dither.privacy import Loss
-from dither.procedures.block_fits import BlockFits, Sample, block_fits, random_order
+from dither.procedures.block_fits import BlockFits, RegressionRecords, block_fits, random_order
 from dither.procedures.floating import FloatingGrid, draw_bar, draw_quantile
 from dither.procedures.ordered import LARGEST, Ordered
 from dither.procedures.plans import LocationPlan, plan_location
@@ -88,7 +88,7 @@ class RegressionPlan(ABC):
         """What it is made of, and costs: never more than ``loss``."""
 
     @abstractmethod
-    def run(self, sample: Sample) -> Fit:
+    def run(self, sample: RegressionRecords) -> Fit:
         """Read the private records and answer."""
 
 
@@ -127,7 +127,7 @@ class BlockMedians(RegressionPlan):
         nats = float(bought * (self.model.records // self.size) / 4)
         return min(max(math.floor((nats - GRID_NATS) / math.log(2.0)), LEAST_BITS), MOST_BITS)
 
-    def run(self, sample: Sample) -> Fit:
+    def run(self, sample: RegressionRecords) -> Fit:
         order, intercept = random_order(sample.records), self.model.intercept
         fits = block_fits(sample, order, self.size, intercept=intercept)
         if too_many_failed(fits, self.count_epsilon):
@@ -186,7 +186,7 @@ class ShortCut(RegressionPlan):
     def composition(self) -> Composition:
         return Concurrent(tuple(plan.composition for plan in self.medians))
 
-    def run(self, sample: Sample) -> Fit:
+    def run(self, sample: RegressionRecords) -> Fit:
         fits = block_fits(sample, random_order(sample.records), self.size, intercept=self.model.intercept)
         values, bars = [], []
         for index, plan in enumerate(self.medians):

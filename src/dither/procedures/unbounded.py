@@ -55,7 +55,7 @@ LOCATION_ROOM = 3
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundNumber:
     """What a step released: a number, or nothing."""
 
     value: Fraction | None
@@ -69,7 +69,7 @@ class Found:
         return self.value is None
 
 
-REFUSED = Found(None)
+REFUSED = FoundNumber(None)
 
 
 @dataclass(frozen=True)
@@ -92,10 +92,10 @@ class Proposal(ABC):
         """The margin of each test: private."""
 
     @abstractmethod
-    def released(self, data: Ordered, miss: Fraction | None) -> Found:
+    def released(self, data: Ordered, miss: Fraction | None) -> FoundNumber:
         """The number with its noise."""
 
-    def run(self, data: Ordered, miss: Fraction | None = None) -> Found:
+    def run(self, data: Ordered, miss: Fraction | None = None) -> FoundNumber:
         """Test and release; ``miss``: how often the interval may fail to cover, None for no interval."""
         # Later margins are looked at only if earlier tests fail: a cascade.
         if any(self.test.passes(margin) for margin in self.margins(data)):
@@ -122,11 +122,11 @@ class ScaleStep(Proposal):
             return [reach_margin(distances, octaves.close)]
         return [bin_margin(distances, octaves, shift) for shift in SHIFTS]
 
-    def released(self, data: Ordered, miss: Fraction | None) -> Found:
+    def released(self, data: Ordered, miss: Fraction | None) -> FoundNumber:
         distance = self.distances(data).value
         if distance == 0:
             # Neighbours of data that pass are as surely at zero (docs/proofs/robust_scale.md, section 3).
-            return Found(Fraction(0), Fraction(0), Fraction(0))
+            return FoundNumber(Fraction(0), Fraction(0), Fraction(0))
         scale = self.width / self.release
         fine = power_of_two_above(FINENESS / scale)
 
@@ -135,9 +135,9 @@ class ScaleStep(Proposal):
 
         exponent = rounded_draw(Laplace(), location, scale * fine, headroom=24) / fine
         if miss is None:
-            return Found(octave(exponent))
+            return FoundNumber(octave(exponent))
         reach = scale * laplace_quantile(miss) + 1 / fine
-        return Found(octave(exponent), octave(exponent - reach), octave(exponent + reach))
+        return FoundNumber(octave(exponent), octave(exponent - reach), octave(exponent + reach))
 
 
 @dataclass(frozen=True)
@@ -181,20 +181,20 @@ class LocationStep(Proposal):
             return [window_margin(data, self.rank, self.width)]
         return [cell_margin(data, self.rank, Fraction(self.width), shift) for shift in SHIFTS]
 
-    def released(self, data: Ordered, miss: Fraction | None) -> Found:
+    def released(self, data: Ordered, miss: Fraction | None) -> FoundNumber:
         return noisy(data.at(self.rank), Fraction(self.width) / self.release, miss)
 
 
-def noisy(value: Fraction, scale: Fraction, miss: Fraction | None) -> Found:
+def noisy(value: Fraction, scale: Fraction, miss: Fraction | None) -> FoundNumber:
     """A private number plus Laplace noise of a public scale, rounded to a public grid."""
     if scale == 0:
-        return Found(value, value, value)
+        return FoundNumber(value, value, value)
     step = 1 / power_of_two_above(FINENESS / scale)
     drawn = rounded_draw(Laplace(), value / step, scale / step, headroom=24) * step
     if miss is None:
-        return Found(drawn)
+        return FoundNumber(drawn)
     reach = scale * laplace_quantile(miss) + step
-    return Found(drawn, drawn - reach, drawn + reach)
+    return FoundNumber(drawn, drawn - reach, drawn + reach)
 
 
 def laplace_quantile(miss: Fraction) -> Fraction:

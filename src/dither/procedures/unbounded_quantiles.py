@@ -22,8 +22,8 @@ from dither.mechanisms.mechanism import MOST_EPSILON
 from dither.privacy import Loss, Neighbours
 from dither.procedures.floating import FloatingGrid
 from dither.procedures.ordered import Ordered, RankRange
-from dither.procedures.plans import Answer, Plan, distinct_ranks, within
-from dither.procedures.unbounded import Found
+from dither.procedures.plans import Answer, ProcedurePlan, distinct_ranks, within
+from dither.procedures.unbounded import FoundNumber
 from dither.sensitivity.ladder import MOST_SLOW_DISTANCES, Algorithm, Ladder, Sensitivities
 from dither.sensitivity.reachable import HasReachableValues, ReachableValues
 from dither.sources.column import Column
@@ -86,7 +86,7 @@ class CodedRange(Statistic, HasReachableValues):
 
 
 @dataclass(frozen=True)
-class DrawnPlan(Plan):
+class DrawnPlan(ProcedurePlan):
     """One draw of the code of a quantile, and two for the ends of its interval."""
 
     statistic: Any
@@ -106,11 +106,11 @@ class DrawnPlan(Plan):
         drawn: Any = ExponentialDraw.of(self.statistic, self.loss, self.epsilon, ends).run(self._coded(data))
         value = Fraction(REALS.value(drawn.answer))
         if drawn.interval is None:
-            return Answer(Found(value))
+            return Answer(FoundNumber(value))
         # A code stands for all reals up to the next one away from zero.
         low, high = drawn.interval
         outer = (REALS.value(low - 1 if low <= 0 else low), REALS.value(high + 1 if high >= 0 else high))
-        return Answer(Found(value, Fraction(max(outer[0], self._least)), Fraction(outer[1])))
+        return Answer(FoundNumber(value, Fraction(max(outer[0], self._least)), Fraction(outer[1])))
 
     _least: ClassVar[float] = -math.inf
     """No true value is smaller."""

@@ -120,7 +120,7 @@ class Custom(StatisticQuery):
 
     def __post_init__(self, name: str) -> None:
         if not isinstance(name, str) or not name.strip() or len(name) > 200 or not name.isprintable():
-            raise InvalidArgument("name", name, "a short printable text is accepted, such as 'largest gap'")
+            raise InvalidArgument("name", name, "must be a short printable text, such as 'largest gap'")
         object.__setattr__(self, "title", name)
         object.__setattr__(self, "_token", secrets.token_hex(16))
         object.__setattr__(self, "neighbours", relation_of(self.neighbours))
@@ -136,31 +136,31 @@ class Custom(StatisticQuery):
 
     def _check_functions(self) -> None:
         if not callable(self.value):
-            raise InvalidArgument("value", type(self.value), "a function of the data is accepted")
+            raise InvalidArgument("value", type(self.value), "must be a function of the data")
         given = [one for one in STRUCTURES if getattr(self, one) is not None]
         if len(given) > 1:
-            raise InvalidArgument(
-                given[1], "given", f"one of {', '.join(STRUCTURES)} is accepted, and {given[0]} is given"
-            )
+            raise InvalidArgument(given[1], "given", f"pass one of {', '.join(STRUCTURES)}, not {given[0]} too")
         for argument, form in (
             ("ladder", "a function ladder(data, k)"),
             ("smooth_bound", "a function smooth_bound(data, beta)"),
             ("local_sensitivity", "a function of the data"),
         ):
             if getattr(self, argument) is not None and not callable(getattr(self, argument)):
-                raise InvalidArgument(argument, type(getattr(self, argument)), f"{form} is accepted")
+                raise InvalidArgument(argument, type(getattr(self, argument)), f"must be {form}")
         if self.levels is not None and not isinstance(self.levels, LevelFunction):
-            accepted = "LevelFunction(Levels([1, 2, 5]), level) is accepted, level a function of the data"
+            accepted = "must be LevelFunction(Levels([1, 2, 5]), level), level a function of the data"
             raise InvalidArgument("levels", type(self.levels), accepted)
         if (self.local_sensitivity is None) != (self.local_sensitivity_change is None):
             accepted = "local_sensitivity and local_sensitivity_change, the most that one change moves it, go together"
             raise InvalidArgument("local_sensitivity_change", self.local_sensitivity_change, accepted)
         if not isinstance(self.rungs, int) or isinstance(self.rungs, bool) or not 1 <= self.rungs <= 1 << 20:
-            raise InvalidArgument("rungs", self.rungs, f"a whole number from 1 to {1 << 20} is accepted")
+            raise InvalidArgument("rungs", self.rungs, f"must be a whole number from 1 to {1 << 20}")
 
     def _single(self) -> OwnStatistic:
         if self.norm is not None:
-            raise InvalidArgument("norm", self.norm, "it is for several numbers: bounds=[(0, 1), (0, 1)]")
+            raise InvalidArgument(
+                "norm", self.norm, "is for several numbers: pass bounds such as [(0, 1), (0, 1)], or leave it out"
+            )
         on = self._grid(self.bounds, self.step)
         width = None if on.grid.low is None or on.grid.high is None else on.grid.high - on.grid.low
         default = on.place(_within(self.default, self.bounds, "default"))
@@ -186,21 +186,21 @@ class Custom(StatisticQuery):
         top = levels.levels.global_sensitivity
         if self.global_sensitivity is not None and on.outward(_not_negative(self.global_sensitivity)) > top:
             least = on.outward(_not_negative(self.global_sensitivity))
-            accepted = f"a highest sensitivity of at least the global one, {least} steps, is accepted"
+            accepted = f"must be a highest sensitivity of at least the global one, {least} steps"
             raise InvalidArgument("levels", top, accepted)
         return OwnLevels(self.value, on, default, top, self.neighbours, levels)
 
     def _vector(self) -> OwnVector:
         norm: Any = "l1" if self.norm is None else self.norm
         if norm not in ("l1", "l2"):
-            raise InvalidArgument("norm", self.norm, '"l1" or "l2" is accepted')
+            raise InvalidArgument("norm", self.norm, 'must be "l1" or "l2"')
         several = tuple(self.bounds)
         # One step for all of them: the norm adds up steps.
         step = max(Grid.between(one, self.step).step for one in several)
         on = tuple(self._grid(one, step) for one in several)
         listed = self.default if isinstance(self.default, (list, tuple, np.ndarray)) else (self.default,) * len(several)
         if len(listed) != len(several):
-            raise InvalidArgument("default", len(listed), f"one number, or one for each of {len(several)}, is accepted")
+            raise InvalidArgument("default", len(listed), f"must be one number, or one for each of {len(several)}")
         default = tuple(
             one.place(_within(number, pair, "default")) for one, number, pair in zip(on, listed, several, strict=True)
         )
@@ -226,7 +226,7 @@ class Custom(StatisticQuery):
             raise InvalidArgument("bounds", None, f"pass {accepted}; {missing} is None")
         size = exact(step, "step")
         if size <= 0:
-            raise InvalidArgument("step", step, "a positive number is accepted")
+            raise InvalidArgument("step", step, "must be a positive number")
         return AnswerGrid(Grid(size, None, None), spare)
 
     def _most(self, on: AnswerGrid, width: int | None) -> int:
@@ -235,7 +235,7 @@ class Custom(StatisticQuery):
             return width if width is not None else 0
         claimed = on.outward(_not_negative(self.global_sensitivity))
         if claimed > MOST_STEPS:
-            accepted = "at most 2**52 steps are accepted: a larger step, or bounds"
+            accepted = "must be at most 2**52 steps: pass a larger step, or bounds"
             raise InvalidArgument("global_sensitivity", self.global_sensitivity, accepted)
         return claimed if width is None else min(claimed, width)
 
@@ -245,7 +245,7 @@ class Custom(StatisticQuery):
         if isinstance(data, Graph):
             return data.shape
         if isinstance(data, Iterator):
-            accepted = "data that can be read more than once are accepted, such as a list or an array"
+            accepted = "must be data that can be read more than once, such as a list or an array"
             raise InvalidArgument("data", type(data), accepted)
         return Shape(1, whole=False, nullable=False, neighbours=self.neighbours)
 
@@ -346,14 +346,14 @@ class FiniteSpace(StatisticQuery):
 
     def __post_init__(self) -> None:
         if not isinstance(self.datasets, Iterable) or isinstance(self.datasets, (str, bytes)):
-            raise InvalidArgument("datasets", type(self.datasets), "a list of hashable datasets is accepted")
+            raise InvalidArgument("datasets", type(self.datasets), "must be a list of hashable datasets")
         listed = tuple(self.datasets)
         numbered = _numbered(listed)
         if not listed:
-            raise InvalidArgument("datasets", "none", "at least one dataset is accepted")
+            raise InvalidArgument("datasets", "none", "must have at least one dataset")
         object.__setattr__(self, "datasets", listed)
         if self.default is not None and self.default not in numbered:
-            raise InvalidArgument("default", self.default, "one of the datasets is accepted")
+            raise InvalidArgument("default", self.default, "must be one of the datasets")
         pairs = _pairs(self.neighbours, listed, numbered)
         steps, grid = _placed(_values(self.value, listed), self.step)
         object.__setattr__(self, "_number", numbered)
@@ -389,7 +389,7 @@ class FiniteSpace(StatisticQuery):
         """``max_y LS(y) e^{-beta d(x, y)}`` (NRS11 Definition 2.2), to float accuracy."""
         smoothness = exact(beta, "beta")
         if smoothness < 0:
-            raise InvalidArgument("beta", beta, "a number of at least 0 is accepted")
+            raise InvalidArgument("beta", beta, "must be a number of at least 0")
         grid = self.statistic.answers
         return self.statistic.smooth_sensitivity(self._place(dataset), smoothness) * float(grid.step)
 
@@ -414,7 +414,7 @@ class FiniteSpace(StatisticQuery):
     def _related(self, level: int) -> Sequence[int]:
         levels = self.statistic.level_function().levels
         if not isinstance(level, int) or not 1 <= level <= levels.count:
-            raise InvalidArgument("level", level, f"a whole number from 1 to {levels.count} is accepted")
+            raise InvalidArgument("level", level, f"must be a whole number from 1 to {levels.count}")
         return levels.related(level)
 
     def _in_units(self, steps: int) -> int | float:
@@ -423,7 +423,7 @@ class FiniteSpace(StatisticQuery):
     def _place(self, dataset: Any) -> int:
         found = self._known(dataset)
         if found is None:
-            raise InvalidArgument("dataset", type(dataset), "one of the datasets is accepted")
+            raise InvalidArgument("dataset", type(dataset), "must be one of the datasets")
         return found
 
     def _known(self, dataset: Any) -> int | None:
@@ -456,7 +456,7 @@ def relation_of(given: Any) -> Neighbours:
         return Neighbours(given)
     except ValueError:
         accepted = ", ".join(repr(str(one)) for one in Neighbours)
-    raise InvalidArgument("neighbours", given, f"one of {accepted} is accepted")
+    raise InvalidArgument("neighbours", given, f"must be one of {accepted}")
 
 
 def _is_several(bounds: Any) -> bool:
@@ -469,14 +469,14 @@ def _within(given: Any, bounds: Any, argument: str) -> Fraction:
     if bounds is not None:
         low, high = (exact(end, "bounds") for end in bounds)
         if not low <= number <= high:
-            raise InvalidArgument(argument, given, f"a number between {float(low):g} and {float(high):g} is accepted")
+            raise InvalidArgument(argument, given, f"must be a number between {float(low):g} and {float(high):g}")
     return number
 
 
 def _not_negative(given: Any, argument: str = "global_sensitivity") -> Fraction:
     number = exact(given, argument)
     if number < 0:
-        raise InvalidArgument(argument, given, "a number of at least 0 is accepted")
+        raise InvalidArgument(argument, given, "must be a number of at least 0")
     return number
 
 
@@ -487,10 +487,10 @@ def _numbered(listed: tuple[Any, ...]) -> dict[Any, int]:
     try:
         numbered = {dataset: place for place, dataset in enumerate(listed)}
     except TypeError:
-        accepted = "hashable datasets are accepted, such as tuples or frozensets"
+        accepted = "must be hashable datasets, such as tuples or frozensets"
         raise InvalidArgument("datasets", "a dataset that can't be hashed", accepted) from None
     if len(numbered) < len(listed):
-        raise InvalidArgument("datasets", f"{len(listed)} of them", "each dataset once is accepted")
+        raise InvalidArgument("datasets", f"{len(listed)} of them", "must list each dataset once")
     return numbered
 
 
@@ -505,16 +505,16 @@ def _pairs(neighbours: Any, listed: tuple[Any, ...], numbered: dict[Any, int]) -
     elif isinstance(neighbours, Iterable) and not isinstance(neighbours, (str, bytes)):
         found = (_pair(one, numbered) for one in neighbours)
     else:
-        accepted = '"chain", a function that lists the neighbours of a dataset, or a list of pairs is accepted'
+        accepted = 'must be "chain", a function that lists the neighbours of a dataset, or a list of pairs'
         raise InvalidArgument("neighbours", neighbours, accepted)
     try:
         flat = np.fromiter((place for pair in found for place in pair), dtype=np.int64).reshape(-1, 2)
     except DitherError:
         raise
     except Exception as error:
-        raise InvalidArgument("neighbours", repr(error), "a function that lists neighbours is accepted") from error
+        raise InvalidArgument("neighbours", repr(error), "must be a function that lists neighbours") from error
     if len(flat) > MOST_PAIRS:
-        raise InvalidArgument("neighbours", f"{len(flat)} pairs", f"at most {MOST_PAIRS} are accepted")
+        raise InvalidArgument("neighbours", f"{len(flat)} pairs", f"must be at most {MOST_PAIRS}")
     one, other = flat[flat[:, 0] != flat[:, 1]].T
     size = len(listed)
     codes = np.unique(np.concatenate([one * size + other, other * size + one]))
@@ -523,7 +523,7 @@ def _pairs(neighbours: Any, listed: tuple[Any, ...], numbered: dict[Any, int]) -
 
 def _pair(given: Any, numbered: dict[Any, int]) -> tuple[int, int]:
     if not isinstance(given, (tuple, list)) or len(given) != 2:
-        raise InvalidArgument("neighbours", given, "pairs of datasets are accepted")
+        raise InvalidArgument("neighbours", given, "must be pairs of datasets")
     one, other = given
     return _number_of(one, numbered), _number_of(other, numbered)
 
@@ -531,19 +531,19 @@ def _pair(given: Any, numbered: dict[Any, int]) -> tuple[int, int]:
 def _number_of(dataset: Any, numbered: dict[Any, int]) -> int:
     place = numbered.get(dataset)
     if place is None:
-        raise InvalidArgument("neighbours", dataset, "neighbours that are among the datasets are accepted")
+        raise InvalidArgument("neighbours", dataset, "must be neighbours that are among the datasets")
     return place
 
 
 def _values(value: Any, listed: tuple[Any, ...]) -> list[Fraction]:
     function = value.get if isinstance(value, Mapping) else value
     if not callable(function):
-        raise InvalidArgument("value", type(value), "a function of a dataset, or a mapping of datasets, is accepted")
+        raise InvalidArgument("value", type(value), "must be a function of a dataset, or a mapping of datasets")
     found = []
     for dataset in listed:
         number = number_of(function, dataset)
         if number is None:
-            raise InvalidArgument("value", dataset, "a finite number for every dataset is accepted, and this has none")
+            raise InvalidArgument("value", dataset, "must be a finite number for every dataset, and this has none")
         found.append(number)
     return found
 
@@ -553,14 +553,14 @@ def _placed(values: list[Fraction], step: Any) -> tuple[Any, Grid]:
     if step is not None:
         size = exact(step, "step")
         if size <= 0:
-            raise InvalidArgument("step", step, "a positive number is accepted")
+            raise InvalidArgument("step", step, "must be a positive number")
     else:
         values = [_as_printed(one) for one in values]
         size = _common_step(values)
     steps = [math.floor(one / size + Fraction(1, 2)) for one in values]
     low, high = min(steps), max(steps)
     if max(abs(low), abs(high)) > MOST_STEPS:
-        raise InvalidArgument("step", step, "values of at most 2**52 steps are accepted: pass a larger step")
+        raise InvalidArgument("step", step, "must be larger: values must have at most 2**52 steps")
     return np.array(steps, dtype=np.int64), Grid(size, low, high)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from dither.queries.registry import GROUPS, Entry, entries
+from dither.queries.registry import GROUPS, QueryEntry, entries
 from dither.queries.wire import OF_TABLES, required
 
 HEAD = """# Queries
@@ -40,7 +40,7 @@ def _section(group: str) -> str:
     return TABLE.format(group=group or "Elsewhere", lines="\n".join(lines))
 
 
-def _line(entry: Entry) -> str:
+def _line(entry: QueryEntry) -> str:
     meaning = (entry.query.__doc__ or "").strip().split("\n")[0].replace("``", "`").replace("|", "\\|")
     calls = f"`dt.{entry.query.__name__}`"
     if entry.has("function"):
@@ -52,7 +52,7 @@ def _line(entry: Entry) -> str:
     return f"| `{entry.name}` | {meaning} | {calls} | {functions} | {asked} | {_fields(entry)} |"
 
 
-def _fields(entry: Entry) -> str:
+def _fields(entry: QueryEntry) -> str:
     if not entry.has("http"):
         return f"{entry.without['http']}: only in this process"
     needed = required(entry)

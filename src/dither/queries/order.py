@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from dither.errors import InvalidArgument
 from dither.privacy import fraction_of_unit
-from dither.queries.parameters import Number, Numbers
+from dither.queries.parameters import Number, NumbersParameter
 from dither.queries.query import ColumnQuery, Query, not_proved
 from dither.queries.registry import Menu, Sql, query
 from dither.queries.unbounded import BoundsOptional, Unbounded, quantile_without_bounds
@@ -111,7 +111,7 @@ class Quantile(BoundsOptional, _ByShare):
     of="column",
     menu=Menu("Distribution", "Several quantiles", place=3),
     parameters={
-        "q": Numbers(
+        "q": NumbersParameter(
             "Which quantiles",
             "With commas between them; together they cost less than one by one.",
             example=(0.25, 0.5, 0.75),

@@ -74,13 +74,13 @@ class Text(Parameter):
         return {"choices": list(self.choices)} if self.choices else {}
 
 
-class ColumnName(Text):
+class ColumnParameter(Text):
     """The name of a column."""
 
     type = "column"
 
 
-class Source(Text):
+class SourceParameter(Text):
     """The text of a program."""
 
     type = "source"
@@ -165,7 +165,7 @@ class Number(Parameter):
 
 
 @dataclass(frozen=True)
-class Numbers(Parameter):
+class NumbersParameter(Parameter):
     """A list of numbers; where ``or_one``, also one number."""
 
     most: int = MOST_NUMBERS
@@ -184,7 +184,7 @@ class Numbers(Parameter):
         return {"anyOf": [_NUMBER, several]} if self.or_one else several
 
 
-class Edges(Numbers):
+class EdgesParameter(NumbersParameter):
     """The edges of bins of numbers; a form starts with quarters of the column's range."""
 
     type = "edges"
@@ -261,24 +261,24 @@ def without_contents(value: Any) -> Any:
     return value if value is None or isinstance(value, (str, bool, int, float, Decimal)) else type(value)
 
 
-COLUMN = ColumnName("Column", is_needed=True)
+COLUMN = ColumnParameter("Column", is_needed=True)
 WITH_COMMAS = "With commas between them"
 PARAMETERS: dict[str, Parameter] = {
     "column": COLUMN,
     "columns": ColumnNames("Columns"),
-    "target": ColumnName("Response", "The column that is explained.", is_needed=True),
+    "target": ColumnParameter("Response", "The column that is explained.", is_needed=True),
     "features": ColumnNames("Features", "None chosen: all other columns of numbers."),
     "bounds": Bounds("Bounds", "Narrower than the schema declares.", is_advanced=True),
     "step": Number("Step", "Of the grid that answers lie on.", is_advanced=True),
     "nulls": MissingValue("Missing values count as", is_advanced=True),
-    "q": Numbers("Which quantile", or_one=True),
+    "q": NumbersParameter("Which quantile", or_one=True),
     "rank": Whole("Rank", "1 is the smallest.", example=2),
     "trim": Number("Trimmed at either end", "A share of the records: 0.1 leaves out a tenth at each end."),
     "low": Number("Lower quantile", "Between 0 and 1."),
     "high": Number("Upper quantile", "Between 0 and 1."),
     "ddof": Whole("Divided by", "0: by the number of records; 1: by one less.", least=0, most=1),
     "k": Whole("k", example=3),
-    "edges": Edges("Edges", f"{WITH_COMMAS}, from the lower bound to the upper."),
+    "edges": EdgesParameter("Edges", f"{WITH_COMMAS}, from the lower bound to the upper."),
     "categories": Names("Categories", "Instead of those that the schema declares.", most=1_000, is_advanced=True),
     "max_degree": Whole(
         "Highest degree", "Count only edges within the first so many of both of their vertices.", is_advanced=True

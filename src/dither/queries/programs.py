@@ -21,7 +21,7 @@ from dither.procedures.metrics import Matching
 from dither.procedures.partition import Members
 from dither.procedures.rows import Rows
 from dither.procedures.sample_aggregate import SampleAggregatePlan, plan
-from dither.queries.parameters import Bounds, ColumnNames, Names, Number, Numbers, Source, Text, Whole
+from dither.queries.parameters import Bounds, ColumnNames, Names, Number, NumbersParameter, SourceParameter, Text, Whole
 from dither.queries.plan import Options, Plan, Result
 from dither.queries.query import Query
 from dither.queries.registry import Menu, query
@@ -125,12 +125,12 @@ MOST_OUTPUTS = 1_000
     menu=Menu("Own code", "Program"),
     without={"sql": "SQL can't hold the code of a program"},
     in_json={
-        "source": Source("Python", "A function of one block of people.", is_needed=True, longest=100_000),
+        "source": SourceParameter("Python", "A function of one block of people.", is_needed=True, longest=100_000),
         "function": Text("Function", is_needed=True),
         "columns": ColumnNames("Columns", is_advanced=True),
         "output": Whole("Numbers in an answer", least=1, most=MOST_OUTPUTS, is_advanced=True),
         "bounds": Bounds("Least and greatest answer", is_needed=True, most=MOST_OUTPUTS),
-        "default": Numbers("Answer of a block that fails", or_one=True, most=MOST_OUTPUTS, is_advanced=True),
+        "default": NumbersParameter("Answer of a block that fails", or_one=True, most=MOST_OUTPUTS, is_advanced=True),
         "blocks": Whole("Blocks", "Empty: a public rule.", least=1, most=100_000),
         "aggregator": Text("Aggregator", is_advanced=True),
         "metric": Text("Metric", is_advanced=True),

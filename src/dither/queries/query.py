@@ -98,7 +98,7 @@ class Query(ABC):
 
     def bound(self, schema: Schema) -> Query:  # noqa: ARG002
         """The query with everything that a schema declares about its columns."""
-        raise InvalidArgument("query", self.name, "a question about the columns of a table is accepted in a session")
+        raise InvalidArgument("query", self.name, "must be a query about the columns of a table in a session")
 
     @property
     def used(self) -> tuple[str, ...]:
@@ -319,8 +319,8 @@ class ColumnQuery(StatisticQuery):
 def measured_column(query: Query, schema: Schema) -> Measured:
     """The declared type of the column that a query about numbers is asked of."""
     if query.column is None:
-        raise InvalidArgument("column", None, f"a declared column is accepted: {', '.join(schema.columns)}")
+        raise InvalidArgument("column", None, f"must be a declared column: {', '.join(schema.columns)}")
     declared = schema.measured(query.column)
     if isinstance(declared, Date) and query.dates == "refused":
-        raise InvalidArgument("query", query.name, f"{query.column} has dates: quantiles, mean and iqr are accepted")
+        raise InvalidArgument("query", query.name, f"{query.column} has dates: ask quantiles, mean or iqr of it")
     return declared

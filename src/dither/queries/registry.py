@@ -106,7 +106,7 @@ class Menu:
 
 
 @dataclass(frozen=True)
-class Entry:
+class QueryEntry:
     """One registered query."""
 
     name: str
@@ -214,7 +214,7 @@ class Entry:
         return f"{function.function}({'*' if function.star else ', '.join([*columns, *numbers])})"
 
 
-_ENTRIES: dict[str, Entry] = {}
+_ENTRIES: dict[str, QueryEntry] = {}
 
 
 def query(
@@ -252,7 +252,7 @@ def query(
         cls.name = name  # type: ignore[attr-defined]
         if "noun" not in vars(cls):
             cls.noun = name.replace("_", " ")  # type: ignore[attr-defined]
-        _ENTRIES[name] = Entry(
+        _ENTRIES[name] = QueryEntry(
             name,
             cls,
             of,
@@ -281,18 +281,18 @@ def load() -> None:
         importlib.import_module(f"dither.queries.{module.name}")
 
 
-def entries() -> Mapping[str, Entry]:
+def entries() -> Mapping[str, QueryEntry]:
     """Every registered query by its public name."""
     load()
     return _ENTRIES
 
 
-def proved_columns() -> tuple[Entry, ...]:
+def proved_columns() -> tuple[QueryEntry, ...]:
     """The statistics of one column that name their proof where they register: audits ask them unasked."""
     return tuple(one for one in entries().values() if one.of == "column" and one.proof)
 
 
-def entry(name: str) -> Entry:
+def entry(name: str) -> QueryEntry:
     """The query of a public name."""
     found = entries().get(name)
     if found is None:
@@ -300,7 +300,7 @@ def entry(name: str) -> Entry:
     return found
 
 
-def entry_of(asked: object) -> Entry:
+def entry_of(asked: object) -> QueryEntry:
     """The entry of a query object."""
     found = entries().get(getattr(type(asked), "name", ""))
     if found is None or type(asked) is not found.query:

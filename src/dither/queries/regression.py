@@ -14,7 +14,7 @@ import numpy as np
 
 from dither.errors import InvalidArgument, NotApplicable
 from dither.privacy import Loss, Neighbours
-from dither.procedures.block_fits import Sample
+from dither.procedures.block_fits import RegressionRecords
 from dither.procedures.cell_regression import plan_robust
 from dither.procedures.regression import Model, RegressionPlan, plan_blocks, plan_shortcut
 from dither.queries.plan import Options, Plan, Result
@@ -66,7 +66,7 @@ class FitPlan(Plan):
     def noise(self) -> str:  # type: ignore[override]
         return self.procedure.noise
 
-    def run(self, records: Sample) -> Result:
+    def run(self, records: RegressionRecords) -> Result:
         fit = self.procedure.run(records)
         return Result(fit.values, fit.intervals, fit.refused_at)
 
@@ -127,9 +127,9 @@ class Regression(Query):
             raise InvalidArgument("y", f"{len(response)} records", f"must have as many records as X, {len(columns[0])}")
         return self._facts(len(response), names)
 
-    def read(self, data: object, shape: ModelFacts) -> Sample:  # noqa: ARG002
+    def read(self, data: object, shape: ModelFacts) -> RegressionRecords:  # noqa: ARG002
         columns, _, response = self._parts(data)
-        return Sample(np.column_stack([floats_of(column) for column in columns]), floats_of(response))
+        return RegressionRecords(np.column_stack([floats_of(column) for column in columns]), floats_of(response))
 
     def _facts(self, records: int, names: tuple[str, ...]) -> ModelFacts:
         labels = ("intercept", *names) if self.intercept else names
@@ -181,7 +181,7 @@ class Regression(Query):
     def select(self, records: TableRecords, prepared: Any) -> Sequence[Any]:  # noqa: ARG002
         rows = records.rows(self.used)
         floats = [np.asarray(rows.column(name).to_numpy()).astype(np.float64) for name in self.used]
-        return [Sample(np.column_stack(floats[:-1]), floats[-1])]
+        return [RegressionRecords(np.column_stack(floats[:-1]), floats[-1])]
 
 
 def _columns(X: Any) -> tuple[list[Any], tuple[str, ...]]:

@@ -47,7 +47,7 @@ MOST_CATEGORIES = 5_000_000
 """Entries of any type are counted one by one: about 400 bytes for each."""
 Category: TypeAlias = tuple[type, str]
 """The type of a record and how it prints."""
-Planner: TypeAlias = Callable[[int, Loss, Any, bool], plans.Plan]
+Planner: TypeAlias = Callable[[int, Loss, Any, bool], plans.ProcedurePlan]
 """(records, loss, mechanism, whether an interval is wanted) -> the procedure."""
 
 
@@ -65,7 +65,7 @@ class UnboundedPlan(Plan):
     """A procedure that needs no bounds, ready to run."""
 
     label: str
-    procedure: plans.Plan
+    procedure: plans.ProcedurePlan
     confidence: float | None
     miss: Fraction | None
     missing: float | None
@@ -172,7 +172,7 @@ def scale_without_bounds(shares: tuple[Fraction, Fraction]) -> Unbounded:
 def trimmed_mean_without_bounds(trim: Fraction, trimmed_of: Callable[[int], int]) -> Unbounded:
     """The mean of the ranks that are kept, as far apart as a private scale says."""
 
-    def planner(records: int, loss: Loss, mechanism: ProposeTest, _: bool) -> plans.Plan:
+    def planner(records: int, loss: Loss, mechanism: ProposeTest, _: bool) -> plans.ProcedurePlan:
         return plans.plan_trimmed(records, loss, trimmed_of(records), _constants(mechanism), trim)
 
     return Unbounded("trimmed mean", {"propose_test": planner})

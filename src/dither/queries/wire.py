@@ -14,12 +14,12 @@ from dither.errors import InvalidArgument, UnknownField
 from dither.plain import finite_number, plain
 from dither.queries.parameters import without_contents
 from dither.queries.query import Query
-from dither.queries.registry import GROUPS, Entry, Menu, SourceType, entries, entry_of
+from dither.queries.registry import GROUPS, Menu, QueryEntry, SourceType, entries, entry_of
 
 OF_TABLES: tuple[SourceType, ...] = ("column", "columns", "table")
 
 
-def served() -> Mapping[str, Entry]:
+def served() -> Mapping[str, QueryEntry]:
     """The queries that servers answer, by their public names."""
     return {name: one for name, one in entries().items() if one.has("http")}
 
@@ -64,12 +64,12 @@ def from_json(payload: Any) -> Query:
     return built
 
 
-def required(entry: Entry) -> tuple[str, ...]:
+def required(entry: QueryEntry) -> tuple[str, ...]:
     """The fields that JSON must name."""
     return tuple(name for name, parameter in entry.parameters.items() if parameter.is_needed or name in entry.needed)
 
 
-def schema_of(entry: Entry) -> dict[str, Any]:
+def schema_of(entry: QueryEntry) -> dict[str, Any]:
     """The JSON Schema of a query's fields."""
     return {name: parameter.schema() for name, parameter in entry.parameters.items()}
 
@@ -81,13 +81,13 @@ def catalogue() -> list[dict[str, Any]]:
     return [_described(one) for one in sorted(offered, key=_place)]
 
 
-def _place(entry: Entry) -> tuple[int, int, str]:
+def _place(entry: QueryEntry) -> tuple[int, int, str]:
     """Where a menu has it: groups in the order of ``GROUPS``, and in each the most common queries first."""
     menu = entry.menu or Menu("", "")
     return GROUPS.index(menu.group) if menu.group in GROUPS else len(GROUPS), menu.place, menu.label
 
 
-def _described(entry: Entry) -> dict[str, Any]:
+def _described(entry: QueryEntry) -> dict[str, Any]:
     menu, needed = entry.menu, required(entry)
     if menu is None:
         raise RuntimeError(f"{entry.name} is on no menu")
@@ -126,7 +126,7 @@ def _described(entry: Entry) -> dict[str, Any]:
     }
 
 
-def default_of(entry: Entry, name: str) -> Any:
+def default_of(entry: QueryEntry, name: str) -> Any:
     """The default of a field; None if it has none."""
     found = [one.default for one in dataclasses.fields(entry.query) if one.name == name]
     return found[0] if found and found[0] is not dataclasses.MISSING else None

@@ -40,7 +40,7 @@ _ENVIRONMENT = {
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class FileView:
     """Pairs of (path on this machine, path inside), and links (target, path inside)."""
 
     binds: tuple[tuple[str, str], ...]
@@ -52,7 +52,7 @@ def bwrap_path() -> str | None:
     return shutil.which("bwrap")
 
 
-def view(*, executable: Path | None = None, visible: Sequence[Path] = ()) -> View:
+def view(*, executable: Path | None = None, visible: Sequence[Path] = ()) -> FileView:
     """What a program may see; ``visible`` adds folders or files of the owner's choice, at the same paths."""
     paths: list[str] = []
     links: list[tuple[str, str]] = []
@@ -72,7 +72,7 @@ def view(*, executable: Path | None = None, visible: Sequence[Path] = ()) -> Vie
     binds += [(str(Path(__file__).with_name(Path(name).name)), name) for name in (INSIDE, FROZEN)]
     if executable is not None:
         binds.append((str(executable.resolve()), PROGRAM))
-    return View(binds=tuple(binds), links=tuple(links))
+    return FileView(binds=tuple(binds), links=tuple(links))
 
 
 def package_paths() -> list[str]:
@@ -94,7 +94,7 @@ def arguments_before(bwrap: str) -> list[str]:
     return [bwrap, *apart, "--uid", str(USER), "--gid", str(USER), "--hostname", "sandbox", *capabilities]
 
 
-def arguments_after(view: View, *, filter_descriptor: int, inherited: Iterable[int]) -> list[str]:
+def arguments_after(view: FileView, *, filter_descriptor: int, inherited: Iterable[int]) -> list[str]:
     """Options that come after the mounts, and the command."""
     command: list[str] = []
     for target, name in view.links:

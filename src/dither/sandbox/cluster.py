@@ -69,7 +69,7 @@ class ClusterSchedule:
         return Schedule(blocks=blocks, cores=cores, slot=self.slot).seconds
 
 
-class Node:
+class ClusterNode:
     """Runs as a Ray actor on one node; holds that node's sandboxes.  No code of the analyst's in this process."""
 
     def __init__(self, program: object, output: Output, settings: dict[str, Any]) -> None:
@@ -153,7 +153,7 @@ class Cluster:
         try:
             affinity = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
             # Two calls at a time: one runs blocks, the other reports how many are done.
-            actor = ray.remote(num_cpus=0, max_restarts=0, max_concurrency=2)(Node)
+            actor = ray.remote(num_cpus=0, max_restarts=0, max_concurrency=2)(ClusterNode)
             self._nodes = [
                 actor.options(scheduling_strategy=affinity(node_id=node["NodeID"], soft=False)).remote(
                     self._program, self._output, self._settings

@@ -61,7 +61,7 @@ class Mapping(NamedTuple):
         return self.end - self.start
 
 
-class View:
+class ProcessView:
     """The process's view of itself, opened while there is still a way to ``/proc``."""
 
     def __init__(self, processes: int) -> None:
@@ -99,15 +99,15 @@ class View:
             os.close(self._opened.pop())
 
 
-def opened_view(processes: int) -> View | None:
+def opened_view(processes: int) -> ProcessView | None:
     """The view, or None where it is not to be had."""
     try:
-        return View(processes)
+        return ProcessView(processes)
     except OSError:
         return None
 
 
-def freeze(view: View) -> bool:
+def freeze(view: ProcessView) -> bool:
     """Move written memory where forks do not copy it; says whether it did.  To be called before ``gc.freeze``."""
     if view.threads() != 1:  # another thread could write between the copy and its mapping
         return False
@@ -158,7 +158,7 @@ def _mapping(line: str) -> Mapping:
     return Mapping(start, end, allowed, int(offset, 16), name[0].strip() if name else "")
 
 
-def _pieces(before: Mapping | None, one: Mapping, runs: list[tuple[int, int]], view: View) -> list[Mapping]:
+def _pieces(before: Mapping | None, one: Mapping, runs: list[tuple[int, int]], view: ProcessView) -> list[Mapping]:
     """What of a mapping is moved; not the stack, on which this runs, and nothing that is mostly empty."""
     if one.allowed != "rw-p":
         return []

@@ -19,7 +19,7 @@ from dither.sandbox import memory
 from dither.sandbox.probe import require_isolation
 from dither.sandbox.programs import Executable, Function, Program, as_program
 from dither.sandbox.schedule import SHORTEST_SLOT, Schedule, checked_seconds, moment_after_drawing, wait_until
-from dither.sandbox.worker import Job, Limits, Task, Worker, encoded
+from dither.sandbox.worker import BlockJob, ResourceLimits, SandboxWorker, Task, encoded
 
 MIB = 1 << 20
 _STARTING_SECONDS = 120.0
@@ -33,10 +33,10 @@ class _Core:
     def __init__(self, number: int, task: Task) -> None:
         self._number = number
         self._task = task
-        self.workers = [Worker(task), Worker(task)]
-        self._pinned: set[Worker] = set()
+        self.workers = [SandboxWorker(task), SandboxWorker(task)]
+        self._pinned: set[SandboxWorker] = set()
 
-    def free(self) -> Worker | None:
+    def free(self) -> SandboxWorker | None:
         """A sandbox that can take a block now."""
         for worker in self.workers:
             if worker.is_free():
@@ -51,7 +51,7 @@ class _Core:
         for place, worker in enumerate(self.workers):
             if not worker.alive:
                 self._pinned.discard(worker)
-                self.workers[place] = Worker(self._task)
+                self.workers[place] = SandboxWorker(self._task)
 
     def wait_ready(self, deadline: float) -> None:
         """Until both can take a block; raises what went wrong, which can be no matter of data."""
@@ -114,7 +114,7 @@ class Sandbox:
             raise InvalidArgument(
                 "example", type(example), "must be an array of numbers, texts or dates, or an Arrow table"
             )
-        limits = Limits(
+        limits = ResourceLimits(
             memory=_whole("memory_mib", memory_mib, 16, 1 << 20) * MIB,
             scratch=_whole("scratch_mib", scratch_mib, 1, 1 << 16) * MIB,
             processes=_whole("processes", processes, 1, 1024) + _KEEPERS,
@@ -245,13 +245,13 @@ class Sandbox:
         """
         with contextlib.ExitStack() as opened:
             started = time.monotonic()
-            batch: list[tuple[Worker, Job] | None] = []
+            batch: list[tuple[SandboxWorker, BlockJob] | None] = []
             for core, content in zip(self._running, contents, strict=False):  # the last round may be short
                 worker = core.free()
                 if worker is None or content is None:
                     batch.append(None)
                     continue
-                job = Job(self._task, content)
+                job = BlockJob(self._task, content)
                 opened.callback(job.close)
                 worker.start(job)
                 batch.append((worker, job))
@@ -274,7 +274,7 @@ class Sandbox:
             raise InvalidArgument(
                 "example", type(self._example), "must have rows that the program's format can represent"
             )
-        job = Job(self._task, content)
+        job = BlockJob(self._task, content)
         try:
             self._running[0].workers[0].check(job)
             if job.answer() is not None:
@@ -287,7 +287,7 @@ class Sandbox:
             job.close()
 
 
-def _reply_of(worker: Worker, job: Job, deadline: float) -> Sequence[float] | None:
+def _reply_of(worker: SandboxWorker, job: BlockJob, deadline: float) -> Sequence[float] | None:
     """The answer of a block that is gone in time."""
     return job.answer() if worker.stopped(deadline) else None
 

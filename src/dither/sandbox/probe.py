@@ -19,7 +19,7 @@ import numpy as np
 from dither.errors import DitherError, InvalidArgument, NotIsolated
 from dither.sandbox import bubblewrap, memory, seccomp
 from dither.sandbox.programs import Function
-from dither.sandbox.worker import Job, Limits, Task, Worker
+from dither.sandbox.worker import BlockJob, ResourceLimits, SandboxWorker, Task
 
 _STARTING_SECONDS = 60.0
 _OLDEST_KERNEL = (5, 14)  # from here on RLIMIT_NPROC counts the processes of one user namespace
@@ -113,7 +113,7 @@ def _around() -> list[Finding]:
 
 
 def _attempts() -> list[Finding]:
-    limits = Limits(memory=64 * _MIB, scratch=_MIB, processes=8, seconds=10)
+    limits = ResourceLimits(memory=64 * _MIB, scratch=_MIB, processes=8, seconds=10)
     answers = ", ".join(f"float({attempt})" for attempt in _INSIDE.values())
     source = _PROGRAM.format(memory=limits.memory, scratch=limits.scratch, answers=answers)
     task = Task(
@@ -124,12 +124,12 @@ def _attempts() -> list[Finding]:
         has_example=True,
     )
     try:
-        worker = Worker(task)
+        worker = SandboxWorker(task)
         worker.wait_ready(time.monotonic() + _STARTING_SECONDS)
     except DitherError as error:
         hint = "user namespaces may be switched off, or forbidden by the container or AppArmor"
         return [Finding("a sandbox that starts", holds=False, detail=f"{getattr(error, 'missing', error)}; {hint}")]
-    job = Job(task, memory.encode(np.zeros((1, 1))))
+    job = BlockJob(task, memory.encode(np.zeros((1, 1))))
     try:
         user = _real_user(worker.process_id)
         worker.check(job)

@@ -30,7 +30,7 @@ CHECKING_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ResourceLimits:
     """What one block may use; public."""
 
     memory: int
@@ -46,13 +46,13 @@ class Task:
     program: Program
     outputs: int
     preload: tuple[str, ...]
-    limits: Limits
+    limits: ResourceLimits
     visible: tuple[Path, ...] = ()
     has_example: bool = False
     files: bool = True
 
 
-class Job:
+class BlockJob:
     """One block on its way: sealed data, room for an answer, room for text.  Close it after use."""
 
     def __init__(self, task: Task, content: bytes) -> None:
@@ -86,7 +86,7 @@ class Job:
             os.close(self.descriptors.pop())
 
 
-class Worker:
+class SandboxWorker:
     """A running sandbox.  ``start`` and ``ask_to_stop`` bracket a block; between them it is on its own."""
 
     def __init__(self, task: Task) -> None:
@@ -123,13 +123,13 @@ class Worker:
         """From now on run on this core alone; programs cannot undo it."""
         self._send(b"PIN%d" % core, [])
 
-    def check(self, job: Job) -> None:
+    def check(self, job: BlockJob) -> None:
         """Run the public example to its end."""
         self._send(b"CHECK", job.descriptors)
         if self._receive(time.monotonic() + 2 * CHECKING_SECONDS) != b"CHECKED":
             self.close(at_once=True)
 
-    def start(self, job: Job) -> None:
+    def start(self, job: BlockJob) -> None:
         self._send(b"GO", job.descriptors)
 
     def ask_to_stop(self) -> None:

@@ -15,7 +15,7 @@ from dither.release import Release, Releases
 from dither.session.reading import Source
 
 LOCAL = "local"
-"""Who pays where nobody is named."""
+"""The analyst of charges where none is named."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Planned(Protocol):
 
     @property
     def loss(self) -> Loss:
-        """The whole price."""
+        """The whole privacy loss."""
 
     @property
     def asked(self) -> dict[str, Any]:
@@ -84,7 +84,7 @@ class Declared(Protocol):
         """Between which datasets all losses hold."""
 
 
-BUDGET = "what the dataset may spend in all, such as Budget(1.0) or a section [budget] of the schema file, is accepted"
+BUDGET = "declare what the dataset may spend in all, such as Budget(1.0) or a section [budget] of the schema file"
 
 
 class PaidSession:
@@ -111,7 +111,7 @@ class PaidSession:
     ) -> Releases:
         """Charge all plans at once, then read: answers for all of them or a charge for none."""
         answers = self.answers(plans, again=again, request_id=request_id, analyst=analyst)
-        return Releases((one for each in answers for one in each), price_of(plans))
+        return Releases((one for each in answers for one in each), total_loss(plans))
 
     def answers(
         self, plans: Sequence[Planned], *, again: bool = False, request_id: str | None = None, analyst: str = LOCAL
@@ -203,7 +203,7 @@ class PaidSession:
         entries = self._ledger.entries(self._name)
         answers = {entry.charge: entry.body["release"] for entry in entries if entry.kind == "release"}
         return [
-            Spend(entry.number, entry.body["question"], _price(entry.body), answers.get(entry.number))
+            Spend(entry.number, entry.body["question"], _loss(entry.body), answers.get(entry.number))
             for entry in entries
             if entry.kind == "charge"
         ]
@@ -224,7 +224,7 @@ class PaidSession:
         self.close()
 
 
-def price_of(plans: Sequence[Planned]) -> Loss:
+def total_loss(plans: Sequence[Planned]) -> Loss:
     """What several questions cost together."""
     return sum((one.loss for one in plans if not one.costs_nothing), Loss(0.0))
 
@@ -235,5 +235,5 @@ def _warned(message: str) -> None:
     warnings.warn_explicit(message, UserWarning, here.co_filename, here.co_firstlineno)
 
 
-def _price(body: dict[str, Any]) -> Loss:
+def _loss(body: dict[str, Any]) -> Loss:
     return sum((loss_of(*units) for units in body["losses"]), Loss(0.0))

@@ -1,7 +1,7 @@
 """Stored forms: what the ledger keeps of a question, the same for the same question however it was written.
 
 A form is the registry's: the public name of the query and the fields that differ from their defaults, never the name of
-a class.  Its version is part of it.  Rules for whoever changes it: a form that was written once is never written
+a class.  Its version is part of it.  Rules for changing it: a form that was written once is never written
 otherwise; a new one gets the next version and ``older_forms`` keeps telling how the same question was stored before, so
 that an answer that was paid for stays free.
 """

@@ -14,7 +14,7 @@ from dither.queries.query import Query
 from dither.queries.registry import entry_of
 from dither.quotes.quote import Quote, Quotes, for_all_data
 from dither.release import Release, Releases
-from dither.session.account import LOCAL, PaidSession, price_of
+from dither.session.account import LOCAL, PaidSession, total_loss
 from dither.session.forms import form_of, form_of_0_1_0
 from dither.session.plan import SessionPlan
 from dither.session.reading import GraphSource
@@ -25,7 +25,7 @@ from dither.sources.graph_schema import GraphSchema
 from dither.sql.statement import Statement, parse_sql, weights_of
 
 LEVEL = 0.95
-"""Of the quoted bound, where no error bar is wanted."""
+"""Of the quoted bound, where no interval is wanted."""
 _ASKED_OF = ("graph", "weighted graph", "anything")
 
 
@@ -110,7 +110,7 @@ class GraphSession(PaidSession):
         """Answer a statement that was read before; see ``sql``."""
         plans = self.plans_of(statement, Loss.asked(epsilon, delta), weights, **options)
         answers = self.answers(plans, again=again, request_id=request_id, analyst=analyst)
-        answered = Releases(named(statement, answers), price_of(plans))
+        answered = Releases(named(statement, answers), total_loss(plans))
         return answered if len(plans) > 1 else answered[0]
 
     def plans_of(self, statement: Statement, loss: Loss, weights: Any = None, **options: Any) -> list[SessionPlan]:
@@ -155,7 +155,7 @@ class GraphSession(PaidSession):
 
     @accepts_calibration
     def quote(self, query: Query | str, *, confidence: Any = 0.95, **options: Any) -> Any:
-        """Price, mechanism and error of a question, before it is asked: reads nothing, charges nothing.
+        """Privacy loss, mechanism and error of a question, before it is asked: reads nothing, charges nothing.
 
         The error is an upper bound for all graphs with as many vertices.  A text is SQL; its quotes are ``Quotes``.
         """

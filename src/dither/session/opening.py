@@ -79,7 +79,7 @@ def open(
             kept = _ledger(ledger if ledger is not None else Path(source).with_suffix(".ledger"))
             return Session(schema, ledger=kept, engine=opened)
     if columns is None:
-        raise InvalidArgument("columns", None, 'declared columns such as {"total_pay": Real(0, 600_000)} are accepted')
+        raise InvalidArgument("columns", None, 'is missing: declare them, such as {"total_pay": Real(0, 600_000)}')
     if isinstance(source, Mapping):
         source = table_of(source, lambda name, entries: untyped_entries(columns.get(name), entries))
     schema = Schema(

@@ -26,7 +26,7 @@ from dither.sources.types import Category, ColumnType, Date
 from dither.statistics.statistic import Statistic, VectorStatistic
 
 KEYS_SHARE = Fraction(1, 4)
-"""The part of epsilon that finds groups nobody declared; all of delta goes with it."""
+"""The part of epsilon that is spent on finding undeclared groups, with all of delta."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class SessionPlan(WrappedPlan):
     def prepared(self) -> Prepared:
         """The mechanism of a query that is one statistic, or a function of one."""
         if self.read_for is None:
-            raise InvalidArgument("query", self.query.name, "a query that is one statistic is accepted")
+            raise InvalidArgument("query", self.query.name, "must be a query that is one statistic")
         return self.read_for
 
     @property
@@ -106,7 +106,7 @@ class TablePlan(SessionPlan):
         """The grid of the records of the one column that is read."""
         grid, _ = self.query.records_on
         if grid is None:
-            raise InvalidArgument("query", self.query.name, "a query about one column of numbers is accepted")
+            raise InvalidArgument("query", self.query.name, "must be a query about one column of numbers")
         return grid
 
     @property
@@ -181,7 +181,7 @@ def plan(
 ) -> TablePlan:
     """The plan for a question, or an error that says what is accepted; nothing is read."""
     if not isinstance(query, Query):
-        raise InvalidArgument("query", query, 'a query object such as Median("total_pay") is accepted')
+        raise InvalidArgument("query", query, 'must be a query object such as Median("total_pay")')
     predicate = where if isinstance(where, Predicate) or where is None else parse_filter(where, schema)
     keys = group_columns(by, schema)
     asked = Options.asked(epsilon, delta, mechanism, noise, confidence)
@@ -191,7 +191,7 @@ def plan(
     bound = query.bound(schema)
     facts = bound.table_facts(schema, shape_of_selection(schema, bound, filtered=predicate is not None, keys=keys))
     finder, rest = _finder(keys, schema, asked.loss)
-    # Whoever changes groups leaves one and enters another: two steps for each of a person's rows.
+    # A person who changes groups leaves one and enters another: two steps for each of their rows.
     steps = 2 * schema.rows_per_unit if keys else 1
     each = rest if steps == 1 else rest.per_step(steps)
     try:
@@ -217,7 +217,7 @@ def group_columns(by: object, schema: Schema) -> tuple[str, ...]:
         return ()
     names = (by,) if isinstance(by, str) else by
     if not isinstance(names, Sequence) or not names or len(set(names)) != len(names):
-        raise InvalidArgument("by", by, "the name of a column, or a list of different names, is accepted")
+        raise InvalidArgument("by", by, "must be the name of a column, or a list of different names")
     for name in names:
         if not undeclared(schema.column(name, "by")):
             schema.column(name, "by").keys(str(name))

@@ -26,7 +26,7 @@ from dither.sources.types import Measured
 from dither.sql.statement import Statement, parse_sql
 
 LEVEL = 0.95
-"""Of the quoted bound, where no error bar is wanted."""
+"""Of the quoted bound, where no interval is wanted."""
 LEAST_EPSILON = 1e-4
 PRECISION = 1.01
 """The least epsilon is found to about one percent."""
@@ -48,7 +48,7 @@ def quote(
     confidence: Any = 0.95,
     weights: Sequence[Any] | None = None,
 ) -> Any:
-    """Price, mechanism and error of one query (a ``Quote``), or of a list or SQL that share a price (``Quotes``).
+    """Privacy loss, mechanism and error of one query (a ``Quote``), or of a list or SQL (``Quotes``).
 
     prior: what is publicly known about the values (``Lognormal``, ``Normal``, ``Uniform``, ``Exponential``,
         ``PublicSample``), for all columns, or a mapping of columns to priors.  Without one it is what the schema
@@ -61,8 +61,8 @@ def quote(
     >>> schema = dt.Schema("pay.csv", {"pay": dt.Real(0, 600_000)}, rows=100_000)
     >>> dt.quote(dt.Median("pay"), schema, epsilon=0.5).kind
     'upper bound'
-    >>> told = dt.quote(dt.Median("pay"), schema, epsilon=0.5, prior=dt.Lognormal(median=70_000, sigma=0.8))
-    >>> 10 < told.expected_error < 30
+    >>> quoted = dt.quote(dt.Median("pay"), schema, epsilon=0.5, prior=dt.Lognormal(median=70_000, sigma=0.8))
+    >>> 10 < quoted.expected_error < 30
     True
     """
     options = {
@@ -86,11 +86,11 @@ def quote(
     )
 
 
-def quote_statement(statement: Statement, schema: Schema, price: Loss, weights: Any = None, **options: Any) -> Quotes:
-    """Quotes for the queries of a statement that was read before; they share the price as its answers do."""
+def quote_statement(statement: Statement, schema: Schema, loss: Loss, weights: Any = None, **options: Any) -> Quotes:
+    """Quotes for the queries of a statement that was read before; they share the privacy loss as its answers do."""
     options |= {"where": statement.where, "by": list(statement.by) or None}
     quotes = []
-    for item, part in shared_by_items(statement, schema, price, weights):
+    for item, part in shared_by_items(statement, schema, loss, weights):
         with statement.pointing_at(item):
             quotes.append(_quoted(item.query, schema, epsilon=part.epsilon, delta=part.delta, **options))
     return Quotes(quotes)
@@ -107,11 +107,11 @@ def least_epsilon(
     """
     target = exact(target_error, "target_error")
     if target <= 0:
-        raise InvalidArgument("target_error", target_error, "a positive number is accepted")
+        raise InvalidArgument("target_error", target_error, "must be a positive number")
     if of not in ("expected_error", "bound"):
-        raise InvalidArgument("of", of, '"expected_error" or "bound" is accepted')
+        raise InvalidArgument("of", of, 'must be "expected_error" or "bound"')
     if not isinstance(query, Query):
-        raise InvalidArgument("query", query, "one query object such as Median('total_pay') is accepted")
+        raise InvalidArgument("query", query, "must be one query object such as Median('total_pay')")
 
     def quoted(epsilon: float, **instead: Any) -> Quote:
         return _quoted(query, schema, epsilon=epsilon, **{**options, **instead})
@@ -141,7 +141,7 @@ def least_epsilon(
         raise InvalidArgument(
             "target_error",
             target_error,
-            f"at least {error(here):.4g} is accepted: {here.meaning}"
+            f"must be at least {error(here):.4g}: {here.meaning}"
             + ("" if here.prior else "; a prior gives an estimate"),
         )
     least, fixed = min(reached, key=operator.itemgetter(0))
@@ -219,7 +219,7 @@ def _quoted(
             again = plan(query, schema, mechanism=name, confidence=confidence, **options)
             compared[name] = _under_prior(again, column_prior, counted, assumed)
         except (NotApplicable, NotProved, InvalidArgument):
-            # It does not serve this price or noise; the default, at least, does.
+            # It does not serve this privacy loss or noise; the default, at least, does.
             if name == planned.mechanism:
                 raise
     ordered = sorted(compared.items(), key=lambda item: item[1].worst_expected)
@@ -309,18 +309,16 @@ def _records(planned: TablePlan, rows: Any) -> tuple[int, tuple[str, ...]]:
         each = max(planned.schema.rows // groups, 1)
         whence = "all rows, shared evenly" if planned.by else "all rows"
         return each, (f"assuming {each:,} records{_where(planned)}: {whence}",)
-    raise InvalidArgument(
-        "rows", None, "the number of records is private here; with a prior the number that you assume is accepted"
-    )
+    raise InvalidArgument("rows", None, "is private here; with a prior pass the number that you assume")
 
 
 def _checked_rows(planned: TablePlan, rows: Any) -> None:
     if rows is None:
         return
     if not isinstance(rows, int) or isinstance(rows, bool) or not 1 <= rows <= planned.schema.most_rows:
-        raise InvalidArgument("rows", rows, f"a whole number from 1 to {planned.schema.most_rows} is accepted")
+        raise InvalidArgument("rows", rows, f"must be a whole number from 1 to {planned.schema.most_rows}")
     if planned.expected_rows not in (None, rows):
-        raise InvalidArgument("rows", rows, f"the number of rows is public and {planned.expected_rows} is accepted")
+        raise InvalidArgument("rows", rows, f"is public: pass {planned.expected_rows}, or leave it out")
 
 
 def _where(planned: TablePlan) -> str:

@@ -45,7 +45,7 @@ class Source(ABC):
 
     @abstractmethod
     def fingerprint(self) -> str | None:
-        """Which source this is, in public terms; None where only its dataset's name tells it apart."""
+        """Which source this is, in public terms; None where only its dataset's name identifies it."""
 
     @abstractmethod
     def state(self) -> str | None:

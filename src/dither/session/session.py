@@ -16,7 +16,7 @@ from dither.privacy import Loss
 from dither.queries.query import Query
 from dither.release import Releases
 from dither.session import quoting
-from dither.session.account import LOCAL, PaidSession, price_of
+from dither.session.account import LOCAL, PaidSession, total_loss
 from dither.session.plan import TablePlan
 from dither.session.reading import TableSource
 from dither.session.statements import named, plan_for, plans_for, plans_of
@@ -81,10 +81,10 @@ class Session(PaidSession):
     ) -> Any:
         """Ask one query, or several at once: all of them are answered, or none and nothing is charged.
 
-        epsilon, delta: the whole price, error bars, groups and all queries included.
+        epsilon, delta: the whole privacy loss, intervals, groups and all queries included.
         where: a filter such as ``"year = 2014 AND job IN ('clerk', 'nurse')"``.
         by: a column with declared values, or a list of them: one answer for each group, empty ones too.
-        weights: how several queries share the price; evenly by default.
+        weights: how several queries share the privacy loss; evenly by default.
         prior, rows: what is publicly known, as for ``quote``; "auto" then takes the mechanism with the least quoted
             error instead of the one that suits most data.
         again: a question that was answered is answered again from the ledger, free; True pays for a new answer.
@@ -118,7 +118,7 @@ class Session(PaidSession):
         weights: Sequence[Any] | None = None,
         **options: Any,
     ) -> list[TablePlan]:
-        """The plans of one query, or of several that share a price; see ``ask``."""
+        """The plans of one query, or of several that share a privacy loss; see ``ask``."""
         return plans_for(query, self.schema, epsilon=epsilon, delta=delta, weights=weights, **options)
 
     @accepts_calibration
@@ -140,7 +140,7 @@ class Session(PaidSession):
     ) -> Any:
         """Ask in SQL: ``SELECT median(total_pay) FROM payroll WHERE year = 2014 GROUP BY job``.
 
-        epsilon, delta: the whole price.  All queries of the list share it evenly, except for a count of rows whose
+        epsilon, delta: the whole loss.  All queries of the list share it evenly, except for a count of rows whose
         number is public: that is free.  Everything is answered, or nothing and nothing is charged.
         weights: other shares: a list with one for each query, or a mapping of names (``AS name``) to weights.
         prior, rows: what is publicly known, as for ``quote``: "auto" then takes the mechanism with the least error.
@@ -175,12 +175,12 @@ class Session(PaidSession):
         plans = plans_of(statement, self.schema, Loss.asked(epsilon, delta), weights, **options)
         _tell_of_many_groups(plans)
         answers = self.answers(plans, again=again, request_id=request_id, analyst=analyst)
-        answered = Releases(named(statement, answers), price_of(plans))
+        answered = Releases(named(statement, answers), total_loss(plans))
         return answered if statement.by or len(plans) > 1 else answered[0]
 
     @accepts_calibration
     def quote(self, query: Any, **options: Any) -> Any:
-        """Price, mechanism and error of a question, before it is asked: reads nothing, charges nothing.
+        """Privacy loss, mechanism and error of a question, before it is asked: reads nothing, charges nothing.
 
         The options of ``ask``, and public knowledge: ``prior`` and ``rows``; see ``dither.quote``.
         """

@@ -1,4 +1,4 @@
-"""Plans of one query, of several and of a statement, from the schema alone; and how their answers are named."""
+"""Plans of one query, of several and of a statement: how they share a privacy loss, and how their answers are named."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def plans_for(
     weights: Sequence[Any] | None = None,
     **options: Any,
 ) -> list[TablePlan]:
-    """The plans of one query, or of several that share a price."""
+    """The plans of one query, or of several that share a privacy loss."""
     if isinstance(query, Query):
         return [plan_for(query, schema, epsilon=epsilon, delta=delta, **options)]
     return [
@@ -41,11 +41,11 @@ def plans_for(
     ]
 
 
-def plans_of(statement: Statement, schema: Schema, price: Loss, weights: Any = None, **options: Any) -> list[TablePlan]:
-    """A plan for every query of a statement; together they cost at most ``price``."""
+def plans_of(statement: Statement, schema: Schema, loss: Loss, weights: Any = None, **options: Any) -> list[TablePlan]:
+    """A plan for every query of a statement; together they spend at most ``loss``."""
     options |= {"where": statement.where, "by": list(statement.by) or None}
     plans = []
-    for item, part in shared_by_items(statement, schema, price, weights):
+    for item, part in shared_by_items(statement, schema, loss, weights):
         with statement.pointing_at(item):
             plans.append(plan_for(item.query, schema, epsilon=part.epsilon, delta=part.delta, **options))
     return plans

@@ -59,7 +59,7 @@ def read_schema(text: str, called: str, *, name: str = "data", folder: str | Non
     >>> read_schema(text, "pay.toml").columns["pay"]
     Real(lower=0, upper=600000, step=None, nulls=None)
     """
-    reader = _Reader(text, called)
+    reader = _SchemaReader(text, called)
     return reader.graph(name, folder) if "graph" in reader.contents else reader.schema(name, folder)
 
 
@@ -104,7 +104,7 @@ def pointing_at(path: Any) -> Iterator[None]:
         raise
     except InvalidArgument as error:
         file = FilePath(path)
-        reader = _Reader(schema_text(file), file.name)
+        reader = _SchemaReader(schema_text(file), file.name)
         place = _home(error.argument)
         if place is None or place not in reader.places.keys:
             raise
@@ -171,7 +171,7 @@ def schema_text(file: FilePath) -> str:
         raise InvalidArgument("schema", str(file), "must be the path of a readable schema file") from None
 
 
-class _Reader:
+class _SchemaReader:
     """One schema file: its contents, and where they stand."""
 
     def __init__(self, text: str, called: str) -> None:

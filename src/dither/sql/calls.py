@@ -68,7 +68,7 @@ _SIGNS = (TokenType.DASH, TokenType.PLUS)
 _ENDS = (TokenType.COMMA, TokenType.R_PAREN)
 _NO_NAME = (TokenType.L_PAREN, TokenType.STRING, TokenType.IDENTIFIER)
 """What the name of a column can't have in it, unless it stands in double quotes."""
-_WITHIN = "WITHIN GROUP (ORDER BY column) is accepted"
+_WITHIN = "write WITHIN GROUP (ORDER BY column)"
 
 
 @dataclass(frozen=True)
@@ -201,7 +201,7 @@ class CallReader:
             value = self._value(name, here.text)
             return Argument(value, here.start, words.last_end, field=here.text.lower())
         if before and before[-1].field is not None:
-            raise words.problem(here, f"behind {before[-1].field} other fields are accepted, by name: field => value")
+            raise words.problem(here, f"behind {before[-1].field} write other fields by name: field => value")
         if here.kind is TokenType.STAR:
             words.take()
             return Argument(STAR, here.start, here.end)
@@ -243,7 +243,7 @@ class CallReader:
         if here.kind in (TokenType.TRUE, TokenType.FALSE):
             return words.take().kind is TokenType.TRUE
         if here.is_name and here.upper not in RESERVED:
-            raise words.problem(here, f"a value of {field} is accepted: a number, 'text', true, false, or [a, list]")
+            raise words.problem(here, f"write a value of {field}: a number, 'text', true, false, or [a, list]")
         return self._number(name)
 
     def _list(self, name: Word, read: Callable[[], Any]) -> tuple[Any, ...]:
@@ -287,5 +287,5 @@ class CallReader:
         if here.upper in CLAUSES:
             return self.unexpected("")
         return self.words.problem(
-            here, f"columns and numbers are accepted inside {name.text}, no expressions; {self.supported}"
+            here, f"write columns and numbers inside {name.text}, no expressions; {self.supported}"
         )

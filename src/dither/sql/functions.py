@@ -12,7 +12,7 @@ from typing import Any
 
 from dither.errors import InvalidArgument, InvalidText
 from dither.queries.query import Query
-from dither.queries.registry import Entry, SourceType, Sql, entries
+from dither.queries.registry import QueryEntry, SourceType, Sql, entries
 from dither.sql.calls import STAR, Argument, Call, Scope
 
 LONGEST_NAME = 60
@@ -23,13 +23,13 @@ _CHARGED = "; nothing was read, nothing was charged"
 
 
 @dataclass(frozen=True)
-class Function:
+class SqlFunction:
     """One way to call a function: its query, and what the arguments mean."""
 
-    entry: Entry
+    entry: QueryEntry
     sql: Sql
     has_schema: bool = True
-    """False where nobody has declared the columns: what a schema fills in may be given then."""
+    """False without a schema: the fields that a schema would fill in may be given then."""
 
     @property
     def form(self) -> str:
@@ -39,7 +39,7 @@ class Function:
     @property
     def accepted(self) -> str:
         """What errors say."""
-        return f"{self.form} is accepted{self.sql.note}"
+        return f"write {self.form}{self.sql.note}"
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -53,20 +53,20 @@ class Function:
         return any(one.is_list for one in self.sql.numbers)
 
 
-def functions_of(scope: Scope) -> Mapping[str, tuple[Function, ...]]:
+def functions_of(scope: Scope) -> Mapping[str, tuple[SqlFunction, ...]]:
     """Every function that may be called, each with the ways to call it."""
     return _functions(scope.types, scope.any_column)
 
 
 @functools.cache
-def _functions(types: frozenset[SourceType], as_in_python: bool) -> Mapping[str, tuple[Function, ...]]:
-    found: dict[str, list[Function]] = {}
+def _functions(types: frozenset[SourceType], as_in_python: bool) -> Mapping[str, tuple[SqlFunction, ...]]:
+    found: dict[str, list[SqlFunction]] = {}
     for entry in entries().values():
         for one in entry.functions if entry.of in types else ():
             # Without a table the own name of a query is what it is in Python, not what SQL means by it.
             plain = as_in_python and one.function == entry.name
             means = dataclasses.replace(one, star=False, fixed={}, note="") if plain else one
-            found.setdefault(one.function, []).append(Function(entry, means, not as_in_python))
+            found.setdefault(one.function, []).append(SqlFunction(entry, means, not as_in_python))
     # Errors name the first way to call a function: one without a list.
     return {name: tuple(sorted(ways, key=lambda way: way.takes_list)) for name, ways in sorted(found.items())}
 
@@ -74,7 +74,7 @@ def _functions(types: frozenset[SourceType], as_in_python: bool) -> Mapping[str,
 def supported(scope: Scope) -> str:
     """What can be asked, for errors."""
     if scope.any_column:
-        return f"{_offered(scope.types, True)} are accepted"
+        return f"ask one of {_offered(scope.types, True)}"
     if scope.schema is None:
         return f"supported is SELECT of {_offered(scope.types, False)} over one registered graph"
     return f"supported is SELECT of {_offered(scope.types, False)} with WHERE and GROUP BY over one registered table"
@@ -124,7 +124,7 @@ def columns_of(call: Call, scope: Scope) -> tuple[str, ...]:
     return _columns(call, _chosen(call, scope), scope)[0]
 
 
-def _chosen(call: Call, scope: Scope) -> Function:
+def _chosen(call: Call, scope: Scope) -> SqlFunction:
     """The way in which a function is called."""
     name = call.name.text.lower()
     ways = functions_of(scope).get(name, ())
@@ -136,7 +136,7 @@ def _chosen(call: Call, scope: Scope) -> Function:
     return chosen
 
 
-def _gives_list(call: Call, function: Function) -> bool:
+def _gives_list(call: Call, function: SqlFunction) -> bool:
     """Whether a call gives a list to what a function takes a list for."""
     fields = {one.field for one in function.sql.numbers}
     numbers = [one for one in call.arguments if one.field in fields or (one.field is None and not one.is_column)]
@@ -159,7 +159,7 @@ def _instead(name: str, scope: Scope) -> str:
     return ""
 
 
-def _named(call: Call, function: Function) -> dict[str, Argument]:
+def _named(call: Call, function: SqlFunction) -> dict[str, Argument]:
     """The fields that a call gives by name."""
     found: dict[str, Argument] = {}
     for one in call.arguments:
@@ -176,7 +176,7 @@ def _named(call: Call, function: Function) -> dict[str, Argument]:
     return found
 
 
-def _columns(call: Call, function: Function, scope: Scope) -> tuple[tuple[str, ...], list[Argument]]:
+def _columns(call: Call, function: SqlFunction, scope: Scope) -> tuple[tuple[str, ...], list[Argument]]:
     """The columns of a call, and the arguments behind them that have no name."""
     rest = [one for one in call.arguments if one.field is None]
     if call.within is not None:
@@ -196,7 +196,7 @@ def _columns(call: Call, function: Function, scope: Scope) -> tuple[tuple[str, .
     return tuple(names), rest
 
 
-def _positional(call: Call, function: Function, scope: Scope, named: Mapping[str, Argument]) -> dict[str, Any]:
+def _positional(call: Call, function: SqlFunction, scope: Scope, named: Mapping[str, Argument]) -> dict[str, Any]:
     """The fields that a call gives by their places."""
     columns, rest = _columns(call, function, scope)
     fields = _column_fields(call, function, scope, columns)
@@ -205,9 +205,9 @@ def _positional(call: Call, function: Function, scope: Scope, named: Mapping[str
         if one.value == STAR:
             raise call.problem(function.accepted)
         if not takes:
-            raise call.problem_with(one, f"only {function.form} is accepted")
+            raise call.problem_with(one, f"write only {function.form}")
         if one.is_column:
-            raise call.problem_with(one, f"a number is accepted behind {', '.join(columns)}")
+            raise call.problem_with(one, f"write a number behind {', '.join(columns)}")
     numbers = [(value, one) for one in rest for value in (one.value if isinstance(one.value, tuple) else (one.value,))]
     for taken in takes:
         count = len(numbers) if taken.most is None or taken.is_list else min(taken.most, len(numbers))
@@ -218,11 +218,11 @@ def _positional(call: Call, function: Function, scope: Scope, named: Mapping[str
         if values:
             fields[taken.field] = tuple(values) if taken.most is None or taken.is_list else values[0]
     if numbers:
-        raise call.problem_with(numbers[0][1], f"only {function.form} is accepted")
+        raise call.problem_with(numbers[0][1], f"write only {function.form}")
     return fields
 
 
-def _column_fields(call: Call, function: Function, scope: Scope, names: tuple[str, ...]) -> dict[str, Any]:
+def _column_fields(call: Call, function: SqlFunction, scope: Scope, names: tuple[str, ...]) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     if function.sql.star:
         return fields
@@ -237,7 +237,7 @@ def _column_fields(call: Call, function: Function, scope: Scope, names: tuple[st
     return fields
 
 
-def _given(call: Call, entry: Entry, argument: Argument) -> Any:
+def _given(call: Call, entry: QueryEntry, argument: Argument) -> Any:
     """What was given to a field by its name."""
     field = str(argument.field)
     value = _number(call, entry, field, argument.value, argument)
@@ -254,7 +254,7 @@ def _as_json(value: Any) -> Any:
     return [_as_json(one) for one in value] if isinstance(value, tuple) else value
 
 
-def _number(call: Call, entry: Entry, field: str, value: Any, argument: Argument) -> Any:
+def _number(call: Call, entry: QueryEntry, field: str, value: Any, argument: Argument) -> Any:
     """A value; a whole number where the field takes one."""
     if field not in entry.parameters or entry.parameters[field].type != "whole":
         return value

@@ -95,17 +95,17 @@ def parse_sql(text: object, schema: Schema | GraphSchema, argument: str = "sql")
     >>> parse_sql("SELECT median(age) AS middle FROM people WHERE age > 17", schema).queries
     [(Median(column='age', bounds=None, step=None, nulls=None), 'middle')]
     """
-    return _Reader(Words(text, argument), scope_of(schema), schema.name).statement()
+    return _StatementReader(Words(text, argument), scope_of(schema), schema.name).statement()
 
 
 def parse_items(text: object, schema: Schema | GraphSchema, argument: str = "question") -> Statement:
     """A SELECT list without the rest: ``median(age), count(*)``."""
-    return _Reader(Words(text, argument), scope_of(schema)).only_items()
+    return _StatementReader(Words(text, argument), scope_of(schema)).only_items()
 
 
 def parse_graph_items(text: object, argument: str = "question") -> Statement:
     """Calls about a graph that is registered elsewhere: ``triangles(), kstars(2)``."""
-    return _Reader(Words(text, argument), GRAPH).only_items()
+    return _StatementReader(Words(text, argument), GRAPH).only_items()
 
 
 def parse_file_call(text: object, given: Mapping[str, Any], argument: str = "question") -> Statement:
@@ -114,15 +114,15 @@ def parse_file_call(text: object, given: Mapping[str, Any], argument: str = "que
     >>> parse_file_call("quantile(total pay, 0.9)", {"bounds": (0, 9)}).items[0].query
     Quantile(column='total pay', bounds=(0, 9), step=None, nulls=None, q=Decimal('0.9'))
     """
-    statement = _Reader(Words(text, argument), FILE, given=given).only_items()
+    statement = _StatementReader(Words(text, argument), FILE, given=given).only_items()
     if len(statement.items) > 1:
         second = statement.items[1]
-        reason = "one function is accepted here; several need a schema file, which dither register drafts"
+        reason = "write one function here; several need a schema file, which dither register drafts"
         raise InvalidText(argument, statement.text, reason, second.start, second.end)
     return statement
 
 
-class _Reader:
+class _StatementReader:
     """Reads one statement from left to right."""
 
     def __init__(self, words: Words, scope: Scope, table: str = "", given: Mapping[str, Any] | None = None) -> None:
@@ -167,14 +167,14 @@ class _Reader:
         self._items()
         self._end()
         for _, word in self.listed:
-            raise self.words.problem(word, f"a function is accepted here, such as median({word.text})")
+            raise self.words.problem(word, f"write a function here, such as median({word.text})")
         return Statement(self.words.text, self.words.argument, tuple(self.items))
 
     def _end(self) -> None:
         if self.words.here.kind is TokenType.SEMICOLON and not self.words.is_done:
             self.words.take()
             if not self.words.is_done:
-                raise self.words.problem(self.words.here, "one statement is accepted")
+                raise self.words.problem(self.words.here, "write one statement")
         if not self.words.is_done:
             raise self.calls.unexpected("this is not supported here")
 
@@ -293,8 +293,8 @@ def weights_of(statement: Statement, weights: Any) -> list[Any]:
         names = {name for item in statement.items for name in (item.alias, item.text) if name is not None}
         for name in weights:
             if name not in names:
-                raise InvalidArgument("weights", name, f"a query of the list is accepted: {', '.join(sorted(names))}")
+                raise InvalidArgument("weights", name, f"must be a query of the list: {', '.join(sorted(names))}")
         return [weights.get(item.alias, weights.get(item.text, 1)) for item in statement.items]
     if isinstance(weights, (str, bytes)) or not hasattr(weights, "__iter__"):
-        raise InvalidArgument("weights", weights, "a list of numbers, or a mapping of names to numbers, is accepted")
+        raise InvalidArgument("weights", weights, "must be a list of numbers, or a mapping of names to numbers")
     return list(weights)

@@ -48,9 +48,9 @@ class Words:
 
     def __init__(self, text: object, argument: str) -> None:
         if not isinstance(text, str) or not text.strip():
-            raise InvalidArgument(argument, text, "a text such as SELECT median(total_pay) FROM payroll is accepted")
+            raise InvalidArgument(argument, text, "must be a text such as SELECT median(total_pay) FROM payroll")
         if len(text) > LONGEST:
-            raise InvalidArgument(argument, len(text), f"a text of at most {LONGEST:,} characters is accepted")
+            raise InvalidArgument(argument, len(text), f"must be a text of at most {LONGEST:,} characters")
         self.text, self.argument = text, argument
         self._words = self._split()
         self._at = 0
@@ -74,7 +74,7 @@ class Words:
             elif word.kind in (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE):
                 depth -= 1
             if depth > DEEPEST:
-                raise self.problem(word, f"at most {DEEPEST} brackets inside each other are accepted")
+                raise self.problem(word, f"write at most {DEEPEST} brackets inside each other")
 
     @property
     def here(self) -> Word:

@@ -84,7 +84,7 @@ class FiniteStatistic(Statistic, HasReachableValues, HasLevels, HasLocalSensitiv
                 raise InvalidArgument(
                     "datasets",
                     f"{len(first)} datasets",
-                    f"at most {MOST_CELLS} datasets times their greatest distance are enumerated",
+                    f"must have at most {MOST_CELLS} datasets times their greatest distance",
                 )
 
     @functools.cached_property

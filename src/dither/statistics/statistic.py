@@ -22,6 +22,8 @@ class Statistic(HasLadder):
 
     mechanism_preference: ClassVar[tuple[str, ...]] = WORST_CASE_FIRST
     """What "auto" means: the first of these mechanisms that serves the statistic.  Others are used only by name."""
+    prefers_least_error: ClassVar[bool] = False
+    """True if "auto" means the mechanism with the least expected error for all data, ties to the first preferred."""
     beta_per_epsilon: ClassVar[Fraction | None] = None
     """The smoothness beta of smooth sensitivity, over epsilon: for ladders that start far above their growth.
 
@@ -115,6 +117,8 @@ class VectorStatistic(HasGlobalSensitivity):
 
     mechanism_preference: ClassVar[tuple[str, ...]] = WORST_CASE_FIRST
     """What "auto" means: the first of these mechanisms that serves the statistic."""
+    prefers_least_error: ClassVar[bool] = False
+    """True if "auto" means the mechanism with the least expected error for all data, ties to the first preferred."""
     answers: tuple[Grid, ...]
     """A grid for each number: public."""
     l1: int

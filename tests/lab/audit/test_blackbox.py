@@ -18,7 +18,7 @@ from dither.statistics.order import RankedValue
 from dither.statistics.statistic import Statistic
 from dither_lab.audit import broken_mechanisms
 from dither_lab.audit.answers import Remembering, answer_law, as_answer, remembering, runs
-from dither_lab.audit.attacks import Histogram, LikelihoodRatio, Score
+from dither_lab.audit.attacks import HistogramAttack, LikelihoodRatio, Score
 from dither_lab.audit.blackbox import (
     Aim,
     Attack,
@@ -92,7 +92,7 @@ def wrong_findings(here, there, claimed, truth, failure, audits, attacks=None, s
             here,
             there,
             claimed=claimed,
-            attacks=attacks or [Histogram(bins=20)],
+            attacks=attacks or [HistogramAttack(bins=20)],
             samples=samples,
             failure_probability=failure,
         ).lower_bound
@@ -117,7 +117,7 @@ def test_testing_on_the_selection_half_would_be_wrong():
     for _ in range(60):
         study = [RNG.integers(0, 40, 200).tolist() for _ in range(2)]
         fresh = [RNG.integers(0, 40, 200).tolist() for _ in range(2)]
-        events = Histogram().events(*study, Aim(Loss(0.0), 200, failure / 2))
+        events = HistogramAttack().events(*study, Aim(Loss(0.0), 200, failure / 2))
         for sides, counted in ((study, True), (fresh, False)):
             bounds = []
             for event in events:
@@ -181,7 +181,7 @@ def test_an_attack_that_does_not_learn_tests_every_sample():
 
 def test_a_finding_is_a_frozen_statement():
     """Claim, bound, failure probability, samples, event, verdict; it says all of them and cannot be changed."""
-    found = audit(coin(0.9), coin(0.1), claimed=Loss(1.0), attacks=[Histogram()], samples=2_000)
+    found = audit(coin(0.9), coin(0.1), claimed=Loss(1.0), attacks=[HistogramAttack()], samples=2_000)
     assert found.detected
     assert 1.0 < found.lower_bound < math.log(9)
     assert "refuted" in str(found)
@@ -193,20 +193,20 @@ def test_a_finding_is_a_frozen_statement():
 @pytest.mark.parametrize(
     ("here", "there", "attack"),
     [
-        (laplace(0.0), laplace(3.0), Histogram()),
-        (laplace(3.0), laplace(0.0), Histogram()),
-        (lambda n: RNG.poisson(2, n).tolist(), lambda n: RNG.poisson(8, n).tolist(), Histogram()),
-        (lambda n: RNG.choice(["a", "b", "c"], n, p=[0.8, 0.1, 0.1]).tolist(), lambda n: ["c"] * n, Histogram()),
-        (lambda n: [(None,)] * n, lambda n: [(x,) for x in RNG.random(n)], Histogram()),
+        (laplace(0.0), laplace(3.0), HistogramAttack()),
+        (laplace(3.0), laplace(0.0), HistogramAttack()),
+        (lambda n: RNG.poisson(2, n).tolist(), lambda n: RNG.poisson(8, n).tolist(), HistogramAttack()),
+        (lambda n: RNG.choice(["a", "b", "c"], n, p=[0.8, 0.1, 0.1]).tolist(), lambda n: ["c"] * n, HistogramAttack()),
+        (lambda n: [(None,)] * n, lambda n: [(x,) for x in RNG.random(n)], HistogramAttack()),
         (
             lambda n: [(x, x - 1, x + 1) for x in RNG.random(n)],
             lambda n: [(x, x - 1, x + 2) for x in RNG.random(n)],
-            Histogram(bins=8),
+            HistogramAttack(bins=8),
         ),
         (
             lambda n: [RNG.normal(0, 1, 50) for _ in range(n)],
             lambda n: [RNG.normal(0.5, 1, 50) for _ in range(n)],
-            Histogram(features=lambda vector: float(vector.sum())),
+            HistogramAttack(features=lambda vector: float(vector.sum())),
         ),
         (laplace(0.0), laplace(3.0), Score(lambda z: np.abs(np.array(z) - 3.0) - np.abs(z))),
         (coin(0.9), coin(0.1), LikelihoodRatio({True: 0.9, False: 0.1}, {True: 0.1, False: 0.9})),
@@ -220,7 +220,7 @@ def test_all_kinds_of_answers_can_be_told_apart(here, there, attack):
 
 def test_an_answer_that_was_not_foreseen_has_a_cell_of_its_own():
     """Categories that the study never saw are not counted as any that it did see."""
-    first, second = Histogram().events(["a"] * 50, ["b"] * 50, Aim(Loss(0.1), 50, 0.1))
+    first, second = HistogramAttack().events(["a"] * 50, ["b"] * 50, Aim(Loss(0.1), 50, 0.1))
     assert first.holds(["a", "b", "z"]).tolist() == [True, False, False]
     assert second.holds(["a", "b", "z"]).tolist() == [False, True, False]
 
@@ -378,7 +378,7 @@ def test_a_mutation_refuses_what_it_cannot_break(broken):
 )
 def test_an_audit_refuses_nonsense(name, change):
     """Errors name the argument."""
-    options = {"claimed": Loss(1.0), "attacks": [Histogram()], "samples": 100, **change}
+    options = {"claimed": Loss(1.0), "attacks": [HistogramAttack()], "samples": 100, **change}
     with pytest.raises(InvalidArgument, match=name):
         audit(coin(0.5), coin(0.5), **options)
 
@@ -386,9 +386,9 @@ def test_an_audit_refuses_nonsense(name, change):
 def test_attacks_and_power_refuse_nonsense():
     """Too few bins, too many categories, a factor of 1, an impossible event."""
     with pytest.raises(InvalidArgument, match="bins"):
-        Histogram(bins=1)
+        HistogramAttack(bins=1)
     with pytest.raises(InvalidArgument, match="features"):
-        Histogram(bins=2).events(["a", "b", "c"], ["a"], Aim(Loss(1.0), 1, 0.1))
+        HistogramAttack(bins=2).events(["a", "b", "c"], ["a"], Aim(Loss(1.0), 1, 0.1))
     with pytest.raises(InvalidArgument, match="factor"):
         samples_needed(0.01, claimed=Loss(1.0), factor=1.0)
     with pytest.raises(InvalidArgument, match="rare"):

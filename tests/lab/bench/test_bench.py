@@ -23,9 +23,9 @@ from dither_lab.bench.explanations import EXPLANATIONS, UNEXPLAINED, why
 from dither_lab.bench.intervals import Figure, figure, growth, ratio
 from dither_lab.bench.page import page
 from dither_lab.bench.peers import Peer, Standing, default_home, ensure
-from dither_lab.bench.pool import Pool, Worker, WorkerFailed, unpack
+from dither_lab.bench.pool import BenchWorker, Pool, WorkerFailed, unpack
 from dither_lab.bench.report import save, write_csv
-from dither_lab.bench.rows import EQUAL, NO_PEER, NOT_MEASURED, OURS_LOWER, PEER_LOWER, Row, held, verdict_of
+from dither_lab.bench.rows import EQUAL, NO_PEER, NOT_MEASURED, OURS_LOWER, PEER_LOWER, ResultRow, held, verdict_of
 from dither_lab.bench.run import Results, measure_area, run
 from dither_lab.bench.texts import figure_text, footer, markdown
 from dither_lab.bench.workers import loop
@@ -104,7 +104,7 @@ def fake(monkeypatch):
     return {**OWN, "Gone": GONE}
 
 
-def rows_by_peer(rows: list[Row]) -> dict[str, Row]:
+def rows_by_peer(rows: list[ResultRow]) -> dict[str, ResultRow]:
     """Rows by the name of the other way."""
     return {row.peer: row for row in rows}
 
@@ -201,7 +201,7 @@ def test_a_worker_that_does_not_start_says_why(tmp_path):
     script = tmp_path / "bad.py"
     script.write_text("raise ImportError('nothing here')")
     unpack(tmp_path)
-    worker = Worker(OWN["dither"], script, tmp_path / "log")
+    worker = BenchWorker(OWN["dither"], script, tmp_path / "log")
     with pytest.raises(WorkerFailed, match="ImportError: nothing here"):
         worker.ask({"do": "round"})
     worker.end()
@@ -369,7 +369,7 @@ def test_growth_finds_the_power():
     assert [found.low, found.value, found.high] == pytest.approx([1.5 - width, 1.5, 1.5 + width])
 
 
-def row(**more: object) -> Row:
+def row(**more: object) -> ResultRow:
     """A row with some fields replaced."""
     given = {
         "key": "a/b/error/P",
@@ -389,10 +389,10 @@ def row(**more: object) -> Row:
         "verdict": PEER_LOWER,
         "why": "because | of & that",
     }
-    return Row(**(given | more))
+    return ResultRow(**(given | more))
 
 
-def results(*rows: Row) -> Results:
+def results(*rows: ResultRow) -> Results:
     """Results of a machine that does not exist."""
     facts = {"system": "S", "cores": 2, "memory_gib": 4.0, "python": "3", "load": 0.0, "day": "2026-01-01"}
     return Results(list(rows), {"P": {"version": "1.0", "reason": None}}, facts, {"dither": "0"}, quick=False)

@@ -10,7 +10,7 @@ import numpy as np
 
 from dither.errors import NotApplicable
 from dither.mechanisms.mechanism import Prepared
-from dither_lab.audit.checks import Result
+from dither_lab.audit.checks import Evidence
 from dither_lab.audit.laws.facts import Facts
 from dither_lab.audit.laws.outputs import Distribution, Outputs
 from dither_lab.audit.laws.registry import NoIndependentLaw, law_of
@@ -24,27 +24,29 @@ FIRST, MOST_DISTANCES = 24, 96
 """Tails of errors are compared at so many distances: all of the first ones, from there on fewer and fewer."""
 
 
-def own_law(prepared: Prepared, facts: Facts, datasets: Sequence[Any]) -> Result:
+def own_law(prepared: Prepared, facts: Facts, datasets: Sequence[Any]) -> Evidence:
     """Whether the error that a mechanism states for itself is that of the laboratory's law, on each dataset."""
     try:
         law = law_of(prepared)
     except NoIndependentLaw as missing:
-        return Result(False, prepared.loss, note=str(missing))
+        return Evidence(False, prepared.loss, note=str(missing))
     if law.estimated:
-        return Result(True, cases=len(datasets), note=f"states an estimate: {law.estimated}")
+        return Evidence(True, cases=len(datasets), note=f"states an estimate: {law.estimated}")
     worst, cases = 0.0, 0
     for data in datasets:
         try:
             own = prepared.error_laws(data)
         except NotApplicable as none:
-            return Result(True, cases=len(datasets), note=f"states no law of its own: {none}"[:120])
+            return Evidence(True, cases=len(datasets), note=f"states no law of its own: {none}"[:120])
         outputs = law.outputs(prepared, facts, data)
         for stated, value, number in zip(own, outputs.values, outputs.numbers, strict=True):
             for distance in distances(number, value):
                 worst = max(worst, _difference(stated.beyond(distance), number.beyond(value, distance)))
                 cases += 1
     note = f"tails differ by {worst:.2g} of themselves at most"
-    return Result(worst <= TOLERANCE, cases=cases, note=note if worst <= TOLERANCE else f"its own law is wrong: {note}")
+    return Evidence(
+        worst <= TOLERANCE, cases=cases, note=note if worst <= TOLERANCE else f"its own law is wrong: {note}"
+    )
 
 
 def _difference(stated: float, computed: float) -> float:
@@ -65,7 +67,7 @@ def distances(number: Distribution, value: int) -> Iterator[int]:
 
 def draws_follow(
     prepared: Prepared, facts: Facts, draws: Sequence[tuple[Any, Sequence[Sequence[Any]]]], failure_probability: float
-) -> Result:
+) -> Evidence:
     """Whether the first numbers of answers follow the laboratory's law: wrong with the stated probability at most.
 
     Dvoretzky, Kiefer and Wolfowitz with Massart's constant for each number of each dataset, and Hoeffding for refusals.
@@ -76,8 +78,8 @@ def draws_follow(
     for outputs, (_, answers) in zip(laws, draws, strict=True):
         wrong = _astray(outputs, answers, allowance)
         if wrong:
-            return Result(False, prepared.loss, cases=len(answers), note=wrong)
-    return Result(True, cases=sum(len(answers) for _, answers in draws), note="draws follow the law")
+            return Evidence(False, prepared.loss, cases=len(answers), note=wrong)
+    return Evidence(True, cases=sum(len(answers) for _, answers in draws), note="draws follow the law")
 
 
 def _astray(outputs: Outputs, answers: Sequence[Sequence[Any]], allowance: float) -> str:

@@ -10,7 +10,7 @@ from dither.mechanisms.mechanism import Outcome, Prepared
 from dither.sensitivity.ladder import Algorithm, Ladder
 from dither.sensitivity.reachable import ReachableValues
 from dither.statistics.statistic import Statistic
-from dither_lab.audit.attacks import Histogram, LikelihoodRatio
+from dither_lab.audit.attacks import HistogramAttack, LikelihoodRatio
 from dither_lab.audit.blackbox import FAILURE, Attack, Finding, Sampler, audit
 from dither_lab.audit.laws.registry import Answer, law_of, published
 
@@ -93,7 +93,7 @@ def examine(
     known: an honest mechanism whose exact laws say where to look; then the likelihood-ratio attack tests every run.
     Without it, or where its laws are not known, the histogram attack looks for itself.
     """
-    attack: Attack = Histogram()
+    attack: Attack = HistogramAttack()
     laws = None if known is None else [answer_law(known, data) for data in (here, there)]
     if laws is not None and laws[0] is not None and laws[1] is not None:
         attack = LikelihoodRatio(laws[0], laws[1])

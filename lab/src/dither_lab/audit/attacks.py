@@ -23,7 +23,7 @@ Law = Mapping[Any, float]
 
 
 @dataclass(frozen=True)
-class Histogram(Attack):
+class HistogramAttack(Attack):
     """Sorts answers into cells and tests the cells that were seen too often on one side.
 
     features: numbers or categories (one, or a tuple of them) that are made of an answer; by default the answer itself.

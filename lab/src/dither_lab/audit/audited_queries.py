@@ -24,15 +24,16 @@ from dither.queries.totals import Count, Mean, Sum, TrimmedMean
 from dither.queries.trees import MinCut
 from dither.queries.vectors import Covariance, MeanVector
 from dither.queries.vectors import Histogram as HistogramQuery
+from dither.queries.workloads import CountingQueries
 from dither.sensitivity.levels import Margin
 from dither.sources.grid import Grid
 from dither.statistics.order import RankedValue
 from dither_lab.audit import own_functions as own
 from dither_lab.audit.agreement import draws_follow, own_law
 from dither_lab.audit.answers import as_answer, remembering
-from dither_lab.audit.attacks import Direction, Histogram
+from dither_lab.audit.attacks import Direction, HistogramAttack
 from dither_lab.audit.blackbox import audit
-from dither_lab.audit.checks import Check, Effort, Result
+from dither_lab.audit.checks import Check, Effort, Evidence
 from dither_lab.audit.exhaustive import axioms, privacy, sensitivities, structures, worst_pair
 from dither_lab.audit.laws.registry import (
     IndependentLaw,
@@ -161,6 +162,29 @@ def _tables() -> Iterator[AuditedQuery]:
     )
 
 
+def _workloads() -> Iterator[AuditedQuery]:
+    """Families of counting queries: over bins of one column, and over rows of bits."""
+    names = ("CountingQueries", "counting_queries")
+    over_bins: dict[str, Any] = {
+        "points": "points",
+        "thresholds": "thresholds",
+        "predicates": [lambda one: one == "0 to 1", lambda one: one != "2 to 3", lambda one: True],
+    }
+    for name, family in over_bins.items():
+        asked = CountingQueries(edges=[0, 1, 2, 3], family=family)
+        yield AuditedQuery(f"counting queries, {name}", names, _columns(asked, 3, 4), "counting_queries")
+    for name, width in {"attribute_means": None, "conjunctions": 1}.items():
+        asked = CountingQueries(family=name, width=width)
+        bits = functools.cache(lambda quick, asked=asked: table_universe(asked, (0, 1), 4 - quick))
+        yield AuditedQuery(f"counting queries, {name}", names, bits, "counting_queries")
+    for selection, relation in _BOTH.items():
+        asked = CountingQueries(edges=[0, 1, 2, 3, 4, 5], family="thresholds")
+        universe = _selections(asked, relation, most=3)
+        yield AuditedQuery(f"{selection} counting queries", (f"{selection} rows",), universe, "counting_queries")
+    people = _selections(asked, Neighbours.ADD_REMOVE_CHANGE, rows=2, most=3)
+    yield AuditedQuery("counting queries of people", ("several rows a person",), people, "counting_queries")
+
+
 def _selected() -> Iterator[AuditedQuery]:
     """Behind filters, in groups and with people who own several rows: the number of records is private."""
     asked = {
@@ -230,7 +254,7 @@ def _own_functions() -> Iterator[AuditedQuery]:
 @functools.cache
 def audited_queries() -> tuple[AuditedQuery, ...]:
     """All of them."""
-    chosen = (*_whole_columns(), *_tables(), *_selected(), *_graph_counts(), *_own_functions())
+    chosen = (*_whole_columns(), *_tables(), *_workloads(), *_selected(), *_graph_counts(), *_own_functions())
     return (*chosen, *_registered({name for one in chosen for name in one.covers}))
 
 
@@ -272,14 +296,14 @@ def _missing_laws(audited: AuditedQuery) -> Iterator[Check]:
     for name in applicable(universe.statistic):
         full = full_name(name, vector=universe.vector)
         if full not in registered():
-            missing = Result(False, note=str(NoIndependentLaw(full)))
+            missing = Evidence(False, note=str(NoIndependentLaw(full)))
             yield Check(audited.name, "exhaustive", lambda effort, missing=missing: missing, name, detail=LAW)  # type: ignore[misc]
 
 
 def _ladder_check(audited: AuditedQuery) -> Check:
     vector = audited.universe(True).vector
 
-    def run(effort: Effort) -> Result:
+    def run(effort: Effort) -> Evidence:
         universe = audited.universe(effort.quick)
         return sensitivities(universe) if vector else axioms(universe, 6)
 
@@ -330,16 +354,16 @@ def _mechanism_checks(
         covers |= {"Margin"}
     law = law_named(name, vector=audited.universe(True).vector)
 
-    def exactly(effort: Effort) -> Result:
+    def exactly(effort: Effort) -> Evidence:
         universe = audited.universe(effort.quick)
         return privacy(prepare_case(universe, mechanism, noise, None, label), universe)
 
-    def compared(effort: Effort) -> Result:
+    def compared(effort: Effort) -> Evidence:
         universe = audited.universe(False)
         prepared = prepare_case(universe, mechanism, noise, None, label)
         return own_law(prepared, universe.enumerated(audited.bounds), universe.distinct_data[:: effort.of(7, 1)])
 
-    def by_answers(effort: Effort) -> Result:
+    def by_answers(effort: Effort) -> Evidence:
         universe = audited.universe(True)
         plain = prepare_case(universe, mechanism, noise, None, label, LOUD)
         pair = worst_pair(plain, universe.different_pairs) if written else None
@@ -362,12 +386,12 @@ def writable(universe: Universe, law: IndependentLaw) -> bool:
     return grid.low is not None and grid.high is not None and grid.high - grid.low <= MOST_POINTS
 
 
-def attacked(prepared: Prepared, here: Any, there: Any, effort: Effort, *, written: bool = True) -> Result:
+def attacked(prepared: Prepared, here: Any, there: Any, effort: Effort, *, written: bool = True) -> Evidence:
     """What answers show, intervals included: a lower confidence bound on epsilon, and whether they follow their law."""
     law = law_of(prepared)
     quicker = remembering(prepared) if law.reusable and not law.vector else prepared
     samples = effort.of(500, 3_000)
-    attacks = [Direction()] if law.vector else [Histogram(bins=12), Direction()]
+    attacks = [Direction()] if law.vector else [HistogramAttack(bins=12), Direction()]
     width = 0 if law.vector else 3
     answers: dict[int, list[tuple[Any, ...]]] = {id(here): [], id(there): []}
 
@@ -394,8 +418,8 @@ def attacked(prepared: Prepared, here: Any, there: Any, effort: Effort, *, writt
         draws = [(data, answers[id(data)]) for data in (here, there)]
         followed = draws_follow(prepared, published(prepared), draws, effort.failure_probability / 2)
         if not followed.holds:
-            return Result(False, prepared.loss, found.lower_bound, None, samples, followed.note)
-    return Result(not found.detected, prepared.loss, found.lower_bound, None, samples, note)
+            return Evidence(False, prepared.loss, found.lower_bound, None, samples, followed.note)
+    return Evidence(not found.detected, prepared.loss, found.lower_bound, None, samples, note)
 
 
 @functools.cache
@@ -414,7 +438,7 @@ def pair_checks() -> Iterator[Check]:
     for name, law in known:
         for noise in law.noises:
 
-            def run(effort: Effort, name: str = name, noise: str = noise) -> Result:  # noqa: ARG001
+            def run(effort: Effort, name: str = name, noise: str = noise) -> Evidence:  # noqa: ARG001
                 universe = cliff_universe()
                 return privacy(prepare_case(universe, MECHANISMS[name](), noise), universe)
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import difflib
 import functools
-import importlib
-import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from dither.errors import InvalidArgument
 from dither_lab.audit.audited_queries import pair_checks, query_checks
-from dither_lab.audit.checks import Check, Effort, Result
+from dither_lab.audit.checks import Check, Effort, Evidence
 from dither_lab.audit.laws.registry import registered
 from dither_lab.audit.laws.tails import registered_tails
 from dither_lab.audit.laws_and_losses import law_checks, loss_checks
@@ -36,37 +34,14 @@ PUBLIC_ONLY = {
     "no mechanism": ("__version__",),
 }
 """Public names that release nothing, by the reason why no check is theirs."""
-TOOLBOX = {
-    "expected_deviations",
-    "root_up",
-    "summable_noise",
-    "flip_chance",
-    "flipped",
-    "most_flips",
-    "norm_draw",
-    "norm_radius",
-    "nearby",
-    "check_premises",
-    "brute_distance",
-    "lipschitz_violation",
-    "change_chance",
-    "respond",
-    "unbiased",
-    "counts_covered",
-    "reports_at_most",
-    "missed_share",
-    "laplace_half_width",
-    "gaussian_half_width",
-    "laplace_deviation",
-    "laplace_sum_half_widths",
-    "laplace_sum_half_width",
-    "whole_numbers",
-    "declared",
-    "encode",
-    "read_bits",
-    "whole",
-}
-"""Functions of the toolbox that are parts of the others, or compute public numbers."""
+FUNCTIONS_BESIDE_THE_REGISTRY = (
+    "distance_to_property",
+    "flip_bits",
+    "low_sample_release",
+    "metric_release",
+    "norm_release",
+)
+"""Functions that release something and are no queries yet."""
 
 
 def independence_checks() -> Iterator[Check]:
@@ -79,10 +54,10 @@ def independence_checks() -> Iterator[Check]:
         yield Check("independent laws", "exact", _registered(name, registered_tails()), noise=name, proof="audit")
 
 
-def _registered(name: str, known: Iterable[str]) -> Callable[[Effort], Result]:
+def _registered(name: str, known: Iterable[str]) -> Callable[[Effort], Evidence]:
     found = name in known
     note = "" if found else f"nothing to compare {name!r} with: it has no independent law in dither_lab.audit.laws"
-    return lambda effort: Result(found, cases=1, note=note)
+    return lambda effort: Evidence(found, cases=1, note=note)
 
 
 @functools.cache
@@ -135,28 +110,16 @@ def _about(check: Check, subject: str) -> bool:
 
 
 def shipped() -> set[str]:
-    """Every public name that releases something: of the package, the planner, the procedures and the toolbox."""
+    """Every public name that releases something: of the package, its mechanisms and its procedures."""
     import dither  # noqa: PLC0415
-    from dither import toolbox  # noqa: PLC0415
     from dither.mechanisms.choice import MECHANISMS, NOISES  # noqa: PLC0415
     from dither.procedures.sample_aggregate import AGGREGATORS, SAMPLINGS  # noqa: PLC0415
 
     face = set(dither.__all__) - {name for names in PUBLIC_ONLY.values() for name in names}
-    tools = set()
-    for module in pkgutil.iter_modules(toolbox.__path__):
-        loaded = importlib.import_module(f"dither.toolbox.{module.name}")
-        tools |= {
-            name
-            for name, thing in vars(loaded).items()
-            if callable(thing)
-            and not name.startswith("_")
-            and not isinstance(thing, type)
-            and getattr(thing, "__module__", "") == loaded.__name__
-        }
     blocks = {f"{name} of blocks" for name in AGGREGATORS} | {f"{name} blocks" for name in SAMPLINGS}
     sessions = {"filtered rows", "grouped rows", "several rows a person", "order of events", "public decisions", "sql"}
     sessions |= {"records of sources"}
-    return face | set(MECHANISMS) | set(NOISES) | (tools - TOOLBOX) | blocks | sessions
+    return face | set(MECHANISMS) | set(NOISES) | set(FUNCTIONS_BESIDE_THE_REGISTRY) | blocks | sessions
 
 
 def uncovered(checks: Iterable[Check] | None = None) -> set[str]:

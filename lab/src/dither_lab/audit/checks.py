@@ -34,7 +34,7 @@ class Effort:
 
 
 @dataclass(frozen=True)
-class Result:
+class Evidence:
     """What a check has shown about one claim.
 
     lower: an epsilon, at the claimed delta, below which the truth is not; with certainty on the pairs that were looked
@@ -72,7 +72,7 @@ class Check:
     subject: str
     """The query, law or procedure."""
     method: Method
-    run: Callable[[Effort], Result] = field(repr=False, compare=False)
+    run: Callable[[Effort], Evidence] = field(repr=False, compare=False)
     mechanism: str = ""
     noise: str = ""
     detail: str = ""

@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 from dither.kernels.elementary import Floats
-from dither.noise.law import Law, Point
+from dither.noise.law import AdmissiblePoint, Law
 
 _REACH = np.concatenate([[0.0], np.logspace(-9.0, 14.0, 1200)])
 
@@ -54,7 +54,7 @@ def hockey_stick(law: Law, shift: float, dilation: float, epsilon: float) -> Div
     return Divergence(float(ratio.max()), max(delta, 0.0), f"shift {shift:.4g}, dilation {dilation:.4g}")
 
 
-def over_box(point: Point, *, noise_factor: float = 1.0, fineness: int = 21) -> Divergence:
+def over_box(point: AdmissiblePoint, *, noise_factor: float = 1.0, fineness: int = 21) -> Divergence:
     """The worst divergence over the whole neighbour box of a point, in one dimension.
 
     ``noise_factor`` 0.8 asks what would happen with noise 20% smaller than calibrated.

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from dither.mechanisms.mechanism import Prepared
-from dither_lab.audit.checks import Result
+from dither_lab.audit.checks import Evidence
 from dither_lab.audit.laws.facts import Facts, has_norm_ladder, norm_rungs
 from dither_lab.audit.laws.registry import Pair, WorstPair, law_of, published
 from dither_lab.audit.laws.structures import broken_structures
@@ -22,12 +22,12 @@ NORM_RUNGS = 6
 ALL_BOUNDS = frozenset({"ladder", "reachable"})
 
 
-def privacy(prepared: Prepared, universe: Universe, stride: int = 1) -> Result:
+def privacy(prepared: Prepared, universe: Universe, stride: int = 1) -> Evidence:
     """What a mechanism shows on every pair of neighbours (on every ``stride``-th of them), against what it claims."""
     pairs = universe.different_pairs[::stride]
     lower, upper, _ = worst_pair(prepared, pairs)
     claimed = prepared.loss
-    return Result((lower if upper is None else upper) <= claimed.epsilon, claimed, lower, upper, len(pairs))
+    return Evidence((lower if upper is None else upper) <= claimed.epsilon, claimed, lower, upper, len(pairs))
 
 
 def worst_pair(prepared: Prepared, pairs: list[Pair], facts: Facts | None = None) -> WorstPair:
@@ -35,7 +35,7 @@ def worst_pair(prepared: Prepared, pairs: list[Pair], facts: Facts | None = None
     return law_of(prepared).worst_pair(prepared, published(prepared) if facts is None else facts, pairs)
 
 
-def axioms(universe: Universe, rungs: int, shrink: Fraction = Fraction(1)) -> Result:
+def axioms(universe: Universe, rungs: int, shrink: Fraction = Fraction(1)) -> Evidence:
     """Whether rung 0 covers one step, neighbours differ by at most one rung and no rung exceeds the global sensitivity.
 
     ``shrink``: rungs made smaller by a factor, to see that the check can fail.
@@ -59,16 +59,16 @@ def axioms(universe: Universe, rungs: int, shrink: Fraction = Fraction(1)) -> Re
         if broken or not rising
         else f"largest step {most} of global sensitivity {statistic.global_sensitivity}"
     )
-    return Result(not broken and rising, cases=len(universe.pairs), note=note)
+    return Evidence(not broken and rising, cases=len(universe.pairs), note=note)
 
 
-def structures(universe: Universe, bounds: frozenset[str]) -> Result:
+def structures(universe: Universe, bounds: frozenset[str]) -> Evidence:
     """Whether what a statistic publishes about its sensitivity is what brute force finds, or a bound on it."""
     broken = broken_structures(
         universe.enumerated(), universe.data, universe.pairs, bounds if universe.complete else ALL_BOUNDS
     )
     exact = sorted(ALL_BOUNDS - bounds)
-    return Result(
+    return Evidence(
         not broken, cases=len(universe.pairs), note="; ".join(broken) or f"exact: {', '.join(exact) or 'none'}"
     )
 
@@ -86,7 +86,7 @@ def _breaks_norm_ladder(universe: Universe, values: list[list[int]], shrink: Fra
     return False
 
 
-def sensitivities(universe: Universe, shrink: Fraction = Fraction(1)) -> Result:
+def sensitivities(universe: Universe, shrink: Fraction = Fraction(1)) -> Evidence:
     """Whether no step moves any number beyond its own sensitivity, nor all of them together beyond the stated norms."""
     statistic: Any = universe.statistic
     values = [[int(value) for value in statistic.values(data)] for data in universe.data]
@@ -100,8 +100,8 @@ def sensitivities(universe: Universe, shrink: Fraction = Fraction(1)) -> Result:
         found = (max(parts), sum(parts, Fraction(0)), sum((part**2 for part in parts), Fraction(0)))
         worst = [max(pair) for pair in zip(worst, found, strict=True)]
     if has_norm_ladder(statistic) and _breaks_norm_ladder(universe, values, shrink):
-        return Result(False, cases=len(universe.pairs), note="the ladder of the norm breaks an axiom")
+        return Evidence(False, cases=len(universe.pairs), note="the ladder of the norm breaks an axiom")
     # A histogram's sensitivity is one record; a person's rows may move a bin further, within the norms.
     holds = worst[1] <= statistic.l1 and worst[2] <= statistic.l2_squared
     note = f"l1 {float(worst[1]):g} of {statistic.l1}, l2 squared {float(worst[2]):g} of {statistic.l2_squared}"
-    return Result(holds, cases=len(universe.pairs), note=note)
+    return Evidence(holds, cases=len(universe.pairs), note=note)

@@ -23,7 +23,7 @@ from dither.noise.laplace import Laplace, integer_laplace
 from dither.noise.law import Law
 from dither.noise.vectors import integer_laplace_draws, rounded_draws
 from dither.privacy import Budget, Loss
-from dither_lab.audit.checks import Check, Effort, Result, least_epsilon
+from dither_lab.audit.checks import Check, Effort, Evidence, least_epsilon
 from dither_lab.audit.divergence import hockey_stick, over_box
 from dither_lab.audit.propose_test_release import REFUSED, Mixed, divergence
 
@@ -96,8 +96,8 @@ def _loss(law: Law, epsilon: float, beta: Fraction | None) -> Loss:
     return Loss(epsilon, 0.0 if pure else 1e-5)
 
 
-def _box(law: Law, epsilon: float, beta: Fraction | None) -> Callable[[Effort], Result]:
-    def run(effort: Effort) -> Result:
+def _box(law: Law, epsilon: float, beta: Fraction | None) -> Callable[[Effort], Evidence]:
+    def run(effort: Effort) -> Evidence:
         loss = _loss(law, epsilon, beta)
         point = law.point(loss, beta=beta)
         found = over_box(point, fineness=effort.of(9, 21))
@@ -113,31 +113,33 @@ def _box(law: Law, epsilon: float, beta: Fraction | None) -> Callable[[Effort], 
             lower = least_epsilon(lambda e: hockey_stick(point.law, shift, dilation, e).delta, loss.delta, epsilon)
         # ``at`` is printed to four digits, and quadratures are as exact as floats.
         kept = found.epsilon <= epsilon * (1 + 1e-9) if loss.is_pure else found.delta <= loss.delta * (1 + 1e-6)
-        return Result(kept and upper <= epsilon, loss, min(lower, epsilon) if kept else lower, upper, 126, point.proof)
+        return Evidence(
+            kept and upper <= epsilon, loss, min(lower, epsilon) if kept else lower, upper, 126, point.proof
+        )
 
     return run
 
 
-def _many(law: Law, dimension: int) -> Callable[[Effort], Result]:
-    def run(effort: Effort) -> Result:  # noqa: ARG001
+def _many(law: Law, dimension: int) -> Callable[[Effort], Evidence]:
+    def run(effort: Effort) -> Evidence:  # noqa: ARG001
         loss = Loss(1.0, 0.0 if law.pure else 1e-5)
         point = law.point(loss, dimension=dimension)
         try:
             proof = point.law.prove(point.alpha, point.beta, loss, dimension)
         except NotProved as error:
-            return Result(False, loss, None, math.inf, 1, str(error))
+            return Evidence(False, loss, None, math.inf, 1, str(error))
         # Along one axis a product law is at least as telling as in one dimension with the same shift and no dilation.
         along = hockey_stick(point.law, float(point.alpha), 0.0, 1.0)
         lower = along.epsilon if loss.is_pure else None
-        return Result(lower is None or lower <= 1 + 1e-9, loss, lower, 1.0, 1, proof)
+        return Evidence(lower is None or lower <= 1 + 1e-9, loss, lower, 1.0, 1, proof)
 
     return run
 
 
-def _draws(law: Law) -> Callable[[Effort], Result]:
+def _draws(law: Law) -> Callable[[Effort], Evidence]:
     """Dvoretzky-Kiefer-Wolfowitz with Massart's constant: wrong with the stated probability, whatever the law."""
 
-    def run(effort: Effort) -> Result:
+    def run(effort: Effort) -> Evidence:
         settled = law.point(_loss(law, 1.0, None)).law
         count = effort.of(2_000, 12_000)
         one = np.array([rounded_draw(settled, 0, SCALE) for _ in range(count // 2)], dtype=float)
@@ -150,13 +152,13 @@ def _draws(law: Law) -> Callable[[Effort], Result]:
 
         worst = max(_distance(np.sort(drawn), below) for drawn in (one, many))
         allowed = math.sqrt(math.log(4.0 / effort.failure_probability) / (2 * (count // 2)))
-        return Result(worst <= allowed, cases=count, note=f"distance {worst:.4f} of {allowed:.4f} allowed")
+        return Evidence(worst <= allowed, cases=count, note=f"distance {worst:.4f} of {allowed:.4f} allowed")
 
     return run
 
 
-def _integer_draws() -> Callable[[Effort], Result]:
-    def run(effort: Effort) -> Result:
+def _integer_draws() -> Callable[[Effort], Evidence]:
+    def run(effort: Effort) -> Evidence:
         count = effort.of(2_000, 20_000)
         one = np.array([integer_laplace(0, SCALE) for _ in range(count // 2)], dtype=float)
         many = np.array([int(k) for k in integer_laplace_draws(count // 2, SCALE)], dtype=float)
@@ -167,7 +169,7 @@ def _integer_draws() -> Callable[[Effort], Result]:
 
         worst = max(_distance(np.sort(drawn), below) for drawn in (one, many))
         allowed = math.sqrt(math.log(4.0 / effort.failure_probability) / (2 * (count // 2)))
-        return Result(worst <= allowed, cases=count, note=f"distance {worst:.4f} of {allowed:.4f} allowed")
+        return Evidence(worst <= allowed, cases=count, note=f"distance {worst:.4f} of {allowed:.4f} allowed")
 
     return run
 
@@ -237,19 +239,19 @@ def batch_delta(losses: Sequence[Loss], epsilon: float) -> float:
     return total
 
 
-def _batch(losses: list[Loss], composed: Callable[[Any, Any], Loss]) -> Callable[[Effort], Result]:
-    def run(effort: Effort) -> Result:  # noqa: ARG001
+def _batch(losses: list[Loss], composed: Callable[[Any, Any], Loss]) -> Callable[[Effort], Evidence]:
+    def run(effort: Effort) -> Evidence:  # noqa: ARG001
         target = sum(loss.delta for loss in losses) + 0.01
         claimed = composed(losses, target)
         reached = least_epsilon(lambda e: batch_delta(losses, e), claimed.delta, claimed.epsilon)
         kept = batch_delta(losses, claimed.epsilon) <= claimed.delta * (1 + 1e-9) + 1e-15
         lower = min(reached, claimed.epsilon) if kept else reached
-        return Result(kept, claimed, lower, claimed.epsilon if kept else None, 4 ** len(losses))
+        return Evidence(kept, claimed, lower, claimed.epsilon if kept else None, 4 ** len(losses))
 
     return run
 
 
-def _gaussians(effort: Effort) -> Result:  # noqa: ARG001
+def _gaussians(effort: Effort) -> Evidence:  # noqa: ARG001
     """Several Gaussian answers are one with a longer shift."""
     shifts = [Fraction(1, 3), Fraction(1, 2), Fraction(2, 5)]
     delta = 1e-5
@@ -258,29 +260,29 @@ def _gaussians(effort: Effort) -> Result:  # noqa: ARG001
     claimed = Loss(min(gaussian_epsilon(rhos, delta), zcdp_epsilon(sum(rhos), delta)), delta)
     kept = hockey_stick(Gaussian(), length, 0.0, claimed.epsilon).delta <= delta * (1 + 1e-6)
     reached = least_epsilon(lambda e: hockey_stick(Gaussian(), length, 0.0, e).delta, delta, claimed.epsilon)
-    return Result(
+    return Evidence(
         kept, claimed, min(reached, claimed.epsilon) if kept else reached, claimed.epsilon if kept else None, 3
     )
 
 
-def _filter(kind: str) -> Callable[[Effort], Result]:
+def _filter(kind: str) -> Callable[[Effort], Evidence]:
     """As many equal charges as a filter lets through cost no more than the budget, by the optimal bound."""
 
-    def run(effort: Effort) -> Result:  # noqa: ARG001
+    def run(effort: Effort) -> Evidence:  # noqa: ARG001
         budget = Budget(1.0, 1e-6)
         reached = 0.0
         for each in (0.02, 0.1, 0.3):
             loss = Loss(each)
             times = queries_within(loss, budget, kind=kind)
             reached = max(reached, optimal(each, 0.0, times, 1e-6).epsilon)
-        return Result(
+        return Evidence(
             reached <= 1.0 + 1e-9, Loss(1.0, 1e-6), min(reached, 1.0), 1.0 if reached <= 1.0 + 1e-9 else None, 3
         )
 
     return run
 
 
-def _groups(effort: Effort) -> Result:  # noqa: ARG001
+def _groups(effort: Effort) -> Evidence:  # noqa: ARG001
     """k steps of the worst chain of (epsilon, delta) neighbours; both conversions round the safe way."""
     for epsilon, delta, people in product((0.1, 0.7, 2.0), (0.0, 1e-4), (2, 3, 5)):
         loss = Loss(epsilon, delta)
@@ -290,8 +292,8 @@ def _groups(effort: Effort) -> Result:  # noqa: ARG001
         part = whole.per_step(people).for_group(people)
         short = whole.delta < reached * (1 - 1e-12) or whole.exact_epsilon < people * loss.exact_epsilon
         if short or part.delta > whole.delta * (1 + 1e-12):
-            return Result(False, whole, note=f"{people} steps of {loss}")
-    return Result(True, cases=18, note="attained by a chain of neighbours")
+            return Evidence(False, whole, note=f"{people} steps of {loss}")
+    return Evidence(True, cases=18, note="attained by a chain of neighbours")
 
 
 def cascade_law(tests: Sequence[MarginTest], margins: Sequence[int], releases: Sequence[float], side: int) -> Mixed:
@@ -319,7 +321,7 @@ def cascade_delta(tests: Sequence[MarginTest], releases: Sequence[float], epsilo
     return worst
 
 
-def _cascades(effort: Effort) -> Result:  # noqa: ARG001
+def _cascades(effort: Effort) -> Evidence:  # noqa: ARG001
     tests = (MarginTest(Fraction(1, 2), Fraction(1, 5000)), MarginTest(Fraction(1, 3), Fraction(1, 4000)))
     releases = (0.6, 0.4)
     parts = [
@@ -328,4 +330,4 @@ def _cascades(effort: Effort) -> Result:  # noqa: ARG001
     ]
     claimed = Cascade(tuple(parts)).loss
     kept = cascade_delta(tests, releases, claimed.epsilon) <= claimed.delta * (1 + 1e-9)
-    return Result(kept, claimed, None, claimed.epsilon if kept else None, 27**2)
+    return Evidence(kept, claimed, None, claimed.epsilon if kept else None, 27**2)

@@ -30,7 +30,7 @@ from dither_lab.audit import broken_mechanisms as broken
 from dither_lab.audit.agreement import draws_follow, own_law
 from dither_lab.audit.answers import as_answer, examine, remembering
 from dither_lab.audit.audited_queries import audited_queries, cliff_universe, prepare_case
-from dither_lab.audit.checks import Check, Effort, Result
+from dither_lab.audit.checks import Check, Effort, Evidence
 from dither_lab.audit.divergence import over_box
 from dither_lab.audit.exhaustive import axioms, privacy, sensitivities
 from dither_lab.audit.laws.registry import IndependentLaw, Mutant, registered
@@ -63,7 +63,7 @@ def mutants() -> Iterator[Check]:
     yield from in_claims()
 
 
-def _broken(name: str, method: Any, run: Callable[[Effort], Result], detail: str = "") -> Check:
+def _broken(name: str, method: Any, run: Callable[[Effort], Evidence], detail: str = "") -> Check:
     return Check(name, method, run, detail=detail, proof="audit")
 
 
@@ -74,18 +74,18 @@ def _too_little_noise() -> Iterator[Check]:
     """Noise 20% smaller than was proved: every law, every mechanism."""
     for law in LAWS:
 
-        def box(effort: Effort, law: Any = law) -> Result:  # noqa: ARG001
+        def box(effort: Effort, law: Any = law) -> Evidence:  # noqa: ARG001
             loss = Loss(1.0, 0.0 if law.pure else 1e-6)
             found = over_box(law.point(loss), noise_factor=0.8)
             kept = found.epsilon <= 1.0 if law.pure else found.delta <= loss.delta
-            return Result(
+            return Evidence(
                 kept, loss, found.epsilon if law.pure else None, note=f"delta {found.delta:.3g} at {found.at}"
             )
 
         yield _broken("noise 20% small", "exact", box, str(law))
     for name, noise in sorted(_weakened_on(cliff_universe())):
 
-        def law_of(effort: Effort, name: str = name, noise: str = noise) -> Result:  # noqa: ARG001
+        def law_of(effort: Effort, name: str = name, noise: str = noise) -> Evidence:  # noqa: ARG001
             universe = cliff_universe()
             return privacy(broken.noise_too_small(prepare_case(universe, MECHANISMS[name](), noise)), universe)
 
@@ -116,14 +116,14 @@ def _preparer(name: str, law: IndependentLaw) -> Callable[[Universe], Any]:
     return lambda universe: prepare_case(universe, MECHANISMS[name](), law.noises[0])
 
 
-def _shown_and_stated(mutant: Mutant, effort: Effort) -> Result:
+def _shown_and_stated(mutant: Mutant, effort: Effort) -> Evidence:
     """Found if it shows more than it claims, and if the law that it states is not the laboratory's."""
     universe, claimed = mutant.universe, mutant.prepared.loss
     facts = universe.enumerated()
     shown = mutant.law.worst_pair(mutant.prepared, facts, universe.different_pairs)[0]
     stated = own_law(mutant.prepared, facts, universe.distinct_data[:: effort.of(7, 1)])
     held = shown <= claimed.epsilon or stated.holds
-    return Result(held, claimed, shown, None, len(universe.different_pairs), stated.note)
+    return Evidence(held, claimed, shown, None, len(universe.different_pairs), stated.note)
 
 
 def _consistently_wrong() -> Iterator[Check]:
@@ -139,7 +139,7 @@ def _consistently_wrong() -> Iterator[Check]:
         ("own vector with a ladder", "smooth", "power_law"),
     ):
 
-        def stated(effort: Effort, subject: str = subject, name: str = name, noise: str = noise) -> Result:
+        def stated(effort: Effort, subject: str = subject, name: str = name, noise: str = noise) -> Evidence:
             audited = next(one for one in audited_queries() if one.name == subject)
             universe = audited.universe(False)
             mutant = broken.noise_and_law_too_small(prepare_case(universe, MECHANISMS[name](), noise))
@@ -151,7 +151,7 @@ def _consistently_wrong() -> Iterator[Check]:
         ("quantiles", "inverse", ""),
     ):
 
-        def drawn(effort: Effort, subject: str = subject, name: str = name, noise: str = noise) -> Result:
+        def drawn(effort: Effort, subject: str = subject, name: str = name, noise: str = noise) -> Evidence:
             audited = next(one for one in audited_queries() if one.name == subject)
             universe = audited.universe(False)
             mutant = broken.noise_and_law_too_small(prepare_case(universe, MECHANISMS[name](), noise))
@@ -163,7 +163,7 @@ def _consistently_wrong() -> Iterator[Check]:
         yield _broken(CONSISTENT, "black-box", drawn, f"{name}, {subject}")
 
 
-def _narrow_draws(effort: Effort) -> Result:
+def _narrow_draws(effort: Effort) -> Evidence:
     """A sampler that draws from a scale a fifth too small, against the law that it should have."""
     from dither.noise.vectors import integer_laplace_draws  # noqa: PLC0415
 
@@ -176,31 +176,31 @@ def _narrow_draws(effort: Effort) -> Result:
     )
     worst = float(np.abs(after - below).max())
     allowed = math.sqrt(math.log(2.0 / effort.failure_probability) / (2 * count))
-    return Result(worst <= allowed, cases=count, note=f"distance {worst:.4f} of {allowed:.4f} allowed")
+    return Evidence(worst <= allowed, cases=count, note=f"distance {worst:.4f} of {allowed:.4f} allowed")
 
 
 def _wrong_scales() -> Iterator[Check]:
     """Scales that are not smooth, tests that always pass, thresholds that are too low."""
     median = next(audited for audited in audited_queries() if audited.name == "median").universe
 
-    def raw(effort: Effort) -> Result:  # noqa: ARG001
+    def raw(effort: Effort) -> Evidence:  # noqa: ARG001
         return privacy(
             broken.local_sensitivity_used_raw(prepare_case(median(True), MECHANISMS["smooth"](), "power_law")),
             median(True),
         )
 
-    def faster(effort: Effort) -> Result:  # noqa: ARG001
+    def faster(effort: Effort) -> Evidence:  # noqa: ARG001
         return privacy(
             broken.beta_ignored(prepare_case(median(True), MECHANISMS["smooth"](), "power_law")), median(True)
         )
 
-    def untested(effort: Effort) -> Result:  # noqa: ARG001
+    def untested(effort: Effort) -> Evidence:  # noqa: ARG001
         honest: Any = ProposeTest(bound=1).prepare(MechanismSpec(median(True).statistic, Loss(4.0, 0.01)))
         return privacy(
             dataclasses.replace(honest, test=MarginTest(honest.test.epsilon, Fraction(49, 100))), median(True)
         )
 
-    def unstable(effort: Effort) -> Result:  # noqa: ARG001
+    def unstable(effort: Effort) -> Evidence:  # noqa: ARG001
         honest = prepare_case(median(True), MECHANISMS["stable"](), "")
         return privacy(dataclasses.replace(honest, test=MarginTest(honest.test.epsilon, Fraction(1, 10))), median(True))
 
@@ -211,14 +211,14 @@ def _wrong_scales() -> Iterator[Check]:
     yield _broken("bins shown too early", "exhaustive", _early_bins)
 
 
-def _early_bins(effort: Effort) -> Result:  # noqa: ARG001
+def _early_bins(effort: Effort) -> Evidence:  # noqa: ARG001
     honest = StableBins(Fraction(3, 2), Fraction(1, 100))
 
     class Lower(StableBins):
         threshold = honest.threshold - 1
 
     delta = bins_divergence(Lower(honest.epsilon, honest.delta), {"a": 1, "b": 1}, {"a": 2, "b": 0}, 1.5)
-    return Result(delta <= 0.01, Loss(1.5, 0.01), note=f"delta {delta:.3g}")
+    return Evidence(delta <= 0.01, Loss(1.5, 0.01), note=f"delta {delta:.3g}")
 
 
 def _understated() -> Iterator[Check]:
@@ -226,28 +226,28 @@ def _understated() -> Iterator[Check]:
     by_name = {audited.name: audited for audited in audited_queries()}
     for name in ("median", "trimmed mean", "filtered mean", "triangles", "2-triangles", "spanning tree"):
 
-        def short(effort: Effort, name: str = name) -> Result:  # noqa: ARG001
+        def short(effort: Effort, name: str = name) -> Evidence:  # noqa: ARG001
             return axioms(by_name[name].universe(False), 4, Fraction(7, 10))
 
         yield _broken("rungs 30% short", "exhaustive", short, name)
     for name in ("histogram", "covariance", "own vector with a ladder"):
 
-        def small(effort: Effort, name: str = name) -> Result:  # noqa: ARG001
+        def small(effort: Effort, name: str = name) -> Evidence:  # noqa: ARG001
             return sensitivities(by_name[name].universe(True), Fraction(7, 10))
 
         yield _broken("sensitivities 30% small", "exhaustive", small, name)
 
-    def crowded(effort: Effort) -> Result:  # noqa: ARG001
+    def crowded(effort: Effort) -> Evidence:  # noqa: ARG001
         """Two rows of one person, charged as one."""
         relation = Neighbours.ADD_REMOVE_CHANGE
         pairs, honest = (selection_universe(Median(bounds=(0, 4)), (0, 1, 4), 4, relation, rows) for rows in (2, 1))
         universe = Universe(honest.statistic, pairs.data, pairs.pairs)
         return privacy(prepare_case(universe, MECHANISMS["inverse"](), ""), universe)
 
-    def halved(effort: Effort) -> Result:  # noqa: ARG001
+    def halved(effort: Effort) -> Evidence:  # noqa: ARG001
         losses = [Loss(0.4)] * 6
         claimed = Loss(1.2, 0.01)
-        return Result(
+        return Evidence(
             batch_delta(losses, claimed.epsilon) <= claimed.delta, claimed, note="six answers at half their loss"
         )
 
@@ -267,8 +267,8 @@ def _pair_attack(
     *,
     known: bool = False,
     **options: Any,
-) -> Callable[[Effort], Result]:
-    def run(effort: Effort) -> Result:
+) -> Callable[[Effort], Evidence]:
+    def run(effort: Effort) -> Evidence:
         rank, records, high = shape
         statistic = RankedValue(rank, records, Grid(Fraction(1), 0, high))
         (columns,) = (one.columns(statistic.answers) for one in worst_pairs(statistic) if one.name == pair)
@@ -282,14 +282,14 @@ def _pair_attack(
             known=honest if known else None,
             failure_probability=effort.failure_probability,
         )
-        return Result(not found.detected, found.claimed, found.lower_bound, None, runs, f"event: {found.event}"[:120])
+        return Evidence(not found.detected, found.claimed, found.lower_bound, None, runs, f"event: {found.event}"[:120])
 
     return run
 
 
 def _seen_in_answers() -> Iterator[Check]:
     """The same mistakes, and others, from answers alone."""
-    cases: Sequence[tuple[str, str, Callable[[Effort], Result]]] = (
+    cases: Sequence[tuple[str, str, Callable[[Effort], Evidence]]] = (
         (
             "local sensitivity used raw",
             "smooth",

@@ -16,7 +16,7 @@ from typing import Any
 from dither.inspect import refute
 from dither.queries.custom import Custom, FiniteSpace
 from dither.sensitivity.levels import LevelFunction, Levels
-from dither_lab.audit.checks import Check, Effort, Result
+from dither_lab.audit.checks import Check, Effort, Evidence
 from dither_lab.audit.exhaustive import axioms, structures
 from dither_lab.audit.universes import Universe
 
@@ -209,7 +209,10 @@ def in_claims() -> Iterator[Check]:
         ("a ladder 30% short", lambda: own(ladder=lambda x, k: Fraction(7, 10) * ladder_of(x, k))),
         ("a ladder that leaves out failures", lambda: own(ladder=_without_failures)),
         ("the local sensitivity as a smooth bound", lambda: own(smooth_bound=lambda x, beta: true_rungs(x)[0])),
-        ("a smooth bound 30% small", lambda: own(smooth_bound=lambda x, beta: 0.2 * true_smooth(x, beta))),
+        (
+            "a smooth bound 30% small",
+            lambda: own(smooth_bound=lambda x, beta: 0.7 * true_smooth(x, beta), step=Fraction(1, 64)),
+        ),
         (
             "levels that skip",
             lambda: own(levels=LevelFunction(Levels([1, 2, 3, TOP]), lambda x: true_rungs(x)[0] or 1)),
@@ -221,15 +224,15 @@ def in_claims() -> Iterator[Check]:
     )
     for name, made in cases:
 
-        def by_axioms(effort: Effort, made: Callable[[], Custom] = made) -> Result:  # noqa: ARG001
+        def by_axioms(effort: Effort, made: Callable[[], Custom] = made) -> Evidence:  # noqa: ARG001
             universe = universe_of(made())
             bounds = frozenset({"ladder", "smooth"})
             found = structures(universe, bounds)
             return axioms(universe, 3) if found.holds else found
 
-        def by_search(effort: Effort, made: Callable[[], Custom] = made) -> Result:  # noqa: ARG001
+        def by_search(effort: Effort, made: Callable[[], Custom] = made) -> Evidence:  # noqa: ARG001
             found = refute(made(), values=VALUES, records=3, failing=(), build=tuple)
-            return Result(not found, cases=found.pairs, note=str(found.claim))
+            return Evidence(not found, cases=found.pairs, note=str(found.claim))
 
         yield Check(name, "exhaustive", by_axioms, detail="axioms", proof="custom")
         yield Check(name, "exhaustive", by_search, detail="dt.inspect.refute", proof="custom")

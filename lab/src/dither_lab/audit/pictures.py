@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dither_lab.audit.checks import METHODS
-from dither_lab.audit.running import Ran, Report
+from dither_lab.audit.running import AuditReport, Ran
 
 _COLOURS = {"exact": "#1f5aa6", "exhaustive": "#2e8b57", "black-box": "#d98c21", "trace": "#777777"}
 _MARKS = {"exact": "D", "exhaustive": "o", "black-box": "v", "trace": "s"}
@@ -16,7 +16,7 @@ _MOST = 2.4
 """Shares above are drawn here: some are infinite."""
 
 
-def draw(report: Report, path: Path) -> None:
+def draw(report: AuditReport, path: Path) -> None:
     """One picture: every check as a point, the share of the claimed epsilon that it shows, by subject."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
     from matplotlib.figure import Figure  # noqa: PLC0415
@@ -58,7 +58,7 @@ def _share(one: Ran) -> float:
     return (one.result.lower or 0.0) / claimed
 
 
-def headline(report: Report) -> str:
+def headline(report: AuditReport) -> str:
     """The outcome in one line."""
     count = len(report.ran)
     if report.mutants:
@@ -67,7 +67,7 @@ def headline(report: Report) -> str:
     return f"{count:,} checks, {'no finding' if not found else f'{found} finding' + 's' * (found > 1)}"
 
 
-def page(report: Report, picture: str | None) -> str:
+def page(report: AuditReport, picture: str | None) -> str:
     """The whole audit as one HTML page without scripts."""
     rows = "\n".join(_row(one, mutants=report.mutants) for one in sorted(report.ran, key=lambda one: one.result.holds))
     methods = ", ".join(f"{count:,} {method}" for method, count in report.counts.items())
@@ -93,7 +93,7 @@ tr.finding td {{ background: #4a1f1b }} img {{ background: #fff }} }}
 """
 
 
-def _meaning(report: Report) -> str:
+def _meaning(report: AuditReport) -> str:
     if report.mutants:
         return "Each of these was broken on purpose and must be found: an auditor that misses one is not to be trusted."
     return (
@@ -135,7 +135,7 @@ def number(value: float | None) -> str:
     return "" if value is None else f"{value:.3g}"
 
 
-def save(report: Report, folder: Path) -> dict[str, str]:
+def save(report: AuditReport, folder: Path) -> dict[str, str]:
     """``audit.json``, ``audit.png`` and ``audit.html`` in a folder."""
     import json  # noqa: PLC0415
 

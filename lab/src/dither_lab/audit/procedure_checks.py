@@ -15,9 +15,9 @@ from dither.privacy import Loss
 from dither.procedures.certified_average import CertifiedAverage, friend_counts, h_index, plan_average, weighted_sum
 from dither.procedures.ordered import Ordered
 from dither.procedures.partition import Independent, Overlapping, Partition
-from dither.procedures.plans import Plan, plan_location, plan_range, plan_scale, plan_trimmed
+from dither.procedures.plans import ProcedurePlan, plan_location, plan_range, plan_scale, plan_trimmed
 from dither.procedures.private_pass import WHOLE, Components, PrivatePass
-from dither_lab.audit.checks import Check, Effort, Result, least_epsilon
+from dither_lab.audit.checks import Check, Effort, Evidence, least_epsilon
 from dither_lab.audit.propose_test_release import Mixed, bins_divergence, divergence, plan_law
 
 QUARTILES = (Fraction(1, 4), Fraction(3, 4))
@@ -27,7 +27,7 @@ UNBOUNDED = Loss(8.0, 0.05)
 
 def procedure_checks() -> Iterator[Check]:
     """All of them."""
-    plans: dict[str, tuple[str, Callable[[], Plan]]] = {
+    plans: dict[str, tuple[str, Callable[[], ProcedurePlan]]] = {
         "scale": ("robust_scale", lambda: plan_scale(RECORDS, UNBOUNDED, QUARTILES, "exact")),
         "median": ("robust_scale", lambda: plan_location(RECORDS, UNBOUNDED, Fraction(1, 2), "exact")),
         "iqr": ("robust_scale", lambda: plan_range(RECORDS, UNBOUNDED, QUARTILES, "exact")),
@@ -116,8 +116,8 @@ def unbounded_pairs() -> Iterator[tuple[Ordered, Ordered]]:
                 yield ordered(*zip(values, counts, strict=True)), ordered(*zip(values, moved, strict=True))
 
 
-def _unbounded(make: Callable[[], Plan]) -> Callable[[Effort], Result]:
-    def run(effort: Effort) -> Result:
+def _unbounded(make: Callable[[], ProcedurePlan]) -> Callable[[Effort], Evidence]:
+    def run(effort: Effort) -> Evidence:
         plan = make()
         claimed = plan.loss
         pairs = list(unbounded_pairs())[:: effort.of(4, 1)]
@@ -126,7 +126,7 @@ def _unbounded(make: Callable[[], Plan]) -> Callable[[Effort], Result]:
         worst = max(both, key=lambda pair: divergence(pair[0], pair[1], claimed.epsilon))
         kept = divergence(worst[0], worst[1], claimed.epsilon) <= claimed.delta * (1 + 1e-9)
         reached = max(least_epsilon(_between(*pair), claimed.delta, claimed.epsilon) for pair in both)
-        return Result(
+        return Evidence(
             kept,
             claimed,
             min(reached, claimed.epsilon) if kept else reached,
@@ -141,8 +141,8 @@ def _between(here: Mixed, there: Mixed) -> Callable[[float], float]:
     return lambda epsilon: divergence(here, there, epsilon)
 
 
-def _stable_bins(rows: int) -> Callable[[Effort], Result]:
-    def run(effort: Effort) -> Result:  # noqa: ARG001
+def _stable_bins(rows: int) -> Callable[[Effort], Evidence]:
+    def run(effort: Effort) -> Evidence:  # noqa: ARG001
         claimed = Loss(3.0, 0.02)
         bins = StableBins(Fraction(3), Fraction(1, 50), rows)
         tables = [split for split in product(range(rows + 2), repeat=3) if sum(split) == rows + 1]
@@ -158,7 +158,7 @@ def _stable_bins(rows: int) -> Callable[[Effort], Result]:
         worst = max(pairs, key=lambda pair: delta(pair[0], pair[1], claimed.epsilon))
         kept = delta(worst[0], worst[1], claimed.epsilon) <= claimed.delta * (1 + 1e-6)
         reached = least_epsilon(lambda e: delta(worst[0], worst[1], e), claimed.delta, claimed.epsilon)
-        return Result(
+        return Evidence(
             kept,
             claimed,
             min(reached, claimed.epsilon) if kept else reached,
@@ -169,7 +169,7 @@ def _stable_bins(rows: int) -> Callable[[Effort], Result]:
     return run
 
 
-def _leads(effort: Effort) -> Result:  # noqa: ARG001
+def _leads(effort: Effort) -> Evidence:  # noqa: ARG001
     """Leads move by at most one with one record, and where they are above zero the winner does not change."""
     tables = [split for split in product(range(7), repeat=3) if sum(split) == 6]
     pairs = [(x, y) for x, y in product(tables, tables) if sum(abs(a - b) for a, b in zip(x, y, strict=True)) == 2]
@@ -178,7 +178,7 @@ def _leads(effort: Effort) -> Result:  # noqa: ARG001
         leads = [lead_margin(dict(enumerate(one)), 1) for one in (here, there)]
         winners = [{k for k, v in enumerate(one) if v == max(one)} for one in (here, there)]
         broken += abs(leads[0] - leads[1]) > 1 or (max(leads) > 0 and winners[0] != winners[1])
-    return Result(not broken, cases=len(pairs), note=f"{broken} violations" if broken else "margins are 1-Lipschitz")
+    return Evidence(not broken, cases=len(pairs), note=f"{broken} violations" if broken else "margins are 1-Lipschitz")
 
 
 class _Certificate(CertifiedAverage):
@@ -194,7 +194,7 @@ class _Certificate(CertifiedAverage):
         return h
 
 
-def _average(effort: Effort) -> Result:
+def _average(effort: Effort) -> Evidence:
     """The weighted mean of all tables of few blocks moves by no more than its bound between certified neighbours."""
     blocks, certified = effort.of(5, 6), 4
     plan, values, exponent = _Certificate(blocks, certified), (0, 1, 2, 3, 9)[: effort.of(5, 4)], 0
@@ -214,15 +214,15 @@ def _average(effort: Effort) -> Result:
             if min(index, other_index) >= certified:
                 worst = max(worst, abs(mean - other))
     allowed = 2 * plan.spread
-    return Result(
+    return Evidence(
         not broken and worst <= allowed, cases=cases, note=f"moves {float(worst):.4g} of {float(allowed):.4g} allowed"
     )
 
 
-def _pass(*, soft: bool) -> Callable[[Effort], Result]:
+def _pass(*, soft: bool) -> Callable[[Effort], Evidence]:
     """No two people are farther apart, in units of the noise, than one pass is charged for."""
 
-    def run(effort: Effort) -> Result:
+    def run(effort: Effort) -> Evidence:
         centres = np.array([[0.0, 0.0], [3.0, 0.5]])
         parts = (np.array([0.5, 0.5]), np.array([0.7, 1.1])) if soft else (None, None)
         now = Components(centres, *parts)
@@ -238,28 +238,28 @@ def _pass(*, soft: bool) -> Callable[[Effort], Result]:
             rows.append(squares / stretches[2])
         entries = np.hstack(rows) / WHOLE
         apart = max(float(np.linalg.norm(one - entries, axis=1).max()) for one in entries)
-        return Result(apart <= 1.0, cases=len(points) ** 2, note=f"largest distance {apart:.4f} of mu")
+        return Evidence(apart <= 1.0, cases=len(points) ** 2, note=f"largest distance {apart:.4f} of mu")
 
     return run
 
 
-def _blocks(sampling: Any) -> Callable[[Effort], Result]:
+def _blocks(sampling: Any) -> Callable[[Effort], Evidence]:
     """One person is in no more blocks than the plan counts on, whatever is drawn."""
 
-    def run(effort: Effort) -> Result:
+    def run(effort: Effort) -> Evidence:
         worst = 0
         for _ in range(effort.of(3, 12)):
             members = sampling.draw(200)
             counted = np.bincount(np.concatenate([np.asarray(one) for one in members]), minlength=200)
             worst = max(worst, int(counted.max()))
-        return Result(
+        return Evidence(
             worst <= sampling.touched, cases=200, note=f"at most {worst} of {sampling.touched} blocks a person"
         )
 
     return run
 
 
-def _composed(effort: Effort) -> Result:  # noqa: ARG001
+def _composed(effort: Effort) -> Evidence:  # noqa: ARG001
     """Public plans at many losses: what their parts spend together, exactly, fits into what is charged."""
     from dither.procedures.regression import Model  # noqa: PLC0415
     from dither.queries.clusters import GaussianMixture, KMeans, PointFacts  # noqa: PLC0415
@@ -277,10 +277,10 @@ def _composed(effort: Effort) -> Result:  # noqa: ARG001
         for plan in plans:
             cases += 1
             if not plan.procedure.composition.fits(loss):
-                return Result(False, loss, cases=cases, note=f"{plan.label} costs more than {loss}")
+                return Evidence(False, loss, cases=cases, note=f"{plan.label} costs more than {loss}")
         average = plan_average(400, loss)
         parts = average.radius_epsilon + average.test.epsilon
         cases += 1
         if parts >= loss.exact_epsilon or average.test.delta >= loss.exact_delta:
-            return Result(False, loss, cases=cases, note="a certified average leaves nothing for its noise")
-    return Result(True, cases=cases, note="sums in rationals")
+            return Evidence(False, loss, cases=cases, note="a certified average leaves nothing for its noise")
+    return Evidence(True, cases=cases, note="sums in rationals")

@@ -16,7 +16,7 @@ from typing import Any
 from dither.mechanisms.mechanism import Prepared
 from dither.mechanisms.stable_bins import StableBins
 from dither.procedures.ordered import Octaves, Ordered, RankRange, bin_margin, reach_margin
-from dither.procedures.plans import LocationPlan, Plan, RangePlan, ScalePlan, TrimmedPlan
+from dither.procedures.plans import LocationPlan, ProcedurePlan, RangePlan, ScalePlan, TrimmedPlan
 from dither.procedures.unbounded import SHIFTS, CoarseScale, Proposal, ScaleStep, octave
 
 REFUSED = "refused"
@@ -82,7 +82,7 @@ def mechanism_law(prepared: Prepared, data: Any) -> Mixed:
 
 
 @singledispatch
-def plan_law(plan: Plan, data: Ordered) -> Mixed:  # noqa: ARG001
+def plan_law(plan: ProcedurePlan, data: Ordered) -> Mixed:  # noqa: ARG001
     """The law of all that a plan releases, scales included; each kind of plan registers its own below."""
     raise TypeError(f"no exact law of {plan!r}")
 

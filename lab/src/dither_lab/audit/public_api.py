@@ -14,9 +14,9 @@ import numpy as np
 
 from dither.privacy import Loss
 from dither.queries.registry import proved_columns
-from dither_lab.audit.attacks import Direction, Histogram
+from dither_lab.audit.attacks import Direction, HistogramAttack
 from dither_lab.audit.blackbox import audit
-from dither_lab.audit.checks import Check, Effort, Result
+from dither_lab.audit.checks import Check, Effort, Evidence
 
 LOUD = 3.0
 
@@ -71,8 +71,8 @@ def public_api_checks() -> Iterator[Check]:
         )
 
 
-def _attack(public: PublicCall) -> Callable[[Effort], Result]:
-    def run(effort: Effort) -> Result:
+def _attack(public: PublicCall) -> Callable[[Effort], Evidence]:
+    def run(effort: Effort) -> Evidence:
         width = max(
             len((public.flat or flattened)(public.call(data))) for data in (public.here, public.there) for _ in range(8)
         )
@@ -81,7 +81,7 @@ def _attack(public: PublicCall) -> Callable[[Effort], Result]:
             return lambda count: [_wide((public.flat or flattened)(public.call(data)), width) for _ in range(count)]
 
         samples = effort.of(*public.runs)
-        attacks = [Direction(), Histogram(bins=8, features=lambda answer: answer[0])]
+        attacks = [Direction(), HistogramAttack(bins=8, features=lambda answer: answer[0])]
         found = audit(
             sampler(public.here),
             sampler(public.there),
@@ -90,7 +90,9 @@ def _attack(public: PublicCall) -> Callable[[Effort], Result]:
             samples=samples,
             failure_probability=effort.failure_probability,
         )
-        return Result(not found.detected, public.loss, found.lower_bound, None, samples, f"event: {found.event}"[:120])
+        return Evidence(
+            not found.detected, public.loss, found.lower_bound, None, samples, f"event: {found.event}"[:120]
+        )
 
     return run
 
@@ -107,7 +109,8 @@ def public_calls() -> Iterator[PublicCall]:
     yield from _unbounded_calls()
     yield from _model_calls()
     yield from _program_calls()
-    yield from _toolbox_calls()
+    yield from _workload_calls()
+    yield from _metric_calls()
 
 
 def _column_calls() -> Iterator[PublicCall]:
@@ -296,53 +299,40 @@ def _two_points(block: Any) -> Any:
     return [float(np.min(block)), float(np.max(block))]
 
 
-def _toolbox_calls() -> Iterator[PublicCall]:
-    from dither.toolbox.bit_families import attribute_means, conjunctions  # noqa: PLC0415
-    from dither.toolbox.counting import answer_counts  # noqa: PLC0415
-    from dither.toolbox.families import points, predicates, thresholds  # noqa: PLC0415
-    from dither.toolbox.hamming import flip_bits  # noqa: PLC0415
-    from dither.toolbox.low_sample import brute_distance, distance_to_property, low_sample_release  # noqa: PLC0415
-    from dither.toolbox.metric import MetricSpace, metric_release  # noqa: PLC0415
-    from dither.toolbox.noisy_histogram import noisy_histogram  # noqa: PLC0415
-    from dither.toolbox.norms import norm_release  # noqa: PLC0415
-    from dither.toolbox.randomized_response import randomized_response  # noqa: PLC0415
+def _workload_calls() -> Iterator[PublicCall]:
+    """Families of counting queries, by every mechanism: a record that changes as many answers as any can."""
+    import dither as dt  # noqa: PLC0415
 
-    spends, light = Loss(LOUD), Loss(LOUD, 0.01)
-    few, other = [0, 0, 1, 2], [0, 1, 1, 2]
+    few, other, far = [0, 0, 1, 2], [0, 1, 1, 2], [2, 0, 1, 2]
     bits, flipped = np.array([[0, 0], [1, 1], [0, 1]], dtype=bool), np.array([[1, 1], [1, 1], [0, 1]], dtype=bool)
-    families = {
-        "points": (points(range(3)), few, other),
-        "thresholds": (thresholds(range(3)), few, [2, 0, 1, 2]),
-        "predicates": (predicates([lambda v: v == 0, lambda v: v < 2], values=range(3)), few, [2, 0, 1, 2]),
-        "attribute_means": (attribute_means(2), bits, flipped),
-        "conjunctions": (conjunctions(2), bits, flipped),
+    bins: dict[str, Any] = {"categories": [0, 1, 2]}
+    families: dict[str, tuple[dict[str, Any], Any, Any]] = {
+        "points": ({"family": "points", **bins}, few, other),
+        "thresholds": ({"family": "thresholds", **bins}, few, far),
+        "predicates": ({"family": [lambda v: v == 0, lambda v: v in (0, 1)], **bins}, few, far),
+        "attribute_means": ({}, bits, flipped),
+        "conjunctions": ({"family": "conjunctions"}, bits, flipped),
     }
-    for name, (family, here, there) in families.items():
-        for method, loss in (("laplace", spends), ("histogram", spends), ("gaussian", light)):
-            call = _bound(answer_counts, family=family, method=method, epsilon=LOUD, delta=loss.delta)
-            covers = ("answer_counts", name)
+    ways = {"worst_case": ("laplace", 0.0), "noisy_histogram": ("auto", 0.0), "k_norm": ("auto", 0.0)}
+    for name, (asked, here, there) in families.items():
+        for mechanism, noise, delta in (*((key, *way) for key, way in ways.items()), ("worst_case", "gaussian", 0.01)):
+            options = {"mechanism": mechanism, "noise": noise, "delta": delta}
+            call = _bound(dt.counting_queries, epsilon=LOUD, **asked, **options)
+            loss, detail = Loss(LOUD, delta), f"{name}, {mechanism}, {noise}"
+            covers = ("counting_queries", "CountingQueries", mechanism)
             yield PublicCall(
-                "answer_counts",
-                call,
-                here,
-                there,
-                loss,
-                covers,
-                f"{name}, {method}",
-                (0, 600),
-                lambda answers: numbers(answers.values),
+                "counting_queries", call, here, there, loss, covers, detail, (0, 600), lambda one: numbers(one.value)
             )
-    noisy = _bound(noisy_histogram, values=range(3), epsilon=LOUD)
-    yield PublicCall(
-        "noisy_histogram",
-        noisy,
-        few,
-        other,
-        spends,
-        ("noisy_histogram",),
-        "",
-        flat=lambda answer: tuple(answer.count(lambda v, w=w: v == w).value for w in range(3)),
-    )
+
+
+def _metric_calls() -> Iterator[PublicCall]:
+    from dither.mechanisms.bit_flipping import flip_bits  # noqa: PLC0415
+    from dither.mechanisms.metric_space import MetricSpace, metric_release  # noqa: PLC0415
+    from dither.mechanisms.norms import norm_release  # noqa: PLC0415
+    from dither.mechanisms.randomized_response import randomized_response  # noqa: PLC0415
+    from dither.procedures.low_sample import brute_distance, distance_to_property, low_sample_release  # noqa: PLC0415
+
+    spends = Loss(LOUD)
     yield PublicCall(
         "flip_bits",
         _bound(flip_bits, epsilon=LOUD),

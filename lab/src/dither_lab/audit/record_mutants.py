@@ -13,7 +13,7 @@ from dither.sources.engines.duckdb import DuckDB
 from dither.sources.engines.engine import column, double_literal
 from dither.sources.selection import Selection, count_if
 from dither.sources.windows import EngineColumns
-from dither_lab.audit.checks import Check, Effort, Result
+from dither_lab.audit.checks import Check, Effort, Evidence
 from dither_lab.audit.records import readings
 
 
@@ -77,7 +77,7 @@ def in_records() -> Iterator[Check]:
     )
     for name, maker, form in engines:
 
-        def run(effort: Effort, maker: Any = maker, form: str = form) -> Result:
+        def run(effort: Effort, maker: Any = maker, form: str = form) -> Evidence:
             return readings(effort, maker, (form,))
 
         yield Check(name, "exhaustive", run, detail=form, proof="audit")
@@ -89,7 +89,7 @@ def in_records() -> Iterator[Check]:
 
         def patched(
             effort: Effort, owner: Any = owner, attribute: str = attribute, broken: Callable[..., Any] = broken
-        ) -> Result:
+        ) -> Evidence:
             with mock.patch.object(owner, attribute, broken):
                 return readings(effort, forms=("frame",))
 

@@ -26,7 +26,7 @@ from dither.sources.engines.engine import Engine
 from dither.sources.frames import arrow
 from dither.sources.schema import Schema
 from dither.sources.windows import FEW_ROWS_SETTING
-from dither_lab.audit.checks import Check, Effort, Result
+from dither_lab.audit.checks import Check, Effort, Evidence
 
 LOW, HIGH, STEP = -2, 10, Fraction(1, 2)
 ODD: tuple[float | None, ...] = (
@@ -123,7 +123,7 @@ def _to_parquet(name: Path, table: Any, rows: int) -> None:
     pq.write_table(table, name, row_group_size=rows)
 
 
-def readings(effort: Effort, maker: Open = DuckDB, forms: tuple[str, ...] = FORMATS) -> Result:
+def readings(effort: Effort, maker: Open = DuckDB, forms: tuple[str, ...] = FORMATS) -> Evidence:
     """Every format, both ways of reading, odd records in every table: the first difference is the finding."""
     cases = 0
     odd = QUICK if effort.quick else ODD
@@ -137,12 +137,12 @@ def readings(effort: Effort, maker: Open = DuckDB, forms: tuple[str, ...] = FORM
                 cases += len(STATISTICS)
                 if problem:
                     path = "read whole" if whole else "read by brackets"
-                    return Result(False, cases=cases, note=f"{form}, {path}, one record {record!r}: {problem}")
+                    return Evidence(False, cases=cases, note=f"{form}, {path}, one record {record!r}: {problem}")
                 centres.append(found)
             problem = _too_far(centres)
             if problem:
-                return Result(False, cases=cases, note=f"{form}: {problem}")
-    return Result(True, cases=cases, note=f"{len(forms)} sources, read whole and by brackets")
+                return Evidence(False, cases=cases, note=f"{form}: {problem}")
+    return Evidence(True, cases=cases, note=f"{len(forms)} sources, read whole and by brackets")
 
 
 @contextlib.contextmanager
@@ -197,7 +197,7 @@ def record_checks() -> Iterator[Check]:
     """Files and frames of the embedded engine."""
     for form in FORMATS:
 
-        def run(effort: Effort, form: str = form) -> Result:
+        def run(effort: Effort, form: str = form) -> Evidence:
             return readings(effort, forms=(form,))
 
         yield Check(

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from multiprocessing import get_context
 from typing import Any
 
-from dither_lab.audit.checks import FALSE_ALARM, METHODS, Check, Effort, Result
+from dither_lab.audit.checks import FALSE_ALARM, METHODS, Check, Effort, Evidence
 
 TRIES = 3
 """How often a pool is begun anew after one of its processes has died."""
@@ -26,7 +26,7 @@ class Ran:
     """A check with what it has shown, and how long that took."""
 
     check: Check
-    result: Result
+    result: Evidence
     seconds: float
 
     def to_dict(self) -> dict[str, Any]:
@@ -46,7 +46,7 @@ class Ran:
 
 
 @dataclass(frozen=True)
-class Report:
+class AuditReport:
     """A whole audit."""
 
     ran: list[Ran]
@@ -97,7 +97,7 @@ def run_checks(
     progress: Progress | None = None,
     false_alarm: float = FALSE_ALARM,
     mutants: bool = False,
-) -> Report:
+) -> AuditReport:
     """Run checks in a pool of processes; those that fail to run are findings."""
     begun = time.monotonic()
     sampled = max(sum(check.method == "black-box" for check in checks), 1)
@@ -112,7 +112,7 @@ def run_checks(
     else:
         by_key = {check.key: check for check in checks}
 
-        def record(done: list[tuple[str, Result, float]]) -> None:
+        def record(done: list[tuple[str, Evidence, float]]) -> None:
             for key, result, seconds in done:
                 found[key] = Ran(by_key[key], result, seconds)
                 if progress is not None:
@@ -125,16 +125,16 @@ def run_checks(
         for key, check in by_key.items():
             # Nothing was shown where a process died again and again.
             found.setdefault(
-                key, Ran(check, Result(False, note="could not be run: its process died", was_run=False), 0.0)
+                key, Ran(check, Evidence(False, note="could not be run: its process died", was_run=False), 0.0)
             )
-    return Report([found[check.key] for check in checks], quick, time.monotonic() - begun, false_alarm, mutants)
+    return AuditReport([found[check.key] for check in checks], quick, time.monotonic() - begun, false_alarm, mutants)
 
 
 def _in_pool(
     keys: list[str],
     count: int,
     effort: Effort,
-    record: Callable[[list[tuple[str, Result, float]]], None],
+    record: Callable[[list[tuple[str, Evidence, float]]], None],
     *,
     mutants: bool,
 ) -> None:
@@ -152,7 +152,7 @@ def _parts(keys: list[str], workers: int) -> list[list[str]]:
     return [keys[start : start + size] for start in range(0, len(keys), size)]
 
 
-def _by_key(keys: list[str], effort: Effort, mutants: bool) -> list[tuple[str, Result, float]]:
+def _by_key(keys: list[str], effort: Effort, mutants: bool) -> list[tuple[str, Evidence, float]]:
     from dither_lab.audit.catalogue import catalogue  # noqa: PLC0415  (loaded once in each worker)
     from dither_lab.audit.mutants import mutants as all_mutants  # noqa: PLC0415
 
@@ -160,11 +160,11 @@ def _by_key(keys: list[str], effort: Effort, mutants: bool) -> list[tuple[str, R
     return [(key, *timed(known[key], effort)) for key in keys]
 
 
-def timed(check: Check, effort: Effort) -> tuple[Result, float]:
+def timed(check: Check, effort: Effort) -> tuple[Evidence, float]:
     """One check; what cannot be run is a finding, because nothing was shown."""
     begun = time.monotonic()
     try:
         result = check.run(effort)
     except Exception as error:  # noqa: BLE001  (audits run on made-up data: the text may be shown)
-        result = Result(False, note=f"could not be run: {type(error).__name__}: {error}"[:300], was_run=False)
+        result = Evidence(False, note=f"could not be run: {type(error).__name__}: {error}"[:300], was_run=False)
     return result, time.monotonic() - begun

@@ -27,7 +27,7 @@ from dither.session.session import Session
 from dither.sources.engines.factory import engine_for
 from dither.sources.frames import arrow
 from dither.sources.schema import Schema
-from dither_lab.audit.checks import Check, Effort, Result
+from dither_lab.audit.checks import Check, Effort, Evidence
 
 READS = ("rows", "arrays", "stream", "estimated_rows")
 """The methods of an engine that look at records."""
@@ -89,7 +89,7 @@ def watched_session(
     return session, events
 
 
-def order_of_events(maker: Open = Session) -> Result:
+def order_of_events(maker: Open = Session) -> Evidence:
     """Questions of every kind, asked of one session; the first event out of order is the finding."""
     import dither as dt  # noqa: PLC0415
 
@@ -113,11 +113,11 @@ def order_of_events(maker: Open = Session) -> Result:
         ask()
         problem = _out_of_order(events)
         if problem:
-            return Result(False, cases=len(asked), note=f"{name}: {problem}")
+            return Evidence(False, cases=len(asked), note=f"{name}: {problem}")
         events.clear()
         ask()
         if events:
-            return Result(
+            return Evidence(
                 False, cases=len(asked), note=f"{name}: a question that was answered is read or charged again"
             )
     return _beyond_budget(maker, len(asked))
@@ -165,7 +165,7 @@ def _out_of_order(events: list[str]) -> str:
     return ""
 
 
-def _beyond_budget(maker: Open, cases: int) -> Result:
+def _beyond_budget(maker: Open, cases: int) -> Evidence:
     """A question that the budget does not cover is not read, whatever it is."""
     import dither as dt  # noqa: PLC0415
 
@@ -176,8 +176,8 @@ def _beyond_budget(maker: Open, cases: int) -> Result:
     except BudgetExceeded:
         refused = True
     if "read" in events or not refused:
-        return Result(False, cases=cases, note="records were read though the budget does not cover the question")
-    return Result(True, cases=cases + 1, note="charged, read, stored; nothing read beyond the budget")
+        return Evidence(False, cases=cases, note="records were read though the budget does not cover the question")
+    return Evidence(True, cases=cases + 1, note="charged, read, stored; nothing read beyond the budget")
 
 
 # --- public decisions -----------------------------------------------------------------------------------
@@ -226,7 +226,9 @@ def neighbouring_tables(count: int) -> Iterator[dict[str, list[Any]]]:
         yield {"v": values, "g": groups}
 
 
-def public_decisions(effort: Effort, maker: Open = Session, prepare: Callable[[Any, Any], Any] | None = None) -> Result:
+def public_decisions(
+    effort: Effort, maker: Open = Session, prepare: Callable[[Any, Any], Any] | None = None
+) -> Evidence:
     """Plans of sessions and of single calls on neighbouring datasets: one decision for each question, or a finding.
 
     maker, prepare: other sessions and another way to prepare calls, to see that broken ones are found.
@@ -238,8 +240,8 @@ def public_decisions(effort: Effort, maker: Open = Session, prepare: Callable[[A
         for name, taken in (*_session_decisions(table, maker), *_call_decisions(table, prepare)):
             cases += 1
             if seen.setdefault(name, taken) != taken:
-                return Result(False, cases=cases, note=f"{name}: decided from the data")
-    return Result(True, cases=cases, note=f"{len(seen)} decisions on {len(tables)} neighbouring datasets")
+                return Evidence(False, cases=cases, note=f"{name}: decided from the data")
+    return Evidence(True, cases=cases, note=f"{len(seen)} decisions on {len(tables)} neighbouring datasets")
 
 
 def _session_decisions(table: dict[str, list[Any]], maker: Open) -> Iterator[tuple[str, Any]]:
@@ -371,7 +373,7 @@ def trace_checks() -> Iterator[Check]:
     )
 
 
-def graph_order() -> Result:
+def graph_order() -> Evidence:
     """A graph's session charges before it reads, too: a budget that does not cover a question leaves the file alone."""
     import dither as dt  # noqa: PLC0415
     from dither.session.graphs import GraphSession  # noqa: PLC0415
@@ -389,7 +391,7 @@ def graph_order() -> Result:
         ledger = Watched(MemoryLedger(), events, {"charge": "charge", "store": "store"})
         session = GraphSession(schema, ledger=ledger)  # type: ignore[arg-type]
         problem = _asked_twice(session, events)
-    return Result(not problem, cases=2, note=problem or "charged, read, stored; nothing read beyond the budget")
+    return Evidence(not problem, cases=2, note=problem or "charged, read, stored; nothing read beyond the budget")
 
 
 def _asked_twice(session: Any, events: list[str]) -> str:
@@ -405,7 +407,7 @@ def _asked_twice(session: Any, events: list[str]) -> str:
     return problem or ("records were read though the budget does not cover it" if "read" in events else "")
 
 
-def _attacked_session(effort: Effort) -> Result:
+def _attacked_session(effort: Effort) -> Evidence:
     """One person with two rows changes groups: SQL through DuckDB, from text to answers, on both sides."""
     import dither as dt  # noqa: PLC0415
     from dither_lab.audit.attacks import Direction  # noqa: PLC0415
@@ -438,4 +440,4 @@ def _attacked_session(effort: Effort) -> Result:
         samples=samples,
         failure_probability=effort.failure_probability,
     )
-    return Result(not found.detected, loss, found.lower_bound, None, samples, f"event: {found.event}"[:120])
+    return Evidence(not found.detected, loss, found.lower_bound, None, samples, f"event: {found.event}"[:120])

@@ -12,7 +12,7 @@ import numpy as np
 from dither_lab.bench.design import Comparison, Data, Dataset, Way
 from dither_lab.bench.intervals import Floats
 from dither_lab.bench.peers import Standing
-from dither_lab.bench.pool import Pool, Worker, WorkerFailed
+from dither_lab.bench.pool import BenchWorker, Pool, WorkerFailed
 
 MEMORY_ROUNDS = 3
 
@@ -98,7 +98,7 @@ def measure(
     datasets = stock.take(comparison.data)
     files = [str(path) for _, path in datasets]
     samples = []
-    running: list[tuple[Sample, Worker, str]] = []
+    running: list[tuple[Sample, BenchWorker, str]] = []
     for place, way in enumerate((comparison.ours, *comparison.others)):
         standing = standings[way.who]
         sample = Sample(way, version=standing.version, reason=way.absent or standing.reason)
@@ -127,7 +127,7 @@ def _take_turns(
     area: str,
     comparison: Comparison,
     datasets: list[tuple[Dataset, Path]],
-    running: list[tuple[Sample, Worker, str]],
+    running: list[tuple[Sample, BenchWorker, str]],
     pool: Pool,
 ) -> None:
     """Round by round, another way first each time."""
@@ -159,14 +159,14 @@ def _preparation(comparison: Comparison, way: Way, files: list[str]) -> dict[str
     return {"do": "prepare", "name": comparison.name, "task": way.task, "options": dict(way.options), "files": files}
 
 
-def _warm(worker: Worker, comparison: Comparison) -> None:
+def _warm(worker: BenchWorker, comparison: Comparison) -> None:
     """Compilers and caches are not what is measured."""
     if set(comparison.measures) & {"time", "memory"}:
         worker.ask({"do": "round", "name": comparison.name, "dataset": 0, "calls": 1, "seconds": 0.0})
 
 
 def _round(
-    comparison: Comparison, datasets: list[tuple[Dataset, Path]], number: int, sample: Sample, worker: Worker
+    comparison: Comparison, datasets: list[tuple[Dataset, Path]], number: int, sample: Sample, worker: BenchWorker
 ) -> None:
     index, effort = number % len(datasets), comparison.effort
     request: dict[str, Any] = {"do": "round", "name": comparison.name, "dataset": index}

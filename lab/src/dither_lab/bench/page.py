@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from dither_lab.bench.intervals import LEVEL
-from dither_lab.bench.rows import EQUAL, NO_PEER, NOT_MEASURED, OURS_LOWER, PEER_LOWER, Row
+from dither_lab.bench.rows import EQUAL, NO_PEER, NOT_MEASURED, OURS_LOWER, PEER_LOWER, ResultRow
 from dither_lab.bench.run import Results
 from dither_lab.bench.texts import figure_text, footer, guarantee_text, ratio_text, subject_text, verdict_text
 
@@ -46,7 +46,7 @@ def page(results: Results, drawn: Mapping[str, Path]) -> str:
     )
 
 
-def _section(area: str, rows: list[Row], drawn: Mapping[str, Path]) -> str:
+def _section(area: str, rows: list[ResultRow], drawn: Mapping[str, Path]) -> str:
     headings = ("what", "guarantee; neighbours", "data", "dither", "peer", "", "ratio", "verdict")
     head = "".join(f"<th>{heading}</th>" for heading in headings)
     body = "".join(_line(row) for row in rows)
@@ -57,7 +57,7 @@ def _section(area: str, rows: list[Row], drawn: Mapping[str, Path]) -> str:
     )
 
 
-def _line(row: Row) -> str:
+def _line(row: ResultRow) -> str:
     css_class = "broken" if row.held == "no" else CLASSES.get(row.verdict, "equal")
     peer = row.peer if row.version is None else f"{row.peer} {row.version}"
     note = f" <small>{html.escape(row.note)}</small>" if row.note else ""

@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from dither_lab.bench.rows import EQUAL, OURS_LOWER, PEER_LOWER, Row
+from dither_lab.bench.rows import EQUAL, OURS_LOWER, PEER_LOWER, ResultRow
 
 COLOURS = {OURS_LOWER: "#2e7d4f", EQUAL: "#6b7280", PEER_LOWER: "#b45309"}
 WIDEST = (1e-4, 1e4)
 """Ratios beyond are drawn at the edge."""
 
 
-def pictures(rows: Iterable[Row], folder: Path) -> dict[str, Path]:
+def pictures(rows: Iterable[ResultRow], folder: Path) -> dict[str, Path]:
     """``AREA.png`` (ratios) and ``AREA-growth.png`` (times against sizes) by title."""
     import matplotlib as mpl  # noqa: PLC0415  (a second to import, needed only when something is saved)
 
@@ -41,7 +41,7 @@ def _figure(width: float, height: float) -> Any:
     return Canvas(figsize=(width, height), layout="constrained")
 
 
-def _ratios(area: str, rows: list[Row]) -> Any:
+def _ratios(area: str, rows: list[ResultRow]) -> Any:
     figure = _figure(11, 1.3 + 0.24 * len(rows))
     ax = figure.subplots()
     for place, row in enumerate(rows):
@@ -68,12 +68,12 @@ def _ratios(area: str, rows: list[Row]) -> Any:
     return figure
 
 
-def _label(row: Row) -> str:
+def _label(row: ResultRow) -> str:
     name = row.key.split("/", 1)[1]
     return name if len(name) < 75 else name[:72] + "..."
 
 
-def _growth(rows: list[Row]) -> Any:
+def _growth(rows: list[ResultRow]) -> Any:
     names = list(dict.fromkeys(row.series or "" for row in rows))
     figure = _figure(5.5 * len(names), 4.2)
     panels = figure.subplots(1, len(names), squeeze=False)[0]

@@ -34,7 +34,7 @@ def unpack(folder: Path) -> Path:
     return folder
 
 
-class Worker:
+class BenchWorker:
     """A process that does one library's tasks of one area."""
 
     def __init__(self, standing: Standing, script: Path, log: Path) -> None:
@@ -106,7 +106,7 @@ class Pool:
     def __init__(self, standings: dict[str, Standing], folder: Path) -> None:
         self._standings, self._folder = standings, folder
         self._scripts = unpack(folder / "workers")
-        self._workers: dict[tuple[str, str], Worker] = {}
+        self._workers: dict[tuple[str, str], BenchWorker] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -116,13 +116,13 @@ class Pool:
     ) -> None:
         self.clear()
 
-    def worker(self, area: str, who: str, lane: str = "") -> Worker:
+    def worker(self, area: str, who: str, lane: str = "") -> BenchWorker:
         """The one for an area and a library; ways of the same library in different lanes get processes of their own."""
         key = (area, f"{who}{lane}")
         if key not in self._workers:
             name = f"{area}_{who.lower().replace('-', '_')}"
             log = self._folder / f"{name}{lane}.log"
-            self._workers[key] = Worker(self._standings[who], self._scripts / f"{name}.py", log)
+            self._workers[key] = BenchWorker(self._standings[who], self._scripts / f"{name}.py", log)
         return self._workers[key]
 
     def drop(self, area: str, who: str, lane: str = "") -> None:

@@ -14,7 +14,7 @@ from rich.table import Table
 from dither_lab.bench.intervals import LEVEL, Figure
 from dither_lab.bench.page import page
 from dither_lab.bench.pictures import pictures
-from dither_lab.bench.rows import EQUAL, NOT_MEASURED, OURS_LOWER, PEER_LOWER, Row
+from dither_lab.bench.rows import EQUAL, NOT_MEASURED, OURS_LOWER, PEER_LOWER, ResultRow
 from dither_lab.bench.run import Results
 from dither_lab.bench.texts import figure_text, footer, guarantee_text, ratio_text, subject_text, verdict_text
 
@@ -57,7 +57,7 @@ def save(results: Results, folder: Path) -> list[Path]:
     return [folder / name for name in ("results.json", "results.csv", "index.html")] + list(drawn.values())
 
 
-def write_csv(rows: Iterable[Row], file: object) -> None:
+def write_csv(rows: Iterable[ResultRow], file: object) -> None:
     """One line for each row, figures as three columns."""
     plain = ("key", "area", "what", "measure", "unit", "guarantee", "neighbours", "data", "peer", "version")
     figures = ("ours", "theirs", "ratio")

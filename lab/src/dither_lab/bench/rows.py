@@ -21,7 +21,7 @@ UNITS = {"time": "s", "memory": "MiB", "growth": "exponent"}
 
 
 @dataclass(frozen=True)
-class Row:
+class ResultRow:
     """One line of the table.  All measures are better when lower."""
 
     key: str
@@ -58,7 +58,7 @@ class Row:
         return payload
 
     @classmethod
-    def from_dict(cls, payload: dict[str, Any]) -> Row:
+    def from_dict(cls, payload: dict[str, Any]) -> ResultRow:
         """The row that ``to_dict`` wrote."""
         figures = {
             name: None
@@ -69,7 +69,7 @@ class Row:
         return cls(**{**payload, **figures})
 
 
-def rows_of(area: str, comparison: Comparison, samples: list[Sample], clock: str = "wall") -> list[Row]:
+def rows_of(area: str, comparison: Comparison, samples: list[Sample], clock: str = "wall") -> list[ResultRow]:
     """All rows of a comparison: each measure against each other way."""
     clock = comparison.clock or clock
     ours, *rest = samples
@@ -77,7 +77,7 @@ def rows_of(area: str, comparison: Comparison, samples: list[Sample], clock: str
     return [_row(area, comparison, measure, ours, other, clock) for measure in comparison.measures for other in others]
 
 
-def _row(area: str, comparison: Comparison, measure: str, ours: Sample, other: Sample | None, clock: str) -> Row:
+def _row(area: str, comparison: Comparison, measure: str, ours: Sample, other: Sample | None, clock: str) -> ResultRow:
     centre = comparison.centre if measure == "error" else "median"
     mine = ours.values(measure, centre, clock)
     theirs = {} if other is None else other.values(measure, centre, clock)
@@ -87,7 +87,7 @@ def _row(area: str, comparison: Comparison, measure: str, ours: Sample, other: S
     verdict, reason = _verdict(ours, other, mine, theirs, compared)
     promised = next((one for one in comparison.asked if _about(one, measure, other)), None)
     own = figure(np.array(list(mine.values())), centre) if mine else None
-    return Row(
+    return ResultRow(
         key=key,
         area=area,
         what=comparison.what,
@@ -177,7 +177,7 @@ def _note(ours: Sample, other: Sample | None) -> str:
     return "; ".join(notes)
 
 
-def growth_rows(area: str, measured: Iterable[tuple[Comparison, list[Sample]]], clock: str = "wall") -> list[Row]:
+def growth_rows(area: str, measured: Iterable[tuple[Comparison, list[Sample]]], clock: str = "wall") -> list[ResultRow]:
     """How times grow with the size in each series of three sizes or more."""
     series: dict[str, list[tuple[Comparison, list[Sample]]]] = {}
     for comparison, samples in measured:
@@ -212,7 +212,7 @@ def _grown(
     first: tuple[Comparison, list[Sample]],
     names: list[str],
     grown: dict[str, tuple[Figure, list[int]]],
-) -> list[Row]:
+) -> list[ResultRow]:
     comparison, samples = first
     if names[0] not in grown:
         return []
@@ -227,7 +227,7 @@ def _grown(
             verdict = verdict_of(quotient)
         key = f"{area}/{name}/growth/{peer}"
         rows.append(
-            Row(
+            ResultRow(
                 key=key,
                 area=area,
                 what=f"{name}: time as a power of the size, {sizes[0]:,} to {sizes[-1]:,}",

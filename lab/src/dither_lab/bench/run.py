@@ -15,7 +15,7 @@ from dither_lab.bench.machine import machine, versions
 from dither_lab.bench.measuring import Sample, Stock, measure
 from dither_lab.bench.peers import Standing, ensure_all
 from dither_lab.bench.pool import Pool
-from dither_lab.bench.rows import Row, growth_rows, rows_of
+from dither_lab.bench.rows import ResultRow, growth_rows, rows_of
 
 Tell = Callable[[str], None]
 
@@ -24,7 +24,7 @@ Tell = Callable[[str], None]
 class Results:
     """What a run found, on which machine, with which versions."""
 
-    rows: list[Row]
+    rows: list[ResultRow]
     peers: dict[str, dict[str, str | None]]
     machine: dict[str, Any]
     versions: dict[str, str]
@@ -47,7 +47,7 @@ class Results:
     @classmethod
     def from_dict(cls, payload: dict[str, Any]) -> Results:
         """The results that ``to_dict`` wrote."""
-        return cls(**{**payload, "rows": [Row.from_dict(row) for row in payload["rows"]]})
+        return cls(**{**payload, "rows": [ResultRow.from_dict(row) for row in payload["rows"]]})
 
 
 def run(
@@ -73,7 +73,7 @@ def run(
     peers = {
         name: {"version": one.version, "reason": one.reason} for name, one in standings.items() if name != "dither"
     }
-    rows: list[Row] = []
+    rows: list[ResultRow] = []
     for area in areas:
         began = time.monotonic()
         rows += measure_area(area.name, listed[area.name], standings, tell, clock)
@@ -84,9 +84,9 @@ def run(
 
 def measure_area(
     name: str, listed: list[Comparison], standings: dict[str, Standing], tell: Tell, clock: str = "wall"
-) -> list[Row]:
+) -> list[ResultRow]:
     """The rows of one area."""
-    rows: list[Row] = []
+    rows: list[ResultRow] = []
     measured: list[tuple[Comparison, list[Sample]]] = []
     with tempfile.TemporaryDirectory(prefix="dither-bench-") as folder:
         stock_folder = Path(folder) / "data"

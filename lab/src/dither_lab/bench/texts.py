@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dither_lab.bench.intervals import Figure, short
-from dither_lab.bench.rows import NOT_MEASURED, PEER_LOWER, Row
+from dither_lab.bench.rows import NOT_MEASURED, PEER_LOWER, ResultRow
 from dither_lab.bench.run import Results
 
 SCALES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
@@ -29,14 +29,14 @@ def figure_text(figure: Figure | None, unit: str) -> str:
     return f"{head}{suffix} {rest}".rstrip()
 
 
-def ratio_text(row: Row) -> str:
+def ratio_text(row: ResultRow) -> str:
     """The ratio of a row."""
     if row.ratio is None:
         return "infinite" if row.verdict == PEER_LOWER else "–"
     return str(row.ratio)
 
 
-def verdict_text(row: Row) -> str:
+def verdict_text(row: ResultRow) -> str:
     """Verdict, promise and explanation in one."""
     text = row.verdict if row.why is None else f"{row.verdict}: {row.why}"
     if row.asked is not None:
@@ -45,12 +45,12 @@ def verdict_text(row: Row) -> str:
     return text
 
 
-def subject_text(row: Row) -> str:
+def subject_text(row: ResultRow) -> str:
     """What a row is about."""
     return f"{row.what}, {row.quantity}"
 
 
-def guarantee_text(row: Row) -> str:
+def guarantee_text(row: ResultRow) -> str:
     """Guarantee and neighbours."""
     return row.guarantee if row.neighbours == "-" else f"{row.guarantee}; {row.neighbours}"
 
@@ -77,7 +77,7 @@ def footer(results: Results) -> str:
     return "\n".join(lines)
 
 
-def summary(rows: Iterable[Row]) -> str:
+def summary(rows: Iterable[ResultRow]) -> str:
     """How many rows of each verdict, and the promises."""
     rows = list(rows)
     counts = {
@@ -89,7 +89,7 @@ def summary(rows: Iterable[Row]) -> str:
     return f"{len(rows)} rows: {payload}; {kept} of {len(promised)} figures asked for held"
 
 
-def markdown(rows: Iterable[Row]) -> str:
+def markdown(rows: Iterable[ResultRow]) -> str:
     """The rows as tables for the docs, one for each area."""
     lines: list[str] = []
     area = ""
@@ -116,7 +116,7 @@ def markdown(rows: Iterable[Row]) -> str:
     return "\n".join(lines).strip() + "\n"
 
 
-def explained(rows: Iterable[Row]) -> str:
+def explained(rows: Iterable[ResultRow]) -> str:
     """Why a peer is lower, for the docs: every explanation with the keys of its rows."""
     keys: dict[str, list[str]] = {}
     for row in rows:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from dither_lab.reproduce.experiment import Finding
+    from dither_lab.reproduce.experiment import Reproduction
 
 NAMES = ("dmns06", "nrs11", "dl09", "v17", "coq17", "errata", "all")
 
@@ -40,7 +40,7 @@ def reproduce(name: str, *, quick: bool, out: Path, as_json: bool) -> None:
     from dither_lab.reproduce.run import experiments, run
 
     setting, chosen = Setting("quick" if quick else "full"), experiments(name)
-    findings: list[Finding] = []
+    findings: list[Reproduction] = []
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("", total=len(chosen))
@@ -59,7 +59,7 @@ def reproduce(name: str, *, quick: bool, out: Path, as_json: bool) -> None:
     click.echo(f"report: {page}")
 
 
-def _show(findings: list[Finding]) -> None:
+def _show(findings: list[Reproduction]) -> None:
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table

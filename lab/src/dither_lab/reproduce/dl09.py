@@ -20,7 +20,7 @@ from dither.kernels.arrangement import boundary_changes, cell_around, lines_of, 
 from dither.privacy import Loss
 from dither.procedures.cell_regression import shifts
 from dither.procedures.ordered import Ordered
-from dither.procedures.plans import Plan, plan_location, plan_scale, plan_trimmed
+from dither.procedures.plans import ProcedurePlan, plan_location, plan_scale, plan_trimmed
 from dither_lab.reproduce import drawing
 from dither_lab.reproduce.experiment import Claim, Experiment, Judged, Point, Points, Setting, disagrees, settle
 from dither_lab.reproduce.intervals import Estimate, median, processor, share, short, slope
@@ -37,7 +37,7 @@ HALF = 1.0
 
 
 @dataclass(frozen=True)
-class Distribution:
+class PaperDistribution:
     """Something to draw records from, with its quartiles and mean of the middle 80%."""
 
     draw: Callable[[np.random.Generator, int], np.ndarray]
@@ -46,19 +46,19 @@ class Distribution:
 
 
 DISTRIBUTIONS = {
-    "normal": Distribution(lambda rng, n: rng.normal(50, 10, n), 50.0, 13.4898),
-    "lognormal": Distribution(
+    "normal": PaperDistribution(lambda rng, n: rng.normal(50, 10, n), 50.0, 13.4898),
+    "lognormal": PaperDistribution(
         lambda rng, n: rng.lognormal(11, 0.6, n), math.exp(11), math.exp(11) * 2 * math.sinh(0.6 * 0.67449)
     ),
-    "t3": Distribution(lambda rng, n: rng.standard_t(3, n), 0.0, 1.52978),
-    "bimodal": Distribution(
+    "t3": PaperDistribution(lambda rng, n: rng.standard_t(3, n), 0.0, 1.52978),
+    "bimodal": PaperDistribution(
         lambda rng, n: np.where(rng.random(n) < 0.5, rng.normal(-3, 1, n), rng.normal(3, 1, n)), 0.0, 6.0
     ),
 }
 
 
 def answers(
-    plan: Callable[[int], Plan], distribution: Distribution, n: int, trials: int, rng: np.random.Generator
+    plan: Callable[[int], ProcedurePlan], distribution: PaperDistribution, n: int, trials: int, rng: np.random.Generator
 ) -> tuple[list[float], list[np.ndarray], int]:
     """Answers, the records they are about, and how many were refused."""
     planned, found, about, refused = plan(n), [], [], 0
@@ -74,8 +74,8 @@ def answers(
 
 
 def curves(
-    plans: dict[str, Callable[[int], Plan]],
-    truth: Callable[[Distribution, np.ndarray], float],
+    plans: dict[str, Callable[[int], ProcedurePlan]],
+    truth: Callable[[PaperDistribution, np.ndarray], float],
     names: Sequence[str],
     setting: Setting,
     title: str,
@@ -108,7 +108,7 @@ def curves(
 
 
 def _scale(setting: Setting) -> Iterator[Point]:
-    plans: dict[str, Callable[[int], Plan]] = {
+    plans: dict[str, Callable[[int], ProcedurePlan]] = {
         PAPER: lambda n: plan_scale(n, LOSS, QUARTILES, "paper"),
         OURS: lambda n: plan_scale(n, LOSS, QUARTILES, "exact"),
     }
@@ -116,7 +116,7 @@ def _scale(setting: Setting) -> Iterator[Point]:
 
 
 def _location(setting: Setting) -> Iterator[Point]:
-    plans: dict[str, Callable[[int], Plan]] = {
+    plans: dict[str, Callable[[int], ProcedurePlan]] = {
         PAPER: lambda n: plan_location(n, LOSS, Fraction(1, 2), "paper"),
         OURS: lambda n: plan_location(n, LOSS, Fraction(1, 2), "exact"),
     }
@@ -124,12 +124,12 @@ def _location(setting: Setting) -> Iterator[Point]:
 
 
 def _trimmed(setting: Setting) -> Iterator[Point]:
-    plans: dict[str, Callable[[int], Plan]] = {
+    plans: dict[str, Callable[[int], ProcedurePlan]] = {
         PAPER: lambda n: plan_trimmed(n, LOSS, n // 10, "paper"),
         OURS: lambda n: plan_trimmed(n, LOSS, n // 10, "exact"),
     }
 
-    def truth(_: Distribution, x: np.ndarray) -> float:
+    def truth(_: PaperDistribution, x: np.ndarray) -> float:
         cut = len(x) // 10
         return float(x[cut : len(x) - cut].mean())
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import dither as dt
-from dither.toolbox.hamming import flip_bits
-from dither.toolbox.noisy_histogram import noisy_histogram
+from dither.mechanisms.bit_flipping import flip_bits
 from dither_lab.reproduce import drawing
 from dither_lab.reproduce.experiment import Claim, Experiment, Judged, Point, Points, Setting, settle
 from dither_lab.reproduce.intervals import Estimate, exact, mean, short, slope
@@ -32,11 +31,11 @@ def _histograms(setting: Setting) -> Iterator[Point]:
     trials, rng, n = setting.pick(tiny=5, quick=40, full=100), setting.rng("histograms"), 50_000
     for bins in sizes:
         data = rng.integers(0, bins, n)
-        truth = np.bincount(data, minlength=bins)
+        truth, query = np.bincount(data, minlength=bins), dt.Histogram(edges=range(bins + 1))
         together = []
         for _ in range(trials):
-            release = noisy_histogram(data, values=range(bins), epsilon=EPSILON)
-            together.append(float(np.abs(release.counts - truth).mean()))
+            release = dt.ask(query, data, epsilon=EPSILON, confidence=None)
+            together.append(float(np.abs(np.array(release.value) - truth).mean()))
         yield Point("error of a bin", TOGETHER, bins, mean(together))
         apart = np.abs(rng.laplace(0, 2 * bins / EPSILON, (trials, min(bins, 2048)))).mean(axis=1)
         yield Point("error of a bin", COMPOSED, bins, mean(apart))
@@ -222,8 +221,8 @@ def _separation(setting: Setting) -> Iterator[Point]:
         asked, table = [], []
         for _ in range(trials):
             asked.append(abs(float(dt.count(parity[data], epsilon=epsilon, confidence=None).value) - truth))
-            released = noisy_histogram(data, values=range(2**d), epsilon=epsilon)
-            table.append(abs(int(released.counts[parity].sum()) - truth))
+            released = dt.histogram(data, edges=range(2**d + 1), epsilon=epsilon, confidence=None)
+            table.append(abs(int(np.array(released.value)[parity].sum()) - truth))
         yield Point("error of a parity count", "interactive: ask, Lap(1/eps)", d, mean(asked))
         yield Point("error of a parity count", "non-interactive: noisy table", d, mean(table))
         bits = (data[:, None] >> np.arange(d)) & 1

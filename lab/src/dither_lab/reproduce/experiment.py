@@ -135,7 +135,7 @@ class Experiment:
 
 
 @dataclass(frozen=True)
-class Row:
+class ClaimRow:
     """A judged claim."""
 
     where: str
@@ -144,12 +144,12 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Finding:
+class Reproduction:
     """All that came of an experiment."""
 
     experiment: Experiment
     points: Points
-    rows: tuple[Row, ...]
+    rows: tuple[ClaimRow, ...]
     seconds: float
     """Of processor time."""
     sources: tuple[str, ...] = ()
@@ -178,9 +178,9 @@ class Finding:
         }
 
 
-def judged(experiment: Experiment, points: Points) -> tuple[Row, ...]:
+def judged(experiment: Experiment, points: Points) -> tuple[ClaimRow, ...]:
     """Every claim with its verdict."""
-    return tuple(Row(claim.where, claim.says, claim.judge(points)) for claim in experiment.claims)
+    return tuple(ClaimRow(claim.where, claim.says, claim.judge(points)) for claim in experiment.claims)
 
 
 def agrees(ours: str) -> Judged:

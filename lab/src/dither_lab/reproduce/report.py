@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dither_lab.reproduce.experiment import Finding, Setting, Verdict
+from dither_lab.reproduce.experiment import Reproduction, Setting, Verdict
 from dither_lab.reproduce.run import PAPERS
 
 MARKS = {Verdict.AGREES: "yes", Verdict.CORRECTED: "but", Verdict.DISAGREES: "no"}
 
 
-def summary(findings: Sequence[Finding], setting: Setting) -> dict[str, Any]:
+def summary(findings: Sequence[Reproduction], setting: Setting) -> dict[str, Any]:
     """Everything, for JSON."""
     import dither  # noqa: PLC0415
 
@@ -32,13 +32,13 @@ def summary(findings: Sequence[Finding], setting: Setting) -> dict[str, Any]:
     }
 
 
-def counts(findings: Sequence[Finding]) -> dict[Verdict, int]:
+def counts(findings: Sequence[Reproduction]) -> dict[Verdict, int]:
     """How many rows have each verdict."""
     payload = Counter(row.judged.verdict for finding in findings for row in finding.rows)
     return {verdict: payload[verdict] for verdict in Verdict}
 
 
-def write(findings: Sequence[Finding], setting: Setting, folder: Path) -> Path:
+def write(findings: Sequence[Reproduction], setting: Setting, folder: Path) -> Path:
     """All files into a folder; returns the path of the page."""
     folder.mkdir(parents=True, exist_ok=True)
     payload = summary(findings, setting)
@@ -94,7 +94,7 @@ a{color:#2a5ea8}
 """
 
 
-def rendered(findings: Sequence[Finding], payload: dict[str, Any]) -> str:
+def rendered(findings: Sequence[Reproduction], payload: dict[str, Any]) -> str:
     """The page: an overview, then paper / ours / verdict for each claim, with plots inside."""
     parts = [
         '<!doctype html><html lang="en"><head><meta charset="utf-8">',
@@ -112,7 +112,7 @@ def rendered(findings: Sequence[Finding], payload: dict[str, Any]) -> str:
     return "\n".join([*parts, "</body></html>"])
 
 
-def _opening(findings: Sequence[Finding], payload: dict[str, Any]) -> str:
+def _opening(findings: Sequence[Reproduction], payload: dict[str, Any]) -> str:
     number = counts(findings)
     rows = sum(number.values())
     size = "" if payload["size"] == "full" else f" --{payload['size']}"
@@ -132,7 +132,7 @@ def _opening(findings: Sequence[Finding], payload: dict[str, Any]) -> str:
     )
 
 
-def _overview(findings: Sequence[Finding]) -> str:
+def _overview(findings: Sequence[Reproduction]) -> str:
     papers = list(dict.fromkeys(finding.experiment.paper for finding in findings))
     lines = []
     for paper in papers:
@@ -143,7 +143,7 @@ def _overview(findings: Sequence[Finding]) -> str:
     return f'<div class="wide"><table><tr><th>paper</th>{heads}</tr>{"".join(lines)}</table></div>'
 
 
-def _section(finding: Finding) -> str:
+def _section(finding: Reproduction) -> str:
     experiment = finding.experiment
     parts = [f'<h3 id="{experiment.paper}-{experiment.key}">{html.escape(experiment.title)}</h3>']
     if experiment.note:
@@ -166,7 +166,7 @@ def _section(finding: Finding) -> str:
     return "\n".join(parts)
 
 
-def _numbers(finding: Finding) -> str:
+def _numbers(finding: Reproduction) -> str:
     lines = "".join(
         f"<tr><td>{html.escape(p.quantity)}</td><td>{html.escape(p.series)}</td><td class='n'>{p.x:g}</td><td "
         f"class='n'>{html.escape(str(p.y))}</td><td>{html.escape(p.y.how)}</td></tr>"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 from dither.errors import InvalidArgument
 from dither_lab.reproduce import drawing
-from dither_lab.reproduce.experiment import Experiment, Finding, Points, Setting, judged
+from dither_lab.reproduce.experiment import Experiment, Points, Reproduction, Setting, judged
 from dither_lab.reproduce.sources import SOURCES
 
 PAPERS = {
@@ -50,7 +50,7 @@ def run(
     setting: Setting,
     *,
     begun: Callable[[Experiment], None] = lambda _: None,
-) -> Iterator[Finding]:
+) -> Iterator[Reproduction]:
     """Each experiment in turn: measured, judged, drawn."""
     for experiment in chosen:
         begun(experiment)
@@ -58,7 +58,7 @@ def run(
         points = experiment.run(setting)
         rows = judged(experiment, points)
         sources = tuple(SOURCES[name]()[1].words for name in experiment.data)
-        yield Finding(experiment, points, rows, time.process_time() - began, sources, _drawn(experiment, points))
+        yield Reproduction(experiment, points, rows, time.process_time() - began, sources, _drawn(experiment, points))
 
 
 def _drawn(experiment: Experiment, points: Points) -> bytes | None:

@@ -19,7 +19,7 @@ LEVELS = {100: 19, 500: 155, 1000: 222}
 
 
 @dataclass(frozen=True)
-class Source:
+class PaperData:
     """Where data come from, in the words of the report."""
 
     real: bool
@@ -33,31 +33,31 @@ def _file(folder_name: str, name: str) -> Path | None:
 
 
 @functools.cache
-def salaries() -> tuple[np.ndarray, Source]:
+def salaries() -> tuple[np.ndarray, PaperData]:
     """COQ17's Salaries: the total pay of 148,654 employees of San Francisco, sorted; or as many lognormal ones."""
     path = _file("tables", "sf_salaries.parquet")
     if path is not None:
         import duckdb  # noqa: PLC0415  (slow to load)
 
         found = duckdb.from_parquet(str(path)).project("TotalPay").fetchnumpy()["TotalPay"]
-        return np.sort(found.astype(np.float64)), Source(True, "sf_salaries (148,654 salaries, TotalPay)")
+        return np.sort(found.astype(np.float64)), PaperData(True, "sf_salaries (148,654 salaries, TotalPay)")
     drawn = np.sort(np.round(np.minimum(np.random.default_rng(3).lognormal(11.1, 0.7, 148_654), 567_595.43), 2))
-    return drawn, Source(False, "generated stand-in for sf_salaries: 148,654 lognormal salaries")
+    return drawn, PaperData(False, "generated stand-in for sf_salaries: 148,654 lognormal salaries")
 
 
 @functools.cache
-def friendships() -> tuple[Graph, Source]:
+def friendships() -> tuple[Graph, PaperData]:
     """COQ17's Gowalla: the friendships of 196,591 users; or a generated graph with hubs."""
     from dither.sources.graph import Graph  # noqa: PLC0415
 
     path = _file("graphs", "loc-Gowalla.npz")
     if path is not None:
         with np.load(path) as data:
-            return Graph(data["edges"], n=int(data["n"])), Source(True, "loc-Gowalla (196,591 users)")
+            return Graph(data["edges"], n=int(data["n"])), PaperData(True, "loc-Gowalla (196,591 users)")
     n, m = 20_000, 400_000
     # Ends drawn with probabilities that fall like the square root of the rank: two hubs share hundreds of neighbours.
     ends = np.minimum((n * np.random.default_rng(7).random((m, 2)) ** 2).astype(np.int32), n - 1)
-    return Graph(ends, n=n), Source(False, "generated stand-in for loc-Gowalla: 20,000 users with hubs")
+    return Graph(ends, n=n), PaperData(False, "generated stand-in for loc-Gowalla: 20,000 users with hubs")
 
 
 SOURCES = {"salaries": salaries, "friendships": friendships}

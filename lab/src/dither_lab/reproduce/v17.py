@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dither.accounting.composition import advanced, basic, optimal
+from dither.mechanisms.choice import prepare
 from dither.noise.gaussian import Gaussian
 from dither.privacy import Loss
-from dither.toolbox.bit_families import attribute_means, conjunctions
-from dither.toolbox.counting import answer_counts
-from dither.toolbox.families import Family, points, thresholds
-from dither.toolbox.norms import norm_release
+from dither.sources.column import Column, Table
+from dither.sources.grid import Grid
+from dither.statistics.bit_workloads import attribute_means, conjunctions
+from dither.statistics.workloads import Family, WorkloadCounts, points, thresholds
 from dither_lab.reproduce import drawing
 from dither_lab.reproduce.experiment import Claim, Experiment, Judged, Point, Points, Setting, settle
 from dither_lab.reproduce.intervals import exact, median, share, short
@@ -122,7 +122,7 @@ def _draw_composition(figure: Figure, found: Points) -> None:
 
 
 @dataclass(frozen=True)
-class Entry:
+class TableEntry:
     """A row and column of the table: a family, a mechanism, and what the table says of the largest error (eps n = "
     "1)."""
 
@@ -158,33 +158,40 @@ POINTS, MEANS = "points", "attribute means"
 PAIRS = f"conjunctions of {WIDTH}"
 LOGS = "sqrt(log(1/delta) loglog d)"
 ENTRIES = (
-    Entry(POINTS, lambda d: points(range(2**d)), "histogram", SOME, float, "O(d)", "Prop. 2.8"),
-    Entry("thresholds", lambda d: thresholds(range(2**d)), "histogram", SOME, _root(2), "~O(sqrt D)", "Thm. 2.9"),
-    Entry("conjunctions", conjunctions, "histogram", (3, 4, 6, 8, 10), _root(3), "~O(sqrt D)", "Thm. 2.9"),
-    Entry(MEANS, attribute_means, "laplace", MANY, float, "O(d)", "Thm. 2.6"),
-    Entry(MEANS, attribute_means, "linf", MANY, float, "O(d)", "Thm. 2.6"),
-    Entry(MEANS, attribute_means, "gaussian", MANY, _root_log(1), f"O(d^0.5 {LOGS})", "Thm. 2.7", DELTA),
-    Entry(PAIRS, _pairs, "laplace", FEW, lambda d: d**WIDTH, "O(d^t)", "Thm. 2.6"),
-    Entry(PAIRS, _pairs, "gaussian", FEW, _root_log(WIDTH), f"O(d^(t/2) {LOGS})", "Thm. 2.7", DELTA),
+    TableEntry(POINTS, lambda d: points(range(2**d)), "histogram", SOME, float, "O(d)", "Prop. 2.8"),
+    TableEntry("thresholds", lambda d: thresholds(range(2**d)), "histogram", SOME, _root(2), "~O(sqrt D)", "Thm. 2.9"),
+    TableEntry("conjunctions", conjunctions, "histogram", (3, 4, 6, 8, 10), _root(3), "~O(sqrt D)", "Thm. 2.9"),
+    TableEntry(MEANS, attribute_means, "laplace", MANY, float, "O(d)", "Thm. 2.6"),
+    TableEntry(MEANS, attribute_means, "linf", MANY, float, "O(d)", "Thm. 2.6"),
+    TableEntry(MEANS, attribute_means, "gaussian", MANY, _root_log(1), f"O(d^0.5 {LOGS})", "Thm. 2.7", DELTA),
+    TableEntry(PAIRS, _pairs, "laplace", FEW, lambda d: d**WIDTH, "O(d^t)", "Thm. 2.6"),
+    TableEntry(PAIRS, _pairs, "gaussian", FEW, _root_log(WIDTH), f"O(d^(t/2) {LOGS})", "Thm. 2.7", DELTA),
 )
 
 
-def largest_errors(entry: Entry, d: int, trials: int, rng: np.random.Generator) -> list[float]:
+MECHANISMS = {
+    "laplace": ("worst_case", "laplace"),
+    "gaussian": ("worst_case", "gaussian"),
+    "histogram": ("noisy_histogram", "auto"),
+    "linf": ("k_norm", "auto"),
+}
+
+
+def largest_errors(entry: TableEntry, d: int, trials: int, rng: np.random.Generator) -> list[float]:
     """The largest error over a family, in counts, for several releases at epsilon 1."""
     family, n = entry.make(d), 50_000
-    if entry.method == "linf":
-        draw = functools.partial(norm_release, [0.0] * d, epsilon=1.0, sensitivity=1, norm="linf", confidence=None)
-        return [max(map(abs, draw().value)) for _ in range(trials)]
-    listed = entry.family in ("points", "thresholds")
-    data = rng.integers(0, 2**d, n) if listed else rng.integers(0, 2, (n, d)).astype(bool)
-    truth = family.counts(family.read(data))
-    ask = functools.partial(
-        answer_counts, data, family=family, epsilon=1.0, delta=entry.delta, method=entry.method, confidence=None
-    )
-    return [float(np.abs(ask().values - truth).max()) for _ in range(trials)]
+    if entry.family in ("points", "thresholds"):
+        data: Any = Column(rng.integers(0, 2**d, n), Grid(Fraction(1), 0, 2**d - 1))
+    else:
+        data = Table([Column(rng.integers(0, 2, n), Grid(Fraction(1), 0, 1)) for _ in range(d)])
+    statistic = WorkloadCounts(family, ("",) * family.queries, n)
+    mechanism, noise = MECHANISMS[entry.method]
+    _, prepared = prepare(statistic, epsilon=1.0, delta=entry.delta, mechanism=mechanism, noise=noise)
+    truth = np.array(statistic.values(data))
+    return [float(np.abs(np.array(prepared.run(data).answer) - truth).max()) for _ in range(trials)]
 
 
-def _series(entry: Entry) -> str:
+def _series(entry: TableEntry) -> str:
     return f"{entry.family}, {entry.method}"
 
 
@@ -198,7 +205,7 @@ def _table(setting: Setting) -> Iterator[Point]:
             yield Point("largest error / bound", _series(entry), d, size.times(1 / entry.shape(d)))
 
 
-def _judge_entry(entry: Entry) -> Callable[[Points], Judged]:
+def _judge_entry(entry: TableEntry) -> Callable[[Points], Judged]:
     def judge(found: Points) -> Judged:
         ratio = found.of("largest error / bound", _series(entry))
         first, last = ratio[0].y, ratio[-1].y
@@ -211,7 +218,7 @@ def _judge_entry(entry: Entry) -> Callable[[Points], Judged]:
     return judge
 
 
-def _reason(entry: Entry) -> str:
+def _reason(entry: TableEntry) -> str:
     if entry.method == "laplace":
         return (
             "independent Laplace noise of scale k/eps has a largest error of k ln k; without the logarithm the bound "
@@ -220,7 +227,7 @@ def _reason(entry: Entry) -> str:
     return "the measured error grows faster than the bound"
 
 
-def _remark(entry: Entry) -> str:
+def _remark(entry: TableEntry) -> str:
     remarks = {
         "thresholds": "trees or matrix mechanisms have polylogarithmic error",
     }

@@ -130,10 +130,10 @@ def _account(book: Ledger, one: Registered) -> dict[str, Any]:
 
 def _formatted(row: dict[str, Any]) -> dict[str, str]:
     """A row as people read it: prices as words, analysts by name, hashes cut."""
-    payload = {name: _price(value) if isinstance(value, dict) else str(value) for name, value in row.items()}
+    payload = {name: _loss(value) if isinstance(value, dict) else str(value) for name, value in row.items()}
     if "analysts" in row:
         payload["relation"] = _related(row["relation"])
-        payload["analysts"] = ", ".join(f"{who}: {_price(own['budget'])}" for who, own in row["analysts"].items())
+        payload["analysts"] = ", ".join(f"{who}: {_loss(own['budget'])}" for who, own in row["analysts"].items())
     if "body" in row:
         units = row["body"].get("losses", [])
         payload["price"] = f"epsilon {sum(pair[0] for pair in units) / 1e9:g}" if units else ""
@@ -166,7 +166,7 @@ def _asked(question: Any) -> str:
     return "; ".join(texts)
 
 
-def _price(loss: dict[str, Any]) -> str:
+def _loss(loss: dict[str, Any]) -> str:
     if "epsilon" not in loss:
         return ""
     return f"{loss['epsilon']:g}" + (f", delta {loss['delta']:g}" if loss["delta"] else "")

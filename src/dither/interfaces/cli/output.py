@@ -68,18 +68,18 @@ def show(releases: list[Any], labels: list[str] | None = None) -> None:
     named = list(zip(labels or [r.query for r in releases], releases, strict=True))
     for label, release in named[:MOST_SHOWN]:
         group = [escape(formatted_key(release, key)) for key in keys]
-        price = [f"{release.loss.epsilon:g}" if pure else str(release.loss), *([release.mechanism] if wide else [])]
+        loss = [f"{release.loss.epsilon:g}" if pure else str(release.loss), *([release.mechanism] if wide else [])]
         rows = release.rows()
         if len(rows) > 1:
-            table.add_row(*group, escape(label), "", "", *price)
+            table.add_row(*group, escape(label), "", "", *loss)
         for name, value, bar in rows:
             payload = "" if level is not None else f" ({release.confidence:.0%})"
             interval = "-" if bar is None else f"{formatted(bar[0])} .. {formatted(bar[1])}{payload}"
             answer = "refused" if value is None else formatted(value)
             if len(rows) > 1:
-                table.add_row(*("" for _ in keys), f"  {escape(name)}", answer, interval, *("" for _ in price))
+                table.add_row(*("" for _ in keys), f"  {escape(name)}", answer, interval, *("" for _ in loss))
             else:
-                table.add_row(*group, escape(label), answer, interval, *price)
+                table.add_row(*group, escape(label), answer, interval, *loss)
     if not sys.stdout.isatty():
         console.width = max(console.width, _least_width(console, table, [label for label, _ in named], releases))
     console.print(table)

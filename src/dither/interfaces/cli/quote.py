@@ -77,8 +77,8 @@ def quote(file: Path, question: str, *, as_json: bool, **options: Any) -> None:
     if not isinstance(schema, Schema):
         quotes = _of_graph(statement, schema, options, asked)
     elif options["epsilon"] is not None:
-        price = Loss.asked(number("epsilon", options["epsilon"]), delta)
-        quotes = quote_statement(statement, schema, price, **asked)
+        loss = Loss.asked(number("epsilon", options["epsilon"]), delta)
+        quotes = quote_statement(statement, schema, loss, **asked)
     elif len(statement.items) > 1:
         raise InvalidArgument("question", question, "must be one query with --target-error")
     else:
@@ -140,12 +140,12 @@ def _show(quotes: Any) -> None:
     headings = ["question", "epsilon", "expected error", level, "error bar ±", "mechanism"]
     table = plain_table(headings, right=tuple(headings[1:5]), wrapped="question")
     for one in quotes:
-        price = f"{one.loss.epsilon:.6g}" if not one.loss.delta else f"{one.loss.epsilon:.6g}, {one.loss.delta:.3g}"
+        loss = f"{one.loss.epsilon:.6g}" if not one.loss.delta else f"{one.loss.epsilon:.6g}, {one.loss.delta:.3g}"
         figures = (one.expected_error, one.bound, one.bar)
         if not isinstance(one.expected_error, tuple):
-            table.add_row(escape(one.query), price, *map(_formatted, figures), one.mechanism)
+            table.add_row(escape(one.query), loss, *map(_formatted, figures), one.mechanism)
             continue
-        table.add_row(escape(one.query), price, "", "", "", one.mechanism)
+        table.add_row(escape(one.query), loss, "", "", "", one.mechanism)
         bars = one.bar or (None,) * len(one.expected_error)
         for label, *each in zip(one.labels, one.expected_error, one.bound, bars, strict=True):
             table.add_row(f"  {escape(label)}", "", *map(_formatted, each), "")

@@ -14,7 +14,7 @@ from typing import Any
 from dither.errors import Contradiction, DitherError, InvalidArgument, InvalidData, SourceFailed, UnknownDataset
 from dither.interfaces.http.telemetry import log
 from dither.interfaces.http.worker_sessions import session_in
-from dither.interfaces.http.workers import DatasetWorker, Source, Workers
+from dither.interfaces.http.workers import DatasetWorker, Workers, WorkerSource
 from dither.ledger import Ledger
 from dither.quotes.priors import declared_prior
 from dither.sources.engines.factory import guessed
@@ -121,7 +121,7 @@ class Catalog:
 
     def _build(self, name: str, text: str, called: str) -> Dataset:
         schema = self._placed(read_schema(text, called, name=name), name)
-        source = Source(name, text, called, str(self._data))
+        source = WorkerSource(name, text, called, str(self._data))
         return Dataset(schema, self._ledger, DatasetWorker(self._workers, source))
 
     def register(self, name: str, text: str) -> Dataset:

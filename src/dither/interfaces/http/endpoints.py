@@ -25,7 +25,7 @@ from dither.interfaces.http.bodies import (
 )
 from dither.interfaces.http.catalog import Dataset
 from dither.interfaces.http.jobs import Job
-from dither.interfaces.http.limits import Limits
+from dither.interfaces.http.limits import TokenLimits
 from dither.interfaces.http.problems import Refused, forbidden, not_found, problem_response
 from dither.interfaces.http.routes import ALL, OWNER, SOMEBODY, endpoint
 from dither.interfaces.http.schedule import LEAST_SECONDS, LONGEST_WAIT, MOST_SECONDS
@@ -458,7 +458,7 @@ async def create_token(request: Request) -> Response:
     budgets = _budgets(payload)
     if name == LOCAL:
         raise InvalidArgument("name", name, "must be another name: this one pays for sessions without a server")
-    limits = Limits(cap, delta_cap, queries, datasets, life)
+    limits = TokenLimits(cap, delta_cap, queries, datasets, life)
     limits.check_within(token_of(request), budgets)
 
     def created() -> tuple[str, Token]:

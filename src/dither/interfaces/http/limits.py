@@ -45,7 +45,7 @@ class RateLimit:
 
 
 @dataclass(frozen=True)
-class Limits:
+class TokenLimits:
     """What a new token is limited to; None is no limit."""
 
     epsilon_cap: Any

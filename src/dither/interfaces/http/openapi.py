@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dither.queries.registry import Entry
+from dither.queries.registry import QueryEntry
 from dither.queries.wire import required, schema_of, served
 from dither.sources.schema import PRIOR_PARAMETERS
 
@@ -63,7 +63,7 @@ _TEXT: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": 200}
 _NAMES: dict[str, Any] = {"type": "array", "items": {"type": "string"}, "maxItems": 100}
 
 
-def _query(entry: Entry) -> dict[str, Any]:
+def _query(entry: QueryEntry) -> dict[str, Any]:
     return _object({"kind": {"const": entry.name}} | schema_of(entry), "kind", *required(entry))
 
 

@@ -38,7 +38,7 @@ class Ticket:
 
 
 class Planners:
-    """A few helpers, and everybody who waits for one.  All but ``_work`` happens in one event loop."""
+    """A few helper processes, and the requests that wait for one.  All but ``_work`` happens in one event loop."""
 
     def __init__(
         self, server: Callable[[], ForkServer], *, helpers: int, seconds: float, most_waiting: int, most_each: int
@@ -89,7 +89,7 @@ class Planners:
                 ticket.outcome.set_exception(_stopping())
 
     def close(self) -> None:
-        """Let go of the helpers; they end when nobody holds the other end of their pipes."""
+        """Close the pipes of the helpers, which ends them."""
         self.stop()
         self._threads.shutdown(wait=True, cancel_futures=True)
         while self._idle:
@@ -117,7 +117,7 @@ class Planners:
             if not done:
                 raise _busy()
             if ticket.outcome not in done:
-                raise Refused(408, "gone", "whoever asked has hung up; nothing was read, nothing was charged")
+                raise Refused(408, "gone", "the client closed the connection; nothing was read, nothing was charged")
             return ticket.outcome.result()
         finally:
             ticket.is_given_up.set()

@@ -24,7 +24,7 @@ from dither.interfaces.http.telemetry import log_failure, log_to_stderr
 from dither.ledger import MemoryLedger
 from dither.privacy import Loss
 from dither.quotes.quote import Quote
-from dither.session.account import price_of
+from dither.session.account import total_loss
 from dither.session.graphs import GraphSession
 from dither.session.quoting import quote
 from dither.session.statements import plans_for, plans_of
@@ -39,7 +39,7 @@ NICE = 5
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedQuestion:
     """A question that may be asked: its plans and, of SQL, its statement."""
 
     plans: list[Any]
@@ -69,7 +69,7 @@ def check_rights(names: frozenset[str], question: Question, token: Token) -> Non
         raise forbidden(f"this token may spend at most delta {token.delta_cap:g} on one question")
 
 
-def planned(question: Question, schema: Schema | GraphSchema, token: Token) -> Planned:
+def planned(question: Question, schema: Schema | GraphSchema, token: Token) -> PlannedQuestion:
     """What would be computed and charged."""
     statement = _statement(question, schema)
     names = frozenset(query_names(question, statement))
@@ -92,7 +92,7 @@ def planned(question: Question, schema: Schema | GraphSchema, token: Token) -> P
             **question.options,
             **question.assumed,
         )
-    return Planned(plans, statement, price_of(plans), names)
+    return PlannedQuestion(plans, statement, total_loss(plans), names)
 
 
 def quoted(question: Question, schema: Schema | GraphSchema, token: Token) -> Quoted:

@@ -16,7 +16,7 @@ Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
 Who: TypeAlias = Literal["all", "somebody", "owner"]
 ALL: Who = "all"
 SOMEBODY: Who = "somebody"
-"""Whoever has a token."""
+"""Any client with a valid token."""
 
 
 @dataclass(frozen=True)

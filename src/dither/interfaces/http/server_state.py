@@ -35,7 +35,7 @@ DRAIN = 90.0
 
 @dataclass(frozen=True)
 class Settings:
-    """What whoever runs the server may choose; all of it is public."""
+    """What the operator of the server may choose; all of it is public."""
 
     rate: float = 20.0
     """Requests a second from one token."""
@@ -113,7 +113,7 @@ class Curator:
             return self._forks
 
     def background(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do something later, for nobody who waits."""
+        """Do something in the background; no request waits for it."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -136,7 +136,7 @@ class Curator:
         return owner[0], analyst[0]
 
     def verified(self, known: str | None) -> Report:
-        """Check the whole ledger on a connection of its own: nobody who asks a question waits for that."""
+        """Check the whole ledger on a connection of its own, so that no query waits for it."""
         with open_ledger(self._ledger_place, check=False, read_only=True) as ledger:
             return ledger.verify(known)
 
@@ -170,13 +170,11 @@ def prepare_home(home: Path) -> None:
         if not os.access(home, os.W_OK | os.X_OK) or not os.access(home / "datasets", os.W_OK | os.X_OK):
             raise PermissionError(13, "not writable")
     except OSError as error:
-        raise InvalidArgument(
-            "home", str(home), f"a folder that can be written is accepted ({error.strerror})"
-        ) from None
+        raise InvalidArgument("home", str(home), f"must be a folder that can be written ({error.strerror})") from None
 
 
 def _close_to_others(home: Path) -> None:
-    """Data, tokens and answers lie below: nobody but the server's user looks into it."""
+    """Make a folder readable by the server's user only: data, tokens and answers lie below."""
     mode = stat.S_IMODE(home.stat().st_mode)
     if mode & 0o077:
         home.chmod(mode & ~0o077)

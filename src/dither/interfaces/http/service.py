@@ -10,7 +10,7 @@ from typing import Any
 from dither.errors import LedgerUnavailable
 from dither.interfaces.http.catalog import Dataset
 from dither.interfaces.http.jobs import Job
-from dither.interfaces.http.planning import Planned
+from dither.interfaces.http.planning import PlannedQuestion
 from dither.interfaces.http.questions import Question
 from dither.interfaces.http.schedule import LONGEST_WAIT, programs_of, seconds_of
 from dither.interfaces.http.server_state import Curator
@@ -26,7 +26,9 @@ def pair(loss: Any) -> dict[str, float]:
     return {"epsilon": loss.epsilon, "delta": loss.delta}
 
 
-def asked(curator: Curator, question: Question, made: Planned, dataset: Dataset, token: Token, started: float) -> Job:
+def asked(
+    curator: Curator, question: Question, made: PlannedQuestion, dataset: Dataset, token: Token, started: float
+) -> Job:
     """Put a question that was planned to the workers."""
     request_id = question.request_id or secrets.token_hex(16)
     body = {"questions": [one.asked for one in made.plans if not one.costs_nothing]}
@@ -56,7 +58,7 @@ def answer_of(dataset: str, request_id: str, loss: Loss, releases: list[Release]
 
 
 def with_budget(curator: Curator, answer: dict[str, Any]) -> dict[str, Any]:
-    """An answer and the budget when it leaves: that when it was ready would tell, by others' charges, when that was.
+    """An answer with the budget of the moment it leaves; that of the moment it was ready would reveal when that was.
 
     It is paid for and stored, whatever else can't be read.
     """
@@ -94,13 +96,13 @@ def budget_of(curator: Curator, dataset: str, token: Token | None = None) -> dic
 def history_of(curator: Curator, dataset: str, analyst: str | None, after: int, limit: int) -> list[dict[str, Any]]:
     """Charges with their answers, oldest first; of one analyst unless None is named.
 
-    Analysts are told how many of their own came before, and the minute.  Numbers of the ledger count answers too, and
-    the exact time of a charge tells when a worker was free for it: both show how long other work really took.
+    Analysts get how many of their own came before, and the minute.  Numbers of the ledger count answers too, and
+    the exact time of a charge reveals when a worker was free for it: both show how long other work really took.
     """
     payload = []
     paging = {"after": after} if analyst is None else {"skip": after}
     for place, (entry, answered) in enumerate(curator.ledger.charges(dataset, analyst, limit=limit, **paging), 1):
-        loss = price_of_entry(entry.body)
+        loss = loss_of_entry(entry.body)
         stored = answered if answered is not None and _may_be_seen(curator, entry) else None
         payload.append(
             {
@@ -128,7 +130,7 @@ def _may_be_seen(curator: Curator, entry: Entry) -> bool:
     return age >= max(LONGEST_WAIT, 4.0 * curator.seconds_of(entry.dataset))
 
 
-def price_of_entry(body: dict[str, Any]) -> Loss:
+def loss_of_entry(body: dict[str, Any]) -> Loss:
     """What a charge cost."""
     return sum((loss_of(*units) for units in body["losses"]), Loss(0.0))
 

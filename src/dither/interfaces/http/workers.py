@@ -55,7 +55,7 @@ class _TooLong(Exception):
 
 
 @dataclass(frozen=True)
-class Source:
+class WorkerSource:
     """What a worker is started with: the text of a schema, how errors call it, and where its files lie."""
 
     name: str
@@ -94,7 +94,7 @@ class _Process:
         for work in (self._watch, self._listen):
             threading.Thread(target=work, name="worker", daemon=True).start()
 
-    def begin(self, source: Source) -> None:
+    def begin(self, source: WorkerSource) -> None:
         """Give it its dataset."""
         with contextlib.suppress(OSError):  # (who asks it something will notice)
             self._channel.send(asdict(source))
@@ -236,7 +236,7 @@ class Workers:
         if self._spare is None and not self._is_closed:
             self._spare = _Process()
 
-    def start(self, source: Source) -> _Process:
+    def start(self, source: WorkerSource) -> _Process:
         """A process with its dataset."""
         try:
             taken = self._starter.submit(self._taken)
@@ -286,7 +286,7 @@ class Workers:
 class DatasetWorker:
     """The worker of one dataset, whichever process that is at the moment."""
 
-    def __init__(self, workers: Workers, source: Source) -> None:
+    def __init__(self, workers: Workers, source: WorkerSource) -> None:
         self._workers, self._source = workers, source
         self._lock = threading.Lock()
         self._process: _Process | None = None

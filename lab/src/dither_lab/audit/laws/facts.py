@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dither.sensitivity.domain_histogram import HasDomainHistogram
 from dither.sensitivity.levels import HasLevels
 from dither.sensitivity.local import HasLocalSensitivity
 from dither.sensitivity.norms import HasNormLadder
@@ -255,6 +256,8 @@ def fingerprint(statistic: Any, data: Any) -> Hashable:
     if isinstance(statistic, VectorStatistic):
         ranked = tuple(sorted(data.values.tolist())) if isinstance(data, Column) else ()
         norms = norm_rungs(statistic, data, SHOWN_RUNGS) if has_norm_ladder(statistic) else ()
+        if isinstance(statistic, HasDomainHistogram):
+            ranked = tuple(statistic.histogram(data).tolist())
         return (tuple(int(value) for value in statistic.values(data)), ranked, norms)
     rungs = tuple(int(rung) for rung in statistic.ladder(data).sensitivity_at_distance(0, SHOWN_RUNGS))
     chained: tuple[int, ...] = ()

@@ -12,7 +12,7 @@ import numpy as np
 from dither.mechanisms.mechanism import Prepared
 from dither.privacy import Loss
 from dither_lab.audit.laws.facts import Facts
-from dither_lab.audit.laws.outputs import Mixture, Noisy, Outputs
+from dither_lab.audit.laws.outputs import MixtureLaw, Noisy, Outputs
 from dither_lab.audit.laws.registry import DELTA, IndependentLaw, Pair, WorstPair, output_law
 from dither_lab.audit.laws.tested import by_delta
 
@@ -36,7 +36,7 @@ class NoisyLocalLaw(IndependentLaw):
             (chance, Noisy(value, local / float(prepared.answer_epsilon), grid.low, grid.high))
             for local, chance in parts.items()
         ]
-        return Outputs((value,), (Mixture(mixture),))
+        return Outputs((value,), (MixtureLaw(mixture),))
 
     def worst_pair(self, prepared: Any, facts: Facts, pairs: list[Pair]) -> WorstPair:
         return by_delta(prepared.loss, pairs, lambda x, y, e: noisy_local_delta(prepared, x, y, e, facts))

@@ -105,7 +105,7 @@ class Noisy(Distribution):
 
 
 @dataclass(frozen=True)
-class Mixture(Distribution):
+class MixtureLaw(Distribution):
     """One of several, by chance."""
 
     parts: Sequence[tuple[float, Distribution]]

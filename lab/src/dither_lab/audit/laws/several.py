@@ -80,7 +80,7 @@ def joint_law(
 
 
 @dataclass(frozen=True)
-class Node:
+class LevelNode:
     """One quantile to draw: which one, between which, and its share among the records between them."""
 
     index: int
@@ -89,9 +89,9 @@ class Node:
     share: Fraction
 
 
-def drawing_order(shares: Sequence[Fraction]) -> list[Node]:
+def drawing_order(shares: Sequence[Fraction]) -> list[LevelNode]:
     """The middle quantile, then the middles of both sides, and so on (docs/proofs/quantiles.md)."""
-    found: list[Node] = []
+    found: list[LevelNode] = []
 
     def between(first: int, last: int, left: int | None, right: int | None) -> None:
         if first > last:
@@ -100,7 +100,7 @@ def drawing_order(shares: Sequence[Fraction]) -> list[Node]:
         high = Fraction(1) if right is None else shares[right]
         middles = {(first + last) // 2, (first + last + 1) // 2}
         middle = min(sorted(middles), key=lambda j: abs(2 * shares[j] - low - high))
-        found.append(Node(middle, left, right, (shares[middle] - low) / (high - low)))
+        found.append(LevelNode(middle, left, right, (shares[middle] - low) / (high - low)))
         between(first, middle - 1, left, middle)
         between(middle + 1, last, middle, right)
 

@@ -23,7 +23,7 @@ import numpy as np
 Work = Callable[[], Any]
 
 
-class Prepared:
+class PreparedTask:
     """A task and the datasets that it was given; preparation that a user does once is not timed."""
 
     def __init__(self, tasks: Any, request: dict[str, Any]) -> None:
@@ -91,13 +91,13 @@ def _status(name: str) -> int:
     return int(match[1]) if match else 0
 
 
-def answer_request(tasks: Any, prepared: dict[str, Prepared], request: dict[str, Any]) -> dict[str, Any]:
+def answer_request(tasks: Any, prepared: dict[str, PreparedTask], request: dict[str, Any]) -> dict[str, Any]:
     """The reply to a request; whatever a library raises is its answer, and is reported."""
     try:
         name = request["name"]
         if request["do"] == "prepare":
             prepared.clear()
-            prepared[name] = Prepared(tasks, request)
+            prepared[name] = PreparedTask(tasks, request)
             return {}
         work = prepared[name].work(request["dataset"])
         if request["do"] == "memory":
@@ -117,7 +117,7 @@ def main() -> None:
         raise ImportError(sys.argv[1])
     tasks = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(tasks)
-    prepared: dict[str, Prepared] = {}
+    prepared: dict[str, PreparedTask] = {}
     for line in sys.stdin:
         reply = answer_request(tasks, prepared, json.loads(line))
         seconds = reply.get("seconds")

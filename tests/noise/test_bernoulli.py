@@ -6,9 +6,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from dither.mechanisms.bit_flipping import flip_chance
 from dither.noise.bernoulli import coins, leading_word, uniform_integers
 from dither.numbers import ball
-from dither.toolbox.hamming import flip_chance
 
 RATES = [Fraction(1, 1000), Fraction(1, 2), Fraction(1), Fraction(7, 3), Fraction(30), Fraction(44), Fraction(600)]
 

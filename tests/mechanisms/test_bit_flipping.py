@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from dither.errors import InvalidArgument, InvalidData
+from dither.mechanisms.bit_flipping import flip_bits, flip_chance, flipped, most_flips
+from dither.mechanisms.metric_space import MetricSpace
 from dither.noise.bernoulli import leading_word
 from dither.numbers import ball, precision
-from dither.toolbox.hamming import flip_bits, flip_chance, flipped, most_flips
-from dither.toolbox.metric import MetricSpace
 
 CUBE = list(product((0, 1), repeat=4))
 

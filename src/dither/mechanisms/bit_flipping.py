@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidArgument
+from dither.mechanisms.noise_intervals import SLACK, missed_share
 from dither.noise.bernoulli import coins
 from dither.noise.entropy import Source, system
 from dither.numbers import Ball, Real, ball, exact
 from dither.privacy import Loss, Neighbours
-from dither.toolbox.bars import SLACK, missed_share
-from dither.toolbox.domain import read_bits
+from dither.sources.domain import read_bits
 
 
 @dataclass(frozen=True, repr=False)
@@ -56,7 +56,8 @@ def flip_bits(
     sensitivity: S, the number of bits in which f may differ between neighbours; public, as is the length.
 
     Guarantee  eps-DP for the stated neighbours, if f differs in at most S bits between them.
-    Theorem    DMNS06 Theorem 2 with Remark 1 (the normaliser is the same everywhere); docs/proofs/toolbox.md section 2.
+    Theorem    DMNS06 Theorem 2 with Remark 1 (the normaliser is the same everywhere);
+               docs/proofs/metric_spaces.md section 2.
     Constants  Paper: "roughly 1/2 - eps/(2S)", which costs up to 2 eps and more; ours is exact, near 1/2 - eps/(4S).
     Cost       O(d).
 
@@ -107,5 +108,5 @@ def most_flips(length: int, flip: float, missed: float) -> int:
 def _bits_moved(sensitivity: object) -> int:
     number = exact(sensitivity, "sensitivity")
     if number.denominator != 1 or number < 1:
-        raise InvalidArgument("sensitivity", sensitivity, "a whole number of at least 1 is accepted")
+        raise InvalidArgument("sensitivity", sensitivity, "must be a whole number of at least 1")
     return int(number)

@@ -10,12 +10,12 @@ from itertools import combinations, product
 from typing import Any
 
 from dither.errors import InvalidArgument, InvalidData
+from dither.mechanisms.noise_intervals import laplace_half_width, missed_share
+from dither.mechanisms.norms import VectorAnswer, norm_release
 from dither.noise.laplace import integer_laplace
 from dither.numbers import exact
 from dither.privacy import Loss, Neighbours, fraction_of_unit
-from dither.toolbox.bars import laplace_half_width, missed_share
-from dither.toolbox.domain import declared, whole
-from dither.toolbox.norms import VectorAnswer, norm_release
+from dither.sources.domain import declared, whole
 
 Records = tuple[Any, ...]
 Outcomes = Iterable[tuple[Any, Iterable[int], Any]]
@@ -28,7 +28,7 @@ def sample_sensitivity(*, reads: Any, within: Any, chance: Any) -> Fraction:
     reads: no record is read with a probability above this.  within: the algorithm's error, in the norm of the answer.
     chance: the probability, for *every* input, that the error is at most ``within``; more than ``(1 + reads) / 2``.
 
-    Theorem    DMNS06 Lemma 1; docs/proofs/toolbox.md section 5.
+    Theorem    DMNS06 Lemma 1; docs/proofs/metric_spaces.md section 5.
     Constants  Paper: a chance of at least (1 + reads) / 2.  At equality the lemma is false (a coin guesses one bit), so
                the inequality must be strict.
 
@@ -38,9 +38,9 @@ def sample_sensitivity(*, reads: Any, within: Any, chance: Any) -> Fraction:
     read, error = fraction_of_unit("reads", reads, closed=True), exact(within, "within")
     success = fraction_of_unit("chance", chance, closed=True)
     if error < 0:
-        raise InvalidArgument("within", within, "a number of at least 0 is accepted")
+        raise InvalidArgument("within", within, "must be a number of at least 0")
     if not success > (1 + read) / 2:
-        raise InvalidArgument("chance", chance, f"a chance above (1 + reads)/2 = {float((1 + read) / 2):g} is accepted")
+        raise InvalidArgument("chance", chance, f"must be above (1 + reads)/2 = {float((1 + read) / 2):g}")
     return 2 * error
 
 
@@ -66,7 +66,7 @@ def low_sample_release(
     """
     bound = sample_sensitivity(reads=reads, within=within, chance=chance)
     if bound == 0:
-        raise InvalidArgument("within", within, "a positive error is accepted: no function of people is known exactly")
+        raise InvalidArgument("within", within, "must be a positive error: no function of people is known exactly")
     return norm_release(value, epsilon=epsilon, sensitivity=bound, norm="l1", step=step, confidence=confidence)
 
 
@@ -141,7 +141,7 @@ def distance_to_property(
     most: the public greatest distance; by default the number of records.
 
     Guarantee  eps-DP for the stated neighbours.
-    Theorem    DMNS06 section 3.2: the distance to any set has sensitivity 1; docs/proofs/toolbox.md section 6.
+    Theorem    DMNS06 section 3.2: the distance to any set has sensitivity 1; docs/proofs/metric_spaces.md section 6.
     Constants  Integer noise: standard deviation sqrt(2 r) / (1 - r), r = e^-eps, below the sqrt(2) / eps of real noise.
     Cost       That of ``distance``, whose running time may depend on the data: pad it.
 
@@ -151,10 +151,10 @@ def distance_to_property(
     """
     loss, missed = Loss.asked(epsilon), missed_share(confidence)
     if not callable(distance):
-        raise InvalidArgument("distance", type(distance), "a function of the data is accepted")
+        raise InvalidArgument("distance", type(distance), "must be a function of the data")
     if most is None:
         if not hasattr(data, "__len__"):
-            raise InvalidArgument("most", most, "the greatest distance is accepted where the data have no length")
+            raise InvalidArgument("most", most, "must be the greatest distance where the data have no length")
         top = len(data)
     else:
         top = whole("most", most, least=1, most=1 << 60)

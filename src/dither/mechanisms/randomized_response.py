@@ -11,12 +11,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from dither.kernels.elementary import Floats
+from dither.mechanisms.noise_intervals import SLACK, missed_share
 from dither.noise.bernoulli import coins, uniform_integers
 from dither.noise.entropy import Source, system
 from dither.numbers import Ball, Real, ball
 from dither.privacy import Loss, Neighbours
-from dither.toolbox.bars import SLACK, missed_share
-from dither.toolbox.domain import Indices, declared, encode, read_bits
+from dither.sources.domain import Indices, declared, encode, read_bits
 
 Rational = TypeVar("Rational", float, Fraction)
 Bar = tuple[int, int]
@@ -67,7 +67,7 @@ def randomized_response(
 
     Guarantee  eps-DP of every report by itself (local model: whoever collects the reports need not be trusted), hence
                eps-DP of all of them together; neighbours change one record.
-    Theorem    V17 section 1.5 for bits; docs/proofs/toolbox.md section 1 for k categories.
+    Theorem    V17 section 1.5 for bits; docs/proofs/metric_spaces.md section 1 for k categories.
     Constants  The chance is the greatest that eps allows.  Estimates and bars are post-processing: they cost nothing.
     Cost       O(n) for the reports; O(sqrt n log n) float operations for each bar.
 

@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 from dither.errors import InvalidArgument, InvalidData
-from dither.noise.bernoulli import leading_word
-from dither.numbers import ball, precision
-from dither.toolbox.randomized_response import (
+from dither.mechanisms.randomized_response import (
     change_chance,
     counts_covered,
     randomized_response,
@@ -18,6 +16,8 @@ from dither.toolbox.randomized_response import (
     respond,
     unbiased,
 )
+from dither.noise.bernoulli import leading_word
+from dither.numbers import ball, precision
 
 CASES = [(2, Fraction(1, 10)), (2, Fraction(1)), (3, Fraction(1)), (5, Fraction(3, 2)), (4, Fraction(6))]
 FALSE_ALARM = 1e-9

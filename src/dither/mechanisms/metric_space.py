@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidArgument, InvalidData
+from dither.mechanisms.noise_intervals import SLACK, missed_share
 from dither.noise.discrete_exponential import draw_index
 from dither.noise.entropy import Source, system
 from dither.numbers import ball, exact, precision, round_down
 from dither.privacy import Loss, Neighbours
-from dither.toolbox.bars import SLACK, missed_share
-from dither.toolbox.domain import declared
+from dither.sources.domain import declared
 
 MOST_POINTS = 1000
 
@@ -45,7 +45,7 @@ class MetricSpace:
             points = tuple(points)
         named = declared(points, "points")
         if len(named) > MOST_POINTS:
-            raise InvalidArgument("points", f"<{len(named)} points>", f"at most {MOST_POINTS} points are accepted")
+            raise InvalidArgument("points", f"<{len(named)} points>", f"must have at most {MOST_POINTS} points")
         table = _table(named, distance)
         unit = Fraction(1, math.lcm(*(number.denominator for row in table for number in row)))
         whole = [[int(number / unit) for number in row] for row in table]
@@ -61,7 +61,7 @@ class MetricSpace:
 
     @property
     def same_around_every_point(self) -> bool:
-        """True if the normaliser does not depend on the centre; exact, see docs/proofs/toolbox.md section 3."""
+        """True if the normaliser does not depend on the centre; exact, see docs/proofs/metric_spaces.md section 3."""
         return len(set(self.around)) == 1
 
     def reach(self, sensitivity: Fraction) -> int:
@@ -159,7 +159,8 @@ def metric_release(
     sensitivity: S, the greatest distance of f between neighbours; ``value = f(x)`` must be a point of the space.
 
     Guarantee  eps-DP for the stated neighbours.
-    Theorem    DMNS06 Theorem 2 and Remark 1, with the minus sign that Eq. 4 lacks; docs/proofs/toolbox.md section 3.
+    Theorem    DMNS06 Theorem 2 and Remark 1, with the minus sign that Eq. 4 lacks;
+               docs/proofs/metric_spaces.md section 3.
     Constants  Paper: t = eps/(2S), or eps/S where the normaliser is the same everywhere.  Ours: the greatest t for
                which ``t d(z, z') + ln Z(z')/Z(z) <= eps`` is proved for all centres within S, up to twice the paper's.
     Cost       O(m^3) whole-number operations to check the metric once, O(m^2) to fit t, O(m) to draw.
@@ -170,13 +171,13 @@ def metric_release(
     (True, 4.0)
     """
     if not isinstance(space, MetricSpace):
-        raise InvalidArgument("space", type(space), "MetricSpace.of(points, distance) is accepted")
+        raise InvalidArgument("space", type(space), "must be MetricSpace.of(points, distance)")
     if constants not in ("exact", "paper"):
-        raise InvalidArgument("constants", constants, '"exact" or "paper" is accepted')
+        raise InvalidArgument("constants", constants, 'must be "exact" or "paper"')
     loss, missed = Loss.asked(epsilon), missed_share(confidence)
     reach = space.reach(max(exact(sensitivity, "sensitivity"), Fraction(0)))
     if reach == 0:
-        raise InvalidArgument("sensitivity", sensitivity, "at least the least distance between two points is accepted")
+        raise InvalidArgument("sensitivity", sensitivity, "must be at least the least distance between two points")
     rate = space.rate(loss.exact_epsilon, reach, constants)
     try:
         centre = space.points.index(value)
@@ -204,7 +205,7 @@ def _table(points: tuple[Hashable, ...], distance: Any) -> list[list[Fraction]]:
     rows = [list(row) for row in distance] if isinstance(distance, (list, tuple, np.ndarray)) else []
     if len(rows) != len(points) or any(len(row) != len(points) for row in rows):
         raise InvalidArgument(
-            "distance", type(distance), "a function of two points, or a square table with a row for each, is accepted"
+            "distance", type(distance), "must be a function of two points, or a square table with a row for each"
         )
     return [[exact(number, "distance") for number in row] for row in rows]
 
@@ -212,13 +213,9 @@ def _table(points: tuple[Hashable, ...], distance: Any) -> list[list[Fraction]]:
 def _check_metric(steps: NDArray[Any]) -> None:
     away = ~np.eye(len(steps), dtype=bool)
     if np.any(steps[~away] != 0) or np.any(steps[away] <= 0):
-        raise InvalidArgument(
-            "distance", "<not a metric>", "zero from each point to itself and to no other is accepted"
-        )
+        raise InvalidArgument("distance", "<not a metric>", "must be zero from each point to itself and to no other")
     if np.any(steps != steps.T):
-        raise InvalidArgument("distance", "<not a metric>", "the same distance in both directions is accepted")
+        raise InvalidArgument("distance", "<not a metric>", "must be the same in both directions")
     for k in range(len(steps)):
         if np.any(steps > steps[:, k, None] + steps[None, k, :]):
-            raise InvalidArgument(
-                "distance", "<not a metric>", "no detour may be shorter than the direct way (triangle inequality)"
-            )
+            raise InvalidArgument("distance", "<not a metric>", "must satisfy the triangle inequality")

@@ -11,12 +11,12 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from dither.errors import InvalidArgument, InvalidData
+from dither.mechanisms.noise_intervals import SLACK, missed_share
 from dither.noise.entropy import LazyBits, Source, system
 from dither.noise.exact import GUARD_BITS, INITIAL_BITS
 from dither.noise.laplace import Laplace
 from dither.numbers import Ball, ball, exact, float_up, precision
 from dither.privacy import Loss, Neighbours
-from dither.toolbox.bars import SLACK, missed_share
 
 Norm: TypeAlias = Literal["l1", "l2", "linf"]
 _HALF = Fraction(1, 2)
@@ -56,7 +56,7 @@ def norm_release(
 
     Guarantee  eps-DP for the stated neighbours.
     Theorem    DMNS06 Theorem 2 and Remark 1: the normaliser is the same around every point of R^d.  The noise is a
-               Gamma(d) length in a direction of the norm's cone measure; docs/proofs/toolbox.md section 4.
+               Gamma(d) length in a direction of the norm's cone measure; docs/proofs/metric_spaces.md section 4.
     Constants  No factor 2.  l1 is one Laplace variable of scale S / eps for each coordinate.
     Cost       O(d) balls, about 0.02 ms each.
 
@@ -66,10 +66,10 @@ def norm_release(
     """
     loss, missed = Loss.asked(epsilon), missed_share(confidence)
     if norm not in _VARIATES:
-        raise InvalidArgument("norm", norm, '"l1", "l2" or "linf" is accepted')
+        raise InvalidArgument("norm", norm, 'must be "l1", "l2" or "linf"')
     scale = _positive("sensitivity", sensitivity) / loss.exact_epsilon
     if scale > _WIDEST:
-        raise InvalidArgument("sensitivity", sensitivity, "at most 1e290 times epsilon is accepted")
+        raise InvalidArgument("sensitivity", sensitivity, "must be at most 1e290 times epsilon")
     grid = _fine(scale) if step is None else _positive("step", step)
     steps = norm_draw([number / grid for number in _vector(value)], scale / grid, norm)
     return VectorAnswer(
@@ -158,9 +158,9 @@ def _vector(value: object) -> list[Fraction]:
     try:
         array = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InvalidArgument("value", type(value), "a vector of numbers is accepted") from None
+        raise InvalidArgument("value", type(value), "must be a vector of numbers") from None
     if array.ndim != 1 or len(array) == 0:
-        raise InvalidArgument("value", type(value), "one dimension of at least one number is accepted")
+        raise InvalidArgument("value", type(value), "must have one dimension and at least one number")
     if not bool(np.isfinite(array).all()):
         raise InvalidData("value: not every entry is finite; nothing was charged")
     return [Fraction(number) for number in array.tolist()]
@@ -169,7 +169,7 @@ def _vector(value: object) -> list[Fraction]:
 def _positive(argument: str, value: object) -> Fraction:
     number = exact(value, argument)
     if number <= 0:
-        raise InvalidArgument(argument, value, "a positive number is accepted")
+        raise InvalidArgument(argument, value, "must be a positive number")
     return number
 
 

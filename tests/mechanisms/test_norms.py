@@ -9,8 +9,8 @@ import pytest
 import scipy.special
 
 from dither.errors import InvalidArgument, InvalidData
-from dither.toolbox import norms
-from dither.toolbox.norms import norm_draw, norm_radius, norm_release
+from dither.mechanisms import norms
+from dither.mechanisms.norms import norm_draw, norm_radius, norm_release
 
 NORMS = {
     "l1": lambda z: np.abs(z).sum(axis=1),

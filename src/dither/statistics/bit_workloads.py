@@ -12,15 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidArgument
-from dither.toolbox.domain import read_bits, whole
-from dither.toolbox.families import Counts, Family
+from dither.sources.domain import whole
+from dither.statistics.workloads import Counts, Family
 
 MOST_QUERIES = 1 << 22
 
 
 @dataclass(frozen=True)
 class _Bits(Family):
-    """The domain {0, 1}^d; a record is a row of d bits, the first one most significant."""
+    """The domain {0, 1}^d; records are a ``Table`` of d columns of bits, the first one most significant."""
 
     attributes: int
 
@@ -28,14 +28,13 @@ class _Bits(Family):
     def size(self) -> int:  # type: ignore[override]
         return int(1 << self.attributes)
 
-    def read(self, data: Any, other: Any = None) -> NDArray[Any]:
-        if other is not None:
-            raise InvalidArgument("other", other, "rows of bits have no other value: None is accepted")
-        return read_bits(data, self.attributes)
+    def matrix(self, records: Any) -> NDArray[np.int64]:
+        """The rows of a table of bits: private."""
+        return np.column_stack([column.values for column in records.columns]).astype(np.int64)
 
-    def histogram(self, records: NDArray[Any]) -> NDArray[np.int64]:
+    def histogram(self, records: Any) -> NDArray[np.int64]:
         powers = 1 << np.arange(self.attributes - 1, -1, -1, dtype=np.int64)
-        return np.bincount(records @ powers, minlength=self.size).astype(np.int64)
+        return np.bincount(self.matrix(records) @ powers, minlength=self.size).astype(np.int64)
 
 
 class AttributeMeans(_Bits):
@@ -52,6 +51,10 @@ class AttributeMeans(_Bits):
         return self.attributes
 
     @property
+    def weight(self) -> int:
+        return self.attributes
+
+    @property
     def points_counted(self) -> NDArray[np.int64]:
         return np.full(self.attributes, self.size // 2, dtype=np.int64)
 
@@ -62,8 +65,8 @@ class AttributeMeans(_Bits):
         cube = histogram.reshape((2,) * self.attributes)
         return np.array([cube.take(1, axis=j).sum() for j in range(self.attributes)], dtype=histogram.dtype)
 
-    def counts(self, records: NDArray[Any]) -> Counts:
-        return np.asarray(records.sum(axis=0), dtype=np.int64)
+    def counts(self, records: Any) -> Counts:
+        return np.array([column.total() for column in records.columns], dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,10 @@ class Conjunctions(_Bits):
         return 2 * sum(math.comb(self.attributes, width) for width in self._widths if width)
 
     @property
+    def weight(self) -> int:
+        return sum(math.comb(self.attributes, width) for width in self._widths)
+
+    @property
     def points_counted(self) -> NDArray[np.int64]:
         return np.repeat(
             np.array([1 << (self.attributes - width) for width in self._widths], dtype=np.int64),
@@ -111,11 +118,11 @@ class Conjunctions(_Bits):
         ]
         return np.concatenate(parts)
 
-    def counts(self, records: NDArray[Any]) -> Counts:
-        parts = []
+    def counts(self, records: Any) -> Counts:
+        parts, rows = [], self.matrix(records)
         for places in self._places():
             powers = 1 << np.arange(len(places) - 1, -1, -1, dtype=np.int64)
-            codes = (records[:, list(places)] @ powers).astype(np.int64)
+            codes = (rows[:, list(places)] @ powers).astype(np.int64)
             parts.append(np.bincount(codes, minlength=1 << len(places)))
         return np.concatenate(parts).astype(np.int64)
 
@@ -134,8 +141,8 @@ def conjunctions(attributes: Any, *, width: Any = None) -> Conjunctions:
     d = whole("attributes", attributes, least=1, most=1 << 10)
     chosen = None if width is None else whole("width", width, least=1, most=d)
     if d > 13 and chosen is None:
-        raise InvalidArgument("attributes", attributes, "at most 13 attributes are accepted without a width")
+        raise InvalidArgument("attributes", attributes, "must be at most 13 without a width")
     family = Conjunctions(d, chosen)
     if family.queries > MOST_QUERIES:
-        raise InvalidArgument("width", width, f"a width with at most {MOST_QUERIES} conjunctions is accepted")
+        raise InvalidArgument("width", width, f"must give at most {MOST_QUERIES} conjunctions")
     return family

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dither.errors import InvalidArgument, InvalidData
-from dither.toolbox.metric import MetricSpace, metric_release, nearby
+from dither.mechanisms.metric_space import MetricSpace, metric_release, nearby
 
 
 def cycle(m):

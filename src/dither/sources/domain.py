@@ -15,7 +15,7 @@ Indices = NDArray[np.int64]
 
 def declared(values: object, argument: str, *, least: int = 2) -> tuple[Hashable, ...]:
     """Distinct public values, in the order given."""
-    accepted = f"at least {least} different values, known without looking at the data, are accepted"
+    accepted = f"must be at least {least} different values, known without looking at the data"
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         raise InvalidArgument(argument, values, accepted)
     listed = tuple(values.tolist() if isinstance(values, np.ndarray) else values)
@@ -61,13 +61,13 @@ def read_bits(data: object, attributes: int | None = None, argument: str = "data
             np.ma.filled(given.astype(np.float64), np.nan) if isinstance(given, np.ma.MaskedArray) else given
         )
     except ValueError:
-        raise InvalidArgument(argument, type(data), "rows of equal length are accepted") from None
+        raise InvalidArgument(argument, type(data), "must have rows of equal length") from None
     wanted = 1 if attributes is None else 2
     if array.ndim != wanted or (attributes is not None and array.shape[1] != attributes) or len(array) == 0:
         shape = "a vector" if attributes is None else f"at least one row, each of {attributes}"
-        raise InvalidArgument(argument, type(data), f"{shape} of zeros and ones is accepted")
+        raise InvalidArgument(argument, type(data), f"must be {shape} of zeros and ones")
     if not (np.issubdtype(array.dtype, np.number) or array.dtype == np.bool_):
-        raise InvalidArgument(argument, type(data), f"zeros and ones are accepted, not the type {array.dtype}")
+        raise InvalidArgument(argument, type(data), f"must be zeros and ones, not the type {array.dtype}")
     bits: NDArray[np.bool_] = array == 1
     if not bool((bits | (array == 0)).all()):
         raise InvalidData(f"{argument}: not every entry is 0 or 1; nothing was charged")
@@ -77,14 +77,14 @@ def read_bits(data: object, attributes: int | None = None, argument: str = "data
 def whole(argument: str, value: object, *, least: int, most: int) -> int:
     """A whole number within public limits."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not least <= value <= most:
-        raise InvalidArgument(argument, value, f"a whole number from {least} to {most} is accepted")
+        raise InvalidArgument(argument, value, f"must be a whole number from {least} to {most}")
     return int(value)
 
 
 def _sequence(data: object) -> Sequence[Any] | NDArray[Any]:
     if hasattr(data, "to_numpy"):
         data = data.to_numpy()
-    accepted = "a one-dimensional array or sequence of at least one record is accepted"
+    accepted = "must be a one-dimensional array or sequence of at least one record"
     if isinstance(data, (str, bytes)) or not isinstance(data, (Sequence, np.ndarray)):
         raise InvalidArgument("data", type(data), accepted)
     if (isinstance(data, np.ndarray) and data.ndim != 1) or len(data) == 0:
@@ -94,7 +94,7 @@ def _sequence(data: object) -> Sequence[Any] | NDArray[Any]:
 
 def _index(other: object, place: dict[Hashable, int]) -> int:
     if not isinstance(other, Hashable) or other not in place:
-        raise InvalidArgument("other", other, "one of the declared values is accepted")
+        raise InvalidArgument("other", other, "must be one of the declared values")
     return place[other]
 
 

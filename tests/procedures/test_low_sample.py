@@ -8,8 +8,8 @@ import pytest
 
 from dither.errors import InvalidArgument, InvalidData
 from dither.privacy import Neighbours
-from dither.toolbox import low_sample
-from dither.toolbox.low_sample import (
+from dither.procedures import low_sample
+from dither.procedures.low_sample import (
     brute_distance,
     check_premises,
     distance_to_property,
