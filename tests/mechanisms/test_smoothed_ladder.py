@@ -509,7 +509,7 @@ def test_rungs_that_are_looked_at_are_within_the_public_number():
 
 
 def test_the_default_beta_is_a_public_rule():
-    """A thirtieth of the answer's epsilon; 12 over the records cut on a side where that is more, within limits."""
+    """A thirtieth of the answer's epsilon; 12 (8) over the records cut on a side where that is more, within limits."""
     for trimmed, confidence, share in (
         (10_000, None, Fraction(1, 30)),
         (100, None, Fraction(12, 100)),
