@@ -2,7 +2,7 @@
 
 PYTHON  ?= python3
 # Many tests wait for schedules, servers and limits in time: more workers than cores keep the cores busy.
-WORKERS ?= 4
+WORKERS ?= 6
 # Exact versions of everything that is installed; `make CONSTRAINTS= setup` takes the newest that pyproject.toml allows.
 CONSTRAINTS ?= constraints.txt
 
@@ -36,7 +36,7 @@ setup: $(SETUP) ## build .venv and install dither with everything that tests and
 
 # Whoever waited for the lock looks again: then there is nothing left to do.
 ifndef INSTALLING
-$(BASE) $(SETUP): pyproject.toml $(CONSTRAINTS)
+$(BASE) $(SETUP): pyproject.toml lab/pyproject.toml $(CONSTRAINTS)
 	@$(call alone,setup) $(MAKE) --no-print-directory --silent INSTALLING=1 $@
 else
 $(BASE): pyproject.toml $(CONSTRAINTS)
@@ -48,9 +48,9 @@ $(BASE): pyproject.toml $(CONSTRAINTS)
 	$(PIP) --no-build-isolation --editable '.[server]'
 	touch $@
 
-$(SETUP): $(BASE)
+$(SETUP): $(BASE) lab/pyproject.toml
 	echo "installing what dither[$(EXTRAS)] adds (a minute or two, once)"
-	$(PIP) --editable '.[$(EXTRAS)]'
+	$(PIP) --no-build-isolation --editable '.[$(EXTRAS)]' --editable lab
 	touch $@
 endif
 
@@ -90,9 +90,9 @@ bench: setup ## side by side with other libraries, each in an environment of its
 # By the oldest Python that is supported (PYTHON=...): newer ones can install what suits it, not the other way round.
 constraints: ## write the newest versions that pyproject.toml allows into constraints.txt
 	@rm -rf .cache/newest && $(PYTHON) -m venv .cache/newest
-	@.cache/newest/bin/python -m pip install --quiet --no-cache-dir $(BUILD) '.[$(EXTRAS)]'
+	@.cache/newest/bin/python -m pip install --quiet --no-cache-dir $(BUILD) '.[$(EXTRAS)]' ./lab
 	@{ echo "# Versions that the tests passed with; written by \`make constraints\`."; \
-		.cache/newest/bin/python -m pip freeze | grep -E '^[A-Za-z0-9._-]+==' | grep -v '^dither=='; } > .cache/newest.txt
+		.cache/newest/bin/python -m pip freeze | grep -E '^[A-Za-z0-9._-]+==' | grep -v '^dither'; } > .cache/newest.txt
 	@mv .cache/newest.txt constraints.txt && rm -rf .cache/newest
 	@echo "constraints.txt is new: run make test before it is committed"
 
@@ -102,4 +102,4 @@ format: setup ## rewrite the code in the house format
 
 clean: ## remove .venv, caches and build output
 	rm -rf $(VENV) .cache .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
-	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src lab tests -name __pycache__ -type d -prune -exec rm -rf {} +

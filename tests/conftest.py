@@ -14,6 +14,47 @@ import pytest
 
 from servers import postgres, postgres_schema, postgres_server, spark  # noqa: F401  (fixtures)
 
+WAITING = (
+    "sandbox/test_programs_guide",
+    "sandbox/test_cluster",
+    "sandbox/test_channels",
+    "http/test_workers",
+    "http/test_torn_and_jumping",
+    "http/test_timing",
+    "http/test_jobs",
+    "http/test_read_only",
+    "cli/test_run",
+    "web/",
+    "ledger/test_faults",
+)
+"""Tests that mostly wait: for public schedules, limits in time, servers and browsers."""
+
+
+def pytest_collection_modifyitems(config, items):
+    """Half of the workers begin with the tests that wait, so that the others keep the processor busy meanwhile.
+
+    xdist first gives each worker an equal run of the list, and then lets whoever is done take from the others' ends.
+    """
+    workers = getattr(config, "workerinput", {}).get("workercount", 1)
+    if workers == 1:
+        return
+    waiting = [[] for _ in range(workers // 2)]
+    others = []
+    modules = {}
+    for item in items:
+        name = Path(item.path).relative_to(config.rootpath / "tests").as_posix() if "tests" in item.path.parts else ""
+        if name.startswith(WAITING):
+            waiting[modules.setdefault(name, len(modules)) % len(waiting)].append(item)
+        else:
+            others.append(item)
+    size = len(items) // workers
+    ordered = []
+    for one in waiting:
+        rest = max(0, size - len(one))
+        ordered += one + others[:rest]
+        others = others[rest:]
+    items[:] = ordered + others
+
 
 def trials(short: int, long: int) -> int:
     """How many trials to make: ``long`` of them if DITHER_LONG is set."""

@@ -40,15 +40,15 @@ def odd(plan: Any, folder: Path) -> None:
 def work() -> None:
     """A worker whose reading is odd."""
     from dither.interfaces.http import dataset_worker
-    from dither.session import session
+    from dither.session.reading import TableSource
 
-    answer = session.read_and_answer
+    answer = TableSource.read
 
-    def read(plan: Any, engine: Any, run: Any) -> Any:
+    def read(source: Any, plan: Any, run: Any) -> Any:
         odd(plan, Path(plan.schema.folder))
-        return answer(plan, engine, run)
+        return answer(source, plan, run)
 
-    session.read_and_answer = read
+    TableSource.read = read
     sys.argv = sys.argv[1:]
     dataset_worker.main()
 

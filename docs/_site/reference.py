@@ -11,6 +11,8 @@ import click
 
 import dither as dt
 from dither.interfaces.cli.main import main
+from dither.queries.registry import entries
+from dither.queries.wire import OF_TABLES
 
 _OPTION = re.compile(r"^(?P<names>[a-zA-Z_][a-zA-Z_0-9, ]*): (?P<text>.*)")
 SECTIONS = {
@@ -26,7 +28,7 @@ SECTIONS = {
     "Quotes": "quote least_epsilon Quote Quotes Lognormal Normal Uniform Exponential PublicSample",
     "Composition": "compose queries_within budget_for Loss Neighbours",
 }
-"""Everything else of ``dither.__all__`` is listed by where it lives."""
+"""Functions of other queries follow from the registry; the rest of ``dither.__all__`` is listed by where it lives."""
 
 
 def api_page() -> str:
@@ -34,6 +36,9 @@ def api_page() -> str:
     listed = [name for names in SECTIONS.values() for name in names.split()]
     rest = [name for name in dt.__all__ if name not in listed and name not in ("__version__", "inspect")]
     sections = {title: names.split() for title, names in SECTIONS.items()}
+    functions = {one.function for one in entries().values() if one.of in OF_TABLES}
+    sections["Statistics of arrays"] += [name for name in rest if name in functions]
+    rest = [name for name in rest if name not in functions]
     homes = {"Queries": "queries", "Mechanisms": "mechanism", "Noises": "noise", "Errors": "errors", "More": ""}
     for title, package in homes.items():
         found = [name for name in rest if getattr(dt, name).__module__.startswith(f"dither.{package}")]

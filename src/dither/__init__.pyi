@@ -6,6 +6,7 @@ from dither.accounting.capacity import queries_within as queries_within
 from dither.accounting.composition import compose as compose
 from dither.api import ask as ask
 from dither.api import count as count
+from dither.api import counting_queries as counting_queries
 from dither.api import covariance as covariance
 from dither.api import edges as edges
 from dither.api import gaussian_mixture as gaussian_mixture
@@ -34,6 +35,7 @@ from dither.api import sum as sum
 from dither.api import triangles as triangles
 from dither.api import trimmed_mean as trimmed_mean
 from dither.api import variance as variance
+from dither.api import winsorised_mean as winsorised_mean
 from dither.errors import BudgetExceeded as BudgetExceeded
 from dither.errors import DitherError as DitherError
 from dither.errors import InvalidArgument as InvalidArgument
@@ -43,10 +45,13 @@ from dither.errors import NotProved as NotProved
 from dither.errors import SourceFailed as SourceFailed
 from dither.interfaces.client import connect as connect
 from dither.mechanisms.inverse import Inverse as Inverse
+from dither.mechanisms.k_norm import KNorm as KNorm
 from dither.mechanisms.ladder import LadderMechanism as LadderMechanism
 from dither.mechanisms.largest_local import LargestLocal as LargestLocal
+from dither.mechanisms.noisy_histogram import NoisyHistogram as NoisyHistogram
 from dither.mechanisms.noisy_local import NoisyLocal as NoisyLocal
 from dither.mechanisms.propose_test import ProposeTest as ProposeTest
+from dither.mechanisms.randomized_response import randomized_response as randomized_response
 from dither.mechanisms.smooth import Smooth as Smooth
 from dither.mechanisms.smoothed_ladder import SmoothedLadder as SmoothedLadder
 from dither.mechanisms.stable import Stable as Stable
@@ -62,6 +67,8 @@ from dither.privacy import Neighbours as Neighbours
 from dither.procedures.metrics import Matching as Matching
 from dither.queries.clusters import GaussianMixture as GaussianMixture
 from dither.queries.clusters import KMeans as KMeans
+from dither.queries.custom import Custom as Custom
+from dither.queries.custom import FiniteSpace as FiniteSpace
 from dither.queries.graphs import Edges as Edges
 from dither.queries.graphs import KCliques as KCliques
 from dither.queries.graphs import KStars as KStars
@@ -91,6 +98,8 @@ from dither.queries.unbounded import Scale as Scale
 from dither.queries.vectors import Covariance as Covariance
 from dither.queries.vectors import Histogram as Histogram
 from dither.queries.vectors import MeanVector as MeanVector
+from dither.queries.winsorised import WinsorisedMean as WinsorisedMean
+from dither.queries.workloads import CountingQueries as CountingQueries
 from dither.quotes.priors import Exponential as Exponential
 from dither.quotes.priors import Lognormal as Lognormal
 from dither.quotes.priors import Normal as Normal
@@ -117,7 +126,6 @@ from dither.sources.types import Date as Date
 from dither.sources.types import Decimal as Decimal
 from dither.sources.types import Integer as Integer
 from dither.sources.types import Real as Real
-from dither.toolbox.randomized_response import randomized_response as randomized_response
 
 __all__: list[str]  # noqa: PYI035  (made of the names above)
 __version__: str

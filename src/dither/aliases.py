@@ -33,10 +33,15 @@ def older_name(new: str) -> Any:
     """A property that is another one under the name of an older version."""
 
     def given(thing: Any) -> Any:
-        warnings.warn(f"it is now called .{new}; the older name goes with version 0.3", DeprecationWarning, 2)
+        warn_of_older_name(new)
         return getattr(thing, new)
 
     return property(given, doc=f"The older name of ``{new}``.")
+
+
+def warn_of_older_name(new: str) -> None:
+    """Warn whoever uses an older name, from the function that stands for it."""
+    warnings.warn(f"it is now called .{new}; the older name goes with version 0.3", DeprecationWarning, stacklevel=3)
 
 
 def newer(options: dict[str, Any], *, stacklevel: int = 3) -> dict[str, Any]:

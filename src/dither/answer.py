@@ -38,4 +38,5 @@ def released(plan: Plan, result: Result, group: dict[str, Any] | None = None) ->
         labels=plan.labels if result.labels is None else result.labels,
         reason=result.reason if result.value is None else None,
         group=group,
+        claim=plan.claim,
     )

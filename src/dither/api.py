@@ -30,7 +30,8 @@ from dither.queries.trees import MinCut, MSTCost
 from dither.queries.unbounded import Mode, Scale
 from dither.queries.vectors import Covariance, Histogram, MeanVector
 from dither.release import Release
-from dither.sources.column import named_columns, only_columns
+from dither.sources.column import only_columns
+from dither.sources.frames import named_columns
 
 
 @accepts_calibration

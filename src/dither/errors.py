@@ -1,6 +1,6 @@
 """Every error dither raises on purpose.
 
-Messages carry public facts only: the argument, the value that was given, what is accepted, and whether
+Messages have public facts only: the argument, the value that was given, what to pass instead, and whether
 anything was read or charged.  Private values never appear in an exception.
 """
 
@@ -27,7 +27,14 @@ class InvalidArgument(DitherError, ValueError):
     status = 422
 
     def __init__(self, argument: str, given: object, accepted: str) -> None:
-        super().__init__(f"{argument}={_shown(given)}: {accepted}; nothing was read, nothing was charged")
+        """``accepted`` continues the name of the argument ("must be ...", "is ...") or is a sentence of its own."""
+        continues = accepted.startswith(("must ", "is "))
+        self.rule = f"{argument} {accepted}" if continues else accepted
+        """The sentence without the value, for errors that point at where the value was written."""
+        value = _formatted(given)
+        got = "" if accepted.startswith("is missing") else f"; got {value}"
+        what = f"{self.rule}{got}" if continues else f"{argument}={value}: {accepted}"
+        super().__init__(f"{what}; nothing was read, nothing was charged")
         self.argument = argument
         self.given = given
         self.accepted = accepted
@@ -41,24 +48,24 @@ class EpsilonTooSmall(InvalidArgument):
 
     code = "epsilon-too-small"
 
-    def __init__(self, given: float, least: float, rungs: int) -> None:
+    def __init__(self, given: float, least: float, steps: int) -> None:
         super().__init__(
             "epsilon",
             given,
-            f"at least {least:g} is accepted here, because its draw would look at {rungs:,} ranks or rungs; "
+            f"must be at least {least:g} here, because its draw would look at {steps:,} ranks or distances; "
             "noise that is added (mechanism='worst_case') has no such limit",
         )
         self.least = least
-        self.rungs = rungs
+        self.steps = steps
 
     def of_whole(self, given: float, parts: float) -> EpsilonTooSmall:
         """The same for the whole epsilon, of which the mechanism got one part of so many."""
         if parts == 1:
             return self
-        return EpsilonTooSmall(given, float(f"{self.least * parts * 1.005:.3g}"), self.rungs)
+        return EpsilonTooSmall(given, float(f"{self.least * parts * 1.005:.3g}"), self.steps)
 
     def __reduce__(self) -> tuple[type[EpsilonTooSmall], tuple[float, float, int]]:  # type: ignore[override]
-        return type(self), (self.given, self.least, self.rungs)  # type: ignore[return-value]
+        return type(self), (self.given, self.least, self.steps)  # type: ignore[return-value]
 
 
 class InvalidText(InvalidArgument):
@@ -92,7 +99,7 @@ class NotApplicable(DitherError, ValueError):
 
     def __init__(self, argument: str, given: object, reason: str, applicable: str) -> None:
         super().__init__(
-            f"{argument}={_shown(given)}: {reason}; applicable here: {applicable}; "
+            f"{argument}={_formatted(given)}: {reason}; applicable here: {applicable}; "
             "nothing was read, nothing was charged"
         )
         self.argument = argument
@@ -102,6 +109,20 @@ class NotApplicable(DitherError, ValueError):
 
     def __reduce__(self) -> tuple[type[NotApplicable], tuple[str, object, str, str]]:
         return type(self), (self.argument, self.given, self.reason, self.applicable)
+
+
+class NotInstalled(DitherError, ImportError):
+    """A part of dither that needs a package which is not there."""
+
+    code = "not-installed"
+    status = 500
+
+    def __init__(self, what: str, needed: str, package: str) -> None:
+        super().__init__(f"{what} needs {needed}; install it with: pip install '{package}'")
+        self.what, self.needed, self.package = what, needed, package
+
+    def __reduce__(self) -> tuple[type[NotInstalled], tuple[str, str, str]]:
+        return type(self), (self.what, self.needed, self.package)
 
 
 class InvalidData(DitherError, ValueError):
@@ -126,7 +147,7 @@ class NotProved(DitherError, ArithmeticError):
 
 
 class UnknownField(DitherError, ValueError):
-    """A field of a JSON object that nobody knows; found before anything was read or charged."""
+    """An unknown field of a JSON object; found before anything was read or charged."""
 
     code = "unknown-field"
     status = 400
@@ -143,7 +164,7 @@ class UnknownField(DitherError, ValueError):
 
 
 class BudgetExceeded(DitherError):
-    """The price of a release does not fit into what is left."""
+    """The privacy loss of a release does not fit into what is left."""
 
     code = "budget-exceeded"
     status = 403
@@ -167,7 +188,7 @@ class UnknownDataset(DitherError, LookupError):
     status = 404
 
     def __init__(self, dataset: str) -> None:
-        super().__init__(f"dataset {_shown(dataset)} is not registered; nothing was read, nothing was charged")
+        super().__init__(f"dataset {_formatted(dataset)} is not registered; nothing was read, nothing was charged")
         self.dataset = dataset
 
 
@@ -229,12 +250,12 @@ class ClusterLost(DitherError):
         return type(self), (self.nodes,)
 
 
-def _shown(value: object) -> str:
+def _formatted(value: object) -> str:
     """A short repr; a type stands for data, whose entries may be private."""
     if isinstance(value, type):
         return f"<{value.__name__}>"
     if isinstance(value, (tuple, list)):
-        inside = ", ".join(_shown(one) for one in value[:8]) + (", ..." if len(value) > 8 else "")
+        inside = ", ".join(_formatted(one) for one in value[:8]) + (", ..." if len(value) > 8 else "")
         return f"({inside})" if isinstance(value, tuple) else f"[{inside}]"
     if isinstance(value, Decimal):
         return str(value)

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
+
+import numpy as np
 
 from dither.errors import InvalidArgument
 from dither.mechanisms import largest_local
 from dither.mechanisms.choice import named_noise
 from dither.noise.law import Constants, Point
 from dither.numbers import exact
-from dither.privacy import Loss
+from dither.privacy import Loss, Neighbours
+from dither.queries.custom import Custom, FiniteSpace
 from dither.queries.query import Query, StatisticQuery
 from dither.sensitivity.ladder import Algorithm
+from dither.sources.graph import Graph
+from dither.statistics.claims import Facts, GraphMoves, Listed, Moves, Space, facts_of, key_of, pairs_of, refuted
 from dither.statistics.statistic import Statistic, VectorStatistic
+
+FAILING = (math.nan, math.inf, -math.inf)
+"""Records that most functions of numbers fail on."""
 
 
 def value(query: Query, data: Any, *, where: Any = None, by: Any = None) -> Any:
@@ -47,11 +56,11 @@ def ladder(query: Query, data: Any, *, rungs: int = 10, where: Any = None, by: A
     where, by: as for ``value``.
     """
     if not isinstance(rungs, int) or rungs < 1:
-        raise InvalidArgument("rungs", rungs, "a whole number of at least 1 is accepted")
+        raise InvalidArgument("rungs", rungs, "must be a whole number of at least 1")
     statistic, groups = _groups(query, data, where, by)
     one = _single(query, statistic)
     ladders = {
-        key: [float(one.answers.step * int(rung)) for rung in one.ladder(records).rungs(0, rungs)]
+        key: [float(one.answers.step * int(rung)) for rung in one.ladder(records).sensitivity_at_distance(0, rungs)]
         for key, records in groups.items()
     }
     return ladders if by is not None else ladders[()]
@@ -60,7 +69,7 @@ def ladder(query: Query, data: Any, *, rungs: int = 10, where: Any = None, by: A
 def smooth(query: Query, data: Any, *, beta: Any, algorithm: Algorithm = "exact") -> float:
     """The beta-smooth sensitivity, in the data's own units."""
     if algorithm not in ("exact", "linear", "sublinear"):
-        raise InvalidArgument("algorithm", algorithm, '"exact", "linear" or "sublinear" is accepted')
+        raise InvalidArgument("algorithm", algorithm, 'must be "exact", "linear" or "sublinear"')
     statistic, records = _resolved(query, data)
     bound: Fraction = statistic.ladder(records, algorithm).smooth(exact(beta, "beta"))
     return float(statistic.answers.step * bound)
@@ -72,7 +81,7 @@ def margin(query: Query, data: Any, *, bound: Any) -> int:
     steps = math.floor(exact(bound, "bound") / statistic.answers.step)
     if not 0 <= steps < statistic.global_sensitivity:
         most = float(statistic.global_sensitivity * statistic.answers.step)
-        raise InvalidArgument("bound", bound, f"a number of at least 0 and below the worst case {most:g} is accepted")
+        raise InvalidArgument("bound", bound, f"must be a number of at least 0 and below the worst case {most:g}")
     return statistic.ladder(records).margin(steps)
 
 
@@ -88,10 +97,10 @@ def _resolved(query: Query, data: Any) -> tuple[Statistic, Any]:
 
 def _single(query: Query, statistic: Statistic | VectorStatistic) -> Statistic:
     if query.is_transformed:
-        raise InvalidArgument("query", query.name, "its sensitivity is that of the statistic that it is a function of")
+        raise InvalidArgument("query", query.name, "is a function of another statistic: inspect that one")
     single = statistic.single
     if single is None:
-        raise InvalidArgument("query", query.name, "a query for a single number is accepted")
+        raise InvalidArgument("query", query.name, "must be a query for a single number")
     return single
 
 
@@ -100,19 +109,19 @@ def _groups(
 ) -> tuple[Statistic | VectorStatistic, dict[tuple[Any, ...], Any]]:
     """The statistic, and the records of every group; without groups their key is empty."""
     if not isinstance(query, Query):
-        raise InvalidArgument("query", query, "a query object such as Median(bounds=(0, 1)) is accepted")
+        raise InvalidArgument("query", query, "must be a query object such as Median(bounds=(0, 1))")
     if hasattr(data, "inspected_groups"):
         found: tuple[Statistic | VectorStatistic, dict[tuple[Any, ...], Any]] = data.inspected_groups(
             query, where=where, by=by
         )
         return found
     if where is not None or by is not None:
-        raise InvalidArgument("where", where or by, "filters and groups are accepted for a session on a table")
+        raise InvalidArgument("where", where or by, "is for a session on a table: leave it out")
     if hasattr(data, "inspected"):
         statistic, records = data.inspected(query)
         return statistic, {(): records}
     if not isinstance(query, StatisticQuery):
-        raise InvalidArgument("query", query.name, "a query that is one statistic is accepted")
+        raise InvalidArgument("query", query.name, "must be a query that is one statistic")
     shape = query.shape(data)
     return query.resolve(shape), {(): query.read(data, shape)}
 
@@ -126,18 +135,18 @@ def admissible(
     dimension: int = 1,
     constants: Constants = "exact",
 ) -> Point:
-    """The point (alpha, beta) in use for a noise and a price, and what its proof rests on.
+    """The point (alpha, beta) in use for a noise and a privacy loss, and what its proof rests on.
 
     >>> admissible("power_law", epsilon=1.0).error_factor < 6.3
     True
     """
     law = named_noise(noise)
     if law is None:
-        raise InvalidArgument("noise", noise, "the name of a noise or a noise object is accepted")
+        raise InvalidArgument("noise", noise, "must be the name of a noise or a noise object")
     if constants not in ("exact", "paper"):
-        raise InvalidArgument("constants", constants, '"exact" or "paper" is accepted')
+        raise InvalidArgument("constants", constants, 'must be "exact" or "paper"')
     if not isinstance(dimension, int) or dimension < 1:
-        raise InvalidArgument("dimension", dimension, "a whole number of at least 1 is accepted")
+        raise InvalidArgument("dimension", dimension, "must be a whole number of at least 1")
     smoothness = None if beta is None else exact(beta, "beta")
     return law.point(Loss.asked(epsilon, delta), beta=smoothness, dimension=dimension, constants=constants)
 
@@ -160,3 +169,185 @@ def unfit_pairs(
     """
     exactly = {one: (exact(f, "value"), exact(scale, "scale")) for one, (f, scale) in mechanism.items()}
     return largest_local.unfit_pairs(exactly, neighbours, Loss.asked(epsilon, delta))
+
+
+@dataclass(frozen=True)
+class Refutation:
+    """What a search for data that refute a claim has found.  NOT private where it began at private data."""
+
+    claim: str | None
+    """The claim that does not hold and by how much; None: nothing was found."""
+    here: Any
+    there: Any
+    """Neighbouring datasets that refute it."""
+    datasets: int
+    pairs: int
+    """How many were looked at."""
+    is_exhaustive: bool
+    """Whether these are all neighbours of the universe: then the claims hold on it, for the rungs looked at."""
+    failed: int
+    """On how many of the datasets the function failed, so that its value was the default."""
+
+    def __bool__(self) -> bool:
+        return self.claim is not None
+
+    def __str__(self) -> str:
+        if self.claim is not None:
+            return f"refuted: {self.claim}\n  here:  {self.here}\n  there: {self.there}"
+        all_of_them = f"by any of all {self.pairs:,} pairs of neighbours"
+        which = all_of_them if self.is_exhaustive else f"by {self.pairs:,} pairs of neighbours that were drawn"
+        failed = f"; the function failed on {self.failed:,} of {self.datasets:,} datasets" if self.failed else ""
+        return f"not refuted {which}{failed}"
+
+
+def refute(
+    query: Query,
+    data: Any = None,
+    *,
+    values: Iterable[Any] | None = None,
+    records: int | None = None,
+    vertices: int | None = None,
+    datasets: Iterable[Any] | None = None,
+    neighbours: Callable[[Any], Iterable[Any]] | None = None,
+    build: Callable[[list[Any]], Any] | None = None,
+    failing: Iterable[Any] = FAILING,
+    rungs: int = 8,
+    betas: Iterable[Any] = (0.1, 1.0),
+    tries: int = 5_000,
+    seed: int = 0,
+) -> Refutation:
+    """Search for neighbouring datasets that refute what a query claims about its sensitivity.
+
+    Looks at global sensitivities, the first ``rungs`` rungs of a ladder, smooth bounds at ``betas``, levels and bounds
+    on the local sensitivity, on the grid of the answers and with all rules for failures applied.  A universe of at most
+    ``tries`` datasets is looked at completely; else pairs are drawn, the same for the same ``seed``.  Nothing found in
+    a search by draws is no proof.
+
+    values, records: the universe of so many records (where they are added and removed: at most) with these values, and
+        those of ``failing``, which most functions fail on.
+    vertices: the universe of graphs with so many vertices, for claims about edges.
+    datasets, neighbours: any other universe: datasets, and a function that lists the neighbours of one.
+    data: records, or a graph, to begin at; new records come from ``values`` and from the data.
+    build: what a list of records, or of edges, becomes before the query sees it; by default a numpy array, or a Graph.
+
+    >>> import dither as dt
+    >>> wrong = dt.Custom(name="maximum", value=max, ladder=lambda x, k: 0, bounds=(0, 9), step=1, default=0)
+    >>> print(refute(wrong, values=[0, 5, 9], records=2, failing=()))
+    refuted: ladder: one change moves the value from 0 to 5, and rung 0 is 0
+      here:  [0, 0]
+      there: [5, 0]
+    """
+    if not isinstance(query, StatisticQuery):
+        raise InvalidArgument("query", query, "a query that is one statistic is accepted, such as Custom(...)")
+    for argument, number in (("rungs", rungs), ("tries", tries)):
+        if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+            raise InvalidArgument(argument, number, "a whole number of at least 1 is accepted")
+    smoothness = [exact(one, "betas") for one in betas]
+    space, built, start = _universe(query, data, values, records, vertices, datasets, neighbours, build, failing)
+    exhaustive, pairs = pairs_of(space, tries, seed, start)
+    known: dict[Hashable, Facts] = {}
+    statistic: Statistic | VectorStatistic | None = None
+    looked = failed = count = 0
+
+    def facts(dataset: Any) -> Facts:
+        nonlocal statistic, looked, failed
+        key = key_of(dataset)
+        if key is not None and key in known:
+            return known[key]
+        seen = built(dataset)
+        shape = query.shape(seen)
+        statistic = query.resolve(shape) if statistic is None else statistic
+        found = facts_of(statistic, query.read(seen, shape), rungs, smoothness)
+        looked, failed = looked + 1, failed + found.failed
+        if exhaustive and key is not None:
+            known[key] = found
+        return found
+
+    for here, there in pairs:
+        count += 1
+        own, other = facts(here), facts(there)
+        claim = None if statistic is None else refuted(statistic, own, other, smoothness)
+        if claim is not None:
+            return Refutation(
+                claim, _as_listed(space, here), _as_listed(space, there), looked, count, exhaustive, failed
+            )
+    return Refutation(None, None, None, looked, count, exhaustive, failed)
+
+
+def _as_listed(space: Space, dataset: Any) -> Any:
+    """A dataset as the owner wrote it."""
+    if isinstance(space, Moves):
+        return [space.values[place] for place in dataset]
+    return [space.edges[place] for place in dataset] if isinstance(space, GraphMoves) else dataset
+
+
+def _universe(
+    query: StatisticQuery,
+    data: Any,
+    values: Iterable[Any] | None,
+    records: int | None,
+    vertices: int | None,
+    datasets: Iterable[Any] | None,
+    neighbours: Callable[[Any], Iterable[Any]] | None,
+    build: Callable[[list[Any]], Any] | None,
+    failing: Iterable[Any],
+) -> tuple[Space, Callable[[Any], Any], Any]:
+    """Where to search, how a dataset of it is made, and where to begin."""
+    if isinstance(query, FiniteSpace):
+        near: dict[Any, list[Any]] = {}
+        for here, there in query.pairs:
+            near.setdefault(here, []).append(there)
+        return Listed(list(query.datasets), lambda one: near.get(one, [])), lambda one: one, None
+    if datasets is not None or neighbours is not None:
+        if datasets is None or not callable(neighbours):
+            raise InvalidArgument("neighbours", neighbours, "datasets and a function that lists the neighbours of one")
+        listed = list(datasets)
+        if not listed:
+            raise InvalidArgument("datasets", "none", "at least one dataset is accepted")
+        return Listed(listed, neighbours), build or (lambda one: one), None
+    if vertices is not None or isinstance(data, Graph):
+        count = data.vertices if isinstance(data, Graph) else vertices
+        if not isinstance(count, int) or count < 2:
+            raise InvalidArgument("vertices", vertices, "a whole number of at least 2 is accepted")
+        graphs = GraphMoves(count)
+        made = build or (lambda edges: Graph(np.array(edges, dtype=np.int64).reshape(-1, 2), n=count))
+        places = {edge: place for place, edge in enumerate(graphs.edges)}
+        first = None
+        if isinstance(data, Graph):
+            first = tuple(sorted(places[min(a, b), max(a, b)] for a, b in data.edges.tolist()))
+        return graphs, lambda one: made([graphs.edges[place] for place in one]), first
+    return _records_universe(query, data, values, records, build, failing)
+
+
+def _records_universe(
+    query: StatisticQuery,
+    data: Any,
+    values: Iterable[Any] | None,
+    records: int | None,
+    build: Callable[[list[Any]], Any] | None,
+    failing: Iterable[Any],
+) -> tuple[Space, Callable[[Any], Any], Any]:
+    given = [] if values is None else list(values)
+    if data is None and (not given or records is None):
+        raise InvalidArgument("values", values, "values and records, vertices, datasets and neighbours, or data")
+    if records is not None and (not isinstance(records, int) or isinstance(records, bool) or records < 1):
+        raise InvalidArgument("records", records, "a whole number of at least 1 is accepted")
+    own = [] if data is None else list(data)
+    pool = (*given, *failing, *own)
+    relation = query.neighbours if isinstance(query, Custom) else Neighbours.CHANGE_ONE
+    most = len(own) if own else records or 1
+    moves = Moves(pool, relation, most)
+    if own and moves.resizes:
+        moves = Moves(pool, relation, most + 1)
+    if not moves.changes and not moves.resizes:
+        accepted = "pass datasets and a function neighbours that lists those of one"
+        raise InvalidArgument("neighbours", str(relation), f"{accepted}: what one change does is not known here")
+    made = build or _as_array
+    start = None if data is None else tuple(range(len(pool) - len(own), len(pool)))
+    return moves, lambda one: made([pool[place] for place in one]), start
+
+
+def _as_array(records: list[Any]) -> Any:
+    """Numbers as an array, anything else as the list it is."""
+    numbers = all(isinstance(one, (int, float, np.number)) for one in records)
+    return np.array(records, dtype=None if records else np.float64) if numbers else list(records)

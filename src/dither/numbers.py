@@ -32,7 +32,7 @@ MOST_DIGITS = 5_000
 _TYPED = re.compile(r"\s*[-+]?[0-9]{1,40}(?:\.[0-9]{0,40})?(?:[eE][-+]?[0-9]{1,4})?\s*")
 """Text that looks like a number, which people pass on from files and forms."""
 
-# flint keeps one precision for the whole process, so whoever sets it must own it until done.
+# flint keeps one precision for the whole process, so a thread that sets it holds a lock until it is done.
 _precision_lock = threading.RLock()
 
 
@@ -55,9 +55,9 @@ def exact(value: object, argument: str = "value") -> Fraction:
     if type(value) is int:
         return Fraction(value)
     if isinstance(value, str) and _TYPED.fullmatch(value):
-        raise InvalidArgument(argument, value, f"a number is accepted, not a text: {value.strip()} without quotes")
+        raise InvalidArgument(argument, value, f"must be a number, not a text: write {value.strip()} without quotes")
     if isinstance(value, (bool, str, bytes)) or value is None:
-        raise InvalidArgument(argument, value, "a finite number is accepted")
+        raise InvalidArgument(argument, value, "must be a finite number")
     if isinstance(value, Fraction):
         return value
     if isinstance(value, Integral):
@@ -75,7 +75,7 @@ def exact(value: object, argument: str = "value") -> Fraction:
         # numpy scalars print with their type; their float value prints as the shortest decimal.
         return Fraction(str(value) if type(value).__module__ == "numpy" else repr(number))
     except (TypeError, ValueError, OverflowError):
-        raise InvalidArgument(argument, value, "a finite number is accepted") from None
+        raise InvalidArgument(argument, value, "must be a finite number") from None
 
 
 def plain(number: Fraction) -> int | Decimal | Fraction:

@@ -45,7 +45,7 @@ def finite_number(value: Any) -> int | float:
             return int(value) if value == int(value) else float(value)
     except (TypeError, ValueError, OverflowError):
         pass
-    raise InvalidArgument("value", value, "a finite number is accepted")
+    raise InvalidArgument("value", value, "must be a finite number")
 
 
 def plain(value: Any, number: Callable[[Any], Any] = json_number) -> Any:

@@ -185,7 +185,7 @@ def _few_ticks() -> Any:
 def _axes(ax: Any, height: float) -> Any:
     if ax is not None:
         if not hasattr(ax, "set_yticks"):
-            raise InvalidArgument("ax", ax, "matplotlib axes are accepted; plot().figure.savefig(path) saves")
+            raise InvalidArgument("ax", ax, "must be matplotlib axes; plot().figure.savefig(path) saves")
         return ax
     return _figure(height).add_subplot()
 

@@ -30,6 +30,8 @@ class Neighbours(enum.Enum):
     """Graphs with the same edges that differ in the weight of one edge."""
     CHAIN = "chain"
     """The next or the previous dataset of a public chain of datasets, and no other."""
+    LISTED = "listed"
+    """The pairs of datasets that a public, finite data space lists, and no others."""
 
     def __str__(self) -> str:
         return self.value
@@ -83,9 +85,9 @@ class Loss:
 
     @classmethod
     def asked(cls, epsilon: object, delta: object = 0.0) -> Loss:
-        """A price that a user states: epsilon must be positive (and at least 1e-9, below which nothing is computed)."""
+        """The loss that a user states: epsilon must be positive, and at least 1e-9 (nothing is computed below)."""
         if 0 < exact(epsilon, "epsilon") < Fraction(1, 10**9):
-            raise InvalidArgument("epsilon", epsilon, "a number of at least 1e-9 is accepted")
+            raise InvalidArgument("epsilon", epsilon, "must be a number of at least 1e-9")
         return cls(
             _number(epsilon, _positive("epsilon", epsilon, zero=False), _part_down),
             _number(delta, _probability("delta", delta), _part_down),
@@ -136,7 +138,7 @@ class Loss:
         Loss(epsilon=0.3, delta=0.0)
         """
         if not isinstance(people, int) or isinstance(people, bool) or people < 1:
-            raise InvalidArgument("people", people, "a whole number of at least 1 is accepted")
+            raise InvalidArgument("people", people, "must be a whole number of at least 1")
         epsilon = self.exact_epsilon
         if self.is_pure:
             return Loss(_sum_up(epsilon * people))
@@ -210,14 +212,14 @@ class Budget:
 def _positive(argument: str, value: object, *, zero: bool) -> Fraction:
     number = exact(value, argument)
     if number < 0 or (number == 0 and not zero) or number > 10**300:
-        raise InvalidArgument(argument, value, "a positive finite number is accepted")
+        raise InvalidArgument(argument, value, "must be a positive finite number")
     return number
 
 
 def _probability(argument: str, value: object, *, one: bool = False) -> Fraction:
     number = exact(value, argument)
     if not 0 <= number < 1 and not (one and number == 1):
-        raise InvalidArgument(argument, value, "a number in [0, 1) is accepted")
+        raise InvalidArgument(argument, value, "must be a number in [0, 1)")
     return number
 
 
@@ -241,7 +243,7 @@ def fraction_of_unit(argument: str, value: object, *, closed: bool = False) -> F
     """A rational strictly between 0 and 1 (or including both ends)."""
     number = exact(value, argument)
     if closed and not 0 <= number <= 1:
-        raise InvalidArgument(argument, value, "a number in [0, 1] is accepted")
+        raise InvalidArgument(argument, value, "must be a number in [0, 1]")
     if not closed and not 0 < number < 1:
-        raise InvalidArgument(argument, value, "a number strictly between 0 and 1 is accepted")
+        raise InvalidArgument(argument, value, "must be a number strictly between 0 and 1")
     return number

@@ -1,4 +1,4 @@
-"""The result of a question: the answer, its error bar and its price.  Nothing in it is private any more."""
+"""The result of a question: the answer, its interval and its privacy loss.  Nothing in it is private any more."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Release:
     """A private answer.
 
     ``interval`` covers the statistic of the (clamped) records with probability ``confidence``; ``loss`` is all
-    that was spent, error bar included; ``missing`` is the public value that missing records count as.
+    that was spent, interval included; ``missing`` is the public value that missing records count as.
     """
 
     value: Any
@@ -35,11 +35,13 @@ class Release:
     labels: tuple[str, ...] | None = None
     """Names of the values where there are several: ``value`` and ``interval`` are then tuples."""
     group: dict[str, Any] | None = None
-    """The keys of the group that was asked about; ``loss`` is then the price of all groups together."""
+    """The keys of the group that was asked about; ``loss`` is then the privacy loss of all groups together."""
     reason: str | None = None
     """Why there is no answer, in public terms: which test did not pass."""
     alias: str | None = None
     """The name that a statement gave to the question (``AS name``)."""
+    claim: str | None = None
+    """What the guarantee rests on beside the proofs of the library: a claim of the author of a function."""
 
     calibration = older_name("mechanism")
 
@@ -66,12 +68,13 @@ class Release:
             "labels": plain(self.labels, unchanged),
             **({} if self.alias is None else {"alias": self.alias}),
             **({} if self.group is None else {"group": plain(self.group, unchanged)}),
+            **({} if self.claim is None else {"claim": self.claim}),
             "reason": self.reason,
         }
 
     @classmethod
     def from_dict(cls, payload: dict[str, Any]) -> Release:
-        """The release that ``to_dict`` told of; dates stay texts."""
+        """The release that ``to_dict`` wrote; dates stay texts."""
         group = payload.get("group")
         return cls(
             value=_tupled(payload["value"]),
@@ -87,6 +90,7 @@ class Release:
             reason=payload.get("reason"),
             alias=payload.get("alias"),
             group=None if group is None else dict(group),
+            claim=payload.get("claim"),
         )
 
     @property
@@ -94,21 +98,21 @@ class Release:
         """The question, with the group it was asked about."""
         if self.group is None:
             return self.query
-        return f"{self.query} [{', '.join(f'{key} {shown(one)}' for key, one in self.group.items())}]"
+        return f"{self.query} [{', '.join(f'{key} {formatted(one)}' for key, one in self.group.items())}]"
 
     def __str__(self) -> str:
-        return f"{self._summary()}{self._missing()}"
+        return f"{self._summary()}{self._missing()}{self._claim()}"
 
     def _summary(self) -> str:
-        """Question, answer, bar and price."""
+        """Question, answer, interval and privacy loss."""
         if self.value is None:
             return f"{self.title}: refused ({self.loss}, paid){'' if self.reason is None else f'; {self.reason}'}"
         return f"{self.title} = {self._answer()}{self._bar()} ({self.loss})"
 
     def _answer(self) -> str:
         if not isinstance(self.value, tuple):
-            return shown(self.value)
-        few = ", ".join(shown(one) for one in self.value[:6])
+            return formatted(self.value)
+        few = ", ".join(formatted(one) for one in self.value[:6])
         return f"[{few}{', ...' if len(self.value) > 6 else ''}]"
 
     def _bar(self) -> str:
@@ -116,14 +120,17 @@ class Release:
             return ""
         if isinstance(self.value, tuple):
             return f", each with a {self.confidence:.0%} bar"
-        low, high = (shown(end) for end in self.interval)
+        low, high = (formatted(end) for end in self.interval)
         return f", {self.confidence:.0%} between {low} and {high}"
 
     def __repr__(self) -> str:
-        return f"<Release {self._summary()}, {self.mechanism}{self._missing()}>"
+        return f"<Release {self._summary()}, {self.mechanism}{self._missing()}{self._claim()}>"
 
     def _missing(self) -> str:
-        return "" if self.missing is None else f"; missing values count as {shown_all(self.missing)}"
+        return "" if self.missing is None else f"; missing values count as {formatted_all(self.missing)}"
+
+    def _claim(self) -> str:
+        return "" if self.claim is None else f"; {self.claim}"
 
     def rows(self) -> list[tuple[str, Any, Any]]:
         """(label, value, interval) for each value; one row for a single answer."""
@@ -133,12 +140,12 @@ class Release:
         return list(zip(labels, self.value, self.interval or (None,) * len(self.value), strict=True))
 
     def _repr_html_(self) -> str:
-        note = f"price {self.loss}; {self.mechanism}{_bars([self])}{self._missing()}"
+        note = f"price {self.loss}; {self.mechanism}{_bars([self])}{self._missing()}{self._claim()}"
         price = f"<br><small>{html.escape(note)}</small>"
         if isinstance(self.value, tuple):
             body = "".join(
-                f"<tr><td>{html.escape(label)}</td><td>{shown(value)}</td>"
-                f"<td>{'' if bar is None else f'{shown(bar[0])} to {shown(bar[1])}'}</td></tr>"
+                f"<tr><td>{html.escape(label)}</td><td>{formatted(value)}</td>"
+                f"<td>{'' if bar is None else f'{formatted(bar[0])} to {formatted(bar[1])}'}</td></tr>"
                 for label, value, bar in self.rows()
             )
             return f"<div><b>{html.escape(self.title)}</b><table>{body}</table>{price}</div>"
@@ -149,21 +156,21 @@ class Release:
         return f"<div><b>{html.escape(self.title)}</b> = <b>{value}</b>{html.escape(self._bar())}{price}</div>"
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the answer with its error bar; returns the matplotlib axes."""
+        """Draw the answer with its interval; returns the matplotlib axes."""
         from dither.plots import plot_release  # noqa: PLC0415  (matplotlib is slow to load)
 
         return plot_release(self, ax)
 
 
 class Releases(list[Release]):
-    """Several releases: one for each group or each column of a question.  ``loss`` is the price of all of them."""
+    """Several releases: one for each group or each column of a query.  ``loss`` is that of all of them together."""
 
     def __init__(self, releases: Iterable[Release], loss: Loss) -> None:
         super().__init__(releases)
         self.loss = loss
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row for each value: keys of the group, question, label, value and error bar."""
+        """One row for each value: keys of the group, question, label, value and interval."""
         return [
             {
                 **(release.group or {}),
@@ -178,7 +185,7 @@ class Releases(list[Release]):
         ]
 
     def wide_rows(self) -> list[dict[str, Any]]:
-        """One row for each group: its keys, and for each question its value and the ends of its error bar.
+        """One row for each group: its keys, and for each question its value and the ends of its interval.
 
         Questions are named as in ``AS name``, else by what they ask.
         """
@@ -217,16 +224,16 @@ class Releases(list[Release]):
         head = "".join(f"<th>{html.escape(str(key))}</th>" for key in (self.rows()[0] if self else {}))
         body = "".join(
             "<tr>"
-            + "".join(f"<td>{html.escape('' if one is None else shown(one))}</td>" for one in row.values())
+            + "".join(f"<td>{html.escape('' if one is None else formatted(one))}</td>" for one in row.values())
             + "</tr>"
             for row in self.rows()
         )
-        missing = ", ".join(sorted({shown_all(one.missing) for one in self if one.missing is not None}))
+        missing = ", ".join(sorted({formatted_all(one.missing) for one in self if one.missing is not None}))
         note = f"price {self.loss}{_bars(self)}{f'; missing values count as {missing}' if missing else ''}"
         return f"<div><table><tr>{head}</tr>{body}</table><small>{html.escape(note)}</small></div>"
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the answers with their error bars; returns the matplotlib axes.
+        """Draw the answers with their intervals; returns the matplotlib axes.
 
         Several questions have a panel each, and the axes of the first are returned; on axes that were given they share
         one scale.
@@ -248,7 +255,7 @@ class Releases(list[Release]):
 
 
 def _bars(releases: list[Release]) -> str:
-    """The confidence of the error bars, if all have the same."""
+    """The confidence of the intervals, if all have the same."""
     levels = {release.confidence for release in releases if release.interval is not None}
     return f", {next(iter(levels)):.0%} error bars" if len(levels) == 1 and None not in levels else ""
 
@@ -265,15 +272,15 @@ def _tupled(value: Any) -> Any:
     return tuple(_tupled(one) for one in value) if isinstance(value, list) else value
 
 
-def shown_all(numbers: Any) -> str:
+def formatted_all(numbers: Any) -> str:
     """One number, or several in a row."""
-    return ", ".join(shown(one) for one in numbers) if isinstance(numbers, tuple) else shown(numbers)
+    return ", ".join(formatted(one) for one in numbers) if isinstance(numbers, tuple) else formatted(numbers)
 
 
-def shown(number: Any) -> str:
+def formatted(number: Any) -> str:
     """A number with as many digits as people read, a point as several; dates and categories as they are."""
     if isinstance(number, tuple):
-        return f"({', '.join(shown(one) for one in number)})"
+        return f"({', '.join(formatted(one) for one in number)})"
     if isinstance(number, bool) or not isinstance(number, (int, float)):
         return str(number)
     if isinstance(number, int):

@@ -19,10 +19,10 @@ from dither.accounting.cascades import (
     paper_shortcut,
     printed_robust,
 )
-from dither.audit.laws_and_losses import cascade_delta
 from dither.errors import InvalidArgument
 from dither.mechanisms.margin_test import MarginTest
 from dither.privacy import Loss
+from dither_lab.audit.laws_and_losses import cascade_delta
 
 E, D = Fraction(1, 10), Fraction(1, 10**6)
 

@@ -103,7 +103,7 @@ def test_missing_and_infinite_records_have_public_meanings():
 @pytest.mark.parametrize("name", ["scale", "trimmed_mean"])
 def test_tests_need_delta(name):
     """The error names it, before anything is read."""
-    with pytest.raises(dt.InvalidArgument, match=r"delta=.*nothing was read, nothing was charged"):
+    with pytest.raises(dt.InvalidArgument, match=r"delta must .*nothing was read, nothing was charged"):
         CALLS[name](NORMAL, epsilon=1.0)
     with pytest.raises(dt.InvalidArgument, match="delta"):
         CALLS["median"](NORMAL, epsilon=1.0, mechanism="propose_test")
@@ -142,7 +142,7 @@ def test_bad_shares_and_data_are_refused():
     """Shares out of order or range, nothing to trim, nothing to count, text."""
     with pytest.raises(dt.InvalidArgument, match="low"):
         dt.scale(NORMAL, low=0.8, high=0.2, **PRICE)
-    with pytest.raises(dt.InvalidArgument, match="q="):
+    with pytest.raises(dt.InvalidArgument, match=r"^q[ =]"):
         dt.quantile(NORMAL, q=2, epsilon=1.0)
     for trim in (0, 0.5, 0.7):
         with pytest.raises(dt.InvalidArgument, match="trim"):

@@ -165,7 +165,7 @@ def test_categories_of_a_file_are_texts(tmp_path):
         (["people.csv", "SELECT median(a) FROM people"], "SQL needs a schema file"),
         (["people.csv", "mode(job)", "--bounds", "0", "1"], "mode(column) does not take it"),
         (["people.csv", "median(a, bounds => [0, 1])", "--bounds", "0", "1"], "stands in the call already"),
-        (["people.csv", "covariance(a, nothing)", "--bounds", "0", "1"], "column='nothing'"),
+        (["people.csv", "covariance(a, nothing)", "--bounds", "0", "1"], "got 'nothing'"),
         (["people.toml", "triangles()"], "it is asked of a graph"),
         (["people.toml", "kmeans(a)"], "kmeans(column, ..., k => 3) is accepted"),
         (["people.toml", "kmeans(a, k => 2)", "--by", "job"], "kmeans is asked of the whole table"),
@@ -185,7 +185,7 @@ def test_errors_say_what_to_write(folder, words, message):
     assert "nothing was charged" in done.stderr
 
 
-def test_a_graph_of_a_server_is_asked_by_the_same_calls(folder, tmp_path):
+def test_a_graph_of_a_server_is_asked_and_quoted_by_the_same_calls(folder, tmp_path, monkeypatch):
     """A call, a list of calls and SQL; what is wrong is marked in the text that was typed."""
     for name in ("datasets", "data"):
         (tmp_path / name).mkdir()
@@ -199,13 +199,18 @@ def test_a_graph_of_a_server_is_asked_by_the_same_calls(folder, tmp_path):
         assert same["value"] == alone["value"]
         both = payload("ask", "friends", "triangles() AS x, min_cut()", "--epsilon", 8, "--weights", "x=3", *to)
         assert [one["epsilon"] for one in both["releases"]] == [6.0, 2.0]
+        quoted = payload("quote", "friends", "triangles() AS x, min_cut()", "--epsilon", 8, *to)
+        monkeypatch.chdir(folder)
+        here = payload("quote", "friends.toml", "triangles() AS x, min_cut()", "--epsilon", 8)
+        assert quoted == here | {"dataset": "friends"}
         for words, message in (
             (("trangles()",), "did you mean triangles()"),
             (("triangles()", "--where", "source = 1"), "a graph is asked as a whole"),
         ):
-            done = run("ask", "friends", *words, "--epsilon", 1, *to)
-            assert done.exit_code == 2
-            assert message in done.stderr
+            for command in ("ask", "quote"):
+                done = run(command, "friends", *words, "--epsilon", 1, *to)
+                assert done.exit_code == 2
+                assert message in done.stderr
     finally:
         server.stop()
 

@@ -90,6 +90,6 @@ def test_bad_options_are_named(schema):
     assert "either --epsilon or --target-error" in refused(schema, MEDIAN)
     assert "either --epsilon or --target-error" in refused(schema, MEDIAN, "--epsilon", "1", "--target-error", "5")
     assert "lognormal:MEDIAN:SIGMA" in refused(schema, MEDIAN, "--epsilon", "1", "--prior", "lognormal:5")
-    assert "one query is accepted" in refused(schema, f"{MEDIAN}, avg(total_pay)", "--target-error", "5")
+    assert "must be one query" in refused(schema, f"{MEDIAN}, avg(total_pay)", "--target-error", "5")
     assert "rows" in refused(schema, MEDIAN, "--epsilon", "1", "--where", "year = 2011", *PRIOR)
     assert "at least 3e+05 is accepted" in refused(schema, MEDIAN, "--target-error", "500")

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 import dither as dt
 from dither.interfaces.cli.main import main
-from dither.session.made_up import made_up_rows
+from dither.queries.tables import made_up_rows
 from dither.sources.schema import Schema
 
 pytest.importorskip("pyarrow")

@@ -12,18 +12,6 @@ import pytest
 
 import oracle
 from conftest import trials
-from dither.audit.divergence import over_box
-from dither.audit.enumeration import (
-    as_column,
-    datasets,
-    ladder_violations,
-    neighbours,
-    noise_divergence,
-    output_law,
-    worst_log_ratio,
-)
-from dither.audit.exhaustive import worst_pair
-from dither.audit.propose_test_release import divergence, mechanism_law
 from dither.errors import DitherError, NotApplicable, NotProved
 from dither.mechanisms.exponential import ExponentialDraw
 from dither.mechanisms.ladder import LadderDraw
@@ -33,6 +21,18 @@ from dither.mechanisms.stable import StableValue
 from dither.privacy import Loss
 from dither.sources.grid import Grid
 from dither.statistics.order import RankedValue
+from dither_lab.audit.divergence import over_box
+from dither_lab.audit.enumeration import (
+    as_column,
+    datasets,
+    ladder_violations,
+    neighbours,
+    noise_divergence,
+    output_law,
+    worst_log_ratio,
+)
+from dither_lab.audit.exhaustive import worst_pair
+from dither_lab.audit.propose_test_release import divergence, mechanism_law
 
 
 def within(found, loss):
@@ -128,7 +128,7 @@ class QueryContract:
                 column = as_column(x, statistic.records_on)
                 assert statistic.value(column) == f(x)
                 truth = oracle.exact_ladder(f, x, self.values, records + 1)
-                ours = [int(u) for u in statistic.ladder(column).rungs(0, records + 1)]
+                ours = [int(u) for u in statistic.ladder(column).sensitivity_at_distance(0, records + 1)]
                 assert ours == truth if self.exact else all(u >= t for u, t in zip(ours, truth, strict=True))
                 assert max(truth) <= statistic.global_sensitivity
 
@@ -147,8 +147,8 @@ class QueryContract:
             class Shrunk(type(statistic)):
                 def ladder(self, data, algorithm="exact"):
                     ladder = super().ladder(data, algorithm)
-                    whole = ladder.rungs
-                    ladder.rungs = lambda start, stop: (whole(start, stop) * 7) // 10
+                    whole = ladder.sensitivity_at_distance
+                    ladder.sensitivity_at_distance = lambda start, stop: (whole(start, stop) * 7) // 10
                     return ladder
 
             fields = {name: getattr(statistic, name) for name in statistic.__dataclass_fields__}

@@ -1,15 +1,21 @@
 """Odd records, and the questions about them: what ``test_records`` asks of every source."""
 
+import functools
 import math
 import os
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any, TypeVar
+
+import numpy as np
 
 import dither as dt
 from contract import record_oracle as oracle
 from contract.record_oracle import FINE, Asked, Declared
+from dither.queries.registry import entries
+from dither.sources.column import Column, Shape
+from registered import needed_fields
 
 LONG = os.environ.get("DITHER_LONG", "") not in {"", "0"}
 Item = TypeVar("Item")
@@ -75,7 +81,7 @@ def _several(*shares: Fraction) -> Callable[[list[int], Declared, bool], Any]:
 
 
 _FIFTH, _QUARTER, _HALF = Fraction(1, 5), Fraction(1, 4), Fraction(1, 2)
-QUESTIONS: tuple[Asked, ...] = (
+BY_HAND: tuple[Asked, ...] = (
     Asked("Sum", dt.Sum, oracle.total, dates=False),
     Asked("Mean", dt.Mean, oracle.mean, tolerance=2 * FINE),
     Asked("Median", dt.Median, oracle.quantile(_HALF)),
@@ -111,13 +117,14 @@ ELSEWHERE = {
     "Regression": "its rows below",
     "Scale": "its rows below",
     "Mode": "its rows below",
-    "Std": "the root of the variance",
+    "Custom": "the declared rows, as for programs (tests/queries/test_custom.py)",
 }
 """Public questions of tables that are tested in a way of their own."""
 REFUSED: dict[str, Callable[[], Any]] = {
     "MeanVector": lambda: dt.MeanVector("v", bounds=[(LOWER, UPPER)]),
     "Covariance": lambda: dt.Covariance("v", bounds=[(LOWER, UPPER)]),
     "ChainSum": lambda: dt.ChainSum([1, 2]),
+    "FiniteSpace": lambda: dt.FiniteSpace([1, 2], neighbours="chain", value=lambda k: k),
     "MSTCost": dt.MSTCost,
     "MinCut": dt.MinCut,
     "Edges": dt.Edges,
@@ -127,6 +134,47 @@ REFUSED: dict[str, Callable[[], Any]] = {
     "KCliques": lambda: dt.KCliques(k=3),
 }
 """Public questions about arrays, numbers and graphs, which a session over a table refuses."""
+
+
+def _of_the_same_steps(query: Callable[..., Any]) -> Callable[[list[int], Declared, bool], Any]:
+    """The statistic's own value of the steps that the oracle reads: its formula has a test beside its proof."""
+
+    def truth(steps: list[int], declared: Declared, private: bool) -> Fraction:
+        low, high = declared.ends
+        asked = query(bounds=(low * declared.step, high * declared.step), step=declared.step)
+        statistic = asked.resolve(Shape(len(steps), whole=False, nullable=True, private=private))
+        column = Column(np.array(steps, dtype=np.int64), asked.grid(whole=False))
+        return statistic.answers.step * statistic.value(column)
+
+    return truth
+
+
+def _is_proved(query: Callable[..., Any]) -> bool:
+    """Whether it is answered where the number of records is private."""
+    try:
+        query(bounds=(0, 1)).resolve(Shape(1, whole=False, nullable=True, private=True))
+    except dt.NotProved:
+        return False
+    return True
+
+
+def _registered() -> Iterator[Asked]:
+    """Statistics of one column that nobody has listed: what must be known of them follows from the registry."""
+    listed = {one.name for one in BY_HAND} | set(ELSEWHERE) | set(REFUSED)
+    for entry in entries().values():
+        name = entry.query.__name__
+        if name not in listed and entry.of == "column" and not entry.query.is_transformed:
+            query = functools.partial(entry.query, **needed_fields(entry))
+            truth, dates = _of_the_same_steps(query), entry.query.dates != "refused"
+            yield Asked(name, query, truth, private=_is_proved(query), dates=dates)
+
+
+QUESTIONS: tuple[Asked, ...] = (*BY_HAND, *_registered())
+ELSEWHERE |= {
+    one.query.__name__: "a function of a statistic above"
+    for one in entries().values()
+    if one.of == "column" and one.query.is_transformed
+}
 
 Condition = Callable[[float | None], bool]
 FILTERS: dict[str, Condition] = {

@@ -10,7 +10,6 @@ import pytest
 import graph_oracle as oracle
 from conftest import trials
 from contract.contracts import within
-from dither.audit.enumeration import largest_log_ratio, noise_divergence, output_law
 from dither.mechanisms.ladder import LadderMechanism
 from dither.mechanisms.mechanism import MechanismSpec
 from dither.mechanisms.smooth import Smooth
@@ -22,6 +21,7 @@ from dither.privacy import Loss
 from dither.queries.graphs import Edges, KCliques, KStars, KTriangles, Triangles
 from dither.queries.trees import MinCut
 from dither.sources.graph import Graph
+from dither_lab.audit.enumeration import largest_log_ratio, noise_divergence, output_law
 
 RUNGS = 7
 
@@ -30,7 +30,9 @@ RUNGS = 7
 def seen(query, n):
     """Value and rungs of every graph on n vertices."""
     statistic = query.resolve(small(n)[0].shape)
-    return [(statistic.value(g), [int(u) for u in statistic.ladder(g).rungs(0, 12)]) for g in small(n)]
+    return [
+        (statistic.value(g), [int(u) for u in statistic.ladder(g).sensitivity_at_distance(0, 12)]) for g in small(n)
+    ]
 
 
 @functools.cache
@@ -69,7 +71,7 @@ class GraphContract:
 
     def rungs(self, graph, stop=RUNGS):
         """The first rungs."""
-        return [int(u) for u in self.query.resolve(graph.shape).ladder(graph).rungs(0, stop)]
+        return [int(u) for u in self.query.resolve(graph.shape).ladder(graph).sensitivity_at_distance(0, stop)]
 
     def test_values_and_ladders_against_enumeration(self):
         """On every graph with 4 and 5 vertices: the value, and every rung against all graphs within so many edges."""

@@ -13,14 +13,17 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "dither"
+LABORATORY = ROOT / "lab" / "src" / "dither_lab"
 PROJECT_FILE = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PROJECT = PROJECT_FILE["project"]
+LAB_PROJECT = tomllib.loads((ROOT / "lab" / "pyproject.toml").read_text())["project"]
 BASE = {canonicalize_name(Requirement(one).name) for one in PROJECT["dependencies"]}
 EXTRAS = {
     extra: {canonicalize_name(Requirement(one).name) for one in listed}
     for extra, listed in PROJECT["optional-dependencies"].items()
 }
-FOR_USERS = set().union(*(listed for extra, listed in EXTRAS.items() if extra not in {"dev", "docs", "bench"}))
+PEERS = {canonicalize_name(Requirement(one).name) for one in LAB_PROJECT["optional-dependencies"]["bench"]}
+FOR_USERS = set().union(*(listed for extra, listed in EXTRAS.items() if extra not in {"dev", "docs"}))
 """What an extra that a user may want brings."""
 DISTRIBUTIONS = importlib.metadata.packages_distributions()
 GUESTS = {"pandas", "py4j"}
@@ -33,31 +36,40 @@ def imported(path: Path, *, always: bool = False) -> set[str]:
     nodes = tree.body if always else list(ast.walk(tree))
     names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     names |= {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.level == 0}
-    tops = {name.partition(".")[0] for name in names} - sys.stdlib_module_names - {"dither", "__future__"}
+    tops = {name.partition(".")[0] for name in names} - sys.stdlib_module_names - {"dither", "dither_lab", "__future__"}
     return {canonicalize_name(DISTRIBUTIONS.get(top, [top])[0]) for top in tops}
 
 
-def modules(*, bench: bool) -> list[Path]:
-    """Of the benchmarks, or of all the rest."""
-    return [path for path in PACKAGE.rglob("*.py") if (path.relative_to(PACKAGE).parts[0] == "bench") == bench]
+def modules(package: Path) -> list[Path]:
+    """All modules of a package."""
+    return list(package.rglob("*.py"))
 
 
 def test_everything_that_is_imported_is_declared():
-    """By the package itself or by an extra for users; igraph and other peers only by the benchmarks."""
-    found = set().union(*(imported(path) for path in modules(bench=False)))
+    """By the package itself or by an extra for users; igraph and other peers only by the laboratory's benchmarks."""
+    found = set().union(*(imported(path) for path in modules(PACKAGE)))
     assert found - BASE - FOR_USERS == GUESTS
     assert "igraph" not in found
-    assert "igraph" in set().union(*(imported(path) for path in modules(bench=True))) & EXTRAS["bench"] & EXTRAS["dev"]
+    benchmarks = set().union(*(imported(path) for path in modules(LABORATORY / "bench")))
+    assert "igraph" in benchmarks & PEERS & EXTRAS["dev"]
+    rest = set().union(*(imported(path) for path in modules(LABORATORY) if "bench" not in path.parts))
+    assert rest <= BASE | FOR_USERS | GUESTS
+
+
+def test_the_laboratory_belongs_to_this_very_version():
+    """One tree, one version; its only dependency is the product."""
+    assert LAB_PROJECT["version"] == PROJECT["version"]
+    assert LAB_PROJECT["dependencies"] == [f"dither=={PROJECT['version']}"]
 
 
 def test_everything_that_every_user_installs_is_imported():
-    """Outside of the benchmarks."""
-    assert set().union(*(imported(path) for path in modules(bench=False))) >= BASE
+    """By the product itself."""
+    assert set().union(*(imported(path) for path in modules(PACKAGE))) >= BASE
 
 
 def test_only_the_server_needs_more_when_it_is_loaded():
     """Any other module can be loaded where nothing but the package's own dependencies is installed."""
-    for path in modules(bench=False) + modules(bench=True):
+    for path in modules(PACKAGE) + modules(LABORATORY):
         if not path.is_relative_to(PACKAGE / "interfaces" / "http") and "workers" not in path.parts:
             assert imported(path, always=True) <= BASE, path
 
@@ -101,9 +113,7 @@ def test_constraints_are_complete():
     """Every dependency that `make setup` installs, directly or not, has an exact version within the declared bounds."""
     found = pinned()
     declared = [Requirement(one) for one in PROJECT["dependencies"] + PROJECT_FILE["build-system"]["requires"]]
-    declared += [
-        Requirement(one) for extra in set(EXTRAS) - {"bench"} for one in PROJECT["optional-dependencies"][extra]
-    ]
+    declared += [Requirement(one) for extra in EXTRAS for one in PROJECT["optional-dependencies"][extra]]
     for one in declared:
         assert one.specifier.contains(found[canonicalize_name(one.name)]), one
     installed = {canonicalize_name(one) for name in BASE | EXTRAS["dev"] for one in needed_by(name)}

@@ -24,8 +24,8 @@ def test_every_error_has_an_http_status(kind):
 
 def test_an_invalid_argument_says_what_is_accepted():
     """The argument, the value that was given, what would do, and that nothing was spent."""
-    message = str(InvalidArgument("epsilon", -1, "a positive finite number is accepted"))
-    assert message == "epsilon=-1: a positive finite number is accepted; nothing was read, nothing was charged"
+    message = str(InvalidArgument("epsilon", -1, "must be a positive finite number"))
+    assert message == "epsilon must be a positive finite number; got -1; nothing was read, nothing was charged"
 
 
 def test_not_applicable_names_what_applies():
@@ -45,7 +45,7 @@ def test_a_budget_error_shows_both_sides_of_the_bill():
 @pytest.mark.parametrize("value", [np.array([170.25, 65.5]), {"height": 170.25}, memoryview(b"170.25"), object()])
 def test_containers_are_named_by_their_type_only(value):
     """Entries of arrays, tables and other containers may be records, so they are not shown."""
-    message = str(InvalidArgument("data", value, "numbers are accepted"))
+    message = str(InvalidArgument("data", value, "must be numbers"))
     assert "170.25" not in message
     assert f"<{type(value).__name__}>" in message
 

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).resolve().parents[2] / "src" / "dither"
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "src" / "dither"
+LABORATORY = ROOT / "lab" / "src" / "dither_lab"
 MODULES = sorted(PACKAGE.rglob("*.py"))
-MAY_USE_PSEUDO_RANDOMNESS = {"audit", "bench", "demo", "reproduce"}
-LABORATORY = {"audit", "bench", "demo", "reproduce"}
+MAY_USE_PSEUDO_RANDOMNESS = {"demo"}
 KINDS = {"Mechanism", "Prepared", "Statistic", "VectorStatistic"}
 SUBJECTS = {"calibration", "chosen", "mechanism", "prepared", "statistic"}
 """What mechanisms and statistics are called where they are used."""
@@ -18,6 +19,9 @@ STILL_DECIDE_BY_CLASS: dict[str, int] = {}
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|NotImplementedError)\b")
 
 each_module = pytest.mark.parametrize("path", MODULES, ids=lambda p: p.relative_to(PACKAGE).as_posix())
+each_of_both = pytest.mark.parametrize(
+    "path", [*MODULES, *sorted(LABORATORY.rglob("*.py"))], ids=lambda p: p.relative_to(ROOT).as_posix()
+)
 
 
 def _is_pseudo_random(module: str) -> bool:
@@ -148,11 +152,7 @@ def test_nobody_decides_by_the_class_of_a_mechanism_or_statistic():
     """A mechanism or statistic says itself what others need to know; the modules listed above are on their way."""
     sources = _sources()
     classes, names = classes_of(sources), registered_names(sources)
-    found = {
-        module: class_decisions(module, source, classes, names)
-        for module, source in sources.items()
-        if module.split("/")[0] not in LABORATORY
-    }
+    found = {module: class_decisions(module, source, classes, names) for module, source in sources.items()}
     counted = {module: len(lines) for module, lines in found.items() if lines}
     more = {module: found[module] for module, count in counted.items() if count > STILL_DECIDE_BY_CLASS.get(module, 0)}
     assert more == {}
@@ -166,20 +166,20 @@ def test_there_is_a_package_to_read():
 
 @each_module
 def test_release_paths_use_no_pseudo_random_generator(path):
-    """Only audit, bench, demo and reproduce may use generators that are not cryptographic."""
+    """Only the demo, which makes data up, may use generators that are not cryptographic."""
     if path.relative_to(PACKAGE).parts[0] not in MAY_USE_PSEUDO_RANDOMNESS:
         assert pseudo_random_lines(path.read_text(encoding="utf-8")) == []
 
 
-@each_module
+@each_of_both
 def test_public_modules_say_what_they_are_for(path):
     """Every module without a leading underscore on its path starts with a docstring."""
-    names = path.relative_to(PACKAGE).with_suffix("").parts
+    names = path.relative_to(ROOT).with_suffix("").parts
     if not any(name.startswith("_") and not name.startswith("__") for name in names):
         assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
 
 
-@each_module
+@each_of_both
 def test_nothing_is_left_unfinished(path):
     """No module carries a note to finish it later or a placeholder that raises."""
     assert unfinished_lines(path.read_text(encoding="utf-8")) == []

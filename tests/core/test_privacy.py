@@ -134,7 +134,7 @@ def test_no_smaller_delta_would_do(people, epsilon):
 @pytest.mark.parametrize("people", [0, -1, 1.5, True, "2", None])
 def test_a_group_is_a_positive_whole_number(people):
     """Anything else is refused."""
-    with pytest.raises(InvalidArgument, match="people="):
+    with pytest.raises(InvalidArgument, match=r"^people[ =]"):
         Loss(1.0).for_group(people)
 
 
@@ -183,9 +183,9 @@ def test_impossible_losses_are_refused(epsilon, delta):
 def test_a_price_must_be_positive_but_a_sum_may_start_at_zero():
     """Loss(0) is the empty sum; a release for nothing is refused."""
     assert (Loss(0.0) + Loss(0.1)) == Loss(0.1)
-    with pytest.raises(InvalidArgument, match="epsilon=0"):
+    with pytest.raises(InvalidArgument, match=r"epsilon must be .*; got 0"):
         Loss.asked(0)
-    with pytest.raises(InvalidArgument, match="epsilon=0"):
+    with pytest.raises(InvalidArgument, match=r"epsilon must be .*; got 0"):
         Budget(0)
 
 

@@ -10,11 +10,11 @@ import examples
 import pytest
 
 from contract.contracts import MechanismContract, QueryContract
-from dither.audit.enumeration import as_column, datasets, ladder_violations, neighbours, noise_divergence
 from dither.mechanisms.mechanism import MechanismSpec
 from dither.privacy import Loss
 from dither.queries import registry
 from dither.sources.column import Shape
+from dither_lab.audit.enumeration import as_column, datasets, ladder_violations, neighbours, noise_divergence
 
 ROOT = Path(__file__).parents[2]
 

@@ -1,6 +1,8 @@
 """The Python client and ``dither ask --server``: the methods of a local session, remotely."""
 
+import dataclasses
 import json
+import math
 import subprocess
 import sys
 import threading
@@ -11,8 +13,9 @@ from click.testing import CliRunner
 import dither as dt
 from curators import CuratorProcess, certificate, with_dataset
 from dither.interfaces.cli.main import main
-from dither.interfaces.client import RemoteSession, ServerRefused, ServerUnreachable
+from dither.interfaces.client import RemoteSession, ServerRefused, ServerUnreachable, _finite
 from dither.interfaces.http.bodies import parse
+from dither.plain import plain
 from dither.queries.wire import from_json, served, to_json
 
 
@@ -46,6 +49,67 @@ def test_same_methods_as_a_local_session(server):
         assert session.quote("SELECT median(pay) FROM pay", epsilon=0.25)[0].mechanism
         assert session.history[-1].loss == dt.Loss(0.5)
         assert session.on("pay").schema["rows"] == 200
+
+
+@pytest.mark.parametrize("word", ["Infinity", "-Infinity", "NaN", "1e5", "null"])
+def test_categories_that_read_like_numbers_stay_texts(word):
+    """The JSON of a release whose answer is a text; ends of intervals and missing values are numbers again."""
+    local = dt.mode([word] * 900 + ["bus"] * 100, epsilon=20.0, delta=1e-3)
+    assert local.value == word
+    remote = dt.Release.from_dict(_finite(json.loads(json.dumps(plain(local.to_dict())))))
+    assert remote == local
+    wide = dataclasses.replace(local, value=3.0, interval=(-math.inf, math.inf), confidence=0.95)
+    assert dt.Release.from_dict(_finite(json.loads(json.dumps(plain(wide.to_dict()))))) == wide
+
+
+def test_a_category_named_infinity_is_asked_of_a_server(tmp_path):
+    """Declared or found: by the client, as by a local session."""
+    home = with_dataset(tmp_path / "home", epsilon=100)
+    text = (home / "datasets" / "pay.toml").read_text().replace('"clerk", "nurse"', '"Infinity", "nurse"')
+    (home / "datasets" / "pay.toml").write_text(text.replace("epsilon = 100", "epsilon = 100\ndelta = 0.1"))
+    lines = ["pay,job", *(f"{one},{'Infinity' if one % 9 else 'nurse'}" for one in range(200))]
+    (home / "data" / "pay.csv").write_text("\n".join(lines) + "\n")
+    server = CuratorProcess(home).start()
+    try:
+        session = dt.connect(server.url, token=server.tokens["owner"])
+        assert session.ask(dt.Mode("job"), epsilon=20.0, delta=1e-3).value == "Infinity"
+        assert session.sql("SELECT mode(job) FROM pay", epsilon=20.0, delta=1e-3).value == "Infinity"
+    finally:
+        server.stop()
+
+
+def test_quotes_at_the_shell_are_those_of_the_server(server, tmp_path):
+    """``dither quote --server``: lists of calls with --where and --by, SQL, a prior; the same as beside the schema."""
+    schema = with_dataset(tmp_path / "home", epsilon=100) / "datasets" / "pay.toml"
+    to = ["--server", server.url, "--token", server.tokens["alice"]]
+
+    def quoted(*words):
+        done = CliRunner().invoke(main, ["quote", *map(str, words)])
+        return done.exit_code, done.output
+
+    for words in (
+        ["median(pay), iqr(pay)", "--epsilon", "0.5"],
+        ["mean(pay)", "--epsilon", "0.5", "--by", "job", "--rows", "50"],
+        ["median(pay)", "--where", "job = 'nurse'", "--epsilon", "0.5", "--confidence", "none"],
+        ["SELECT median(pay) FROM pay", "--epsilon", "0.5", "--prior", "lognormal:70000:0.8"],
+        ["histogram(job)", "--epsilon", "0.5", "--mechanism", "worst_case"],
+    ):
+        there, here = quoted("pay", *words, *to, "--json"), quoted(schema, *words, "--json")
+        assert there[0] == here[0] == 0, (there, here)
+        told = [json.loads(text) for _, text in (there, here)]
+        for one in told[0]["quotes"] + told[1]["quotes"]:
+            one["prior"] = one["prior"] is not None  # (70000 and 70000.0)
+        assert told[0] == told[1]
+        assert quoted("pay", *words, *to) == quoted(schema, *words)
+    for words, message in (
+        (["median(pay)", "--target-error", "5"], "target_error"),
+        (["median(pay)", "--epsilon", "1", "--prior-sample", str(schema)], "prior_sample"),
+        (["median(pay)"], "either --epsilon or --target-error"),
+        (["SELECT median(pay) FROM pay", "--where", "pay > 1", "--epsilon", "1"], "write it into the SQL"),
+    ):
+        code, text = quoted("pay", *words, *to)
+        assert code == 2
+        assert message in text
 
 
 def test_errors_are_those_of_a_local_session(server):

@@ -169,7 +169,7 @@ def test_bad_starts(tmp_path):
     assert not (tmp_path / "a").exists()
     (tmp_path / "file").write_text("")
     code, told = _serve("--home", tmp_path / "file" / "home")
-    assert (code, "home=" in told) == (2, True)
+    assert (code, "home must" in told) == (2, True)
     home = with_dataset(tmp_path / "home")
     open_ledger(home / "ledger.db").close()
     with contextlib.closing(sqlite3.connect(home / "ledger.db", isolation_level=None)) as connection:

@@ -98,5 +98,5 @@ def test_recovery_needs_a_curators_folder(tmp_path):
     """Nothing is made where no curator was."""
     done = CliRunner().invoke(main, ["tokens", "recover", "--home", str(tmp_path / "none")])
     assert done.exit_code != 0
-    assert "pass the folder of a curator" in done.output
+    assert "must be the folder of a curator" in done.output
     assert not (tmp_path / "none").exists()

@@ -28,7 +28,7 @@ epsilon = 10
 CACHED = """
 from dither.kernels import adjacency
 print(adjacency.__file__)
-print(adjacency.compressed.stats.cache_path)
+print(adjacency.compressed.dispatcher().stats.cache_path)
 import numpy as np
 print(adjacency.compressed(np.array([[0, 1], [1, 2]]), 3)[0].tolist())
 """

@@ -294,7 +294,7 @@ def test_few_workers_are_kept(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "error",
     [
-        errors.InvalidArgument("pay", 1, "2 is accepted"),
+        errors.InvalidArgument("pay", 1, "must be 2"),
         errors.SourceFailed("the source is not there; nothing was charged"),
         errors.NotIsolated("bubblewrap"),
         errors.BudgetExceeded(dataset="pay", asked=dt.Loss(1.0), left=dt.Loss(0.5)),

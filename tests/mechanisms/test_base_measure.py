@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dither as dt
-from dither.audit.enumeration import as_column, datasets, output_law, worst_log_ratio
 from dither.mechanisms import base_measure as measure
 from dither.mechanisms.base_measure import Measure
 from dither.mechanisms.inverse import Inverse
@@ -19,6 +18,7 @@ from dither.privacy import Loss
 from dither.sources.column import Shape
 from dither.sources.grid import Grid
 from dither.statistics.order import RankedValue
+from dither_lab.audit.enumeration import as_column, datasets, output_law, worst_log_ratio
 
 
 @given(st.integers(-1000, 1000), st.integers(5000, 10**6), st.floats(0.01, 20), st.booleans(), st.data())

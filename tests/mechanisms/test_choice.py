@@ -17,7 +17,8 @@ from dither.privacy import Neighbours
 from dither.sensitivity.ladder import HasLadder
 from dither.sensitivity.levels import Levels
 from dither.sources.grid import Grid
-from dither.statistics import graphs, order, smallest, spread, totals, trees, unknown_size, vectors
+from dither.statistics import graphs, order, smallest, spread, totals, trees, unknown_size, vectors, workloads
+from dither.statistics.bit_workloads import attribute_means
 from dither.statistics.centre_of_attention import ShortestMiddle
 from dither.statistics.levels import ByLevel
 from dither.statistics.statistic import Statistic, VectorStatistic
@@ -30,6 +31,7 @@ COME_OR_GO = Neighbours.ADD_REMOVE
 RANK = order.RankedValue(5, 10, GRID)
 SHARE = unknown_size.SharedRank(Fraction(1, 2), 10, GRID, COME_OR_GO)
 SUM = totals.TrimmedTotal(0, 10, GRID, TOTAL)
+COUNTS = workloads.WorkloadCounts(workloads.points("abc"), ("a", "b", "c"), 10)
 CHAIN = smallest.ChainTotal((0, 1, 3), Levels([1, 1, 2]), TOTAL)
 STATISTICS = {
     "RankedValue": RANK,
@@ -44,6 +46,8 @@ STATISTICS = {
     "ShortestMiddle": ShortestMiddle(10, 1, GRID),
     "ByLevel": ByLevel(CHAIN, CHAIN.level_function()),
     "BinCounts": vectors.BinCounts(("a", "b")),
+    "WorkloadCounts": COUNTS,
+    "WorkloadCounts, large domain": workloads.WorkloadCounts(attribute_means(30), ("a",) * 30, 10),
     "Totals": vectors.Totals((GRID,), (TOTAL,), ("a",)),
     "CrossProducts": vectors.CrossProducts(10, (GRID,), (TOTAL,), ("a",)),
     "SharedRank": SHARE,
@@ -84,17 +88,19 @@ SERVED = {
     "ShortestMiddle": [*FITTED, *TESTS],
     "ByLevel": [*WORST_CASE, *TESTS],
     "BinCounts": ["worst_case"],
+    "WorkloadCounts": ["worst_case", "noisy_histogram", "k_norm"],
+    "WorkloadCounts, large domain": ["worst_case", "k_norm"],
     "Totals": ["worst_case"],
     "CrossProducts": ["worst_case"],
     "SharedRank": [*DRAWN, *TESTS],
-    "FilteredTotal": [*WORST_CASE, *TESTS],
+    "FilteredTotal": WORST_CASE,
     "FilteredMean": [*FITTED, *TESTS],
     "SharedRankDifference": [*FITTED, *TESTS],
     "OfPeople": [*FITTED, *TESTS],
-    "OfPeople, total": [*WORST_CASE, *TESTS],
-    "OfPeople, edges": [*WORST_CASE, *TESTS],
+    "OfPeople, total": WORST_CASE,
+    "OfPeople, edges": WORST_CASE,
     "ReachableValuesOfPeople": [*DRAWN, *TESTS],
-    "ReachableValuesOfPeople, all": [*DRAWN, *TESTS],
+    "ReachableValuesOfPeople, all": DRAWN,
     "EdgeCount": [*WORST_CASE, "largest_local"],
     "TriangleCount": BY_PROXY,
     "StarCount": BY_PROXY,
@@ -122,6 +128,22 @@ def test_which_mechanisms_serve_a_statistic_and_which_is_the_default(name):
     assert set(served) == {*SERVED[name], *needing}
 
 
+@pytest.mark.parametrize("rows_per_unit", [1, 3])
+@pytest.mark.parametrize("name", TESTS)
+def test_tests_of_totals_behind_a_filter_are_refused_before_the_charge(name, rows_per_unit):
+    """One row moves a sum or a count by the global sensitivity on all data, so no data could pass."""
+    data = {"pay": [1.0, 2.0, 3.0], "who": ["a", "b", "c"]}
+    declared = {"pay": dt.Real(0, 5)}
+    people = {"unit": "who", "rows_per_unit": rows_per_unit} if rows_per_unit > 1 else {}
+    session = dt.open(data, columns=declared, budget=dt.Budget(10.0, 0.1), **people)
+    for query in (dt.Count(), dt.Sum("pay")):
+        with pytest.raises(dt.NotApplicable, match="worst_case") as refused:
+            session.ask(query, where="pay > 1", epsilon=1.0, delta=1e-3, mechanism=name)
+        assert "nothing was" in str(refused.value)
+        assert not {*TESTS} & {*str(refused.value).split("applicable here: ")[1].replace(",", " ").split()}
+    assert session.budget.spent == dt.Loss(0.0)
+
+
 def test_preferences_name_mechanisms_that_exist():
     """A misspelt preference would be passed over in silence."""
     assert {name for one in STATISTICS.values() for name in one.mechanism_preference} <= MECHANISMS.keys() & PINNED
@@ -138,8 +160,11 @@ def test_the_registry_holds_every_mechanism_once():
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_a_mechanism_that_may_refuse_says_so_before_and_after_it_is_prepared(name):
     """What "auto" may not choose under a prior, and what has words for a refusal."""
-    levels = graphs.TriangleCount(60) if name in ("largest_local", "noisy_local") else order.RankedValue(50, 100, GRID)
-    _, prepared = prepare(levels, epsilon=1.0, delta=1e-3, mechanism=name)
+    suited = {
+        **dict.fromkeys(("largest_local", "noisy_local"), graphs.TriangleCount(60)),
+        **dict.fromkeys(("noisy_histogram", "k_norm"), COUNTS),
+    }
+    _, prepared = prepare(suited.get(name, order.RankedValue(50, 100, GRID)), epsilon=1.0, delta=1e-3, mechanism=name)
     assert MECHANISMS[name].may_refuse == (prepared.refusal is not None)
     assert MECHANISMS[name].may_refuse == (name in TESTS)
 

@@ -11,10 +11,6 @@ import pytest
 import dither as dt
 import graph_oracle as oracle
 from conftest import trials
-from dither.audit.broken_mechanisms import noise_too_small
-from dither.audit.enumeration import largest_log_ratio, noise_divergence, output_law
-from dither.audit.laws.noisy_local import clamped_law, noisy_local_delta
-from dither.audit.propose_test_release import divergence, mechanism_law
 from dither.errors import InvalidArgument, NotApplicable
 from dither.mechanisms.choice import applicable
 from dither.mechanisms.ladder import LadderMechanism
@@ -32,6 +28,10 @@ from dither.queries.graphs import Edges, KCliques, KStars, KTriangles, Triangles
 from dither.queries.trees import MinCut, MSTCost
 from dither.sources.graph import Graph
 from dither.statistics.graph_sensitivity import ByLipschitzProxy
+from dither_lab.audit.broken_mechanisms import noise_too_small
+from dither_lab.audit.enumeration import largest_log_ratio, noise_divergence, output_law
+from dither_lab.audit.laws.noisy_local import clamped_law, noisy_local_delta
+from dither_lab.audit.propose_test_release import divergence, mechanism_law
 
 COUNTS = {
     Edges(): oracle.edge_count,

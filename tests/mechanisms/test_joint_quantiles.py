@@ -13,12 +13,12 @@ from scipy.stats import chi2
 
 import dither as dt
 from conftest import trials
-from dither.audit.laws.several import joint_law, levels_law
 from dither.mechanisms import joint_draw as joint
 from dither.mechanisms import joint_quantiles as several
 from dither.mechanisms.joint_draw import joint_quantiles
 from dither.mechanisms.joint_quantiles import JOINT_PRICE, draw_levels, levels, price
 from dither.noise import discrete_exponential as rungs
+from dither_lab.audit.laws.several import joint_law, levels_law
 
 
 def worst_joint_loss(rate, ranks, values, records):

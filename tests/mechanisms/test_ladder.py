@@ -11,9 +11,8 @@ import pytest
 import dither as dt
 import oracle
 from conftest import trials
-from dither.audit.enumeration import as_column, datasets, neighbours, output_law, worst_log_ratio
 from dither.errors import InvalidArgument, NotApplicable
-from dither.mechanisms.ladder import LadderMechanism, displacement, rung_sizes
+from dither.mechanisms.ladder import LadderMechanism, displacement, points_at_cost
 from dither.mechanisms.ladder_interval import LadderBar
 from dither.mechanisms.mechanism import MechanismSpec
 from dither.noise.discrete_exponential import draw_endless, geometric
@@ -23,6 +22,7 @@ from dither.sensitivity.ladder import Ladder
 from dither.sources.column import Shape
 from dither.sources.grid import Grid
 from dither.statistics.order import RankedValue
+from dither_lab.audit.enumeration import as_column, datasets, neighbours, output_law, worst_log_ratio
 
 HIGH, RECORDS = 6, 4
 GRID = Grid(Fraction(1), 0, HIGH)
@@ -43,7 +43,7 @@ def test_output_law_is_the_ladder_mechanism(epsilon):
         prepared = LadderMechanism().prepare(MechanismSpec(statistic, Loss(epsilon)))
         for x in datasets(values, RECORDS)[::3]:
             column = as_column(x, statistic.records_on)
-            rungs = [int(u) for u in statistic.ladder(column).rungs(0, 9)]
+            rungs = [int(u) for u in statistic.ladder(column).sensitivity_at_distance(0, 9)]
             truth = oracle.ladder_law(
                 statistic.value(column),
                 rungs,
@@ -82,7 +82,9 @@ def test_rungs_below_the_local_sensitivity_are_caught():
     class Shrunk(RankedValue):
         def ladder(self, data, algorithm="exact"):
             whole = super().ladder(data, algorithm)
-            return Ladder(lambda a, b: (whole.rungs(a, b) * 7) // 10, self.global_sensitivity, top=whole.top)
+            return Ladder(
+                lambda a, b: (whole.sensitivity_at_distance(a, b) * 7) // 10, self.global_sensitivity, top=whole.top
+            )
 
     prepared = LadderMechanism().prepare(MechanismSpec(Shrunk(2, RECORDS, GRID), Loss(epsilon)))
     worst, *_ = worst_log_ratio(lambda x: output_law(prepared, as_column(x, GRID)), VALUES, UNIVERSE)
@@ -92,7 +94,7 @@ def test_rungs_below_the_local_sensitivity_are_caught():
 def test_places_of_a_rung_are_its_two_sides():
     """Costs and indices run through every whole number once, the nearest first."""
     ladder = Ladder(lambda a, b: np.array([0, 2, 2, 3, 5][a:b]), 5, top=5)
-    sizes = rung_sizes(ladder)(0, 8)
+    sizes = points_at_cost(ladder)(0, 8)
     assert sizes == [1, 0, 4, 4, 6, 10, 10, 10, 10]
     places = [[displacement(ladder, cost, index) for index in range(size)] for cost, size in enumerate(sizes)]
     assert sorted(place for rung in places for place in rung) == list(range(-27, 28))
@@ -167,7 +169,7 @@ def test_quantiles_of_the_error_are_right():
     for widths in ([0, 0, 1, 4], [3, 3, 3, 3], [1, 2, 5, 7]):
         for top in (4, None):
             ladder = Ladder(lambda a, b, w=widths: np.array([w[k] if k < 4 else 9 for k in range(a, b)]), 9, top=top)
-            ours = [int(u) for u in one.quantiles(ladder).rungs(0, 8)]
+            ours = [int(u) for u in one.quantiles(ladder).sensitivity_at_distance(0, 8)]
             truth = [min(oracle.tail_quantile(widths, 9, 0.5, 0.05 * math.exp(-k), far=150), 60) for k in range(8)]
             assert all(t <= u <= t + 1 for u, t in zip(ours, truth, strict=True))
 
@@ -178,7 +180,7 @@ def test_the_quantiles_are_a_ladder_on_a_whole_universe():
         one = LadderBar(Fraction(1, 2), Fraction(1, 10), Fraction(1, 2), 50)
         universe = datasets(values, RECORDS)
         ladders = {x: statistic.ladder(as_column(x, statistic.records_on)) for x in universe}
-        climbed = {x: one.quantiles(ladder).rungs(0, 9).tolist() for x, ladder in ladders.items()}
+        climbed = {x: one.quantiles(ladder).sensitivity_at_distance(0, 9).tolist() for x, ladder in ladders.items()}
         violations = [
             (x, y, k)
             for x in universe

@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 
 import dither as dt
 import oracle
-from dither.audit.divergence import hockey_stick
-from dither.audit.enumeration import as_column, datasets, neighbours, noise_divergence
 from dither.errors import InvalidArgument, NotApplicable, NotProved
 from dither.mechanisms.largest_local import LargestLocal, descending_bounds, paper_point, scales_fit, unfit_pairs
 from dither.mechanisms.mechanism import MechanismSpec
@@ -24,6 +22,8 @@ from dither.sensitivity.levels import LevelFunction, Levels, Margin
 from dither.sources.grid import Grid
 from dither.statistics.levels import ByLevel
 from dither.statistics.order import RankedValue
+from dither_lab.audit.divergence import hockey_stick
+from dither_lab.audit.enumeration import as_column, datasets, neighbours, noise_divergence
 
 SALARIES = [24634, 29475, 37468, 48104, 69624, 113511]
 PAPER = Loss(5.0, 1 / 2000)
@@ -55,8 +55,8 @@ def test_rungs_are_the_largest_sensitivities_within_reach(sensitivities, width, 
     level = data.draw(st.integers(1, count))
     truth = [sensitivities[max(reachable(near, level, j)) - 1] for j in range(8)]
     for levels in (near, Levels(sensitivities, pairs=pairs)):
-        assert levels.ladder(level).rungs(0, 8).tolist() == truth
-        assert levels.ladder(level).rungs(3, 6).tolist() == truth[3:6]
+        assert levels.ladder(level).sensitivity_at_distance(0, 8).tolist() == truth
+        assert levels.ladder(level).sensitivity_at_distance(3, 6).tolist() == truth[3:6]
 
 
 @given(level_lists, st.data())
@@ -66,7 +66,7 @@ def test_rungs_of_related_levels_interlace(sensitivities, data):
     count = len(sensitivities)
     some = st.tuples(st.integers(1, count), st.integers(1, count))
     levels = Levels(sensitivities, pairs=data.draw(st.lists(some, max_size=20)))
-    climbed = {v: levels.ladder(v).rungs(0, 7).tolist() for v in range(1, count + 1)}
+    climbed = {v: levels.ladder(v).sensitivity_at_distance(0, 7).tolist() for v in range(1, count + 1)}
     for v in climbed:
         for w in levels.related(v):
             assert v in levels.related(w)
@@ -79,7 +79,7 @@ def test_remembered_levels_change_nothing(sensitivities, width, memory, beta, da
     """The smooth bound with any memory equals that of the plain ladder, to the accuracy of its inflation."""
     levels = Levels(sensitivities, width=width, memory=memory)
     level = data.draw(st.integers(1, levels.count))
-    plain = oracle.smooth_bound(levels.ladder(level).rungs(0, levels.count + 1).tolist(), float(beta))
+    plain = oracle.smooth_bound(levels.ladder(level).sensitivity_at_distance(0, levels.count + 1).tolist(), float(beta))
     ours = levels.ladder(level).smooth(beta)
     assert plain <= float(ours) * (1 + 1e-12)
     assert float(ours) <= max(plain, levels.global_sensitivity * math.exp(-128)) * (1 + 1e-8)
@@ -270,14 +270,14 @@ def test_the_chain_has_its_exact_ladder():
     """Rung j is the largest salary that comes or goes within j + 1 steps (COQ17 Ex. 5: LS(x_1) = 29475)."""
     statistic = ChainSum(SALARIES, step=1).resolve(None)
     assert [statistic.value(k) for k in range(4)] == [0, 24634, 54109, 91577]
-    assert statistic.ladder(1).rungs(0, 3).tolist() == [29475, 37468, 48104]
+    assert statistic.ladder(1).sensitivity_at_distance(0, 3).tolist() == [29475, 37468, 48104]
     local = [
         max(abs(statistic.value(k) - statistic.value(other)) for other in (k - 1, k + 1) if 0 <= other <= 6)
         for k in range(7)
     ]
     for k in range(7):
         truth = [max(local[max(k - j, 0) : k + j + 1]) for j in range(7)]
-        assert statistic.ladder(k).rungs(0, 7).tolist() == truth
+        assert statistic.ladder(k).sensitivity_at_distance(0, 7).tolist() == truth
 
 
 def test_negative_values_on_the_chain_are_covered():

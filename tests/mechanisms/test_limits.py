@@ -18,7 +18,7 @@ from dither.errors import EpsilonTooSmall, InvalidArgument
 from dither.interfaces.cli.main import main
 from dither.mechanisms.choice import prepare
 from dither.mechanisms.joint_quantiles import SeveralDraws
-from dither.mechanisms.limits import MOST_RUNGS, rounded_up
+from dither.mechanisms.limits import MOST_STEPS, rounded_up
 from dither.mechanisms.margin_test import MarginTest
 from dither.noise.bernoulli import leading_word
 from dither.noise.discrete_exponential import doubled
@@ -30,7 +30,7 @@ from dither.numbers import ball
 from dither.privacy import Loss, Neighbours
 from dither.procedures.certified_average import AGREEING, least_blocks
 from dither.queries.order import Quantiles
-from dither.sensitivity.ladder import MOST_SLOW_RUNGS, Ladder
+from dither.sensitivity.ladder import MOST_SLOW_DISTANCES, Ladder
 from dither.sensitivity.levels import Levels
 from dither.sources.column import Shape
 from dither.sources.grid import Grid
@@ -90,7 +90,7 @@ def test_functions_and_the_shell_refuse_too(tmp_path):
     words = ["ask", str(tmp_path / "pay.toml"), "median(pay)", "--epsilon", "1e-5"]
     done = CliRunner().invoke(main, words)
     assert done.exit_code != 0
-    assert "at least 0.00011 is accepted" in done.stderr
+    assert "must be at least 0.00011" in done.stderr
 
 
 def test_a_share_is_what_counts():
@@ -125,11 +125,11 @@ def test_few_public_records_are_cheap_at_any_epsilon(ask):
 def test_limits_are_derived_from_ranks():
     """What is accepted looks at no more rungs than the limit, or at all of few."""
     many = RankedValue(5_000_000, 10_000_000, FINE)
-    for mechanism, most in (("inverse", MOST_RUNGS), ("ladder", MOST_RUNGS // 16)):
+    for mechanism, most in (("inverse", MOST_STEPS), ("ladder", MOST_STEPS // 16)):
         with pytest.raises(EpsilonTooSmall) as refusal:
             prepare(many, epsilon=1e-6, mechanism=mechanism)
         accepted = prepare(many, epsilon=refusal.value.least, mechanism=mechanism)[1]
-        assert 0.7 * most < accepted.rungs <= most
+        assert 0.7 * most < accepted.draw_length <= most
     assert [rounded_up(x) for x in (1.0, 0.0123, 5.01e-5, 9.99e-5)] == [1.0, 0.013, 5.1e-5, 1e-4]
 
 
@@ -212,7 +212,7 @@ def test_the_smooth_bound_of_means_in_closed_form(beta):
     found = []
     for records in range(300):
         ladder = statistic.ladder(Counted(records))
-        rungs = ladder.rungs(0, records + 2).astype(float)
+        rungs = ladder.sensitivity_at_distance(0, records + 2).astype(float)
         truth = float(np.max(rungs * np.exp(-float(beta) * np.arange(records + 2))))
         found.append(float(ladder.smooth(beta)))
         assert truth <= found[-1] <= truth * (1 + 1e-6) + 1
@@ -225,15 +225,15 @@ def test_searches_of_slow_rungs_are_cut_sooner():
     reached = []
 
     class Equal:
-        records = 4 * MOST_SLOW_RUNGS
+        records = 4 * MOST_SLOW_DISTANCES
 
         def ranks(self, first, last):
             reached.append((last - first) // 2)
             return np.zeros(last - first + 1, dtype=np.int64)
 
     ladder = SharedRank(Fraction(1, 2), 10**9, FINE, Neighbours.ADD_REMOVE).ladder(Equal())
-    assert ladder.margin(0) == MOST_SLOW_RUNGS
-    assert max(reached) <= MOST_SLOW_RUNGS + 1
+    assert ladder.margin(0) == MOST_SLOW_DISTANCES
+    assert max(reached) <= MOST_SLOW_DISTANCES + 1
 
 
 def test_a_number_that_is_none_ends_in_an_error_and_not_in_a_loop():

@@ -9,16 +9,6 @@ import numpy as np
 import pytest
 
 import oracle
-from dither.audit.enumeration import (
-    as_column,
-    datasets,
-    neighbours,
-    noise_divergence,
-    output_law,
-    worst_log_ratio,
-)
-from dither.audit.laws import drawn
-from dither.audit.laws.facts import Published
 from dither.mechanisms.interval_endpoints import Ends, distances
 from dither.mechanisms.inverse import Inverse
 from dither.mechanisms.mechanism import MechanismSpec
@@ -29,6 +19,16 @@ from dither.noise.laplace import Laplace
 from dither.privacy import Loss
 from dither.sources.grid import Grid
 from dither.statistics.order import RankedValue
+from dither_lab.audit.enumeration import (
+    as_column,
+    datasets,
+    neighbours,
+    noise_divergence,
+    output_law,
+    worst_log_ratio,
+)
+from dither_lab.audit.laws import drawn
+from dither_lab.audit.laws.facts import Published
 
 HIGH, RECORDS = 6, 4
 GRID = Grid(Fraction(1), 0, HIGH)

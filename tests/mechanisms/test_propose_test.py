@@ -12,11 +12,6 @@ import pytest
 import dither as dt
 import oracle
 from conftest import trials
-from dither.audit.agreement import draws_follow
-from dither.audit.answers import as_answer
-from dither.audit.enumeration import as_column, datasets, neighbours
-from dither.audit.laws.facts import Published
-from dither.audit.propose_test_release import REFUSED, Mixed, divergence, mechanism_law
 from dither.errors import InvalidArgument, NotApplicable
 from dither.mechanisms.margin_test import MarginTest
 from dither.mechanisms.mechanism import MechanismSpec
@@ -26,6 +21,11 @@ from dither.sensitivity.ladder import Ladder
 from dither.sources.column import Column
 from dither.sources.grid import Grid
 from dither.statistics.order import RankedValue, _EvenColumn, evenly_spread
+from dither_lab.audit.agreement import draws_follow
+from dither_lab.audit.answers import as_answer
+from dither_lab.audit.enumeration import as_column, datasets, neighbours
+from dither_lab.audit.laws.facts import Published
+from dither_lab.audit.propose_test_release import REFUSED, Mixed, divergence, mechanism_law
 
 GRID = Grid(Fraction(1), 0, 30)
 VALUES = (0, 1, 2, 3, 30)

@@ -11,13 +11,6 @@ import pytest
 import dither as dt
 from conftest import trials
 from contract.contracts import MechanismContract
-from dither.audit import broken_mechanisms
-from dither.audit.agreement import draws_follow
-from dither.audit.answers import as_answer
-from dither.audit.enumeration import as_column, datasets, neighbours
-from dither.audit.exhaustive import privacy, worst_pair
-from dither.audit.laws.registry import law_named
-from dither.audit.universes import chain_universe, column_universe, graph_universe
 from dither.errors import EpsilonTooSmall, InvalidArgument, NotApplicable
 from dither.mechanisms.choice import applicable, prepare
 from dither.mechanisms.error import Mixture
@@ -42,6 +35,13 @@ from dither.statistics.graphs import StarCount
 from dither.statistics.order import RankedValue
 from dither.statistics.totals import TrimmedTotal
 from dither.statistics.unknown_size import FilteredMean
+from dither_lab.audit import broken_mechanisms
+from dither_lab.audit.agreement import draws_follow
+from dither_lab.audit.answers import as_answer
+from dither_lab.audit.enumeration import as_column, datasets, neighbours
+from dither_lab.audit.exhaustive import privacy, worst_pair
+from dither_lab.audit.laws.registry import law_named
+from dither_lab.audit.universes import chain_universe, column_universe, graph_universe
 
 HIGH, RECORDS = 6, 4
 GRID = Grid(Fraction(1), 0, HIGH)
@@ -130,7 +130,7 @@ def test_smoothed_rungs_are_a_ladder_and_move_by_e_to_the_beta(name):
     statistic, climbed, raw = universe.statistic, [], []
     for data in universe.data:
         ladder = statistic.ladder(data)
-        rungs = [int(rung) for rung in ladder.rungs(0, 40)]
+        rungs = [int(rung) for rung in ladder.sensitivity_at_distance(0, 40)]
         raw.append(rungs[:count])
         climbed.append(by_definition(rungs, statistic.global_sensitivity, decay, count))
     values = [statistic.value(data) for data in universe.data]
@@ -533,7 +533,7 @@ def test_rungs_that_are_looked_at_are_within_the_public_number():
     for column in (np.zeros(10_000, dtype=np.int64), np.arange(10_000) * 100, np.repeat([0, 1 << 20], 5000)):
         widths = prepared.widths(as_column(tuple(column.tolist()), statistic.answers))
         widths.enclosed(min(prepared.window, widths.settled), DIGITS)
-        assert len(widths._read) <= prepared.rungs
+        assert len(widths._read) <= prepared.draw_length
 
 
 def test_the_default_beta_is_a_public_rule():
@@ -595,9 +595,9 @@ def test_sessions_store_it_and_quotes_know_it():
 def test_neighbouring_data_never_change_what_is_public():
     """Loss, window, rungs and reach depend on the statistic alone; widths redact themselves."""
     prepared = prepared_for(RankedValue(2, RECORDS, GRID))
-    public = (prepared.rungs, prepared.window, prepared.reach, prepared.public_half_widths(), prepared.refusal)
+    public = (prepared.draw_length, prepared.window, prepared.reach, prepared.public_half_widths(), prepared.refusal)
     for x in datasets(VALUES, RECORDS)[::50]:
         prepared.run(as_column(x, GRID))
         assert "private" in repr(prepared.widths(as_column(x, GRID)))
         assert any(True for _ in neighbours(x, VALUES))
-    assert public == (prepared.rungs, prepared.window, prepared.reach, None, None)
+    assert public == (prepared.draw_length, prepared.window, prepared.reach, None, None)

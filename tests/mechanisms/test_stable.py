@@ -12,8 +12,6 @@ import pandas as pd
 import pytest
 
 import dither as dt
-from dither.audit.enumeration import as_column, datasets, neighbours
-from dither.audit.propose_test_release import bins_divergence, divergence, mechanism_law
 from dither.errors import InvalidArgument, NotApplicable
 from dither.mechanisms.margin_test import MarginTest
 from dither.mechanisms.mechanism import MechanismSpec
@@ -28,6 +26,8 @@ from dither.queries.totals import TrimmedMean
 from dither.sources.column import Shape
 from dither.sources.grid import Grid
 from dither.statistics.order import RankedValue
+from dither_lab.audit.enumeration import as_column, datasets, neighbours
+from dither_lab.audit.propose_test_release import bins_divergence, divergence, mechanism_law
 
 GRID = Grid(Fraction(1), 0, 2)
 LOSS = Loss(1.0, 0.02)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dither.noise import discrete_exponential as rungs
-from dither.noise.discrete_exponential import draw_index, draw_rung, window
+from dither.noise.discrete_exponential import draw_cost, draw_index, window
 
 RUNGS = 10**6  # more than any list here has
 RATES = [Fraction(1, 20), Fraction(1, 2), Fraction(5), Fraction(200)]
@@ -89,7 +89,7 @@ def test_every_tape_lands_on_its_rung(sizes, rate, certainty, monkeypatch):
     shares = cumulative(exponential_weights(range(1, len(sizes) + 1), rate, sizes))
     for word in edge_words(shares, count=40):
         source = OneTape(word)
-        rung, index = draw_rung(counter(sizes), sum(sizes), RUNGS, rate, source)
+        rung, index = draw_cost(counter(sizes), sum(sizes), RUNGS, rate, source)
         assert rung == expected_index(shares, source.real(word)) + 1
         assert 0 <= index < sizes[rung - 1]
 
@@ -100,7 +100,7 @@ def test_short_windows_are_extended(monkeypatch):
     sizes, rate, calls, extended = [0] * 30 + [1] * 60, Fraction(1, 4), [], 0
     for word in range(0, 2**128, 2**121):
         calls.clear()
-        draw_rung(counter(sizes, calls), sum(sizes), RUNGS, rate, OneTape(word))
+        draw_cost(counter(sizes, calls), sum(sizes), RUNGS, rate, OneTape(word))
         assert calls == [calls[0] << k for k in range(len(calls))]
         extended += len(calls) > 1
     assert extended > 20
@@ -112,7 +112,7 @@ def test_the_law_of_rungs_by_enumeration(certainty, monkeypatch):
     monkeypatch.setattr(rungs, "_CERTAINTY", certainty)
     sizes, rate = [2, 0, 5, 9, 1, 30], Fraction(3, 10)
     shares = [0, *cumulative(exponential_weights(range(1, 7), rate, sizes))]
-    met = Counter(draw_rung(counter(sizes), sum(sizes), RUNGS, rate, OneTape(top << 116))[0] for top in range(4096))
+    met = Counter(draw_cost(counter(sizes), sum(sizes), RUNGS, rate, OneTape(top << 116))[0] for top in range(4096))
     for rung in range(1, 7):
         assert abs(met[rung] - 4096 * (shares[rung] - shares[rung - 1])) <= 1
 
@@ -121,7 +121,7 @@ def test_a_wrong_rate_fails_the_enumeration():
     """A rate that is three percent off is seen by the same count."""
     sizes, rate = [2, 0, 5, 9, 1, 30], Fraction(3, 10)
     shares = [0, *cumulative(exponential_weights(range(1, 7), rate * Fraction(103, 100), sizes))]
-    met = Counter(draw_rung(counter(sizes), sum(sizes), RUNGS, rate, OneTape(top << 116))[0] for top in range(4096))
+    met = Counter(draw_cost(counter(sizes), sum(sizes), RUNGS, rate, OneTape(top << 116))[0] for top in range(4096))
     assert any(abs(met[rung] - 4096 * (shares[rung] - shares[rung - 1])) > 1 for rung in range(1, 7))
 
 
@@ -130,7 +130,7 @@ def test_the_index_inside_a_rung_is_uniform():
     met = Counter()
     for value in range(256):
         handed = iter([bytes(16), bytes([value]), b"\x00"])
-        met[draw_rung(counter([5]), 5, RUNGS, Fraction(1), lambda count, handed=handed: next(handed))] += 1
+        met[draw_cost(counter([5]), 5, RUNGS, Fraction(1), lambda count, handed=handed: next(handed))] += 1
     places = [met[1, place] for place in range(1, 5)]
     assert len(set(places)) == 1  # place 0 also takes the rejected ones here, because the next byte is zero
     assert sum(met.values()) == 256
@@ -177,7 +177,7 @@ def test_few_digits_change_nothing_but_time(monkeypatch):
     for word in edge_words(shares):
         source = OneTape(word)
         assert (
-            draw_rung(counter(sizes), sum(sizes), RUNGS, rate, source)[0]
+            draw_cost(counter(sizes), sum(sizes), RUNGS, rate, source)[0]
             == expected_index(shares, source.real(word)) + 1
         )
 

@@ -9,7 +9,6 @@ import pytest
 
 import dither as dt
 from conftest import trials
-from dither.audit.enumeration import as_column, datasets, noise_divergence, output_law
 from dither.errors import InvalidArgument
 from dither.kernels.matching import matching_cost, squared_matching_distances
 from dither.mechanisms.choice import prepare
@@ -21,6 +20,7 @@ from dither.procedures.metrics import L1, L2, Matching, Own, as_metric, common_g
 from dither.procedures.sample_aggregate import plan
 from dither.sources.grid import Grid
 from dither.statistics.centre_of_attention import ShortestMiddle
+from dither_lab.audit.enumeration import as_column, datasets, noise_divergence, output_law
 
 
 def taxi(one, other):
@@ -324,7 +324,7 @@ def test_the_unconstrained_centre_keeps_the_axioms(touched):
         statistic = ShortestMiddle(records, touched, grid)
         columns = {x: as_column(x, grid) for x in datasets(range(4), records)}
         value = {x: statistic.value(column) for x, column in columns.items()}
-        rungs = {x: statistic.ladder(column).rungs(0, records + 2) for x, column in columns.items()}
+        rungs = {x: statistic.ladder(column).sensitivity_at_distance(0, records + 2) for x, column in columns.items()}
         for x in columns:
             for y in steps_away(x, range(4), touched):
                 assert abs(value[x] - value[y]) <= rungs[x][0] <= statistic.global_sensitivity
@@ -346,7 +346,7 @@ def test_the_middle_of_the_shortest_majority():
     data = as_column((1, 2, 3, 9, 40), statistic.column)
     assert statistic.majority == 4
     assert statistic.value(data) == 1 + 9
-    assert list(statistic.ladder(data).rungs(0, 2)) == [2 * 39, 2 * 40]
+    assert list(statistic.ladder(data).sensitivity_at_distance(0, 2)) == [2 * 39, 2 * 40]
 
 
 @pytest.mark.parametrize("touched", [1, 2])

@@ -265,7 +265,7 @@ def test_a_point_changes_one_block():
 
 def test_what_is_refused_beforehand():
     """Too few blocks, too many, and delta = 0: public facts."""
-    with pytest.raises(InvalidArgument, match="blocks are needed"):
+    with pytest.raises(InvalidArgument, match="blocks must be at least"):
         plan_average(20, Loss(1.0, 1e-6))
     with pytest.raises(InvalidArgument, match="at most"):
         plan_average(10_000, Loss(1.0, 1e-6))

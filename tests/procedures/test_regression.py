@@ -8,7 +8,6 @@ import pytest
 
 import dither as dt
 from conftest import trials
-from dither.audit.enumeration import datasets, output_law, worst_log_ratio
 from dither.errors import InvalidArgument
 from dither.kernels.blocks import fit_blocks
 from dither.mechanisms.margin_test import MarginTest
@@ -20,6 +19,7 @@ from dither.procedures.regression import Model, plan_blocks, plan_shortcut
 from dither.queries.plan import Options
 from dither.queries.regression import ModelFacts
 from dither.sources.column import Column
+from dither_lab.audit.enumeration import datasets, output_law, worst_log_ratio
 
 
 def plane(n, seed=0, features=2, outliers=0.0):
@@ -294,7 +294,7 @@ def test_missing_records_are_left_out():
         ({"method": "robust", "delta": 0}, "delta"),
         ({"method": "shortcut", "delta": 0}, "delta"),
         ({"method": "median"}, "method"),
-        ({"block_size": 2}, "block_size=2: a whole number of at least 3"),
+        ({"block_size": 2}, "block_size must be a whole number of at least 3"),
         ({"block_size": True}, "block_size"),
         ({"confidence": 1.5}, "confidence"),
         ({"constants": "paper"}, "shortcut"),

@@ -12,8 +12,6 @@ import dither as dt
 import oracle
 from conftest import trials
 from dither.accounting.cascades import Sequential
-from dither.audit.enumeration import datasets
-from dither.audit.propose_test_release import divergence, plan_law
 from dither.errors import InvalidArgument
 from dither.kernels.exact_floats import any_difference_above, exact_float_sum, largest_difference, smallest_difference
 from dither.mechanisms.margin_test import MarginTest
@@ -44,6 +42,8 @@ from dither.procedures.plans import (
 )
 from dither.procedures.unbounded import CoarseScale, Found, ScaleStep, enough_records, least_records
 from dither.procedures.unbounded_quantiles import SIZES, CodedRange
+from dither_lab.audit.enumeration import datasets
+from dither_lab.audit.propose_test_release import divergence, plan_law
 
 FAR = 1e9
 VALUES = (-FAR, 0.0, 1.0, 2.0, 4.0, 7.0, FAR)

@@ -209,7 +209,7 @@ def test_the_law_of_a_draw_is_the_mechanisms_own(rank):
     _, prepared = prepare(statistic, epsilon=0.9, mechanism="inverse")
     data = Column(np.array([40, 700, 700, 2100, 4900]), statistic.answers)
     shells, value = prepared.shells(data), statistic.value(data)
-    counts = shells.counts(1, shells.rungs)
+    counts = shells.counts(1, shells.shell_count)
     weights, distances = [], []
     for cost, size in enumerate(counts, 1):
         places = np.array([shells.point(cost, index) for index in range(0, size, max(size // 500, 1))])
@@ -395,6 +395,15 @@ def test_targets_out_of_reach_are_refused():
         dt.least_epsilon(dt.Median("pay"), SCHEMA, target_error=500)
     with pytest.raises(dt.InvalidArgument, match="at least"):
         dt.least_epsilon(dt.Mean("pay"), SCHEMA, target_error=1e-12)
+
+
+def test_a_query_whose_error_is_not_known_says_so():
+    """Not "at least inf": no epsilon can be found for it."""
+    schema = dt.Schema("x.csv", {"x": dt.Real(0, 1), "y": dt.Real(0, 1)}, rows=100_000)
+    for query in (dt.Regression("y", ("x",)), dt.KMeans(("x", "y"), k=2)):
+        with pytest.raises(dt.NotApplicable, match=r"no error of .* is known.*epsilon") as refused:
+            dt.least_epsilon(query, schema, target_error=1.0, delta=1e-6)
+        assert "inf" not in str(refused.value)
 
 
 # --- bad input ----------------------------------------------------------------------------------------------

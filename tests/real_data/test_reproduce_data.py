@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from conftest import needs_data
-from dither.reproduce import sources
+from dither_lab.reproduce import sources
 
 
 @pytest.fixture(autouse=True)

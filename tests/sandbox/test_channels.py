@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 
 from conftest import trials
-from dither.audit.attacks import Histogram
-from dither.audit.blackbox import audit
 from dither.privacy import Loss
 from dither.procedures.executor import Output, Trusted
 from dither.procedures.sample_aggregate import plan
 from dither.sandbox import Executable, Function, Sandbox
 from dither.sandbox.seccomp import machine_architecture
 from dither.sandbox.syscalls import numbers
+from dither_lab.audit.attacks import Histogram
+from dither_lab.audit.blackbox import audit
 
 TARGET = 4242.0
 OUTPUT = Output(1, bounds=(0, 10), default=3)

@@ -95,7 +95,7 @@ def test_every_session_says_so_once_for_each_state(source, monkeypatch):
             assert len(seen) == count
         with opened() as session:
             session.ask(dt.Median("v"), epsilon=1.0)
-            monkeypatch.setattr(session, "_state", lambda: "replaced once more")
+            monkeypatch.setattr(session._source, "state", lambda: "replaced once more")
             for _ in range(2):
                 session.ask(dt.Median("v"), epsilon=1.0)
         assert len(seen) == 4
@@ -204,9 +204,9 @@ def test_a_changed_postgres_table_is_noticed(postgres, tmp_path):
         """The state, once the counters have arrived."""
         with opened() as session:
             deadline = time.monotonic() + 120
-            while ":500:0:0" not in (session._state() or "") and time.monotonic() < deadline:
+            while ":500:0:0" not in (session._source.state() or "") and time.monotonic() < deadline:
                 time.sleep(0.1)
-            return session._state()
+            return session._source.state()
 
     before = settled()
     with opened() as session:
@@ -215,7 +215,7 @@ def test_a_changed_postgres_table_is_noticed(postgres, tmp_path):
         connection.execute("UPDATE changing SET v = 90")
     with opened() as session:
         deadline = time.monotonic() + 120
-        while session._state() == before and time.monotonic() < deadline:
+        while session._source.state() == before and time.monotonic() < deadline:
             time.sleep(0.1)
         with pytest.warns(UserWarning, match=SAID):
             session.ask(dt.Median("v"), epsilon=1.0)

@@ -150,7 +150,7 @@ def test_a_file_that_is_gone_costs_nothing(folder):
 
 @pytest.mark.parametrize(
     ("change", "word"),
-    [(('["a", "b"]', '["a", "z"]'), "column='z'"), (("edges.csv", "edges.txt"), "file ending")],
+    [(('["a", "b"]', '["a", "z"]'), "got 'z'"), (("edges.csv", "edges.txt"), "file ending")],
 )
 def test_what_cannot_be_read_is_never_charged(folder, change, word):
     """A wrong name is found when the session opens, and later before the charge: the error says so, and it is true."""

@@ -72,7 +72,7 @@ def test_blocks_hold_everybody_once_and_keep_people_together():
     columns = {**COLUMNS, "person": dt.Integer(0, PEOPLE)}
     for per_unit in (2, 3):
         session = dt.open(table(), columns=columns, budget=dt.Budget(1.0), unit="person", rows_per_unit=per_unit)
-        blocks = drawn_blocks(session.plan(program(), epsilon=1.0), session._engine)
+        blocks = drawn_blocks(session.plan(program(), epsilon=1.0), session._source.engine)
         held = [set(block["person"].to_pylist()) for block in blocks]
         assert len(blocks) == 100
         assert sum(len(one) for one in held) == len(set.union(*held)) == PEOPLE
@@ -85,7 +85,7 @@ def test_values_are_those_of_the_schema():
     session = dt.open(
         source, columns={**COLUMNS, "age": dt.Integer(0, 50)}, budget=dt.Budget(1.0), rows=source.num_rows
     )
-    blocks = drawn_blocks(session.plan(program(), epsilon=1.0), session._engine)
+    blocks = drawn_blocks(session.plan(program(), epsilon=1.0), session._source.engine)
     assert {len(block) for block in blocks} == {90}
     joined = pa.concat_tables(blocks)
     assert joined.column_names == list(COLUMNS)
@@ -94,7 +94,7 @@ def test_values_are_those_of_the_schema():
     assert sorted(joined["active"].to_pylist()) == sorted(source["active"].to_pylist())
     assert sorted(joined["job"].to_pylist()) == sorted(source["job"].to_pylist())
     assert np.allclose(np.sort(joined["pay"].to_numpy()), np.sort(source["pay"].to_numpy()), atol=1e-4)
-    again = pa.concat_tables(drawn_blocks(session.plan(program(), epsilon=1.0), session._engine))
+    again = pa.concat_tables(drawn_blocks(session.plan(program(), epsilon=1.0), session._source.engine))
     assert joined["pay"].to_pylist() != again["pay"].to_pylist()
 
 
@@ -102,13 +102,13 @@ def test_missing_values_follow_the_schema():
     """Counted as declared, or the row is left out; texts may be missing."""
     source = pa.table({"pay": [1.0, None, float("nan"), 4.0], "job": ["clerk", None, "nurse", None]})
     kept = dt.open(source, columns={"pay": dt.Real(0, 10, nulls=7), "job": COLUMNS["job"]}, budget=dt.Budget(1.0))
-    blocks = drawn_blocks(kept.plan(program(blocks=1), epsilon=1.0), kept._engine)
+    blocks = drawn_blocks(kept.plan(program(blocks=1), epsilon=1.0), kept._source.engine)
     assert np.allclose(sorted(blocks[0]["pay"].to_pylist()), [1, 4, 7, 7])
     assert blocks[0]["job"].null_count == 2
     left = dt.open(source, columns={"pay": dt.Real(0, 10, nulls="drop")}, budget=dt.Budget(1.0), rows=4)
     plan = left.plan(program(blocks=1), epsilon=1.0)
     assert plan.expected_rows is None
-    assert np.allclose(sorted(drawn_blocks(plan, left._engine)[0]["pay"].to_pylist()), [1, 4])
+    assert np.allclose(sorted(drawn_blocks(plan, left._source.engine)[0]["pay"].to_pylist()), [1, 4])
 
 
 def test_the_same_program_is_answered_again_for_free():
@@ -230,7 +230,7 @@ def test_on_postgres(postgres_schema):
     columns = {**COLUMNS, "person": dt.Integer(0, PEOPLE)}
     options = {"columns": columns, "budget": dt.Budget(9.0), "unit": "person", "rows_per_unit": 2, "table": "payroll"}
     with dt.open(postgres_schema, **options) as session:
-        blocks = drawn_blocks(session.plan(program(), epsilon=1.0), session._engine)
+        blocks = drawn_blocks(session.plan(program(), epsilon=1.0), session._source.engine)
         held = [set(block["person"].to_pylist()) for block in blocks]
         assert sum(len(one) for one in held) == len(set.union(*held)) == PEOPLE
         assert blocks[0].schema == pa.schema(

@@ -1,5 +1,6 @@
 """Sessions: charge before reading, all or nothing, repeats for free, and clear errors about everything else."""
 
+import dataclasses
 import datetime
 import shutil
 
@@ -371,3 +372,25 @@ def test_analysts_pay_from_their_own_budgets():
         session.ask(dt.Median("age"), epsilon=0.25, analyst="alice")
     session.ask(dt.Median("age"), epsilon=0.25, analyst="bob")
     assert ledger.spent("data", "alice").epsilon == 0.5
+
+
+def test_a_schema_is_opened_with_a_budget_or_declares_one(tmp_path):
+    """Given here where the schema has none; both, and whatever else a schema declares, are refused by name."""
+    (tmp_path / "pay.csv").write_text("pay\n1\n2\n3\n")
+    (tmp_path / "edges.csv").write_text("source,target\n0,1\n1,2\n")
+    table = dt.Schema(str(tmp_path / "pay.csv"), {"pay": dt.Real(0, 5)}, rows=3)
+    graph = dt.GraphSchema(str(tmp_path / "edges.csv"), 3, name="edges")
+    for schema, query in ((table, dt.Sum("pay")), (graph, dt.Edges())):
+        with dt.open(schema, budget=dt.Budget(2.0)) as session:
+            session.ask(query, epsilon=1.5)
+            assert session.budget.left.epsilon == 0.5
+            with pytest.raises(dt.BudgetExceeded):
+                session.ask(query, epsilon=1.5, again=True)
+        assert schema.budget is None
+        declared = dataclasses.replace(schema, budget=dt.Budget(2.0))
+        assert dt.open(declared).budget.total == dt.Budget(2.0)
+        with pytest.raises(dt.InvalidArgument, match="budget"):
+            dt.open(declared, budget=dt.Budget(9.0))
+        for argument, value in {"rows": 7, "columns": {"pay": dt.Real(0, 9)}, "unit": "pay", "filter": "rdp"}.items():
+            with pytest.raises(dt.InvalidArgument, match=argument):
+                dt.open(schema, **{argument: value})

@@ -9,8 +9,9 @@ import pyarrow as pa
 import pytest
 
 import dither as dt
-from blocks import drawn_blocks, private_data
+from blocks import drawn_blocks
 from dither.session.plan import plan
+from dither.session.reading import selected
 from dither.sources.column import Column
 from dither.sources.engines.spark import Spark
 from dither.sources.predicates import parse_filter
@@ -87,9 +88,9 @@ def facts(question, options, schema, engine):
     made = plan(question, schema, epsilon=1.0, **options)
     selection = Selection(engine, schema, made.predicate, made.by, secret="fixed")
     found = []
-    for data in private_data(made, selection):
+    for data in selected(made, selection):
         ladder = made.statistic.ladder(data)
-        rungs = [int(rung) for rung in ladder.rungs(0, 6)]
+        rungs = [int(rung) for rung in ladder.sensitivity_at_distance(0, 6)]
         found.append((made.statistic.value(data), rungs, ladder.smooth(Fraction(1, 10))))
     return found
 
@@ -144,11 +145,11 @@ def test_engines_agree_with_arrays():
         step = 1 if name == "age" else None
         query = dt.Median(bounds=bounds, nulls=nulls, step=step)
         made = plan(dt.Median(name), schema, epsilon=1.0)
-        data = private_data(made, Selection(engine, schema))[0]
+        data = selected(made, Selection(engine, schema))[0]
         assert made.statistic.answers.value(made.statistic.value(data)) == dt.inspect.value(query, array)
-        assert [float(made.grid.step * int(u)) for u in made.statistic.ladder(data).rungs(0, 8)] == dt.inspect.ladder(
-            query, array, rungs=8
-        )
+        assert [
+            float(made.grid.step * int(u)) for u in made.statistic.ladder(data).sensitivity_at_distance(0, 8)
+        ] == dt.inspect.ladder(query, array, rungs=8)
 
 
 @pytest.mark.parametrize("shares", [(0.0,), (0.5,), (0.25, 0.75), (1.0,)])

@@ -160,7 +160,7 @@ def test_what_cannot_be_edges_is_refused(edges):
 @pytest.mark.parametrize("n", [0, -1, 2.0, True, None, "5", 1 << 31])
 def test_the_number_of_vertices_is_checked(n):
     """Vertices are a public whole number."""
-    with pytest.raises(InvalidArgument, match="n="):
+    with pytest.raises(InvalidArgument, match=r"^n[ =]"):
         Graph(EDGES, n=n)
 
 

@@ -157,7 +157,7 @@ def test_spark_refuses_collated_columns(spark):
     from dither.sources.engines.spark import Spark
 
     frame = spark.sql("SELECT 'clerk' COLLATE UTF8_LCASE AS job")
-    assert Spark(frame).kinds()["job"] == "other"
+    assert Spark(frame).stored_types()["job"] == "other"
 
 
 def test_spark_dates_and_numbers_at_the_ends_of_types(spark):
@@ -202,9 +202,9 @@ def test_one_postgres_table_is_one_source_however_it_is_named(postgres):
         f"postgresql://postgres@127.0.0.1:{port}/postgres?application_name=other",
     ):
         assert Postgres(spelling, f"{place}.odd").fingerprint() == plain.fingerprint()
-    assert plain.kinds() == {"p": "whole"}
+    assert plain.stored_types() == {"p": "whole"}
     there = Postgres(postgres, "elsewhere.odd")
-    assert there.kinds() == {"other": "text"}
+    assert there.stored_types() == {"other": "text"}
     assert there.fingerprint() != plain.fingerprint()
     with pytest.raises(dt.InvalidArgument, match="table that exists"):
         Postgres(postgres, "odd; DROP TABLE odd")

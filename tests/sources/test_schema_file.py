@@ -109,7 +109,7 @@ def test_defaults():
         (HEAD + "rows = true\n[columns.a]\ntype='boolean'", "true", "number of rows"),
         (HEAD + "table = 3\n[columns.a]\ntype='boolean'", "3", "a text"),
         (HEAD + "engine = 'duckdbb'\n[columns.a]\ntype='boolean'", "'duckdbb'", "did you mean duckdb?"),
-        (HEAD + "rows_per_unit = 3\n[columns.a]\ntype='boolean'", "3", "a unit column must be named"),
+        (HEAD + "rows_per_unit = 3\n[columns.a]\ntype='boolean'", "3", "must be 1 without a unit column"),
         (HEAD + "unit='p'\nrows_per_unit = 0\n[columns.a]\ntype='boolean'", "0", "at least 1"),
         (HEAD + "[budget]\ndelta = 0.1\n[columns.a]\ntype='boolean'", "[budget]", "epsilon is missing"),
         (HEAD + "[budget]\nepsilon = -1\n[columns.a]\ntype='boolean'", "-1", "positive"),
@@ -144,8 +144,8 @@ def test_defaults():
         (HEAD + "[columns.a]\ntype = 'category'\nvalues = ['other']", "'other'", "different names"),
         (HEAD + "[columns.a]\ntype = 'category'\nvalues = ['x', 1.5]", "1.5", "a name in quotes"),
         (HEAD + '[columns]\n"" = {type = "boolean"}', '""', "a column needs a name"),
-        ("x = " + "[" * 4000, "x", "beyond all measure"),
-        ("x = " + "9" * 5000, "x", "beyond all measure"),
+        ("x = " + "[" * 4000, "x", "too large"),
+        ("x = " + "9" * 5000, "x", "too large"),
     ],
 )
 def test_mistakes_are_shown_at_their_place(text, at, reason):
@@ -286,7 +286,7 @@ def test_files_that_are_no_schemas(tmp_path):
     """Absent, binary, far too long, a folder, Windows line ends and a byte order mark."""
     for name, contents in (("a.toml", b"\xff\xfe\x00"), ("b.toml", b"x" * 8_000_001)):
         (tmp_path / name).write_bytes(contents)
-        with pytest.raises(dt.InvalidArgument, match="schema="):
+        with pytest.raises(dt.InvalidArgument, match=r"^schema[ =]"):
             load_schema(tmp_path / name)
     for missing in (tmp_path / "none.toml", tmp_path, tmp_path / "nul\0.toml"):
         with pytest.raises(dt.InvalidArgument, match="readable schema file"):

@@ -11,17 +11,17 @@ from fractions import Fraction
 import pytest
 
 from conftest import trials
-from dither.audit import broken_mechanisms
-from dither.audit.answers import answer_law, examine, remembering
-from dither.audit.attacks import LikelihoodRatio
-from dither.audit.blackbox import FAILURE, Aim
-from dither.audit.pairs import worst_pairs
-from dither.audit.power import detection_probability
 from dither.mechanisms.choice import prepare
 from dither.mechanisms.smooth import Smooth
 from dither.privacy import Loss
 from dither.sources.grid import Grid
 from dither.statistics.order import RankedValue
+from dither_lab.audit import broken_mechanisms
+from dither_lab.audit.answers import answer_law, examine, remembering
+from dither_lab.audit.attacks import LikelihoodRatio
+from dither_lab.audit.blackbox import FAILURE, Aim
+from dither_lab.audit.pairs import worst_pairs
+from dither_lab.audit.power import detection_probability
 
 
 def statistic_of(rank, records, high):

@@ -9,8 +9,6 @@ from itertools import combinations
 import pytest
 
 from conftest import trials
-from dither.audit import broken_mechanisms
-from dither.audit.answers import examine
 from dither.mechanisms.ladder import LadderMechanism
 from dither.mechanisms.largest_local import LargestLocal
 from dither.mechanisms.mechanism import MechanismSpec
@@ -19,6 +17,8 @@ from dither.mechanisms.smooth import Smooth
 from dither.privacy import Loss
 from dither.queries.graphs import KStars, KTriangles, Triangles
 from dither.sources.graph import Graph
+from dither_lab.audit import broken_mechanisms
+from dither_lab.audit.answers import examine
 
 COMPLETE = list(combinations(range(6), 2))
 HERE, THERE = Graph(COMPLETE, n=6), Graph(COMPLETE[1:], n=6)

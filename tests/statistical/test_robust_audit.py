@@ -12,9 +12,6 @@ import numpy as np
 import pytest
 
 from conftest import trials
-from dither.audit.attacks import Histogram
-from dither.audit.blackbox import audit
-from dither.audit.propose_test_release import cascade_chance
 from dither.mechanisms.margin_test import MarginTest
 from dither.mechanisms.stable_bins import StableBins
 from dither.privacy import Loss
@@ -22,6 +19,9 @@ from dither.procedures.ordered import Ordered
 from dither.procedures.plans import ScalePlan, plan_location, plan_range, plan_scale, plan_trimmed
 from dither.procedures.unbounded import ScaleStep
 from dither.procedures.unbounded_quantiles import plan_drawn_quantile, plan_drawn_range
+from dither_lab.audit.attacks import Histogram
+from dither_lab.audit.blackbox import audit
+from dither_lab.audit.propose_test_release import cascade_chance
 
 QUARTILES = (Fraction(1, 4), Fraction(3, 4))
 

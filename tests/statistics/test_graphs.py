@@ -291,7 +291,7 @@ def test_extreme_graphs(edges):
 @pytest.mark.parametrize("query", [dt.KStars, dt.KTriangles, dt.KCliques])
 def test_k_must_be_a_whole_number(query, k):
     """Refused when the question is made."""
-    with pytest.raises(InvalidArgument, match="k="):
+    with pytest.raises(InvalidArgument, match=r"^k[ =]"):
         query(k)
 
 

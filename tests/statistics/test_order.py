@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oracle
-from dither.audit.enumeration import as_column, datasets, ladder_violations
 from dither.mechanisms.inverse import Inverse
 from dither.mechanisms.mechanism import MechanismSpec
 from dither.privacy import Loss
 from dither.sensitivity.ladder import Ladder
 from dither.sources.grid import Grid
 from dither.statistics.order import OrderLadder, RankedValue
+from dither_lab.audit.enumeration import as_column, datasets, ladder_violations
 
 HIGH = 4
 GRID = Grid(Fraction(1), 0, HIGH)
@@ -70,7 +70,7 @@ def test_smooth_bound_equals_the_oracle(x, data, beta):
     wanted = oracle.smooth_bound(oracle.order_ladder(x, rank, 0, 60, len(x) + 1), beta)
     column = as_column(tuple(sorted(x)), statistic.answers)
     ladder = statistic.ladder(column)
-    plain = Ladder(ladder.rungs, ladder.global_sensitivity, top=ladder.top)
+    plain = Ladder(ladder.sensitivity_at_distance, ladder.global_sensitivity, top=ladder.top)
     for found in (ladder.smooth(Fraction(beta)), plain.smooth(Fraction(beta))):
         assert wanted <= float(found) * (1 + 1e-15)
         assert float(found) <= wanted * (1 + 1e-9)
@@ -160,7 +160,10 @@ def test_stepped_ladders_cover_people_with_several_records(size, tight):
             assert isinstance(ladder, OrderLadder)
             stepped = ladder.stepped(size) if tight else Ladder.stepped(ladder, size, 2)
             assert stepped.global_sensitivity == 2
-            climbed[x], value[x] = [int(u) for u in stepped.rungs(0, 5)], statistic.value(as_column(x, grid))
+            climbed[x], value[x] = (
+                [int(u) for u in stepped.sensitivity_at_distance(0, 5)],
+                statistic.value(as_column(x, grid)),
+            )
         for x in climbed:
             for y in climbed:
                 if multiset_distance(x, y) <= size:
@@ -199,7 +202,7 @@ def test_truncation_replaces_high_rungs_by_the_cap():
     statistic = ranked(3, 5, 60)
     ladder = statistic.ladder(as_column((1, 2, 10, 20, 33), statistic.answers))
     cut = ladder.truncated(2)
-    assert list(cut.rungs(0, 5)) == [ladder[0], ladder[1], 60, 60, 60]
+    assert list(cut.sensitivity_at_distance(0, 5)) == [ladder[0], ladder[1], 60, 60, 60]
     assert cut.smooth(Fraction(1, 10)) >= ladder.smooth(Fraction(1, 10))
 
 

@@ -7,7 +7,6 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 
-from dither.audit.enumeration import output_law
 from dither.errors import NotProved
 from dither.mechanisms.inverse import Inverse
 from dither.mechanisms.mechanism import MechanismSpec
@@ -30,6 +29,7 @@ from dither.statistics.unknown_size import (
     for_people,
     reachable_ranks,
 )
+from dither_lab.audit.enumeration import output_law
 
 VALUES = (0, 1, 3, 4)
 GRID = Grid(Fraction(1), 0, 4)
@@ -71,7 +71,8 @@ def violations(statistic, relation, values=VALUES, rungs=MOST + 2):
     space = universe(values)
     value = {x: statistic.value(column(x, statistic.records_on)) for x in space}
     climbed = {
-        x: [int(u) for u in statistic.ladder(column(x, statistic.records_on)).rungs(0, rungs + 1)] for x in space
+        x: [int(u) for u in statistic.ladder(column(x, statistic.records_on)).sensitivity_at_distance(0, rungs + 1)]
+        for x in space
     }
     bad = []
     for x in space:
@@ -207,7 +208,7 @@ def test_all_rows_of_one_person_are_covered(share, rows):
     statistic = for_people(SharedRank(share, most, GRID, Neighbours.ADD_REMOVE_CHANGE), rows)
     space = universe((0, 2, 4), most)
     value = {x: statistic.value(column(x)) for x in space}
-    climbed = {x: [int(u) for u in statistic.ladder(column(x)).rungs(0, 5)] for x in space}
+    climbed = {x: [int(u) for u in statistic.ladder(column(x)).sensitivity_at_distance(0, 5)] for x in space}
     prepared = Inverse().prepare(MechanismSpec(statistic, Loss(1.0)))
     laws = {x: law(prepared, x) for x in space}
     for x, y in product(space, space):
@@ -252,7 +253,7 @@ def test_totals_of_people_are_covered(statistic):
     people = for_people(statistic, 2)
     space = universe((0, 1, 4), 4)
     value = {x: people.value(column(x)) for x in space}
-    climbed = {x: [int(u) for u in people.ladder(column(x)).rungs(0, 5)] for x in space}
+    climbed = {x: [int(u) for u in people.ladder(column(x)).sensitivity_at_distance(0, 5)] for x in space}
     for x, y in product(space, space):
         if distance(x, y) <= 2:
             assert abs(value[x] - value[y]) <= min(climbed[x][0], people.global_sensitivity)
@@ -309,7 +310,9 @@ def test_smooth_bounds_stay_smooth_where_a_cut_is_met(deepest):
         bounds = {}
         for x in universe():
             exact = SharedRank(Fraction(1, 2), MOST, GRID, relation).ladder(column(x))
-            bounds[x] = Ladder(exact.rungs, exact.global_sensitivity, top=exact.top, deepest=deepest).smooth(beta)
+            bounds[x] = Ladder(
+                exact.sensitivity_at_distance, exact.global_sensitivity, top=exact.top, deepest=deepest
+            ).smooth(beta)
         assert max(bounds.values()) == bounds[()]
         assert min(bounds.values()) == pytest.approx(4 * math.exp(-deepest / 4), rel=1e-6)
         assert all(

@@ -27,6 +27,25 @@ def test_graphs_are_quoted(visit, pictures):
     assert curator.history("ring")[0]["releases"][0]["query"] == "edges"
 
 
+def test_graphs_are_asked_in_sql(visit):
+    """What was built stands in the text; several functions of one statement are quoted and paid for together."""
+    tab, curator = visit.tab, visit.curator
+    ring = "".join(f"{one},{(one + 1) % 60}\n" for one in range(60))
+    (curator.home / "data" / "written.csv").write_text("source,target\n" + ring)
+    curator.call("POST", "/v1/datasets", {"name": "written", "schema": GRAPH.format(name="written")})
+    visit.sign_in()
+    visit.open("written")
+    tab.choose("select[name=kind]", "edges")
+    tab.see("SELECT edges()", ".written")
+    tab.click("input[name=mode][value=sql]")
+    assert tab.run("document.querySelector('textarea[name=sql]').value") == "SELECT edges()\nFROM written"
+    tab.fill("textarea[name=sql]", "SELECT edges(), edges(max_degree => 2) AS few FROM written")
+    tab.see("Expected error, at most")
+    visit.pay()
+    answered = [one for spent in curator.history("written") for one in spent["releases"]]
+    assert [one["query"].split()[0] for one in answered] == ["edges", "edges"]
+
+
 def test_what_a_schema_declares_makes_an_estimate(visit, pictures):
     """With a prior in the schema the first quote is an estimate, for the mechanism that then answers."""
     tab, curator = visit.tab, visit.curator

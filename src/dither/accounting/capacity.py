@@ -1,4 +1,4 @@
-"""How many questions of one price fit into a budget."""
+"""How many questions of one privacy loss fit into a budget."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ MOST_OPTIMAL = 1_000_000
 
 
 def queries_within(loss: Loss, budget: Budget, *, kind: str = "basic", slack: object = None) -> int:
-    """How many questions of this price fit into a budget that nothing was spent of yet.
+    """How many questions of this privacy loss fit into a budget that nothing was spent of yet.
 
     ``kind``: ``"basic"`` and ``"advanced"`` count what the adaptive filter of that name accepts, to the unit (with
     ``slack`` = d', half of the budget's delta unless stated); ``"fixed"`` counts a batch whose number of questions
-    and prices are fixed in advance, by optimal composition.
+    and losses are fixed in advance, by optimal composition.
 
     >>> queries_within(Loss(0.1), Budget(1.0))
     10
@@ -32,17 +32,17 @@ def queries_within(loss: Loss, budget: Budget, *, kind: str = "basic", slack: ob
     562
     """
     if not isinstance(loss, Loss):
-        raise InvalidArgument("loss", loss, "a Loss is accepted")
+        raise InvalidArgument("loss", loss, "must be a Loss")
     if not isinstance(budget, Budget):
-        raise InvalidArgument("budget", budget, "a Budget is accepted")
+        raise InvalidArgument("budget", budget, "must be a Budget")
     if loss.epsilon == 0 and loss.is_pure:
-        raise InvalidArgument("loss", str(loss), "a loss that costs something is accepted")
+        raise InvalidArgument("loss", str(loss), "must have an epsilon or a delta above 0")
     if kind in KINDS:
         return times(open_filter(budget, kind=kind, slack=slack), loss)
     if kind != "fixed":
-        raise InvalidArgument("kind", kind, f"one of {', '.join(KINDS)}, fixed is accepted")
+        raise InvalidArgument("kind", kind, f"must be one of {', '.join(KINDS)}, fixed")
     if slack is not None:
-        raise InvalidArgument("slack", slack, "only the advanced filter takes one")
+        raise InvalidArgument("slack", slack, "is for the advanced filter: leave it out")
     return _fixed(loss, budget)
 
 

@@ -2,7 +2,7 @@
 
 A *tested release* passes a test and then releases something; a *cascade* tries several of them and keeps the first
 that passes; *levels* use what earlier levels released; *parallel* parts run side by side on the same people.
-DL09 Definitions 13 to 19, Theorems 16, 17 and 22, Corollary 20, with separate prices for tests and releases; proofs in
+DL09 Definitions 13 to 19, Theorems 16, 17 and 22, Corollary 20, with separate losses for tests and releases; proofs in
 docs/proofs/propose_test.md, section 4.
 """
 
@@ -17,18 +17,18 @@ from dither.privacy import Loss
 
 
 class Composition:
-    """A mechanism made of tests and releases, as far as its price is concerned, exactly."""
+    """A mechanism made of tests and releases, as far as its privacy loss is concerned, exactly."""
 
     epsilon: Fraction
     delta: Fraction
 
     @property
     def loss(self) -> Loss:
-        """The price, rounded up."""
+        """The privacy loss, rounded up."""
         return Loss(self.epsilon, min(self.delta, Fraction(1)))  # type: ignore[arg-type]
 
     def fits(self, asked: Loss) -> bool:
-        """Whether the price does not exceed what was asked, exactly."""
+        """Whether the privacy loss does not exceed what was asked, exactly."""
         return self.epsilon <= asked.exact_epsilon and self.delta <= asked.exact_delta
 
 
@@ -41,9 +41,9 @@ class Step(Composition):
 
     def __post_init__(self) -> None:
         if self.epsilon < 0:
-            raise InvalidArgument("epsilon", float(self.epsilon), "a number of at least 0 is accepted")
+            raise InvalidArgument("epsilon", float(self.epsilon), "must be a number of at least 0")
         if not 0 <= self.delta <= 1:
-            raise InvalidArgument("delta", float(self.delta), "a number in [0, 1] is accepted")
+            raise InvalidArgument("delta", float(self.delta), "must be a number in [0, 1]")
 
 
 FREE = Step(Fraction(0))
@@ -80,7 +80,7 @@ class Cascade(Composition):
 
     def __post_init__(self) -> None:
         if not self.alternatives:
-            raise InvalidArgument("alternatives", (), "at least one tested release is accepted")
+            raise InvalidArgument("alternatives", (), "must have at least one tested release")
 
     @property
     def epsilon(self) -> Fraction:  # type: ignore[override]
@@ -95,7 +95,7 @@ class Cascade(Composition):
 
 @dataclass(frozen=True)
 class Sequential(Composition):
-    """Parts that may use what earlier parts released (DL09 Theorems 16, 17 and 22): prices add up."""
+    """Parts that may use what earlier parts released (DL09 Theorems 16, 17 and 22): losses add up."""
 
     parts: tuple[Composition, ...]
 
@@ -110,7 +110,7 @@ class Sequential(Composition):
 
 @dataclass(frozen=True)
 class Concurrent(Sequential):
-    """Parts side by side, each on a database in which the same person may sit (DL09 Corollary 20): prices add up.
+    """Parts side by side, each on a database in which the same person may sit (DL09 Corollary 20): losses add up.
 
     Not for disjoint parts of the people, of which a person can change only one or two.
     """

@@ -1,7 +1,7 @@
 """What a fixed batch of releases costs together: basic, advanced, optimal and heterogeneous composition.
 
-The *prices* of a batch are fixed before its first release; the questions may depend on earlier answers.  Where
-prices are chosen on the way only a filter is sound (``dither.accounting.filters``).  Proofs of every bound, with
+The *losses* of a batch are fixed before its first release; the questions may depend on earlier answers.  Where
+losses are chosen on the way only a filter is sound (``dither.accounting.filters``).  Proofs of every bound, with
 its rounding: docs/proofs/composition.md.
 """
 
@@ -26,7 +26,7 @@ Prices = Counter[tuple[Fraction, Fraction]]
 def basic(losses: Iterable[Any]) -> Loss:
     """Epsilons and deltas add up; both sums are exact and rounded up once.
 
-    Theorem    V17 Lemma 2.3; docs/proofs/composition.md, section 2.  Sound for adaptively chosen prices too.
+    Theorem    V17 Lemma 2.3; docs/proofs/composition.md, section 2.  Sound for adaptively chosen losses too.
 
     >>> basic([Loss(0.1), Loss(0.2, 1e-6)])
     Loss(epsilon=0.3, delta=1e-06)
@@ -60,16 +60,16 @@ def optimal(epsilon: object, delta: object, k: object, target_delta: object) -> 
     1.3654
     """
     if not isinstance(k, int) or isinstance(k, bool) or k < 0:
-        raise InvalidArgument("k", k, "a whole number of at least 0 is accepted")
+        raise InvalidArgument("k", k, "must be a whole number of at least 0")
     price = positive("epsilon", epsilon, zero=True), probability("delta", delta)
     return _at_delta(Counter({price: k}) if k else Counter(), target_delta, _optimal, "target_delta")
 
 
 def heterogeneous(losses: Iterable[Any], *, delta: object) -> Loss:
-    """The optimum for unequal prices, from above: exact on a shared grid, else within 1% in practice.
+    """The optimum for unequal losses, from above: exact on a shared grid, else within 1% in practice.
 
     Theorem    Murtagh-Vadhan 2016 Theorem 1.5 on a grid that dominates; docs/proofs/composition.md, section 4.
-    Cost       A third of a second for 1,000 different prices, some 10 s for 100,000.
+    Cost       A third of a second for 1,000 different losses, some 10 s for 100,000.
 
     >>> heterogeneous([Loss(0.01)] * 600 + [Loss(0.02)] * 100, delta=1e-6).epsilon < 1.37
     True
@@ -81,10 +81,10 @@ def compose(losses: Iterable[Any], *, delta: object = None, method: str = "auto"
     """What several releases cost together: the best sound bound at the stated total ``delta``.
 
     ``losses`` holds ``Loss`` objects or anything with a ``.loss``, such as a ``Release``; a refused release was
-    paid for and counts like any other.  The prices must have been fixed before the first release.  Without
+    paid for and counts like any other.  The losses must have been fixed before the first release.  Without
     ``delta`` the deltas add up, and so do the epsilons.
 
-    ``method``: ``"auto"`` (the least of all), ``"basic"``, ``"advanced"``, ``"optimal"`` (equal prices only),
+    ``method``: ``"auto"`` (the least of all), ``"basic"``, ``"advanced"``, ``"optimal"`` (equal losses only),
     ``"heterogeneous"``, ``"zcdp"``, or ``"dp-accounting"`` (a cross-check by the optional package of that name, in
     floats and without proof; ``auto`` never uses it).
 
@@ -95,16 +95,16 @@ def compose(losses: Iterable[Any], *, delta: object = None, method: str = "auto"
     """
     prices = _prices(losses)
     if method not in METHODS:
-        raise InvalidArgument("method", method, f"one of {', '.join(METHODS)} is accepted")
+        raise InvalidArgument("method", method, f"must be one of {', '.join(METHODS)}")
     if delta is None:
         if method not in ("auto", "basic"):
-            raise InvalidArgument("delta", delta, f"a total delta is needed for method {method!r}")
+            raise InvalidArgument("delta", delta, f"must be the total delta for method {method!r}")
         return _added(prices)
     return _at_delta(prices, delta, METHODS[method])
 
 
 def advanced_epsilon(prices: Prices, total: Fraction) -> Fraction:
-    """``advanced`` before it is rounded to a float, for prices that ``total`` covers."""
+    """``advanced`` before it is rounded to a float, for losses that ``total`` covers."""
     with precision(BITS):
         rest = delta_left(prices, total)
         return min(_sums(prices)[0], _advanced(prices, rest)) if rest > 0 else _sums(prices)[0]
@@ -119,7 +119,7 @@ def _at_delta(prices: Prices, delta: object, bound: Callable[[Prices, Ball], Fra
         if rest > 0:
             epsilon = min(epsilon, bound(prices, rest))
         elif used > total:
-            accepted = f"at least {printed_up(used):g}, the sum of the single deltas, is accepted"
+            accepted = f"must be at least {printed_up(used):g}, the sum of the single deltas"
             raise InvalidArgument(name, delta, accepted if used < 1 else "no delta below 1 covers these losses")
         elif bound is _optimal:
             _one_price(prices)
@@ -162,7 +162,7 @@ def _optimal(prices: Prices, rest: Ball) -> Fraction:
 
 def _one_price(prices: Prices) -> tuple[Fraction, int]:
     if len({epsilon for epsilon, _ in prices}) > 1:
-        raise InvalidArgument("method", "optimal", "equal epsilons are needed; 'heterogeneous' takes unequal ones")
+        raise InvalidArgument("method", "optimal", "is for equal epsilons; use 'heterogeneous' for unequal ones")
     return next(iter(prices), (Fraction(0), Fraction(0)))[0], sum(prices.values())
 
 
@@ -211,7 +211,7 @@ METHODS: dict[str, Callable[[Prices, Ball], Fraction]] = {
 def _added(prices: Prices) -> Loss:
     epsilon, delta = _sums(prices)
     if delta >= 1:
-        raise InvalidArgument("losses", float(delta), "deltas that add up to less than 1 are accepted")
+        raise InvalidArgument("losses", float(delta), "must have deltas that add up to less than 1")
     return Loss(printed_up(epsilon), printed_up(delta))
 
 
@@ -221,7 +221,7 @@ def _sums(prices: Prices) -> tuple[Fraction, Fraction]:
 
 
 def _prices(losses: Iterable[Any]) -> Prices:
-    accepted = "a list of Loss or Release objects is accepted"
+    accepted = "must be a list of Loss or Release objects"
     if isinstance(losses, (str, bytes, Loss)) or not isinstance(losses, Iterable):
         raise InvalidArgument("losses", losses, accepted)
     counts: Counter[Loss] = Counter()
@@ -234,7 +234,5 @@ def _prices(losses: Iterable[Any]) -> Prices:
         relations |= {str(relation)} if relation is not None else set()
         counts[loss] += 1
     if len(relations) > 1:
-        raise InvalidArgument(
-            "losses", " and ".join(sorted(relations)), "releases for one neighbour relation are accepted"
-        )
+        raise InvalidArgument("losses", " and ".join(sorted(relations)), "must all be for one neighbour relation")
     return Counter({(loss.exact_epsilon, loss.exact_delta): count for loss, count in counts.items()})

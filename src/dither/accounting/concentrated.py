@@ -82,9 +82,7 @@ def zcdp_delta(rho: object, epsilon: object) -> float:
         value = top(((a - 1) * (a * ball(r) - ball(e))).exp() / (a - 1) * (a * (1 - 1 / a).log()).exp())
     # A delta of 1 says nothing, and every mechanism has every delta above it.
     if value >= 1:
-        raise InvalidArgument(
-            "epsilon", epsilon, f"a larger epsilon is needed for rho={rate:g} to give a delta below 1"
-        )
+        raise InvalidArgument("epsilon", epsilon, f"must be larger for rho={rate:g} to give a delta below 1")
     return printed_up(value)
 
 
@@ -137,13 +135,13 @@ def approximate(epsilons: Iterable[tuple[Fraction, int]], delta: Ball) -> Fracti
 
 
 def compose_gaussians(rhos: Iterable[object], *, delta: object) -> Loss:
-    """The price of several Gaussian releases together, as a ``Loss`` at the stated delta.
+    """The privacy loss of several Gaussian releases together, as a ``Loss`` at the stated delta.
 
     >>> compose_gaussians([0.005, 0.005], delta=1e-6).delta
     1e-06
     """
     if isinstance(rhos, (str, bytes)) or not isinstance(rhos, Iterable):
-        raise InvalidArgument("rhos", rhos, "a list of non-negative numbers is accepted")
+        raise InvalidArgument("rhos", rhos, "must be a list of non-negative numbers")
     d = probability("delta", delta, zero=False)
     return Loss(gaussian_epsilon(rhos, d), printed_up(d))
 

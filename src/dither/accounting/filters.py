@@ -1,6 +1,6 @@
-"""Privacy filters: what may still be spent when questions *and prices* are chosen on the way.
+"""Privacy filters: what may still be spent when questions *and losses* are chosen on the way.
 
-A filter is fixed when a dataset is registered.  Its state is a handful of integers that a ledger can store:
+A filter is fixed when a dataset is registered.  Its state is the filter's name and six integers:
 epsilon in units of 1e-9, epsilon squared in 1e-18, delta in 1e-18.  Charges are rounded up, budgets down, and
 every comparison is one of integers, so a filter never admits what its theorem does not.  The functions are pure:
 ``spend`` returns the next state or raises.  Proofs: docs/proofs/composition.md, section 6.
@@ -53,37 +53,35 @@ def open_filter(budget: Budget, *, kind: str = "basic", slack: object = None) ->
     1000000000
     """
     if not isinstance(budget, Budget):
-        raise InvalidArgument("budget", budget, "a Budget is accepted")
+        raise InvalidArgument("budget", budget, "must be a Budget")
     if kind not in KINDS:
-        raise InvalidArgument("kind", kind, f"one of {', '.join(KINDS)} is accepted")
+        raise InvalidArgument("kind", kind, f"must be one of {', '.join(KINDS)}")
     whole = Loss(budget.epsilon, budget.delta)
     epsilon = math.floor(whole.exact_epsilon * EPSILON_UNITS)
     delta = math.floor(whole.exact_delta * DELTA_UNITS)
     if kind == "basic":
         if slack is not None:
-            raise InvalidArgument("slack", slack, "only the advanced filter takes one")
+            raise InvalidArgument("slack", slack, "is for the advanced filter: leave it out")
         return FilterState("basic", epsilon, delta)
     if delta < 1:
-        raise InvalidArgument("budget.delta", budget.delta, "the advanced filter needs a delta of at least 1e-18")
+        raise InvalidArgument("budget.delta", budget.delta, "must be at least 1e-18 for the advanced filter")
     if slack is None:
         units = max(1, delta // 2)
     else:
         units = math.floor(probability("slack", slack, zero=False) * DELTA_UNITS)
         if not 1 <= units <= delta:
-            raise InvalidArgument(
-                "slack", slack, f"at least 1e-18 and at most the delta of {budget.delta:g} is accepted"
-            )
+            raise InvalidArgument("slack", slack, f"must be at least 1e-18 and at most the delta of {budget.delta:g}")
     return FilterState("advanced", epsilon, delta, units)
 
 
 def charge(loss: Loss) -> tuple[int, int]:
-    """The price in whole units of epsilon and delta, rounded up.
+    """The privacy loss in whole units of epsilon and delta, rounded up.
 
     >>> charge(Loss(0.1, 1e-20))
     (100000000, 1)
     """
     if not isinstance(loss, Loss):
-        raise InvalidArgument("loss", loss, "a Loss is accepted")
+        raise InvalidArgument("loss", loss, "must be a Loss")
     return math.ceil(loss.exact_epsilon * EPSILON_UNITS), math.ceil(loss.exact_delta * DELTA_UNITS)
 
 
@@ -91,7 +89,7 @@ def spend(state: FilterState, loss: Loss, *, dataset: str = "data") -> FilterSta
     """The state after paying for ``loss``.
 
     Guarantee  Whatever is released while no call raises is (epsilon, delta)-DP with the budget's numbers, even if
-               questions and prices depend on all earlier answers.
+               questions and losses depend on all earlier answers.
     Theorem    basic: ``sum eps_i <= eps, sum delta_i <= delta``.  advanced: Whitehouse, Ramdas, Rogers and Wu (ICML
                2023), ``sqrt(2 V ln(1/d')) + V/2 <= eps`` with ``V = sum eps_i^2``, and ``sum delta_i <= delta - d'``.
     Constants  Theirs; V is rounded up to 1e-18 and the logarithm up to 2^-64.
@@ -126,14 +124,14 @@ def left(state: FilterState) -> Loss:
 
 
 def times(state: FilterState, loss: Loss) -> int:
-    """How many more releases of this price the filter accepts; closed form, no loop over releases.
+    """How many more releases of this privacy loss the filter accepts; closed form, no loop over releases.
 
     >>> times(open_filter(Budget(1.0)), Loss(0.3))
     3
     """
     epsilon, delta = charge(loss)
     if epsilon == delta == 0:
-        raise InvalidArgument("loss", str(loss), "a loss that costs something is accepted")
+        raise InvalidArgument("loss", str(loss), "must have an epsilon or a delta above 0")
     counts = []
     if delta:
         counts.append((state.delta - state.slack - state.spent_delta) // delta)

@@ -148,7 +148,7 @@ def _grid_step(steps: Mapping[Fraction, int]) -> Fraction:
     if variance <= (2 * points * shared) ** 2:
         return shared
     total = sum((epsilon * count for epsilon, count in steps.items()), Fraction(0))
-    # The second limit serves a few large prices among many small ones, which would fall between coarse points.
+    # The second limit serves a few large losses among many small ones, which would fall between coarse points.
     return round_down(min(math.sqrt(variance) / points, float(total) / MOST_POINTS))
 
 

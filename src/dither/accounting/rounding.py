@@ -56,7 +56,7 @@ def positive(argument: str, value: object, *, zero: bool = False) -> Fraction:
     number = exact(value, argument)
     if number < 0 or (number == 0 and not zero):
         wanted = "a finite number of at least 0" if zero else "a positive finite number"
-        raise InvalidArgument(argument, value, f"{wanted} is accepted")
+        raise InvalidArgument(argument, value, f"must be {wanted}")
     return number
 
 
@@ -64,7 +64,7 @@ def probability(argument: str, value: object, *, zero: bool = True) -> Fraction:
     """A rational in [0, 1) (or in (0, 1)), or an error that names the argument."""
     number = exact(value, argument)
     if not 0 <= number < 1 or (number == 0 and not zero):
-        raise InvalidArgument(argument, value, f"a number in {'[' if zero else '('}0, 1) is accepted")
+        raise InvalidArgument(argument, value, f"must be a number in {'[' if zero else '('}0, 1)")
     return number
 
 

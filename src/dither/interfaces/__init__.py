@@ -1,1 +1,1 @@
-"""Thin doors to a session: command line, HTTP, web page, remote client."""
+"""Interfaces to a session: command line, HTTP, web page, remote client."""

@@ -29,7 +29,7 @@ from dither.session.account import Account, Spend
 
 _ATTEMPTS = 5
 _PATIENCE = 420.0
-"""Seconds to wait for one response: longer than the server keeps anybody waiting."""
+"""Seconds to wait for one response: longer than the server's longest wait."""
 _LOCAL_ERRORS = {
     one.code: one
     for one in vars(errors).values()
@@ -55,7 +55,7 @@ class ServerUnreachable(DitherError):
 
 @dataclasses.dataclass(frozen=True)
 class RemoteQuote:
-    """Price and expected error of a question, as a server told them."""
+    """Privacy loss and expected error of a query, as a server quoted them."""
 
     query: str
     loss: Loss
@@ -81,9 +81,9 @@ class RemoteSession:
     def __init__(self, url: str, *, token: str, dataset: str | None = None, certificate: str | None = None) -> None:
         parts = urllib.parse.urlsplit(url if isinstance(url, str) else "")
         if parts.scheme not in ("http", "https") or not parts.netloc:
-            raise InvalidArgument("url", url, "an address such as https://curator.example/ is accepted")
+            raise InvalidArgument("url", url, "must be an address such as https://curator.example/")
         if not isinstance(token, str) or not token or not token.isascii() or not token.isprintable():
-            raise InvalidArgument("token", type(token), "the token that an owner gave out is accepted")
+            raise InvalidArgument("token", type(token), "must be the token that an owner gave out")
         self._base = url.rstrip("/")
         self._token = token
         self._dataset = dataset
@@ -167,7 +167,7 @@ class RemoteSession:
         return other
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Does nothing: no connection is kept open."""
 
     def __enter__(self) -> Self:
         return self
@@ -182,7 +182,7 @@ class RemoteSession:
         if name is None:
             known = [one["name"] for one in self.datasets]
             if len(known) != 1:
-                raise InvalidArgument("dataset", None, f"one of {', '.join(known) or 'none'} is accepted")
+                raise InvalidArgument("dataset", None, f"must be one of {', '.join(known) or 'none'}")
             name = self._dataset = known[0]
         return f"/v1/datasets/{urllib.parse.quote(name, safe='')}"
 
@@ -203,7 +203,7 @@ class RemoteSession:
         return Releases(releases, Loss(answer["epsilon"], answer["delta"]))
 
     def _settled(self, answer: dict[str, Any]) -> dict[str, Any] | None:
-        """The answer of a job, when its schedule says so; None if nobody works on it any more."""
+        """The answer of a job, when its schedule says so; None if no server works on it any more."""
         while "releases" not in answer:
             if answer["state"] == "done":
                 return dict(answer["answer"])
@@ -252,7 +252,7 @@ def connect(url: str, *, token: str, dataset: str | None = None, certificate: st
     """Ask a server as if its datasets were here: ``ask``, ``sql``, ``quote``, ``budget``, ``history``, ``datasets``.
 
     dataset: the one that questions are about, where there are several.  certificate: a file with the server's
-    certificate, if nobody known vouches for it.
+    certificate, if no known authority signed it.
     """
     return RemoteSession(url, token=token, dataset=dataset, certificate=certificate)
 
@@ -265,12 +265,12 @@ def _opener(certificate: str | None) -> urllib.request.OpenerDirector:
         try:
             handlers.append(urllib.request.HTTPSHandler(context=ssl.create_default_context(cafile=certificate)))
         except OSError:
-            raise InvalidArgument("certificate", certificate, "a readable PEM file is accepted") from None
+            raise InvalidArgument("certificate", certificate, "must be a readable PEM file") from None
     return urllib.request.build_opener(*handlers)
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A token is sent to the address it was given for, and nowhere else."""
+    """Follows no redirect, so that a token is sent to no other address."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
         return None
@@ -286,16 +286,16 @@ def _problem(error: urllib.error.HTTPError) -> dict[str, Any]:
 
 def _error(problem: dict[str, Any]) -> DitherError:
     """The error of a local session that has this code, so that callers can catch the same."""
-    kind = _LOCAL_ERRORS.get(problem["code"])
-    if kind is None:
+    error_class = _LOCAL_ERRORS.get(problem["code"])
+    if error_class is None:
         return ServerRefused(problem["status"], problem["code"], problem["detail"])
-    made = kind.__new__(kind)
-    Exception.__init__(made, problem["detail"])
-    return made
+    rebuilt = error_class.__new__(error_class)
+    Exception.__init__(rebuilt, problem["detail"])
+    return rebuilt
 
 
 def _options(options: dict[str, Any]) -> dict[str, Any]:
-    """The options of ``ask`` in JSON; what nobody knows is left to the server to refuse."""
+    """The options of ``ask`` in JSON; the server refuses unknown ones."""
     options = newer(options, stacklevel=5)
     payload = {
         key: plain(value, finite_number)
@@ -308,7 +308,7 @@ def _options(options: dict[str, Any]) -> dict[str, Any]:
         payload["confidence"] = plain(options["confidence"], finite_number)
     for name in ("mechanism", "noise"):
         if name in payload and not isinstance(options[name], str):
-            raise InvalidArgument(name, options[name], 'a name such as "smooth" is accepted by servers')
+            raise InvalidArgument(name, options[name], 'must be a name such as "smooth" where a server is asked')
     return payload
 
 
@@ -324,8 +324,8 @@ def _prior_json(prior: Any) -> dict[str, Any]:
 
 
 def _finite(payload: dict[str, Any]) -> dict[str, Any]:
-    """A release with its infinite numbers back."""
-    numbers = ("value", "interval", "missing")
+    """A release with its infinite numbers back.  Answers are finite: a text among them is a category or a date."""
+    numbers = () if isinstance(payload["value"], str) else ("interval", "missing")
     return {key: with_infinities(value) if key in numbers else value for key, value in payload.items()}
 
 

@@ -18,7 +18,7 @@ from dither.kernels.compiled import compiled
 Floats = NDArray[np.float64]
 
 STEPS = 12
-"""Rounds of reweighting: always as many, so that the time tells nothing."""
+"""Rounds of reweighting: always as many, so that the time does not depend on the data."""
 TUKEY = 4.685
 """Where Tukey's weights reach zero, in standard deviations; 95% efficient for normal errors."""
 LEAST_PIVOT = 1e-9

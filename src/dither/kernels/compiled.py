@@ -3,41 +3,85 @@
 numba keeps it beside the source or in the user's cache folder, and refuses to define a function where it can write to
 neither: a package that root installed, run by a service without a home.  The code then goes to a folder for temporary
 files that is ours alone, or, if there is no such folder, is compiled in every process anew.
+
+Loading numba takes most of a second, so it is loaded when a kernel is first called: a mistaken command, a server that
+leaves all work to its workers, or a sum never pay for it.
 """
 
 from __future__ import annotations
 
+import functools
+import importlib
 import os
 import stat
 import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
-
-from numba import config, njit
+from types import CodeType, FunctionType
+from typing import Any, TypeVar, cast
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
-_SETTINGS: Any = config  # its attributes come from the environment
-_CONFIGURING = threading.Lock()
+_COMPILING = threading.RLock()
 
 
 def compiled(**options: Any) -> Callable[[Kernel], Kernel]:
-    """Compile a function with numba's ``options`` and keep the code where that is possible."""
+    """Compile a function with numba's ``options`` at its first call and keep the code where that is possible."""
 
     def decorate(function: Kernel) -> Kernel:
-        kernel = njit(**options)(function)
-        try:
-            kernel.enable_caching()
-        except RuntimeError:  # no place that numba knows of is writable
-            folder = private_folder()
-            if folder is not None:
-                _cache_in(kernel, folder)
-        made: Kernel = kernel
-        return made
+        return cast("Kernel", _Kernel(cast("FunctionType", function), options))
 
     return decorate
+
+
+def load() -> None:
+    """Load the compiler now: for processes that would rather wait at their start than at their first question."""
+    importlib.import_module("numba")
+
+
+class _Kernel:
+    """A function that becomes numba's when it is first called."""
+
+    def __init__(self, function: FunctionType, options: dict[str, Any]) -> None:
+        functools.update_wrapper(self, function)
+        self.py_func = function
+        self._options = options
+        self._dispatcher: Any = None
+
+    def __call__(self, *arguments: Any) -> Any:
+        return (self._dispatcher or self.dispatcher())(*arguments)
+
+    def dispatcher(self) -> Any:
+        """numba's function, in whose place the kernels that it calls stand by theirs."""
+        with _COMPILING:
+            if self._dispatcher is None:
+                known = self.py_func.__globals__
+                for name in _names(self.py_func.__code__):
+                    if isinstance(known.get(name), _Kernel):
+                        known[name] = known[name].dispatcher()
+                self._dispatcher = _kept(self.py_func, self._options)
+            return self._dispatcher
+
+
+def _names(code: CodeType) -> set[str]:
+    """Global names that a function or one inside it may use."""
+    inner = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    return set(code.co_names).union(*map(_names, inner))
+
+
+def _kept(function: FunctionType, options: dict[str, Any]) -> Any:
+    """The function as numba's, whose code is kept between processes."""
+    from numba import njit  # noqa: PLC0415
+
+    kernel = njit(**options)(function)
+    try:
+        kernel.enable_caching()
+    except RuntimeError:  # no place that numba knows of is writable
+        folder = private_folder()
+        if folder is not None:
+            _cache_in(kernel, folder)
+    return kernel
 
 
 def private_folder() -> Path | None:
@@ -61,11 +105,11 @@ def private_folder() -> Path | None:
 
 def _cache_in(kernel: Any, folder: Path) -> None:
     """numba looks up its setting once for each function, here; it is the setting of the whole process otherwise."""
-    with _CONFIGURING:
-        before, _SETTINGS.CACHE_DIR = _SETTINGS.CACHE_DIR, str(folder)
-        try:
-            kernel.enable_caching()
-        except RuntimeError:  # a full disk, say: compiled in every process
-            return
-        finally:
-            _SETTINGS.CACHE_DIR = before
+    settings: Any = importlib.import_module("numba").config  # its attributes come from the environment
+    before, settings.CACHE_DIR = settings.CACHE_DIR, str(folder)
+    try:
+        kernel.enable_caching()
+    except RuntimeError:  # a full disk, say: compiled in every process
+        return
+    finally:
+        settings.CACHE_DIR = before

@@ -1,7 +1,7 @@
 """Cuts of multigraphs: forests packed by weight, contraction by capped search orders, capped flows.
 
 A multigraph of ``count`` vertices is three arrays: ends ``a`` and ``b`` of its edges and how many times each is there.
-Whoever asks whether vertices are ``order``-connected (joined by that many edge-disjoint paths) may contract pairs that
+A search for whether vertices are ``order``-connected (joined by that many edge-disjoint paths) may contract pairs that
 are, since no cut of fewer edges separates them; docs/proofs/trees.md has the lemmas that the functions name.
 """
 

@@ -34,7 +34,7 @@ def reporting(to: Progress | None) -> Iterator[None]:
 
 
 def report(share: float) -> None:
-    """Tell whoever listens."""
+    """Call the listener, if there is one."""
     listener = _listener.get()
     if listener is not None:
         listener(share)

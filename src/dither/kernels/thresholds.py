@@ -47,7 +47,7 @@ class Thresholds:
         self.tree = (self._a[tree], self._b[tree], self._weights[tree])
         """The edges of a lightest spanning tree, by rising weight."""
         self._raised: dict[int, int] = {}
-        self._rungs: list[int] = []
+        self._known: list[int] = []
 
     def __repr__(self) -> str:
         return "Thresholds(<private>)"
@@ -61,26 +61,26 @@ class Thresholds:
         """The weight of a lightest spanning tree."""
         return sum(self.tree[2].tolist())
 
-    def rungs(self, start: int, stop: int) -> Whole:
+    def sensitivity_at_distance(self, start: int, stop: int) -> Whole:
         """``max(max_S w_{k+1}(S), max_S w_{k+2}(S) - w_1(S))`` for k = start .. stop - 1."""
         if stop + 1 > self.forests:
             self._pack(stop + 1)
-        wanted = range(len(self._rungs), stop)
+        wanted = range(len(self._known), stop)
         if len(wanted) * len(self._a) < ALONE:
-            self._append(map(self._rung, wanted), stop)
+            self._append(map(self._at_distance, wanted), stop)
         else:
             # Rungs are independent of each other but for the thresholds, which are so too.
             with ThreadPoolExecutor(min(os.cpu_count() or 1, 8)) as pool:
                 list(pool.map(self.least_threshold, range(wanted.start + 1, stop + 2)))
-                self._append(pool.map(self._rung, wanted), stop)
-        return np.array(self._rungs[start:stop], dtype=np.int64)
+                self._append(pool.map(self._at_distance, wanted), stop)
+        return np.array(self._known[start:stop], dtype=np.int64)
 
     def _append(self, found: Iterable[int], stop: int) -> None:
-        for rung in found:
-            self._rungs.append(rung)
-            report(len(self._rungs) / stop)
+        for sensitivity in found:
+            self._known.append(sensitivity)
+            report(len(self._known) / stop)
 
-    def _rung(self, k: int) -> int:
+    def _at_distance(self, k: int) -> int:
         least = self.least_threshold(k + 1)
         if least >= self.cap:
             return self.cap

@@ -46,7 +46,7 @@ class MemoryLedger(Ledger):
 class SqliteLedger(Ledger):
     """A ledger in a local file; ``wait`` is how many seconds to wait for another process that writes.
 
-    ``check=False`` opens it without the check of its indexes, for whoever verifies it anyway.  ``read_only=True``
+    ``check=False`` opens it without the check of its indexes, which ``verify`` includes.  ``read_only=True``
     changes nothing: no ledger is created, one of an older version is read as it is, and charges are refused.
     """
 
@@ -60,8 +60,8 @@ class SqliteLedger(Ledger):
     def backup(self, copy: str | Path) -> Report:
         """Write a copy of this moment into a new file, while others go on; returns the check of the copy."""
         self._file.copy_to(Path(copy))
-        with SqliteLedger(copy, check=False, read_only=True) as made:
-            return made.verify()
+        with SqliteLedger(copy, check=False, read_only=True) as copied:
+            return copied.verify()
 
 
 class PostgresLedger(Ledger):

@@ -38,7 +38,7 @@ def rules(budget: Budget, kind: str, slack: object) -> FilterState:
     """A filter with nothing spent, of a size that a ledger can keep."""
     state = open_filter(budget, kind=kind, slack=slack)
     if budget.epsilon > MOST_EPSILON:
-        raise InvalidArgument("budget.epsilon", budget.epsilon, f"at most {MOST_EPSILON:,} is accepted")
+        raise InvalidArgument("budget.epsilon", budget.epsilon, f"must be at most {MOST_EPSILON:,}")
     return state
 
 
@@ -121,7 +121,7 @@ def write_relation(work: Transaction, account: int, relation: Relation) -> None:
 
 
 def write_spent(work: Transaction, account: int, state: FilterState) -> None:
-    """What was spent; the table's CHECKs have the last word."""
+    """Write what was spent; the table's CHECKs refuse more than the budget."""
     work.run(
         "UPDATE dither_accounts SET spent_epsilon = ?, spent_high = ?, spent_low = ?, spent_delta = ? WHERE id = ?",
         state.spent_epsilon,

@@ -1,7 +1,7 @@
 """The ledger: who may spend what on which data, what was spent, and what was answered for it.
 
 Charge, compute, store, answer, in this order: ``charge`` is durable before it returns, so a crash loses budget and
-never privacy; what leaves the house is what ``store`` returned.  Every change is one entry of a chain of hashes and
+never privacy; the answer that is sent is what ``store`` returned.  Every change is one entry of a chain of hashes and
 one transaction.  The rules in words: docs/ledger.md.
 """
 
@@ -34,6 +34,7 @@ from dither.ledger.records import (
     question_key,
 )
 from dither.ledger.replay import verify
+from dither.ledger.schema import prepare
 from dither.privacy import Budget, Loss, Relation
 
 _UNTOUCHED = "nothing was read, nothing was charged"
@@ -45,7 +46,7 @@ class Ledger:
     def __init__(self, database: Database, *, create: bool = True, check: bool = True) -> None:
         self._database = database
         try:
-            database.prepare(create=create, check=check)
+            prepare(database, create=create, check=check)
         except BaseException:
             database.close()
             raise
@@ -179,7 +180,7 @@ class Ledger:
                 spent_delta=spent.spent_delta,
             )
             if not filters.covers(state, Loss(0.0)):
-                raise InvalidArgument("budget", str(budget), f"at least what {analyst!r} has spent already is accepted")
+                raise InvalidArgument("budget", str(budget), f"must be at least what {analyst!r} has spent already")
             if own is None:
                 accounts.create(work, state, parent=account.id, analyst=analyst)
             else:
@@ -208,7 +209,7 @@ class Ledger:
     ) -> Charge:
         """Pay for a question, or for a batch of losses all or nothing; on disk before it returns.
 
-        ``question`` holds, as public JSON, everything that determines the release, the price included.  The same
+        ``question`` holds, as public JSON, everything that determines the release, the privacy loss included.  The same
         request id again returns the same charge, with its release if there is one, and pays nothing.
         """
         losses = _losses(loss)
@@ -260,12 +261,12 @@ class Ledger:
         the ``mark`` of the state of the source that was read.
         """
         if not isinstance(charge, Charge):
-            raise InvalidArgument("charge", charge, "a Charge is accepted")
+            raise InvalidArgument("charge", charge, "must be a Charge")
         kept = plain_json("release", release)
         with self._database.transaction(STORING) as work:
             paid = chain.one_entry(work, "number = ? AND kind = 'charge'", charge.number)
             if paid is None or (paid.dataset, paid.request) != (charge.dataset, charge.request_id):
-                raise InvalidArgument("charge", charge.number, "a charge of this ledger is accepted")
+                raise InvalidArgument("charge", charge.number, "must be a charge of this ledger")
             stored = chain.release_of(work, charge.number)
             if stored is None:
                 # With the time of its charge: how long the answer took may depend on the data.
@@ -332,7 +333,7 @@ class Ledger:
         return Loss(min(whole.epsilon, part.epsilon), min(whole.delta, part.delta))
 
     def spent(self, dataset: str, analyst: str | None = None) -> Loss:
-        """The sum of all prices paid, by one analyst if named.
+        """The sum of all losses paid, by one analyst if named.
 
         An advanced filter adds up squares, so under it this sum may pass the budget's epsilon.
         """
@@ -489,7 +490,7 @@ def _filter(state: FilterState) -> dict[str, Any]:
 def _losses(loss: object) -> list[Loss]:
     losses = [loss] if isinstance(loss, Loss) else list(loss) if isinstance(loss, (list, tuple)) else []
     if not losses or not all(isinstance(one, Loss) for one in losses):
-        raise InvalidArgument("loss", loss, "a Loss, or a list of at least one, is accepted")
+        raise InvalidArgument("loss", loss, "must be a Loss or a list of at least one")
     return losses
 
 

@@ -1,13 +1,11 @@
-"""The thin layer between the ledger's rules and a database: transactions, and errors that say what they mean.
+"""Databases for the ledger and for the server's own tables: connections, transactions, and errors that say what to do.
 
-Reads and writes have a connection each: whoever waits for another process to end its transaction keeps no reader
-waiting.
+Reads and writes have a connection each, so that a writer who waits for another process keeps no reader waiting.
 """
 
 from __future__ import annotations
 
 import os
-import secrets
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -15,11 +13,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar, NoReturn
 
-from dither.errors import DitherError, LedgerDamaged, LedgerUnavailable
-from dither.ledger.records import GENESIS
-from dither.ledger.schema import TABLES, UPGRADES, VERSION
+from dither.errors import DitherError, LedgerUnavailable
 
-_UNTOUCHED = "nothing was read, nothing was charged"
+UNTOUCHED = "nothing was read, nothing was charged"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +27,9 @@ class Purpose:
     writes: bool = True
 
 
-READING = Purpose(_UNTOUCHED, _UNTOUCHED, writes=False)
+READING = Purpose(UNTOUCHED, UNTOUCHED, writes=False)
 WRITING = Purpose(
-    _UNTOUCHED,
+    UNTOUCHED,
     "it is not known whether this was written: ask again with the same request id, which pays at most once",
 )
 STORING = Purpose(
@@ -41,6 +37,22 @@ STORING = Purpose(
     "the charge stands, and it is not known whether the release is stored: ask again with the same request id, "
     "which pays nothing more",
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What a database is for."""
+
+    called: str
+    """Its name in errors."""
+    table: str
+    """A table that is there if any of its tables is."""
+    writers_wait: str
+    """The statement at which writers in PostgreSQL wait for each other; SQLite has one writer anyway."""
+
+
+LEDGER = Contents("ledger", "dither_ledger", "SELECT number FROM dither_ledger FOR UPDATE")
+
 
 _INHERITED: list[Any] = []
 """Connections that came over a fork: kept, because closing them here would disturb the parent's."""
@@ -95,7 +107,7 @@ class Lane:
 
     @contextmanager
     def transaction(self, purpose: Purpose, begin: str) -> Iterator[Transaction]:
-        """All or nothing."""
+        """All changes are made, or none."""
         with self._turn:
             transaction = self._begun(purpose, begin)
             try:
@@ -168,15 +180,19 @@ class Lane:
 
 
 class Database(ABC):
-    """Where a ledger lies, reached by one connection for reads and one for writes."""
+    """A database, reached by one connection for reads and one for writes."""
 
-    begin_read: str
-    begin_write: str
-    begin_create: str
+    begin_read: ClassVar[str]
+    begin_create: ClassVar[str]
+    find_table: ClassVar[str]
+    """Finds a row if the table of that name is there."""
     types: ClassVar[dict[str, str]]
-    extras: tuple[str, ...]
+    """What {BIGINT} and {STRICT} stand for in statements that create tables."""
+    ledger_extras: ClassVar[tuple[str, ...]]
+    """Statements that a new ledger needs in this database beyond its tables."""
 
-    def __init__(self, *, one_connection: bool = False, read_only: bool = False) -> None:
+    def __init__(self, contents: Contents, *, one_connection: bool = False, read_only: bool = False) -> None:
+        self.contents = contents
         self.read_only = read_only
         self.writer = Lane(self, writes=True)
         self.reader = self.writer if one_connection else Lane(self, writes=False)
@@ -193,9 +209,14 @@ class Database(ABC):
     def explain(self, error: Exception) -> DitherError:
         """The driver's error as one of ours, without the note on what was charged."""
 
+    @property
     @abstractmethod
-    def has_ledger(self, transaction: Transaction) -> bool:
+    def begin_write(self) -> str:
+        """Begins a transaction in which nobody else writes."""
+
+    def has_tables(self, transaction: Transaction) -> bool:
         """True if the tables are there."""
+        return transaction.one(self.find_table, self.contents.table) is not None
 
     @abstractmethod
     def in_transaction(self, connection: Any) -> bool:
@@ -203,10 +224,10 @@ class Database(ABC):
 
     @abstractmethod
     def index_problem(self, look: Transaction, *, whole: bool) -> str | None:
-        """What is wrong with the indexes: entries that are there and that a lookup would not find, above all.
+        """What is wrong with the indexes of a ledger: rows of its tables that a lookup would not find.
 
-        A charge that a lookup misses would be paid a second time, its release made a second time, and a name that it
-        misses would get a second budget.  These are always looked at; ``whole`` is for all indexes.
+        A charge that a lookup misses would be charged again, and a name that it misses would get a second budget.
+        The indexes for those are always checked; ``whole``: all indexes are.
         """
 
     def spelled(self, statement: str) -> str:
@@ -225,9 +246,11 @@ class Database(ABC):
 
     @contextmanager
     def transaction(self, purpose: Purpose = READING, *, creating: bool = False) -> Iterator[Transaction]:
-        """All or nothing.  A writing transaction sees the newest state, and no one else writes meanwhile."""
+        """All changes are made, or none.  A writing transaction sees the newest state; nobody else writes meanwhile."""
         if purpose.writes and self.read_only:
-            raise LedgerUnavailable(f"the ledger was opened with read_only=True, open it without; {purpose.before}")
+            raise LedgerUnavailable(
+                f"the {self.contents.called} was opened with read_only=True, open it without; {purpose.before}"
+            )
         lane = self.writer if purpose.writes else self.reader
         begin = self.begin_create if creating else self.begin_write if purpose.writes else self.begin_read
         with lane.transaction(purpose, begin) as transaction:
@@ -241,45 +264,3 @@ class Database(ABC):
         """Close the connections."""
         self.writer.close()
         self.reader.close()
-
-    def prepare(self, *, create: bool, check: bool) -> None:
-        """Create the tables if there are none, upgrade older ones, refuse newer ones and damaged ones.
-
-        Whoever only reads leaves older ones as they are, and nothing is upgraded before it was checked.
-        """
-        with self.transaction() as look:
-            known = self.has_ledger(look)
-            if not known and not create:
-                raise LedgerDamaged(f"there is no ledger in this database; {_UNTOUCHED}")
-            is_usable = known and (self._version(look) == VERSION or self.read_only)
-            problem = self.index_problem(look, whole=False) if known and (check or not is_usable) else None
-            if problem is not None:
-                raise LedgerDamaged(f"{problem}; {_UNTOUCHED}")
-            if is_usable:
-                return
-        with self.transaction(WRITING, creating=True) as change:
-            if not self.has_ledger(change):
-                self._create(change)
-            version = self._version(change)
-            while version < VERSION:
-                for statement in UPGRADES[version]:
-                    change.run(statement.format(**self.types))
-                version += 1
-                change.run("UPDATE dither_ledger SET version = ?", version)
-            change.run("UPDATE dither_ledger SET secret = ? WHERE secret IS NULL", secrets.token_hex(32))
-
-    def _create(self, change: Transaction) -> None:
-        for statement in (*TABLES, *self.extras):
-            change.run(statement.format(**self.types) if "{" in statement else statement)
-        change.run("INSERT INTO dither_ledger (one, version, number, hash) VALUES (1, ?, 0, ?)", VERSION, GENESIS)
-
-    def _version(self, look: Transaction) -> int:
-        row = look.one("SELECT version FROM dither_ledger")
-        if row is None:
-            raise LedgerDamaged(f"the ledger has lost its version; {_UNTOUCHED}")
-        if row[0] > VERSION:
-            raise LedgerDamaged(
-                f"the ledger has version {row[0]}, this program knows versions up to {VERSION}: "
-                f"use the newer program; {_UNTOUCHED}"
-            )
-        return int(row[0])

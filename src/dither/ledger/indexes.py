@@ -58,13 +58,13 @@ _NEEDED = (
     _Index("dither_names_pkey", "dither_names", ("dataset",)),
     _Index("dither_fingerprints_pkey", "dither_fingerprints", ("fingerprint",)),
 )
-"""What a payment is found by, and whoever pays."""
+"""The indexes by which charges and accounts are found."""
 _OTHERS = (
     _Index("dither_answers", "dither_entries", ("dataset", "key"), **_RELEASES),
     _Index("dither_histories", "dither_entries", ("dataset", "number")),
     _Index("dither_entries_pkey", "dither_entries", ("number",)),
 )
-"""What stored answers and histories are found by."""
+"""The indexes by which stored answers and histories are found."""
 
 
 def incomplete_index(look: Transaction, *, whole: bool) -> str | None:

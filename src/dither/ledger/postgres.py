@@ -1,11 +1,11 @@
-"""A ledger in PostgreSQL, for several servers at once: the head of the chain is a row that writers lock."""
+"""Databases in PostgreSQL, for several servers at once."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
 from dither.errors import DitherError, InvalidArgument, LedgerDamaged, LedgerUnavailable
-from dither.ledger.database import Database, Transaction
+from dither.ledger.database import LEDGER, Contents, Database, Transaction
 from dither.ledger.indexes import incomplete_index
 from dither.ledger.schema import POSTGRES_ONLY
 
@@ -16,22 +16,22 @@ class PostgresDatabase(Database):
     """``dsn`` as psycopg takes it; the tables lie in the first schema of its search path."""
 
     begin_read = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-    # The head of the chain is the row that writers wait for; before there is one, a lock by number.  Whatever is read
-    # after the wait sees all that was committed before it ended.
-    begin_write = "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT number FROM dither_ledger FOR UPDATE"
+    # Before there are tables, writers wait at a lock by number.
     begin_create = f"BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_advisory_xact_lock({_CREATION_LOCK})"
+    # Not to_regclass, which may answer from a cache that is older than the wait for the lock.
+    find_table = "SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND tablename = ?"
     types: ClassVar[dict[str, str]] = {"BIGINT": "BIGINT", "STRICT": ""}
-    extras = POSTGRES_ONLY
+    ledger_extras = POSTGRES_ONLY
 
-    def __init__(self, dsn: str, wait: float, *, read_only: bool = False) -> None:
-        super().__init__(read_only=read_only)
+    def __init__(self, dsn: str, wait: float, *, contents: Contents = LEDGER, read_only: bool = False) -> None:
+        super().__init__(contents, read_only=read_only)
         if not isinstance(dsn, str) or not dsn:
-            raise InvalidArgument("dsn", dsn, "a PostgreSQL connection string is accepted")
+            raise InvalidArgument("dsn", dsn, "must be a PostgreSQL connection string")
         try:
             import psycopg  # noqa: PLC0415  (an extra)
         except ImportError:
             raise LedgerUnavailable(
-                "a ledger in PostgreSQL needs psycopg: pip install 'dither[postgres]'; nothing was charged"
+                f"a {contents.called} in PostgreSQL needs psycopg: pip install 'dither[postgres]'; nothing was charged"
             ) from None
         self._driver: Any = psycopg
         self._dsn = dsn
@@ -44,7 +44,10 @@ class PostgresDatabase(Database):
     def connect(self, *, writes: bool) -> Any:  # noqa: ARG002  (transactions that read say so themselves)
         """A session whose commits wait for the disk; a server that does not sync at all is refused."""
         connection = self._driver.connect(
-            self._dsn, autocommit=True, connect_timeout=max(2, int(self._wait)), application_name="dither ledger"
+            self._dsn,
+            autocommit=True,
+            connect_timeout=max(2, int(self._wait)),
+            application_name=f"dither {self.contents.called}",
         )
         try:
             connection.execute("SET synchronous_commit = on")
@@ -65,7 +68,7 @@ class PostgresDatabase(Database):
         return statement.replace("?", "%s")
 
     def change(self, connection: Any, statements: list[tuple[str, tuple[object, ...]]]) -> None:
-        """All in one journey to the server, while others wait for the lock."""
+        """All in one round trip, because others wait for the lock."""
         with connection.pipeline():
             super().change(connection, statements)
 
@@ -73,11 +76,10 @@ class PostgresDatabase(Database):
         """True if a transaction is open; a broken connection says so too, and is then given up."""
         return bool(connection.info.transaction_status != self._driver.pq.TransactionStatus.IDLE)
 
-    def has_ledger(self, transaction: Transaction) -> bool:
-        """True if the tables are there."""
-        # Not to_regclass, which may answer from a cache that is older than the wait for the lock.
-        found = "SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'dither_ledger'"
-        return transaction.one(found) is not None
+    @property
+    def begin_write(self) -> str:
+        """Waits for other writers; whatever is read afterwards sees all that they committed."""
+        return f"BEGIN ISOLATION LEVEL READ COMMITTED; {self.contents.writers_wait}"
 
     def lost(self, connection: Any) -> bool:
         """True if the connection is gone."""
@@ -94,17 +96,18 @@ class PostgresDatabase(Database):
         )
 
     def explain(self, error: Exception) -> DitherError:
-        """By SQLSTATE; the connection string may hold a password and is never shown."""
+        """By SQLSTATE; never with the connection string, which may hold a password."""
+        what = f"the {self.contents.called} in PostgreSQL"
         state = getattr(error, "sqlstate", None) or ""
         first = (str(error).strip().splitlines() or [""])[0]
         if state == "55P03":
-            return LedgerUnavailable(f"the ledger in PostgreSQL was locked for more than {self._wait:g} seconds")
+            return LedgerUnavailable(f"{what} was locked for more than {self._wait:g} seconds")
         if state.startswith("53"):
-            return LedgerUnavailable(f"PostgreSQL has no room for the ledger ({first})")
+            return LedgerUnavailable(f"PostgreSQL has no room for the {self.contents.called} ({first})")
         if state in ("42501", "25006"):
-            return LedgerUnavailable(f"the ledger in PostgreSQL may not be written by this user ({first})")
+            return LedgerUnavailable(f"{what} may not be written by this user ({first})")
         if state.startswith("23"):
-            return LedgerDamaged(f"the ledger in PostgreSQL refused a change that breaks its rules ({first})")
+            return LedgerDamaged(f"{what} refused a change that breaks its rules ({first})")
         if not state:
             return LedgerUnavailable("PostgreSQL cannot be reached, or the connection was lost")
-        return LedgerUnavailable(f"the ledger in PostgreSQL failed ({first})")
+        return LedgerUnavailable(f"{what} failed ({first})")

@@ -118,14 +118,14 @@ def plain_json(argument: str, value: object) -> str:
             return canonical(value)
     except (TypeError, ValueError, RecursionError):
         pass
-    raise InvalidArgument(argument, type(value), "a dictionary of plain JSON values is accepted")
+    raise InvalidArgument(argument, type(value), "must be a dictionary of plain JSON values")
 
 
 def public_json(argument: str, value: object) -> str:
     """The canonical text of a dictionary that is plain JSON, of a size and depth that every reader can take."""
     accepted = (
-        f"a dictionary of plain JSON values (finite numbers, strings as keys), at most {DEEPEST} levels deep and "
-        f"{LONGEST_TEXT:,} characters long, is accepted"
+        f"must be a dictionary of plain JSON values (finite numbers, strings as keys), at most {DEEPEST} levels deep "
+        f"and {LONGEST_TEXT:,} characters long"
     )
     if not isinstance(value, dict) or _too_deep(value):
         raise InvalidArgument(argument, value, accepted)
@@ -166,7 +166,7 @@ def question_key(question: str, version: int) -> str:
 def name(argument: str, value: object) -> str:
     """A name of people or data: short, printable text."""
     if not isinstance(value, str) or not 0 < len(value) <= LONGEST_NAME or not value.isprintable():
-        raise InvalidArgument(argument, value, f"a printable text of 1 to {LONGEST_NAME} characters is accepted")
+        raise InvalidArgument(argument, value, f"must be a printable text of 1 to {LONGEST_NAME} characters")
     return value
 
 

@@ -1,4 +1,4 @@
-"""A check that trusts nothing but the entries: hashes, order, rules and sums are all worked out again."""
+"""Verification of a ledger from its entries: hashes, order, rules and sums are computed again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PAGE = 2000
 
 
 class Broken(Exception):
-    """Something that the ledger's rules would not have written."""
+    """An entry that the ledger's rules would not have written."""
 
 
 def verify(look: Transaction, known: str | None = None) -> Report:
@@ -72,7 +72,7 @@ def _check_head(look: Transaction, number: int, previous: str) -> str | None:
 
 @dataclass
 class Replay:
-    """The state of a ledger, rebuilt from its entries by the plainest means."""
+    """The state of a ledger, rebuilt from its entries."""
 
     states: dict[int, FilterState] = field(default_factory=dict)
     versions: dict[int, int] = field(default_factory=dict)
@@ -237,7 +237,7 @@ def _rules(state: FilterState) -> tuple[object, ...]:
 
 
 def _after(state: FilterState, epsilon: int, delta: int) -> FilterState:
-    """One price in whole units more; not by way of a Loss, whose floats may round it up."""
+    """One privacy loss in whole units more; not by way of a Loss, whose floats may round it up."""
     after = dataclasses.replace(
         state,
         spent_epsilon=state.spent_epsilon + epsilon,

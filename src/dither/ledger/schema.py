@@ -7,6 +7,12 @@ integers, so that not even a faulty program can take an account below zero.
 
 from __future__ import annotations
 
+import secrets
+
+from dither.errors import LedgerDamaged
+from dither.ledger.database import UNTOUCHED, WRITING, Database, Transaction
+from dither.ledger.records import GENESIS
+
 WORD = 10**18
 
 VERSION = 2
@@ -95,3 +101,48 @@ UPGRADES: dict[int, tuple[str, ...]] = {
     1: ("ALTER TABLE dither_ledger ADD COLUMN secret TEXT", "ALTER TABLE dither_accounts ADD COLUMN relation TEXT"),
 }
 """For each older version the statements that lead to the next; entries are never rewritten, so the chain stays."""
+
+
+def prepare(database: Database, *, create: bool, check: bool) -> None:
+    """Create the tables if there are none, upgrade older ones, refuse newer ones and damaged ones.
+
+    A ledger of an older version that is opened to be read is left as it is; nothing is upgraded before it was checked.
+    """
+    with database.transaction() as look:
+        known = database.has_tables(look)
+        if not known and not create:
+            raise LedgerDamaged(f"there is no ledger in this database; {UNTOUCHED}")
+        is_usable = known and (_version(look) == VERSION or database.read_only)
+        problem = database.index_problem(look, whole=False) if known and (check or not is_usable) else None
+        if problem is not None:
+            raise LedgerDamaged(f"{problem}; {UNTOUCHED}")
+        if is_usable:
+            return
+    with database.transaction(WRITING, creating=True) as change:
+        if not database.has_tables(change):
+            _create(database, change)
+        version = _version(change)
+        while version < VERSION:
+            for statement in UPGRADES[version]:
+                change.run(statement.format(**database.types))
+            version += 1
+            change.run("UPDATE dither_ledger SET version = ?", version)
+        change.run("UPDATE dither_ledger SET secret = ? WHERE secret IS NULL", secrets.token_hex(32))
+
+
+def _create(database: Database, change: Transaction) -> None:
+    for statement in (*TABLES, *database.ledger_extras):
+        change.run(statement.format(**database.types) if "{" in statement else statement)
+    change.run("INSERT INTO dither_ledger (one, version, number, hash) VALUES (1, ?, 0, ?)", VERSION, GENESIS)
+
+
+def _version(look: Transaction) -> int:
+    row = look.one("SELECT version FROM dither_ledger")
+    if row is None:
+        raise LedgerDamaged(f"the ledger has lost its version; {UNTOUCHED}")
+    if row[0] > VERSION:
+        raise LedgerDamaged(
+            f"the ledger has version {row[0]}, this program knows versions up to {VERSION}: "
+            f"use the newer program; {UNTOUCHED}"
+        )
+    return int(row[0])

@@ -1,4 +1,4 @@
-"""A ledger in a local SQLite file (or in memory): one writer at a time, every commit on disk before it returns."""
+"""Databases in local SQLite files (or in memory): one writer at a time, every commit on disk before it returns."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from dither.errors import DitherError, InvalidArgument, LedgerDamaged, LedgerUnavailable
-from dither.ledger.database import Database, Transaction
+from dither.ledger.database import LEDGER, Contents, Database, Transaction
 from dither.ledger.schema import SQLITE_ONLY
 
 _OLDEST = (3, 37)  # the first with STRICT tables
@@ -20,19 +20,19 @@ _DAMAGED = ("SQLITE_NOTADB", "SQLITE_CORRUPT", "SQLITE_CONSTRAINT")
 
 
 class SqliteDatabase(Database):
-    """``path`` is None for a ledger in memory."""
+    """``path``: a file, or None for a database in memory."""
 
     begin_read = "BEGIN"
-    begin_write = "BEGIN IMMEDIATE"
-    begin_create = begin_write
+    begin_create = "BEGIN IMMEDIATE"
+    find_table = "SELECT 1 FROM sqlite_master WHERE name = ?"
     types: ClassVar[dict[str, str]] = {"BIGINT": "INTEGER", "STRICT": "STRICT"}
-    extras = SQLITE_ONLY
+    ledger_extras = SQLITE_ONLY
 
-    def __init__(self, path: Path | None, wait: float, *, read_only: bool = False) -> None:
-        super().__init__(one_connection=path is None, read_only=read_only)
+    def __init__(self, path: Path | None, wait: float, *, contents: Contents = LEDGER, read_only: bool = False) -> None:
+        super().__init__(contents, one_connection=path is None, read_only=read_only)
         if sqlite3.sqlite_version_info < _OLDEST:
             raise LedgerUnavailable(
-                f"SQLite {sqlite3.sqlite_version} is too old for a ledger, 3.37 is needed; nothing was charged"
+                f"SQLite {sqlite3.sqlite_version} is too old: use 3.37 or newer; nothing was charged"
             )
         self._path = path
         self._wait = wait
@@ -43,10 +43,12 @@ class SqliteDatabase(Database):
         return (sqlite3.Error,)
 
     def connect(self, *, writes: bool) -> Any:
-        """WAL with syncs at every commit; waits for other writers up to the limit.  A reader waits for nobody."""
+        """WAL with syncs at every commit; waits for other writers up to the limit.  Readers do not wait."""
         if self._path is None:
             if self._opened:
-                raise LedgerUnavailable("a ledger in memory ends with its process or its close; nothing was charged")
+                raise LedgerUnavailable(
+                    "a ledger in memory ends with its process or when it is closed; nothing was charged"
+                )
             self._opened = True
             target = ":memory:"
         else:
@@ -76,7 +78,7 @@ class SqliteDatabase(Database):
         return connection
 
     def _is_still(self) -> bool:
-        """True of a file to be read in a folder where nobody has it open, and where SQLite could not note a reader."""
+        """True if the file is only read, no process has it open, and its folder cannot be written to."""
         if not self.read_only or self._path is None or os.access(self._path.parent, os.W_OK):
             return False
         return not any(Path(f"{self._path}{end}").exists() for end in ("-wal", "-shm", "-journal"))
@@ -94,16 +96,17 @@ class SqliteDatabase(Database):
 
     def _check_ours(self, connection: sqlite3.Connection) -> None:
         names = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        if names and "dither_ledger" not in names:
-            raise LedgerDamaged(f"{self._path} is another program's database, not a ledger; nothing was changed")
+        if names and self.contents.table not in names:
+            raise LedgerDamaged(f"{self._path} is another database, not a {self.contents.called}; nothing was changed")
 
     def in_transaction(self, connection: Any) -> bool:
         """True if a transaction is open."""
         return bool(connection.in_transaction)
 
-    def has_ledger(self, transaction: Transaction) -> bool:
-        """True if the tables are there."""
-        return transaction.one("SELECT 1 FROM sqlite_master WHERE name = 'dither_ledger'") is not None
+    @property
+    def begin_write(self) -> str:
+        """SQLite has one writer at a time."""
+        return self.begin_create
 
     def index_problem(self, look: Transaction, *, whole: bool) -> str | None:  # noqa: ARG002  (it is quick enough)
         """SQLite's own check of pages, order and every index against its table.
@@ -113,7 +116,7 @@ class SqliteDatabase(Database):
         found = [str(row[0]) for row in look.all("PRAGMA integrity_check(1)")]
         if found == ["ok"]:
             return None
-        what = self._path or "the ledger in memory"
+        what = self._path or f"the {self.contents.called} in memory"
         return (
             f"{what} is damaged ({found[0]}): what was charged might be charged again; restore a backup, or rebuild "
             "the indexes of a copy with SQLite's REINDEX and verify that"
@@ -124,7 +127,7 @@ class SqliteDatabase(Database):
         try:
             os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         except FileExistsError:
-            raise InvalidArgument("copy", str(file), "a file that does not exist yet is accepted") from None
+            raise InvalidArgument("copy", str(file), "must be a file that does not exist yet") from None
         except OSError as error:
             raise LedgerUnavailable(f"{file} cannot be written ({error.strerror}); the ledger is unchanged") from None
         try:
@@ -138,7 +141,7 @@ class SqliteDatabase(Database):
 
     def explain(self, error: Exception) -> DitherError:
         """By SQLite's own error name; messages carry the path and SQLite's words, which are public."""
-        what, code = self._path or "the ledger in memory", getattr(error, "sqlite_errorname", "") or ""
+        what, code = self._path or f"the {self.contents.called} in memory", getattr(error, "sqlite_errorname", "") or ""
         if code.startswith(_BUSY):
             return LedgerUnavailable(f"{what} was in use by another process for more than {self._wait:g} seconds")
         if code.startswith("SQLITE_FULL"):
@@ -146,32 +149,34 @@ class SqliteDatabase(Database):
         if code.startswith(_UNWRITABLE):
             return LedgerUnavailable(f"{what} cannot be opened or written: is its folder there and writable?")
         if code.startswith(_DAMAGED):
-            return LedgerDamaged(f"{what} is damaged or not a ledger ({error})")
+            return LedgerDamaged(f"{what} is damaged or not a {self.contents.called} ({error})")
         return LedgerUnavailable(f"{what} failed ({error})")
 
 
-def file_database(path: object, *, wait: float, create: bool, read_only: bool) -> SqliteDatabase:
+def file_database(
+    path: object, *, wait: float, create: bool, read_only: bool, contents: Contents = LEDGER
+) -> SqliteDatabase:
     """The database of a file that exists or may be created, readable by its owner only."""
     if not isinstance(path, (str, Path)) or "\0" in str(path):
-        raise InvalidArgument("path", path, "the path of a file is accepted")
+        raise InvalidArgument("path", path, "must be the path of a file")
     file = Path(path).absolute()
     try:
         if file.is_dir() or not file.parent.is_dir():
-            raise InvalidArgument("path", str(path), "a file in an existing folder is accepted")
+            raise InvalidArgument("path", str(path), "must be a file in an existing folder")
         if not file.exists():
             if not create:
-                raise InvalidArgument("path", str(path), "an existing ledger is accepted")
+                raise InvalidArgument("path", str(path), f"must be an existing {contents.called}")
             file.touch(mode=0o600)
             _sync_folder(file.parent)
     except OSError as error:
         raise LedgerUnavailable(
             f"{file} cannot be opened ({error.strerror}); nothing was read, nothing was charged"
         ) from None
-    return SqliteDatabase(file, wait, read_only=read_only)
+    return SqliteDatabase(file, wait, contents=contents, read_only=read_only)
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make a new file's name as durable as what will be written into it."""
+    """Sync a folder, so that the name of a new file is durable too."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)

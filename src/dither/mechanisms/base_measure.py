@@ -1,8 +1,8 @@
-"""Public measures on a grid: how likely answers are before the data speak.
+"""Public measures on a grid: weights of answers that do not depend on the data.
 
 The inverse-sensitivity mechanism may start from any measure that does not depend on the data; privacy is the same
 (docs/proofs/inverse.md).  All answers alike is the natural one.  For a maximum it is a poor one: between the
-largest record and the bound nothing tells answers apart, and their middle is far from the truth.
+largest record and the bound all answers have one cost, and their middle is far from the truth.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Laws of |answer - statistic|, in grid steps: what a mechanism says about its own error.
 
 ``Prepared.error_laws`` gives the law for given records, ``Prepared.worst_case_error`` a bound for all data.  They serve
-quotes, so floats are good enough.  A law for private records is private: quotes imagine theirs from a public prior.
+quotes, so floats are good enough.  A law for private records is private: quotes draw theirs from a public prior.
 """
 
 from __future__ import annotations

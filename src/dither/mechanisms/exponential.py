@@ -16,7 +16,7 @@ from dither.mechanisms.base_measure import Measure
 from dither.mechanisms.error import MOST_SAMPLES, Cells, ErrorLaw, WorstCaseError, bounded_span, samples_for
 from dither.mechanisms.interval_endpoints import Ends
 from dither.mechanisms.mechanism import SLOW, Outcome, Prepared
-from dither.noise.discrete_exponential import draw_rung, window
+from dither.noise.discrete_exponential import draw_cost, window
 from dither.privacy import Loss
 from dither.sensitivity.reachable import ReachableValues
 from dither.statistics.statistic import Statistic
@@ -37,7 +37,7 @@ class Shells:
     measure: Measure
 
     @property
-    def rungs(self) -> int:
+    def shell_count(self) -> int:
         """The number of shells that can hold a point: public."""
         return max(self.reachable_values.top, -self.reachable_values.bottom) + self.offset
 
@@ -74,7 +74,7 @@ class Shells:
 
 @dataclass(frozen=True)
 class ExponentialDraw(Prepared):
-    """One draw from the shells, and two for the ends of the bar."""
+    """One draw from the shells, and two for the ends of the interval."""
 
     mechanism = "inverse"
     statistic: Statistic
@@ -95,13 +95,13 @@ class ExponentialDraw(Prepared):
         return cls(statistic, loss, epsilon, ends, measure)
 
     @property
-    def rungs(self) -> int:
+    def draw_length(self) -> int:
         steps = window(self.measure.total, self.rate)
         # Both ends look at links alone, which weigh half as much as shells.
         return steps if self.ends is None else max(steps, self.ends.reach(self.statistic.answers.points) // 2)
 
     @property
-    def rung_weight(self) -> int:
+    def step_weight(self) -> int:
         statistic: Any = self.statistic
         return SLOW if statistic.linear_time_reachable_values else 1
 
@@ -117,7 +117,7 @@ class ExponentialDraw(Prepared):
 
     def run(self, data: Any) -> Outcome:
         shells = self.shells(data)
-        answer = shells.point(*draw_rung(shells.counts, self.measure.total, shells.rungs, self.rate))
+        answer = shells.point(*draw_cost(shells.counts, self.measure.total, shells.shell_count, self.rate))
         return Outcome(answer, None if self.ends is None else self.ends.draw(self.statistic, data, answer))
 
     def error_laws(self, records: Any) -> list[ErrorLaw]:
@@ -150,7 +150,7 @@ class ExponentialDraw(Prepared):
 
     def _cells(self, shells: Shells) -> Cells:
         """Cells of the grid in which all points have one cost and one weight in the measure."""
-        reach = min(window(shells.measure.total, self.rate), shells.rungs)
+        reach = min(window(shells.measure.total, self.rate), shells.shell_count)
         up, down = (_links(shells.reachable_values, reach, sign) for sign in (1, -1))
         centre = up[0]
         edges = np.array(shells.measure.edges, dtype=np.int64)

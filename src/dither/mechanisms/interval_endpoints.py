@@ -1,4 +1,4 @@
-"""Private error bars for answers that were drawn by inverse sensitivity."""
+"""Private intervals for answers that were drawn by inverse sensitivity."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from typing import Any
 from dither.noise.discrete_exponential import draw_index, window
 
 GROWTH = Fraction(4, 3)
-"""Candidate ends of a bar lie at distances that grow by this factor from the answer."""
+"""Candidate ends of an interval lie at distances that grow by this factor from the answer."""
 
 
 @dataclass(frozen=True)
 class Ends:
-    """Private error bars: one further draw for each end.
+    """Private intervals: one further draw for each end.
 
     Candidates for the upper end lie at geometrically growing distances above the (already released) answer, the last
     one is the end of the grid.  The candidate that holds R_t of the chain is drawn by inverse sensitivity.  A candidate

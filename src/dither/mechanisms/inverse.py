@@ -17,7 +17,7 @@ from dither.sensitivity.reachable import HasReachableValues
 from dither.statistics.statistic import Statistic
 
 VALUE_SHARE = Fraction(1, 2)
-"""The part of epsilon that buys the answer when an error bar is wanted; the rest buys its two ends."""
+"""The part of epsilon for the answer when an interval is wanted; the rest is for its two ends."""
 
 
 @mechanism("inverse", needs=(HasReachableValues, HasQuantiles))

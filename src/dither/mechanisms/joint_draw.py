@@ -33,7 +33,7 @@ def joint_quantiles(
 ) -> list[int]:
     """Answers for the given ranks of distinct sorted records between two bounds, in rising order.
 
-    Weight ``e^{-rate score}`` for every tuple of points; the price of rate 1 is 4.
+    Weight ``e^{-rate score}`` for every tuple of points; the privacy loss of rate 1 is 4.
     """
     points, count = bounds[1] - bounds[0] + 1, len(ranks)
     reach = joint_reach(count, points, rate)

@@ -22,7 +22,7 @@ from dither.privacy import Loss
 from dither.statistics.order import RankedValues
 
 VALUE_SHARE = Fraction(1, 2)
-"""The part of epsilon that buys the answers when error bars are wanted."""
+"""The part of epsilon for the answers when intervals are wanted."""
 MOST_BITS = 61
 MOST_JOINT = 20
 """Up to so many quantiles are drawn jointly; the time of that grows with the cube of their number."""
@@ -81,7 +81,7 @@ class SeveralDraws(Prepared):
 
     Guarantee  eps-DP.
     Theorem    docs/proofs/quantiles.md, after Gillenwater, Joseph and Kulesza 2021 (joint) and Kaplan, Schnapp and
-               Stemmer 2022 (levels); the change-one prices are ours.
+               Stemmer 2022 (levels); the change-one losses are ours.
     Constants  rate = eps/4 jointly; eps / price(plan) by levels; eps/(2m) alone.  Ties are spread evenly inside their
                grid step, so heavy ties do not mislead.
     Cost       A window of ranks around each quantile; one sort.
@@ -91,7 +91,7 @@ class SeveralDraws(Prepared):
     statistic: RankedValues
     loss: Loss
     rate: Fraction
-    manner: Literal["joint", "levels", "alone"]
+    order_of_draws: Literal["joint", "levels", "alone"]
     ends: Ends | None
     noise_name = "exponential"
 
@@ -113,21 +113,21 @@ class SeveralDraws(Prepared):
         return cls(statistic, Loss(loss.epsilon), alone, "alone", ends)
 
     @property
-    def rungs(self) -> int:
+    def draw_length(self) -> int:
         points = self.statistic.grid.points
         ends = 0 if self.ends is None else self.ends.reach(points) // 2
-        if self.manner == "joint":
+        if self.order_of_draws == "joint":
             return ends  # ``prepared`` has counted its blocks
-        finer = 1 if self.manner == "alone" else _spread(self.statistic.records)
+        finer = 1 if self.order_of_draws == "alone" else _spread(self.statistic.records)
         return max(ends, window(points * finer, self.rate))
 
     @property
-    def rung_weight(self) -> int:
+    def step_weight(self) -> int:
         # Two runs a record, with fractions for their costs.
-        return 4 if self.manner == "levels" else 1
+        return 4 if self.order_of_draws == "levels" else 1
 
     def run(self, data: Any) -> Outcome:
-        answers = self._alone(data) if self.manner == "alone" else self._together(data)
+        answers = self._alone(data) if self.order_of_draws == "alone" else self._together(data)
         if self.ends is None:
             return Outcome(tuple(answers))
         each = zip(self.statistic.each(), answers, strict=True)
@@ -139,7 +139,7 @@ class SeveralDraws(Prepared):
         # Counted from the lower bound, so that what ``prepared`` has checked to fit does fit.
         fine = refined(data.values - low, spread)
         bounds = 0, (high + 1 - low) * spread - 1
-        if self.manner == "joint":
+        if self.order_of_draws == "joint":
             drawn = joint_quantiles(fine, bounds, [one.rank for one in self.statistic.each()], self.rate)
         else:
             drawn = draw_levels(fine, bounds, self.statistic.shares, self.rate)
@@ -153,10 +153,10 @@ class SeveralDraws(Prepared):
 
     def error_laws(self, records: Any) -> list[ErrorLaw]:
         each = self.statistic.each()
-        if self.manner == "alone":
+        if self.order_of_draws == "alone":
             draws = (ExponentialDraw.of(one, self.loss, 2 * self.rate, None) for one in each)
             return [law for draw in draws for law in draw.error_laws(records)]
-        if self.manner == "joint":
+        if self.order_of_draws == "joint":
             return [*joint_error_laws(records, [one.rank for one in each], self.rate)]
         most = "up to 20 of them, or no prior"
         raise NotApplicable("prior", f"{len(each)} quantiles", "no error is worked out for so many at once", most)

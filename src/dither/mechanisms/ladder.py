@@ -32,8 +32,8 @@ from dither.sensitivity.ladder import LEAST_BETA, HasLadder, Ladder
 from dither.statistics.statistic import Statistic
 
 BAR_SHARE = Fraction(1, 3)
-"""The part of epsilon that buys the error bar."""
-_MOST_RUNGS = 1024
+"""The part of epsilon for the interval."""
+_MOST_DISTANCES = 1024
 
 
 @mechanism("ladder", needs=HasLadder)
@@ -70,7 +70,7 @@ class LadderMechanism(Mechanism):
             bar = LadderBar(epsilon * BAR_SHARE, 1 - ask.confidence, rate, grid.high - grid.low)
             if bar.beta < LEAST_BETA:
                 least = float(LEAST_BETA / (BAR_SHARE * SPREAD))
-                accepted = f"with an error bar at least {least:.2g} is accepted"
+                accepted = f"must be at least {least:.2g} for an answer with an interval"
                 raise InvalidArgument("epsilon", ask.loss.epsilon, accepted)
         else:
             rate = epsilon / 2
@@ -79,7 +79,7 @@ class LadderMechanism(Mechanism):
 
 @dataclass(frozen=True)
 class LadderDraw(Prepared):
-    """One draw from the rungs of a ladder, and the bar."""
+    """One draw from the rungs of a ladder, and the interval."""
 
     mechanism = "ladder"
     statistic: Statistic
@@ -89,18 +89,18 @@ class LadderDraw(Prepared):
     noise_name = "ladder"
 
     @property
-    def rungs(self) -> int:
+    def draw_length(self) -> int:
         steps = first_reach(2 * self.statistic.global_sensitivity, self.rate)
-        return steps if self.bar is None else max(steps, self.bar.rungs(self.statistic.global_sensitivity))
+        return steps if self.bar is None else max(steps, self.bar.draw_length(self.statistic.global_sensitivity))
 
     @property
-    def rung_weight(self) -> int:
+    def step_weight(self) -> int:
         return SLOW if self.statistic.linear_time_ladder else 1
 
     def run(self, data: Any) -> Outcome:
         ladder = self.statistic.ladder(data)
         settled = None if ladder.top is None else ladder.top + 1
-        cost, index = draw_endless(rung_sizes(ladder), 2 * ladder.global_sensitivity, settled, self.rate)
+        cost, index = draw_endless(points_at_cost(ladder), 2 * ladder.global_sensitivity, settled, self.rate)
         noisy = self.statistic.answers.clamp(self.statistic.value(data) + displacement(ladder, cost, index))
         return around(self.statistic, noisy, None if self.bar is None else self.bar.half_width(ladder))
 
@@ -145,18 +145,18 @@ class LadderDraw(Prepared):
 
 def rung_widths(ladder: Ladder, count: int) -> Floats:
     """The first rungs; of very many, some are looked at and those between interpolated, because rungs only rise."""
-    if count <= _MOST_RUNGS:
-        return ladder.rungs(0, count).astype(np.float64)
-    places = np.unique(np.geomspace(1, count, _MOST_RUNGS // 4).astype(np.int64) - 1)
+    if count <= _MOST_DISTANCES:
+        return ladder.sensitivity_at_distance(0, count).astype(np.float64)
+    places = np.unique(np.geomspace(1, count, _MOST_DISTANCES // 4).astype(np.int64) - 1)
     found = [float(ladder[int(place)]) for place in places]
     return np.interp(np.arange(count), places, found)
 
 
-def rung_sizes(ladder: Ladder) -> Callable[[int, int], Sequence[int]]:
+def points_at_cost(ladder: Ladder) -> Callable[[int, int], Sequence[int]]:
     """How many whole numbers cost first..last rungs: one for the centre, two sides of every rung."""
 
     def counts(first: int, last: int) -> Sequence[int]:
-        widths = [2 * int(width) for width in ladder.rungs(max(first - 1, 0), last)]
+        widths = [2 * int(width) for width in ladder.sensitivity_at_distance(max(first - 1, 0), last)]
         return [1, *widths] if first == 0 else widths
 
     return counts
@@ -167,6 +167,9 @@ def displacement(ladder: Ladder, cost: int, index: int) -> int:
     if cost == 0:
         return 0
     settled = cost - 1 if ladder.top is None else min(cost - 1, ladder.top)
-    before = sum(int(width) for width in ladder.rungs(0, settled)) + (cost - 1 - settled) * ladder.global_sensitivity
+    before = (
+        sum(int(width) for width in ladder.sensitivity_at_distance(0, settled))
+        + (cost - 1 - settled) * ladder.global_sensitivity
+    )
     away = before + 1 + index // 2
     return away if index % 2 else -away

@@ -1,8 +1,8 @@
-"""Private error bars of the ladder mechanism.
+"""Private intervals of the ladder mechanism.
 
 The quantiles of the mechanism's own error form a ladder: what is exceeded with probability m at one dataset is
 exceeded at its neighbours with probability at most ``e^{2 rate} m``.  So the smooth bound of that ladder is at least
-the wanted quantile and its logarithm can be told for a small price (docs/proofs/ladder_mechanism.md, section 3).
+the wanted quantile and its logarithm has a small sensitivity (docs/proofs/ladder_mechanism.md, section 3).
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from dither.kernels.elementary import Floats, exp, log
 from dither.noise.exact import rounded_draw
 from dither.noise.laplace import Laplace
 from dither.numbers import ball, precision
-from dither.sensitivity.ladder import Ladder, Rungs
+from dither.sensitivity.ladder import Ladder, Sensitivities
 
 SPREAD = Fraction(7, 20)
-"""The scale of the Laplace noise on the logarithm of the bar; beta is this part of the bar's epsilon."""
+"""The scale of the Laplace noise on the logarithm of the interval; beta is this part of the interval's epsilon."""
 LOG_GRID = 1 << 20
 _TOLERANCE = 2.0**-22
 """More than the relative error of any tail computed below."""
@@ -37,7 +37,7 @@ _MOST_QUANTILES = 1 << 18
 
 @dataclass(frozen=True)
 class LadderBar:
-    """How far a draw with this rate may be from the truth, told privately.
+    """A private release of how far a draw with this rate may be from the truth.
 
     Guarantee  ``epsilon``-DP, and at least the true distance with probability ``1 - miss``, for all data.
     Cost       A few hundred over epsilon rungs of the ladder.
@@ -46,7 +46,7 @@ class LadderBar:
     epsilon: Fraction
     miss: Fraction
     rate: Fraction
-    """Of the draw that the bar is for."""
+    """Of the draw that the interval is for."""
     span: int
     """No clamped answer is farther away: public."""
 
@@ -55,7 +55,7 @@ class LadderBar:
         """The smoothness of the bound."""
         return self.epsilon * SPREAD
 
-    def rungs(self, global_sensitivity: int) -> int:
+    def draw_length(self, global_sensitivity: int) -> int:
         """How many rungs of a ladder with this cap it looks at, where the bound is a grid step or more: public."""
         depth = (2.0 * float(self.rate) + _SLACK) * math.log(max(self.span, 2)) / float(self.beta)
         return _far(global_sensitivity, None, float(self.rate), min(depth - math.log(float(self.miss) / 2.0), _DEEPEST))
@@ -63,7 +63,7 @@ class LadderBar:
     def half_width(self, ladder: Ladder) -> int:
         """Released: ``ln Q + Lap(SPREAD)``, shifted so that it falls below ln Q half as often as may be missed."""
         if ladder.global_sensitivity == 0 or self.span == 0:
-            return 0  # the same answer on all data: there is no logarithm to tell
+            return 0  # the same answer on all data: there is no logarithm to release
         bound = self.quantiles(ladder).smooth(self.beta)
 
         def location() -> Any:
@@ -79,12 +79,12 @@ class LadderBar:
         first = math.log(float(self.miss) / 2.0)
         deepest = max(math.floor((_DEEPEST + first) / fall), 0)
 
-        def rungs(start: int, stop: int) -> Rungs:
+        def sensitivity_at_distance(start: int, stop: int) -> Sensitivities:
             far = _far(ladder.global_sensitivity, ladder.top, float(self.rate), -first + fall * stop)
             targets = first - fall * np.arange(start, stop, dtype=np.float64)
             return error_quantiles(ladder, self.rate, far, targets, self.span)
 
-        return Ladder(rungs, self.span, top=deepest, deepest=_MOST_QUANTILES)
+        return Ladder(sensitivity_at_distance, self.span, top=deepest, deepest=_MOST_QUANTILES)
 
 
 def _far(global_sensitivity: int, top: int | None, rate: float, depth: float) -> int:
@@ -94,13 +94,13 @@ def _far(global_sensitivity: int, top: int | None, rate: float, depth: float) ->
     return far if top is None else min(far, top)
 
 
-def error_quantiles(ladder: Ladder, rate: Fraction, far: int, log_tails: Floats, span: int) -> Rungs:
+def error_quantiles(ladder: Ladder, rate: Fraction, far: int, log_tails: Floats, span: int) -> Sensitivities:
     """The least distances that the error exceeds with at most these probabilities, rounded up; at most ``span``.
 
     With G_t the mass beyond rung t in units of e^{-rate t}: ``G_{t-1} = e^{-rate} (U_{t-1} + G_t)``.  Never below the
     true quantile, and never above that of a tail smaller by a factor 1 - 4 _TOLERANCE.
     """
-    widths = ladder.rungs(0, far)
+    widths = ladder.sensitivity_at_distance(0, far)
     with precision(96):
         shrink = float((-ball(rate)).exp().mid())
         mass = float(ladder.global_sensitivity / ball(rate).expm1())

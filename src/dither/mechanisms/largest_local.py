@@ -44,8 +44,8 @@ class LargestLocal(Mechanism):
     query's own levels.
 
     >>> import dither as dt
-    >>> manner = dt.LargestLocal(levels=dt.Margin(bound=300))
-    >>> release = dt.median(range(10_000), bounds=(0, 10_000), step=1, epsilon=1.0, delta=1e-6, mechanism=manner)
+    >>> mechanism = dt.LargestLocal(levels=dt.Margin(bound=300))
+    >>> release = dt.median(range(10_000), bounds=(0, 10_000), step=1, epsilon=1.0, delta=1e-6, mechanism=mechanism)
     >>> release.noise, 0 <= release.value <= 10_000
     ('laplace', True)
     """
@@ -56,11 +56,11 @@ class LargestLocal(Mechanism):
 
     def __post_init__(self) -> None:
         if self.levels is not None and not isinstance(self.levels, (LevelFunction, Margin)):
-            raise InvalidArgument("levels", self.levels, "None, a LevelFunction or Margin(bound=...) is accepted")
+            raise InvalidArgument("levels", self.levels, "must be None, a LevelFunction or Margin(bound=...)")
         if self.beta is not None and exact(self.beta, "beta") <= 0:
-            raise InvalidArgument("beta", self.beta, "a positive number is accepted")
+            raise InvalidArgument("beta", self.beta, "must be a positive number")
         if self.constants not in ("exact", "paper"):
-            raise InvalidArgument("constants", self.constants, '"exact" or "paper" is accepted')
+            raise InvalidArgument("constants", self.constants, 'must be "exact" or "paper"')
 
     def serves(self, statistic: Statistic | VectorStatistic) -> bool:
         # Levels that are brought along suit the statistic they were made for.

@@ -12,16 +12,16 @@ import math
 from dither.errors import EpsilonTooSmall
 from dither.mechanisms.mechanism import Prepared
 
-MOST_RUNGS = 1 << 21
+MOST_STEPS = 1 << 21
 """0.7 GB and five seconds; a sixteenth of it, some twenty seconds, where rung k takes a time proportional to k."""
 
 
 def check_cost(prepared: Prepared, epsilon: float) -> None:
     """Refuse a mechanism that would look at too many rungs; ``epsilon`` is what it was given."""
-    limit = MOST_RUNGS // prepared.rung_weight
-    there_are, rungs = prepared.statistic.changes_to_worst_case, prepared.rungs
-    if rungs > limit and (there_are is None or there_are >= limit):
-        raise EpsilonTooSmall(epsilon, rounded_up(epsilon * rungs / limit), rungs)
+    limit = MOST_STEPS // prepared.step_weight
+    there_are, steps = prepared.statistic.changes_to_worst_case, prepared.draw_length
+    if steps > limit and (there_are is None or there_are >= limit):
+        raise EpsilonTooSmall(epsilon, rounded_up(epsilon * steps / limit), steps)
 
 
 def rounded_up(number: float) -> float:

@@ -37,9 +37,9 @@ class MarginTest:
 
     def __post_init__(self) -> None:
         if self.epsilon <= 0:
-            raise InvalidArgument("epsilon", float(self.epsilon), "a positive number is accepted")
+            raise InvalidArgument("epsilon", float(self.epsilon), "must be a positive number")
         if not 0 < self.delta < Fraction(1, 2):
-            raise InvalidArgument("delta", float(self.delta), "a test needs 0 < delta < 1/2")
+            raise InvalidArgument("delta", float(self.delta), "must be above 0 and below 1/2 for a test")
 
     def threshold(self) -> Any:
         """A ball around the public threshold, at the precision in force."""

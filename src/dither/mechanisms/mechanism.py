@@ -19,7 +19,7 @@ from dither.statistics.statistic import Statistic, VectorStatistic
 
 MOST_EPSILON = 100.0
 MOST_CONFIDENCE = 1 - Fraction(1, 10**12)
-"""Bars are worked out in floats, which tell 1 - 1e-12 from 1."""
+"""Intervals are computed in floats, in which 1 - 1e-12 is not 1."""
 SLOW = 16
 """The weight of rungs whose time grows with their number."""
 
@@ -39,18 +39,18 @@ class Outcome:
 
 @dataclass(frozen=True)
 class MechanismSpec:
-    """The public part of a question: the statistic, its price, the noise wanted and the error bar."""
+    """The public part of a question: the statistic, its privacy loss, the noise wanted and the interval."""
 
     statistic: Statistic | VectorStatistic
     loss: Loss
     noise: Law | None = None
     """None: the mechanism's own choice."""
     confidence: Fraction | None = None
-    """None: no error bar."""
+    """None: no interval."""
 
     def __post_init__(self) -> None:
         if self.confidence is not None and fraction_of_unit("confidence", self.confidence) > MOST_CONFIDENCE:
-            most = f"at most {float(MOST_CONFIDENCE)} is accepted, or None for no error bar"
+            most = f"must be at most {float(MOST_CONFIDENCE)}, or None for no interval"
             raise InvalidArgument("confidence", self.confidence, most)
 
     def single_number(self, mechanism: str) -> Statistic:
@@ -78,12 +78,12 @@ class Prepared(ABC):
     """What a refusal says, of a mechanism that may decline to answer; None: it always answers."""
 
     @property
-    def rungs(self) -> int:
+    def draw_length(self) -> int:
         """How many rungs or ranks a draw looks at if there are so many: public; its time and memory grow with it."""
         return 0
 
     @property
-    def rung_weight(self) -> int:
+    def step_weight(self) -> int:
         """How many times as much as usual one of them takes (``SLOW`` where that grows with its number)."""
         return 1
 
@@ -102,7 +102,7 @@ class Prepared(ABC):
     def error_laws(self, records: Any) -> list[ErrorLaw]:  # noqa: ARG002
         """The law of the error of each released number for these records, given that there is an answer.
 
-        As private as the records: quotes pass records that they imagine from a public prior.
+        As private as the records: quotes pass records that are drawn from a public prior.
         """
         raise NotApplicable("prior", type(self).__name__, "no error is worked out for it", "quotes without a prior")
 

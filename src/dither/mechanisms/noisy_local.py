@@ -43,7 +43,7 @@ class NoisyLocal(Mechanism):
     Constants  Karwa et al. split evenly and treat k-triangles; here a fifth goes to the Lipschitz proxy, none where
                the change of the local sensitivity does not depend on it.  Their bound on that change,
                3 C(a, k-1) + a C(a, k-2), is too small for k >= 3.
-    Cost       The Lipschitz proxy and the local sensitivity.  Error bars are free: the scale is private no more.
+    Cost       The Lipschitz proxy and the local sensitivity.  Intervals are free: the scale is private no more.
 
     >>> import dither as dt
     >>> graph = dt.Graph([(0, 1), (1, 2), (0, 2), (2, 3)], n=5)
@@ -55,7 +55,7 @@ class NoisyLocal(Mechanism):
     shares: tuple[Any, Any, Any] = SHARES
 
     def __post_init__(self) -> None:
-        accepted = "three positive shares that add up to at most 1 are accepted"
+        accepted = "must be three positive shares that add up to at most 1"
         if not isinstance(self.shares, tuple) or len(self.shares) != 3:
             raise InvalidArgument("shares", self.shares, accepted)
         parts = [exact(share, "shares") for share in self.shares]
@@ -79,7 +79,7 @@ class NoisyLocal(Mechanism):
         epsilon, delta = ask.usable.exact_epsilon, ask.usable.exact_delta
         first, second, third = (exact(share, "shares") for share in self.shares)
         if statistic.local_sensitivity_change(0) == statistic.local_sensitivity_change(statistic.most_lipschitz_proxy):
-            # The change of the local sensitivity is the same on all data: nothing to buy a Lipschitz proxy for.
+            # The change of the local sensitivity is the same on all data: no Lipschitz proxy is needed.
             rest = epsilon * (first + second + third) / (second + third)
             return NoisyLocalNoise(statistic, ask.loss, None, rest * second, rest * third, delta, ask.confidence)
         return NoisyLocalNoise(
@@ -94,7 +94,7 @@ class NoisyLocalNoise(Prepared):
     mechanism = "noisy_local"
     statistic: Statistic
     loss: Loss
-    gauge_epsilon: Fraction | None
+    proxy_epsilon: Fraction | None
     """None: the change of the local sensitivity is public without a Lipschitz proxy."""
     local_epsilon: Fraction
     answer_epsilon: Fraction
@@ -104,9 +104,9 @@ class NoisyLocalNoise(Prepared):
     noise_name = "laplace"
 
     def run(self, data: Any) -> Outcome:
-        steady: Any = self.statistic
-        local_sensitivity_change = steady.local_sensitivity_change(self._gauge(steady.lipschitz_proxy(data)))
-        scale = Fraction(self._local(steady.local(data), local_sensitivity_change)) / self.answer_epsilon
+        statistic: Any = self.statistic
+        local_sensitivity_change = statistic.local_sensitivity_change(self._proxy(statistic.lipschitz_proxy(data)))
+        scale = Fraction(self._local(statistic.local(data), local_sensitivity_change)) / self.answer_epsilon
         noisy = integer_laplace(
             self.statistic.value(data),
             scale,
@@ -115,12 +115,12 @@ class NoisyLocalNoise(Prepared):
         half_width = None if self.confidence is None else public_half_width(Laplace(), scale, self.confidence)
         return around(self.statistic, noisy, half_width)
 
-    def _gauge(self, true: int) -> int:
+    def _proxy(self, true: int) -> int:
         """At least the true Lipschitz proxy, but for the allowed shortfall: private no more."""
         most: int = self.statistic.most_lipschitz_proxy  # type: ignore[attr-defined]
-        if self.gauge_epsilon is None:
+        if self.proxy_epsilon is None:
             return most
-        scale = 1 / self.gauge_epsilon
+        scale = 1 / self.proxy_epsilon
         noisy = integer_laplace(true, scale, headroom=headroom(scale)) + raised_by(scale, self.shortfall)
         return min(max(noisy, 0), most)
 
@@ -159,18 +159,18 @@ class NoisyLocalNoise(Prepared):
 
     def _noisy_locals(self, records: Any) -> tuple[Floats, Floats]:
         """The local sensitivities that may be used, and how likely each is."""
-        steady: Any = self.statistic
-        proxy, most = steady.lipschitz_proxy(records), steady.most_lipschitz_proxy
+        statistic: Any = self.statistic
+        proxy, most = statistic.lipschitz_proxy(records), statistic.most_lipschitz_proxy
         changes: dict[int, float] = {}
-        if self.gauge_epsilon is None:
-            changes[steady.local_sensitivity_change(most)] = 1.0
+        if self.proxy_epsilon is None:
+            changes[statistic.local_sensitivity_change(most)] = 1.0
         else:
-            scale = 1 / self.gauge_epsilon
+            scale = 1 / self.proxy_epsilon
             raised = proxy + raised_by(scale, self.shortfall)
             for noise, mass in zip(*integer_laplace_cells(float(scale)), strict=True):
-                change = steady.local_sensitivity_change(min(max(raised + round(float(noise)), 0), most))
+                change = statistic.local_sensitivity_change(min(max(raised + round(float(noise)), 0), most))
                 changes[change] = changes.get(change, 0.0) + float(mass)
-        local, parts = steady.local(records), []
+        local, parts = statistic.local(records), []
         for change, mass in changes.items():
             if not change:
                 parts.append((np.array([float(local)]), np.array([mass])))

@@ -29,7 +29,7 @@ from dither.sensitivity.ladder import HasLadder
 from dither.statistics.statistic import Statistic, VectorStatistic
 
 TEST_SHARE = Fraction(1, 2)
-"""The part of epsilon that buys the test: on a linearly growing ladder the error is least at one half."""
+"""The part of epsilon for the test: on a linearly growing ladder the error is least at one half."""
 BEYOND_DOUBT = Fraction(1, 1 << 64)
 """Margins are looked at up to where refusals are rarer than this."""
 REFUSAL = (
@@ -46,7 +46,7 @@ class ProposeTest(Mechanism):
     Guarantee  (eps, delta)-DP for the query's neighbours; delta > 0 is needed.
     Theorem    DL09's paradigm for any ladder: docs/proofs/propose_test.md.
     Constants  eps/2 for the test, eps/2 for the release, all of delta for the test.  Noise Lap(2 bound/eps).
-    Cost       O(log) rungs of the ladder, one comparison, one draw; the error bar is free, because the scale is public.
+    Cost       O(log) rungs of the ladder, one comparison, one draw; the interval is free, because the scale is public.
 
     ``bound``: how far a change of one record may move the answer, in the answer's own units; public, chosen without
     looking at the data.  By default it is read off records spread evenly between their bounds (for statistics without
@@ -60,9 +60,9 @@ class ProposeTest(Mechanism):
 
     def __post_init__(self) -> None:
         if self.bound is not None and exact(self.bound, "bound") <= 0:
-            raise InvalidArgument("bound", self.bound, "a positive number is accepted")
+            raise InvalidArgument("bound", self.bound, "must be a positive number")
         if self.constants not in ("exact", "paper"):
-            raise InvalidArgument("constants", self.constants, '"exact" or "paper" is accepted')
+            raise InvalidArgument("constants", self.constants, 'must be "exact" or "paper"')
 
     def serves(self, statistic: Statistic | VectorStatistic) -> bool:
         # Where the local sensitivity is the global one on all data, no data could pass.
@@ -92,7 +92,7 @@ class ProposeTest(Mechanism):
         most = float(statistic.global_sensitivity * statistic.answers.step)
         if self.bound is not None or example is None:
             raise InvalidArgument(
-                "bound", self.bound, f"a bound below the worst case {most:g} is accepted, which needs no test"
+                "bound", self.bound, f"must be a bound below the worst case {most:g}, which needs no test"
             )
         raise InvalidArgument(
             "data",
@@ -102,9 +102,9 @@ class ProposeTest(Mechanism):
         )
 
 
-def check_margin(test: MarginTest, statistic: Statistic) -> None:
+def check_margin(test: MarginTest, statistic: Statistic, bound: int = 0) -> None:
     """Refuse, before anything is charged, a test that no data of this size could pass half of the time."""
-    most = statistic.max_distance_to_instability
+    most = statistic.max_margin(bound)
     if most is not None and test.chance(most) < 0.5:
         raise InvalidArgument(
             "data",
@@ -117,7 +117,7 @@ def check_margin(test: MarginTest, statistic: Statistic) -> None:
 def margin_test(ask: MechanismSpec, share: Fraction) -> MarginTest:
     """The test for a question that has a delta."""
     if ask.loss.is_pure:
-        raise InvalidArgument("delta", ask.loss.delta, "a test needs delta > 0, such as 1e-6")
+        raise InvalidArgument("delta", ask.loss.delta, "must be above 0 for a test, such as 1e-6")
     return MarginTest(ask.usable.exact_epsilon * share, min(ask.loss.exact_delta, Fraction(49, 100)))
 
 
@@ -155,7 +155,7 @@ class TestedNoise(Prepared):
         return around(self.statistic, noisy, half)
 
     def check_data_can_pass(self) -> None:
-        check_margin(self.test, self.statistic)
+        check_margin(self.test, self.statistic, self.bound)
 
     def error_laws(self, records: Any) -> list[ErrorLaw]:
         # The noise is drawn after the test and independent of it.

@@ -13,13 +13,23 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from dither.mechanisms.mechanism import Mechanism
+from dither.sensitivity.domain_histogram import HasDomainHistogram
 from dither.sensitivity.global_sensitivity import HasGlobalSensitivity
 from dither.sensitivity.ladder import HasLadder
+from dither.sensitivity.largest_change import HasLargestChange
 from dither.sensitivity.levels import HasLevels
 from dither.sensitivity.local import HasLocalSensitivity
 from dither.sensitivity.reachable import HasReachableValues
 
-STRUCTURES = (HasGlobalSensitivity, HasLadder, HasReachableValues, HasLevels, HasLocalSensitivity)
+STRUCTURES = (
+    HasGlobalSensitivity,
+    HasLadder,
+    HasReachableValues,
+    HasLevels,
+    HasLocalSensitivity,
+    HasDomainHistogram,
+    HasLargestChange,
+)
 """Sensitivity structures, from what every statistic offers to what few do; mechanisms are listed in this order."""
 
 Registered = TypeVar("Registered", bound=Mechanism)
@@ -32,12 +42,12 @@ def mechanism(name: str, *, needs: type | tuple[type, ...]) -> Callable[[type[Re
     ``needs``: the sensitivity structure that a statistic must offer, or several of which one is enough.
     """
 
-    def enter(made: type[Registered]) -> type[Registered]:
+    def enter(mechanism_class: type[Registered]) -> type[Registered]:
         if name in _registered:
             raise ValueError(f"two mechanisms are called {name!r}")
-        made.name, made.needs = name, needs if isinstance(needs, tuple) else (needs,)
-        _registered[name] = made
-        return made
+        mechanism_class.name, mechanism_class.needs = name, needs if isinstance(needs, tuple) else (needs,)
+        _registered[name] = mechanism_class
+        return mechanism_class
 
     return enter
 
@@ -53,5 +63,5 @@ def mechanisms() -> Mapping[str, type[Mechanism]]:
 
 
 def _place(entry: tuple[str, type[Mechanism]]) -> tuple[int, str]:
-    name, made = entry
-    return min(STRUCTURES.index(one) for one in made.needs if one in STRUCTURES), name
+    name, mechanism_class = entry
+    return min(STRUCTURES.index(one) for one in mechanism_class.needs if one in STRUCTURES), name

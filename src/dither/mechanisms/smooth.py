@@ -1,4 +1,4 @@
-"""Noise scaled to the smooth sensitivity: as much as the data at hand and their neighbourhood need."""
+"""Noise scaled to the smooth sensitivity of the data at hand."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ from dither.noise.law import Constants, Law, Point
 from dither.numbers import ball, exact
 from dither.privacy import Loss
 from dither.sensitivity.ladder import LEAST_BETA, MOST_BETA, Algorithm, HasLadder
+from dither.sensitivity.norms import HasNormLadder
 from dither.statistics.statistic import Statistic
 
 BAR_SHARE = Fraction(1, 4)
-"""The part of epsilon that buys the error bar (docs/decisions.md has the measurements)."""
+"""The part of epsilon for the interval (docs/decisions.md has the measurements)."""
 BAR_BETA = Fraction(7, 10)
-"""With a bar, the part of the best beta that is used: a smoother scale is cheaper to tell."""
+"""With an interval, the part of the best beta that is used: the logarithm of a smoother scale needs less noise."""
 LOG_GRID = 1 << 20
 """Logarithms of scales are released in steps of 2**-20."""
 _CELL = 1 / 200
@@ -36,7 +37,7 @@ _BEYOND = 14.0
 """All but e^-14 of the share that may be missed is integrated, in cells of this length."""
 
 
-@mechanism("smooth", needs=HasLadder)
+@mechanism("smooth", needs=(HasLadder, HasNormLadder))
 @dataclass(frozen=True)
 class Smooth(Mechanism):
     """Noise scaled to the beta-smooth bound of a ladder.
@@ -57,13 +58,17 @@ class Smooth(Mechanism):
 
     def __post_init__(self) -> None:
         if self.beta is not None and exact(self.beta, "beta") <= 0:
-            raise InvalidArgument("beta", self.beta, "a positive number is accepted")
+            raise InvalidArgument("beta", self.beta, "must be a positive number")
         if self.constants not in ("exact", "paper"):
-            raise InvalidArgument("constants", self.constants, '"exact" or "paper" is accepted')
+            raise InvalidArgument("constants", self.constants, 'must be "exact" or "paper"')
         if self.algorithm not in ("exact", "linear", "sublinear"):
-            raise InvalidArgument("algorithm", self.algorithm, '"exact", "linear" or "sublinear" is accepted')
+            raise InvalidArgument("algorithm", self.algorithm, 'must be "exact", "linear" or "sublinear"')
 
     def prepare(self, ask: MechanismSpec) -> Prepared:
+        if isinstance(ask.statistic, HasNormLadder):
+            from dither.mechanisms.smooth_vectors import prepare_vector  # noqa: PLC0415  (built on this module)
+
+            return prepare_vector(self, ask)
         statistic = ask.single_number(self.name)
         law = ask.noise or PowerLaw()
         bar, loss = None, ask.usable
@@ -94,7 +99,7 @@ class Smooth(Mechanism):
 
 @dataclass(frozen=True)
 class SmoothNoise(Prepared):
-    """value + (S / alpha) Z, and a private bar from a noisy ln S."""
+    """value + (S / alpha) Z, and a private interval from a noisy ln S."""
 
     mechanism = "smooth"
     statistic: Statistic
@@ -128,18 +133,13 @@ class SmoothNoise(Prepared):
         """Released: ``ln S + Lap(beta / eps')``.  S is beta-smooth, so ln S has sensitivity beta.
 
         |error| / (e^L / alpha) = |Z| e^{-Lap} has a law that depends on public numbers only, so its quantile
-        gives a bar with exactly the stated coverage (docs/proofs/error-bars.md).
+        gives an interval with exactly the stated coverage (docs/proofs/error-bars.md).
         """
         assert self.bar_loss is not None and self.confidence is not None  # noqa: PT018, S101
         if bound == 0:
             return 0  # only where the cap is 0: the same answer on all data
-        spread = self.point.beta / self.bar_loss.exact_epsilon
-
-        def location() -> Any:
-            return ball(bound).log() * LOG_GRID
-
-        logarithm = rounded_draw(Laplace(), location, spread * LOG_GRID, headroom=64) / LOG_GRID
-        reach = bar_factor(self.point.law, float(spread), float(1 - self.confidence))
+        logarithm, spread = noisy_logarithm(bound, self.point.beta, self.bar_loss)
+        reach = bar_factor(self.point.law, spread, float(1 - self.confidence))
         widest = self.statistic.global_sensitivity / float(self.point.alpha) * 1e6
         width = math.exp(min(logarithm, 700.0)) / float(self.point.alpha) * reach
         return math.ceil(min(width * (1 + 1e-6), widest)) + 1
@@ -182,10 +182,20 @@ class Tailed(Protocol):
         """The distance that is exceeded with this probability."""
 
 
+def noisy_logarithm(bound: Fraction, beta: Fraction, loss: Loss) -> tuple[float, float]:
+    """``ln S + Lap(beta / eps')``, private no more, and the spread ``beta / eps'`` of its noise."""
+    spread = beta / loss.exact_epsilon
+
+    def location() -> Any:
+        return ball(bound).log() * LOG_GRID
+
+    return rounded_draw(Laplace(), location, spread * LOG_GRID, headroom=64) / LOG_GRID, float(spread)
+
+
 @functools.lru_cache(maxsize=1024)
 def bar_factor(law: Tailed, spread: float, miss: float) -> float:
     """The c with ``P(|Z| e^{-spread L} > c) = miss`` for a standard Laplace L, rounded up."""
-    # Cells of |L| by length, not by mass: rare L decide bars of high confidence.  What is beyond them counts as missed.
+    # Cells of |L| by length, not by mass: rare L decide intervals of high confidence.  What lies beyond is missed.
     ends = np.arange(0.0, math.log(1.0 / miss) + _BEYOND, _CELL)
     beyond = float(np.exp(-ends[-1]))
     cells, middles = -np.diff(np.exp(-ends)) / 2.0, (ends[1:] + ends[:-1]) / 2.0

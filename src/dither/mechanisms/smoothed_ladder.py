@@ -17,7 +17,7 @@ from dither.errors import InvalidArgument
 from dither.kernels.elementary import Floats
 from dither.mechanisms.error import ErrorLaw, WorstCaseError, cut_half_width, most_cut_mean, rooms, span
 from dither.mechanisms.ladder import rung_widths
-from dither.mechanisms.limits import MOST_RUNGS
+from dither.mechanisms.limits import MOST_STEPS
 from dither.mechanisms.mechanism import SLOW, Mechanism, MechanismSpec, Outcome, Prepared, only_noises
 from dither.mechanisms.registry import mechanism
 from dither.mechanisms.smooth import LOG_GRID, bar_factor
@@ -136,7 +136,7 @@ class SmoothedLadderDraw(Prepared):
         return math.ceil(mass / float(self.rate)) + 1
 
     @property
-    def rungs(self) -> int:
+    def draw_length(self) -> int:
         # With the least beta that an epsilon has by default, so that the number falls as epsilon grows.
         beta = min(self.beta, (self.rate + self.beta) * LEAST_BETA_SHARE)
         return self.window + math.ceil((self._depth + 1.0) / float(beta))
@@ -147,7 +147,7 @@ class SmoothedLadderDraw(Prepared):
         return math.log(max(self.statistic.global_sensitivity, 1 << _FLOOR_BITS))
 
     @property
-    def rung_weight(self) -> int:
+    def step_weight(self) -> int:
         return SLOW if self.statistic.linear_time_ladder else 1
 
     @property
@@ -157,7 +157,7 @@ class SmoothedLadderDraw(Prepared):
 
     def check_beta(self) -> None:
         """Refuse, from public facts, a smoothness that would look at too many rungs."""
-        limit = MOST_RUNGS // self.rung_weight
+        limit = MOST_STEPS // self.step_weight
         there_are, least = self.statistic.changes_to_worst_case, (self._depth + 1.0) / limit
         if float(self.beta) < least and (there_are is None or there_are >= limit):
             raise InvalidArgument("beta", float(self.beta), f"a number of at least {least:.2g} is accepted")
@@ -300,7 +300,7 @@ class SmoothedRungs:
 
     def _extend(self, count: int) -> None:
         if count > len(self._read):
-            self._read += [int(rung) for rung in self._ladder.rungs(len(self._read), count)]
+            self._read += [int(rung) for rung in self._ladder.sensitivity_at_distance(len(self._read), count)]
 
     def _smoothed(self, far: int, count: int, digits: int) -> tuple[list[int], list[int]]:
         self._extend(far)

@@ -1,4 +1,4 @@
-"""Exact answers, when no few records could change them; else a refusal."""
+"""Exact answers where a few records could not change them; else a refusal."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dither.privacy import Loss
 from dither.sensitivity.ladder import HasLadder
 from dither.statistics.statistic import Statistic, VectorStatistic
 
-REFUSAL = "the test did not pass: on data like these a few records might change the answer, so it is not told exactly"
+REFUSAL = "the test did not pass: on data like these a few records might change the answer, so it is not released"
 Label = TypeVar("Label", bound=Hashable)
 
 
@@ -29,8 +29,8 @@ class Stable(Mechanism):
 
     Guarantee  (eps, delta)-DP for the query's neighbours; delta > 0 is needed.
     Theorem    Distance to instability (V17 sec. 3): margin ``min {k : U_k > 0}`` of any ladder; docs/proofs/stable.md.
-    Constants  All of (eps, delta) buys the test; the answer itself is free.
-    Cost       O(log) rungs of the ladder and one comparison.  The error bar is the answer itself.
+    Constants  All of (eps, delta) is spent on the test; the answer itself costs nothing.
+    Cost       O(log) rungs of the ladder and one comparison.  The interval is the answer itself.
     """
 
     adds_noise = False
@@ -86,7 +86,7 @@ class StableValue(Prepared):
 def lead_margin(scores: Mapping[Label, int | Fraction], sensitivity: int | Fraction) -> int:
     """How many changes the best score is away from being overtaken: ``max(0, ceil(lead / (2 sensitivity)) - 1)``.
 
-    ``lead``: the best score minus the second best, which for categories nobody has declared is at least 0.
+    ``lead``: the best score minus the second best, which for undeclared categories is at least 0.
     A change of one record moves every score by at most ``sensitivity``.
     """
     ordered = sorted((Fraction(score) for score in scores.values()), reverse=True)
@@ -112,12 +112,12 @@ def stable_choice(
     'rent'
     """
     if loss.is_pure:
-        raise InvalidArgument("delta", loss.delta, "a test needs delta > 0, such as 1e-6")
+        raise InvalidArgument("delta", loss.delta, "must be above 0 for a test, such as 1e-6")
     if sensitivity <= 0:
-        raise InvalidArgument("sensitivity", float(sensitivity), "a positive number is accepted")
+        raise InvalidArgument("sensitivity", float(sensitivity), "must be a positive number")
     test = MarginTest(loss.exact_epsilon, min(loss.exact_delta, Fraction(49, 100)))
     if not scores or not test.passes(lead_margin(scores, sensitivity), source=source):
         return None
     best = max(scores.values())
-    # A margin that passes leaves one label; after a rare false pass the order of a tie tells nothing about row order.
+    # A margin that passes leaves one label; after a rare false pass the order of a tie does not depend on row order.
     return min((label for label, score in scores.items() if score == best), key=lambda label: (str(label), repr(label)))

@@ -1,4 +1,4 @@
-"""Histograms over categories that nobody has declared: only bins with many people are shown.
+"""Histograms over undeclared categories: only bins with many people are released.
 
 Never touches an empty bin: it takes the keys that occur and their counts, from an array or from a database.
 """
@@ -37,11 +37,13 @@ class StableBins:
 
     def __post_init__(self) -> None:
         if self.epsilon <= 0:
-            raise InvalidArgument("epsilon", float(self.epsilon), "a positive number is accepted")
+            raise InvalidArgument("epsilon", float(self.epsilon), "must be a positive number")
         if not 0 < self.delta < 1:
-            raise InvalidArgument("delta", float(self.delta), "undeclared categories need 0 < delta < 1, such as 1e-6")
+            raise InvalidArgument(
+                "delta", float(self.delta), "must be above 0 and below 1 for undeclared categories, such as 1e-6"
+            )
         if not isinstance(self.rows_per_person, int) or self.rows_per_person < 1:
-            raise InvalidArgument("rows_per_person", self.rows_per_person, "a whole number of at least 1 is accepted")
+            raise InvalidArgument("rows_per_person", self.rows_per_person, "must be a whole number of at least 1")
 
     @classmethod
     def of(cls, loss: Loss, rows_per_person: int = 1) -> StableBins:
@@ -59,9 +61,9 @@ class StableBins:
         s = self.rows_per_person
         with precision(128):
             rate = ball(self.rate)
-            shown = -(-rate).expm1()
+            most = -(-rate).expm1()
             # The proof also asks that hiding a new bin costs no more than e^rate: 1/(1 - delta) <= e^rate.
-            allowed = min(self.delta, Fraction(max(lower_float(shown), 0.0)))
+            allowed = min(self.delta, Fraction(max(lower_float(most), 0.0)))
             own = max(upper_float(rate * s), upper_float(rate + ball(s).log()))
             least = ball(Fraction(own)) - ball(allowed).log() - (1 + (-rate).exp()).log()
             return max(math.ceil(upper_float(least / rate)), s + 1)
@@ -72,15 +74,15 @@ class StableBins:
         tail = math.exp(-rate * abs(gap if gap >= 0 else gap - 1)) / (1.0 + math.exp(-rate))
         return tail if gap >= 0 else 1.0 - tail
 
-    def bar(self, shown: int, miss: Fraction) -> tuple[int, int]:
+    def bar(self, count: int, miss: Fraction) -> tuple[int, int]:
         """An interval around a released count that misses with at most this probability, *given that it was released*.
 
-        Bins are told because their noisy count is large, so one that came out just above the threshold may be of any
+        Bins are released because their noisy count is large, so one just above the threshold may be of any
         size below; only from one reach above it on is the lower end near (docs/proofs/stable.md, section 4).
         """
         with precision(96):
             reach = math.ceil(upper_float(-ball(miss).log() / ball(self.rate)))
-        return shown - reach if shown >= self.threshold + reach else 1, shown + reach
+        return count - reach if count >= self.threshold + reach else 1, count + reach
 
     def release(self, keys: Iterable[Key], counts: Iterable[int], *, source: Source = system) -> list[tuple[Key, int]]:
         """The keys whose noisy count reaches the threshold, with it; largest first.
@@ -90,6 +92,6 @@ class StableBins:
         listed = [(key, int(count)) for key, count in zip(keys, counts, strict=True) if count > 0]
         noise = integer_laplace_draws(len(listed), 1 / self.rate, source=source)
         noisy = [(key, count + int(drawn)) for (key, count), drawn in zip(listed, noise, strict=True)]
-        shown = [(key, count) for key, count in noisy if count >= self.threshold]
-        # Sorted by what is released, so that the order of the rows is not told.
-        return sorted(shown, key=lambda one: (-one[1], str(one[0]), repr(one[0])))
+        released = [(key, count) for key, count in noisy if count >= self.threshold]
+        # Sorted by what is released: the order does not depend on that of the rows.
+        return sorted(released, key=lambda one: (-one[1], str(one[0]), repr(one[0])))

@@ -1,4 +1,4 @@
-"""Noise for the worst data imaginable: the scale is the global sensitivity, which is public."""
+"""Noise scaled to the global sensitivity, which is public."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class WorstCase(Mechanism):
     Guarantee  eps-DP (Laplace, power law, Cauchy, Student) or (eps, delta)-DP (Gaussian).
     Theorem    DMNS06 Prop. 1; each law's admissible point at beta = 0 (docs/proofs/admissible.md).
     Constants  Scale cap / alpha with the greatest proved alpha.  Laplace noise is the integer law on the grid.
-    Cost       One draw for each number; error bars are free, because the scale is public.
+    Cost       One draw for each number; intervals are free, because the scale is public.
     """
 
     def prepare(self, ask: MechanismSpec) -> Prepared:
@@ -113,7 +113,7 @@ class Scaled(Prepared):
 
 @dataclass(frozen=True)
 class ScaledVector(Prepared):
-    """Every value plus noise of its cap times a public unit; each with a bar of its own."""
+    """Every value plus noise of its cap times a public unit; each with an interval of its own."""
 
     mechanism = "worst_case/vector"
     statistic: VectorStatistic
@@ -231,7 +231,7 @@ def public_noise_error(law: Law, scale: Fraction, statistic: Statistic, confiden
 
 
 def around(statistic: Statistic, noisy: int, half_width: int | None) -> Outcome:
-    """The answer clamped to the public range, with a bar around the unclamped one cut to that range."""
+    """The answer clamped to the public range, with an interval around the unclamped one cut to that range."""
     clamp = statistic.answers.clamp
     bar = None if half_width is None else (clamp(noisy - half_width), clamp(noisy + half_width))
     return Outcome(clamp(noisy), bar)

@@ -19,7 +19,7 @@ _WORD = 64
 def coins(count: int, chance: Real, *, source: Source = system) -> NDArray[np.bool_]:
     """``count`` independent coins, each true with probability exactly ``chance``, which lies in [0, 1).
 
-    Give the smaller of the two chances: a chance within 2**-64 of 1 needs many digits to be told from 1.
+    Give the smaller of the two chances: a chance within 2**-64 of 1 needs many digits to differ from 1.
     Cost: O(count), 10 ns a coin.
     """
     words, cut = random_words(count, source), leading_word(chance)
@@ -39,7 +39,7 @@ def leading_word(chance: Real) -> int:
         # A chance that underflows is a ball around zero, but no chance is negative.
         if low is not None and high is not None and max(int(low), 0) == int(high):
             return int(high)
-    raise RuntimeError("a chance that is a multiple of 2**-64 must be given exactly: it cannot be told apart from one")
+    raise RuntimeError("a chance that is a multiple of 2**-64 must be given exactly, not as an approximation")
 
 
 def settle_coin(chance: Real, tape: LazyBits) -> bool:
@@ -57,7 +57,7 @@ def settle_coin(chance: Real, tape: LazyBits) -> bool:
 def uniform_integers(count: int, bound: int, *, source: Source = system) -> NDArray[np.int64]:
     """``count`` independent uniform integers in [0, bound), bound at most 2**32; rejection from 64-bit words."""
     if not 1 <= bound <= 1 << 32:
-        raise ValueError(f"bound={bound}: a whole number from 1 to 2**32 is accepted")
+        raise ValueError(f"bound must be a whole number from 1 to 2**32; got {bound}")
     drawn, spare = np.zeros(0, dtype=np.uint64), (1 << _WORD) % bound
     while len(drawn) < count:
         words = random_words(count - len(drawn), source)

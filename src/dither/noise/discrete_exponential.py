@@ -44,26 +44,26 @@ def window(points: int, rate: Fraction) -> int:
     return max(math.ceil((math.log(points) + _CERTAINTY * math.log(2.0)) / float(rate)), 0) + 1
 
 
-def draw_rung(
-    counts: Callable[[int, int], Sequence[int]], points: int, rungs: int, rate: Fraction, source: Source = system
+def draw_cost(
+    counts: Callable[[int, int], Sequence[int]], points: int, costs: int, rate: Fraction, source: Source = system
 ) -> tuple[int, int]:
     """A rung t >= 1 with ``counts(t, t)[0]`` points, weight ``e^{-rate t}`` each, and a uniform index in it.
 
     ``points`` is the number of points of all rungs together, ``rungs`` the number of rungs: both public.  The first
     rung is not empty.
     """
-    reach, digits, tape = min(window(points, rate), rungs), _DIGITS, LazyBits(128, source)
+    reach, digits, tape = min(window(points, rate), costs), _DIGITS, LazyBits(128, source)
     while True:
         sizes = counts(1, reach)
         under, over = powers(rate, reach + 1, digits)
         # Rungs beyond the window hold the remaining points, each lighter than the last weight seen.
-        beyond = (points - sum(sizes)) * over[reach] if reach < rungs else 0
+        beyond = (points - sum(sizes)) * over[reach] if reach < costs else 0
         low = list(accumulate(map(mul, sizes, under)))
         high = list(accumulate(map(mul, sizes, over)))
         found = located(low, high, beyond, tape)
         if found is not None:
             return found + 1, uniform_integer(sizes[found], source)
-        reach, digits = min(2 * reach, rungs), doubled(digits)
+        reach, digits = min(2 * reach, costs), doubled(digits)
         tape.extend()
 
 

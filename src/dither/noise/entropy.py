@@ -38,7 +38,7 @@ class LazyBits:
         """A tape whose first reals begin with bits that were drawn before."""
         tape = cls(bits, source)
         if tape.bits != bits:
-            raise ValueError(f"bits={bits}: a multiple of 8 is accepted")
+            raise ValueError(f"bits must be a multiple of 8; got {bits}")
         tape._words = list(prefixes)
         return tape
 
@@ -88,7 +88,7 @@ def random_words(count: int, source: Source = system) -> NDArray[np.uint64]:
 def uniform_integer(bound: int, source: Source = system) -> int:
     """A uniform integer in [0, bound), exactly, by rejection."""
     if bound < 1:
-        raise ValueError(f"bound={bound}: a whole number of at least 1 is accepted")
+        raise ValueError(f"bound must be a whole number of at least 1; got {bound}")
     bits = (bound - 1).bit_length()
     if bits == 0:
         return 0

@@ -117,8 +117,11 @@ class HeavyTail(Law):
 
     def tail(self, distance: Floats) -> Floats:
         grown = (distance / math.sqrt(float(self.squared_width))) ** float(self.inner)
-        below: Floats = _special().betainc(*self._beta_orders[::-1], 1.0 / (1.0 + grown))
-        return below
+        near = np.minimum(grown, 1.0)
+        # Near zero 1 / (1 + grown) would lose the digits of grown, far out its complement those of the tail.
+        inside = _special().betainc(*self._beta_orders, near / (1.0 + near))
+        outside: Floats = _special().betainc(*self._beta_orders[::-1], 1.0 / (1.0 + grown))
+        return np.where(grown < 1.0, 1.0 - inside, outside)
 
     def log_density(self, distance: Floats) -> Floats:
         a, p = float(self.inner), float(self.power)
@@ -127,9 +130,14 @@ class HeavyTail(Law):
         return height - (p / a) * np.log1p((distance / width) ** a)
 
     def quantile(self, tail: float) -> float:
-        share = float(_special().betaincinv(*self._beta_orders[::-1], tail))
-        width = math.sqrt(float(self.squared_width))
-        return float(width * ((1.0 - share) / share) ** (1.0 / float(self.inner)))
+        width, special = math.sqrt(float(self.squared_width)), _special()
+        if tail > 0.5:
+            share = float(special.betaincinv(*self._beta_orders, 1.0 - tail))
+            grown = share / (1.0 - share)
+        else:
+            share = float(special.betaincinv(*self._beta_orders[::-1], tail))
+            grown = (1.0 - share) / share
+        return float(width * grown ** (1.0 / float(self.inner)))
 
     @property
     def _beta_orders(self) -> tuple[float, float]:
@@ -150,7 +158,7 @@ class HeavyTail(Law):
             (beta, alpha, "to the narrower law"),
         )
         for stretch, shift, which in corners if beta else corners[:1]:
-            # Wider: (w + alpha) e^{-beta} against w, at a price of beta; narrower: w e^beta + alpha, a gain.
+            # Wider: (w + alpha) e^{-beta} against w, at a cost of beta; narrower: w e^beta + alpha, a gain.
             if not shifted_rise_at_most(self, shift, stretch, epsilon + stretch):
                 raise NotProved(f"alpha={float(alpha):g}, beta={float(beta):g} not proved at the corner {which}")
         return "interval arithmetic at the three corners (docs/proofs/admissible.md, section 3)"

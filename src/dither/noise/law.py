@@ -138,7 +138,7 @@ class Law(ABC):
                 return found
         if beta is None:
             raise NotProved(f"no admissible point of {self} could be proved for {loss}")
-        raise InvalidArgument("beta", beta, f"{self} admits no noise at this beta for {loss}; a smaller one may do")
+        raise InvalidArgument("beta", beta, f"{self} admits no noise at this beta for {loss}; pass a smaller one")
 
     def check(self, loss: Loss, *, dilated: bool) -> None:
         """Raise if this law cannot give ``loss``."""
@@ -192,7 +192,7 @@ def parameter(value: object, argument: str, least: Fraction, most: int) -> Fract
     """A law's shape parameter, exactly: draws of other laws of its family would take too long or too many digits."""
     number = exact(value, argument)
     if not least <= number <= most:
-        raise InvalidArgument(argument, value, f"a number from {float(least):.7g} to {most} is accepted")
+        raise InvalidArgument(argument, value, f"must be a number from {float(least):.7g} to {most}")
     return number
 
 

@@ -145,5 +145,5 @@ def _collect(values: list[int]) -> Integers:
 def _join(parts: list[Integers]) -> Integers:
     if not parts:
         return np.zeros(0, dtype=np.int64)
-    kind = object if any(part.dtype == object for part in parts) else np.int64
-    return np.concatenate([part.astype(kind) for part in parts])
+    dtype = object if any(part.dtype == object for part in parts) else np.int64
+    return np.concatenate([part.astype(dtype) for part in parts])

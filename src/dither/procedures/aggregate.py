@@ -30,7 +30,7 @@ HALF = Fraction(1, 2)
 
 @dataclass(frozen=True)
 class Aggregation:
-    """The public facts of a release: what the blocks answer, how many there are, and the price."""
+    """The public facts of a release: what the blocks answer, how many there are, and the privacy loss."""
 
     blocks: int
     touched: int
@@ -38,7 +38,7 @@ class Aggregation:
     output: Output
     loss: Loss
     confidence: Fraction | None = None
-    """None: no error bar."""
+    """None: no interval."""
     metric: Any = None
     """A metric (dither.procedures.metrics) where the aggregator uses one; None: its own choice."""
 
@@ -60,7 +60,7 @@ class Aggregated:
     values: tuple[float, ...] | None
     """None: refused, by a test that is part of the mechanism; that is a result, and it is paid for."""
     intervals: tuple[tuple[float, float], ...] | None = None
-    """For each number, a bar that covers the aggregate without noise."""
+    """For each number, an interval that covers the aggregate without noise."""
 
 
 class Aggregate(ABC):
@@ -77,7 +77,7 @@ class Aggregate(ABC):
 
 
 class Aggregator(ABC):
-    """A manner of aggregating."""
+    """A way to aggregate the answers of the blocks."""
 
     name: ClassVar[str]
 
@@ -87,14 +87,14 @@ class Aggregator(ABC):
 
     @abstractmethod
     def blocks_wanted(self, task: Aggregation) -> int:
-        """How many blocks it takes for noise to be no matter: a public rule (``task.blocks`` is not looked at)."""
+        """How many blocks make the noise negligible: a public rule (``task.blocks`` is not looked at)."""
 
 
 @dataclass(frozen=True)
 class EachNumber(Aggregator):
     """A robust statistic of each number by itself, released like that of any other column.
 
-    Guarantee  eps-DP: a person changes up to s records of each column, and the columns share the price.
+    Guarantee  eps-DP: a person changes up to s records of each column, and the columns share the privacy loss.
     Theorem    The statistic's own proof with step size s (NRS11 Example 2); basic composition over the numbers.
     """
 
@@ -103,7 +103,7 @@ class EachNumber(Aggregator):
     """From the number of blocks, how many of them one person can change, and the grid of the answers."""
     mechanism: str
     ranks: tuple[int, int]
-    """How many blocks epsilon = 1 takes for an answer that noise does not spoil: without an error bar, and with one."""
+    """How many blocks epsilon = 1 takes for an answer that noise does not spoil: without an interval, and with one."""
 
     def prepare(self, task: Aggregation) -> Aggregate:
         if task.metric is not None:
@@ -111,12 +111,12 @@ class EachNumber(Aggregator):
         part = task.loss.share(Fraction(1, task.length))
         mechanisms = []
         for grid in task.grids:
-            made = self.statistic(task.blocks, task.touched, grid)
+            statistic = self.statistic(task.blocks, task.touched, grid)
             mechanisms.append(
-                prepare(made, epsilon=part.epsilon, mechanism=self.mechanism, confidence=task.confidence)[1]
+                prepare(statistic, epsilon=part.epsilon, mechanism=self.mechanism, confidence=task.confidence)[1]
             )
-        manner = f"{self.name} ({self.mechanism})"
-        return Numbers(Loss(task.loss.epsilon), manner, tuple(mechanisms), task.grids)
+        called = f"{self.name} ({self.mechanism})"
+        return Numbers(Loss(task.loss.epsilon), called, tuple(mechanisms), task.grids)
 
     def blocks_wanted(self, task: Aggregation) -> int:
         each = self.ranks[task.confidence is not None]
@@ -151,10 +151,10 @@ class Numbers(Aggregate):
             outcome = prepared.run(quantised(column, grid))
             value: Any = outcome.answer
             bar: Any = outcome.interval
-            shown: Any = prepared.statistic.answers
-            values.append(float(shown.value(value)))
+            output_grid: Any = prepared.statistic.answers
+            values.append(float(output_grid.value(value)))
             if bar is not None:
-                bars.append((float(shown.value(bar[0])), float(shown.value(bar[1]))))
+                bars.append((float(output_grid.value(bar[0])), float(output_grid.value(bar[1]))))
         return Aggregated(tuple(values), tuple(bars) or None)
 
 

@@ -51,7 +51,7 @@ class Average(Aggregator):
 
 
 def fewest_blocks(loss: Loss, touched: int = 1) -> int:
-    """The least number of blocks that can be certified to agree at a price with delta > 0."""
+    """The least number of blocks that can be certified to agree at a privacy loss with delta > 0."""
     if loss.is_pure:
         plan_average(1, loss)  # says what is missing
     return least_blocks(MarginTest(loss.exact_epsilon * TEST_SHARE, loss.exact_delta / 2), touched)
@@ -90,9 +90,9 @@ class AgreedAverage(Aggregate):
         steps = np.clip(np.rint((answers - low) / self.units), 0, 1 << BITS).astype(np.int64)
         points = 1 if self.metric is None else self.metric.points
         found = self.average.run(np.ascontiguousarray(steps.reshape(len(steps), points, -1)))
-        return Aggregated(None) if found is None else self._shown(found)
+        return Aggregated(None) if found is None else self._aggregated(found)
 
-    def _shown(self, found: Certified) -> Aggregated:
+    def _aggregated(self, found: Certified) -> Aggregated:
         low, high = np.array(self.output.bounds).T
         numbers = low + np.array([float(entry) for point in found.points for entry in point]) * self.units
         values = tuple(float(one) for one in np.clip(numbers, low, high))

@@ -208,10 +208,10 @@ def plan_robust(
         )
     if model.records > MOST_RECORDS:
         raise InvalidArgument(
-            "X", f"{model.records} records", f'method="robust" accepts at most {MOST_RECORDS} records'
+            "X", f"{model.records} records", f'must have at most {MOST_RECORDS} records for method="robust"'
         )
     if loss.is_pure:
-        raise InvalidArgument("delta", loss.delta, 'method="robust" needs a test, which takes delta > 0')
+        raise InvalidArgument("delta", loss.delta, 'must be above 0 for the test of method="robust", such as 1e-6')
     if size is not None:
         check_block(size, model)
     if constants == "paper":

@@ -70,7 +70,7 @@ class Centre(Aggregator):
         if self._is_middle(task, metric):
             return MIDDLE.prepare(dataclasses.replace(task, metric=None))
         if task.blocks > MOST_BLOCKS:
-            raise InvalidArgument("blocks", task.blocks, f"at most {MOST_BLOCKS} are accepted for the centre")
+            raise InvalidArgument("blocks", task.blocks, f"must be at most {MOST_BLOCKS} for the centre")
         loss, bar = _parts(task)
         spread = Fraction(task.touched, task.blocks)
         point, norm_factor = _chosen_point(self.noise, loss, metric.norm, task.length, spread)
@@ -81,7 +81,7 @@ class Centre(Aggregator):
             raise InvalidArgument(
                 "blocks",
                 task.blocks,
-                f"at least {_least_blocks(float(point.beta), task.touched)} are accepted for the centre at this price",
+                f"must be at least {_least_blocks(float(point.beta), task.touched)} for the centre at this epsilon",
             )
         grids = common_grids(task.output, metric.bits(task.length))
         spent = Loss(task.loss.epsilon, 0.0 if point.law.pure else task.loss.delta)
@@ -116,7 +116,7 @@ class Centre(Aggregator):
 
 
 def _parts(task: Aggregation) -> tuple[Loss, Loss | None]:
-    """What the answer and what its error bar may cost."""
+    """What the answer and what its interval may cost."""
     loss = Loss(min(task.loss.epsilon, 100.0), task.loss.delta)
     if task.confidence is None:
         return loss, None
@@ -181,7 +181,7 @@ class CentreOfAttention(Aggregate):
         most = headroom(Fraction(self._diameter) * 3 * self.norm_factor / self.point.alpha)
         noisy = [rounded_draw(self.point.law, int(one), scale, headroom=most) for one in steps]
         width = None if self.bar_loss is None else self._half_width(bound)
-        return self._shown(noisy, width)
+        return self._aggregated(noisy, width)
 
     def located(self, answers: Answers) -> tuple[int, float]:
         """Which block is the centre, and S in steps of the metric: both private."""
@@ -214,8 +214,8 @@ class CentreOfAttention(Aggregate):
         widest = self._diameter * unit * 1e6
         return math.ceil(min(math.exp(min(logarithm, 700.0)) * unit * reach * (1 + 1e-6), widest)) + 1
 
-    def _shown(self, noisy: list[int], width: int | None) -> Aggregated:
-        """Numbers within their bounds; points of a set in order (noise is the same for each: their order tells)."""
+    def _aggregated(self, noisy: list[int], width: int | None) -> Aggregated:
+        """Numbers within their bounds; points of a set in order (the noise is the same for each)."""
         each = len(noisy) // self.metric.points
         points = sorted(tuple(noisy[start : start + each]) for start in range(0, len(noisy), each))
         flat = [one for point in points for one in point]

@@ -76,11 +76,9 @@ class CertifiedAverage:
 
     def __post_init__(self) -> None:
         if self.ramp < 1:
-            raise InvalidArgument(
-                "blocks", self.blocks, f"at least {least_blocks(self.test, self.overlap)} blocks are needed"
-            )
+            raise InvalidArgument("blocks", self.blocks, f"must be at least {least_blocks(self.test, self.overlap)}")
         if self.blocks > MOST_BLOCKS:
-            raise InvalidArgument("blocks", self.blocks, f"at most {MOST_BLOCKS} blocks are accepted")
+            raise InvalidArgument("blocks", self.blocks, f"must be at most {MOST_BLOCKS} blocks")
 
     @property
     def majority(self) -> int:
@@ -151,7 +149,7 @@ def growth(size: int) -> int:
 def friend_counts(costs: Whole, apart: Whole, exponent: int, separated: int) -> Whole:
     """How many friends each block has at squared radius ``2**exponent``, itself included.
 
-    A block whose points are not sqrt(18) radii ``2**(separated/2)`` apart has no friends and is nobody's.
+    A block whose points are not sqrt(18) radii ``2**(separated/2)`` apart has no friends and is a friend of none.
     """
     clear = apart > APART << separated if separated < 56 else apart == np.iinfo(np.int64).max
     near = costs <= (1 << min(exponent, 62))
@@ -187,7 +185,7 @@ def least_blocks(test: MarginTest, overlap: int = 1, ramp: int = 1) -> int:
 def plan_average(blocks: int, loss: Loss, *, overlap: int = 1) -> CertifiedAverage:
     """A certified average that costs ``loss``, from public facts."""
     if loss.is_pure:
-        raise InvalidArgument("delta", loss.delta, "a certified average takes a test, which needs delta > 0")
+        raise InvalidArgument("delta", loss.delta, "must be above 0 for the test of a certified average, such as 1e-6")
     epsilon, delta = loss.exact_epsilon, loss.exact_delta
     noise = loss.share(1 - RADIUS_SHARE - TEST_SHARE)
     point = point_of(Gaussian(), Loss(noise.epsilon, loss.share(Fraction(1, 2)).delta), Fraction(0))

@@ -1,4 +1,4 @@
-"""k-means and mixtures of spherical Gaussians: blocks find the centres, private passes over all points polish them.
+"""k-means and mixtures of spherical Gaussians: blocks find the centres, private passes over all points improve them.
 
 Random blocks of people are clustered one by one; where most of them agree, a certified average of their centres is
 released.  Where they do not, or where there are too few people for a certificate (a public fact), a noisy histogram
@@ -119,7 +119,7 @@ class ClusterPlan:
     mu: Fraction
     """What all Gaussian noise together may be shifted, in standard deviations."""
     miss: float | None = None
-    """How often an error bar may fail to cover; None for no bars, which cost nothing."""
+    """How often an interval may fail to cover; None for no intervals, which cost nothing."""
 
     @property
     def composition(self) -> Composition:
@@ -164,7 +164,7 @@ class ClusterPlan:
         return Components(centres, None, wider)
 
     def _plain(self, points: Floats) -> tuple[Components, str]:
-        """Centres of a noisy histogram, where its cells hold enough people to be told from noise, else spread."""
+        """Centres of a noisy histogram, where the counts of its cells exceed the noise, else spread evenly."""
         mu, low, high = root_share(self.mu, START_SHARE), np.array(self.space.low), np.array(self.space.high)
         spread = float(ROOT_TWO / mu)
         wanted = min(self.records / (CELL_COUNT * spread), MOST_CELLS)
@@ -216,15 +216,15 @@ def plan_clusters(
     blocks: int | None = None,
     miss: float | None = None,
 ) -> ClusterPlan:
-    """The algorithm and its price from public facts; ``blocks``: how many are wanted, 0 for no certificate."""
+    """The algorithm and its privacy loss from public facts; ``blocks``: how many are wanted, 0 for no certificate."""
     if loss.is_pure:
-        raise InvalidArgument("delta", loss.delta, "Gaussian noise needs delta > 0, such as 1e-6")
+        raise InvalidArgument("delta", loss.delta, "must be above 0 for Gaussian noise, such as 1e-6")
     if not 1 <= centres <= min(MOST_CENTRES, records):
         raise InvalidArgument(
-            "k", centres, f"a whole number from 1 to {MOST_CENTRES}, and no more than records, is accepted"
+            "k", centres, f"must be a whole number from 1 to {MOST_CENTRES}, and no more than records"
         )
     if centres * (space.dimensions + 1) > MOST_COORDINATES:
-        raise InvalidArgument("k", centres, f"at most {MOST_COORDINATES} coordinates of all centres are accepted")
+        raise InvalidArgument("k", centres, f"must be at most {MOST_COORDINATES} coordinates of all centres")
     epsilon = min(loss.exact_epsilon, Fraction(int(MOST_EPSILON)))
     test = MarginTest(epsilon * TEST_SHARE, loss.exact_delta * TEST_DELTA)
     chosen = _blocks(records, centres, test, blocks)
@@ -246,13 +246,13 @@ def _blocks(records: int, centres: int, test: MarginTest, wanted: int | None) ->
         chosen = min(ROOM * least, records // (LEAST_POINTS_PER_CENTRE * centres), MOST_BLOCKS)
         return chosen if chosen >= least else None
     if isinstance(wanted, bool) or not isinstance(wanted, int) or wanted < 0:
-        raise InvalidArgument("blocks", wanted, "a whole number, 0 for no blocks, or None is accepted")
+        raise InvalidArgument("blocks", wanted, "must be a whole number, 0 for no blocks, or None")
     if wanted == 0:
         return None
     if wanted * centres > records:
-        raise InvalidArgument("blocks", wanted, f"at most {records // centres}, with k records in each, are accepted")
+        raise InvalidArgument("blocks", wanted, f"must be at most {records // centres}, with k records in each")
     if wanted < least:
-        raise InvalidArgument("blocks", wanted, f"at least {least} blocks are needed to certify that they agree")
+        raise InvalidArgument("blocks", wanted, f"must be at least {least} to certify that the blocks agree")
     return wanted
 
 

@@ -35,16 +35,22 @@ class Output:
 
     def __post_init__(self) -> None:
         if isinstance(self.length, bool) or not isinstance(self.length, int) or not 1 <= self.length <= 1_000_000:
-            raise InvalidArgument("output", self.length, "how many numbers the program returns, 1 to 1,000,000")
-        bounds = _each(self.bounds, (self.length, 2), "bounds", "a pair (lower, upper), or one pair for each number")
+            raise InvalidArgument(
+                "output", self.length, "must be the number of numbers that the program returns, from 1 to 1,000,000"
+            )
+        bounds = _each(
+            self.bounds, (self.length, 2), "bounds", "must be a pair (lower, upper), or one pair for each number"
+        )
         if not (np.isfinite(bounds).all() and (bounds[:, 0] < bounds[:, 1]).all()):
-            raise InvalidArgument("bounds", self.bounds, "finite pairs with lower < upper")
+            raise InvalidArgument("bounds", self.bounds, "must be finite pairs with lower < upper")
         middle = bounds[:, 0] / 2 + bounds[:, 1] / 2
         default = (
-            middle if self.default is None else _each(self.default, (self.length,), "default", "one number or each")
+            middle
+            if self.default is None
+            else _each(self.default, (self.length,), "default", "must be one number, or one for each")
         )
         if not ((bounds[:, 0] <= default) & (default <= bounds[:, 1])).all():
-            raise InvalidArgument("default", self.default, "numbers within the bounds")
+            raise InvalidArgument("default", self.default, "must be numbers within the bounds")
         object.__setattr__(self, "bounds", tuple((float(low), float(high)) for low, high in bounds))
         object.__setattr__(self, "default", tuple(float(one) for one in default))
 
@@ -88,7 +94,7 @@ class Trusted:
 
     def __init__(self, function: Callable[[Any], Any], *, output: Output) -> None:
         if not callable(function):
-            raise InvalidArgument("program", function, "a function of one block")
+            raise InvalidArgument("program", function, "must be a function of one block")
         self._function = function
         self._output = output
 

@@ -28,7 +28,7 @@ HALF = Fraction(1, 2)
 EVEN_BELOW = 3
 """Below 2**3 units the grid is even: as many points as in the octave above."""
 BAR_BITS = 6
-"""The ends of bars are looked for in so many bits of an octave: few candidates make short bars."""
+"""The ends of intervals are looked for in so many bits of an octave: few candidates make short intervals."""
 OCTAVES = 64
 """Above one unit the grid goes on for so many octaves."""
 

@@ -44,7 +44,7 @@ class Metric(ABC):
     def check(self, output: Output) -> None:
         """Refuse answers of a shape that this distance does not fit: public facts only."""
         if output.length > MOST_NUMBERS:
-            raise InvalidArgument("output", output.length, f"a metric takes answers of at most {MOST_NUMBERS} numbers")
+            raise InvalidArgument("output", output.length, f"must be at most {MOST_NUMBERS} with a metric")
 
     def bits(self, length: int) -> int:  # noqa: ARG002
         """The widest range is cut into at most 2**bits steps."""
@@ -104,15 +104,15 @@ class Matching(Metric):
 
     def __post_init__(self) -> None:
         if isinstance(self.points, bool) or not isinstance(self.points, int) or not 1 <= self.points <= 512:
-            raise InvalidArgument("points", self.points, "how many points an answer has, 1 to 512, is accepted")
+            raise InvalidArgument("points", self.points, "must be the number of points of an answer, from 1 to 512")
 
     def check(self, output: Output) -> None:
         super().check(output)
         if output.length % self.points:
-            raise InvalidArgument("output", output.length, f"a multiple of the {self.points} points is accepted")
+            raise InvalidArgument("output", output.length, f"must be a multiple of the {self.points} points")
         each = output.length // self.points
         if any(bounds != output.bounds[place % each] for place, bounds in enumerate(output.bounds)):
-            raise InvalidArgument("bounds", "different ones", "the same bounds for every point are accepted")
+            raise InvalidArgument("bounds", "different ones", "must be the same bounds for every point")
 
     def bits(self, length: int) -> int:
         # Squares of all differences must add up to less than 2**58.
@@ -145,16 +145,22 @@ class Own(Metric):
         probes = _probes(output)
         found = np.array([[self._distance(one, other) for other in probes] for one in probes])
         if (found < 0).any():
-            raise InvalidArgument("metric", "negative", "a distance is never negative; it is on public probe points")
+            raise InvalidArgument("metric", "negative", "must never be negative; it is on public probe points")
         largest = float(found.max())
         if (np.abs(found - found.T) > _ALIKE * largest).any():
-            raise InvalidArgument("metric", "asymmetric", "a distance is symmetric; it is not on public probe points")
+            raise InvalidArgument("metric", "asymmetric", "must be symmetric; it is not on public probe points")
         if (np.diag(found) != 0).any():
-            raise InvalidArgument("metric", "not zero", "a distance between equal answers is zero")
+            raise InvalidArgument(
+                "metric", "not zero", "must be zero between equal answers; it is not on public probe points"
+            )
         # In the shortest way over a third point, the way through the end itself is the distance.
         detour = (found[:, :, None] + found[None, :, :]).min(axis=1)
         if (found > detour + _ALIKE * largest).any():
-            raise InvalidArgument("metric", "no triangle inequality", "no detour over a third answer is shorter")
+            raise InvalidArgument(
+                "metric",
+                "no triangle inequality",
+                "must satisfy the triangle inequality; it does not on public probe points",
+            )
 
     @staticmethod
     def _number(payload: Any) -> float | None:
@@ -165,14 +171,14 @@ class Own(Metric):
         return number if math.isfinite(number) else None
 
     def _distance(self, one: Answers, other: Answers) -> float:
-        """On public probes: errors may be told."""
+        """On public probe points: errors may be shown."""
         try:
             payload = self.function(one.copy(), other.copy())
         except Exception as error:
-            raise InvalidArgument("metric", type(error), "a function that does not fail on public probes") from error
+            raise InvalidArgument("metric", type(error), "must not fail on public probe points") from error
         number = self._number(payload)
         if number is None:
-            raise InvalidArgument("metric", payload, "a function of two answers that returns a finite number")
+            raise InvalidArgument("metric", payload, "must be a function of two answers that returns a finite number")
         return number
 
     def diameter(self, widths: Whole) -> float:
@@ -210,7 +216,7 @@ def as_metric(given: Any) -> Metric | None:
         return METRICS[given]
     if callable(given):
         return Own(given)
-    raise InvalidArgument("metric", given, '"l1", "l2", Matching(points), or a function of two answers is accepted')
+    raise InvalidArgument("metric", given, 'must be "l1", "l2", Matching(points), or a function of two answers')
 
 
 def common_grids(output: Output, bits: int) -> tuple[Grid, ...]:

@@ -40,7 +40,7 @@ class Sampling(ABC):
 
 @dataclass(frozen=True)
 class Partition(Sampling):
-    """Everybody in exactly one block, chosen at random; sizes differ by at most one.
+    """Every person in exactly one block, chosen at random; sizes differ by at most one.
 
     >>> sorted(int(one) for block in Partition(2).draw(5) for one in block)
     [0, 1, 2, 3, 4]
@@ -59,7 +59,7 @@ class Partition(Sampling):
 
 @dataclass(frozen=True)
 class Independent(Sampling):
-    """Everybody in one block, drawn independently: for selections whose number of people is private.
+    """Every person in one block, drawn independently: for selections whose number of people is private.
 
     The blocks of all others then do not depend on who else is there, nor on how many.
     """
@@ -85,7 +85,7 @@ class Independent(Sampling):
 
 @dataclass(frozen=True)
 class Overlapping(Sampling):
-    """Independent samples of ``ceil(n / m)`` people, drawn again until nobody is in more than ``touched`` of them.
+    """Independent samples of ``ceil(n / m)`` people, drawn again until no person is in more than ``touched`` of them.
 
     Theorem    NRS11 Lemma 4.11: a draw succeeds with probability at least 1 - 2n/s!.
     Constants  The paper takes s = sqrt(m); ours is the least for which a draw succeeds with probability 1/2 or more.
@@ -147,7 +147,7 @@ def random_order(count: int, source: Source = system) -> Members:
 def checked_blocks(blocks: Any, people: int | None) -> int:
     """A number of blocks that so many people can fill; None: how many there are is private."""
     if isinstance(blocks, bool) or not isinstance(blocks, (int, np.integer)) or not 1 <= blocks <= MOST_BLOCKS:
-        raise InvalidArgument("blocks", blocks, f"a whole number from 1 to {MOST_BLOCKS:,} is accepted")
+        raise InvalidArgument("blocks", blocks, f"must be a whole number from 1 to {MOST_BLOCKS:,}")
     if people is not None and blocks > people:
-        raise InvalidArgument("blocks", int(blocks), f"at most one for each of the {people} people is accepted")
+        raise InvalidArgument("blocks", int(blocks), f"must be at most {people}, one for each person")
     return int(blocks)

@@ -1,4 +1,4 @@
-"""Whole algorithms without bounds: scale, quantiles, interquantile range and trimmed mean, with their prices.
+"""Whole algorithms without bounds: scale, quantiles, interquantile range and trimmed mean, with their losses.
 
 A plan is made from public facts, charged, and then run once on private data.  Two sets of constants: ``"exact"``
 splits the user's own (epsilon, delta) by fixed public shares; ``"paper"`` is DL09 as printed, with bins, cascades,
@@ -32,7 +32,7 @@ from dither.procedures.unbounded import (
     CoarseScale,
     Found,
     LocationStep,
-    Manner,
+    MarginRule,
     ScaleStep,
     enough_records,
     noisy,
@@ -59,7 +59,7 @@ class Answer:
 class Plan(ABC):
     """An algorithm ready to run; all fields are public."""
 
-    manner: ClassVar[str] = "propose_test"
+    mechanism_name: ClassVar[str] = "propose_test"
     noise: ClassVar[str] = "laplace"
     loss: Loss
 
@@ -98,7 +98,7 @@ class LocationPlan(Plan):
     """The part of the scale that is proposed."""
     test: MarginTest
     release: Fraction
-    margins: Manner
+    margins: MarginRule
 
     def step(self, width: float) -> LocationStep:
         """The second level, once the scale is known."""
@@ -279,7 +279,7 @@ def plan_trimmed(
         return math.floor(part * count) - 1
 
     if trimmed < 1:
-        raise InvalidArgument("trim", trimmed, f"a share that cuts at least one of the {records} records is accepted")
+        raise InvalidArgument("trim", trimmed, f"must be a share that cuts at least one of the {records} records")
     if constants == "paper":
         each, kappa = epsilon / 4, Fraction(1, 2)
         spent = paper_loss(records, loss, each, 2, room, lambda n: paper_shortfall(n, each, kappa))
@@ -315,7 +315,7 @@ def usable(loss: Loss) -> Fraction:
         raise InvalidArgument(
             "delta",
             loss.delta,
-            "without bounds=(lower, upper) a test needs delta > 0, such as 1e-6",
+            "must be above 0 without bounds=(lower, upper), such as 1e-6",
         )
     return min(loss.exact_epsilon, Fraction(int(MOST_EPSILON)))
 
@@ -332,7 +332,7 @@ def distinct_ranks(records: int, shares: tuple[Fraction, Fraction]) -> tuple[int
     lower, upper = (rank_of(share, records) for share in shares)
     if lower >= upper:
         raise InvalidArgument(
-            "low", float(shares[0]), f"shares that fall on different ranks of the {records} records are accepted"
+            "low", float(shares[0]), f"must be shares that fall on different ranks of the {records} records"
         )
     return lower, upper
 

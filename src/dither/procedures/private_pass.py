@@ -1,6 +1,6 @@
 """One private pass over all points: how many belong to each centre, where their mean is, and how far they spread.
 
-Every person says how much of them belongs to which centre, in whole numbers that sum to at most ``WHOLE``, and adds
+Every person is shared between centres in whole numbers that sum to at most ``WHOLE``, and adds
 their offset from that centre, cut to a public reach.  The sums get Gaussian noise.  Proof:
 docs/proofs/certified_average.md, section 6.
 """
@@ -28,7 +28,7 @@ CHUNK = 1 << 16
 FEW = 4
 """Centres that hold fewer people than so many standard deviations of the noise stay where they are."""
 LEAST_SPREAD = 1.0 / 16.0
-"""The least standard deviation that noisy squares may say, in reaches."""
+"""The least standard deviation that noisy squares may give, in reaches."""
 
 
 @dataclass(frozen=True)
@@ -58,9 +58,9 @@ class PrivatePass:
     reach: float
     """Offsets are cut to this length: public."""
     soft: bool
-    """Whether points are shared between components by their likelihood, and spreads are told."""
+    """Whether points are shared between components by their likelihood, and spreads are released."""
     miss: float | None = None
-    """How often a bar may fail to cover; None for no bars."""
+    """How often an interval may fail to cover; None for no intervals."""
 
     @property
     def stretches(self) -> tuple[Fraction, Fraction, Fraction]:
@@ -84,11 +84,11 @@ class PrivatePass:
         return self.read(now, held, moved, squared)
 
     def read(self, now: Components, held: Floats, moved: Floats, squared: Floats | None) -> Components:
-        """What noisy sums say about the components: public from here on."""
+        """The components that noisy sums give: public from here on."""
         enough = held > FEW * float(self.stretches[0] / self.mu)
         mass = np.where(enough, held, 1.0)
         means = np.where(enough[:, None], moved / mass[:, None], 0.0)
-        # A mean of cut offsets is no longer than the reach; noise may say otherwise.
+        # A mean of cut offsets is no longer than the reach; noise may make it longer.
         means *= np.minimum(1.0, 1.0 / np.maximum(np.sqrt((means**2).sum(axis=1)), 1e-300))[:, None]
         centres = now.centres + self.reach * means
         if squared is None:
@@ -138,12 +138,12 @@ class PrivatePass:
         """What each person adds, in units of 1/WHOLE: private.
 
         Whatever floats do, afterwards counts are not negative and sum to at most WHOLE, offsets are no longer than
-        their count, and squares lie between zero and their count; who would break this says nothing.
+        their count, and squares lie between zero and their count; entries that would break this count as zero.
         """
         apart = points[:, None, :] - now.centres[None, :, :]
         squared = (apart**2).sum(axis=2)
         parts = _likely(squared, now, points.shape[1]) if self.soft else _nearest(squared)
-        # A little less than one, so that rounding errors do not silence anybody.
+        # A little less than one, so that rounding errors set no person's entries to zero.
         held = np.floor(parts * (WHOLE - 64)).astype(np.int64)
         reach_squared = self.reach * self.reach
         shrink = 1.0 / np.maximum(1.0, np.sqrt(squared / reach_squared)) / self.reach

@@ -38,12 +38,12 @@ SCALE_NATS = Fraction(13)
 COUNT_NATS = Fraction(8)
 """e^-8 / 2: how rarely a design that every block can solve is refused."""
 SHORT_BLOCK = 2
-"""Records per coefficient in the short-cut's blocks: its noise falls so fast with their number that more do not pay."""
+"""Records per coefficient in the short-cut's blocks: many small blocks have less noise than few large ones."""
 GRID_NATS = 10.0
 """What the octaves of a grid and a rare enough failure take of the exponent; the rest may go into finer steps."""
 LEAST_BITS, MOST_BITS = 8, 40
 VALUE_SHARE = Fraction(1, 3)
-"""The part of a coefficient's epsilon that buys the answer when error bars are wanted."""
+"""The part of a coefficient's epsilon for the answer when intervals are wanted."""
 SINGULAR = "most blocks of records do not determine the coefficients: columns are constant or collinear in them"
 
 
@@ -109,7 +109,7 @@ class BlockMedians(RegressionPlan):
     count_epsilon: Fraction
     """For the number of blocks without an answer."""
     coefficient_epsilon: Fraction
-    """For each coefficient, its bar included."""
+    """For each coefficient, its interval included."""
 
     name = "block_medians"
     noise = "exponential"
@@ -122,7 +122,7 @@ class BlockMedians(RegressionPlan):
 
     @property
     def bits(self) -> int:
-        """How fine the coefficients' grids are: as fine as fits that all agree can still be told from other points."""
+        """How fine the coefficients' grids are: as fine as keeps fits that all agree distinct from other points."""
         bought = self.coefficient_epsilon * (1 if self.miss is None else VALUE_SHARE)
         nats = float(bought * (self.model.records // self.size) / 4)
         return min(max(math.floor((nats - GRID_NATS) / math.log(2.0)), LEAST_BITS), MOST_BITS)
@@ -153,7 +153,7 @@ def draw_spread(fits: BlockFits, index: int, epsilon: Fraction) -> float:
     """A private scale of one coefficient: what two fifths of its distances in pairs of blocks stay below; epsilon-DP.
 
     Pairs with a block that has no answer count as far apart and as equal by turns.  Fits that all agree have no
-    spread; the answer is then the least one that is told.
+    spread; the answer is then the least one on the grid.
     """
     apart = fits.pair_distances(index)
     return max(SCALES.value(draw_quantile(SCALES.codes(apart), SCALES, epsilon, SPREAD_SHARE)), LEAST_SPREAD)
@@ -206,7 +206,7 @@ class ShortCut(RegressionPlan):
 
 
 def plan_blocks(model: Model, loss: Loss, miss: Fraction | None, size: int | None = None) -> BlockMedians:
-    """Block medians: the price is epsilon alone, split so that no part fails before the others."""
+    """Block medians: the privacy loss is epsilon alone, split so that no part fails before the others."""
     epsilon = min(loss.exact_epsilon, Fraction(int(MOST_EPSILON)))
     if size is not None:
         check_block(size, model)
@@ -283,5 +283,5 @@ def check_block(size: int, model: Model) -> None:
         raise InvalidArgument(
             "block_size",
             size,
-            f"a whole number of at least {model.coefficients}, the number of coefficients, is accepted",
+            f"must be a whole number of at least {model.coefficients}, the number of coefficients",
         )

@@ -1,4 +1,4 @@
-"""Rows in memory as blocks: arrays stay arrays; frames and mappings of columns become Arrow tables.
+"""Rows as blocks: arrays stay arrays; frames, mappings of columns and tables of an engine become Arrow tables.
 
 A program therefore sees the same kind of block whichever executor runs it.  What it sees of a block must depend on that
 block alone, its types included: texts have no common width, categories of others do not travel along, and entries
@@ -11,23 +11,32 @@ from __future__ import annotations
 import contextlib
 import datetime
 import numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
 
 from dither.errors import InvalidArgument
-from dither.procedures.partition import Members
+from dither.procedures.partition import Independent, Members, Sampling
 from dither.sources.entries import is_missing, real, text
+from dither.sources.frames import (
+    arrow,
+    column_entries,
+    column_names,
+    object_array,
+    plain_column,
+    table_block,
+    typed_column,
+)
 
-ACCEPTED = "an array, a frame of pandas, Polars or Arrow, a mapping of names to columns, or a list of rows is accepted"
+ACCEPTED = "must be an array, a frame of pandas, Polars or Arrow, a mapping of names to columns, or a list of rows"
 _ARRAYS = "biufSUM"
 _NUMBERS = (numbers.Number, Decimal, np.number, np.bool_)
 
 
 class Rows:
-    """Private: the records of everybody, one row a person."""
+    """Private: all records, one row for each person."""
 
     __slots__ = ("_names", "_typed", "_untyped", "people")
 
@@ -43,11 +52,11 @@ class Rows:
         else:
             lengths = self._take_array(rows)
         if len(lengths) > 1:
-            raise InvalidArgument("rows", f"columns of {sorted(lengths)} rows", "columns of one length are accepted")
+            raise InvalidArgument("rows", f"columns of {sorted(lengths)} rows", "must have columns of one length")
         self.people: int = lengths.pop() if lengths else 0
         """Public: how many there are."""
         if self.people == 0:
-            raise InvalidArgument("rows", "no rows", "at least one row is accepted")
+            raise InvalidArgument("rows", "no rows", "must have at least one row")
 
     def __repr__(self) -> str:
         return "Rows(<private>)"
@@ -70,7 +79,7 @@ class Rows:
         )
 
     def _table(self, names: tuple[str, ...], members: Members) -> Any:
-        pa = _arrow()
+        pa = arrow()
         columns = {name: untyped_column(pa, column[members].tolist()) for name, column in self._untyped.items()}
         if self._typed:
             some = table_block(pa.table(self._typed), members)
@@ -86,32 +95,61 @@ class Rows:
             if rows.ndim == 0:
                 raise InvalidArgument("rows", "a single number", ACCEPTED)
             if rows.dtype.kind not in _ARRAYS + "O" or isinstance(rows, np.ma.MaskedArray):
-                raise InvalidArgument("rows", f"an array of {rows.dtype}", "numbers, texts or dates are accepted")
+                raise InvalidArgument("rows", f"an array of {rows.dtype}", "must hold numbers, texts or dates")
             if rows.dtype.kind != "O":
                 self._typed = rows
                 return {len(rows)}
         elif not isinstance(rows, Sequence) or isinstance(rows, (str, bytes)):
             raise InvalidArgument("rows", type(rows), ACCEPTED)
-        self._untyped = _objects(list(rows))
+        self._untyped = object_array(list(rows))
         return {len(rows)}
 
     def _take_columns(self, rows: Any) -> set[int]:
-        pa = _arrow()
         if hasattr(rows, "to_arrow"):
             rows = rows.to_arrow()
-        arrow = isinstance(rows, (pa.Table, pa.RecordBatch))
-        names = list(rows.schema.names if arrow else rows if isinstance(rows, Mapping) else rows.columns)
+        names = column_names(rows) or []
         if len({str(name) for name in names}) != len(names):
-            raise InvalidArgument("rows", [str(name) for name in names], "different names of columns are accepted")
+            raise InvalidArgument("rows", [str(name) for name in names], "must have columns of different names")
         self._names = tuple(str(name) for name in names)
         self._typed, self._untyped = {}, {}
         for name in names:
-            column = rows.column(name) if arrow else _typed_column(pa, rows[name])
+            values = rows[name]
+            if isinstance(values, np.ma.MaskedArray) and values.dtype.kind in "biuf":
+                values = np.ma.filled(values.astype(np.float64), np.nan)
+            column = typed_column(values)
             if column is None:
-                self._untyped[str(name)] = _objects(list(rows[name]))
+                self._untyped[str(name)] = object_array(list(values))
             else:
-                self._typed[str(name)] = _plain(pa, str(name), column)
+                self._typed[str(name)] = plain_column(str(name), column, "rows")
         return {len(column) for column in (*self._typed.values(), *self._untyped.values())}
+
+
+class TableBlocks:
+    """Private: rows of a table in blocks of people; read when they are drawn, so that a schedule covers it.
+
+    read: the rows as they were streamed and as programs see them.  by_person: a person may have several rows; the
+    column h of those that were streamed says whose they are.
+    """
+
+    __slots__ = ("_by_person", "_read")
+
+    def __init__(self, read: Callable[[], tuple[Any, Any]], *, by_person: bool) -> None:
+        self._read, self._by_person = read, by_person
+
+    def __repr__(self) -> str:
+        return "TableBlocks(<private>)"
+
+    def drawn(self, sampling: Sampling) -> list[Any]:
+        """The rows of every block as Arrow tables, in random order: that of the engine may depend on anybody."""
+        streamed, shown = self._read()
+        if not self._by_person:
+            return [table_block(shown, members) for members in sampling.draw(streamed.num_rows)]
+        if not isinstance(sampling, Independent):
+            raise RuntimeError("people with several rows are drawn independently")
+        encoded = streamed.column("h").dictionary_encode().unify_dictionaries()
+        person = np.concatenate([np.zeros(0, dtype=np.int64), *(np.asarray(chunk.indices) for chunk in encoded.chunks)])
+        drawn = sampling.draw_groups(person.astype(np.int64), int(person.max(initial=-1)) + 1)
+        return [table_block(shown, members) for members in drawn]
 
 
 def _one_column(rows: Any) -> Any:
@@ -122,8 +160,8 @@ def _one_column(rows: Any) -> Any:
     """
     if isinstance(getattr(rows, "dtype", None), np.dtype):
         return np.asarray(rows.to_numpy())
-    entries = _entries(rows)
-    if str(getattr(rows, "dtype", "")) == "category":  # (what the categories are depends on everybody)
+    entries = column_entries(rows)
+    if str(getattr(rows, "dtype", "")) == "category":  # (the list of categories depends on all records)
         return entries
     declared = _as_numpy(rows[:0]).dtype
     if declared.kind in "biuf":
@@ -138,39 +176,6 @@ def _as_numpy(values: Any) -> Any:
     return np.asarray(values.to_numpy(zero_copy_only=False) if hasattr(values, "to_pylist") else values.to_numpy())
 
 
-def _entries(values: Any) -> list[Any]:
-    """What a column holds as Python objects; None where an entry is none that Python knows."""
-    try:
-        return list(values.to_pylist() if hasattr(values, "to_pylist") else values)
-    except Exception:  # noqa: BLE001 - (a date beyond the calendar)
-        return [_entry(values, place) for place in range(len(values))]
-
-
-def _entry(values: Any, place: int) -> Any:
-    with contextlib.suppress(Exception):
-        return values[place].as_py() if hasattr(values, "to_pylist") else values[place]
-    return None
-
-
-def _converted(pa: Any, entries: list[Any], wanted: Any) -> Any:
-    """An Arrow column of a type that is declared; missing where an entry is none of it, and nowhere else."""
-    try:
-        return pa.array(entries, wanted)
-    except Exception:  # noqa: BLE001 - whatever a library raises for such a value
-        return pa.concat_arrays([pa.nulls(0, wanted), *(_single(pa, one, wanted) for one in entries)])
-
-
-def _single(pa: Any, entry: Any, wanted: Any) -> Any:
-    with contextlib.suppress(Exception):
-        return pa.array([None if is_missing(entry) else entry], wanted)
-    return pa.nulls(1, wanted)
-
-
-def table_block(table: Any, members: Members) -> Any:
-    """Some rows of an Arrow table, in one piece."""
-    return table.take(members).combine_chunks()
-
-
 def untyped_array(entries: list[Any]) -> Any:
     """Rows or single entries without a type as an array: real numbers, or texts if there is anything else.
 
@@ -181,13 +186,13 @@ def untyped_array(entries: list[Any]) -> Any:
     array(['1', 'two'], dtype='<U3')
     """
     try:
-        made = np.array(entries, dtype=object)
+        built = np.array(entries, dtype=object)
     except ValueError:  # rows of different lengths
-        made = _objects(entries)
-    flat = made.ravel().tolist()
+        built = object_array(entries)
+    flat = built.ravel().tolist()
     if all(is_missing(one) or isinstance(one, _NUMBERS) for one in flat):
-        return np.array([real(one) for one in flat], dtype=np.float64).reshape(made.shape)
-    return np.array([text(one) or "" for one in flat], dtype=str).reshape(made.shape)
+        return np.array([real(one) for one in flat], dtype=np.float64).reshape(built.shape)
+    return np.array([text(one) or "" for one in flat], dtype=str).reshape(built.shape)
 
 
 def untyped_column(pa: Any, entries: list[Any]) -> Any:
@@ -202,80 +207,3 @@ def untyped_column(pa: Any, entries: list[Any]) -> Any:
     with contextlib.suppress(Exception):  # (half of a surrogate pair)
         return pa.array([text(one) for one in entries], pa.string())
     return pa.nulls(len(entries), pa.string())
-
-
-def _objects(entries: list[Any]) -> Any:
-    """A one-dimensional array of objects, whatever they are."""
-    made = np.empty(len(entries), dtype=object)
-    for place, one in enumerate(entries):
-        made[place] = one
-    return made
-
-
-def _typed_column(pa: Any, values: Any) -> Any:
-    """A column whose type is declared, in Arrow; None: it has none, or one that Arrow does not know."""
-    if isinstance(values, (pa.Array, pa.ChunkedArray)):
-        return values
-    if hasattr(values, "to_arrow"):
-        return values.to_arrow()
-    if isinstance(values, np.ma.MaskedArray) and values.dtype.kind in "biuf":
-        values = np.ma.filled(values.astype(np.float64), np.nan)
-    declared = str(getattr(values, "dtype", "object"))
-    if declared in ("object", "category"):  # (what the categories are depends on everybody)
-        return None
-    try:
-        wanted = pa.array(values[:0], from_pandas=True).type
-    except Exception:  # noqa: BLE001 - whatever a type unknown to Arrow raises
-        return None
-    with contextlib.suppress(Exception):
-        made = pa.array(values, from_pandas=True)
-        if made.type == wanted:
-            return made
-    # An entry that Arrow does not take (half of a surrogate pair) is missing: the type of the others stays.
-    return _converted(pa, list(values), wanted)
-
-
-def _plain(pa: Any, name: str, values: Any) -> Any:
-    """Without dictionaries, however deep: they would list the categories of everybody in every block."""
-    wanted = _plain_type(pa, values.type)
-    if wanted == values.type:
-        made = values
-    elif pa.types.is_dictionary(values.type) and not pa.types.is_nested(wanted):
-        made = values.cast(wanted)
-    else:  # (Arrow casts some of these, and not all)
-        made = _converted(pa, _entries(values), wanted)
-    try:  # (whether Arrow can take rows of such a type is found out without any)
-        table_block(pa.table({name: made.slice(0, 0)}), np.zeros(0, dtype=np.int64))
-    except Exception:  # noqa: BLE001
-        raise InvalidArgument("rows", f"column {name!r} of {wanted}", "types whose rows Arrow can take") from None
-    return made
-
-
-def _plain_type(pa: Any, kind: Any) -> Any:
-    """The same type with values in place of dictionaries, and what is stored in place of extensions."""
-    types = pa.types
-    if types.is_dictionary(kind):
-        return _plain_type(pa, kind.value_type)
-    if isinstance(kind, pa.BaseExtensionType):
-        return _plain_type(pa, kind.storage_type)
-    if types.is_run_end_encoded(kind):
-        return _plain_type(pa, kind.value_type)
-    if types.is_struct(kind):
-        fields = [kind.field(place) for place in range(kind.num_fields)]
-        return pa.struct([(one.name, _plain_type(pa, one.type)) for one in fields])
-    if types.is_map(kind):
-        return pa.map_(_plain_type(pa, kind.key_type), _plain_type(pa, kind.item_type))
-    if types.is_fixed_size_list(kind):
-        return pa.list_(_plain_type(pa, kind.value_type), kind.list_size)
-    # Views of lists share one store of values: a block of them would carry along the entries of others.
-    if types.is_large_list(kind) or types.is_large_list_view(kind):
-        return pa.large_list(_plain_type(pa, kind.value_type))
-    if types.is_list(kind) or types.is_list_view(kind):
-        return pa.list_(_plain_type(pa, kind.value_type))
-    return kind
-
-
-def _arrow() -> Any:
-    import pyarrow as pa  # noqa: PLC0415  (an optional part)
-
-    return pa

@@ -38,7 +38,7 @@ ROOM = Fraction(5, 4)
 
 @dataclass(frozen=True)
 class SampleAggregatePlan:
-    """Everything public about a release: how blocks are drawn, how answers are aggregated, and the price."""
+    """Everything public about a release: how blocks are drawn, how answers are aggregated, and the privacy loss."""
 
     sampling: Sampling
     aggregator: str
@@ -70,12 +70,12 @@ def plan(
 ) -> SampleAggregatePlan:
     """The plan of a release; refuses here or never.
 
-    people: the public number of people (of rows where everybody has one); None: it is private.
+    people: the public number of people (of rows where each has one); None: it is private.
     blocks: None takes the aggregator's public rule.
     aggregator: "auto", a name in AGGREGATORS, or an Aggregator.
     """
     if sampling not in SAMPLINGS:
-        raise InvalidArgument("sampling", sampling, f"{', '.join(map(repr, SAMPLINGS))} is accepted")
+        raise InvalidArgument("sampling", sampling, f"must be {', '.join(map(repr, SAMPLINGS))}")
     task = Aggregation(1, 1, output, loss, confidence, metric)
     name, chosen = _aggregator(aggregator, task, _most_blocks(people, blocks) if sampling == "partition" else 0)
     count = checked_blocks(_chosen_blocks(people, chosen, task, sampling) if blocks is None else blocks, people)
@@ -89,7 +89,7 @@ def _aggregator(given: Any, task: Aggregation, blocks: int) -> tuple[str, Aggreg
         return given.name, given
     name = automatic(task, blocks) if given == "auto" else given
     if not isinstance(name, str) or name not in AGGREGATORS:
-        raise InvalidArgument("aggregator", given, f"{', '.join(map(repr, ('auto', *AGGREGATORS)))} is accepted")
+        raise InvalidArgument("aggregator", given, f"must be {', '.join(map(repr, ('auto', *AGGREGATORS)))}")
     return name, AGGREGATORS[name]
 
 
@@ -119,7 +119,7 @@ def _sampling(name: str, blocks: int, people: int | None) -> Sampling:
     if name == "partition":
         return Independent(blocks) if people is None else Partition(blocks)
     if people is None:
-        raise InvalidArgument("sampling", name, '"partition" is accepted where the number of people is private')
+        raise InvalidArgument("sampling", name, 'must be "partition" where the number of people is private')
     return Overlapping(blocks, people)
 
 

@@ -31,7 +31,7 @@ from dither.procedures.ordered import (
     window_margin,
 )
 
-Manner: TypeAlias = Literal["reach", "bins"]
+MarginRule: TypeAlias = Literal["reach", "bins"]
 """How margins are taken: by what few changes reach (ours), or by leaving one of two discretisations (DL09)."""
 
 SHIFTS = (Fraction(0), Fraction(1, 2))
@@ -79,13 +79,13 @@ class Proposal(ABC):
     test: MarginTest
     release: Fraction
     """The epsilon of the release."""
-    manner: Manner
+    margin_rule: MarginRule
 
     @property
     def composition(self) -> Cascade:
         """What it costs: one test, or a cascade of one for each discretisation."""
         tested = Step(self.test.epsilon, self.test.delta)
-        return even_cascade(1 if self.manner == "reach" else len(SHIFTS), tested, Step(self.release))
+        return even_cascade(1 if self.margin_rule == "reach" else len(SHIFTS), tested, Step(self.release))
 
     @abstractmethod
     def margins(self, data: Ordered) -> list[int]:
@@ -118,7 +118,7 @@ class ScaleStep(Proposal):
 
     def margins(self, data: Ordered) -> list[int]:
         octaves, distances = Octaves(self.width), self.distances(data)
-        if self.manner == "reach":
+        if self.margin_rule == "reach":
             return [reach_margin(distances, octaves.close)]
         return [bin_margin(distances, octaves, shift) for shift in SHIFTS]
 
@@ -177,7 +177,7 @@ class LocationStep(Proposal):
     """The proposal; zero proposes that the answer does not depend on any one record, and releases it as it is."""
 
     def margins(self, data: Ordered) -> list[int]:
-        if self.manner == "reach" or self.width == 0.0:
+        if self.margin_rule == "reach" or self.width == 0.0:
             return [window_margin(data, self.rank, self.width)]
         return [cell_margin(data, self.rank, Fraction(self.width), shift) for shift in SHIFTS]
 

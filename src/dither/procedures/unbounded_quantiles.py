@@ -1,6 +1,6 @@
 """Quantiles and their distances without bounds and without a test: inverse sensitivity on a public floating grid.
 
-The grid is geometric away from zero, so it reaches 2**64 either way at the price of a few hundred octaves: what the
+The grid is geometric away from zero, so it reaches 2**64 either way with a few hundred octaves: what the
 range costs is the logarithm of that.  Pure differential privacy, no refusals.  docs/proofs/robust_scale.md, section 7.
 """
 
@@ -24,7 +24,7 @@ from dither.procedures.floating import FloatingGrid
 from dither.procedures.ordered import Ordered, RankRange
 from dither.procedures.plans import Answer, Plan, distinct_ranks, within
 from dither.procedures.unbounded import Found
-from dither.sensitivity.ladder import MOST_SLOW_RUNGS, Algorithm, Ladder, Rungs
+from dither.sensitivity.ladder import MOST_SLOW_DISTANCES, Algorithm, Ladder, Sensitivities
 from dither.sensitivity.reachable import HasReachableValues, ReachableValues
 from dither.sources.column import Column
 from dither.statistics.order import RankedValue, rank_of
@@ -68,11 +68,11 @@ class CodedRange(Statistic, HasReachableValues):
         return self._links(data, 0, 0)[0]
 
     def ladder(self, data: Ordered, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
-        def rungs(start: int, stop: int) -> Rungs:
+        def sensitivity_at_distance(start: int, stop: int) -> Sensitivities:
             up, down = self._links(data, start + 1, stop), self._links(data, -stop, -start - 1)
             return np.asarray(np.array(up) - np.array(down[::-1]))
 
-        return Ladder(rungs, self.global_sensitivity, top=self.records, deepest=MOST_SLOW_RUNGS)
+        return Ladder(sensitivity_at_distance, self.global_sensitivity, top=self.records, deepest=MOST_SLOW_DISTANCES)
 
     def reachable_values(self, data: Ordered) -> ReachableValues:
         p, q, n = self.lower, self.upper, self.records
@@ -91,10 +91,10 @@ class DrawnPlan(Plan):
 
     statistic: Any
     epsilon: Fraction
-    """What buys the answer."""
+    """The epsilon of the answer."""
     bar: Fraction | None
-    """What buys each end of the bar."""
-    manner = "inverse"
+    """The epsilon of each end of the interval."""
+    mechanism_name = "inverse"
     noise = "exponential"
 
     @property
@@ -131,7 +131,7 @@ class DrawnRangePlan(DrawnPlan):
 
 
 def plan_drawn_quantile(records: int, loss: Loss, share: Fraction, *, bar: bool) -> DrawnPlan:
-    """Any quantile; all of epsilon for the answer, or half of it where a bar is wanted.  delta is left unspent."""
+    """Any quantile; all of epsilon for the answer, or half of it where an interval is wanted; delta is not spent."""
     return _plan(DrawnPlan, RankedValue(rank_of(share, records), records, REALS.grid), loss, bar=bar)
 
 
@@ -141,9 +141,9 @@ def plan_drawn_range(records: int, loss: Loss, shares: tuple[Fraction, Fraction]
     return _plan(DrawnRangePlan, CodedRange(lower, upper, records), loss, bar=bar)
 
 
-def _plan(kind: type[DrawnPlan], statistic: Statistic, loss: Loss, *, bar: bool) -> DrawnPlan:
+def _plan(plan_class: type[DrawnPlan], statistic: Statistic, loss: Loss, *, bar: bool) -> DrawnPlan:
     epsilon = min(loss.exact_epsilon, Fraction(int(MOST_EPSILON)))
     part = epsilon * VALUE_SHARE if bar else epsilon
     spent = Loss(loss.epsilon)
     check_cost(ExponentialDraw.of(statistic, spent, part, None), loss.epsilon)
-    return within(kind(spent, statistic, part, (epsilon - part) / 2 if bar else None), spent)
+    return within(plan_class(spent, statistic, part, (epsilon - part) / 2 if bar else None), spent)

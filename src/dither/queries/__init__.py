@@ -1,1 +1,1 @@
-"""Queries: what is asked.  Each resolves, from public facts, to a statistic with a value and a ladder."""
+"""Queries.  Each resolves, from public facts, to a statistic with a value and a ladder."""

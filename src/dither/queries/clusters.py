@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from dither.procedures.clusters import MOST_CENTRES, MOST_DIMENSIONS, ClusterPla
 from dither.procedures.private_pass import Components
 from dither.queries.parameters import Bounds, ColumnNames, Whole
 from dither.queries.plan import Options, Plan, Result
-from dither.queries.query import Query, TableRecords
+from dither.queries.query import Query
 from dither.queries.registry import NUMBERS, Menu, Sql, query
 from dither.queries.unbounded import declared_missing, public_rows
 from dither.queries.vectors import column_names
@@ -24,6 +24,9 @@ from dither.sources.column import Shape, columns_of, floats_of, only_columns
 from dither.sources.grid import Grid
 from dither.sources.schema import Schema
 from dither.sources.types import Measured
+
+if TYPE_CHECKING:
+    from dither.queries.tables import TableRecords
 
 _NARROWEST, _WIDEST = Fraction(1, 1 << 400), Fraction(1 << 400)
 
@@ -98,7 +101,7 @@ class KMeans(Query):
 
     def __post_init__(self) -> None:
         if isinstance(self.k, bool) or not isinstance(self.k, (int, np.integer)) or self.k < 1:
-            raise InvalidArgument("k", self.k, "a whole number of at least 1 is accepted")
+            raise InvalidArgument("k", self.k, "must be a whole number of at least 1")
         if self.columns is not None:
             object.__setattr__(self, "columns", column_names(self.columns))
         if self.bounds is not None:
@@ -132,7 +135,7 @@ class KMeans(Query):
         columns = [] if isinstance(chosen, dict) and not chosen else columns_of(chosen, "points")
         if not 1 <= len(columns) <= MOST_DIMENSIONS:
             raise InvalidArgument(
-                "points", f"{len(columns)} coordinates", f"from 1 to {MOST_DIMENSIONS} coordinates are accepted"
+                "points", f"{len(columns)} coordinates", f"must have from 1 to {MOST_DIMENSIONS} coordinates"
             )
         return columns
 
@@ -151,10 +154,10 @@ class KMeans(Query):
     # --- in a table ----------------------------------------------------------------------------------------
 
     def bound(self, schema: Schema) -> Query:
-        numbers = tuple(name for name, one in schema.columns.items() if one.kind in NUMBERS)
+        numbers = tuple(name for name, one in schema.columns.items() if one.type_name in NUMBERS)
         columns = self.columns or numbers
         if not columns:
-            raise InvalidArgument("columns", None, "a table with columns of numbers is accepted")
+            raise InvalidArgument("columns", None, "must be a table with columns of numbers")
         ends = [_declared_ends(schema, name) for name in columns]
         return replace(self, columns=columns, bounds=_pairs(ends if self.bounds is None else self.bounds, len(columns)))
 
@@ -168,7 +171,7 @@ class KMeans(Query):
     def missing_in(self, schema: Schema) -> Any:
         return declared_missing(schema, self.used)
 
-    def select(self, records: TableRecords, plan: Any) -> Sequence[Any]:  # noqa: ARG002
+    def select(self, records: TableRecords, prepared: Any) -> Sequence[Any]:  # noqa: ARG002
         rows = records.rows(self.columns)
         return [np.column_stack([rows.column(name).to_numpy().astype(np.float64) for name in self.columns])]
 
@@ -196,8 +199,8 @@ class GaussianMixture(KMeans):
 
 def _declared_ends(schema: Schema, name: str) -> tuple[float, float]:
     declared = schema.column(name, "columns")
-    if not isinstance(declared, Measured) or declared.kind in ("date", "boolean") or declared.drops_nulls:
-        raise InvalidArgument("columns", name, "columns of numbers whose missing values are not dropped")
+    if not isinstance(declared, Measured) or declared.type_name in ("date", "boolean") or declared.drops_nulls:
+        raise InvalidArgument("columns", name, "must be columns of numbers whose missing values are not dropped")
     low, high = declared.grid.ends
     return float(declared.grid.value(low)), float(declared.grid.value(high))
 
@@ -208,16 +211,16 @@ def _row(numbers: Floats) -> tuple[float, ...]:
 
 def _pairs(bounds: Any, dimensions: int | None) -> list[tuple[float, float]]:
     """A pair of floats for each coordinate; None leaves open how many there are."""
-    accepted = "a pair (lower, upper) for all coordinates, or one pair for each, is accepted"
+    accepted = "must be a pair (lower, upper) for all coordinates, or one pair for each"
     if bounds is None or isinstance(bounds, (str, bytes)) or not hasattr(bounds, "__len__"):
         raise InvalidArgument("bounds", bounds, accepted)
     each = len(bounds) > 0 and all(hasattr(pair, "__len__") and not isinstance(pair, (str, bytes)) for pair in bounds)
     pairs = [tuple(pair) for pair in bounds] if each else [tuple(bounds)] * (dimensions or 1)
     if dimensions is not None and len(pairs) != dimensions:
-        raise InvalidArgument("bounds", f"{len(pairs)} pairs", f"one pair, or {dimensions} of them, is accepted")
+        raise InvalidArgument("bounds", f"{len(pairs)} pairs", f"must be one pair, or {dimensions} of them")
     for pair in pairs:
         grid = Grid.between(pair)
         # Squares of lengths, down to 2**-48 of a width, must be floats that are neither infinite nor zero.
         if not _NARROWEST <= grid.step * (grid.points - 1) <= _WIDEST:
-            raise InvalidArgument("bounds", pair, "a width between 2**-400 and 2**400 is accepted")
+            raise InvalidArgument("bounds", pair, "must be between 2**-400 and 2**400 apart")
     return [(float(low), float(high)) for low, high in pairs]

@@ -16,13 +16,13 @@ Every query has a class, and is asked in the same way everywhere: `dt.ask`, `ses
 `dither ask`, HTTP, the page and `dt.connect`. This table is written from the registry of queries.
 
 Fields in *italics* have a default, or the schema declares them. What a field may hold stands in `GET /v1/queries` and
-`/openapi.json`.
+`/openapi.json`; SQL is on [a page of its own](../sql.md).
 """
 TABLE = """
 ## {group}
 
-| name | what it is | in Python | asked of | fields |
-|---|---|---|---|---|
+| name | what it is | in Python | in SQL | asked of | fields |
+|---|---|---|---|---|---|
 {lines}
 """
 
@@ -45,8 +45,11 @@ def _line(entry: Entry) -> str:
     calls = f"`dt.{entry.query.__name__}`"
     if entry.has("function"):
         calls += f", `dt.{entry.function}()`"
+    if entry.proof:
+        meaning += f" [Proof](../proofs/{entry.proof}.md)"
+    functions = ", ".join(dict.fromkeys(f"`{entry.form(one)}`" for one in entry.functions))
     asked = "tables" if entry.of in OF_TABLES and entry.of != "column" else entry.of
-    return f"| `{entry.name}` | {meaning} | {calls} | {asked} | {_fields(entry)} |"
+    return f"| `{entry.name}` | {meaning} | {calls} | {functions} | {asked} | {_fields(entry)} |"
 
 
 def _fields(entry: Entry) -> str:

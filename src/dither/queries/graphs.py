@@ -36,7 +36,7 @@ class GraphQuery(StatisticQuery):
 
     def shape(self, data: object) -> GraphShape:
         if not isinstance(data, Graph):
-            raise InvalidArgument("data", type(data), "a graph such as dither.Graph(edges, n=100) is accepted")
+            raise InvalidArgument("data", type(data), "must be a graph such as dither.Graph(edges, n=100)")
         return data.shape
 
     def read(self, data: object, shape: Shape) -> Any:  # noqa: ARG002
@@ -47,14 +47,16 @@ class GraphQuery(StatisticQuery):
 
     def resolve(self, shape: Shape) -> GraphCount:
         if not isinstance(shape, GraphShape):
-            raise InvalidArgument("shape", type(shape), "the public facts of a graph are accepted")
+            raise InvalidArgument("shape", type(shape), "must be the public facts of a graph")
         if shape.neighbours is not Neighbours.EDGE:
             raise NotApplicable(
                 "query", self.name, "in a graph with weights the edges are public", "questions about weights"
             )
         statistic = self._counted(shape.vertices)
         if statistic.most > MOST_COUNT:
-            raise InvalidArgument("k", getattr(self, "k", None), f"counts of at most 1e290 for n={shape.vertices}")
+            raise InvalidArgument(
+                "k", getattr(self, "k", None), f"must give counts of at most 1e290 for n={shape.vertices}"
+            )
         return statistic
 
     @abstractmethod
@@ -63,7 +65,7 @@ class GraphQuery(StatisticQuery):
 
     def _at_least(self, vertices: int, needed: int) -> None:
         if vertices < needed:
-            raise InvalidArgument("n", vertices, f"at least {needed} vertices are accepted for {self.label}")
+            raise InvalidArgument("n", vertices, f"must have at least {needed} vertices for {self.label}")
 
 
 @query("edges", of="graph", menu=Menu("Graph", "Edges"))
@@ -82,7 +84,7 @@ class Edges(GraphQuery):
         self._at_least(vertices, 2)
         if self.max_degree is None:
             return EdgeCount(vertices)
-        # Higher degrees than there are vertices bind nobody, and would not fit into machine words.
+        # A bound above the number of vertices has no effect, and would not fit into machine words.
         return BoundedEdgeCount(vertices, min(int(self.max_degree), vertices))
 
 
@@ -159,4 +161,4 @@ class KCliques(_KQuery):
 def whole(argument: str, number: object, least: int) -> None:
     """Refuse what is not a whole number of at least ``least``."""
     if not isinstance(number, (int, np.integer)) or isinstance(number, bool) or number < least:
-        raise InvalidArgument(argument, number, f"a whole number of at least {least} is accepted")
+        raise InvalidArgument(argument, number, f"must be a whole number of at least {least}")

@@ -14,6 +14,7 @@ from dither.queries.query import ColumnQuery, Query, not_proved
 from dither.queries.registry import Menu, Sql, query
 from dither.queries.unbounded import BoundsOptional, Unbounded, quantile_without_bounds
 from dither.sources.column import Shape
+from dither.sources.grid import Grid
 from dither.sources.schema import Schema
 from dither.statistics.order import RankedValue, RankedValues, rank_of
 from dither.statistics.statistic import Statistic
@@ -37,22 +38,20 @@ class OrderStatistic(ColumnQuery):
     noun: ClassVar[str] = "order statistic"
     dates = "dates"
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         if not isinstance(self.rank, int) or isinstance(self.rank, bool) or self.rank < 1:
-            raise InvalidArgument("rank", self.rank, "a whole number from 1 to the number of records is accepted")
-        super().__post_init__()
+            raise InvalidArgument("rank", self.rank, "must be a whole number from 1 to the number of records")
 
     def rank_among(self, records: int) -> int:
         """The rank in a column of so many records."""
         if self.rank > records:
-            raise InvalidArgument("rank", self.rank, f"a whole number from 1 to {records} is accepted")
+            raise InvalidArgument("rank", self.rank, f"must be a whole number from 1 to {records}")
         return self.rank
 
-    def resolve(self, shape: Shape) -> Statistic:
+    def statistic(self, shape: Shape, grid: Grid) -> Statistic:
         if shape.private:
             raise not_proved(self.name)
-        share = getattr(self, "share", None)
-        return RankedValue(self.rank_among(shape.records), shape.records, self.grid(whole=shape.whole), share)
+        return RankedValue(self.rank_among(shape.records), shape.records, grid, getattr(self, "share", None))
 
 
 @dataclass(frozen=True)
@@ -66,10 +65,10 @@ class _ByShare(OrderStatistic):
     def rank_among(self, records: int) -> int:
         return rank_of(self.share, records)
 
-    def resolve(self, shape: Shape) -> Statistic:
+    def statistic(self, shape: Shape, grid: Grid) -> Statistic:
         if shape.private:
-            return SharedRank(self.share, shape.records, self.grid(whole=shape.whole), shape.neighbours)
-        return super().resolve(shape)
+            return SharedRank(self.share, shape.records, grid, shape.neighbours)
+        return super().statistic(shape, grid)
 
 
 @query(
@@ -92,8 +91,7 @@ class Quantile(BoundsOptional, _ByShare):
     q: Any = field(kw_only=True)
     noun: ClassVar[str] = "quantile"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def check(self) -> None:
         fraction_of_unit("q", self.q, closed=True)
 
     @property
@@ -133,31 +131,30 @@ class Quantiles(ColumnQuery):
     noun: ClassVar[str] = "quantiles"
     dates = "dates"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def check(self) -> None:
         self.shares()
 
     def shares(self) -> tuple[Fraction, ...]:
         """The shares, exactly."""
         if isinstance(self.q, (str, bytes)) or not hasattr(self.q, "__iter__"):
-            raise InvalidArgument("q", self.q, "a list of numbers in [0, 1] is accepted")
+            raise InvalidArgument("q", self.q, "must be a list of numbers in [0, 1]")
         shares = tuple(fraction_of_unit("q", one, closed=True) for one in self.q)
         if not shares or not all(low < high for low, high in pairwise(shares)):
-            raise InvalidArgument("q", list(self.q), "a strictly increasing list of numbers in [0, 1] is accepted")
+            raise InvalidArgument("q", list(self.q), "must be a strictly increasing list of numbers in [0, 1]")
         return shares
 
     def bound(self, schema: Schema) -> Query:
         if isinstance(schema.rows, int) and schema.rows > MOST_TOGETHER:
             raise InvalidArgument(
-                "query", self.name, f"together only in tables of at most {MOST_TOGETHER:,} rows; ask for each alone"
+                "query", self.name, f"is for tables of at most {MOST_TOGETHER:,} rows; ask for each quantile alone"
             )
         return super().bound(schema)
 
-    def resolve(self, shape: Shape) -> RankedValues:
+    def statistic(self, shape: Shape, grid: Grid) -> RankedValues:
         if shape.private:
             raise not_proved(self.name)
         labels = tuple(f"{float(share):.4g}" for share in self.shares())
-        return RankedValues(self.shares(), shape.records, self.grid(whole=shape.whole), labels)
+        return RankedValues(self.shares(), shape.records, grid, labels)
 
 
 @query("median", of="column", sql=(Sql("median"),), menu=Menu("Middle", "Median", place=1))

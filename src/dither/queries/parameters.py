@@ -60,9 +60,9 @@ class Text(Parameter):
 
     def read(self, name: str, value: Any) -> str:
         if not isinstance(value, str) or not 0 < len(value) <= self.longest:
-            raise InvalidArgument(name, shown(value), f"a text of 1 to {self.longest} characters is accepted")
+            raise InvalidArgument(name, without_contents(value), f"must be a text of 1 to {self.longest} characters")
         if self.choices and value not in self.choices:
-            raise InvalidArgument(name, value, f"one of {', '.join(self.choices)} is accepted")
+            raise InvalidArgument(name, value, f"must be one of {', '.join(self.choices)}")
         return value
 
     def schema(self) -> Schema:
@@ -95,7 +95,7 @@ class Names(Parameter):
 
     def read(self, name: str, value: Any) -> list[str]:
         if not isinstance(value, list) or len(value) > self.most or not all(isinstance(one, str) for one in value):
-            raise InvalidArgument(name, shown(value), f"a list of at most {self.most} texts is accepted")
+            raise InvalidArgument(name, without_contents(value), f"must be a list of at most {self.most} texts")
         return value
 
     def schema(self) -> Schema:
@@ -116,7 +116,7 @@ class Flag(Parameter):
 
     def read(self, name: str, value: Any) -> bool:
         if not isinstance(value, bool):
-            raise InvalidArgument(name, shown(value), "true or false is accepted")
+            raise InvalidArgument(name, without_contents(value), "must be true or false")
         return value
 
     def schema(self) -> Schema:
@@ -133,7 +133,7 @@ class Whole(Parameter):
 
     def read(self, name: str, value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int):
-            raise InvalidArgument(name, shown(value), "a whole number is accepted")
+            raise InvalidArgument(name, without_contents(value), "must be a whole number")
         _within(name, value, self.least, self.most, "a whole number")
         return value
 
@@ -176,7 +176,7 @@ class Numbers(Parameter):
         if self.or_one and not isinstance(value, list):
             return _number(name, value)
         if not isinstance(value, list) or not 0 < len(value) <= self.most:
-            raise InvalidArgument(name, shown(value), f"a list of 1 to {self.most} numbers is accepted")
+            raise InvalidArgument(name, without_contents(value), f"must be a list of 1 to {self.most} numbers")
         return tuple(_number(name, one) for one in value)
 
     def schema(self) -> Schema:
@@ -200,14 +200,16 @@ class Bounds(Parameter):
     def read(self, name: str, value: Any) -> Any:
         if self.most > 1 and isinstance(value, list) and value and isinstance(value[0], list):
             if len(value) > self.most:
-                raise InvalidArgument(name, shown(value), f"at most {self.most} pairs are accepted")
+                raise InvalidArgument(name, without_contents(value), f"must be at most {self.most} pairs")
             return [self._pair(name, one) for one in value]
         return self._pair(name, value)
 
     def _pair(self, name: str, value: Any) -> tuple[Any, Any]:
         if not isinstance(value, list) or len(value) != 2:
             more = "" if self.most == 1 else ", or a list of pairs,"
-            raise InvalidArgument(name, shown(value), f"a list of two numbers such as [0, 100]{more} is accepted")
+            raise InvalidArgument(
+                name, without_contents(value), f"must be a list of two numbers such as [0, 100]{more}"
+            )
         return _number(name, value[0]), _number(name, value[1])
 
     def schema(self) -> Schema:
@@ -227,7 +229,7 @@ class MissingValue(Parameter):
     def read(self, name: str, value: Any) -> Any:
         if isinstance(value, str):
             if value not in self._ends:
-                raise InvalidArgument(name, value, 'a number, "lower" or "upper" is accepted')
+                raise InvalidArgument(name, value, 'must be a number, "lower" or "upper"')
             return value
         return _number(name, value)
 
@@ -237,7 +239,7 @@ class MissingValue(Parameter):
 
 def _number(name: str, value: Any) -> Any:
     if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)) or not math.isfinite(value):
-        raise InvalidArgument(name, shown(value), "a finite number is accepted")
+        raise InvalidArgument(name, without_contents(value), "must be a finite number")
     return value
 
 
@@ -246,7 +248,7 @@ def _within(name: str, number: Any, least: float | None, most: float | None, wha
     if (least is not None and exact(number) < exact(least)) or (most is not None and exact(number) > exact(most)):
         low = "" if least is None else f" of at least {least:g}" if most is None else f" from {least:g}"
         high = "" if most is None else f" to {most:g}" if least is not None else f" of at most {most:g}"
-        raise InvalidArgument(name, shown(number), f"{what}{low}{high} is accepted")
+        raise InvalidArgument(name, without_contents(number), f"must be {what}{low}{high}")
 
 
 def _limits(least: float | None, most: float | None) -> Schema:
@@ -254,7 +256,7 @@ def _limits(least: float | None, most: float | None) -> Schema:
     return {name: one for name, one in given.items() if one is not None}
 
 
-def shown(value: Any) -> Any:
+def without_contents(value: Any) -> Any:
     """What an error shows of a JSON value: itself where it is short and plain, else its type."""
     return value if value is None or isinstance(value, (str, bool, int, float, Decimal)) else type(value)
 

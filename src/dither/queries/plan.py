@@ -82,6 +82,8 @@ class Plan(ABC):
     missing: Any = None
     """The public value that missing records count as."""
     labels: tuple[str, ...] | None = None
+    claim: str | None = None
+    """What the guarantee rests on beside the proofs of the library, such as a claim of the query's author."""
     is_scheduled: bool = False
     """True if it reads and runs on a public schedule of its own."""
 
@@ -114,6 +116,7 @@ class StatisticPlan(Plan):
     mechanism: str
     confidence: float | None
     missing: Any = None
+    claim: str | None = None
 
     @property
     def released_by(self) -> Prepared:
@@ -180,6 +183,10 @@ class WrappedPlan(Plan):
     @property
     def labels(self) -> tuple[str, ...] | None:  # type: ignore[override]
         return self.inner.labels
+
+    @property
+    def claim(self) -> str | None:  # type: ignore[override]
+        return self.inner.claim
 
     @property
     def is_scheduled(self) -> bool:  # type: ignore[override]

@@ -1,4 +1,4 @@
-"""Bring your own program: it runs on blocks of people, and only a private aggregate of its answers is released."""
+"""Programs of analysts: run on blocks of people; only a private aggregate of their answers is released."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import NoneType
-from typing import Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 from dither.errors import InvalidArgument, NotIsolated
 from dither.privacy import Loss, Neighbours
@@ -23,13 +23,16 @@ from dither.procedures.rows import Rows
 from dither.procedures.sample_aggregate import SampleAggregatePlan, plan
 from dither.queries.parameters import Bounds, ColumnNames, Names, Number, Numbers, Source, Text, Whole
 from dither.queries.plan import Options, Plan, Result
-from dither.queries.query import Query, TableRecords
+from dither.queries.query import Query
 from dither.queries.registry import Menu, query
 from dither.queries.vectors import column_names
 from dither.sandbox import Executable, Function, as_program, open_executor
 from dither.sandbox.schedule import LEAST_SLOT, SETTLING, public_moment, wait_until
 from dither.sources.column import Shape
 from dither.sources.schema import Schema
+
+if TYPE_CHECKING:
+    from dither.queries.tables import TableRecords
 
 
 class Blocks(Protocol):
@@ -167,9 +170,7 @@ class Program(Query):
 
     def __post_init__(self) -> None:
         if self.bounds is None:
-            raise InvalidArgument(
-                "bounds", None, "the public range of the program's answers, such as (0, 100), is needed"
-            )
+            raise InvalidArgument("bounds", None, "must be the public range of the program's answers, such as (0, 100)")
         self.answers  # noqa: B018  (refuses what is no shape)
 
     @property
@@ -185,18 +186,20 @@ class Program(Query):
     def parameters(self) -> dict[str, Any]:
         """What a client sends: source text and plain values."""
         if self.executor != "sandbox":
-            raise InvalidArgument("executor", str(self.executor), "servers run programs in their own sandboxes")
+            raise InvalidArgument(
+                "executor",
+                str(self.executor),
+                "is not sent to a server, which runs programs in sandboxes of its own: leave it out",
+            )
         code = as_program(self.program)
         if isinstance(code, Executable):
-            raise InvalidArgument(
-                "program", str(code.path), "a Python function travels to a server, an executable doesn't"
-            )
+            raise InvalidArgument("program", str(code.path), "must be a Python function where a server is asked")
         for name in self.settings:
             if name not in ("slot", "preload", "files"):
-                raise InvalidArgument("settings", name, "slot and preload are accepted by servers")
+                raise InvalidArgument("settings", name, "must be slot and preload where a server is asked")
         for name in ("aggregator", "metric"):
             if not isinstance(getattr(self, name), (str, NoneType)):
-                raise InvalidArgument(name, type(getattr(self, name)), "a name is accepted by servers")
+                raise InvalidArgument(name, type(getattr(self, name)), "must be a name where a server is asked")
         answers = self.answers
         given = {
             "source": code.source,
@@ -219,7 +222,7 @@ class Program(Query):
         """A program that was sent; nothing of it runs here, and where it will run is not for analysts to choose."""
         for name in given.get("preload", ()):
             if not _MODULE.fullmatch(name) or len(name) > 100:
-                raise InvalidArgument("query.preload", name[:80], "names of modules are accepted")
+                raise InvalidArgument("query.preload", name[:80], "must be names of modules")
         same = ("columns", "output", "blocks", "metric", "aggregator", "sampling")
         named: dict[str, Any] = {name: given[name] for name in same if name in given}
         if "default" in given:
@@ -273,7 +276,7 @@ class Program(Query):
         """
         if hasattr(self.executor, "run"):
             if self.executor.output != self.answers:
-                raise InvalidArgument("executor", type(self.executor), "one that was made for this output is accepted")
+                raise InvalidArgument("executor", type(self.executor), "must be an executor for this output")
             return contextlib.nullcontext(self.executor)
         settings = dict(self.settings)
         if tables and self.executor != "trusted" and not isinstance(self.program, Executable):
@@ -281,7 +284,7 @@ class Program(Query):
         try:
             return open_executor(self.executor, self.program, output=self.answers, **settings)
         except TypeError:
-            raise InvalidArgument("settings", sorted(self.settings), "settings of the executor are accepted") from None
+            raise InvalidArgument("settings", sorted(self.settings), "must be settings of the executor") from None
 
     def shape(self, data: object) -> RowFacts:
         rows = Rows(data)
@@ -305,11 +308,11 @@ class Program(Query):
     def table_facts(self, schema: Schema, shape: Shape) -> RowFacts:  # noqa: ARG002
         return RowFacts(None if shape.private else shape.records, is_table=True)
 
-    def select(self, records: TableRecords, plan: Any) -> Sequence[Any]:  # noqa: ARG002
+    def select(self, records: TableRecords, prepared: Any) -> Sequence[Any]:  # noqa: ARG002
         return [records.blocks(self.columns)]
 
     def stored(self) -> dict[str, Any]:
-        """In plain values.  What cannot be told apart by its text is a new question every time."""
+        """In plain values.  Parts without a name or text (objects in memory) make a new query every time."""
         metric = self.metric
         if metric is not None and not isinstance(metric, (str, Matching)):
             metric = secrets.token_hex(8)

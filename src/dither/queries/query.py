@@ -9,7 +9,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from dither.aliases import older_name
 from dither.errors import DitherError, InvalidArgument, NotApplicable, NotProved
@@ -26,6 +26,9 @@ from dither.sources.types import Date, Measured
 from dither.statistics.statistic import Statistic, VectorStatistic
 from dither.statistics.unknown_size import for_people
 
+if TYPE_CHECKING:
+    from dither.queries.tables import TableRecords
+
 MOST_TRIED = 1 << 20
 """Errors name the least number of records that is enough, up to this."""
 
@@ -36,28 +39,6 @@ def not_proved(kind: str) -> NotProved:
         f"{kind}: not proved where the number of records is private (a filter, groups, a unit column, missing values "
         'that are dropped, or rows = "private"); nothing was read, nothing was charged'
     )
-
-
-class TableRecords(Protocol):
-    """What a table holds for a query that was paid for: private, one entry for each group."""
-
-    def columns(self, column: str | None, plan: StatisticPlan, grid: Grid, missing: int) -> Sequence[Any]:
-        """One column on a grid, as windows of ranks and totals."""
-
-    def binned(self, column: str, cuts: Sequence[float], missing: float) -> Sequence[Any]:
-        """How many numbers lie between edges."""
-
-    def counted(self, column: str, categories: Sequence[str]) -> Sequence[Any]:
-        """How many records each category has."""
-
-    def rows(self, columns: Sequence[str]) -> Any:
-        """The whole rows of several columns, as users of their types expect them: an Arrow table."""
-
-    def steps(self, columns: Sequence[str]) -> list[Column]:
-        """The same in steps of the declared grids, a column each."""
-
-    def blocks(self, columns: Sequence[str]) -> Any:
-        """Whole rows that can be cut into blocks of people; see ``procedures.rows``."""
 
 
 class Query(ABC):
@@ -87,6 +68,13 @@ class Query(ABC):
     def transformed(self, number: Any) -> Any:
         """What is released in the place of a number; see ``is_transformed``."""
         return number
+
+    def error_after(self, error: float) -> float | None:  # noqa: ARG002
+        """The most that an error of the number makes in what is released instead, whatever the number; None: not known.
+
+        It rises and is concave in the error, so that it holds for expected errors too.
+        """
+        return None
 
     # --- in memory -----------------------------------------------------------------------------------------
 
@@ -126,8 +114,8 @@ class Query(ABC):
         """The grid of the records that a group is found by, where it has one."""
         return None, None
 
-    def select(self, records: TableRecords, plan: Any) -> Sequence[Any]:  # noqa: ARG002
-        """The records of every group, as the plan reads them: private."""
+    def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[Any]:  # noqa: ARG002
+        """The records of every group, as the plan reads them: private.  prepared: the mechanism they are read for."""
         raise NotApplicable("query", self.name, "it is not asked of tables", "arrays and graphs")
 
     def missing_in(self, schema: Schema) -> Any:  # noqa: ARG002
@@ -260,6 +248,17 @@ class ColumnQuery(StatisticQuery):
     def __post_init__(self) -> None:
         if self.bounds is not None:
             self.grid(whole=False)
+        self.check()
+
+    def check(self) -> None:
+        """Refuse fields of its own that make no query."""
+
+    def resolve(self, shape: Shape) -> Statistic | VectorStatistic:
+        return self.statistic(shape, self.grid(whole=shape.whole))
+
+    @abstractmethod
+    def statistic(self, shape: Shape, grid: Grid) -> Statistic | VectorStatistic:
+        """The statistic of a column on a grid, from public facts."""
 
     def grid(self, *, whole: bool) -> Grid:
         """The public grid of the column."""
@@ -305,8 +304,10 @@ class ColumnQuery(StatisticQuery):
         grid = self.grid(whole=False)
         return grid, missing_steps(self.nulls, grid)
 
-    def select(self, records: TableRecords, plan: StatisticPlan) -> Sequence[Any]:
-        return records.columns(self.column, plan, *self.records_on)
+    def select(self, records: TableRecords, prepared: Any) -> Sequence[Any]:
+        statistic = prepared.statistic
+        width = prepared.reach * statistic.rows_per_person
+        return records.columns(self.column, *self.records_on, near=statistic.read_near(), width=width)
 
     def missing_in(self, schema: Schema) -> Any:
         if self.column is None or schema.column(self.column).drops_nulls:

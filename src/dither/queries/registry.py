@@ -18,8 +18,11 @@ from typing import Any, Literal, TypeAlias, TypeVar
 from dither.errors import InvalidArgument
 from dither.queries.parameters import PARAMETERS, Parameter
 
-SourceType: TypeAlias = Literal["column", "columns", "table", "graph", "weighted graph", "chain"]
-"""What a query is asked of: one column, several, rows of a table, a graph, a graph with private weights."""
+SourceType: TypeAlias = Literal[
+    "column", "columns", "table", "graph", "weighted graph", "chain", "finite space", "anything"
+]
+"""What a query is asked of: one column, several, rows of a table, a graph, a graph with private weights, a place in a
+public list of datasets, whatever the owner's function takes."""
 Door: TypeAlias = Literal["function", "session", "quote", "sql", "cli", "http", "page", "client"]
 DOORS: tuple[Door, ...] = ("function", "session", "quote", "sql", "cli", "http", "page", "client")
 NUMBERS = ("real", "integer", "decimal")
@@ -128,6 +131,8 @@ class Entry:
     """Whether a query object is asked of entries of any type, not of numbers."""
     proof: str = ""
     """The page of docs/proofs with its sensitivity."""
+    audited: Mapping[str, Any] = field(default_factory=dict)
+    """Fields for which few records say something: the audit enumerates all data of four."""
 
     @functools.cached_property
     def parameters(self) -> Mapping[str, Parameter]:
@@ -161,6 +166,10 @@ class Entry:
             for one in dataclasses.fields(self.query)
             if one.init and one.default is missing and one.default_factory is missing
         )
+
+    def few_records(self, **fields: Any) -> Any:
+        """The query that audits ask of few records, with these fields besides its own."""
+        return self.query(**{**dict.fromkeys(self.needed, 2), **self.audited, **fields})
 
     def has(self, door: Door) -> bool:
         """Whether it can be asked through this door."""
@@ -222,13 +231,15 @@ def query(
     runs_code: bool = False,
     any_type: Callable[[Any], bool] = lambda _: False,
     proof: str = "",
+    audited: Mapping[str, Any] | None = None,
 ) -> Callable[[Q], Q]:
     """Registers the class that follows under its public name.
 
     parameters: what fields hold, where the table of parameters says otherwise or nothing; None: not for JSON.
     in_json: all parameters in JSON, where these are not the fields.
     any_type: whether a query object is asked of entries of any type, not of numbers.
-    proof: the page of docs/proofs with its sensitivity; the audit cites it.
+    proof: the page of docs/proofs with its sensitivity; the audit cites it, and enumerates a statistic of one column.
+    audited: fields for which four records say something, such as a share of a quarter; the audit asks with them.
     """
 
     def registered(cls: Q) -> Q:
@@ -255,6 +266,7 @@ def query(
             runs_code,
             any_type,
             proof,
+            dict(audited or {}),
         )
         return cls
 
@@ -275,11 +287,16 @@ def entries() -> Mapping[str, Entry]:
     return _ENTRIES
 
 
+def proved_columns() -> tuple[Entry, ...]:
+    """The statistics of one column that name their proof where they register: audits ask them unasked."""
+    return tuple(one for one in entries().values() if one.of == "column" and one.proof)
+
+
 def entry(name: str) -> Entry:
     """The query of a public name."""
     found = entries().get(name)
     if found is None:
-        raise InvalidArgument("query", name, f"one of these is accepted: {', '.join(entries())}")
+        raise InvalidArgument("query", name, f"must be one of {', '.join(entries())}")
     return found
 
 
@@ -287,8 +304,6 @@ def entry_of(asked: object) -> Entry:
     """The entry of a query object."""
     found = entries().get(getattr(type(asked), "name", ""))
     if found is None or type(asked) is not found.query:
-        accepted = (
-            'a query object such as Median("total_pay") is accepted; @dither.queries.registry.query registers more'
-        )
+        accepted = 'must be a query object such as Median("total_pay"); @dither.queries.registry.query registers more'
         raise InvalidArgument("query", type(asked), accepted)
     return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -18,13 +18,17 @@ from dither.procedures.block_fits import Sample
 from dither.procedures.cell_regression import plan_robust
 from dither.procedures.regression import Model, RegressionPlan, plan_blocks, plan_shortcut
 from dither.queries.plan import Options, Plan, Result
-from dither.queries.query import Query, TableRecords
+from dither.queries.query import Query
 from dither.queries.registry import NUMBERS, Menu, query
 from dither.queries.unbounded import declared_missing, public_rows
 from dither.queries.vectors import column_names
-from dither.sources.column import Shape, as_array, columns_of, floats_of, named_columns
+from dither.sources.column import Shape, as_array, columns_of, floats_of
+from dither.sources.frames import named_columns
 from dither.sources.schema import Schema
 from dither.sources.types import Measured
+
+if TYPE_CHECKING:
+    from dither.queries.tables import TableRecords
 
 METHODS = ("auto", "shortcut", "robust")
 MOST_FEATURES = 50
@@ -88,13 +92,13 @@ class Regression(Query):
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
-            raise InvalidArgument("method", self.method, f"{', '.join(map(repr, METHODS))} is accepted")
+            raise InvalidArgument("method", self.method, f"must be {', '.join(map(repr, METHODS))}")
         if self.constants not in ("exact", "paper"):
-            raise InvalidArgument("constants", self.constants, '"exact" or "paper" is accepted')
+            raise InvalidArgument("constants", self.constants, 'must be "exact" or "paper"')
         if self.constants == "paper" and self.method == "auto":
             raise NotApplicable("constants", "paper", "no paper has this method", '"shortcut" or "robust" as method')
         if not isinstance(self.intercept, bool):
-            raise InvalidArgument("intercept", self.intercept, "True or False is accepted")
+            raise InvalidArgument("intercept", self.intercept, "must be True or False")
 
     @property
     def label(self) -> str:
@@ -107,10 +111,12 @@ class Regression(Query):
         if self.method == "auto":
             procedure = plan_blocks(model, loss, options.miss, self.block_size)
         elif loss.is_pure:
-            raise InvalidArgument("delta", loss.delta, f"method={self.method!r} needs a test, which takes delta > 0")
+            raise InvalidArgument(
+                "delta", loss.delta, f"must be above 0 for the test of method={self.method!r}, such as 1e-6"
+            )
         else:
-            made = plan_robust if self.method == "robust" else plan_shortcut
-            procedure = made(model, loss, options.miss, self.block_size, self.constants)
+            planner = plan_robust if self.method == "robust" else plan_shortcut
+            procedure = planner(model, loss, options.miss, self.block_size, self.constants)
         if not procedure.composition.fits(procedure.loss):
             raise RuntimeError("the parts of a plan cost more than the whole")
         return FitPlan(self.label, procedure, options.level, facts.labels)
@@ -118,7 +124,7 @@ class Regression(Query):
     def shape(self, data: object) -> ModelFacts:
         columns, names, response = self._parts(data)
         if len(response) != len(columns[0]):
-            raise InvalidArgument("y", f"{len(response)} records", f"as many as in X, {len(columns[0])}, are accepted")
+            raise InvalidArgument("y", f"{len(response)} records", f"must have as many records as X, {len(columns[0])}")
         return self._facts(len(response), names)
 
     def read(self, data: object, shape: ModelFacts) -> Sample:  # noqa: ARG002
@@ -136,9 +142,9 @@ class Regression(Query):
             return columns, names, as_array(data[1], "y")
         named = named_columns(data)
         if named is None:
-            raise InvalidArgument("data", type(data), "a frame, a mapping of names to columns, or (X, y) is accepted")
+            raise InvalidArgument("data", type(data), "must be a frame, a mapping of names to columns, or (X, y)")
         if self.target is None or self.target not in named:
-            raise InvalidArgument("target", self.target, "the name of a column of the data is accepted")
+            raise InvalidArgument("target", self.target, "must be the name of a column of the data")
         columns, names = _columns({name: named[name] for name in self._chosen(tuple(named))})
         return columns, names, as_array(named[self.target], "y")
 
@@ -148,7 +154,7 @@ class Regression(Query):
         chosen = column_names(self.features)
         for name in chosen:
             if name not in names or name == self.target:
-                raise InvalidArgument("features", name, "names of columns other than the target are accepted")
+                raise InvalidArgument("features", name, "must be names of columns other than the target")
         return chosen
 
     # --- in a table ----------------------------------------------------------------------------------------
@@ -166,13 +172,13 @@ class Regression(Query):
         for name in self.used:
             schema.measured(name, "features")
         if not 1 <= len(self.features) <= MOST_FEATURES:
-            raise InvalidArgument("features", list(self.features), f"from 1 to {MOST_FEATURES} columns are accepted")
+            raise InvalidArgument("features", list(self.features), f"must be from 1 to {MOST_FEATURES} columns")
         return self._facts(public_rows(self, schema, shape).records, tuple(self.features))
 
     def missing_in(self, schema: Schema) -> Any:
         return declared_missing(schema, self.used)
 
-    def select(self, records: TableRecords, plan: Any) -> Sequence[Any]:  # noqa: ARG002
+    def select(self, records: TableRecords, prepared: Any) -> Sequence[Any]:  # noqa: ARG002
         rows = records.rows(self.used)
         floats = [np.asarray(rows.column(name).to_numpy()).astype(np.float64) for name in self.used]
         return [Sample(np.column_stack(floats[:-1]), floats[-1])]
@@ -184,7 +190,7 @@ def _columns(X: Any) -> tuple[list[Any], tuple[str, ...]]:
     flat = named is None and (getattr(X, "ndim", None) == 1 or (isinstance(X, Sequence) and not _nested(X)))
     columns = [as_array(X, "X")] if flat else [] if named == {} else columns_of(X, "X")
     if not 1 <= len(columns) <= MOST_FEATURES:
-        raise InvalidArgument("X", f"{len(columns)} columns", f"from 1 to {MOST_FEATURES} columns are accepted")
+        raise InvalidArgument("X", f"{len(columns)} columns", f"must be from 1 to {MOST_FEATURES} columns")
     return columns, tuple(named or ()) or tuple(f"x{j + 1}" for j in range(len(columns)))
 
 

@@ -35,19 +35,17 @@ class SmallestSum(ColumnQuery):
     k: int = field(kw_only=True)
     noun: ClassVar[str] = "sum of the smallest"
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         if not isinstance(self.k, int) or isinstance(self.k, bool) or self.k < 1:
-            raise InvalidArgument("k", self.k, "a whole number from 1 to the number of records is accepted")
-        super().__post_init__()
+            raise InvalidArgument("k", self.k, "must be a whole number from 1 to the number of records")
 
     @property
     def label(self) -> str:
         return f"{super().label} {self.k}"
 
-    def resolve(self, shape: Shape) -> SmallestTotal:
+    def statistic(self, shape: Shape, grid: Grid) -> SmallestTotal:
         if self.k > shape.records:
-            raise InvalidArgument("k", self.k, f"a whole number from 1 to {shape.records} is accepted")
-        grid = self.grid(whole=shape.whole)
+            raise InvalidArgument("k", self.k, f"must be a whole number from 1 to {shape.records}")
         low, high = grid.ends
         answers = Grid(grid.step, low * self.k, high * self.k)
         return SmallestTotal(self.k, shape.records, grid, answers, shape.neighbours)
@@ -83,7 +81,7 @@ class ChainSum(StatisticQuery):
     def __post_init__(self) -> None:
         listed = as_array(self.values, "values")
         if not np.isfinite(listed.astype(np.float64)).all():
-            raise InvalidArgument("values", type(self.values), "finite numbers are accepted")
+            raise InvalidArgument("values", type(self.values), "must be finite numbers")
         low, high = float(listed.min()), float(listed.max())
         grid = Grid.between((min(low, 0.0), max(high, 1.0)), self.step, whole=listed.dtype.kind in "iub")
         steps = np.sort(grid.quantise(listed, 0))
@@ -95,9 +93,7 @@ class ChainSum(StatisticQuery):
 
     def shape(self, data: object) -> Shape:
         if not isinstance(data, (int, np.integer)) or isinstance(data, bool):
-            raise InvalidArgument(
-                "data", type(data), "the number of values in the dataset, a whole number, is accepted"
-            )
+            raise InvalidArgument("data", type(data), "must be the number of values in the dataset, a whole number")
         return Shape(len(self._statistic.sums) - 1, whole=True, nullable=False)  # type: ignore[attr-defined]
 
     def resolve(self, shape: Shape) -> ChainTotal:  # noqa: ARG002

@@ -29,8 +29,7 @@ class IQR(BoundsOptional):
     noun: ClassVar[str] = "interquantile range"
     dates = "days"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def check(self) -> None:
         self.shares  # noqa: B018  (refuses what is no pair)
 
     @property
@@ -45,17 +44,16 @@ class IQR(BoundsOptional):
     def label(self) -> str:
         return f"{super().label} ({' to '.join(f'{float(end):g}' for end in self.shares)})"
 
-    def resolve(self, shape: Shape) -> Statistic:
-        grid = self.grid(whole=shape.whole)
+    def statistic(self, shape: Shape, grid: Grid) -> Statistic:
         low, high = grid.ends
         if shape.private:
             below, above = (SharedRank(share, shape.records, grid, shape.neighbours) for share in self.shares)
             return SharedRankDifference(below, above, Grid(grid.step, 0, high - low), shape.neighbours)
         lower, upper = (RankedValue(rank_of(share, shape.records), shape.records, grid) for share in self.shares)
         if lower.rank == upper.rank:
-            # The difference of a rank with itself is 0 for everybody; n is public, so this refusal is.
+            # The difference of a rank with itself is 0 on all data; n is public, so this refusal is public.
             raise InvalidArgument(
-                "low", self.low, f"shares that fall on different ranks of the {shape.records} records are accepted"
+                "low", self.low, f"must be shares that fall on different ranks of the {shape.records} records"
             )
         return RankDifference(lower, upper, Grid(grid.step, 0, high - low))
 
@@ -77,17 +75,16 @@ class Variance(ColumnQuery):
     ddof: int = field(default=0, kw_only=True)
     noun: ClassVar[str] = "variance"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def check(self) -> None:
         if self.ddof not in (0, 1):
-            raise InvalidArgument("ddof", self.ddof, "0 or 1 is accepted")
+            raise InvalidArgument("ddof", self.ddof, "must be 0 or 1")
 
-    def resolve(self, shape: Shape) -> SquaredSpread:
+    def statistic(self, shape: Shape, grid: Grid) -> SquaredSpread:
         if shape.private:
             raise not_proved(self.name)
-        n, grid = shape.records, self.grid(whole=shape.whole)
+        n = shape.records
         if n <= self.ddof:
-            raise InvalidArgument("ddof", self.ddof, f"fewer than the {n} records are accepted")
+            raise InvalidArgument("ddof", self.ddof, f"must be fewer than the {n} records")
         low, high = grid.ends
         # The largest value has half of the records at either end.
         most = (high - low) ** 2 * (n // 2) * (n - n // 2)
@@ -120,3 +117,6 @@ class Std(Variance):
 
     def transformed(self, number: Any) -> float:
         return math.sqrt(number)
+
+    def error_after(self, error: float) -> float:
+        return math.sqrt(error)  # (docs/proofs/quotes.md, section 4)

@@ -33,8 +33,7 @@ class _Total(ColumnQuery):
         """The statistic where the number of records is private."""
         return FilteredTotal(shape.records, grid, shape.neighbours)
 
-    def resolve(self, shape: Shape) -> Statistic:
-        grid = self.grid(whole=shape.whole)
+    def statistic(self, shape: Shape, grid: Grid) -> Statistic:
         if shape.private:
             return self._selected(shape, grid)
         low, high = grid.ends
@@ -75,10 +74,8 @@ class Count(_Total):
         if self.column is None:
             return self
         declared = measured_column(self, schema)
-        if declared.kind != "boolean":
-            raise InvalidArgument(
-                "column", self.column, "count of a boolean column, or of no column with a filter, is accepted"
-            )
+        if declared.type_name != "boolean":
+            raise InvalidArgument("column", self.column, "must be a boolean column, or None with a filter")
         return self if self.nulls is not None else replace(self, nulls=declared.grid.step * declared.missing)
 
     @property
@@ -119,10 +116,9 @@ class TrimmedMean(BoundsOptional, _Total):
     noun: ClassVar[str] = "trimmed mean"
     dates = "dates"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def check(self) -> None:
         if not 0 <= exact(self.trim, "trim") < Fraction(1, 2):
-            raise InvalidArgument("trim", self.trim, "a share of at least 0 and below 1/2 is accepted")
+            raise InvalidArgument("trim", self.trim, "must be a share of at least 0 and below 1/2")
 
     @property
     def label(self) -> str:

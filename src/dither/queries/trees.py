@@ -18,7 +18,7 @@ from dither.sources.graph import Graph
 from dither.sources.grid import Grid
 from dither.statistics.trees import EdgeConnectivity, SpanningForestCost, WeightedShape
 
-_WEIGHTED = "a graph with weights such as dither.Graph(edges, n=100, weights=w, cap=1) is accepted"
+_WEIGHTED = "must be a graph with weights such as dither.Graph(edges, n=100, weights=w, cap=1)"
 
 
 class BridgeWarning(UserWarning):
@@ -73,7 +73,7 @@ class MSTCost(StatisticQuery):
 
     def resolve(self, shape: Shape) -> SpanningForestCost:
         if not isinstance(shape, WeightedShape):
-            raise InvalidArgument("shape", type(shape), "the public facts of a graph with weights are accepted")
+            raise InvalidArgument("shape", type(shape), "must be the public facts of a graph with weights")
         return SpanningForestCost(shape.rank, shape.connectivity, shape.weights)
 
     def read(self, data: object, shape: Shape) -> Any:  # noqa: ARG002

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -31,12 +31,15 @@ from dither.procedures.ordered import LARGEST, read_unbounded
 from dither.procedures.unbounded import enough_records
 from dither.procedures.unbounded_quantiles import plan_drawn_quantile, plan_drawn_range
 from dither.queries.plan import AUTO, Options, Plan, Result
-from dither.queries.query import ColumnQuery, Query, TableRecords, measured_column
+from dither.queries.query import ColumnQuery, Query, measured_column
 from dither.queries.registry import NUMBERS, Menu, query
 from dither.sources.column import Shape, shape_of
 from dither.sources.entries import text
 from dither.sources.schema import Schema
 from dither.sources.types import Measured
+
+if TYPE_CHECKING:
+    from dither.queries.tables import TableRecords
 
 MOST_ENTRIES = 200_000_000
 """Queries that read whole rows hold them in memory: eight bytes for each entry, a few times."""
@@ -74,7 +77,7 @@ class UnboundedPlan(Plan):
 
     @property
     def mechanism(self) -> str:  # type: ignore[override]
-        return self.procedure.manner
+        return self.procedure.mechanism_name
 
     @property
     def noise(self) -> str:  # type: ignore[override]
@@ -105,7 +108,7 @@ def _constants(mechanism: ProposeTest) -> Constants:
     """DL09's own constants or ours; a bound is proposed by the scale, not by the user."""
     if mechanism.bound is not None:
         raise InvalidArgument(
-            "bound", mechanism.bound, "without bounds the proposal follows from the scale: leave it out"
+            "bound", mechanism.bound, "is not used without bounds, where it follows from the scale: leave it out"
         )
     return mechanism.constants
 
@@ -122,7 +125,7 @@ class BoundsOptional(ColumnQuery):
             return super().plan(facts, options)
         if self.step is not None:
             raise InvalidArgument(
-                "step", self.step, "a step goes with bounds=(lower, upper); without bounds leave it out"
+                "step", self.step, "is not used without bounds: leave it out, or pass bounds=(lower, upper)"
             )
         return unbounded_plan(self._noun(), self.unbounded(), self.nulls, facts, options)
 
@@ -212,7 +215,7 @@ class Scale(Query):
 
     def bound(self, schema: Schema) -> Query:
         if self.nulls is not None:
-            raise InvalidArgument("nulls", self.nulls, "it is declared in the schema")
+            raise InvalidArgument("nulls", self.nulls, "is declared in the schema: leave it out")
         measured_column(self, schema)
         return self
 
@@ -222,7 +225,7 @@ class Scale(Query):
     def table_facts(self, schema: Schema, shape: Shape) -> Shape:
         return public_rows(self, schema, shape)
 
-    def select(self, records: TableRecords, plan: Any) -> Sequence[Any]:  # noqa: ARG002
+    def select(self, records: TableRecords, prepared: Any) -> Sequence[Any]:  # noqa: ARG002
         column = records.rows(self.used).column(0).to_numpy()
         return [read_unbounded(column.astype(np.float64), _missing(self.nulls))]
 
@@ -241,7 +244,7 @@ def public_rows(asked: Query, schema: Schema, shape: Shape, most: int = MOST_ENT
         raise NotApplicable("query", asked.name, why, "rows= in the schema, and the whole table")
     if schema.rows * max(len(asked.used), 1) > most:
         raise InvalidArgument(
-            "query", asked.name, f"it reads whole rows: tables of at most {most:,} entries in its columns are accepted"
+            "query", asked.name, f"must be about at most {most:,} entries in its columns, because it reads whole rows"
         )
     return dataclasses.replace(shape, nullable=True)
 
@@ -250,7 +253,7 @@ def share_pair(low: Any, high: Any) -> tuple[Fraction, Fraction]:
     """Two shares in order."""
     ends = fraction_of_unit("low", low, closed=True), fraction_of_unit("high", high, closed=True)
     if not ends[0] < ends[1]:
-        raise InvalidArgument("low", low, f"a share below high={high} is accepted")
+        raise InvalidArgument("low", low, f"must be a share below high={high}")
     return ends
 
 
@@ -266,15 +269,15 @@ def _missing(nulls: Any) -> float:
         return 0.0
     number = exact(nulls, "nulls")
     if abs(number) > Fraction(LARGEST):
-        raise InvalidArgument("nulls", nulls, "a number within 2**1000 is accepted")
+        raise InvalidArgument("nulls", nulls, "must be a number within 2**1000")
     return float(number)
 
 
-# --- categories that nobody declared -----------------------------------------------------------------------
+# --- undeclared categories ---------------------------------------------------------------------------------
 
 
 class Entries(NamedTuple):
-    """Private: the category of each record, and what is told of each category."""
+    """Private: the category of each record, and the value that stands for each category in a release."""
 
     keys: list[Category]
     values: dict[Category, Any]
@@ -311,7 +314,7 @@ class Mode(Query):
         loss = options.loss
         _only_stable(options)
         if loss.is_pure:
-            raise InvalidArgument("delta", loss.delta, "a test needs delta > 0, such as 1e-6")
+            raise InvalidArgument("delta", loss.delta, "must be above 0 for a test, such as 1e-6")
         test = MarginTest(loss.exact_epsilon, min(loss.exact_delta, Fraction(49, 100)))
 
         def possible(records: int) -> bool:
@@ -329,7 +332,7 @@ class Mode(Query):
     def table_facts(self, schema: Schema, shape: Shape) -> Shape:
         return public_rows(self, schema, shape, MOST_CATEGORIES)
 
-    def select(self, records: TableRecords, plan: Any) -> Sequence[Any]:  # noqa: ARG002
+    def select(self, records: TableRecords, prepared: Any) -> Sequence[Any]:  # noqa: ARG002
         return [entries_of(records.rows(self.used).column(0).to_pylist())]
 
 
@@ -352,7 +355,7 @@ class ModePlan(Plan):
 
 @dataclass(frozen=True)
 class FoundBinsPlan(Plan):
-    """Counts of categories that nobody has declared; those with few records are not shown."""
+    """Counts of undeclared categories; those with few records are left out."""
 
     label: str
     loss: Loss
@@ -371,7 +374,7 @@ class FoundBinsPlan(Plan):
         only_noises("stable", named_noise(options.noise), "laplace")
         if loss.is_pure:
             raise InvalidArgument(
-                "delta", loss.delta, "without declared edges or categories delta > 0 is needed, such as 1e-6"
+                "delta", loss.delta, "must be above 0 without declared edges or categories, such as 1e-6"
             )
         bins = StableBins.of(loss, rows_per_person)
         enough_records(records, lambda n: n >= bins.threshold, loss.exact_epsilon, loss.exact_delta)
@@ -379,10 +382,12 @@ class FoundBinsPlan(Plan):
 
     def run(self, records: Entries) -> Result:
         counts = Counter(records.keys)
-        shown = self.bins.release(counts.keys(), counts.values())
-        intervals = None if self.miss is None else tuple(self.bins.bar(count, self.miss) for _, count in shown)
+        released = self.bins.release(counts.keys(), counts.values())
+        intervals = None if self.miss is None else tuple(self.bins.bar(count, self.miss) for _, count in released)
         return Result(
-            tuple(count for _, count in shown), intervals, labels=tuple(str(records.values[key]) for key, _ in shown)
+            tuple(count for _, count in released),
+            intervals,
+            labels=tuple(str(records.values[key]) for key, _ in released),
         )
 
 
@@ -392,13 +397,13 @@ def _only_stable(options: Options) -> None:
 
 def _person_rows(rows: Any) -> None:
     if not isinstance(rows, int) or isinstance(rows, bool) or rows < 1:
-        raise InvalidArgument("rows_per_person", rows, "a whole number of at least 1 is accepted")
+        raise InvalidArgument("rows_per_person", rows, "must be a whole number of at least 1")
 
 
 def entries_shape(data: object) -> Shape:
     """The public facts of a column of any type: its length."""
     if isinstance(data, (str, bytes)) or not hasattr(data, "__len__") or len(data) == 0:
-        raise InvalidArgument("data", type(data), "a list or array of at least one record is accepted")
+        raise InvalidArgument("data", type(data), "must be a list or array of at least one record")
     return Shape(len(data), whole=True, nullable=False)
 
 
@@ -409,12 +414,12 @@ def entries_of(data: Any) -> Entries:
     1.0 and True are equal, and so are 0.0 and -0.0, but the first of them in the data would be the one shown.
     """
     values = data.tolist() if isinstance(data, np.ndarray) else list(data)
-    shown = [_shown(value) for value in values]
-    keys = [(type(value), value if type(value) is str else repr(value)) for value in shown]
-    return Entries(keys, dict(zip(keys, shown, strict=True)))
+    plain = [_plain_value(value) for value in values]
+    keys = [(type(value), value if type(value) is str else repr(value)) for value in plain]
+    return Entries(keys, dict(zip(keys, plain, strict=True)))
 
 
-def _shown(value: Any) -> Any:
+def _plain_value(value: Any) -> Any:
     """What is shown of a record if its category is: a text where it is no plain value."""
     if _is_missing(value):
         return "missing"

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from dither.errors import InvalidArgument
 from dither.numbers import exact
 from dither.queries.parameters import ColumnNames
 from dither.queries.plan import Options, Plan
-from dither.queries.query import Query, StatisticQuery, TableRecords, not_proved
+from dither.queries.query import Query, StatisticQuery, not_proved
 from dither.queries.registry import NUMBERS, Menu, Sql, query
 from dither.queries.unbounded import MOST_CATEGORIES, FoundBinsPlan, entries_of, entries_shape, public_rows
 from dither.sources.column import (
@@ -35,6 +35,9 @@ from dither.sources.schema import Schema
 from dither.sources.types import Category as CategoryType
 from dither.sources.types import Measured, storable
 from dither.statistics.vectors import BinCounts, CrossProducts, Totals
+
+if TYPE_CHECKING:
+    from dither.queries.tables import TableRecords
 
 
 @query(
@@ -66,13 +69,13 @@ class Histogram(StatisticQuery):
             raise InvalidArgument("edges", self.edges, "either edges or categories must be declared")
         if self.edges is not None:
             if not all(low < high for low, high in pairwise(self._edges)):
-                raise InvalidArgument("edges", self._edges[:9], "strictly increasing numbers are accepted, no overlap")
+                raise InvalidArgument("edges", self._edges[:9], "must be strictly increasing numbers")
         else:
             names = self._listed("categories", 1)
             if not all(isinstance(name, Hashable) for name in names):
-                raise InvalidArgument("categories", names, "hashable categories such as text or numbers are accepted")
+                raise InvalidArgument("categories", names, "must be hashable categories such as text or numbers")
             if len({str(name) for name in names} | {"other"}) != len(names) + 1:
-                raise InvalidArgument("categories", names, 'different categories are accepted, none of them "other"')
+                raise InvalidArgument("categories", names, 'must be different categories, none of them "other"')
         self._missing()
 
     def _listed(self, name: str, least: int) -> list[Any]:
@@ -80,10 +83,10 @@ class Histogram(StatisticQuery):
         if given is None:
             raise InvalidArgument(name, given, "either edges or categories must be declared")
         if isinstance(given, (str, bytes)) or not hasattr(given, "__iter__"):
-            raise InvalidArgument(name, given, "a list is accepted")
+            raise InvalidArgument(name, given, "must be a list")
         listed = list(given)
         if len(listed) < least:
-            raise InvalidArgument(name, listed, f"at least {least} of them are accepted")
+            raise InvalidArgument(name, listed, f"must have at least {least} entries")
         return listed
 
     @property
@@ -116,14 +119,14 @@ class Histogram(StatisticQuery):
 
     @property
     def _found(self) -> bool:
-        """True if nobody has declared the bins: they are found, at a price."""
+        """True if the bins are not declared: finding them needs delta > 0."""
         return self.edges is None and self.categories is None
 
     def shape(self, data: object) -> Shape:
         if self.edges is not None:
             return super().shape(data)
         if isinstance(data, Mapping):
-            raise InvalidArgument("data", type(data), "a list or array of at least one record is accepted")
+            raise InvalidArgument("data", type(data), "must be a list or array of at least one record")
         return entries_shape(data)
 
     def plan(self, facts: Shape, options: Options) -> Plan:
@@ -157,7 +160,7 @@ class Histogram(StatisticQuery):
             return self._edges[-1]
         value = math.nan if isinstance(self.nulls, str) else float(exact(self.nulls, "nulls"))
         if not self._edges[0] <= value <= self._edges[-1]:
-            raise InvalidArgument("nulls", self.nulls, '"lower", "upper" or a number within the edges is accepted')
+            raise InvalidArgument("nulls", self.nulls, 'must be "lower", "upper" or a number within the edges')
         return value
 
     def missing(self, shape: Shape) -> int | float | None:
@@ -167,13 +170,13 @@ class Histogram(StatisticQuery):
         declared = schema.column(self.column)
         if isinstance(declared, CategoryType):
             if self.edges is not None:
-                raise InvalidArgument("edges", list(self.cuts)[:9], "a category column is counted by its categories")
+                raise InvalidArgument(
+                    "edges", list(self.cuts)[:9], "is not used for a column of categories: leave it out"
+                )
             if self.categories is None:
                 return self if declared.values is None else replace(self, categories=declared.keys(str(self.column)))
             if not all(map(storable, self.names)):
-                raise InvalidArgument(
-                    "categories", list(self.names)[:9], "names without the character NUL are accepted"
-                )
+                raise InvalidArgument("categories", list(self.names)[:9], "must be names without the character NUL")
             return self
         if self.edges is None:
             raise InvalidArgument("edges", None, "edges must be declared for a column of numbers")
@@ -186,7 +189,7 @@ class Histogram(StatisticQuery):
     def table_facts(self, schema: Schema, shape: Shape) -> Shape:
         return public_rows(self, schema, shape, MOST_CATEGORIES) if self._found else shape
 
-    def select(self, records: TableRecords, plan: Any) -> Sequence[Any]:  # noqa: ARG002
+    def select(self, records: TableRecords, prepared: Any) -> Sequence[Any]:  # noqa: ARG002
         column = str(self.column)
         if self._found:
             return [entries_of(records.rows(self.used).column(0).to_pylist())]
@@ -232,7 +235,7 @@ def column_names(given: Any) -> tuple[str, ...]:
     """Different names of columns; one name is a list of one."""
     names = (given,) if isinstance(given, str) else given
     if not isinstance(names, Sequence) or not names or len(set(names)) != len(names):
-        raise InvalidArgument("columns", given, "the name of a column, or a list of different names, is accepted")
+        raise InvalidArgument("columns", given, "must be the name of a column, or a list of different names")
     return tuple(str(name) for name in names)
 
 
@@ -264,11 +267,11 @@ class _Matrix(StatisticQuery):
     def bound(self, schema: Schema) -> Query:
         for name in _DECLARED:
             if getattr(self, name) is not None:
-                raise InvalidArgument(name, getattr(self, name), "it is declared in the schema")
+                raise InvalidArgument(name, getattr(self, name), "is declared in the schema: leave it out")
         columns = self.columns or tuple(name for name, one in schema.columns.items() if isinstance(one, Measured))
         for name in columns:
-            if schema.measured(name, "columns").kind == "date":
-                raise InvalidArgument("columns", name, "columns of numbers are accepted")
+            if schema.measured(name, "columns").type_name == "date":
+                raise InvalidArgument("columns", name, "must be columns of numbers")
         return replace(self, columns=columns)
 
     @property
@@ -282,7 +285,7 @@ class _Matrix(StatisticQuery):
             shape.records, whole=False, nullable=True, columns=len(grids), names=tuple(self.columns), declared=grids
         )
 
-    def select(self, records: TableRecords, plan: Any) -> Sequence[Any]:  # noqa: ARG002
+    def select(self, records: TableRecords, prepared: Any) -> Sequence[Any]:  # noqa: ARG002
         return [Table(records.steps(self.columns))]
 
     def missing_in(self, schema: Schema) -> Any:
@@ -294,12 +297,12 @@ class _Matrix(StatisticQuery):
         """A grid for each column; public."""
         if isinstance(shape, _MatrixShape):
             return shape.declared
-        accepted = f"a pair for each of the {shape.columns} columns, or one pair for all, is accepted"
+        accepted = f"must be a pair for each of the {shape.columns} columns, or one pair for all"
         bounds = self.bounds
         if isinstance(bounds, Mapping):
             if set(bounds) != set(shape.names):
                 raise InvalidArgument(
-                    "bounds", sorted(map(str, bounds)), f"a pair for each of {list(shape.names)} is accepted"
+                    "bounds", sorted(map(str, bounds)), f"must be a pair for each of {list(shape.names)}"
                 )
             bounds = [bounds[name] for name in shape.names]
         if not isinstance(bounds, Sequence) or isinstance(bounds, str) or len(bounds) == 0:
@@ -312,7 +315,7 @@ class _Matrix(StatisticQuery):
     def _labels(self, shape: Shape) -> list[str]:
         names = list(self.names or shape.names or (f"x{j + 1}" for j in range(shape.columns)))
         if len(names) != shape.columns:
-            raise InvalidArgument("names", names, f"a name for each of the {shape.columns} columns is accepted")
+            raise InvalidArgument("names", names, f"must be a name for each of the {shape.columns} columns")
         return [str(name) for name in names]
 
     def read(self, data: object, shape: Shape) -> Table:

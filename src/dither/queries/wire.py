@@ -12,7 +12,7 @@ from typing import Any
 
 from dither.errors import InvalidArgument, UnknownField
 from dither.plain import finite_number, plain
-from dither.queries.parameters import shown
+from dither.queries.parameters import without_contents
 from dither.queries.query import Query
 from dither.queries.registry import GROUPS, Entry, Menu, SourceType, entries, entry_of
 
@@ -37,7 +37,9 @@ def to_json(query: Any) -> dict[str, Any]:
     given = {name: plain(one, finite_number) for name, one in query.parameters().items()}
     unknown = [name for name in given if name not in entry.parameters]
     if unknown:
-        raise InvalidArgument(unknown[0], shown(given[unknown[0]]), f"a server does not take it of {entry.name}")
+        raise InvalidArgument(
+            unknown[0], without_contents(given[unknown[0]]), f"is not sent to a server with {entry.name}: leave it out"
+        )
     return {"kind": entry.name, **given}
 
 
@@ -46,7 +48,7 @@ def from_json(payload: Any) -> Query:
     name = payload.get("kind") if isinstance(payload, dict) else type(payload)
     entry = served().get(name) if isinstance(name, str) else None
     if entry is None:
-        raise InvalidArgument("query.kind", shown(name), f"one of {', '.join(served())} is accepted")
+        raise InvalidArgument("query.kind", without_contents(name), f"must be one of {', '.join(served())}")
     for field in payload:
         if field != "kind" and field not in entry.parameters:
             raise UnknownField(f"query.{field}", ("kind", *entry.parameters))
@@ -57,9 +59,9 @@ def from_json(payload: Any) -> Query:
     }
     for field in required(entry):
         if field not in given:
-            raise InvalidArgument(f"query.{field}", None, f"{entry.name} needs it")
-    made: Query = entry.query.from_parameters(given)  # type: ignore[attr-defined]
-    return made
+            raise InvalidArgument(f"query.{field}", None, f"is missing: {entry.name} needs it")
+    built: Query = entry.query.from_parameters(given)  # type: ignore[attr-defined]
+    return built
 
 
 def required(entry: Entry) -> tuple[str, ...]:

@@ -12,9 +12,9 @@ from dither.quotes.priors import Prior
 from dither.sources.grid import Grid
 
 BLOCK = 4096
-"""So many neighbouring ranks are imagined together."""
+"""So many neighbouring ranks are drawn together."""
 FEW_BLOCKS = 16
-"""Samples of at most so many blocks are imagined in full."""
+"""Samples of at most so many blocks are drawn in full."""
 NODES = 1 << 14
 """Totals of large samples are integrals over so many equally likely values."""
 

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dither.aliases import older_name
 from dither.errors import InvalidArgument, InvalidData
 from dither.kernels.elementary import Floats
 from dither.numbers import exact
@@ -30,7 +31,8 @@ WIDEST_SIGMA = 64.0
 class Prior(ABC):
     """A distribution of values, by its quantiles.  Dates count in days since 1970-01-01."""
 
-    kind: ClassVar[str]
+    distribution: ClassVar[str]
+    kind = older_name("distribution")
 
     @abstractmethod
     def quantile(self, share: Floats) -> Floats:
@@ -47,7 +49,7 @@ class Lognormal(Prior):
 
     median: Any
     sigma: Any
-    kind: ClassVar[str] = "lognormal"
+    distribution: ClassVar[str] = "lognormal"
 
     def __post_init__(self) -> None:
         _positive("median", self.median)
@@ -63,7 +65,7 @@ class Normal(Prior):
 
     mean: Any
     sd: Any
-    kind: ClassVar[str] = "normal"
+    distribution: ClassVar[str] = "normal"
 
     def __post_init__(self) -> None:
         _real("mean", self.mean)
@@ -79,11 +81,11 @@ class Uniform(Prior):
 
     low: Any
     high: Any
-    kind: ClassVar[str] = "uniform"
+    distribution: ClassVar[str] = "uniform"
 
     def __post_init__(self) -> None:
         if not _real("low", self.low) < _real("high", self.high):
-            raise InvalidArgument("low", self.low, f"a number below high={self.high} is accepted")
+            raise InvalidArgument("low", self.low, f"must be a number below high={self.high}")
 
     def quantile(self, share: Floats) -> Floats:
         low, high = _real("low", self.low), _real("high", self.high)
@@ -96,11 +98,11 @@ class Exponential(Prior):
 
     mean: Any
     low: Any = 0
-    kind: ClassVar[str] = "exponential"
+    distribution: ClassVar[str] = "exponential"
 
     def __post_init__(self) -> None:
         if not _real("mean", self.mean) > _real("low", self.low):
-            raise InvalidArgument("mean", self.mean, f"a number above low={self.low} is accepted")
+            raise InvalidArgument("mean", self.mean, f"must be a number above low={self.low}")
 
     def quantile(self, share: Floats) -> Floats:
         low = _real("low", self.low)
@@ -113,14 +115,14 @@ class PublicSample(Prior):
     Between neighbouring values quantiles are interpolated; ties stay ties.
     """
 
-    kind: ClassVar[str] = "public sample"
+    distribution: ClassVar[str] = "public sample"
 
     def __init__(self, values: Any) -> None:
         days = isinstance(values, (list, tuple)) and bool(values) and isinstance(values[0], date)
         array = as_array([day_number(one, "values") for one in values] if days else values, "values")
         real = np.asarray(np.ma.filled(array.astype(np.float64), np.nan))
         if not np.isfinite(real).all() or len(real) < 2:
-            raise InvalidArgument("values", type(values), "at least two finite numbers are accepted")
+            raise InvalidArgument("values", type(values), "must be at least two finite numbers")
         self._sorted = np.sort(real)
         self._size = len(real)
         if len(real) > MOST_SAMPLED:
@@ -147,7 +149,7 @@ def parse_prior(text: str) -> Prior:
     name, *numbers = text.split(":")
     forms = ", ".join(":".join((one, *wanted)) for one, (_, wanted) in _NAMED.items())
     if name not in _NAMED or len(numbers) != len(_NAMED[name][1]):
-        raise InvalidArgument("prior", text, f"one of {forms} is accepted")
+        raise InvalidArgument("prior", text, f"must be one of {forms}")
     return _NAMED[name][0](*(_typed(one, forms, text) for one in numbers))
 
 
@@ -157,7 +159,7 @@ def _typed(text: str, forms: str, whole: str) -> Any:
     try:
         return day_number(text.strip(), "prior")
     except InvalidArgument:
-        raise InvalidArgument("prior", whole, f"one of {forms} is accepted, with numbers") from None
+        raise InvalidArgument("prior", whole, f"must be one of {forms}, with numbers") from None
 
 
 def read_sample(path: Path) -> PublicSample:
@@ -173,30 +175,30 @@ def read_sample(path: Path) -> PublicSample:
         except ValueError:
             continue
     if len(found) < 2:
-        raise InvalidArgument("prior_sample", str(path), "a file with at least two numbers, one a line, is accepted")
+        raise InvalidArgument("prior_sample", str(path), "must be a file with at least two numbers, one a line")
     return PublicSample(np.array(found))
 
 
 def declared_prior(payload: Mapping[str, Any]) -> Prior:
-    """The prior that a schema declares in plain values: its kind and its parameters.
+    """The prior that a schema declares in plain values: its distribution (``kind``) and its parameters.
 
     >>> declared_prior({"kind": "uniform", "low": 0, "high": 9})
     Uniform(low=0, high=9)
     """
-    kinds = {one.kind: one for one in (Lognormal, Normal, Uniform, Exponential)}
-    return kinds[payload["kind"]](**{key: value for key, value in payload.items() if key != "kind"})
+    distributions = {one.distribution: one for one in (Lognormal, Normal, Uniform, Exponential)}
+    return distributions[payload["kind"]](**{key: value for key, value in payload.items() if key != "kind"})
 
 
 def prior_of(given: Any, column: str | None, columns: Collection[str]) -> Prior | None:
     """The prior for a column: as given, or its entry in a mapping of columns."""
     if given is None or isinstance(given, Prior):
         return given
-    accepted = "Lognormal, Normal, Uniform, Exponential, PublicSample, or a mapping of columns to them is accepted"
+    accepted = "must be Lognormal, Normal, Uniform, Exponential, PublicSample, or a mapping of columns to them"
     if not isinstance(given, dict) or not all(isinstance(one, Prior) for one in given.values()):
         raise InvalidArgument("prior", given, accepted)
     for name in given:
         if name not in columns:
-            raise InvalidArgument("prior", name, f"a declared column is accepted: {', '.join(columns)}")
+            raise InvalidArgument("prior", name, f"must be a declared column: {', '.join(columns)}")
     return given.get(column)
 
 
@@ -205,13 +207,13 @@ def _real(argument: str, value: Any) -> float:
         return float(day_number(value, argument))
     number = exact(value, argument)
     if abs(number) > LARGEST:
-        raise InvalidArgument(argument, value, f"a prior describes values up to {LARGEST:.0e}: write a smaller number")
+        raise InvalidArgument(argument, value, f"must be at most {LARGEST:.0e}")
     return float(number)
 
 
 def _positive(argument: str, value: Any, most: float = LARGEST) -> None:
     if not 0 < _real(argument, value) <= most:
-        raise InvalidArgument(argument, value, f"a positive number up to {most:g} is accepted")
+        raise InvalidArgument(argument, value, f"must be a positive number up to {most:g}")
 
 
 def _normal(share: Floats) -> Floats:

@@ -1,17 +1,17 @@
-"""A quote: price, mechanism and error of an answer, before anything is read or charged."""
+"""A quote: privacy loss, mechanism and error of an answer, before anything is read or charged."""
 
 from __future__ import annotations
 
 import html
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from dither.aliases import older_name
 from dither.mechanisms.error import FEWEST_SAMPLES, Mixture
 from dither.mechanisms.mechanism import Prepared
-from dither.plain import plain, unchanged
+from dither.plain import plain, unchanged, with_infinities
 from dither.privacy import Loss
 from dither.quotes.prior_sample import ImaginedColumn
 from dither.quotes.priors import Prior
@@ -55,7 +55,7 @@ class Quote:
     """How many answers there will be; None where the groups have to be found."""
     labels: tuple[str, ...] | None = None
     bar: Any = None
-    """How far the error bar will typically reach to either side; None without a bar, or where nothing is known."""
+    """How far the interval will typically reach to either side; None without an interval, or where nothing is known."""
     alternatives: dict[str, Any] = field(default_factory=dict)
     """The expected errors of the mechanisms that were compared, the best first."""
 
@@ -100,15 +100,27 @@ class Quote:
             "alternatives": plain(self.alternatives, unchanged),
         }
 
+    @classmethod
+    def from_dict(cls, payload: Mapping[str, Any]) -> Quote:
+        """The quote that ``to_dict`` described."""
+        several = ("expected_error", "bound", "bar", "labels", "assumptions")
+        figures = ("confidence", "mechanism", "noise", "kind", "attained", "prior", "rows", "groups", "alternatives")
+        return cls(
+            query=payload["query"],
+            loss=Loss(payload["epsilon"], payload["delta"]),
+            **{name: _tupled(with_infinities(payload[name])) for name in several},
+            **{name: payload[name] for name in figures},
+        )
+
     def __str__(self) -> str:
         many = (
             " in each group" if self.groups is None else f" in each of {self.groups} groups" if self.groups > 1 else ""
         )
         if self.kind == UNKNOWN:
             return f"{self.query}{many} for {self.loss} ({self.meaning}; {self.mechanism})"
-        error, bound = (_shown(_each(one)) for one in (self.expected_error, self.bound))
+        error, bound = (_formatted(_each(one)) for one in (self.expected_error, self.bound))
         assumed = "".join(f"; {one}" for one in self.assumptions)
-        bar = "" if self.bar is None else f", error bar about ± {_shown(_each(self.bar))}"
+        bar = "" if self.bar is None else f", error bar about ± {_formatted(_each(self.bar))}"
         return (
             f"{self.query}{many} for {self.loss}: expected error {error}, {self.confidence:.0%} within {bound}{bar} "
             f"({self.meaning}{assumed}; {self.mechanism})"
@@ -122,7 +134,7 @@ class Quote:
 
 
 class Quotes(list[Quote]):
-    """Quotes for several queries; ``loss`` is the price of all of them together."""
+    """Quotes for several queries; ``loss`` is the privacy loss of all of them together."""
 
     def __init__(self, quotes: Iterable[Quote]) -> None:
         super().__init__(quotes)
@@ -184,10 +196,14 @@ def _figures(
     return Figures(scaled(expected), scaled(bound), kind, attained, None if widths is None else scaled(widths))
 
 
+def _tupled(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
 def _each(value: Any) -> tuple[float, ...]:
     return value if isinstance(value, tuple) else (math.inf if value is None else value,)
 
 
-def _shown(values: tuple[float, ...]) -> str:
+def _formatted(values: tuple[float, ...]) -> str:
     few = ", ".join(f"{one:,.4g}" if abs(one) < 1000 else f"{one:,.0f}" for one in values[:4])
     return few if len(values) == 1 else f"[{few}{', ...' if len(values) > 4 else ''}]"

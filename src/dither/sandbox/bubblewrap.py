@@ -94,10 +94,10 @@ def arguments_before(bwrap: str) -> list[str]:
     return [bwrap, *apart, "--uid", str(USER), "--gid", str(USER), "--hostname", "sandbox", *capabilities]
 
 
-def arguments_after(shown: View, *, filter_descriptor: int, inherited: Iterable[int]) -> list[str]:
+def arguments_after(view: View, *, filter_descriptor: int, inherited: Iterable[int]) -> list[str]:
     """Options that come after the mounts, and the command."""
     command: list[str] = []
-    for target, name in shown.links:
+    for target, name in view.links:
         command += ["--symlink", target, name]
     for device in DEVICES:
         command += ["--dev-bind", device, device]

@@ -5,7 +5,7 @@ never runs in a Ray worker.  Ray and the machines in the cluster are the owner's
 probed on every node, and a node where it does not hold takes the whole start down with it.
 
 When a node dies its blocks run again on the others.  The time for that is part of the public plan, used or not, so
-that the moment of the answer does not tell.  A block is never dropped: where no node is left, ``run`` says so.
+that the moment of the answer does not depend on it.  A block is never dropped: where no node is left, ``run`` says so.
 """
 
 from __future__ import annotations
@@ -125,7 +125,9 @@ class Cluster:
         self._output = output
         self._address = address
         if isinstance(losses, bool) or not isinstance(losses, int) or losses < 0:
-            raise InvalidArgument("losses", losses, "how many nodes may die during a release, 0 or more")
+            raise InvalidArgument(
+                "losses", losses, "must be the number of nodes that may die during a release, 0 or more"
+            )
         self._losses = losses
         self._detection = checked_seconds("detection", detection, 0.0)
         template = Sandbox(self._program, output=output, **{**settings, "cores": None})  # refuses what nodes would
@@ -150,7 +152,7 @@ class Cluster:
             self._connect(ray)
         try:
             affinity = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
-            # Two calls at a time: one runs blocks, the other tells how many are done.
+            # Two calls at a time: one runs blocks, the other reports how many are done.
             actor = ray.remote(num_cpus=0, max_restarts=0, max_concurrency=2)(Node)
             self._nodes = [
                 actor.options(scheduling_strategy=affinity(node_id=node["NodeID"], soft=False)).remote(
@@ -165,14 +167,16 @@ class Cluster:
                     raise outcome
             self._cores = started
             if self._losses >= len(self._nodes):
-                raise InvalidArgument("losses", self._losses, f"fewer than the {len(self._nodes)} nodes of the cluster")
+                raise InvalidArgument(
+                    "losses", self._losses, f"must be below {len(self._nodes)}, the number of nodes of the cluster"
+                )
         except BaseException:
             self.close()
             raise
         return self
 
     def _connect(self, ray: Any) -> None:
-        """Reach the cluster; its door may need a while to open."""
+        """Connect to the cluster, which may take a while to answer."""
         local = {} if self._address else {"include_dashboard": False}
         by = time.monotonic() + _CONNECTING_SECONDS
         while True:
@@ -182,12 +186,14 @@ class Cluster:
                 if time.monotonic() < by and self._address is not None:
                     time.sleep(1.0)
                     continue
-                raise InvalidArgument("executor", self._address, "the address of a Ray cluster that answers") from None
+                raise InvalidArgument(
+                    "executor", self._address, "must be the address of a Ray cluster that answers"
+                ) from None
             self._connected = True
             return
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
 
@@ -214,7 +220,7 @@ class Cluster:
     ) -> Answers:
         """The answers, one row a block, at the planned moment.
 
-        ``progress`` hears how many blocks are done: real progress, for the owner alone.  Raises ClusterLost, at the
+        ``progress`` gets how many blocks are done: real progress, for the owner alone.  Raises ClusterLost, at the
         planned moment too, if blocks are left and no node is.
         """
         if not self._nodes:
@@ -257,7 +263,7 @@ class Cluster:
         planned: int,
         progress: Callable[[int, int], None] | None,
     ) -> None:
-        """Tell the owner how far the nodes are, until all of them have answered or died."""
+        """Report to the owner how far the nodes are, until all of them have answered or died."""
         ray = _ray()
         waiting = [running for _, _, running in handed] if progress is not None else []
         while waiting:
@@ -304,5 +310,5 @@ def _ray() -> Any:
         import ray  # noqa: PLC0415 - optional, and slow to import
         import ray.util.scheduling_strategies  # noqa: PLC0415
     except ImportError:
-        raise InvalidArgument("executor", "ray", "the extra dither[ray] is not installed") from None
+        raise InvalidArgument("executor", "ray", "needs Ray: pip install 'dither[ray]'") from None
     return ray

@@ -37,4 +37,6 @@ def open_executor(
         alone = {"losses": 0} if executor == "ray" else {}
         address = None if executor == "ray" else executor
         return Cluster(program, output=output, address=address, **{**alone, **scheduled})
-    raise InvalidArgument("executor", executor, "'sandbox', 'ray://host:port', 'ray', or 'trusted' for own functions")
+    raise InvalidArgument(
+        "executor", executor, "must be 'sandbox', 'ray://host:port', 'ray', or 'trusted' for own functions"
+    )

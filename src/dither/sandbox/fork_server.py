@@ -94,9 +94,7 @@ class Parent:
             if message == b"STOP":
                 if child:
                     os.kill(child, signal.SIGKILL)
-                    os.waitpid(
-                        child, 0
-                    )  # returns when the whole pid namespace is dead; the status is nobody's business
+                    os.waitpid(child, 0)  # returns when the whole pid namespace has ended; the status is not used
                     child = 0
                 self.control.send(b"STOPPED")
             elif message.startswith(b"PIN"):
@@ -154,7 +152,7 @@ class Parent:
 
 
 def protect_devices(names: list[str]) -> None:
-    """Read-only: that keeps nobody from writing to a device, but from setting its time for the next block to see."""
+    """Read-only: devices can still be written to, but their times, which a later block could read, cannot be set."""
     for name in names:
         flags = ctypes.c_ulong(_REMOUNT | _BIND | _READ_ONLY | _NOSUID | _NOEXEC)
         _call("mount", None, name.encode(), None, flags, None)
@@ -198,7 +196,7 @@ def read_libraries(names: set[str]) -> None:
 
 
 def leave_files(pivot_root: int) -> None:
-    """The scratch folder becomes all that there is.
+    """Only the scratch folder is left visible.
 
     Blocks could otherwise leave notes in which files of the machine are in its memory, where later programs find them.
     """
@@ -248,7 +246,7 @@ def copied_streams() -> tuple[int, int]:
 
 
 def limit_resources(settings: dict[str, Any], address_space: int) -> None:
-    """Hard limits, which nobody without capabilities can raise again."""
+    """Hard limits, which a process without capabilities cannot raise again."""
     limits = {
         resource.RLIMIT_AS: address_space,
         resource.RLIMIT_CPU: settings["cpu_seconds"],
@@ -259,8 +257,8 @@ def limit_resources(settings: dict[str, Any], address_space: int) -> None:
         resource.RLIMIT_MEMLOCK: 0,
         resource.RLIMIT_SIGPENDING: 64,  # timers and queued signals also count for all sandboxes of a user together
     }
-    for kind, limit in limits.items():
-        resource.setrlimit(kind, (limit, limit))
+    for limited, limit in limits.items():
+        resource.setrlimit(limited, (limit, limit))
 
 
 def give_up_capabilities() -> None:
@@ -322,7 +320,7 @@ def defined_function(code: CodeType, name: str) -> Any:
 
 
 def run_function(code: CodeType, settings: dict[str, Any]) -> None:
-    """Nothing but a complete answer of the right length sets the flag; whatever else happens is the default."""
+    """Only a complete answer of the right length sets the flag; after anything else the answer is the default."""
     numpy = importlib.import_module("numpy")
     content, room = mapped(DATA, shared=False), mapped(ANSWER, shared=True)
     answer = numpy.asarray(defined_function(code, settings["name"])(load_block(content)), dtype=numpy.float64).ravel()
@@ -333,7 +331,7 @@ def run_function(code: CodeType, settings: dict[str, Any]) -> None:
 
 
 def check_function(code: CodeType, settings: dict[str, Any]) -> None:
-    """The same on public example data, with the error told; never used on a block of people."""
+    """The same on public example data, with the text of the error; never used on a block of people."""
     numpy = importlib.import_module("numpy")
     try:
         function = defined_function(code, settings["name"])
@@ -418,11 +416,11 @@ def main() -> None:
     view = frozen.opened_view(int(sys.argv[3]))  # from here on there is no way to /proc
     try:
         parent = Parent(control, settings)
-    except Exception as error:  # noqa: BLE001 - no data yet: the owner is told whatever it is
+    except Exception as error:  # noqa: BLE001 - no data were read yet: the owner gets the error
         control.send(b"FAILED" + f"{type(error).__name__}: {error}".encode("utf-8", "replace")[:2000])
         return
     nowhere = os.open("/dev/null", os.O_RDWR)
-    for standard in (0, 1, 2):  # until here stderr told the owner why a start failed; programs must not reach it
+    for standard in (0, 1, 2):  # until here stderr had the reason of a failed start; programs must not reach it
         os.dup2(nowhere, standard)
     os.close(nowhere)
     settle(frozen, view, files=settings["files"])

@@ -12,7 +12,7 @@ own: here ``memcpy`` and then ``mmap``.  Where anything is missing (another C li
 threads) nothing is done, and blocks cost what forks cost.
 
 Moved are the heap, the variables of libraries, and anonymous memory between Python objects that lie close together.
-Other anonymous memory stays: its owner may count on zeros where it has told the kernel that it needs pages no more.
+Other anonymous memory stays: its owner may expect zeros in pages that it has given back to the kernel.
 """
 
 from __future__ import annotations
@@ -258,16 +258,16 @@ class _Swap:
         words = (ctypes.c_uint64 * 5).from_address(context)
         words[1], words[2], words[4] = following, stack, _STACK_BYTES
 
-    def _mapped(self, size: int, kind: int, file: int) -> int:
+    def _mapped(self, size: int, flags: int, file: int) -> int:
         anonymous = 32 if file < 0 else 0
-        place: int = self._map(None, size, _READ | _WRITE, kind | anonymous, file, 0)
+        place: int = self._map(None, size, _READ | _WRITE, flags | anonymous, file, 0)
         if place == _pointer(-1).value:
             raise OSError("mmap")
         return place
 
 
 def _function(name: str, arguments: list[Any] | None) -> Any:
-    """A function of the C library of its own, so that its types are nobody else's."""
+    """A separate object for a function of the C library, so that its declared types are not shared."""
     found = ctypes.CDLL(None)[name]
     if arguments is not None:
         found.argtypes = arguments

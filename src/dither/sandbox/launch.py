@@ -1,4 +1,4 @@
-"""The step between the owner's process and ``bwrap``: leave root behind.
+"""The step between the owner's process and ``bwrap``: gives up root.
 
 As root it first makes a mount namespace of its own and shows there, under a folder that anybody may enter, just the
 folders that the sandbox will need; Python may live below a home folder that only root can enter.  Then it becomes a
@@ -27,8 +27,8 @@ UNUSED_IDS = 0x70000000
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def _mount(source: bytes | None, target: str, kind: bytes | None, flags: int, options: bytes | None) -> None:
-    if _libc.mount(source, target.encode(), kind, ctypes.c_ulong(flags), options) != 0:
+def _mount(source: bytes | None, target: str, filesystem: bytes | None, flags: int, options: bytes | None) -> None:
+    if _libc.mount(source, target.encode(), filesystem, ctypes.c_ulong(flags), options) != 0:
         number = ctypes.get_errno()
         raise OSError(number, f"mount on {target}: {os.strerror(number)}")
 
@@ -71,7 +71,7 @@ def main() -> None:
     """Read the request, prepare, and become bwrap."""
     with os.fdopen(int(sys.argv[1]), "rb") as source:
         request: dict[str, Any] = json.loads(source.read())
-    # In a shortage of memory the sandbox goes first, not the owner's process; anybody may volunteer.
+    # When memory is short the kernel ends the sandbox before the owner's process; no privilege is needed for this.
     Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
     binds: list[list[str]] = request["binds"]
     if os.geteuid() == 0:

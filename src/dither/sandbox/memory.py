@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 _SEAL = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
-_KINDS = "biufSUM"
+_DTYPE_KINDS = "biufSUM"
 ALIGNMENT = 64
 _BYTES_PER_NUMBER = 40
 _SPARE_BYTES = 256
@@ -21,7 +21,7 @@ REPORT_BYTES = 4096
 
 
 def sealed(content: bytes) -> int:
-    """A descriptor of memory that nobody can change any more, not even its owner."""
+    """A descriptor of sealed memory: no process can change it any more, its owner included."""
     writable = os.memfd_create("block", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
         _write_all(writable, content)
@@ -78,7 +78,7 @@ def encode_arrow(block: Any, columns: Sequence[str] | None) -> bytes:
 
 def is_sendable(block: Any) -> bool:
     """Whether a block is an array of numbers, texts or dates, or an Arrow table; a question about types alone."""
-    return _is_arrow(block) or np.asarray(block).dtype.kind in _KINDS
+    return _is_arrow(block) or np.asarray(block).dtype.kind in _DTYPE_KINDS
 
 
 def _with_header(header: dict[str, Any], content: bytes) -> bytes:

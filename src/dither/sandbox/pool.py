@@ -47,7 +47,7 @@ class _Core:
         return None
 
     def replace_dead(self) -> None:
-        """A sandbox that died (the kernel may take one when memory is short) gets a successor; nobody waits for it."""
+        """Replace sandboxes that died (when memory is short, say) without waiting for the new ones."""
         for place, worker in enumerate(self.workers):
             if not worker.alive:
                 self._pinned.discard(worker)
@@ -75,13 +75,13 @@ class Sandbox:
 
     ``slot`` is the time that one block takes as seen from outside; the program may run for three quarters of it.
     ``example`` is a block of made-up, public rows: the program is tried on it before any data are read, and its errors
-    are told.  On real blocks nothing is told: a failure of any kind is the default of ``output``.
+    are shown.  On real blocks no error is shown: after any failure the answer is the default of ``output``.
     ``files=False`` shows functions no file at all: what they import is loaded before, as far as their text names it or
     ``preload`` does.  Which files of a machine are in its memory is then nothing that blocks can change or find out.
 
     Guarantee  The time until ``run`` returns is ``schedule(blocks).seconds`` whatever the data are.  Whether, when and
                how a program fails on one block changes the answer of that block alone, as long as the kernel ends it
-               within the slot that follows its own: nobody waits for it, and a second sandbox on the same core takes
+               within the slot that follows its own: no block waits for it, and a second sandbox on the same core takes
                the next block.  One that takes longer costs blocks of its own core only, one for each further slot.
                docs/sandbox.md says which channels remain.
     Cost       ceil(blocks / cores) * slot seconds and a margin of a tenth; 9 ms of processor time a block with
@@ -111,7 +111,9 @@ class Sandbox:
         self._cores = _usable_cores(cores)
         self._example = example
         if example is not None and not memory.is_sendable(example):
-            raise InvalidArgument("example", type(example), "an array of numbers, texts or dates, or an Arrow table")
+            raise InvalidArgument(
+                "example", type(example), "must be an array of numbers, texts or dates, or an Arrow table"
+            )
         limits = Limits(
             memory=_whole("memory_mib", memory_mib, 16, 1 << 20) * MIB,
             scratch=_whole("scratch_mib", scratch_mib, 1, 1 << 16) * MIB,
@@ -159,7 +161,7 @@ class Sandbox:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
 
@@ -183,9 +185,11 @@ class Sandbox:
             raise InvalidArgument("sandbox", "closed", "use it in a with statement")
         for block in blocks:
             if not memory.is_sendable(block):
-                raise InvalidArgument("blocks", type(block), "arrays of numbers, texts or dates, or Arrow tables")
+                raise InvalidArgument(
+                    "blocks", type(block), "must be arrays of numbers, texts or dates, or Arrow tables"
+                )
         if not self._one_release.acquire(blocking=False):
-            raise InvalidArgument("sandbox", "busy", "one release at a time; open another sandbox")
+            raise InvalidArgument("sandbox", "busy", "is busy with a release: wait for it, or open another sandbox")
         try:
             self._get_ready()
             # Encoded before the first slot: how long that takes must not lengthen the time of a block that runs.
@@ -261,20 +265,22 @@ class Sandbox:
             return payload
 
     def _check(self) -> None:
-        """Load the program once, and run it on the public example if there is one; its errors may be told."""
+        """Load the program once, and run it on the public example if there is one; its errors may be shown."""
         executable = isinstance(self._program, Executable)
         if executable and self._example is None:
             return
         content = encoded(self._program, np.zeros((0, 1)) if self._example is None else self._example)
         if content is None:
-            raise InvalidArgument("example", type(self._example), "rows that the program's format can tell")
+            raise InvalidArgument(
+                "example", type(self._example), "must have rows that the program's format can represent"
+            )
         job = Job(self._task, content)
         try:
             self._running[0].workers[0].check(job)
             if job.answer() is not None:
                 return
             payload = (job.text() or b"").decode("utf-8", "replace").strip() if not executable else ""
-            accepted = f"a program that ends with {self._output.length} numbers on the public example"
+            accepted = f"must end with {self._output.length} numbers on the public example"
             name = "executable" if isinstance(self._program, Executable) else self._program.name
             raise InvalidArgument("program", name, f"{accepted} ({payload})" if payload else accepted)
         finally:
@@ -294,17 +300,17 @@ def _usable_cores(wanted: int | None) -> tuple[int, ...]:
 
 def _preloads(program: Program, wanted: Sequence[str]) -> tuple[str, ...]:
     if not all(isinstance(one, str) and all(part.isidentifier() for part in one.split(".")) for one in wanted):
-        raise InvalidArgument("preload", list(wanted), "names of modules")
+        raise InvalidArgument("preload", list(wanted), "must be names of modules")
     return tuple(dict.fromkeys((*(("numpy",) if isinstance(program, Function) else ()), *wanted)))
 
 
 def _existing(path: str | os.PathLike[str]) -> Path:
     if not Path(path).exists():
-        raise InvalidArgument("visible", str(path), "files or folders that exist")
+        raise InvalidArgument("visible", str(path), "must be files or folders that exist")
     return Path(path)
 
 
 def _whole(argument: str, given: int, least: int, most: int) -> int:
     if isinstance(given, bool) or not isinstance(given, int) or not least <= given <= most:
-        raise InvalidArgument(argument, given, f"a whole number between {least} and {most}")
+        raise InvalidArgument(argument, given, f"must be a whole number from {least} to {most}")
     return given

@@ -1,4 +1,4 @@
-"""Does isolation hold on this machine?  Tried in earnest, once, before any program runs.
+"""Checks, once and before any program runs, that isolation holds on this machine.
 
 A sandbox is started with a program that attempts what no program may do and reports which attempts failed.  Anything
 that worked, or could not be tried, is named; then programs are refused.

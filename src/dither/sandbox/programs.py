@@ -38,15 +38,17 @@ class Function:
 
     def __post_init__(self) -> None:
         if len(self.source) > _MOST_CHARACTERS:
-            raise InvalidArgument("program", f"{len(self.source)} characters", f"at most {_MOST_CHARACTERS:,}")
+            raise InvalidArgument(
+                "program", f"{len(self.source)} characters", f"must have at most {_MOST_CHARACTERS:,} characters"
+            )
         try:
             tree = ast.parse(self.source)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             where = f", line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
             reason = error.msg if isinstance(error, SyntaxError) else type(error).__name__
-            raise InvalidArgument("program", self.name, f"source that parses ({reason}{where})") from None
+            raise InvalidArgument("program", self.name, f"must be source that parses ({reason}{where})") from None
         if self.name not in _defined_names(tree):
-            raise InvalidArgument("program", self.name, "the name of a function that the source defines")
+            raise InvalidArgument("program", self.name, "must name a function that the source defines")
 
     @classmethod
     def of(cls, function: Callable[[Any], Any]) -> Function:
@@ -58,16 +60,20 @@ class Function:
         name = getattr(function, "__name__", "")
         code = getattr(function, "__code__", None)
         if not isinstance(code, CodeType) or not name.isidentifier():
-            raise InvalidArgument("program", function, "a function written with def, a source file, or an Executable")
+            raise InvalidArgument(
+                "program", function, "must be a function written with def, a source file, or an Executable"
+            )
         if code.co_freevars:
             names = ", ".join(code.co_freevars)
-            raise InvalidArgument("program", name, f"a function that does not use {names} of an enclosing function")
+            raise InvalidArgument("program", name, f"must not use {names} of an enclosing function")
         try:
             source = textwrap.dedent(inspect.getsource(function))
         except (OSError, TypeError):
-            raise InvalidArgument("program", name, "a function whose source can be found; or give the text") from None
+            raise InvalidArgument(
+                "program", name, "must be a function whose source can be found; or pass its text"
+            ) from None
         if not source.lstrip().startswith(("def ", "@")):
-            raise InvalidArgument("program", name, "a function written with def")
+            raise InvalidArgument("program", name, "must be a function written with def")
         mentioned = _global_names(code) | _names_around(source)
         above = [_definition(one, function.__globals__) for one in sorted(mentioned - {name})]
         # Annotations are for readers; without this line they would be evaluated inside.
@@ -79,7 +85,7 @@ class Function:
         try:
             source = Path(path).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError):
-            raise InvalidArgument("program", str(path), "a readable source file in UTF-8") from None
+            raise InvalidArgument("program", str(path), "must be a readable source file in UTF-8") from None
         return cls(source, name)
 
 
@@ -88,7 +94,7 @@ class Executable:
     """A program that reads a block on stdin and writes its numbers to stdout, separated by spaces, commas or lines.
 
     ``format="csv"`` sends a line of ``columns`` (if given) and a line for each row, ``"arrow"`` an Arrow stream.
-    An exit status other than 0 counts as a failure.  It sees ``/usr`` and what the sandbox is told to make ``visible``.
+    An exit status other than 0 counts as a failure.  It sees ``/usr`` and what is passed as ``visible``.
     """
 
     path: str | os.PathLike[str]
@@ -99,11 +105,11 @@ class Executable:
     def __post_init__(self) -> None:
         path = Path(self.path)
         if not path.is_file() or not os.access(path, os.X_OK):
-            raise InvalidArgument("program", str(path), "a file that may be executed")
+            raise InvalidArgument("program", str(path), "must be a file that may be executed")
         if self.format not in {"csv", "arrow"}:
-            raise InvalidArgument("format", self.format, "'csv' or 'arrow'")
+            raise InvalidArgument("format", self.format, "must be 'csv' or 'arrow'")
         if not all(isinstance(one, str) and "\0" not in one for one in self.arguments):
-            raise InvalidArgument("arguments", list(self.arguments), "texts without NUL")
+            raise InvalidArgument("arguments", list(self.arguments), "must be texts without NUL")
 
 
 Program = Function | Executable
@@ -117,10 +123,10 @@ def as_program(given: object) -> Program:
         path, colon, name = given.rpartition(":")
         if colon and path.endswith(".py"):
             return Function.from_file(path, name)
-        raise InvalidArgument("program", given, "'file.py:function', a function, a Function or an Executable")
+        raise InvalidArgument("program", given, "must be 'file.py:function', a function, a Function or an Executable")
     if callable(given):
         return Function.of(given)
-    raise InvalidArgument("program", given, "a function, 'file.py:function', a Function or an Executable")
+    raise InvalidArgument("program", given, "must be a function, 'file.py:function', a Function or an Executable")
 
 
 def imported(program: Program) -> list[str]:
@@ -192,5 +198,7 @@ def _definition(name: str, around: dict[str, Any]) -> str | None:
         if origin.isidentifier():
             return f"from {home} import {origin} as {name}"
     elif callable(value) and isinstance(getattr(value, "__code__", None), CodeType):
-        raise InvalidArgument("program", name, "one function; define its helpers inside it, or give a source file")
-    raise InvalidArgument("program", name, "no global variable other than modules, imports and literals")
+        raise InvalidArgument(
+            "program", name, "must be one function; define its helpers inside it, or pass a source file"
+        )
+    raise InvalidArgument("program", name, "must use no global variable other than modules, imports and literals")

@@ -22,7 +22,7 @@ one that wrote all it could takes a fifth of its time or less, 30 ms; on a busy 
 In a shorter slot a block may be late for reasons that lie in other blocks, and its end may be felt by the next one."""
 
 LEAD = 2.0
-"""Seconds for reading and drawing blocks, unless told otherwise: twice what a million rows take."""
+"""Seconds for reading and drawing blocks, unless given: twice what a million rows take."""
 
 SETTLING = 0.25
 """Seconds for aggregating what the blocks answered."""
@@ -75,7 +75,7 @@ class Schedule:
 def checked_seconds(argument: str, given: float, least: float) -> float:
     """A public number of seconds."""
     if isinstance(given, bool) or not isinstance(given, (int, float)) or not least <= given <= 86_400:
-        raise InvalidArgument(argument, given, f"seconds between {least} and 86400")
+        raise InvalidArgument(argument, given, f"must be from {least} to 86400 seconds")
     return float(given)
 
 
@@ -94,9 +94,9 @@ def public_moment(begin: float, step: float) -> float:
 
 
 def moment_after_drawing(begun: float | None, lead: float) -> float:
-    """When the first block may run: as planned, or with the lead doubled until it suffices, which the owner is told.
+    """When the first block may run: as planned, or with the lead doubled until it suffices, which is logged.
 
-    Nobody counted when the release began, or no lead was planned: from now on.
+    From now on where the beginning of the release was not recorded, or no lead was planned.
     """
     if begun is None or lead == 0:
         return time.monotonic() + lead
@@ -104,7 +104,7 @@ def moment_after_drawing(begun: float | None, lead: float) -> float:
     if moment > begun + lead:
         warnings.warn(
             f"reading and drawing the blocks took longer than lead={lead} seconds, so the answer comes "
-            f"{moment - begun - lead:.0f} seconds later than planned, which tells how long it took up to a factor of "
+            f"{moment - begun - lead:.0f} seconds later than planned, which shows how long it took up to a factor of "
             "two; plan with a longer lead",
             RuntimeWarning,
             stacklevel=2,
@@ -115,7 +115,7 @@ def moment_after_drawing(begun: float | None, lead: float) -> float:
 def wait_until_planned(moment: float, step: float) -> None:
     """Sleep until then; if it is over, until a whole step after it, or that doubled until it suffices.
 
-    How late something is may depend on the data: it is told up to a factor of two.
+    How late something is may depend on the data: it is logged up to a factor of two.
     """
     wait_until(moment if time.monotonic() <= moment else public_moment(moment, step))
 

@@ -11,7 +11,7 @@ Left out on purpose, beyond the obvious (sockets, mounts, namespaces, ptrace, ke
 * ``sysinfo``, ``statfs``: counters of the whole machine;
 * ``futex`` without FUTEX_PRIVATE_FLAG, and ``futex_waitv``: two blocks that map the same library read-only would share
   what they wait on, and one could wake the other;
-* ``statx``: it tells numbers of mounts, from counters of the whole machine;
+* ``statx``: it returns numbers of mounts, from counters of the whole machine;
 * ``mremap``, for functions: the warm parent's memory is a file that all blocks map (``frozen.py``); a mapping of it
   that grew beyond what was moved there would fill empty pages of that file, and the next block could count its faults;
 * ``pipe``, ``pipe2``: a pipe has an inode number from a counter of the whole machine, which a block could advance by
@@ -120,7 +120,9 @@ def machine_architecture() -> str:
     """The architecture of this machine; refused if no filter is known for it."""
     machine = {"arm64": "aarch64", "amd64": "x86_64"}.get(platform.machine(), platform.machine())
     if machine not in ARCHITECTURES:
-        raise InvalidArgument("machine", machine, f"system call filters exist for {' and '.join(ARCHITECTURES)}")
+        raise InvalidArgument(
+            "machine", machine, f"must be one that system call filters exist for: {' and '.join(ARCHITECTURES)}"
+        )
     return machine
 
 

@@ -41,7 +41,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Everything a sandbox is told before it exists."""
+    """The settings that a sandbox is started with."""
 
     program: Program
     outputs: int
@@ -116,7 +116,7 @@ class Worker:
         if message is None:
             raise NotIsolated("a sandbox did not get ready in time")
         if message.startswith(b"FAILED"):
-            raise InvalidArgument("program", _text(message[6:]), "a program and modules that can be loaded")
+            raise InvalidArgument("program", _text(message[6:]), "must be loadable, with its modules")
         raise NotIsolated(f"bwrap ended ({_text(complaint)})")
 
     def pin(self, core: int) -> None:
@@ -200,7 +200,7 @@ def _launch(task: Task, control: int, opened: contextlib.ExitStack) -> subproces
         raise NotIsolated("bwrap is not installed (package bubblewrap)")
     architecture = seccomp.machine_architecture()
     executable = Path(task.program.path) if isinstance(task.program, Executable) else None
-    shown = bubblewrap.view(executable=executable, visible=task.visible)
+    view = bubblewrap.view(executable=executable, visible=task.visible)
 
     def inherited(content: bytes) -> int:
         descriptor = memory.sealed(content)
@@ -213,9 +213,9 @@ def _launch(task: Task, control: int, opened: contextlib.ExitStack) -> subproces
     opened.callback(os.close, processes)
     payload = (control, settings, processes)
     request = {
-        "binds": shown.binds,
+        "binds": view.binds,
         "before": bubblewrap.arguments_before(path),
-        "after": bubblewrap.arguments_after(shown, filter_descriptor=parent_filter, inherited=payload),
+        "after": bubblewrap.arguments_after(view, filter_descriptor=parent_filter, inherited=payload),
     }
     wanted = inherited(json.dumps(request).encode())
     launcher = str(Path(__file__).with_name("launch.py"))
@@ -250,15 +250,15 @@ def _settings(task: Task, architecture: str) -> dict[str, Any]:
     }
     if isinstance(task.program, Function):
         code = seccomp.assemble(seccomp.FUNCTION, architecture)
-        kind: dict[str, Any] = {"kind": "function", "source": task.program.source, "name": task.program.name}
+        program: dict[str, Any] = {"kind": "function", "source": task.program.source, "name": task.program.name}
     else:
         code = seccomp.assemble(seccomp.EXECUTABLE, architecture)
-        kind = {"kind": "executable", "arguments": [bubblewrap.PROGRAM, *task.program.arguments]}
-    return {**common, **kind, "filter": code.hex()}
+        program = {"kind": "executable", "arguments": [bubblewrap.PROGRAM, *task.program.arguments]}
+    return {**common, **program, "filter": code.hex()}
 
 
 def encoded(program: Program, block: Any) -> bytes | None:
-    """A block as bytes; None if it cannot be told in the program's format.
+    """A block as bytes; None if the program's format cannot represent it.
 
     Whether it can may depend on a person (a date beyond the calendar, half of a surrogate pair), so nothing is raised.
     """

@@ -16,7 +16,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ from dither.sources.grid import Grid
 Algorithm: TypeAlias = Literal["exact", "linear", "sublinear"]
 """How a smooth bound is computed: exactly, or by one of NRS11's cheaper bounds."""
 
-Rungs = NDArray[Any]
+Sensitivities = NDArray[Any]
 """Non-decreasing whole numbers: int64, or Python integers (dtype object) where they are large."""
 
 SLACK = Fraction(1, 1 << 35)
@@ -39,30 +39,33 @@ MOST_BETA = 120
 DEEPEST = 128.0
 """A smooth bound is never below cap e^-128: a constant is smooth too, and windows stay finite."""
 _INFLATION = 1.0 + 2.0**-36
-MOST_RUNGS = 1 << 24
+MOST_DISTANCES = 1 << 24
 """No search looks at more rungs: from there on they count as the cap, which makes a ladder again."""
-MOST_SLOW_RUNGS = 1 << 17
+MOST_SLOW_DISTANCES = 1 << 17
 """The same where rung k takes a time proportional to k: some ten seconds for all of them."""
 
 
 class Ladder:
     """Rungs given by a function of a range of indices, up to a public cap."""
 
+    follows_smooth_bound: ClassVar[bool] = False
+    """True if rungs are read off a smooth bound, instead of the other way round."""
+
     def __init__(
         self,
-        rungs: Callable[[int, int], Rungs],
+        sensitivity_at_distance: Callable[[int, int], Sensitivities],
         global_sensitivity: int,
         *,
         top: int | None = None,
         first: int = 32,
-        deepest: int = MOST_RUNGS,
+        deepest: int = MOST_DISTANCES,
     ) -> None:
         """``rungs(start, stop)`` gives U_start .. U_{stop-1}; from index ``top`` on all rungs are the cap.
 
-        ``first``: how many rungs to look at before asking whether more matter; few where rungs are dear.
+        ``first``: how many rungs to look at before asking whether more matter; few where they take long to compute.
         ``deepest``: no rung from this public index on is looked at; those count as the cap.
         """
-        self._rungs = rungs
+        self._sensitivity_at_distance = sensitivity_at_distance
         self.global_sensitivity = global_sensitivity
         self.top = top
         self.first = first
@@ -71,18 +74,22 @@ class Ladder:
     def __repr__(self) -> str:
         return "Ladder(<private>)"
 
-    def rungs(self, start: int, stop: int) -> Rungs:
+    def sensitivity_at_distance(self, start: int, stop: int) -> Sensitivities:
         """U_start .. U_{stop-1}."""
         if self.top is None or stop <= self.top:
-            return self._rungs(start, stop)
-        explicit = self._rungs(start, max(self.top, start)) if start < self.top else np.zeros(0, dtype=np.int64)
-        kind = object if self.global_sensitivity >= 1 << 62 else explicit.dtype
+            return self._sensitivity_at_distance(start, stop)
+        explicit = (
+            self._sensitivity_at_distance(start, max(self.top, start))
+            if start < self.top
+            else np.zeros(0, dtype=np.int64)
+        )
+        dtype = object if self.global_sensitivity >= 1 << 62 else explicit.dtype
         return np.concatenate(
-            [explicit.astype(kind), np.full(stop - start - len(explicit), self.global_sensitivity, dtype=kind)]
+            [explicit.astype(dtype), np.full(stop - start - len(explicit), self.global_sensitivity, dtype=dtype)]
         )
 
     def __getitem__(self, k: int) -> int:
-        return int(self.rungs(k, k + 1)[0])
+        return int(self.sensitivity_at_distance(k, k + 1)[0])
 
     def smooth(self, beta: Fraction) -> Fraction:
         """A beta-smooth upper bound on the local sensitivity: ``max_k e^{-beta k} U_k``, rounded up.
@@ -97,7 +104,9 @@ class Ladder:
         best, start, stop = least_bound(self.global_sensitivity), 0, min(self.first, most)
         while True:
             weights = decay(rate, stop + 1)
-            best = max(best, float(np.max(self.rungs(start, stop).astype(np.float64) * weights[start:stop])))
+            best = max(
+                best, float(np.max(self.sensitivity_at_distance(start, stop).astype(np.float64) * weights[start:stop]))
+            )
             if stop >= most or reaches(best, self.global_sensitivity, float(weights[stop])):
                 return rounded_up(best)
             # No rung matters from where cap e^{-beta k} falls below what was found: a little further is far enough.
@@ -112,7 +121,7 @@ class Ladder:
         """
         deepest = self.deepest if deepest is None else deepest
         if not bound < self.global_sensitivity:
-            raise InvalidArgument("bound", bound, f"a bound below the cap {self.global_sensitivity} is accepted")
+            raise InvalidArgument("bound", bound, f"must be below the global sensitivity {self.global_sensitivity}")
         low, high = 0, self.first
         while low < deepest and self[high] <= bound:
             low, high = high + 1, min(2 * high, deepest)
@@ -124,9 +133,11 @@ class Ladder:
     def truncated(self, at: int) -> Ladder:
         """The ladder with every rung from index ``at`` on replaced by the cap (NRS11 Claim 3.2)."""
         if at < 0:
-            raise InvalidArgument("at", at, "a rung of at least 0 is accepted")
+            raise InvalidArgument("at", at, "must be a distance of at least 0")
         top = at if self.top is None else min(at, self.top)
-        return Ladder(self.rungs, self.global_sensitivity, top=top, first=self.first, deepest=self.deepest)
+        return Ladder(
+            self.sensitivity_at_distance, self.global_sensitivity, top=top, first=self.first, deepest=self.deepest
+        )
 
     def stepped(self, size: int, diameter: int | None = None) -> Ladder:
         """The ladder for neighbours that differ in up to ``size`` records: ``V_k = sum_{i<s} U_{sk+i}``.
@@ -135,21 +146,21 @@ class Ladder:
         or the diameter of the query's range if that is smaller.
         """
         if size < 1:
-            raise InvalidArgument("size", size, "a step of at least 1 record is accepted")
+            raise InvalidArgument("size", size, "must be at least 1 record")
         if size == 1:
             return self
         global_sensitivity = (
             size * self.global_sensitivity if diameter is None else min(size * self.global_sensitivity, diameter)
         )
 
-        def rungs(start: int, stop: int) -> Rungs:
-            fine = self.rungs(size * start, size * stop)
+        def sensitivity_at_distance(start: int, stop: int) -> Sensitivities:
+            fine = self.sensitivity_at_distance(size * start, size * stop)
             if self.global_sensitivity >= 1 << 62 // size:
                 fine = fine.astype(object)
             return np.asarray(np.minimum(fine.reshape(stop - start, size).sum(axis=1), global_sensitivity))
 
         top = None if self.top is None else -(-self.top // size)
-        return Ladder(rungs, global_sensitivity, top=top, deepest=max(self.deepest // size, 1))
+        return Ladder(sensitivity_at_distance, global_sensitivity, top=top, deepest=max(self.deepest // size, 1))
 
 
 class HasLadder(HasGlobalSensitivity):
@@ -173,9 +184,7 @@ class HasLadder(HasGlobalSensitivity):
 def usable_rate(beta: Fraction) -> float:
     """The rate to compute with so that the inflated float result is beta-smooth."""
     if not LEAST_BETA <= beta <= MOST_BETA:
-        raise InvalidArgument(
-            "beta", float(beta), f"a smoothness from {float(LEAST_BETA):.3g} to {MOST_BETA} is accepted"
-        )
+        raise InvalidArgument("beta", float(beta), f"must be a smoothness from {float(LEAST_BETA):.3g} to {MOST_BETA}")
     return math.nextafter(float(beta - SLACK), 0.0)
 
 

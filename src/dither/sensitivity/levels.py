@@ -22,7 +22,7 @@ from dither.aliases import older_name
 from dither.errors import InvalidArgument
 from dither.kernels.order import decay
 from dither.numbers import exact
-from dither.sensitivity.ladder import DEEPEST, HasLadder, Ladder, Rungs, least_bound, rounded_up, usable_rate
+from dither.sensitivity.ladder import DEEPEST, HasLadder, Ladder, Sensitivities, least_bound, rounded_up, usable_rate
 
 MOST_MEMORY = 128
 """So many remembered bounds may be chained without their rounding errors adding up to what is allowed for."""
@@ -47,20 +47,18 @@ class Levels:
     ) -> None:
         listed = [int(one) for one in sensitivities]
         if not listed or min(listed) < 0 or any(a > b for a, b in pairwise(listed)):
-            raise InvalidArgument(
-                "sensitivities", len(listed), "non-negative whole numbers in rising order are accepted"
-            )
+            raise InvalidArgument("sensitivities", len(listed), "must be non-negative whole numbers in rising order")
         for argument, number in (("width", width), ("memory", memory)):
             if not isinstance(number, int) or isinstance(number, bool) or number < 1:
-                raise InvalidArgument(argument, number, "a whole number of at least 1 is accepted")
+                raise InvalidArgument(argument, number, "must be a whole number of at least 1")
         if memory > MOST_MEMORY:
-            raise InvalidArgument("memory", memory, f"at most {MOST_MEMORY} places are accepted")
-        self.sensitivities: Rungs = np.array(listed, dtype=np.int64 if listed[-1] < 1 << 62 else object)
+            raise InvalidArgument("memory", memory, f"must need at most {MOST_MEMORY} places")
+        self.sensitivities: Sensitivities = np.array(listed, dtype=np.int64 if listed[-1] < 1 << 62 else object)
         self.width = width
         self.memory = memory
         self.pairs = None if pairs is None else frozenset((min(a, b), max(a, b)) for a, b in pairs)
         if self.pairs is not None and any(a < 1 or b > self.count for a, b in self.pairs):
-            raise InvalidArgument("pairs", len(self.pairs), f"pairs of levels from 1 to {self.count} are accepted")
+            raise InvalidArgument("pairs", len(self.pairs), f"must be pairs of levels from 1 to {self.count}")
         self._remembered: dict[float, dict[int, float]] = {}
 
     def __repr__(self) -> str:
@@ -88,11 +86,11 @@ class Levels:
         """The ladder of data on this level: private, because the level is."""
         return _Climb(self, level) if self.pairs is None else Ladder(self._wandering(level), self.global_sensitivity)
 
-    def _wandering(self, level: int) -> Callable[[int, int], Rungs]:
+    def _wandering(self, level: int) -> Callable[[int, int], Sensitivities]:
         """Rungs under any relation: the highest level of all that j steps can reach, down and up again."""
         reached, highest = {level}, [level]
 
-        def rungs(start: int, stop: int) -> Rungs:
+        def sensitivity_at_distance(start: int, stop: int) -> Sensitivities:
             nonlocal reached
             while len(highest) < stop:
                 grown = reached.union(*(self.related(one) for one in reached))
@@ -103,7 +101,7 @@ class Levels:
                     highest.append(max(grown))
             return self.sensitivities[np.array(highest[start:stop], dtype=np.int64) - 1]
 
-        return rungs
+        return sensitivity_at_distance
 
     @property
     def stride(self) -> int:
@@ -113,18 +111,18 @@ class Levels:
     def remembered(self, rate: float) -> dict[int, float]:
         """Smooth bounds at ``memory`` public places, evenly spaced, from the top down (COQ17 sec. 4.1).
 
-        Computed whole when a rate is first used, so that what is remembered tells nothing about who asked.
+        Computed whole when a rate is first used, so that the cache does not depend on who asked.
         """
         found = self._remembered.get(rate)
         if found is None:
             found = {self.count: float(self.global_sensitivity)}
             above = self.count
             for first in range(self.count - self.width + 1, 0, -self.stride):
-                # Whoever climbs in steps of the width meets one of so many levels in a row.
+                # Steps of the width pass through one of so many levels in a row.
                 for level in range(first, min(first + self.width, self.count)):
                     found[level] = self._climbed(level, above, rate, found)
                 above = first
-            # Replaced whole: another thread may forget this rate, or that one its own, but nobody sees half of it.
+            # Replaced whole: another thread may drop this rate from the cache, but none sees a part of it.
             self._remembered = {rate: found, **dict(list(self._remembered.items())[: _RATES - 1])}
         return found
 
@@ -153,7 +151,7 @@ class _Climb(Ladder):
         super().__init__(self._straight, levels.global_sensitivity, top=-((level - levels.count) // levels.width))
         self._levels, self._level = levels, level
 
-    def _straight(self, start: int, stop: int) -> Rungs:
+    def _straight(self, start: int, stop: int) -> Sensitivities:
         steps = self._level + self._levels.width * np.arange(start, stop)
         return np.asarray(self._levels.sensitivities[np.minimum(steps, self._levels.count) - 1])
 
@@ -177,7 +175,7 @@ class LevelFunction:
             raise InvalidArgument(
                 "levels",
                 self.levels.global_sensitivity,
-                f"a highest sensitivity of at least the global one, {statistic.global_sensitivity}, is accepted",
+                f"must have a highest sensitivity of at least the global one, {statistic.global_sensitivity}",
             )
         return self
 
@@ -196,7 +194,7 @@ class Margin:
 
     def __post_init__(self) -> None:
         if not isinstance(self.depth, int) or isinstance(self.depth, bool) or self.depth < 1:
-            raise InvalidArgument("depth", self.depth, "a whole number of at least 1 is accepted")
+            raise InvalidArgument("depth", self.depth, "must be a whole number of at least 1")
 
     def over(self, statistic: HasLadder) -> LevelFunction:
         """The level function for a statistic."""
@@ -204,7 +202,7 @@ class Margin:
         if not 1 <= steps < statistic.global_sensitivity:
             most = float(statistic.answers.step * statistic.global_sensitivity)
             least = float(statistic.answers.step)
-            raise InvalidArgument("bound", self.bound, f"a bound of at least {least:g} and below {most:g} is accepted")
+            raise InvalidArgument("bound", self.bound, f"must be a bound of at least {least:g} and below {most:g}")
         levels = Levels([steps] * self.depth + [statistic.global_sensitivity])
 
         def level(data: Any) -> int:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import warnings
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
@@ -13,9 +11,8 @@ from dither.errors import InvalidArgument
 from dither.ledger import Ledger, MemoryLedger
 from dither.ledger.records import loss_of
 from dither.privacy import Budget, Loss, Relation
-from dither.queries.plan import Result
 from dither.release import Release, Releases
-from dither.sources.descriptors import check_descriptors
+from dither.session.reading import Source
 
 LOCAL = "local"
 """Who pays where nobody is named."""
@@ -90,13 +87,13 @@ class Declared(Protocol):
 BUDGET = "what the dataset may spend in all, such as Budget(1.0) or a section [budget] of the schema file, is accepted"
 
 
-class PaidSession(ABC):
-    """A dataset with an account: every answer is charged before anything is read."""
+class PaidSession:
+    """A source with an account: every answer is charged before anything is read."""
 
-    def __init__(self, schema: Declared, ledger: Ledger | None, fingerprint: str | None) -> None:
+    def __init__(self, schema: Declared, ledger: Ledger | None, source: Source) -> None:
         if schema.budget is None:
             raise InvalidArgument("budget", None, BUDGET)
-        self._name = schema.name
+        self._name, self._source = schema.name, source
         self._noticed: str | None = None
         self.on_changed_source: Callable[[str], None] = _warned
         self._ledger = ledger or MemoryLedger()
@@ -105,29 +102,9 @@ class PaidSession(ABC):
             schema.budget,
             kind=schema.filter,
             slack=schema.slack,
-            fingerprint=fingerprint or None,
+            fingerprint=source.fingerprint() or None,
             relation=schema.relation,
         )
-
-    @abstractmethod
-    def _state(self) -> str | None:
-        """What the source says about its last change, if anything; never shown, only compared."""
-
-    @abstractmethod
-    def _ready(self) -> None:
-        """Fail, before anything is charged, if the source is not there."""
-
-    @abstractmethod
-    def _read(self, plan: Any, run: Callable[[Any], Result]) -> list[Release]:
-        """Read and answer a question that was paid for."""
-
-    def _restored(self, plan: Any, payload: dict[str, Any]) -> Release:  # noqa: ARG002
-        """A release as the ledger keeps it."""
-        return Release.from_dict(payload)
-
-    def _public(self, plan: Any) -> Release:
-        """The answer of a question that costs nothing."""
-        raise InvalidArgument("query", plan.label, "no question about this dataset is free")
 
     def answer(
         self, plans: Sequence[Planned], *, again: bool = False, request_id: str | None = None, analyst: str = LOCAL
@@ -151,7 +128,9 @@ class PaidSession(ABC):
             stored = self._bought(paid, question, request_id, analyst)
         bought = iter(stored["answers"] if stored else [])
         return [
-            [self._public(one)] if one.costs_nothing else [self._restored(one, release) for release in next(bought)]
+            [self._source.public(one)]
+            if one.costs_nothing
+            else [self._source.restored(one, release) for release in next(bought)]
             for one in plans
         ]
 
@@ -184,7 +163,7 @@ class PaidSession(ABC):
         return release
 
     def _mark(self) -> str | None:
-        state = self._state()
+        state = self._source.state()
         return None if state is None else self._ledger.mark(state)
 
     @property
@@ -193,21 +172,10 @@ class PaidSession(ABC):
         mark = self._mark()
         return None if mark is None else self._ledger.has_answers_of_other_sources(self._name, mark)
 
-    @contextlib.contextmanager
-    def prepared(self, plans: Sequence[Any]) -> Iterator[Callable[[], list[list[dict[str, Any]]]]]:
-        """Everything that may fail before a charge; within, the function that reads and answers what was charged."""
-        with contextlib.ExitStack() as opened:
-            runs = [opened.enter_context(plan.opened()) for plan in plans]
-            self._ready()
-            check_descriptors()
-            yield lambda: [
-                [one.to_dict() for one in self._read(plan, run)] for plan, run in zip(plans, runs, strict=True)
-            ]
-
     def _bought(
         self, plans: Sequence[Planned], question: dict[str, Any], request_id: str | None, analyst: str
     ) -> dict[str, Any]:
-        with self.prepared(plans) as read:
+        with self._source.prepared(plans) as read:
             source = self._mark()
             charge = self._ledger.charge(
                 self._name,
@@ -240,8 +208,9 @@ class PaidSession(ABC):
             if entry.kind == "charge"
         ]
 
-    def close_source(self) -> None:  # noqa: B027  (most sources hold nothing open)
+    def close_source(self) -> None:
         """Let go of the data, and keep the ledger open for others who use it."""
+        self._source.close()
 
     def close(self) -> None:
         """Let go of connections; everything that was charged is already durable."""

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import zlib
-from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from dither.aliases import accepts_calibration
-from dither.answer import released
-from dither.errors import DitherError, InvalidArgument, SourceFailed
+from dither.errors import InvalidArgument
 from dither.ledger import Ledger
 from dither.plain import exact_text, plain
 from dither.privacy import Loss
-from dither.queries.plan import Options, Result
+from dither.queries.plan import Options
 from dither.queries.query import Query
 from dither.queries.registry import entry_of
 from dither.quotes.quote import Quote, Quotes, for_all_data
@@ -23,27 +17,25 @@ from dither.release import Release, Releases
 from dither.session.account import LOCAL, PaidSession, price_of
 from dither.session.forms import form_of, form_of_0_1_0
 from dither.session.plan import SessionPlan
-from dither.session.statements import named, part_of, shares_of
-from dither.sources.graph import Graph, GraphShape
+from dither.session.reading import GraphSource
+from dither.session.statements import named, shared
+from dither.sources.graph import GraphShape
 from dither.sources.graph_schema import GraphSchema
 from dither.sql.statement import Statement, parse_sql, weights_of
 
 LEVEL = 0.95
 """Of the quoted bound, where no error bar is wanted."""
+_ASKED_OF = ("graph", "weighted graph", "anything")
 
 
 class GraphSession(PaidSession):
-    """Ask a graph; every answer is charged to its budget before the private edges, or weights, are read.
+    """Ask a graph; every answer is charged to its budget before the private edges, or weights, are read."""
 
-    Where weights are private the edges are public: these alone are read when the session opens, and a file whose edges
-    are others when the weights are read answers nothing.
-    """
+    _source: GraphSource
 
-    def __init__(self, schema: GraphSchema, *, ledger: Ledger | None = None) -> None:
+    def __init__(self, schema: GraphSchema, *, ledger: Ledger | None = None, source: GraphSource | None = None) -> None:
         self.schema = schema
-        self._ready()
-        super().__init__(schema, ledger, f"file:{schema.file.resolve()}")
-        self._edges: Graph | None = self._read_public()
+        super().__init__(schema, ledger, source or GraphSource(schema))
 
     def __repr__(self) -> str:
         return f"<GraphSession {self.schema.name}: {self.schema.vertices} vertices; {self.budget}>"
@@ -122,13 +114,21 @@ class GraphSession(PaidSession):
 
     def plans_of(self, statement: Statement, loss: Loss, weights: Any = None, **options: Any) -> list[SessionPlan]:
         """A plan for every query of a statement; together they cost at most ``loss``."""
-        return _each(self.plan, statement, loss, weights, options)
+        plans = []
+        for item, part in shared(statement.items, loss, weights_of(statement, weights)):
+            with statement.pointing_at(item):
+                plans.append(self.plan(item.query, epsilon=part.epsilon, delta=part.delta, **options))
+        return plans
 
     def quote_statement(
         self, statement: Statement, *, epsilon: Any, delta: Any = 0.0, weights: Any = None, **options: Any
     ) -> Quotes:
         """Quotes for the queries of a statement; they share the loss as its answers do."""
-        return Quotes(_each(self.quote, statement, Loss.asked(epsilon, delta), weights, options))
+        quotes = []
+        for item, part in shared(statement.items, Loss.asked(epsilon, delta), weights_of(statement, weights)):
+            with statement.pointing_at(item):
+                quotes.append(self.quote(item.query, epsilon=part.epsilon, delta=part.delta, **options))
+        return Quotes(quotes)
 
     @accepts_calibration
     def plan(
@@ -142,15 +142,15 @@ class GraphSession(PaidSession):
         confidence: Any = 0.95,
     ) -> SessionPlan:
         """What would be computed and charged: public facts only."""
-        if not isinstance(query, Query) or entry_of(query).of not in ("graph", "weighted graph"):
-            raise InvalidArgument("query", query, "a question about a graph such as Triangles() is accepted")
-        options = Options.asked(epsilon, delta, mechanism, noise, confidence)
-        inner = query.plan(self._shape(query), options)
-        schema = self.schema
-        declared = [schema.vertices, *schema.ends, schema.weight, schema.cap, schema.step]
-        about = {"graph": plain(declared, exact_text)}
-        words = (query, options.loss, about, mechanism, noise, options.level)
-        return SessionPlan(schema, query, inner, inner.loss, form_of(*words), form_of_0_1_0(*words))
+        return graph_plan(
+            query,
+            self._source,
+            epsilon=epsilon,
+            delta=delta,
+            mechanism=mechanism,
+            noise=noise,
+            confidence=confidence,
+        )
 
     @accepts_calibration
     def quote(self, query: Query | str, *, confidence: Any = 0.95, **options: Any) -> Any:
@@ -177,60 +177,25 @@ class GraphSession(PaidSession):
             assumptions=("if it answers: a test may refuse",) if may_refuse else (),
         )
 
-    def _shape(self, query: Query) -> Any:
-        if self._edges is not None:
-            return query.shape(self._edges)
-        if entry_of(query).of == "weighted graph":
-            raise InvalidArgument("query", query.name, "the schema of a graph with weights declares weight and cap")
-        return GraphShape(self.schema.vertices, whole=True, nullable=False)
-
     def inspected(self, query: Query) -> tuple[Any, Any]:
         """NOT private: the statistic and the graph, for ``dither.inspect``; charges nothing."""
-        return self.plan(query, epsilon=1.0, confidence=None).prepared.statistic, self._read_graph(query)
-
-    def _read_graph(self, query: Query) -> Any:
-        graph = self._read_private()
-        return query.read(graph, query.shape(graph if self._edges is None else self._edges))
-
-    def _read_public(self) -> Graph | None:
-        """The public edges; None if they are private."""
-        edges: Graph | None = self.schema.read_public()
-        return edges
-
-    def _read_private(self) -> Graph:
-        """The private edges or weights, after the charge: an error about them must not say that nothing was charged."""
-        with contextlib.suppress(DitherError, OSError, EOFError, zlib.error):
-            graph: Graph = self.schema.read()
-            # The plan was made for the public edges of the opening: weights of other edges are not what was asked.
-            if self._edges is None or np.array_equal(graph.edges, self._edges.edges):
-                return graph
-        changed = "" if self._edges is None else ", or has other edges than when it was opened"
-        raise SourceFailed(
-            f"{self.schema.file.name} could not be read{changed}; what was charged for this question stays charged"
-        )
-
-    def _state(self) -> str | None:
-        return self.schema.state()
-
-    def _ready(self) -> None:
-        self.schema.ready()
-
-    def _read(self, plan: SessionPlan, run: Callable[[Any], Result]) -> list[Release]:
-        return [released(plan, run(self._read_graph(plan.query)))]
+        return self.plan(query, epsilon=1.0, confidence=None).prepared.statistic, self._source.graph_for(query)
 
 
-def _each(
-    made: Callable[..., Any], statement: Statement, loss: Loss, weights: Any, options: dict[str, Any]
-) -> list[Any]:
-    """What is made of every query of a statement with its share of the loss; errors point at where it was written."""
-    shares = shares_of(weights_of(statement, weights), len(statement.items))
-    found = []
-    for item, part in zip(statement.items, (part_of(loss, share) for share in shares), strict=True):
-        try:
-            found.append(made(item.query, epsilon=part.epsilon, delta=part.delta, **options))
-        except InvalidArgument as error:
-            problem = statement.pointing(error, item)
-        else:
-            continue
-        raise problem
-    return found
+def graph_plan(
+    query: Query, source: GraphSource, *, epsilon: Any, delta: Any, mechanism: Any, noise: Any, confidence: Any
+) -> SessionPlan:
+    """The plan of one query, from the schema and the public edges."""
+    if not isinstance(query, Query) or entry_of(query).of not in _ASKED_OF:
+        raise InvalidArgument("query", query, "must be a question about a graph such as Triangles()")
+    options, schema = Options.asked(epsilon, delta, mechanism, noise, confidence), source.schema
+    if source.edges is not None:
+        shape = query.shape(source.edges)
+    elif entry_of(query).of == "weighted graph":
+        raise InvalidArgument("query", query.name, "the schema of a graph with weights declares weight and cap")
+    else:
+        shape = GraphShape(schema.vertices, whole=True, nullable=False)
+    inner = query.plan(shape, options)
+    declared = [schema.vertices, *schema.ends, schema.weight, schema.cap, schema.step]
+    words = (query, options.loss, {"graph": plain(declared, exact_text)}, mechanism, noise, options.level)
+    return SessionPlan(schema, query, inner, inner.loss, form_of(*words), form_of_0_1_0(*words))

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
+import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from dither.errors import InvalidArgument, InvalidData
+from dither.errors import InvalidArgument
 from dither.ledger import Ledger, MemoryLedger, open_ledger
 from dither.privacy import Budget
 from dither.session.session import Session
-from dither.sources.engines.engine import arrow
 from dither.sources.engines.factory import engine_for
-from dither.sources.entries import day, reals, texts, truth
+from dither.sources.frames import table_of
 from dither.sources.graph_schema import GraphSchema
 from dither.sources.schema import PRIVATE, Schema
-from dither.sources.types import Boolean, ColumnType, Date, Measured
+from dither.sources.types import ColumnType, untyped_entries
 
 MEMORY = ":memory:"
 
@@ -40,34 +37,38 @@ def open(
 ) -> Any:
     """Open a dataset for questions: a ``Session``, or a ``GraphSession`` where the schema declares a graph.
 
-    source: a schema file (``payroll.toml``), or a CSV, Parquet or DuckDB file, a frame of pandas, Polars or Arrow, a
-        mapping of names to arrays, a ``postgresql://`` address with ``table``, or a Spark DataFrame.
+    source: a schema file (``payroll.toml``) or a ``Schema``, or a CSV, Parquet or DuckDB file, a frame of pandas,
+        Polars or Arrow, a mapping of names to arrays, a ``postgresql://`` address with ``table``, or a Spark DataFrame.
     columns: what the owner declares about them, for example ``{"total_pay": Real(0, 600_000)}``.
-    budget: what may be spent in all.  rows: the public number of rows; private by default.
+    budget: what may be spent in all; of a ``Schema`` that declares none too, a schema file has its own.
+    rows: the public number of rows; private by default.
     unit, rows_per_unit: the column that tells people apart, and how many rows of each are used.
     ledger: a path or ``postgresql://`` address where charges are kept; ":memory:" forgets them with the session.  By
         default a schema file has its ledger beside it, anything else none on disk.
     """
-    if isinstance(source, GraphSchema):
-        return _opened_graph(source, ledger)
-    if isinstance(source, Schema):
-        return Session(source, ledger=_ledger(ledger))
+    given = {
+        "columns": columns,
+        "rows": rows,
+        "unit": unit,
+        "name": name,
+        "table": table,
+        "engine": engine,
+        "slack": slack,
+        "filter": None if filter == "basic" else filter,
+        "rows_per_unit": None if rows_per_unit == 1 else rows_per_unit,
+    }
+    if isinstance(source, (Schema, GraphSchema)):
+        _only_declared("the schema", **given)
+        if budget is not None and source.budget is not None:
+            raise InvalidArgument("budget", budget, "the schema declares one: leave it out here or there")
+        source = source if budget is None else dataclasses.replace(source, budget=budget)
+        return (
+            _opened_graph(source, ledger)
+            if isinstance(source, GraphSchema)
+            else Session(source, ledger=_ledger(ledger))
+        )
     if isinstance(source, (str, Path)) and str(source).endswith(".toml"):
-        given = {
-            "columns": columns,
-            "budget": budget,
-            "rows": rows,
-            "unit": unit,
-            "name": name,
-            "table": table,
-            "engine": engine,
-            "slack": slack,
-            "filter": None if filter == "basic" else filter,
-            "rows_per_unit": None if rows_per_unit == 1 else rows_per_unit,
-        }
-        for argument, value in given.items():
-            if value is not None:
-                raise InvalidArgument(argument, value, "it is declared in the schema file")
+        _only_declared("the schema file", **given, budget=budget)
         from dither.sources.schema_file import load_schema, pointing_at  # noqa: PLC0415
 
         schema = load_schema(source)
@@ -80,7 +81,7 @@ def open(
     if columns is None:
         raise InvalidArgument("columns", None, 'declared columns such as {"total_pay": Real(0, 600_000)} are accepted')
     if isinstance(source, Mapping):
-        source = _as_table(source, columns)
+        source = table_of(source, lambda name, entries: untyped_entries(columns.get(name), entries))
     schema = Schema(
         str(source) if isinstance(source, Path) else source,
         columns,
@@ -95,6 +96,13 @@ def open(
         slack=slack,
     )
     return Session(schema, ledger=_ledger(ledger))
+
+
+def _only_declared(where: str, **given: Any) -> None:
+    """Refuse what a schema declares itself."""
+    for argument, value in given.items():
+        if value is not None:
+            raise InvalidArgument(argument, value, f"it is declared in {where}")
 
 
 def _opened_graph(schema: GraphSchema, ledger: Any) -> Any:
@@ -112,43 +120,3 @@ def _ledger(place: Any) -> Ledger:
     if isinstance(place, Ledger):
         return place
     return MemoryLedger() if place is None or place == MEMORY else open_ledger(place)
-
-
-def _as_table(given: Mapping[str, Any], declared: Mapping[str, ColumnType]) -> Any:
-    """Plain arrays as a table that an engine reads; entries without a type have the declared one."""
-    pa = arrow()
-    columns = {str(name): _as_column(pa, values, declared.get(str(name))) for name, values in given.items()}
-    if len({len(one) for one in columns.values()}) > 1:
-        raise InvalidData("source: not all arrays have one length; nothing was charged")
-    return pa.table(columns)
-
-
-def _as_column(pa: Any, values: Any, declared: ColumnType | None) -> Any:
-    stored = str(getattr(values, "dtype", getattr(values, "type", "object")))
-    if stored == "category":  # (what the categories are depends on all records)
-        stored, values = "object", list(values)
-    if stored != "object" and not stored.startswith(("<U", ">U", "|S", "|U", "str", "string")):
-        typed = None
-        with contextlib.suppress(Exception):  # (whose text may quote records)
-            typed = pa.array(values)
-        if typed is None:
-            raise InvalidArgument(
-                "source", type(values), "arrays of numbers, texts, dates or truth values are accepted"
-            )
-        return typed
-    if isinstance(values, (pa.Array, pa.ChunkedArray)):
-        return values  # (the reader of frames looks at its texts)
-    if isinstance(values, (str, bytes)) or not (hasattr(values, "__iter__") and hasattr(values, "__len__")):
-        raise InvalidArgument("source", type(values), "a mapping of names to arrays or lists is accepted")
-    if stored != "object":
-        return pa.array(texts(values.tolist() if isinstance(values, np.ndarray) else values), pa.string())
-    entries = list(values)
-    if isinstance(declared, Date):
-        return pa.array([day(one) for one in entries], pa.date32())
-    if isinstance(declared, Boolean):
-        return pa.array([truth(one) for one in entries], pa.bool_())
-    if isinstance(declared, Measured):
-        return pa.array(reals(entries), pa.float64())
-    # Texts of each entry alone, also where nothing is declared (the column that tells people apart): a type that is
-    # guessed from all entries would let one person decide who the others are.
-    return pa.array(texts(entries), pa.string())

@@ -122,9 +122,7 @@ class TablePlan(SessionPlan):
     @property
     def expected_rows(self) -> int | None:
         """The public number of rows, where the whole table is read."""
-        whole = self.predicate is None and not self.by and self.schema.unit is None
-        drops = any(self.schema.columns[name].drops_nulls for name in self.query.used)
-        return self.schema.rows if whole and not drops and isinstance(self.schema.rows, int) else None
+        return expected_rows(self.query, self.schema, self.predicate, self.by)
 
     @property
     def groups(self) -> int | None:
@@ -140,12 +138,11 @@ class TablePlan(SessionPlan):
 
     @property
     def costs_nothing(self) -> bool:
-        """True if the answer is the public number of rows."""
-        return not self.query.used and self.expected_rows is not None
+        return is_public(self.query, self.schema, self.predicate, self.by)
 
     def _in_unit(self, number: Any) -> Any:
         declared = self.declared
-        return declared.shown(round(number)) if isinstance(declared, Date) and self.is_dated else number
+        return declared.displayed(round(number)) if isinstance(declared, Date) and self.is_dated else number
 
     def in_units(self, result: Result) -> Result:
         if not self.is_dated:
@@ -156,6 +153,18 @@ class TablePlan(SessionPlan):
         if isinstance(numbers, tuple):
             return tuple(self._dates(one) for one in numbers)
         return None if numbers is None else self._in_unit(numbers)
+
+
+def expected_rows(bound: Query, schema: Schema, predicate: Predicate | None, by: Sequence[str]) -> int | None:
+    """The number of rows that a query reads, where all are read and their number is public."""
+    whole = predicate is None and not by and schema.unit is None and isinstance(schema.rows, int)
+    drops = any(schema.columns[name].drops_nulls for name in bound.used)
+    return schema.most_rows if whole and not drops else None
+
+
+def is_public(bound: Query, schema: Schema, predicate: Predicate | None, by: Sequence[str]) -> bool:
+    """True if the answer is the public number of rows: it costs nothing."""
+    return not bound.used and expected_rows(bound, schema, predicate, by) is not None
 
 
 def plan(
@@ -240,7 +249,7 @@ def shape_of_selection(schema: Schema, bound: Query, *, filtered: bool, keys: tu
     declared = [schema.columns[name] for name in bound.used]
     dropped = any(one.drops_nulls for one in declared)
     public = isinstance(schema.rows, int) and schema.unit is None and not filtered and not keys and not dropped
-    whole = all(one.kind in ("integer", "date", "boolean") for one in declared)
+    whole = all(one.type_name in ("integer", "date", "boolean") for one in declared)
     if public:
         return Shape(schema.most_rows, whole, nullable=True)
     if keys:

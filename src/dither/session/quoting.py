@@ -18,10 +18,10 @@ from dither.privacy import Loss, fraction_of_unit
 from dither.queries.query import Query
 from dither.queries.vectors import Histogram
 from dither.quotes.priors import Prior, declared_prior, prior_of
-from dither.quotes.quote import EXACT, UNKNOWN, Quote, Quotes, for_all_data, under_prior
+from dither.quotes.quote import EXACT, UNKNOWN, UPPER_BOUND, Figures, Quote, Quotes, for_all_data, under_prior
 from dither.quotes.worst_case_error import needs_rows
 from dither.session.plan import TablePlan, plan
-from dither.session.statements import part_of, plans_of, shares_of
+from dither.session.statements import shared, shared_by_items
 from dither.sources.schema import Schema
 from dither.sources.types import Measured
 from dither.sql.statement import Statement, parse_sql
@@ -81,44 +81,20 @@ def quote(
         if where is not None or by is not None:
             raise InvalidArgument("where" if by is None else "by", where if by is None else by, "SQL says it itself")
         return quote_statement(parse_sql(query, schema), schema, Loss.asked(epsilon, delta), weights, **options)
-    queries = list(query)
-    parts = [part_of(Loss.asked(epsilon, delta), share) for share in shares_of(weights, len(queries))]
     return Quotes(
         _quoted(one, schema, epsilon=part.epsilon, delta=part.delta, **options)
-        for one, part in zip(queries, parts, strict=True)
+        for one, part in shared(query, Loss.asked(epsilon, delta), weights)
     )
 
 
-def quote_statement(
-    statement: Statement,
-    schema: Schema,
-    price: Loss,
-    weights: Any = None,
-    *,
-    prior: Any = None,
-    rows: Any = None,
-    mechanism: Any = "auto",
-    noise: Any = "auto",
-    confidence: Any = 0.95,
-    **_: Any,
-) -> Quotes:
+def quote_statement(statement: Statement, schema: Schema, price: Loss, weights: Any = None, **options: Any) -> Quotes:
     """Quotes for the queries of a statement that was read before; they share the price as its answers do."""
-    options = {"mechanism": mechanism, "noise": noise, "confidence": confidence}
-    plans = plans_of(statement, schema, price, weights, **options)
-    return Quotes(
-        _quoted(
-            item.query,
-            schema,
-            epsilon=planned.asked["epsilon"],
-            delta=planned.asked["delta"],
-            where=statement.where,
-            by=list(statement.by) or None,
-            prior=prior,
-            rows=rows,
-            **options,
-        )
-        for item, planned in zip(statement.items, plans, strict=True)
-    )
+    options |= {"where": statement.where, "by": list(statement.by) or None}
+    quotes = []
+    for item, part in shared_by_items(statement, schema, price, weights):
+        with statement.pointing_at(item):
+            quotes.append(_quoted(item.query, schema, epsilon=part.epsilon, delta=part.delta, **options))
+    return Quotes(quotes)
 
 
 @accepts_calibration
@@ -152,6 +128,9 @@ def least_epsilon(
 
     # Comparing mechanisms takes long: it is done where the search starts and at what it found.
     here, reached, tried = quoted(1.0), [], set[str]()
+    if here.kind == UNKNOWN:
+        why = f"no error of {here.query} is known beforehand: it depends on the data"
+        raise NotApplicable("target_error", target_error, why, "a query with an epsilon that you choose")
     while here.mechanism not in tried:
         tried.add(here.mechanism)
         fixed = {"mechanism": here.mechanism} if here.alternatives else {}
@@ -208,6 +187,9 @@ def _quoted(
     planned = plan(query, schema, mechanism=mechanism, confidence=confidence, **options)
     if planned.released_by is None:
         _checked_rows(planned, rows)
+        figures = _of_function(planned)
+        if figures is not None:
+            return _quote(planned, figures)
         return Quote(
             query=planned.label,
             loss=planned.loss,
@@ -257,10 +239,20 @@ def _under_declared(planned: TablePlan, rows: int | None) -> Quote | None:
         return None  # what holds for all data is still true
 
 
+def _of_function(planned: TablePlan) -> Figures | None:
+    """For all data: what the error of a statistic can become in a function of it; None where that is not known."""
+    if planned.read_for is None or planned.query.error_after(0.0) is None:
+        return None
+    below = for_all_data(planned.read_for, _level(planned))
+    return Figures(planned.query.error_after(below.expected), planned.query.error_after(below.bound), UPPER_BOUND)
+
+
 def _speaks_of(planned: TablePlan) -> bool:
     """Whether a prior on values says anything about this question."""
     declared = planned.declared
-    return isinstance(declared, Measured) and declared.kind != "boolean" and not isinstance(planned.query, Histogram)
+    return (
+        isinstance(declared, Measured) and declared.type_name != "boolean" and not isinstance(planned.query, Histogram)
+    )
 
 
 def _under_prior(planned: TablePlan, prior: Prior, rows: int, assumed: tuple[str, ...]) -> Quote:

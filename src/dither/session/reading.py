@@ -1,4 +1,7 @@
-"""From a plan and an engine to releases: the only place of a session that touches private values."""
+"""The source of a session, a table or a graph: how it is read once a question is paid for.
+
+The only place of a session that touches private values.
+"""
 
 from __future__ import annotations
 
@@ -6,44 +9,155 @@ import contextlib
 import dataclasses
 import datetime
 import secrets
-from collections.abc import Callable, Sequence
-from typing import Any
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dither.answer import released
-from dither.errors import SourceFailed
-from dither.procedures.partition import Independent, Members
-from dither.procedures.rows import table_block
-from dither.queries.plan import Result
+from dither.errors import DitherError, InvalidArgument, SourceFailed
+from dither.privacy import Loss, Neighbours
+from dither.queries.plan import Plan, Result
+from dither.queries.query import Query
+from dither.queries.tables import TableRecords, declared_rows
 from dither.release import Release
-from dither.session.plan import TablePlan, undeclared
-from dither.sources.column import Column
-from dither.sources.engines.engine import Engine, arrow, arrow_schema
-from dither.sources.grid import Grid
+from dither.session.plan import SessionPlan, TablePlan, undeclared
+from dither.sources.descriptors import check_descriptors
+from dither.sources.engines.engine import Engine
+from dither.sources.graph_schema import GraphSchema
 from dither.sources.predicates import Predicate
 from dither.sources.schema import Schema
 from dither.sources.selection import MOST_GROUPS, Selection
-from dither.sources.types import Boolean, ColumnType, Date, Measured
-from dither.sources.windows import EngineColumns, binned_categories, binned_numbers, counts_by_key
+from dither.sources.types import ColumnType, Date, Measured
+from dither.sources.windows import counts_by_key, few_rows
+
+if TYPE_CHECKING:
+    from dither.sources.graph import Graph
+
+Answers = list[list[dict[str, Any]]]
+"""The releases of each plan in plain JSON values."""
 
 
-def read_and_answer(plan: TablePlan, engine: Engine, run: Callable[[Any], Result]) -> list[Release]:
-    """Run a plan that was paid for: one release for each group (one in all where nothing is grouped)."""
-    secret = secrets.token_hex(16)
-    # What is read on a schedule is read by itself, within that schedule.
-    with contextlib.nullcontext() if plan.inner.is_scheduled else engine.snapshot():
-        selection = Selection(engine, plan.schema, plan.predicate, plan.by, None, secret)
-        if plan.finder is not None:
-            selection = dataclasses.replace(selection, keys=found_keys(plan, selection))
-        records = plan.query.select(SelectedRecords(plan, selection), plan)
-        return [
-            released(plan, run(data), _group(plan, key)) for key, data in zip(selection.groups, records, strict=True)
-        ]
+class Source(ABC):
+    """The records of a registered dataset: private, and read only after a charge."""
+
+    @abstractmethod
+    def fingerprint(self) -> str | None:
+        """Which source this is, in public terms; None where only its dataset's name tells it apart."""
+
+    @abstractmethod
+    def state(self) -> str | None:
+        """What the source says about its last change, if anything; never shown, only compared."""
+
+    @abstractmethod
+    def ready(self) -> None:
+        """Fail, before anything is charged, if the source is not there."""
+
+    @abstractmethod
+    def read(self, plan: Any, run: Callable[[Any], Result]) -> list[Release]:
+        """Read and answer a question that was paid for: a release for each group."""
+
+    @contextlib.contextmanager
+    def prepared(self, plans: Sequence[Any]) -> Iterator[Callable[[], Answers]]:
+        """Everything that may fail before a charge; within, the function that reads and answers what was charged."""
+        with contextlib.ExitStack() as opened:
+            runs = [opened.enter_context(plan.opened()) for plan in plans]
+            self.ready()
+            check_descriptors()
+            yield lambda: [
+                [one.to_dict() for one in self.read(plan, run)] for plan, run in zip(plans, runs, strict=True)
+            ]
+
+    def restored(self, plan: Any, payload: dict[str, Any]) -> Release:  # noqa: ARG002
+        """A release as the ledger keeps it."""
+        return Release.from_dict(payload)
+
+    def public(self, plan: Any) -> Release:
+        """The answer of a question that costs nothing."""
+        raise InvalidArgument("query", plan.label, "no question about this dataset is free")
+
+    def close(self) -> None:  # noqa: B027  (most sources hold nothing open)
+        """Let go of the data."""
 
 
-def _group(plan: TablePlan, key: tuple[Any, ...]) -> dict[str, Any] | None:
-    return {name: shown_key(plan.schema.columns[name], one) for name, one in zip(plan.by, key, strict=True)} or None
+class TableSource(Source):
+    """A table in an engine."""
+
+    def __init__(self, schema: Schema, engine: Engine) -> None:
+        self.schema, self.engine = schema, engine
+
+    def fingerprint(self) -> str:
+        return self.engine.fingerprint()
+
+    def state(self) -> str | None:
+        return self.engine.state()
+
+    def ready(self) -> None:
+        few_rows()  # a setting that is none is refused now, not when records are read
+        self.engine.ready()
+
+    def read(self, plan: TablePlan, run: Callable[[Any], Result]) -> list[Release]:
+        # What is read on a schedule is read by itself, within that schedule.
+        with contextlib.nullcontext() if plan.inner.is_scheduled else self.engine.snapshot():
+            selection = Selection(self.engine, plan.schema, plan.predicate, plan.by, None, secrets.token_hex(16))
+            if plan.finder is not None:
+                selection = dataclasses.replace(selection, keys=found_keys(plan, selection))
+            return [
+                released(plan, run(data), dict(zip(plan.by, _shown(plan, key), strict=True)) or None)
+                for key, data in zip(selection.groups, selected(plan, selection), strict=True)
+            ]
+
+    def restored(self, plan: TablePlan, payload: dict[str, Any]) -> Release:
+        """A release as the ledger keeps it, dates as dates again."""
+        release = Release.from_dict(payload)
+        group = release.group and {
+            name: datetime.date.fromisoformat(one) if plan.schema.columns[name].kind == "date" else one
+            for name in plan.by
+            for one in (release.group[name],)
+        }
+        if not plan.is_dated:
+            return dataclasses.replace(release, group=group)
+        value, interval, missing = (_dates(part) for part in (release.value, release.interval, release.missing))
+        return dataclasses.replace(release, group=group, value=value, interval=interval, missing=missing)
+
+    def public(self, plan: TablePlan) -> Release:
+        free = PublicCount(plan.label, plan.neighbours)
+        return released(free, free.run(plan.schema.most_rows))
+
+    def close(self) -> None:
+        self.engine.close()
+
+    def groups_for_owner(self, plan: TablePlan) -> dict[tuple[Any, ...], Any]:
+        """NOT private: the records of every group by its key, with the same rows of each person every time."""
+        selection = Selection(self.engine, plan.schema, plan.predicate, plan.by)
+        keys = (_shown(plan, key) for key in selection.groups)
+        return dict(zip(keys, selected(plan, selection), strict=True))
+
+    def rows_for_owner(self, columns: Sequence[str], predicate: Predicate | None) -> Any:
+        """NOT private: columns of the selected rows as programs see them."""
+        return declared_rows(self.schema, self.engine, columns, predicate, None)[1]
+
+
+def selected(plan: TablePlan, selection: Selection) -> Sequence[Any]:
+    """Private: the records of every group, as the plan reads them."""
+    return plan.query.select(TableRecords(selection, plan.expected_rows), plan.read_for)
+
+
+@dataclasses.dataclass(frozen=True)
+class PublicCount(Plan):
+    """The number of rows of a table that declares it: public, and free."""
+
+    label: str
+    neighbours: Neighbours
+    loss = Loss(0.0)
+    confidence = 1.0
+    mechanism = "public"
+    noise = "none"
+
+    def run(self, records: int) -> Result:
+        return Result(records, (records, records))
 
 
 def found_keys(plan: TablePlan, selection: Selection) -> tuple[tuple[Any, ...], ...]:
@@ -62,155 +176,61 @@ def found_keys(plan: TablePlan, selection: Selection) -> tuple[tuple[Any, ...], 
     return tuple(sorted((key for key, _ in shown), key=str))[:MOST_GROUPS]
 
 
-class SelectedRecords:
-    """Private: what a table holds for a query that was paid for."""
-
-    __slots__ = ("_plan", "_selection")
-
-    def __init__(self, plan: TablePlan, selection: Selection) -> None:
-        self._plan, self._selection = plan, selection
-
-    def __repr__(self) -> str:
-        return "SelectedRecords(<private>)"
-
-    def columns(self, column: str | None, plan: Any, grid: Grid, missing: int) -> Sequence[Any]:
-        """One column on a grid, of every group."""
-        columns = EngineColumns(self._selection, column, grid, missing, self._plan.expected_rows)
-        columns.shares = plan.statistic.read_near()
-        columns.width = plan.prepared.reach * plan.statistic.rows_per_person
-        return columns.each()
-
-    def binned(self, column: str, cuts: Sequence[float], missing: float) -> Sequence[Any]:
-        """How many numbers lie between edges, in every group."""
-        return binned_numbers(self._selection, column, tuple(cuts), missing)
-
-    def counted(self, column: str, categories: Sequence[str]) -> Sequence[Any]:
-        """How many records each category has, in every group."""
-        return binned_categories(self._selection, column, tuple(categories))
-
-    def rows(self, columns: Sequence[str]) -> Any:
-        """Whole rows as users of their types expect them: an Arrow table."""
-        return self._declared(columns)[1]
-
-    def steps(self, columns: Sequence[str]) -> list[Column]:
-        """Whole rows in steps of the declared grids, a column each."""
-        streamed, _ = self._declared(columns)
-        grids = [self._plan.schema.measured(name).grid for name in columns]
-        return [
-            Column(np.asarray(streamed.column(place).to_numpy()).astype(np.int64), grid)
-            for place, grid in enumerate(grids)
-        ]
-
-    def blocks(self, columns: Sequence[str]) -> TableBlocks:
-        """Whole rows that can be cut into blocks of people."""
-        arrow()  # (loading it takes a second, once a process, which is no matter of the data)
-
-        def read() -> tuple[Any, Any]:
-            with self._selection.engine.snapshot():
-                return self._declared(columns)
-
-        return TableBlocks(self._plan.schema, read)
-
-    def _declared(self, columns: Sequence[str]) -> tuple[Any, Any]:
-        here = self._selection
-        return declared_rows(here.schema, here.engine, columns, here.predicate, self._plan.expected_rows)
+def _shown(plan: TablePlan, key: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The key of a group as users of its columns' types expect it."""
+    return tuple(_shown_part(plan.schema.columns[name], one) for name, one in zip(plan.by, key, strict=True))
 
 
-class TableBlocks:
-    """Private: rows of a table in blocks of people; read when they are drawn, so that a schedule covers it."""
-
-    __slots__ = ("_read", "_schema")
-
-    def __init__(self, schema: Schema, read: Callable[[], tuple[Any, Any]]) -> None:
-        self._schema, self._read = schema, read
-
-    def __repr__(self) -> str:
-        return "TableBlocks(<private>)"
-
-    def drawn(self, sampling: Any) -> list[Any]:
-        """The rows of every block as Arrow tables."""
-        streamed, shown = self._read()
-        return [table_block(shown, members) for members in self._members(sampling, streamed)]
-
-    def _members(self, sampling: Any, table: Any) -> list[Members]:
-        """Which rows each block has; rows of a block are in random order: that of the engine may depend on anybody."""
-        if self._schema.unit is None:
-            drawn: list[Members] = sampling.draw(table.num_rows)
-            return drawn
-        if not isinstance(sampling, Independent):
-            raise RuntimeError("people with several rows are drawn independently")
-        encoded = table.column("h").dictionary_encode().unify_dictionaries()
-        person = np.concatenate([np.zeros(0, dtype=np.int64), *(np.asarray(chunk.indices) for chunk in encoded.chunks)])
-        return sampling.draw_groups(person.astype(np.int64), int(person.max(initial=-1)) + 1)
-
-
-def declared_rows(
-    schema: Schema, engine: Engine, columns: Sequence[str], predicate: Predicate | None, expected: int | None
-) -> tuple[Any, Any]:
-    """Private: the rows as they were streamed, and their declared columns as users of their types expect them."""
-    pa = arrow()
-    selection = Selection(engine, schema, predicate, secret=secrets.token_hex(16))
-    query, kinds = selection.tuples(columns)
-    streamed = arrow_schema([one.alias_or_name for one in query.selects], kinds)
-    table = pa.Table.from_batches(engine.stream(query, kinds), streamed)
-    if expected is not None and table.num_rows != expected:
-        raise SourceFailed(
-            f"the source does not have the {expected} rows that its schema declares: correct rows in the schema, "
-            "or make it private; what was charged stays charged"
-        )
-    shown = {name: as_declared(pa, table.column(place), schema.columns[name]) for place, name in enumerate(columns)}
-    return table, pa.table(shown)
-
-
-def as_declared(pa: Any, values: Any, declared: ColumnType) -> Any:
-    """A streamed column as users of its type expect it."""
-    if not isinstance(declared, Measured):
-        return values
-    steps = values.to_numpy()
-    if isinstance(declared, Boolean):
-        return pa.array(steps.astype(np.bool_))
-    if isinstance(declared, Date):
-        # Grids of dates have whole days.
-        days = (steps * int(declared.grid.step)).astype(np.int32)
-        return pa.array(days, pa.int32()).cast(pa.date32())
-    if declared.grid.step == 1:
-        return pa.array(steps)
-    step = declared.grid.step
-    return pa.array(steps.astype(np.float64) * step.numerator / step.denominator)
-
-
-def records_for_owner(plan: TablePlan, engine: Engine) -> dict[tuple[Any, ...], Any]:
-    """NOT private: the records of every group by its key, with the same rows of each person every time."""
-    selection = Selection(engine, plan.schema, plan.predicate, plan.by)
-    keys = (
-        tuple(shown_key(plan.schema.columns[name], one) for name, one in zip(plan.by, key, strict=True))
-        for key in selection.groups
-    )
-    return dict(zip(keys, plan.query.select(SelectedRecords(plan, selection), plan), strict=True))
-
-
-def shown_key(declared: ColumnType, key: Any) -> Any:
-    """A key as users of its column's type expect it."""
-    if declared.kind == "boolean":
-        return bool(key)
-    return declared.shown(key) if isinstance(declared, Date) else key
-
-
-def restored(plan: TablePlan, payload: dict[str, Any]) -> Release:
-    """A release as the ledger keeps it, dates as dates again."""
-    release = Release.from_dict(payload)
-    group = release.group and {
-        name: datetime.date.fromisoformat(one) if plan.schema.columns[name].kind == "date" else one
-        for name in plan.by
-        for one in (release.group[name],)
-    }
-    if not plan.is_dated:
-        return dataclasses.replace(release, group=group)
-    value, interval, missing = (_dates(part) for part in (release.value, release.interval, release.missing))
-    return dataclasses.replace(release, group=group, value=value, interval=interval, missing=missing)
+def _shown_part(declared: ColumnType, part: Any) -> Any:
+    if declared.type_name == "boolean":
+        return bool(part)
+    return declared.displayed(part) if isinstance(declared, Date) else part
 
 
 def _dates(payload: Any) -> Any:
     if isinstance(payload, tuple):
         return tuple(_dates(one) for one in payload)
     return None if payload is None else datetime.date.fromisoformat(payload)
+
+
+class GraphSource(Source):
+    """A graph in a file: private edges, or private weights of public edges.
+
+    Public edges alone are read when it is opened; a file whose edges are others when the weights are read answers
+    nothing.
+    """
+
+    def __init__(self, schema: GraphSchema) -> None:
+        schema.ready()
+        self.schema = schema
+        self.edges: Graph | None = schema.read_public()
+        """Public; None where edges are private."""
+
+    def fingerprint(self) -> str:
+        return f"file:{self.schema.file.resolve()}"
+
+    def state(self) -> str | None:
+        return self.schema.state()
+
+    def ready(self) -> None:
+        self.schema.ready()
+
+    def read(self, plan: SessionPlan, run: Callable[[Any], Result]) -> list[Release]:
+        return [released(plan, run(self.graph_for(plan.query)))]
+
+    def graph_for(self, query: Query) -> Any:
+        """Private: the graph as the plan reads it."""
+        graph = self._private()
+        return query.read(graph, query.shape(graph if self.edges is None else self.edges))
+
+    def _private(self) -> Graph:
+        """The private edges or weights, after the charge: an error about them must not say that nothing was charged."""
+        with contextlib.suppress(DitherError, OSError, EOFError, zlib.error):
+            graph: Graph = self.schema.read()
+            # The plan was made for the public edges of the opening: weights of other edges are not what was asked.
+            if self.edges is None or np.array_equal(graph.edges, self.edges.edges):
+                return graph
+        changed = "" if self.edges is None else ", or has other edges than when it was opened"
+        raise SourceFailed(
+            f"{self.schema.file.name} could not be read{changed}; what was charged for this question stays charged"
+        )

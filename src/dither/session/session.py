@@ -7,26 +7,22 @@ What fails before the charge costs nothing; what fails after it stays charged.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 from dither.aliases import accepts_calibration
-from dither.answer import released
 from dither.ledger import Ledger
-from dither.privacy import Loss, Neighbours
-from dither.queries.plan import Plan, Result
+from dither.privacy import Loss
 from dither.queries.query import Query
-from dither.release import Release, Releases
+from dither.release import Releases
 from dither.session.account import LOCAL, PaidSession, price_of
-from dither.session.plan import TablePlan, plan
-from dither.session.reading import declared_rows, read_and_answer, records_for_owner, restored
-from dither.session.statements import named, part_of, plans_of, shares_of
+from dither.session.plan import TablePlan
+from dither.session.reading import TableSource
+from dither.session.statements import named, plan_for, plans_for, plans_of
 from dither.sources.engines.engine import Engine
 from dither.sources.engines.factory import engine_for
 from dither.sources.predicates import parse_filter
 from dither.sources.schema import Schema
-from dither.sources.windows import few_rows
 from dither.sql.statement import Statement, parse_sql
 
 MANY_GROUPS = 500
@@ -45,10 +41,18 @@ class Session(PaidSession):
     Loss(epsilon=0.5, delta=0.0)
     """
 
-    def __init__(self, schema: Schema, *, ledger: Ledger | None = None, engine: Engine | None = None) -> None:
+    _source: TableSource
+
+    def __init__(
+        self,
+        schema: Schema,
+        *,
+        ledger: Ledger | None = None,
+        engine: Engine | None = None,
+        source: TableSource | None = None,
+    ) -> None:
         self.schema = schema
-        self._engine = engine or engine_for(schema)
-        super().__init__(schema, ledger, self._engine.fingerprint())
+        super().__init__(schema, ledger, source or TableSource(schema, engine or engine_for(schema)))
 
     def __repr__(self) -> str:
         return f"<Session {self.schema.name}: {', '.join(self.schema.columns)}; {self.budget}>"
@@ -195,80 +199,15 @@ class Session(PaidSession):
         """What would be computed and charged: public facts only."""
         return plan_for(query, self.schema, prior=prior, rows=rows, **options)
 
-    def _state(self) -> str | None:
-        return self._engine.state()
-
-    def _ready(self) -> None:
-        few_rows()  # a setting that is none is refused now, not when records are read
-        self._engine.ready()
-
-    def _read(self, plan: TablePlan, run: Callable[[Any], Result]) -> list[Release]:
-        return read_and_answer(plan, self._engine, run)
-
-    def _restored(self, plan: TablePlan, payload: dict[str, Any]) -> Release:
-        return restored(plan, payload)
-
-    def _public(self, plan: TablePlan) -> Release:
-        free = PublicCount(plan.label, plan.neighbours)
-        return released(free, free.run(plan.schema.most_rows))
-
-    def close_source(self) -> None:
-        """Let go of the data; everything that was charged is already durable."""
-        self._engine.close()
-
     def inspected_groups(self, query: Query, *, where: Any = None, by: Any = None) -> tuple[Any, dict[Any, Any]]:
         """NOT private: the statistic and the records of each group, for ``dither.inspect``; charges nothing."""
         made = self.plan(query, epsilon=1.0, confidence=None, where=where, by=by)
-        return made.statistic, records_for_owner(made, self._engine)
+        return made.statistic, self._source.groups_for_owner(made)
 
     def inspected_rows(self, columns: Sequence[str], *, where: Any = None) -> Any:
         """NOT private: columns of the selected rows as programs see them, for ``dither.inspect``; charges nothing."""
         predicate = None if where is None else parse_filter(where, self.schema)
-        return declared_rows(self.schema, self._engine, columns, predicate, None)[1]
-
-
-def plans_for(
-    query: Query | Sequence[Query],
-    schema: Schema,
-    *,
-    epsilon: Any,
-    delta: Any = 0.0,
-    weights: Sequence[Any] | None = None,
-    **options: Any,
-) -> list[TablePlan]:
-    """The plans of one query, or of several that share a price: from the schema alone, no source is opened."""
-    if isinstance(query, Query):
-        return [plan_for(query, schema, epsilon=epsilon, delta=delta, **options)]
-    queries = list(query)
-    parts = [part_of(Loss.asked(epsilon, delta), share) for share in shares_of(weights, len(queries))]
-    return [
-        plan_for(one, schema, epsilon=part.epsilon, delta=part.delta, **options)
-        for one, part in zip(queries, parts, strict=True)
-    ]
-
-
-def plan_for(query: Query, schema: Schema, *, prior: Any = None, rows: Any = None, **options: Any) -> TablePlan:
-    """The plan of one query, from the schema alone."""
-    if prior is not None and options.get("mechanism", "auto") == "auto":
-        from dither.session.quoting import chosen_mechanism  # noqa: PLC0415  (built on this module)
-
-        options["mechanism"] = chosen_mechanism(query, schema, prior=prior, rows=rows, **options)
-    return plan(query, schema, **options)
-
-
-@dataclass(frozen=True)
-class PublicCount(Plan):
-    """The number of rows of a table that declares it: public, and free."""
-
-    label: str
-    neighbours: Neighbours
-    loss = Loss(0.0)
-    confidence = 1.0
-    mechanism = "public"
-    noise = "none"
-
-    def run(self, records: int) -> Result:
-        return Result(records, (records, records))
+        return self._source.rows_for_owner(columns, predicate)
 
 
 def _tell_of_many_groups(plans: Sequence[TablePlan]) -> None:

@@ -1,47 +1,83 @@
-"""Statements of several queries: how they share a price, and how their answers are named."""
+"""Plans of one query, of several and of a statement: how they share a price, and how their answers are named."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 from dither.accounting.filters import DELTA_UNITS, EPSILON_UNITS
 from dither.errors import InvalidArgument
 from dither.numbers import exact
 from dither.privacy import Loss
+from dither.queries.query import Query
 from dither.release import Release
-from dither.session.plan import TablePlan, plan
+from dither.session.plan import TablePlan, is_public, plan
 from dither.sources.schema import Schema
 from dither.sql.statement import Item, Statement, weights_of
 
+Thing = TypeVar("Thing")
 
-def plans_of(statement: Statement, schema: Schema, price: Loss, weights: Any = None, **options: Any) -> list[TablePlan]:
-    """A plan for every query; together they cost at most ``price``.
 
-    The queries that cost something share it by their weights.  The number of rows of a table that declares it is
-    public: it costs nothing, so it takes no share.
-    """
-    given = weights_of(statement, weights)
-    shares_of(given, len(statement.items))
-    free = {item.start: one for item in statement.items if (one := _free(statement, item, schema, price, options))}
-    paying = [weight for item, weight in zip(statement.items, given, strict=True) if item.start not in free]
-    shares = iter(shares_of(paying, len(paying)) if paying else [])
+def plan_for(query: Query, schema: Schema, *, prior: Any = None, rows: Any = None, **options: Any) -> TablePlan:
+    """The plan of one query, from the schema alone: no source is opened."""
+    if prior is not None and options.get("mechanism", "auto") == "auto":
+        from dither.session.quoting import chosen_mechanism  # noqa: PLC0415  (built on this module)
+
+        options["mechanism"] = chosen_mechanism(query, schema, prior=prior, rows=rows, **options)
+    return plan(query, schema, **options)
+
+
+def plans_for(
+    query: Query | Sequence[Query],
+    schema: Schema,
+    *,
+    epsilon: Any,
+    delta: Any = 0.0,
+    weights: Sequence[Any] | None = None,
+    **options: Any,
+) -> list[TablePlan]:
+    """The plans of one query, or of several that share a price."""
+    if isinstance(query, Query):
+        return [plan_for(query, schema, epsilon=epsilon, delta=delta, **options)]
     return [
-        free[item.start]
-        if item.start in free
-        else _plan(statement, item, schema, part_of(price, next(shares)), options)
-        for item in statement.items
+        plan_for(one, schema, epsilon=part.epsilon, delta=part.delta, **options)
+        for one, part in shared(query, Loss.asked(epsilon, delta), weights)
     ]
 
 
-def _free(statement: Statement, item: Item, schema: Schema, price: Loss, options: dict[str, Any]) -> TablePlan | None:
-    if item.columns:
-        return None
-    made = _plan(statement, item, schema, price, options)
-    return made if made.costs_nothing else None
+def plans_of(statement: Statement, schema: Schema, price: Loss, weights: Any = None, **options: Any) -> list[TablePlan]:
+    """A plan for every query of a statement; together they cost at most ``price``."""
+    options |= {"where": statement.where, "by": list(statement.by) or None}
+    plans = []
+    for item, part in shared_by_items(statement, schema, price, weights):
+        with statement.pointing_at(item):
+            plans.append(plan_for(item.query, schema, epsilon=part.epsilon, delta=part.delta, **options))
+    return plans
+
+
+def shared_by_items(statement: Statement, schema: Schema, price: Loss, weights: Any = None) -> list[tuple[Item, Loss]]:
+    """The queries of a statement, each with its part of the price.
+
+    Those that cost something share it by their weights.  The number of rows of a table that declares it is public: it
+    costs nothing, so it takes no share.
+    """
+    given = weights_of(statement, weights)
+    shares_of(given, len(statement.items))
+    free = [_is_free(statement, item, schema) for item in statement.items]
+    paying = [weight for weight, one in zip(given, free, strict=True) if not one]
+    shares = iter(shares_of(paying, len(paying)) if paying else [])
+    return [
+        (item, price if one else part_of(price, next(shares))) for item, one in zip(statement.items, free, strict=True)
+    ]
+
+
+def _is_free(statement: Statement, item: Item, schema: Schema) -> bool:
+    with statement.pointing_at(item):
+        return not item.columns and is_public(item.query.bound(schema), schema, statement.where, statement.by)
+    return False
 
 
 def named(statement: Statement, answers: Sequence[Sequence[Release]]) -> list[Release]:
@@ -55,19 +91,10 @@ def named(statement: Statement, answers: Sequence[Sequence[Release]]) -> list[Re
     ]
 
 
-def _plan(statement: Statement, item: Item, schema: Schema, price: Loss, options: dict[str, Any]) -> TablePlan:
-    asked: dict[str, Any] = {"where": statement.where, "by": list(statement.by) or None, **options}
-    asked |= {"epsilon": price.epsilon, "delta": price.delta}
-    known = {name: asked.pop(name, None) for name in ("prior", "rows")}
-    try:
-        if known["prior"] is not None and asked.get("mechanism", "auto") == "auto":
-            from dither.session.quoting import chosen_mechanism  # noqa: PLC0415  (built on this module)
-
-            asked["mechanism"] = chosen_mechanism(item.query, schema, **known, **asked)
-        return plan(item.query, schema, **asked)
-    except InvalidArgument as error:
-        problem = statement.pointing(error, item)
-    raise problem
+def shared(things: Iterable[Thing], price: Loss, weights: Sequence[Any] | None) -> list[tuple[Thing, Loss]]:
+    """Several questions, each with its part of a price: evenly, or by weights."""
+    listed = list(things)
+    return [(one, part_of(price, share)) for one, share in zip(listed, shares_of(weights, len(listed)), strict=True)]
 
 
 def part_of(price: Loss, share: Fraction) -> Loss:

@@ -1,1 +1,1 @@
-"""Bounded, quantised records.  What lives here is private; its reprs say nothing about it."""
+"""Sources of private records, bounded and quantised.  The reprs of private objects show no record."""

@@ -1,10 +1,10 @@
-"""One column of records on a public grid, and the public facts that may be told about it."""
+"""One column of records on a public grid, and its public facts."""
 
 from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from dither.kernels.sums import exact_dot, exact_sum
 from dither.numbers import exact
 from dither.privacy import Neighbours
 from dither.sources.entries import reals
+from dither.sources.frames import named_columns
 from dither.sources.grid import Grid
 
 
@@ -103,11 +104,11 @@ def as_array(data: object, argument: str = "data") -> NDArray[Any]:
     """A one-dimensional numeric array.  Errors depend on the type of the data alone, never on an entry."""
     array: NDArray[Any]
     if hasattr(data, "columns") and hasattr(data, "to_numpy"):
-        raise InvalidArgument(argument, type(data), "one column, such as frame['age'], is accepted, not a whole frame")
+        raise InvalidArgument(argument, type(data), "must be one column, such as frame['age'], not a whole frame")
     declared = _declared_type(data)
     if declared.startswith(_TIMES):
         raise InvalidArgument(
-            argument, type(data), "numbers are accepted; for dates open the data with columns={name: dither.Date(...)}"
+            argument, type(data), "must be numbers; for dates open the data with columns={name: dither.Date(...)}"
         )
     if declared.startswith(_TEXTS):
         raise InvalidArgument(
@@ -124,13 +125,13 @@ def as_array(data: object, argument: str = "data") -> NDArray[Any]:
     elif isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
         array = _untyped(data)
     else:
-        raise InvalidArgument(argument, type(data), "a one-dimensional array or sequence of numbers is accepted")
+        raise InvalidArgument(argument, type(data), "must be a one-dimensional array or sequence of numbers")
     if array.ndim != 1:
-        raise InvalidArgument(argument, type(data), f"one dimension is accepted, not {array.ndim}")
+        raise InvalidArgument(argument, type(data), f"must have one dimension, not {array.ndim}")
     if array.dtype.kind not in "iufb":
-        raise InvalidArgument(argument, type(data), f"numbers are accepted, not the kind {array.dtype.kind!r}")
+        raise InvalidArgument(argument, type(data), f"must be numbers, not {array.dtype}")
     if len(array) == 0:
-        raise InvalidArgument(argument, type(data), "at least one record is accepted")
+        raise InvalidArgument(argument, type(data), "must have at least one record")
     if array.dtype.itemsize > np.dtype(np.float64).itemsize:
         with np.errstate(over="ignore"):  # (a long double beyond the range of doubles is infinite, and clamped)
             return array.astype(np.float64)
@@ -193,10 +194,10 @@ def missing_steps(nulls: object, grid: Grid) -> int:
     if nulls == "upper":
         return high
     if isinstance(nulls, str):
-        raise InvalidArgument("nulls", nulls, '"lower", "upper" or a number within the bounds is accepted')
+        raise InvalidArgument("nulls", nulls, 'must be "lower", "upper" or a number within the bounds')
     steps = round(exact(nulls, "nulls") / grid.step)
     if not low <= steps <= high:
-        raise InvalidArgument("nulls", nulls, '"lower", "upper" or a number within the bounds is accepted')
+        raise InvalidArgument("nulls", nulls, 'must be "lower", "upper" or a number within the bounds')
     return steps
 
 
@@ -229,16 +230,6 @@ class Table:
         return "Table(<private>)"
 
 
-def named_columns(data: Any) -> dict[str, Any] | None:
-    """The columns of a frame of any library, or of a mapping, by name; None for what has no names."""
-    if isinstance(data, Mapping):
-        return {str(name): column for name, column in data.items()}
-    names = data.column_names if hasattr(data, "column_names") else getattr(data, "columns", None)
-    if names is None or not hasattr(data, "__getitem__"):
-        return None
-    return {str(name): data[name] for name in names}
-
-
 def only_columns(data: Any, names: Sequence[str] | None, argument: str = "columns") -> Any:
     """The data without other columns than the named ones; None: all of them."""
     named = named_columns(data)
@@ -246,7 +237,7 @@ def only_columns(data: Any, names: Sequence[str] | None, argument: str = "column
         return data if named is None else named
     for name in names:
         if named is None or name not in named:
-            raise InvalidArgument(argument, name, "the name of a column of the data is accepted")
+            raise InvalidArgument(argument, name, "must be the name of a column of the data")
     return {name: (named or {})[name] for name in names}
 
 
@@ -264,7 +255,7 @@ def columns_of(data: object, argument: str = "data") -> list[NDArray[Any]]:
     array = data if isinstance(data, np.ndarray) else _rows(data)
     array = _untyped(array) if array.dtype == object else array
     if array.ndim != 2 or array.shape[1] == 0:
-        raise InvalidArgument(argument, type(data), "records in rows and columns are accepted")
+        raise InvalidArgument(argument, type(data), "must have records in rows and columns")
     return [as_array(array[:, j], argument) for j in range(array.shape[1])]
 
 
@@ -277,5 +268,5 @@ def _rows(data: Any) -> NDArray[Any]:
 
 def _same_length(columns: list[NDArray[Any]], data: object, argument: str) -> list[NDArray[Any]]:
     if len({len(column) for column in columns}) != 1:
-        raise InvalidArgument(argument, type(data), "columns of equal length are accepted")
+        raise InvalidArgument(argument, type(data), "must have columns of equal length")
     return columns

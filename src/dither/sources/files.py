@@ -23,7 +23,7 @@ _REAL = {"FLOAT", "DOUBLE", "DECIMAL", "HUGEINT", "UHUGEINT", "UBIGINT"}
 
 
 def read_file_column(path: str | Path, column: str, *, empty: bool = False) -> np.ma.MaskedArray[Any, Any]:
-    """One numeric column; missing entries are masked, always, so that the type does not tell whether any is missing.
+    """One numeric column, always masked, so that its type does not depend on whether an entry is missing.
 
     A Parquet file declares its types.  A CSV file does not, and reading types off its records would make the answer's
     grid, or an error, depend on them: its first line names the columns, its entries are real numbers (declare
@@ -79,20 +79,20 @@ def _known_file(path: str | Path) -> tuple[Path, str | None]:
     inner = inner_suffix(file)
     if inner not in (*_DELIMITERS, *_PARQUET):
         accepted = ", ".join((*_DELIMITERS, ".csv.gz", *_PARQUET))
-        raise InvalidArgument("file", str(path), f"a file ending in {accepted} is accepted")
+        raise InvalidArgument("file", str(path), f"must be a file ending in {accepted}")
     if not file.is_file():
-        raise InvalidArgument("file", str(path), "the path of a readable file is accepted")
+        raise InvalidArgument("file", str(path), "must be the path of a readable file")
     return file, _DELIMITERS.get(inner)
 
 
 def _place(file: Path, column: str, first: str, delimiter: str) -> tuple[int, int]:
     """Where a column stands in the first line, and how many there are."""
     if not first.strip():
-        raise InvalidArgument("file", str(file), "a file whose first line names the columns is accepted")
+        raise InvalidArgument("file", str(file), "must be a file whose first line names the columns")
     names = _fields(first, delimiter)
     if column not in names:
         # Not listing them: without a header the first line would be a record.
-        accepted = f"a name from the first line of {file.name} (separated by {delimiter!r}) is accepted"
+        accepted = f"must be a name from the first line of {file.name} (separated by {delimiter!r})"
         raise InvalidArgument("column", column, accepted)
     return names.index(column), len(names)
 
@@ -124,7 +124,7 @@ def _column_of(
     if values is None:
         raise InvalidData(f"{file.name} could not be read to its end; nothing was charged")
     if len(values) == 0 and not empty:
-        raise InvalidArgument("file", file.name, "at least one record after the first line is accepted")
+        raise InvalidArgument("file", file.name, "must have at least one record after the first line")
     return values
 
 
@@ -162,21 +162,21 @@ def _parquet(file: Path, column: str, *, read: bool = True, texts: bool = False)
         try:
             any_type = _READ_TEXTS.format(_quoted(file))
             table = connection.sql(any_type) if texts else connection.read_parquet(str(file))
-            kinds = dict(zip(table.columns, (str(kind) for kind in table.types), strict=True))
+            stored_types = dict(zip(table.columns, (str(stored_type) for stored_type in table.types), strict=True))
         except duckdb.Error:
-            kinds = {}
-        if not kinds:
+            stored_types = {}
+        if not stored_types:
             raise InvalidData(f"{file.name} could not be read as Parquet; nothing was charged")
-        if column not in kinds:
-            raise InvalidArgument("column", column, f"{file.name} has the columns {', '.join(kinds)}")
-        kind = kinds[column].split("(")[0]
-        if kind not in _WHOLE | _REAL and not texts:
-            raise InvalidArgument("column", column, f"a column of numbers is accepted, this one is {kinds[column]}")
-        whole = kind in _WHOLE
+        if column not in stored_types:
+            raise InvalidArgument("column", column, f"{file.name} has the columns {', '.join(stored_types)}")
+        stored_type = stored_types[column].split("(")[0]
+        if stored_type not in _WHOLE | _REAL and not texts:
+            raise InvalidArgument("column", column, f"must be a column of numbers, this one is {stored_types[column]}")
+        whole = stored_type in _WHOLE
         if not read:
             return np.ma.MaskedArray(np.zeros(0, dtype=np.int64 if whole else np.float64))
         name = '"' + column.replace('"', '""') + '"'
-        wanted = "BIGINT" if whole else "DOUBLE" if kind in _REAL else "VARCHAR"
+        wanted = "BIGINT" if whole else "DOUBLE" if stored_type in _REAL else "VARCHAR"
         with contextlib.suppress(duckdb.Error):
             values = table.project(f"CAST({name} AS {wanted}) AS x").fetchnumpy()["x"]
     if values is None:

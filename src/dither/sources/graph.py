@@ -74,7 +74,11 @@ class Graph:
         if weights is None:
             if cap is not None or step is not None:
                 given = "cap" if cap is not None else "step"
-                raise InvalidArgument(given, cap if cap is not None else step, "it is accepted only with weights")
+                raise InvalidArgument(
+                    given,
+                    cap if cap is not None else step,
+                    "is for a graph with weights: pass weights, or leave it out",
+                )
         elif len(self._ends) == 2 * len(pairs):
             self._weights = _in_order(pairs, as_array(weights, "weights"))
             if cap is not None:
@@ -113,11 +117,11 @@ class Graph:
         else:
             weights = read_file_column(path, weight)
         if (n is None) == (vertices is None):
-            raise InvalidArgument("n", n, "either n or vertices is accepted, not both")
+            raise InvalidArgument("n", n, "pass either n or vertices")
         if vertices is not None:
             names, n = np.asarray(vertices), len(vertices)
             if names.ndim != 1 or names.dtype.kind not in "iu" or len(np.unique(names)) != n:
-                raise InvalidArgument("vertices", type(vertices), "distinct whole numbers are accepted")
+                raise InvalidArgument("vertices", type(vertices), "must be distinct whole numbers")
             columns = [_places(column, names) for column in columns]
         return cls(np.stack(columns, axis=1), n=n, weights=weights, cap=cap, step=step, strict=strict)
 
@@ -151,7 +155,7 @@ class Graph:
         """
         rows, columns = matrix.shape
         if rows != columns:
-            raise InvalidArgument("matrix", (rows, columns), "a square matrix is accepted")
+            raise InvalidArgument("matrix", (rows, columns), "must be a square matrix")
         entries = matrix.tocoo()
         # One triangle alone, or both, is the same graph; both would look like repetitions to the strict.
         both = np.any(entries.row > entries.col) and np.any(entries.row < entries.col)
@@ -227,9 +231,9 @@ class Graph:
         """The public grid of the weights; what is not given is what the graph declares."""
         cap, step = self._cap if cap is None else cap, self._step if step is None else step
         if self._weights is None:
-            raise InvalidArgument("graph", type(self), "a graph with weights is accepted")
+            raise InvalidArgument("graph", type(self), "must be a graph with weights")
         if cap is None:
-            raise InvalidArgument("cap", None, "a public upper bound of the weights is accepted")
+            raise InvalidArgument("cap", None, "must be a public upper bound of the weights")
         return Grid.between((0, cap), step, whole=self._weights.dtype.kind in "iub")
 
     def weight_steps(self, grid: Grid) -> NDArray[np.int64]:
@@ -244,12 +248,12 @@ class Graph:
 def _vertices(n: object) -> int:
     if isinstance(n, (int, np.integer)) and not isinstance(n, bool) and 1 <= n <= MOST_VERTICES:
         return int(n)
-    raise InvalidArgument("n", n, f"a whole number of vertices from 1 to {MOST_VERTICES} is accepted")
+    raise InvalidArgument("n", n, f"must be a whole number of vertices from 1 to {MOST_VERTICES}")
 
 
 def _pairs(edges: object) -> NDArray[Any]:
     """Two columns of whole numbers, or an error that shows no entry of them."""
-    accepted = "whole numbers in two columns, a row for each edge, are accepted"
+    accepted = "must be whole numbers in two columns, a row for each edge"
     if hasattr(edges, "to_numpy") and hasattr(edges, "columns"):
         return _from_frame(edges, accepted)
     if isinstance(edges, (str, bytes, Mapping)) or not isinstance(edges, (np.ndarray, Sequence)):
@@ -327,7 +331,7 @@ def _check_repeated(rows: NDArray[Any], columns: NDArray[Any], n: int) -> None:
 def _in_order(pairs: NDArray[Any], weights: NDArray[Any]) -> NDArray[Any]:
     """Weights rearranged from the order of the pairs to the rising order of the edges."""
     if len(weights) != len(pairs):
-        raise InvalidArgument("weights", type(weights), "one weight for each edge is accepted")
+        raise InvalidArgument("weights", type(weights), "must be one weight for each edge")
     low, high = pairs.min(axis=1), pairs.max(axis=1)
     return np.ma.MaskedArray(weights)[np.lexsort((high, low))]
 

@@ -36,17 +36,17 @@ class GraphSchema:
     def __post_init__(self) -> None:
         whole = isinstance(self.vertices, int) and not isinstance(self.vertices, bool)
         if not whole or not 1 <= self.vertices <= MOST_VERTICES:
-            accepted = f"the public number of vertices, from 1 to {MOST_VERTICES}, is accepted"
+            accepted = f"must be the public number of vertices, from 1 to {MOST_VERTICES}"
             raise InvalidArgument("vertices", self.vertices, accepted)
         if len(self.ends) != 2 or not all(isinstance(end, str) and end for end in self.ends):
-            raise InvalidArgument("ends", list(self.ends), "the names of the two columns with the ends is accepted")
+            raise InvalidArgument("ends", list(self.ends), "must be the names of the two columns with the ends")
         if self.ends[0] == self.ends[1]:
-            raise InvalidArgument("ends", list(self.ends), "the names of two different columns are accepted")
+            raise InvalidArgument("ends", list(self.ends), "must be the names of two different columns")
         for key, given in (("cap", self.cap), ("step", self.step)):
             if self.weight is None and given is not None:
-                raise InvalidArgument(key, given, f"only a graph with a weight column has a {key}")
+                raise InvalidArgument(key, given, "is for a graph with a weight column: leave it out")
         if self.weight is not None and self.cap is None:
-            raise InvalidArgument("cap", None, "the public upper bound of the weights is needed")
+            raise InvalidArgument("cap", None, "is missing: declare a public upper bound of the weights")
 
     @property
     def neighbours(self) -> Neighbours:

@@ -115,7 +115,7 @@ def _grid(lower: Fraction, upper: Fraction, step: Fraction | None, whole: bool) 
     if step is not None:
         size = step
         if size <= 0:
-            raise InvalidArgument("step", float(step), "a positive number is accepted")
+            raise InvalidArgument("step", float(step), "must be a positive number")
     elif whole:
         size = Fraction(1)
     else:
@@ -123,23 +123,21 @@ def _grid(lower: Fraction, upper: Fraction, step: Fraction | None, whole: bool) 
         exponent = width.numerator.bit_length() - width.denominator.bit_length()
         size = Fraction(2) ** (exponent - 1 - DEFAULT_STEPS)
     if not _SMALLEST < size < 1 / _SMALLEST:
-        raise InvalidArgument("bounds", (str(lower), str(upper)), "the step must lie between 2**-900 and 2**900")
+        raise InvalidArgument("bounds", (str(lower), str(upper)), "must give a step between 2**-900 and 2**900")
     low, high = math.ceil(lower / size), math.floor(upper / size)
     if high <= low:
         raise InvalidArgument(
             "bounds",
             (float(lower), float(upper)),
-            f"at least two multiples of step {size} must lie between",
+            f"must have at least two multiples of the step {size} between them",
         )
     if high - low > MOST_STEPS or max(abs(low), abs(high)) > MOST_STEPS:
-        raise InvalidArgument(
-            "step", str(size), "too fine for these bounds: at most 2**52 steps from zero to either bound"
-        )
+        raise InvalidArgument("step", str(size), "must be coarser: at most 2**52 steps from zero to either bound")
     return Grid(size, low, high)
 
 
 def _pair(bounds: object) -> tuple[Fraction, Fraction]:
-    accepted = "two finite numbers (lower, upper) with lower < upper, known without looking at the data, are accepted"
+    accepted = "must be two finite numbers (lower, upper) with lower < upper, known without looking at the data"
     if not isinstance(bounds, Iterable) or isinstance(bounds, (str, bytes)):
         raise InvalidArgument("bounds", bounds, accepted)
     pair = tuple(bounds)

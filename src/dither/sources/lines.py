@@ -33,7 +33,7 @@ def is_packed(file: Path) -> bool:
 
 
 def inner_suffix(file: Path) -> str:
-    """The suffix that tells the format: that of the packed file for ``.gz``."""
+    """The suffix that gives the format: that of the packed file for ``.gz``."""
     return Path(file.stem).suffix.lower() if is_packed(file) else file.suffix.lower()
 
 
@@ -75,7 +75,7 @@ def batches(file: Path) -> Any:
 
     schema = pa.schema([("line", pa.large_string())])
 
-    def made() -> Iterator[Any]:
+    def read() -> Iterator[Any]:
         for block in blocks(file):
             ends = np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == _FEED)
             offsets = np.zeros(len(ends) + 1, dtype=np.int64)
@@ -84,7 +84,7 @@ def batches(file: Path) -> Any:
             buffers = [None, pa.py_buffer(offsets), pa.py_buffer(texts)]
             yield pa.record_batch([pa.Array.from_buffers(pa.large_string(), len(ends), buffers)], schema=schema)
 
-    return pa.RecordBatchReader.from_batches(schema, made())
+    return pa.RecordBatchReader.from_batches(schema, read())
 
 
 def _opened(file: Path) -> IO[bytes]:

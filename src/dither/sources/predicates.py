@@ -7,7 +7,7 @@ record can make the source raise an error.  A comparison with a missing value (N
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -19,14 +19,12 @@ from dither.errors import InvalidArgument, InvalidText
 from dither.sources.schema import Schema
 from dither.sources.types import Boolean, Category, ColumnType, Date, Measured, storable
 
-Cleaned = Callable[[str], exp.Expr]
-"""The expression of a column in the source: a number, a day number, 0 or 1, a text; NULL if missing."""
-Shown = Callable[[str, Any], str]
+Cleaned = Mapping[str, exp.Expr]
+"""Columns as expressions of the source: a number, a day number, 0 or 1, a text; NULL if missing."""
+WriteConstant = Callable[[str, Any], str]
 """How a constant that a column is compared with is written."""
 
-ACCEPTED = (
-    "comparisons of columns with literals (=, <>, <, <=, >, >=, IN, BETWEEN, IS NULL) with AND, OR, NOT are accepted"
-)
+ACCEPTED = "write comparisons of columns with literals (=, <>, <, <=, >, >=, IN, BETWEEN, IS NULL) with AND, OR, NOT"
 LONGEST = 20_000
 DEEPEST = 100
 LARGEST = 1e300
@@ -57,7 +55,7 @@ class Predicate(ABC):
         """The columns it reads."""
 
     @abstractmethod
-    def text(self, shown: Shown) -> str:
+    def text(self, write: WriteConstant) -> str:
         """The condition as people write it, with constants as ``shown`` writes them."""
 
     def __str__(self) -> str:
@@ -78,13 +76,13 @@ class Compare(Predicate):
     value: Any
 
     def expression(self, cleaned: Cleaned) -> exp.Expr:
-        return _NODES[self.operator](this=cleaned(self.column), expression=literal(self.value))
+        return _NODES[self.operator](this=cleaned[self.column].copy(), expression=literal(self.value))
 
     def columns(self) -> Iterator[str]:
         yield self.column
 
-    def text(self, shown: Shown) -> str:
-        return f"{_name(self.column)} {self.operator} {shown(self.column, self.value)}"
+    def text(self, write: WriteConstant) -> str:
+        return f"{_name(self.column)} {self.operator} {write(self.column, self.value)}"
 
 
 @dataclass(frozen=True)
@@ -95,13 +93,13 @@ class OneOf(Predicate):
     values: tuple[Any, ...]
 
     def expression(self, cleaned: Cleaned) -> exp.Expr:
-        return exp.In(this=cleaned(self.column), expressions=[literal(value) for value in self.values])
+        return exp.In(this=cleaned[self.column].copy(), expressions=[literal(value) for value in self.values])
 
     def columns(self) -> Iterator[str]:
         yield self.column
 
-    def text(self, shown: Shown) -> str:
-        return f"{_name(self.column)} IN ({', '.join(shown(self.column, value) for value in self.values)})"
+    def text(self, write: WriteConstant) -> str:
+        return f"{_name(self.column)} IN ({', '.join(write(self.column, value) for value in self.values)})"
 
 
 @dataclass(frozen=True)
@@ -111,12 +109,12 @@ class Missing(Predicate):
     column: str
 
     def expression(self, cleaned: Cleaned) -> exp.Expr:
-        return exp.Is(this=cleaned(self.column), expression=exp.Null())
+        return exp.Is(this=cleaned[self.column].copy(), expression=exp.Null())
 
     def columns(self) -> Iterator[str]:
         yield self.column
 
-    def text(self, shown: Shown) -> str:  # noqa: ARG002
+    def text(self, write: WriteConstant) -> str:  # noqa: ARG002
         return f"{_name(self.column)} IS NULL"
 
 
@@ -132,8 +130,8 @@ class Not(Predicate):
     def columns(self) -> Iterator[str]:
         yield from self.part.columns()
 
-    def text(self, shown: Shown) -> str:
-        return f"NOT ({self.part.text(shown)})"
+    def text(self, write: WriteConstant) -> str:
+        return f"NOT ({self.part.text(write)})"
 
 
 @dataclass(frozen=True)
@@ -149,8 +147,8 @@ class _Joined(Predicate):
         for part in self.parts:
             yield from part.columns()
 
-    def text(self, shown: Shown) -> str:
-        return f" {self.word} ".join(f"({part.text(shown)})" for part in self.parts)
+    def text(self, write: WriteConstant) -> str:
+        return f" {self.word} ".join(f"({part.text(write)})" for part in self.parts)
 
 
 class Both(_Joined):
@@ -190,9 +188,9 @@ def parse_filter(text: object, schema: Schema, argument: str = "where") -> Predi
     '(year = 2014) AND (NOT (year > 2020))'
     """
     if not isinstance(text, str) or not text.strip():
-        raise InvalidArgument(argument, text, "a text such as year = 2014 is accepted")
+        raise InvalidArgument(argument, text, "must be a text such as year = 2014")
     if len(text) > LONGEST:
-        raise InvalidArgument(argument, len(text), f"a text of at most {LONGEST} characters is accepted")
+        raise InvalidArgument(argument, len(text), f"must be a text of at most {LONGEST} characters")
     tree = parsed(text, argument)
     return FilterReader(schema, text, argument).read(tree)
 
@@ -204,13 +202,13 @@ def parsed(text: str, argument: str) -> exp.Expr:
         trees = sqlglot.parse(text, dialect="duckdb")
         if len(trees) == 1 and trees[0] is not None:
             return trees[0]
-        problem = InvalidText(argument, text, "one expression is accepted")
+        problem = InvalidText(argument, text, "write one expression")
     except SqlglotError as error:
-        problem = InvalidText(argument, text, "this is not SQL that can be read", *_place(text, error))
+        problem = InvalidText(argument, text, "this is not valid SQL", *_place(text, error))
     except RecursionError:
-        problem = InvalidText(argument, text, "nested too deeply")
+        problem = InvalidText(argument, text, "conditions are nested too deeply: write fewer levels")
     except _FOREIGN:
-        problem = InvalidText(argument, text, "this is not SQL that can be read")
+        problem = InvalidText(argument, text, "this is not valid SQL")
     raise problem
 
 
@@ -241,7 +239,7 @@ class FilterReader:
     def read(self, node: exp.Expr, depth: int = 0) -> Predicate:
         """The predicate of one node."""
         if depth > DEEPEST:
-            raise self.problem(node, f"at most {DEEPEST} levels of conditions are accepted")
+            raise self.problem(node, f"write at most {DEEPEST} levels of conditions")
         if isinstance(node, exp.Paren):
             return self.read(node.this, depth + 1)
         if isinstance(node, exp.Not):
@@ -255,15 +253,15 @@ class FilterReader:
             return self._one_of(node)
         if isinstance(node, exp.Between):
             if node.args.get("symmetric"):
-                raise self.problem(node, "BETWEEN is accepted, not SYMMETRIC")
-            name, kind = self._column(node.this)
-            low, high = (self._value(node.args[end], name, kind, ">=") for end in ("low", "high"))
+                raise self.problem(node, "write BETWEEN without SYMMETRIC")
+            name, declared = self._column(node.this)
+            low, high = (self._value(node.args[end], name, declared, ">=") for end in ("low", "high"))
             return Both((Compare(name, ">=", low), Compare(name, "<=", high)))
         if isinstance(node, exp.Is):
             return self._is(node)
         if isinstance(node, exp.Column):
-            name, kind = self._column(node)
-            if isinstance(kind, Boolean):
+            name, declared = self._column(node)
+            if isinstance(declared, Boolean):
                 return Compare(name, "=", 1)
         raise self.problem(node, ACCEPTED)
 
@@ -272,21 +270,21 @@ class FilterReader:
         left, right = node.this, node.expression
         if not isinstance(left, exp.Column) and isinstance(right, exp.Column):
             left, right, written = right, left, mirrored
-        name, kind = self._column(left)
-        return Compare(name, written, self._value(right, name, kind, written))
+        name, declared = self._column(left)
+        return Compare(name, written, self._value(right, name, declared, written))
 
     def _one_of(self, node: exp.In) -> Predicate:
-        name, kind = self._column(node.this)
+        name, declared = self._column(node.this)
         listed = node.expressions
         if not listed or node.args.get("query") is not None or node.args.get("unnest") is not None:
-            raise self.problem(node, "IN with a list of literals is accepted")
-        return OneOf(name, tuple(self._value(one, name, kind, "=") for one in listed))
+            raise self.problem(node, "write IN with a list of literals")
+        return OneOf(name, tuple(self._value(one, name, declared, "=") for one in listed))
 
     def _is(self, node: exp.Is) -> Predicate:
-        name, kind = self._column(node.this)
+        name, declared = self._column(node.this)
         if isinstance(node.expression, exp.Null):
             return Missing(name)
-        if isinstance(node.expression, exp.Boolean) and isinstance(kind, Boolean):
+        if isinstance(node.expression, exp.Boolean) and isinstance(declared, Boolean):
             same = Compare(name, "=", int(node.expression.this))
             return Both((Not(Missing(name)), same))
         raise self.problem(node, ACCEPTED)
@@ -299,36 +297,41 @@ class FilterReader:
             raise self.problem(node, f"unknown column; declared are {', '.join(self.schema.columns)}")
         return name, self.schema.columns[name]
 
-    def _value(self, node: exp.Expr, name: str, kind: ColumnType, operator: str) -> Any:
+    def _value(self, node: exp.Expr, name: str, declared: ColumnType, operator: str) -> Any:
         given = constant(node)
         if isinstance(node, exp.Column) and getattr(node.this, "quoted", False):
             raise self.problem(node, "a text stands in single quotes; double quotes name a column")
         if given is None:
             raise self.problem(node, ACCEPTED)
-        if isinstance(kind, Category):
+        if isinstance(declared, Category):
             text = str(given) if not isinstance(given, bool) else str(given).lower()
             if not storable(text):
-                raise self.problem(node, "a text in Unicode without the character NUL is accepted")
+                raise self.problem(node, "write a text in Unicode without the character NUL")
             if operator not in ("=", "<>"):
-                raise self.problem(node, f"{name} is a category: =, <> and IN are accepted")
-            if kind.values is not None and text not in kind.values:
-                few = ", ".join(repr(value) for value in kind.values[:12]) + (", ..." if len(kind.values) > 12 else "")
+                raise self.problem(node, f"{name} is a category: compare it with =, <> or IN")
+            if declared.values is not None and text not in declared.values:
+                few = ", ".join(repr(value) for value in declared.values[:12]) + (
+                    ", ..." if len(declared.values) > 12 else ""
+                )
                 raise self.problem(node, f"not a declared category of {name}; declared are {few}")
             return text
-        if isinstance(kind, Boolean):
+        if isinstance(declared, Boolean):
             if given not in (0, 1, "true", "false"):
-                raise self.problem(node, f"{name} is a boolean: true and false are accepted")
+                raise self.problem(node, f"{name} is a boolean: write true or false")
             return int(given in (1, "true"))
-        if isinstance(given, bool) or not isinstance(kind, Measured) or (kind.kind != "date") == isinstance(given, str):
-            raise self.problem(
-                node, f"{name} is of type {kind.kind}: a {'date' if kind.kind == 'date' else 'number'} is accepted"
-            )
+        if (
+            isinstance(given, bool)
+            or not isinstance(declared, Measured)
+            or (declared.type_name != "date") == isinstance(given, str)
+        ):
+            wanted = "date" if declared.type_name == "date" else "number"
+            raise self.problem(node, f"{name} is of type {declared.type_name}: write a {wanted}")
         try:
-            number = kind.steps(given, name)
+            number = declared.steps(given, name)
         except InvalidArgument as error:
-            raise self.problem(node, error.accepted) from None
+            raise self.problem(node, error.rule) from None
         if abs(number) > LARGEST:
-            raise self.problem(node, f"a number from {-LARGEST:g} to {LARGEST:g} is accepted")
+            raise self.problem(node, f"write a number from {-LARGEST:g} to {LARGEST:g}")
         return int(number) if number.denominator == 1 and abs(number) < 1 << 53 else float(number)
 
 
@@ -373,9 +376,9 @@ def _text(value: Any) -> str:
     return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else repr(value)
 
 
-def _in_words(kind: ColumnType, value: Any) -> str:
-    if isinstance(kind, Boolean):
+def _in_words(declared: ColumnType, value: Any) -> str:
+    if isinstance(declared, Boolean):
         return "true" if value else "false"
-    if isinstance(kind, Date) and isinstance(value, int) and abs(value) < FARTHEST_DAY:
-        return f"'{kind.shown(value)}'"
+    if isinstance(declared, Date) and isinstance(value, int) and abs(value) < FARTHEST_DAY:
+        return f"'{declared.displayed(value)}'"
     return _text(value)

@@ -1,4 +1,4 @@
-"""A schema: what is public about a dataset.  Written by its owner; nothing in it is read off the records."""
+"""A schema: what is public about a dataset.  Its owner writes it; nothing in it is computed from the records."""
 
 from __future__ import annotations
 
@@ -51,22 +51,22 @@ class Schema:
     def __post_init__(self) -> None:
         if not isinstance(self.columns, Mapping) or not self.columns:
             raise InvalidArgument(
-                "columns", type(self.columns), "a mapping of names to types such as Real(0, 1) is accepted"
+                "columns", type(self.columns), "must be a mapping of names to types such as Real(0, 1)"
             )
-        for name, kind in self.columns.items():
+        for name, declared in self.columns.items():
             if not isinstance(name, str) or not name:
-                raise InvalidArgument("columns", name, "names of columns are accepted")
-            if not isinstance(kind, ColumnType):
-                raise InvalidArgument(f"columns.{name}", kind, "a type such as Real(0, 600_000) is accepted")
+                raise InvalidArgument("columns", name, "must be names of columns")
+            if not isinstance(declared, ColumnType):
+                raise InvalidArgument(f"columns.{name}", declared, "must be a type such as Real(0, 600_000)")
         if self.rows != PRIVATE and (not isinstance(self.rows, int) or isinstance(self.rows, bool) or self.rows < 1):
-            raise InvalidArgument("rows", self.rows, 'the public number of rows, or "private", is accepted')
+            raise InvalidArgument("rows", self.rows, 'must be the public number of rows, or "private"')
         per_unit = self.rows_per_unit
         if not isinstance(per_unit, int) or isinstance(per_unit, bool) or per_unit < 1:
-            raise InvalidArgument("rows_per_unit", per_unit, "a whole number of at least 1 is accepted")
+            raise InvalidArgument("rows_per_unit", per_unit, "must be a whole number of at least 1")
         if self.unit is None and per_unit != 1:
-            raise InvalidArgument("rows_per_unit", per_unit, "a unit column must be named for more than one row each")
+            raise InvalidArgument("rows_per_unit", per_unit, "must be 1 without a unit column: declare unit=")
         if not isinstance(self.name, str) or not self.name:
-            raise InvalidArgument("name", self.name, "a name is accepted")
+            raise InvalidArgument("name", self.name, "must be a name")
         if self.slack is not None:
             object.__setattr__(self, "slack", plain(exact(self.slack, "slack")))
 
@@ -90,17 +90,17 @@ class Schema:
     def column(self, name: object, argument: str = "column") -> ColumnType:
         """The type of a declared column."""
         if name not in self.columns:
-            raise InvalidArgument(argument, name, f"a declared column is accepted: {', '.join(self.columns)}")
+            raise InvalidArgument(argument, name, f"must be a declared column: {', '.join(self.columns)}")
         return self.columns[str(name)]
 
     def measured(self, name: object, argument: str = "column") -> Measured:
         """The type of a column of numbers or dates."""
-        kind = self.column(name, argument)
-        if not isinstance(kind, Measured):
+        declared = self.column(name, argument)
+        if not isinstance(declared, Measured):
             numbers = [column for column, one in self.columns.items() if isinstance(one, Measured)]
-            raise InvalidArgument(argument, name, f"a column of numbers is accepted: {', '.join(numbers)}")
-        return kind
+            raise InvalidArgument(argument, name, f"must be a column of numbers: {', '.join(numbers)}")
+        return declared
 
     def groupable(self) -> list[str]:
         """The columns whose declared values can be keys of groups."""
-        return [name for name, kind in self.columns.items() if isinstance(kind, (Category, Boolean))]
+        return [name for name, declared in self.columns.items() if isinstance(declared, (Category, Boolean))]

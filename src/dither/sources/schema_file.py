@@ -66,7 +66,9 @@ def read_schema(text: str, called: str, *, name: str = "data", folder: str | Non
 def dump_schema(schema: Schema | GraphSchema) -> str:
     """A schema as the text of a schema file."""
     if not isinstance(schema.source, (str, FilePath)):
-        raise InvalidArgument("source", type(schema.source), "a path or an address can be written into a schema file")
+        raise InvalidArgument(
+            "source", type(schema.source), "must be a path or an address, to be written into a schema file"
+        )
     if isinstance(schema, GraphSchema):
         graph = {"vertices": schema.vertices, "ends": schema.ends, "weight": schema.weight, "cap": schema.cap}
         parts = [_section("dataset", {"name": schema.name, "source": schema.source})]
@@ -81,7 +83,7 @@ def dump_schema(schema: Schema | GraphSchema) -> str:
     if schema.unit is not None:
         dataset |= {"unit": schema.unit, "rows_per_unit": schema.rows_per_unit}
     parts = [_section("dataset", dataset), *_written_budget(schema)]
-    parts += [_section(f"columns.{written_key(name)}", kind.to_dict()) for name, kind in schema.columns.items()]
+    parts += [_section(f"columns.{written_key(name)}", declared.to_dict()) for name, declared in schema.columns.items()]
     parts += [_section(f"priors.{written_key(name)}", payload) for name, payload in schema.priors.items()]
     return "\n".join(parts)
 
@@ -106,7 +108,7 @@ def pointing_at(path: Any) -> Iterator[None]:
         place = _home(error.argument)
         if place is None or place not in reader.places.keys:
             raise
-        problem = reader.problem(place, error.accepted, value=True)
+        problem = reader.problem(place, error.rule, value=True)
     else:
         return
     raise problem
@@ -159,14 +161,14 @@ def schema_text(file: FilePath) -> str:
     """The text of a schema file."""
     try:
         if file.stat().st_size > LONGEST:
-            raise InvalidArgument("schema", str(file), f"a file of at most {LONGEST:,} bytes is accepted")
+            raise InvalidArgument("schema", str(file), f"must be a file of at most {LONGEST:,} bytes")
         return file.read_text(encoding="utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError:
-        raise InvalidArgument("schema", str(file), "a TOML file in UTF-8 is accepted") from None
+        raise InvalidArgument("schema", str(file), "must be a TOML file in UTF-8") from None
     except (OSError, ValueError) as error:
         if isinstance(error, InvalidArgument):
             raise
-        raise InvalidArgument("schema", str(file), "the path of a readable schema file is accepted") from None
+        raise InvalidArgument("schema", str(file), "must be the path of a readable schema file") from None
 
 
 class _Reader:
@@ -188,7 +190,9 @@ class _Reader:
             start = len(self.text.rstrip()) if start >= end else start
             problem = InvalidText(self.called, self.text, f"not TOML: {_PLACE.sub('', reason)}", start, start + 1)
         except (RecursionError, ValueError, ArithmeticError):
-            problem = InvalidText(self.called, self.text, "a number or a nesting beyond all measure", 0, 1)
+            problem = InvalidText(
+                self.called, self.text, "a number is too large, or tables are nested too deeply", 0, 1
+            )
         raise problem
 
     def _offset(self, line: int, column: int) -> int:
@@ -207,9 +211,9 @@ class _Reader:
         if not columns:
             raise self.problem(("columns",), _NO_COLUMN)
         if "source" not in dataset:
-            raise self.problem(("dataset",), 'the source is missing: source = "payroll.parquet" is accepted')
+            raise self.problem(("dataset",), 'the source is missing: write source = "payroll.parquet"')
         for key in ("name", "source", "table", "engine", "unit"):
-            self._check(("dataset", key), str, "a text in quotes is accepted")
+            self._check(("dataset", key), str, "write a text in quotes")
         self._among(("dataset", "engine"), ENGINES)
         filled = {key: dataset[key] for key in _DATASET if key in dataset}
         with self._pointing({key: ("dataset", key) for key in _DATASET}):
@@ -226,15 +230,15 @@ class _Reader:
         self._known(("dataset",), dataset, ("name", "source"))
         self._known(("graph",), payload, _GRAPH)
         if "source" not in dataset:
-            raise self.problem(("dataset",), 'the source is missing: source = "edges.csv" is accepted')
+            raise self.problem(("dataset",), 'the source is missing: write source = "edges.csv"')
         if "vertices" not in payload:
             raise self.problem(("graph",), "vertices is missing: their public number")
         for path in (("dataset", "name"), ("dataset", "source"), ("graph", "weight")):
-            self._check(path, str, "a text in quotes is accepted")
-        self._check(("graph", "vertices"), int, "a whole number of at least 1 is accepted")
+            self._check(path, str, "write a text in quotes")
+        self._check(("graph", "vertices"), int, "write a whole number of at least 1")
         given: dict[str, Any] = {key: self._number(("graph", key)) for key in ("cap", "step") if key in payload}
         if "ends" in payload:
-            self._check(("graph", "ends"), list, 'two names such as ["source", "target"] are accepted')
+            self._check(("graph", "ends"), list, 'write two names such as ["source", "target"]')
             given["ends"] = tuple(payload["ends"])
         places: dict[str, Path] = {key: ("graph", key) if key in payload else ("graph",) for key in _GRAPH}
         with self._pointing(places):
@@ -259,17 +263,17 @@ class _Reader:
             key: self._number(("budget", key)) for key in ("epsilon", "delta", "slack") if key in payload
         }
         self._among(("budget", "filter"), FILTERS)
-        kind = payload.get("filter", "basic")
+        rule = payload.get("filter", "basic")
         with self._pointing({key: ("budget", key) for key in _BUDGET}):
             budget = Budget(numbers["epsilon"], numbers.get("delta", 0))
-        if kind == "advanced" and not budget.delta:
+        if rule == "advanced" and not budget.delta:
             raise self.problem(("budget", "filter"), "the advanced filter needs a delta above zero", value=True)
         slack = numbers.get("slack")
-        if slack is not None and kind == "basic":
+        if slack is not None and rule == "basic":
             raise self.problem(("budget", "slack"), 'only filter = "advanced" takes a slack')
         if slack is not None and not 0 < slack <= numbers.get("delta", 0):
-            raise self.problem(("budget", "slack"), "a part of delta, above zero, is accepted", value=True)
-        return {"budget": budget, "filter": kind, "slack": slack}
+            raise self.problem(("budget", "slack"), "write a part of delta, above zero", value=True)
+        return {"budget": budget, "filter": rule, "slack": slack}
 
     def _priors(self, columns: Mapping[str, ColumnType]) -> dict[str, dict[str, Any]]:
         """What is publicly known of columns, for quotes."""
@@ -278,9 +282,9 @@ class _Reader:
             here = ("priors", name)
             payload = self._table(here)
             if not isinstance(columns.get(name), Measured):
-                raise self.problem(here, "a declared column of numbers or dates is accepted")
+                raise self.problem(here, "name a declared column of numbers or dates")
             if "kind" not in payload:
-                raise self.problem(here, f"the kind is missing: one of {', '.join(PRIOR_PARAMETERS)} is accepted")
+                raise self.problem(here, f"the kind is missing: write one of {', '.join(PRIOR_PARAMETERS)}")
             self._among((*here, "kind"), PRIOR_PARAMETERS)
             parameters = PRIOR_PARAMETERS[payload["kind"]]
             self._known(here, payload, ("kind", *parameters))
@@ -292,7 +296,7 @@ class _Reader:
             numbers = {one: self._number((*here, one)) for one in parameters if one in payload}
             for one in ("median", "sigma", "sd"):
                 if one in numbers and numbers[one] <= 0:
-                    raise self.problem((*here, one), "a positive number is accepted", value=True)
+                    raise self.problem((*here, one), "write a positive number", value=True)
             found[name] = {"kind": payload["kind"], **numbers}
         return found
 
@@ -303,57 +307,57 @@ class _Reader:
             raise self.problem(here, "a column needs a name")
         self._known(here, payload, _ANY_OPTION)
         if "type" not in payload:
-            raise self.problem(here, f"the type is missing: one of {', '.join(TYPES)} is accepted")
+            raise self.problem(here, f"the type is missing: write one of {', '.join(TYPES)}")
         self._among((*here, "type"), TYPES)
-        kind = payload["type"]
+        type_name = payload["type"]
         for key in payload:
-            if key != "type" and key not in _OPTIONS[kind]:
-                listed = ", ".join(_OPTIONS[kind])
-                raise self.problem((*here, key), f"a {kind} column has no {key}; accepted are {listed}")
-        if "bounds" in _OPTIONS[kind] and "bounds" not in payload:
+            if key != "type" and key not in _OPTIONS[type_name]:
+                listed = ", ".join(_OPTIONS[type_name])
+                raise self.problem((*here, key), f"a {type_name} column has no {key}; accepted are {listed}")
+        if "bounds" in _OPTIONS[type_name] and "bounds" not in payload:
             raise self.problem(here, "bounds are missing: a public range, known without looking at the data")
-        options = {key: self._option((*here, key), kind) for key in payload if key not in ("type", "bounds")}
-        ends = self._ends((*here, "bounds"), kind) if "bounds" in payload else ()
+        options = {key: self._option((*here, key), type_name) for key in payload if key not in ("type", "bounds")}
+        ends = self._ends((*here, "bounds"), type_name) if "bounds" in payload else ()
         places = {key: (*here, key) for key in _ANY_OPTION} | dict.fromkeys(("first", "last"), (*here, "bounds"))
         with self._pointing(places):
-            return TYPES[kind](*ends, **options)
+            return TYPES[type_name](*ends, **options)
 
-    def _ends(self, path: Path, kind: str) -> list[Any]:
+    def _ends(self, path: Path, type_name: str) -> list[Any]:
         given = self._at(path)
         if not isinstance(given, list) or len(given) != 2:
-            raise self.problem(path, "two ends [lower, upper] are accepted", value=True)
+            raise self.problem(path, "write two ends [lower, upper]", value=True)
         ends: list[Any] = [
-            self._day((*path, place)) if kind == "date" else self._number((*path, place)) for place in (0, 1)
+            self._day((*path, place)) if type_name == "date" else self._number((*path, place)) for place in (0, 1)
         ]
         if not ends[0] < ends[1]:
             raise self.problem(path, "the lower end must be below the upper end", value=True)
         return ends
 
-    def _option(self, path: Path, kind: str) -> Any:
+    def _option(self, path: Path, type_name: str) -> Any:
         given = self._at(path)
         if path[-1] == "values":
             return self._values(path)
-        if path[-1] == "nulls" and kind == "boolean" and isinstance(given, bool):
+        if path[-1] == "nulls" and type_name == "boolean" and isinstance(given, bool):
             return given
         if path[-1] == "nulls" and isinstance(given, str) and not _RATIO.match(given):
-            accepted = ("drop",) if kind == "boolean" else ("lower", "upper", "drop")
-            if kind == "date" and given not in accepted:
+            accepted = ("drop",) if type_name == "boolean" else ("lower", "upper", "drop")
+            if type_name == "date" and given not in accepted:
                 return self._day(path)
             self._among(path, accepted, "or a value within the bounds")
             return given
-        return self._day(path) if kind == "date" else self._number(path)
+        return self._day(path) if type_name == "date" else self._number(path)
 
     def _values(self, path: Path) -> list[str]:
         given = self._at(path)
         if not isinstance(given, list) or not given:
-            raise self.problem(path, 'a list of names such as ["clerk", "nurse"] is accepted', value=True)
+            raise self.problem(path, 'write a list of names such as ["clerk", "nurse"]', value=True)
         names: set[str] = set()
         for place, one in enumerate(given):
             spot = (*path, place)
             if not isinstance(one, (str, int)) or isinstance(one, bool):
-                raise self.problem(spot, "a name in quotes, or a whole number, is accepted", value=True)
+                raise self.problem(spot, "write a name in quotes, or a whole number", value=True)
             if str(one) in names or str(one) == "other":
-                raise self.problem(spot, 'different names are accepted, none of them "other"', value=True)
+                raise self.problem(spot, 'write different names, none of them "other"', value=True)
             names.add(str(one))
         return [str(one) for one in given]
 
@@ -371,7 +375,7 @@ class _Reader:
             raise self.problem(path, missing or f"the section [{'.'.join(map(str, path))}] is missing")
         found = above[path[-1]]
         if not isinstance(found, dict):
-            raise self.problem(path, f"a section [{'.'.join(map(str, path))}] is accepted", value=True)
+            raise self.problem(path, f"write a section [{'.'.join(map(str, path))}]", value=True)
         return found
 
     def _known(self, path: Path, payload: Iterable[str], accepted: tuple[str, ...], what: str = "key") -> None:
@@ -379,9 +383,9 @@ class _Reader:
             if key not in accepted:
                 raise self.problem((*path, key), f"unknown {what}{_meant(key, accepted)}")
 
-    def _check(self, path: Path, kind: type, accepted: str) -> None:
+    def _check(self, path: Path, wanted: type, accepted: str) -> None:
         above = self._at(path[:-1])
-        if path[-1] in above and (not isinstance(above[path[-1]], kind) or not above[path[-1]]):
+        if path[-1] in above and (not isinstance(above[path[-1]], wanted) or not above[path[-1]]):
             raise self.problem(path, accepted, value=True)
 
     def _among(self, path: Path, accepted: Iterable[str], more: str = "") -> None:
@@ -391,16 +395,16 @@ class _Reader:
         given, options = above[path[-1]], tuple(accepted)
         if not isinstance(given, str) or given not in options:
             listed = " ".join((", ".join(f'"{one}"' for one in options), more)).strip()
-            raise self.problem(path, f"{listed} is accepted{_suggested(given, options)}", value=True)
+            raise self.problem(path, f"write {listed}{_suggested(given, options)}", value=True)
 
     def _number(self, path: Path) -> int | Decimal | Fraction:
         given = self._at(path)
         if isinstance(given, str) and _RATIO.match(given) and int(given.split("/")[1]):
             return Fraction(given)
         if isinstance(given, bool) or not isinstance(given, (int, Decimal)):
-            raise self.problem(path, "a number is accepted", value=True)
+            raise self.problem(path, "write a number", value=True)
         if isinstance(given, Decimal) and not given.is_finite():
-            raise self.problem(path, "a finite number is accepted", value=True)
+            raise self.problem(path, "write a finite number", value=True)
         return given
 
     def _day(self, path: Path) -> date:
@@ -409,7 +413,7 @@ class _Reader:
             return given
         with contextlib.suppress(TypeError, ValueError):
             return date.fromisoformat(given)
-        raise self.problem(path, "a date such as 2024-01-31 is accepted", value=True)
+        raise self.problem(path, "write a date such as 2024-01-31", value=True)
 
     @contextlib.contextmanager
     def _pointing(self, homes: Mapping[str, Path]) -> Iterator[None]:
@@ -419,7 +423,7 @@ class _Reader:
         except InvalidText:
             raise
         except InvalidArgument as error:
-            problem = self.problem(homes.get(error.argument, ("dataset",)), error.accepted, value=True)
+            problem = self.problem(homes.get(error.argument, ("dataset",)), error.rule, value=True)
         else:
             return
         raise problem

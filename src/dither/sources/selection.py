@@ -57,18 +57,21 @@ class Selection:
 
     def cleaned(self, name: str) -> exp.Expr:
         """A declared column as a number, a day number, 0 or 1, or a text; NULL if missing."""
-        declared, kind = self.schema.column(name), self.engine.kinds()[name]
+        declared, stored_type = self.schema.column(name), self.engine.stored_types()[name]
         if isinstance(declared, Category):
-            return self.engine.text(name, kind)
+            return self.engine.text(name, stored_type)
         if isinstance(declared, Boolean):
-            return self.engine.truth(name, kind)
+            return self.engine.truth(name, stored_type)
         if isinstance(declared, Date):
-            return self.engine.day(name, kind)
-        return self.engine.number(name, kind)
+            return self.engine.day(name, stored_type)
+        return self.engine.number(name, stored_type)
+
+    def _condition(self, predicate: Predicate) -> exp.Expr:
+        return predicate.expression({name: self.cleaned(name) for name in predicate.columns()})
 
     def _key(self, name: str) -> exp.Expr:
         """A column to group by: whole numbers stay whole, which engines join fastest."""
-        if self.schema.column(name).kind == "integer" and self.engine.kinds()[name] == "whole":
+        if self.schema.column(name).type_name == "integer" and self.engine.stored_types()[name] == "whole":
             # What does not fit is no declared key, and must not make an engine raise an error.
             return exp.TryCast(this=column(name), to=exp.DataType.build("bigint"))
         return self.cleaned(name)
@@ -94,7 +97,7 @@ class Selection:
         for place, key in enumerate(self.by):
             chosen = chosen.select(exp.alias_(self._key(key), f"k{place}"))
         if self.predicate is not None:
-            chosen = chosen.where(self.predicate.expression(self.cleaned))
+            chosen = chosen.where(self._condition(self.predicate))
         if name is not None and self.schema.column(name).drops_nulls:
             chosen = chosen.where(_known(self.cleaned(name)))
         if self.schema.unit is None:
@@ -104,7 +107,7 @@ class Selection:
     def _bounded(self, chosen: exp.Select, grid: Grid | None) -> exp.Select:
         """At most the declared rows of each person: those whose hash with a secret is least.
 
-        What is hashed are a person's own rounded values, so what is kept of one person depends on nobody else, and
+        What is hashed are a person's own rounded values, so what is kept of one person does not depend on others, and
         it is the same in every pass over the data and in every engine.
         """
         chosen = self._with_unit(chosen)
@@ -113,13 +116,13 @@ class Selection:
         return self._fewest(chosen, payload, [VALUE, *(f"k{one}" for one in range(len(self.by)))])
 
     def _with_unit(self, chosen: exp.Select) -> exp.Select:
-        """The person of every row as u; rows of nobody are left out."""
+        """The person of every row as u; rows without one are left out."""
         name = str(self.schema.unit)
-        unit = self.engine.text(name, "text") if self.engine.kinds()[name] == "text" else column(name)
+        unit = self.engine.text(name, "text") if self.engine.stored_types()[name] == "text" else column(name)
         return chosen.select(exp.alias_(unit, "u")).where(_known(unit.copy()))
 
     def _fewest(self, chosen: exp.Select, payload: Sequence[exp.Expr], names: list[str]) -> exp.Select:
-        """Of each person u the declared number of rows, by a hash of what is told of them."""
+        """Of each person u the declared number of rows, by a hash of what is read of them."""
         parts: list[exp.Expr] = [exp.cast(column("u"), "text")]
         for part in payload:
             parts += [exp.Literal.string("|"), exp.Coalesce(this=part, expressions=[exp.Literal.string("")])]
@@ -147,8 +150,8 @@ class Selection:
         """
         chosen = exp.Select().from_(self.engine.table())
         if self.predicate is not None:
-            chosen = chosen.where(self.predicate.expression(self.cleaned))
-        kinds = []
+            chosen = chosen.where(self._condition(self.predicate))
+        stored_types = []
         for place, name in enumerate(names):
             declared, value = self.schema.column(name, "columns"), self.cleaned(name)
             if declared.drops_nulls:
@@ -158,15 +161,15 @@ class Selection:
                 missing = None if declared.drops_nulls else raw_value(declared.grid, declared.missing)
                 value = self.steps(self.value(name, missing), declared.grid)
             chosen = chosen.select(exp.alias_(value, f"c{place}"))
-            kinds.append("whole" if measured else "text")
+            stored_types.append("whole" if measured else "text")
         if self.schema.unit is None:
-            return chosen, kinds
+            return chosen, stored_types
         listed = [f"c{place}" for place in range(len(names))]
         payload = [exp.cast(column(one), "text") for one in listed]
         kept = self._fewest(self._with_unit(chosen), payload, [*listed, "u"])
         person = self.keyed_hash(exp.Literal.string("|person|"), exp.cast(column("u"), "text"))
         hashed = exp.select(*(column(one) for one in listed), exp.alias_(person, "h")).from_(kept.subquery("kept"))
-        return hashed, [*kinds, "text"]
+        return hashed, [*stored_types, "text"]
 
     def grouped(
         self,
@@ -186,11 +189,11 @@ class Selection:
             return exp.Select().from_(with_ends.from_(records).subquery("t"))
         names = [GROUP, *(f"g{place}" for place in range(len(self.by))), *([] if brackets is None else [LOW, HIGH])]
         listed = self.engine.values(
-            (
+            [
                 (index, *key, *(() if brackets is None else brackets[index]))
                 for index, key in enumerate(self.groups)
                 if brackets is None or index in brackets
-            ),
+            ],
             "g",
             names,
         )
@@ -225,10 +228,14 @@ def raw_value(grid: Grid, steps: int) -> float:
 
 def at_most_groups(by: list[str], schema: Schema) -> None:
     """Refuse, from public facts, more groups than one question may have."""
-    kinds = [(name, schema.column(name, "by")) for name in by]
-    declared = [len(kind.keys(name)) for name, kind in kinds if not isinstance(kind, Category) or kind.values]
+    stored_types = [(name, schema.column(name, "by")) for name in by]
+    declared = [
+        len(stored_type.keys(name))
+        for name, stored_type in stored_types
+        if not isinstance(stored_type, Category) or stored_type.values
+    ]
     if (total := math.prod(declared)) > MOST_GROUPS:
-        raise InvalidArgument("by", by, f"at most {MOST_GROUPS} groups are accepted, these are {total}")
+        raise InvalidArgument("by", by, f"must give at most {MOST_GROUPS} groups, these are {total}")
 
 
 def _known(value: exp.Expr) -> exp.Expr:

@@ -1,4 +1,4 @@
-"""Where keys and values stand in a TOML text: the standard reader does not tell, and errors must point at the line."""
+"""Where keys and values stand in a TOML text, for errors that point at the line; the standard reader does not say."""
 
 from __future__ import annotations
 

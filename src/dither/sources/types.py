@@ -1,4 +1,4 @@
-"""The types that a schema declares for columns: what may occur, as the owner knows it and not as the data show it."""
+"""The types that a schema declares for columns: what may occur, declared by the owner."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar
 
+from dither.aliases import older_name, warn_of_older_name
 from dither.errors import InvalidArgument
 from dither.numbers import exact, plain
 from dither.sources.column import missing_steps
+from dither.sources.entries import day, reals, texts, truth
+from dither.sources.frames import arrow
 from dither.sources.grid import Grid
 
 EPOCH = datetime.date(1970, 1, 1)
@@ -25,9 +28,11 @@ DROP = "drop"
 class ColumnType(ABC):
     """What a schema says about one column.  Everything here is public."""
 
-    kind: ClassVar[str]
+    type_name: ClassVar[str]
+    """The word for it in a schema file."""
+    kind = older_name("type_name")
     sources: ClassVar[frozenset[str]]
-    """The kinds of source column (see engines.engine) that this type can be read from."""
+    """The stored types (see engines.engine) that this type can be read from."""
     nulls: Any
 
     @property
@@ -37,14 +42,14 @@ class ColumnType(ABC):
 
     def keys(self, name: str) -> tuple[Any, ...]:
         """The declared values, for grouping."""
-        raise InvalidArgument("by", name, f"a category, boolean, integer or date column is accepted, not {self.kind}")
+        raise InvalidArgument("by", name, f"must be a category, boolean, integer or date column, not {self.type_name}")
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """Plain values as they stand in a schema file."""
 
     def _options(self, **options: Any) -> dict[str, Any]:
-        return {"type": self.kind} | {key: value for key, value in options.items() if value is not None}
+        return {"type": self.type_name} | {key: value for key, value in options.items() if value is not None}
 
 
 class Measured(ColumnType):
@@ -61,6 +66,11 @@ class Measured(ColumnType):
         return missing_steps(None if self.drops_nulls else self.nulls, self.grid)
 
     def shown(self, number: Any) -> Any:
+        """The older name of ``displayed``."""
+        warn_of_older_name("displayed")
+        return self.displayed(number)
+
+    def displayed(self, number: Any) -> Any:
         """A released number as users of this type expect it."""
         return number
 
@@ -81,7 +91,7 @@ class Real(Measured):
     upper: Any
     step: Any = field(default=None, kw_only=True)
     nulls: Any = field(default=None, kw_only=True)
-    kind: ClassVar[str] = "real"
+    type_name: ClassVar[str] = "real"
     sources: ClassVar[frozenset[str]] = frozenset({"whole", "real", "decimal", "text"})
 
     def __post_init__(self) -> None:
@@ -104,7 +114,7 @@ class Real(Measured):
 class Integer(Real):
     """Whole numbers from ``lower`` to ``upper``."""
 
-    kind: ClassVar[str] = "integer"
+    type_name: ClassVar[str] = "integer"
 
     @property
     def grid(self) -> Grid:
@@ -112,7 +122,7 @@ class Integer(Real):
 
     def keys(self, name: str) -> tuple[int, ...]:
         if self.grid.step != 1 or self.grid.points > MOST_KEYS:
-            raise InvalidArgument("by", name, f"an integer column with at most {MOST_KEYS} declared values is accepted")
+            raise InvalidArgument("by", name, f"must be an integer column with at most {MOST_KEYS} declared values")
         low, high = self.grid.ends
         return tuple(range(low, high + 1))
 
@@ -122,7 +132,7 @@ class Decimal(Real):
     """Decimal numbers with a declared step, by default two places."""
 
     step: Any = field(default=decimal.Decimal("0.01"), kw_only=True)
-    kind: ClassVar[str] = "decimal"
+    type_name: ClassVar[str] = "decimal"
 
 
 @dataclass(frozen=True)
@@ -132,7 +142,7 @@ class Date(Measured):
     first: Any
     last: Any
     nulls: Any = field(default=None, kw_only=True)
-    kind: ClassVar[str] = "date"
+    type_name: ClassVar[str] = "date"
     sources: ClassVar[frozenset[str]] = frozenset({"date", "text"})
 
     def __post_init__(self) -> None:
@@ -146,7 +156,7 @@ class Date(Measured):
     def grid(self) -> Grid:
         return Grid.between((day_number(self.first, "first"), day_number(self.last, "last")), whole=True)
 
-    def shown(self, number: Any) -> datetime.date:
+    def displayed(self, number: Any) -> datetime.date:
         return EPOCH + datetime.timedelta(days=int(number))
 
     def steps(self, value: Any, argument: str) -> Fraction:
@@ -154,12 +164,12 @@ class Date(Measured):
 
     def keys(self, name: str) -> tuple[int, ...]:
         if self.grid.points > MOST_KEYS:
-            raise InvalidArgument("by", name, f"a date column with at most {MOST_KEYS} days is accepted")
+            raise InvalidArgument("by", name, f"must be a date column with at most {MOST_KEYS} days")
         low, high = self.grid.ends
         return tuple(range(low, high + 1))
 
     def to_dict(self) -> dict[str, Any]:
-        nulls = self.nulls if self.nulls is None or isinstance(self.nulls, str) else self.shown(self.nulls)
+        nulls = self.nulls if self.nulls is None or isinstance(self.nulls, str) else self.displayed(self.nulls)
         return self._options(bounds=[self.first, self.last], nulls=nulls)
 
 
@@ -168,12 +178,12 @@ class Boolean(Measured):
     """True or false; a missing value counts as false unless declared otherwise."""
 
     nulls: Any = field(default=None, kw_only=True)
-    kind: ClassVar[str] = "boolean"
+    type_name: ClassVar[str] = "boolean"
     sources: ClassVar[frozenset[str]] = frozenset({"boolean", "whole", "text"})
 
     def __post_init__(self) -> None:
         if self.nulls not in (None, True, False, DROP):
-            raise InvalidArgument("nulls", self.nulls, 'true, false or "drop" is accepted')
+            raise InvalidArgument("nulls", self.nulls, 'must be true, false or "drop"')
 
     @property
     def grid(self) -> Grid:
@@ -198,7 +208,7 @@ class Category(ColumnType):
     """
 
     values: Sequence[str] | None = None
-    kind: ClassVar[str] = "category"
+    type_name: ClassVar[str] = "category"
     sources: ClassVar[frozenset[str]] = frozenset({"text", "whole", "boolean"})
     nulls: ClassVar[None] = None  # type: ignore[misc]
 
@@ -206,12 +216,12 @@ class Category(ColumnType):
         if self.values is None:
             return
         if isinstance(self.values, (str, bytes)) or not hasattr(self.values, "__iter__"):
-            raise InvalidArgument("values", self.values, "a list of names is accepted")
+            raise InvalidArgument("values", self.values, "must be a list of names")
         listed = tuple(str(one) for one in self.values)
         if not listed or len(set(listed)) != len(listed) or "other" in listed:
-            raise InvalidArgument("values", list(listed)[:9], 'different names are accepted, none of them "other"')
+            raise InvalidArgument("values", list(listed)[:9], 'must be different names, none of them "other"')
         if not all(map(storable, listed)):
-            raise InvalidArgument("values", list(listed)[:9], "Unicode names without NUL are accepted")
+            raise InvalidArgument("values", list(listed)[:9], "must be Unicode names without NUL")
         object.__setattr__(self, "values", listed)
 
     def keys(self, name: str) -> tuple[str, ...]:
@@ -225,7 +235,7 @@ class Category(ColumnType):
         return self._options(values=None if self.values is None else list(self.values))
 
 
-TYPES: dict[str, type[ColumnType]] = {one.kind: one for one in (Real, Integer, Decimal, Date, Boolean, Category)}
+TYPES: dict[str, type[ColumnType]] = {one.type_name: one for one in (Real, Integer, Decimal, Date, Boolean, Category)}
 
 
 def storable(text: str) -> bool:
@@ -250,4 +260,20 @@ def _as_date(value: Any, argument: str) -> datetime.date:
             return EPOCH + datetime.timedelta(days=value)
         return datetime.date.fromisoformat(value)
     except (TypeError, ValueError, OverflowError):
-        raise InvalidArgument(argument, str(value), "a date such as 2024-01-31 is accepted") from None
+        raise InvalidArgument(argument, str(value), "must be a date such as 2024-01-31") from None
+
+
+def untyped_entries(declared: ColumnType | None, entries: list[Any]) -> Any:
+    """Entries without a stored type as an Arrow column of the declared type; missing where an entry is none of it.
+
+    Texts where nothing is declared (the column that tells people apart): a type guessed from all entries would let one
+    person decide how others are read.
+    """
+    pa = arrow()
+    if isinstance(declared, Date):
+        return pa.array([day(one) for one in entries], pa.date32())
+    if isinstance(declared, Boolean):
+        return pa.array([truth(one) for one in entries], pa.bool_())
+    if isinstance(declared, Measured):
+        return pa.array(reals(entries), pa.float64())
+    return pa.array(texts(entries), pa.string())

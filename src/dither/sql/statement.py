@@ -5,9 +5,10 @@ The grammar is small and closed: whatever is not in it is refused at the word wh
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,16 +70,21 @@ class Statement:
         """The queries with their names."""
         return [(item.query, item.alias) for item in self.items]
 
-    def pointing(self, error: InvalidArgument, item: Item) -> InvalidArgument:
-        """An error about a query or a group, pointing at where it was written; any other error as it is."""
-        if isinstance(error, InvalidText):
-            return error
-        if error.argument == "by" and error.given in self.by and self.places:
-            place = self.places[self.by.index(str(error.given))]
-            return InvalidText(self.argument, self.text, error.accepted, *place)
-        if error.argument in ("column", "query", *entry_of(item.query).fields):
-            return InvalidText(self.argument, self.text, error.accepted, item.start, item.end)
-        return error
+    @contextlib.contextmanager
+    def pointing_at(self, item: Item) -> Iterator[None]:
+        """Within it, errors about a query or a group point at where it was written; any other error is as it is."""
+        try:
+            yield
+        except InvalidText:
+            raise
+        except InvalidArgument as error:
+            if error.argument == "by" and error.given in self.by and self.places:
+                place = self.places[self.by.index(str(error.given))]
+            elif error.argument in ("column", "query", *entry_of(item.query).fields):
+                place = (item.start, item.end)
+            else:
+                raise
+            raise InvalidText(self.argument, self.text, error.rule, *place) from None
 
 
 def parse_sql(text: object, schema: Schema | GraphSchema, argument: str = "sql") -> Statement:

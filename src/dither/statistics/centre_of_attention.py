@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dither.privacy import Neighbours
-from dither.sensitivity.ladder import Algorithm, Ladder, Rungs
+from dither.sensitivity.ladder import Algorithm, Ladder, Sensitivities
 from dither.sources.column import Column
 from dither.sources.grid import Grid
 from dither.statistics.statistic import FITTED_FIRST, Statistic
@@ -61,13 +61,15 @@ class ShortestMiddle(Statistic):
     def ladder(self, data: Column, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
         ordered = data.ranks(1, self.records)
 
-        def rungs(start: int, stop: int) -> Rungs:
+        def sensitivity_at_distance(start: int, stop: int) -> Sensitivities:
             held = [self.majority + (k + 1) * self.touched for k in range(start, stop)]
             return np.array([2 * self._shortest(ordered, one) for one in held], dtype=np.int64)
 
-        return Ladder(rungs, self.global_sensitivity, top=max(0, (self.records - self.majority) // self.touched))
+        return Ladder(
+            sensitivity_at_distance, self.global_sensitivity, top=max(0, (self.records - self.majority) // self.touched)
+        )
 
-    def _shortest(self, ordered: Rungs, held: int) -> int:
+    def _shortest(self, ordered: Sensitivities, held: int) -> int:
         low, high = self.column.ends
         if held > self.records:
             return high - low

@@ -14,7 +14,7 @@ import numpy as np
 from dither.kernels.graph import Ranked, bounded_degree, degree_pairs, triangle_count
 from dither.kernels.subgraphs import clique_change, clique_count, k_triangle_change, k_triangle_count
 from dither.privacy import Neighbours
-from dither.sensitivity.ladder import Algorithm, Ladder, Rungs
+from dither.sensitivity.ladder import Algorithm, Ladder, Sensitivities
 from dither.sensitivity.levels import HasLevels, LevelFunction, Levels
 from dither.sources.graph import Graph
 from dither.sources.grid import Grid
@@ -106,13 +106,13 @@ class TriangleCount(GraphCount, ByCommonNeighbours):
     def ladder(self, data: Graph, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
         common, half = data.frontier.common[:, None], data.frontier.half[:, None]
 
-        def rungs(start: int, stop: int) -> Rungs:
+        def sensitivity_at_distance(start: int, stop: int) -> Sensitivities:
             changes = np.arange(start, stop, dtype=np.int64)
             reached = common + (changes + np.minimum(changes, half)) // 2
             return np.asarray(np.minimum(reached.max(axis=0), self.global_sensitivity))
 
         # Every pair of changes makes a common neighbour.
-        return Ladder(rungs, self.global_sensitivity, top=2 * self.global_sensitivity)
+        return Ladder(sensitivity_at_distance, self.global_sensitivity, top=2 * self.global_sensitivity)
 
 
 @dataclass(frozen=True)
@@ -153,14 +153,14 @@ class StarCount(GraphCount, ByDegree):
         full, k = self.vertices - 2, self.k
         pairs = degree_pairs(data.starts, data.ends)
 
-        def rung(s: int) -> int:
+        def at_distance(s: int) -> int:
             best = 0
             for larger, smaller in pairs:
                 up = min(s, full - larger)
                 best = max(best, math.comb(larger + up, k - 1) + math.comb(min(full, smaller + s - up), k - 1))
             return best
 
-        return listed(rung, self.global_sensitivity, top=2 * full)
+        return listed(at_distance, self.global_sensitivity, top=2 * full)
 
 
 @dataclass(frozen=True)
@@ -213,12 +213,12 @@ class KTriangleCount(GraphCount, ByCommonNeighbours):
         common = data.frontier.most_common
         added = [self.change(data)]
 
-        def rung(s: int) -> int:
+        def at_distance(s: int) -> int:
             while len(added) <= s:
                 added.append(added[-1] + self.growth(common + len(added) - 1))
             return min(added[s], self.level(common + s))
 
-        return listed(rung, self.global_sensitivity, top=2 * (self.vertices - 2))
+        return listed(at_distance, self.global_sensitivity, top=2 * (self.vertices - 2))
 
 
 @dataclass(frozen=True)
@@ -325,11 +325,11 @@ def flat(global_sensitivity: int) -> Ladder:
     )
 
 
-def listed(rung: Callable[[int], int], global_sensitivity: int, *, top: int) -> Ladder:
+def listed(at_distance: Callable[[int], int], global_sensitivity: int, *, top: int) -> Ladder:
     """A ladder of Python numbers; in machine words where the cap fits them."""
-    kind: Any = object if global_sensitivity >= 1 << 62 else np.int64
+    dtype: Any = object if global_sensitivity >= 1 << 62 else np.int64
 
-    def rungs(start: int, stop: int) -> Rungs:
-        return np.array([min(rung(s), global_sensitivity) for s in range(start, stop)], dtype=kind)
+    def sensitivity_at_distance(start: int, stop: int) -> Sensitivities:
+        return np.array([min(at_distance(s), global_sensitivity) for s in range(start, stop)], dtype=dtype)
 
-    return Ladder(rungs, global_sensitivity, top=top)
+    return Ladder(sensitivity_at_distance, global_sensitivity, top=top)

@@ -17,10 +17,10 @@ from dither.kernels.order import decay, heaviest_pair
 from dither.privacy import Neighbours
 from dither.sensitivity.ladder import (
     DEEPEST,
-    MOST_SLOW_RUNGS,
+    MOST_SLOW_DISTANCES,
     Algorithm,
     Ladder,
-    Rungs,
+    Sensitivities,
     least_bound,
     reaches,
     rounded_up,
@@ -89,14 +89,14 @@ class RankedValue(Statistic, HasReachableValues):
         if algorithm == "linear":
             top = max(self.rank - 1, self.records - self.rank)
             return Ladder(
-                lambda start, stop: self._symmetric_rungs(data, start, stop), self.global_sensitivity, top=top
+                lambda start, stop: self._symmetric_sensitivities(data, start, stop), self.global_sensitivity, top=top
             )
         return OrderLadder(self, data, cut_for=self.records if algorithm == "sublinear" else None)
 
     def even_data(self) -> Column:
         return evenly_spread(self.records, self.answers)
 
-    def _symmetric_rungs(self, data: Column, start: int, stop: int) -> Rungs:
+    def _symmetric_sensitivities(self, data: Column, start: int, stop: int) -> Sensitivities:
         """NRS11 Claim 3.5: U_k = x_(r+k+1) - x_(r-k-1), within a factor 2 of the exact rungs."""
         above = data.ranks(self.rank + start + 1, self.rank + stop)
         below = data.ranks(self.rank - stop, self.rank - start - 1)[::-1]
@@ -149,11 +149,13 @@ class OrderLadder(Ladder):
     def __init__(self, statistic: RankedValue, data: Column, *, cut_for: int | None = None) -> None:
         """``cut_for``: a public number of records; smooth bounds then look at few ranks of so many (sublinear)."""
         # All n records must change before both ends of the bounds can be neighbours in rank.
-        super().__init__(self._explicit, statistic.global_sensitivity, top=statistic.records, deepest=MOST_SLOW_RUNGS)
+        super().__init__(
+            self._explicit, statistic.global_sensitivity, top=statistic.records, deepest=MOST_SLOW_DISTANCES
+        )
         self._rank, self._data, self._records = statistic.rank, data, statistic.records
         self._cut_for = cut_for
 
-    def _explicit(self, start: int, stop: int) -> Rungs:
+    def _explicit(self, start: int, stop: int) -> Sensitivities:
         window = self._data.ranks(self._rank - stop, self._rank + stop)
         rungs = []
         for k in range(start, stop):
@@ -190,15 +192,15 @@ class OrderLadder(Ladder):
     def stepped(self, size: int, diameter: int | None = None) -> Ladder:  # noqa: ARG002
         """``V_k = A^(s(k+1)-1)``: for order statistics s changes at once still reach only s ranks further."""
         if size < 1:
-            raise InvalidArgument("size", size, "a step of at least 1 record is accepted")
+            raise InvalidArgument("size", size, "must be at least 1 record")
         if size == 1:
             return self
 
-        def rungs(start: int, stop: int) -> Rungs:
+        def sensitivity_at_distance(start: int, stop: int) -> Sensitivities:
             return np.array([self[size * (k + 1) - 1] for k in range(start, stop)], dtype=np.int64)
 
         top = None if self.top is None else -(-self.top // size)
-        return Ladder(rungs, self.global_sensitivity, top=top, deepest=max(self.deepest // size, 1))
+        return Ladder(sensitivity_at_distance, self.global_sensitivity, top=top, deepest=max(self.deepest // size, 1))
 
 
 @dataclass(frozen=True)

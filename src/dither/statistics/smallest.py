@@ -10,7 +10,7 @@ import numpy as np
 
 from dither.kernels.sums import exact_sum
 from dither.privacy import Neighbours
-from dither.sensitivity.ladder import Algorithm, Ladder, Rungs
+from dither.sensitivity.ladder import Algorithm, Ladder, Sensitivities
 from dither.sensitivity.levels import HasLevels, LevelFunction, Levels
 from dither.sensitivity.reachable import ReachableValues
 from dither.sources.column import Column
@@ -47,11 +47,11 @@ class SmallestTotal(ColumnTotal):
     def ladder(self, data: Column, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
         k, low = self.smallest, self.column.ends[0]
 
-        def rungs(start: int, stop: int) -> Rungs:
+        def sensitivity_at_distance(start: int, stop: int) -> Sensitivities:
             near = data.ranks(k + start, k + stop)
             return np.asarray(np.maximum(near[:-1] - low, near[1:] - data.ranks(1, 1)[0]))
 
-        return Ladder(rungs, self.global_sensitivity, top=self.records - k + 1)
+        return Ladder(sensitivity_at_distance, self.global_sensitivity, top=self.records - k + 1)
 
     def reachable_values(self, data: Column) -> ReachableValues:
         k, low = self.smallest, self.column.ends[0]

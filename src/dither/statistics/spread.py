@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dither.privacy import Neighbours
-from dither.sensitivity.ladder import MOST_SLOW_RUNGS, Algorithm, Ladder, Rungs
+from dither.sensitivity.ladder import MOST_SLOW_DISTANCES, Algorithm, Ladder, Sensitivities
 from dither.sensitivity.reachable import HasReachableValues, ReachableValues
 from dither.sources.column import Column
 from dither.sources.grid import Grid
@@ -62,10 +62,17 @@ class RankDifference(Statistic, HasReachableValues):
     def ladder(self, data: Column, algorithm: Algorithm = "exact") -> Ladder:
         below, above = self.lower.ladder(data, algorithm), self.upper.ladder(data, algorithm)
 
-        def rungs(start: int, stop: int) -> Rungs:
-            return np.asarray(np.minimum(below.rungs(start, stop) + above.rungs(start, stop), self.global_sensitivity))
+        def sensitivity_at_distance(start: int, stop: int) -> Sensitivities:
+            return np.asarray(
+                np.minimum(
+                    below.sensitivity_at_distance(start, stop) + above.sensitivity_at_distance(start, stop),
+                    self.global_sensitivity,
+                )
+            )
 
-        return Ladder(rungs, self.global_sensitivity, top=self.lower.records, deepest=MOST_SLOW_RUNGS)
+        return Ladder(
+            sensitivity_at_distance, self.global_sensitivity, top=self.lower.records, deepest=MOST_SLOW_DISTANCES
+        )
 
     def even_data(self) -> Column:
         return evenly_spread(self.lower.records, self.records_on)

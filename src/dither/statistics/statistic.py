@@ -22,6 +22,8 @@ class Statistic(HasLadder):
 
     mechanism_preference: ClassVar[tuple[str, ...]] = WORST_CASE_FIRST
     """What "auto" means: the first of these mechanisms that serves the statistic.  Others are used only by name."""
+    prefers_least_error: ClassVar[bool] = False
+    """True if "auto" means the mechanism with the least expected error for all data, ties to the first preferred."""
     beta_per_epsilon: ClassVar[Fraction | None] = None
     """The smoothness beta of smooth sensitivity, over epsilon: for ladders that start far above their growth.
 
@@ -51,7 +53,7 @@ class Statistic(HasLadder):
         return ()
 
     def read_near(self) -> tuple[float, ...]:
-        """Around which quantiles records will be read: public, a hint to whoever reads them."""
+        """Around which quantiles records will be read: public, a hint to the source."""
         return self.shares
 
     @property
@@ -82,6 +84,10 @@ class Statistic(HasLadder):
         None where it depends on more."""
         return None
 
+    def fails(self, data: Any) -> bool:  # noqa: ARG002
+        """Whether the value is a public default, because the owner's own function has none: private."""
+        return False
+
     @abstractmethod
     def value(self, data: Any) -> int:
         """The true value, in grid steps: private."""
@@ -94,6 +100,13 @@ class Statistic(HasLadder):
         """
         return None
 
+    def max_margin(self, bound: int) -> int | None:  # noqa: ARG002
+        """The most changes, on any data, before one more could move the value by more than ``bound`` steps: public.
+
+        None: no bound is known.
+        """
+        return self.max_distance_to_instability
+
     def even_data(self) -> Any:
         """Public data to read a default proposal off, such as records spread evenly; None if there are none."""
         return None
@@ -104,6 +117,8 @@ class VectorStatistic(HasGlobalSensitivity):
 
     mechanism_preference: ClassVar[tuple[str, ...]] = WORST_CASE_FIRST
     """What "auto" means: the first of these mechanisms that serves the statistic."""
+    prefers_least_error: ClassVar[bool] = False
+    """True if "auto" means the mechanism with the least expected error for all data, ties to the first preferred."""
     answers: tuple[Grid, ...]
     """A grid for each number: public."""
     l1: int
@@ -118,7 +133,7 @@ class VectorStatistic(HasGlobalSensitivity):
         return None
 
     def read_near(self) -> tuple[float, ...]:
-        """Around which quantiles records will be read: public, a hint to whoever reads them."""
+        """Around which quantiles records will be read: public, a hint to the source."""
         return ()
 
     @property
@@ -152,6 +167,10 @@ class VectorStatistic(HasGlobalSensitivity):
     def ladder_of_count(self, records: int) -> Ladder | None:  # noqa: ARG002
         """None: several numbers have no ladder."""
         return None
+
+    def fails(self, data: Any) -> bool:  # noqa: ARG002
+        """Whether the values are public defaults, because the owner's own function has none: private."""
+        return False
 
     @abstractmethod
     def values(self, data: Any) -> Sequence[int]:

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from dither.privacy import Neighbours
-from dither.sensitivity.ladder import MOST_SLOW_RUNGS, Algorithm, Ladder, Rungs
+from dither.sensitivity.ladder import MOST_SLOW_DISTANCES, Algorithm, Ladder, Sensitivities
 from dither.sensitivity.reachable import HasReachableValues, ReachableValues
 from dither.sources.column import Column
 from dither.sources.grid import Grid
@@ -80,14 +80,14 @@ class TrimmedTotal(ColumnTotal):
     def ladder(self, data: Column, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
         n, m = self.records, self.trimmed
 
-        def rungs(start: int, stop: int) -> Rungs:
+        def sensitivity_at_distance(start: int, stop: int) -> Sensitivities:
             above = data.ranks(n - m, n - m + stop)
             below = data.ranks(m - stop + 1, m + 1)
             # Rung k: max over t = 0 .. k+1 of x_(n-m+t) - x_(m+t-k); below[j] holds rank m - stop + 1 + j.
             return np.array([int((above[: k + 2] - below[stop - 1 - k :]).max()) for k in range(start, stop)])
 
         # From 2m + 1 changes on a record below all can be raised above all: t = m + 1 spans the bounds.
-        return Ladder(rungs, self.global_sensitivity, top=2 * m + 1, deepest=MOST_SLOW_RUNGS)
+        return Ladder(sensitivity_at_distance, self.global_sensitivity, top=2 * m + 1, deepest=MOST_SLOW_DISTANCES)
 
     def even_data(self) -> Column:
         return evenly_spread(self.records, self.column)

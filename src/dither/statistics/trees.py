@@ -14,7 +14,7 @@ from dither.statistics.graphs import GraphCount, flat
 from dither.statistics.statistic import FITTED_FIRST, WORST_CASE_FIRST, Statistic
 
 WELL_CONNECTED = 8
-"""From this connectivity on, spanning trees have half the error or less at epsilon = 1 if their weights are kind."""
+"""From this connectivity on, fitted noise can halve the error at epsilon = 1, depending on the weights."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class SpanningForestCost(Statistic):
     Guarantee  The ladder is the exact one.
     Theorem    docs/proofs/trees.md: A^(k) = max(max_S w_{k+1}(S), max_S w_{k+2}(S) - w_1(S)) over the cuts S, and the
                cap from the connectivity on.  NRS11 sec. 3.3 gives the ladder by minimum cuts in threshold graphs.
-    Cost       Rung k: searches of (k + 2) n edges, a handful on random graphs; flows only where searches stall.
+    Cost       Rung k: searches of (k + 2) n edges, few on random graphs; flows only where searches stall.
     """
 
     rank: int
@@ -68,7 +68,9 @@ class SpanningForestCost(Statistic):
         return self._thresholds(data).cost()
 
     def ladder(self, data: Graph, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
-        return Ladder(self._thresholds(data).rungs, self.global_sensitivity, top=self.connectivity, first=4)
+        return Ladder(
+            self._thresholds(data).sensitivity_at_distance, self.global_sensitivity, top=self.connectivity, first=4
+        )
 
     def _thresholds(self, data: Graph) -> Thresholds:
         vertices, a, b = glued(data.vertices, *data.edges.T)

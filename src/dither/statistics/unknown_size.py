@@ -1,7 +1,7 @@
 """Statistics of selections: behind a filter or in a group the number of records is private.
 
 One person may then add, remove or replace a record (``ADD_REMOVE_CHANGE``); in one of many groups a record comes or
-goes (``ADD_REMOVE``), because whoever changes groups leaves one and enters another.  ``most`` is a public bound on
+goes (``ADD_REMOVE``), because a person who changes groups leaves one and enters another.  ``most`` is a public bound on
 the number of records.  Proofs: docs/proofs/filtered.md; enumerated in tests/statistics/test_unknown_size.py.
 """
 
@@ -18,7 +18,15 @@ from numpy.typing import NDArray
 
 from dither.kernels.elementary import exp
 from dither.privacy import Neighbours
-from dither.sensitivity.ladder import DEEPEST, MOST_SLOW_RUNGS, Algorithm, Ladder, Rungs, rounded_up, usable_rate
+from dither.sensitivity.ladder import (
+    DEEPEST,
+    MOST_SLOW_DISTANCES,
+    Algorithm,
+    Ladder,
+    Sensitivities,
+    rounded_up,
+    usable_rate,
+)
 from dither.sensitivity.reachable import HasReachableValues, ReachableValues
 from dither.sources.grid import Grid
 from dither.statistics.order import OrderLadder, RankedValue, rank_of
@@ -128,8 +136,8 @@ def reachable_ranks(share: Fraction, records: int, first: int, last: int) -> NDA
 def _ranks(share: Fraction, records: NDArray[np.int64]) -> NDArray[np.int64]:
     """``max(1, ceil(q n))`` of many n, exactly."""
     over, under = share.numerator, share.denominator
-    kind: Any = np.int64 if over * (int(records.max()) + 1) < 1 << 62 else object
-    return np.asarray(np.maximum(1, -(-(over * records.astype(kind)) // under)), dtype=np.int64)
+    dtype: Any = np.int64 if over * (int(records.max()) + 1) < 1 << 62 else object
+    return np.asarray(np.maximum(1, -(-(over * records.astype(dtype)) // under)), dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -142,6 +150,7 @@ class FilteredTotal(Statistic):
     most: int
     column: Grid
     neighbours: Neighbours
+    sensitivity_is_constant: ClassVar[bool] = True
 
     @property
     def records_on(self) -> Grid:
@@ -224,7 +233,7 @@ class MeanLadder(Ladder):
         super().__init__(self._explicit, global_sensitivity, top=max(0, records - 1))
         self._records = records
 
-    def _explicit(self, start: int, stop: int) -> Rungs:
+    def _explicit(self, start: int, stop: int) -> Sensitivities:
         return np.array(
             [-(-self.global_sensitivity // max(1, self._records - k)) for k in range(start, stop)], dtype=np.int64
         )
@@ -276,10 +285,15 @@ class SharedRankDifference(Statistic):
     def ladder(self, data: Any, algorithm: Algorithm = "exact") -> Ladder:
         below, above = self.lower.ladder(data, algorithm), self.upper.ladder(data, algorithm)
 
-        def rungs(start: int, stop: int) -> Rungs:
-            return np.asarray(np.minimum(below.rungs(start, stop) + above.rungs(start, stop), self.global_sensitivity))
+        def sensitivity_at_distance(start: int, stop: int) -> Sensitivities:
+            return np.asarray(
+                np.minimum(
+                    below.sensitivity_at_distance(start, stop) + above.sensitivity_at_distance(start, stop),
+                    self.global_sensitivity,
+                )
+            )
 
-        return Ladder(rungs, self.global_sensitivity, top=data.records, deepest=MOST_SLOW_RUNGS)
+        return Ladder(sensitivity_at_distance, self.global_sensitivity, top=data.records, deepest=MOST_SLOW_DISTANCES)
 
 
 @dataclass(frozen=True)
@@ -316,6 +330,11 @@ class OfPeople(Statistic):
     def changes_to_worst_case(self) -> int | None:
         base = self.base.changes_to_worst_case
         return None if base is None else -(-base // self.rows)
+
+    @property
+    def sensitivity_is_constant(self) -> bool:  # type: ignore[override]
+        # Several steps of a constant ladder make a constant one.
+        return self.base.sensitivity_is_constant
 
     @property
     def linear_time_ladder(self) -> bool:  # type: ignore[override]
@@ -367,7 +386,7 @@ S = TypeVar("S", bound=Statistic | VectorStatistic)
 
 
 def for_people(statistic: S, rows: int) -> S | Statistic:
-    """The statistic for neighbours that differ in all rows of one person; vectors were told of the rows before."""
+    """The statistic for neighbours that differ in all rows of one person; vectors have that in their shape."""
     if rows == 1 or not isinstance(statistic, Statistic):
         return statistic
     if isinstance(statistic, HasReachableValues):

@@ -17,7 +17,9 @@ def ask_file(file: Path, question: str, *, plot: Path | None, as_json: bool, **o
     """Answer one call about columns of a CSV or Parquet file; nothing keeps account of what is spent."""
     for name in ("where", "by", "weights", "ledger", "again"):
         if options[name]:
-            raise InvalidArgument(name, options[name], "only with a schema file; dither register drafts one")
+            raise InvalidArgument(
+                name, options[name], "is for a schema file, which dither register drafts: leave it out"
+            )
     from dither.answer import answer
     from dither.queries.plan import Options
     from dither.queries.registry import entry_of
@@ -32,8 +34,7 @@ def ask_file(file: Path, question: str, *, plot: Path | None, as_json: bool, **o
         raise InvalidArgument(
             "question",
             question,
-            "SQL needs a schema file, which dither register drafts; without it one call such as "
-            "median(column) is accepted",
+            "SQL needs a schema file, which dither register drafts; without one, ask one call such as median(column)",
         )
     statement = parse_file_call(question, _fields(options))
     item = statement.items[0]

@@ -39,7 +39,7 @@ def show(place: str, dataset: str | None, *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"datasets": payload} if dataset is None else {"dataset": dataset, "entries": payload}))
     else:
-        _table(columns, [_shown(row) for row in payload])
+        _table(columns, [_formatted(row) for row in payload])
 
 
 @ledger.command()
@@ -75,7 +75,7 @@ def export(place: str, out: Path | None, *, as_json: bool) -> None:
         with click.open_file("-" if out is None else str(out), "w", encoding="utf-8") as file:
             file.writelines(f"{line}\n" for line in lines)
     except OSError as error:
-        raise InvalidArgument("out", str(out), f"a file that can be written is accepted ({error.strerror})") from None
+        raise InvalidArgument("out", str(out), f"must be a file that can be written ({error.strerror})") from None
 
 
 @ledger.command()
@@ -128,7 +128,7 @@ def _account(book: Ledger, one: Registered) -> dict[str, Any]:
     }
 
 
-def _shown(row: dict[str, Any]) -> dict[str, str]:
+def _formatted(row: dict[str, Any]) -> dict[str, str]:
     """A row as people read it: prices as words, analysts by name, hashes cut."""
     payload = {name: _price(value) if isinstance(value, dict) else str(value) for name, value in row.items()}
     if "analysts" in row:

@@ -1,30 +1,41 @@
-"""The command line: a thin door.  Commands import what they need, so that --help is quick."""
+"""The command line.  Commands import what they need, so that --help is quick."""
 
 from __future__ import annotations
 
 import json
 import shutil
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
 import click
 
-from dither.errors import DitherError
-from dither.interfaces.cli.audit import audit
-from dither.interfaces.cli.bench import bench
+from dither.errors import DitherError, NotInstalled
 from dither.interfaces.cli.ledger import ledger
 from dither.interfaces.cli.options import mechanism_option, noise_option
 from dither.interfaces.cli.output import show
 from dither.interfaces.cli.quote import quote
 from dither.interfaces.cli.register import register
-from dither.interfaces.cli.reproduce import reproduce
 from dither.interfaces.cli.run import clusters, run
 from dither.interfaces.cli.serve import serve
 from dither.interfaces.cli.tokens import tokens
 
+LABORATORY = {
+    "audit": "Try to refute the privacy of everything that ships.",
+    "bench": "Measure speed and errors beside other libraries.",
+    "reproduce": "Measure again what the papers claim.",
+}
+"""Commands of the distribution dither-lab, which enters them under ``dither.commands``."""
 
-class _Door(click.Group):
+
+class _Commands(click.Group):
     """Turns errors raised on purpose into one line (or one JSON object) and exit code 2."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted([*super().list_commands(ctx), *LABORATORY])
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        return super().get_command(ctx, cmd_name) or (_of_laboratory(cmd_name) if cmd_name in LABORATORY else None)
 
     def invoke(self, ctx: click.Context) -> Any:
         as_json = "--json" in ctx.args
@@ -38,14 +49,33 @@ class _Door(click.Group):
             ctx.exit(2)
 
 
-@click.group(cls=_Door, context_settings={"help_option_names": ["-h", "--help"]})
+def _of_laboratory(name: str) -> click.Command:
+    """A command of the laboratory, or one that says how to get it."""
+    for found in entry_points(group="dither.commands", name=name):
+        command: click.Command = found.load()
+        command.short_help = LABORATORY[name]
+        return command
+
+    def absent(rest: tuple[str, ...]) -> None:  # noqa: ARG001
+        raise NotInstalled(f"dither {name}", "the laboratory", "dither-lab")
+
+    anything = click.Argument(["rest"], nargs=-1, type=click.UNPROCESSED)
+    return click.Command(
+        name,
+        callback=absent,
+        params=[anything],
+        short_help=f"{LABORATORY[name]} (pip install dither-lab)",
+        add_help_option=False,
+        context_settings={"ignore_unknown_options": True},
+    )
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="dither")
 def main() -> None:
     """Private answers to statistical questions, with noise fitted to the data at hand."""
 
 
-main.add_command(bench)
-main.add_command(audit)
 main.add_command(ledger)
 main.add_command(register)
 main.add_command(serve)
@@ -53,7 +83,6 @@ main.add_command(tokens)
 main.add_command(quote)
 main.add_command(run)
 main.add_command(clusters)
-main.add_command(reproduce)
 
 
 @main.command()
@@ -144,14 +173,11 @@ def demo(out: Path, *, as_json: bool) -> None:
 
 _IN_SHORT = {
     "ask": "Answer a question about a CSV, Parquet or schema file.",
-    "audit": "Try to refute the privacy of everything that ships.",
-    "bench": "Measure speed and errors beside other libraries.",
     "clusters": "The centres of clusters of a registered dataset.",
     "demo": "Ask real questions of generated data; start here.",
     "ledger": "Look into a ledger: show, verify, export, backup.",
     "quote": "Price and error of a question, before it is asked.",
     "register": "Draft a schema file for data: what is public, what may be spent.",
-    "reproduce": "Measure again what the papers claim.",
     "run": "Run a program of your own on blocks of people.",
     "serve": "Serve datasets over HTTP, with a page.",
     "tokens": "A new owner token for a curator whose owners lost theirs.",

@@ -12,15 +12,13 @@ from dither.errors import InvalidArgument
 def check_picture(path: Path) -> None:
     """Refuse a picture that cannot be saved, before anything is spent."""
     if path.suffix.lower() not in (".png", ".svg", ".pdf") or not path.absolute().parent.is_dir():
-        raise InvalidArgument(
-            "plot", str(path), "a path ending in .png, .svg or .pdf in an existing folder is accepted"
-        )
+        raise InvalidArgument("plot", str(path), "must be a path ending in .png, .svg or .pdf in an existing folder")
 
 
 def needs_schema(file: Path) -> Path:
     """Refuse data where a schema file belongs, by the name alone: an error about its text would show a record."""
     if file.suffix.lower() != ".toml":
-        raise InvalidArgument("file", str(file), "a schema file (.toml) is accepted; dither register drafts one")
+        raise InvalidArgument("file", str(file), "must be a schema file (.toml); dither register drafts one")
     return file
 
 
@@ -31,9 +29,9 @@ def number(argument: str, text: str) -> Any:
     try:
         value = Decimal(text)
     except InvalidOperation:
-        raise InvalidArgument(argument, text, "a number is accepted") from None
+        raise InvalidArgument(argument, text, "must be a number") from None
     if not value.is_finite():
-        raise InvalidArgument(argument, text, "a finite number is accepted")
+        raise InvalidArgument(argument, text, "must be a finite number")
     return value
 
 
@@ -56,7 +54,7 @@ def show(releases: list[Any], labels: list[str] | None = None) -> None:
     """A table of answers with their error bars and prices."""
     from rich.markup import escape
 
-    from dither.release import shown, shown_all
+    from dither.release import formatted, formatted_all
 
     keys = list(dict.fromkeys(key for release in releases for key in release.group or {}))
     levels = {release.confidence for release in releases if release.interval is not None}
@@ -69,19 +67,19 @@ def show(releases: list[Any], labels: list[str] | None = None) -> None:
     table = plain_table(headings, right=("answer", "epsilon"), wrapped="question")
     named = list(zip(labels or [r.query for r in releases], releases, strict=True))
     for label, release in named[:MOST_SHOWN]:
-        group = [escape(shown_key(release, key)) for key in keys]
+        group = [escape(formatted_key(release, key)) for key in keys]
         price = [f"{release.loss.epsilon:g}" if pure else str(release.loss), *([release.mechanism] if wide else [])]
         rows = release.rows()
         if len(rows) > 1:
             table.add_row(*group, escape(label), "", "", *price)
         for name, value, bar in rows:
             payload = "" if level is not None else f" ({release.confidence:.0%})"
-            shown_bar = "-" if bar is None else f"{shown(bar[0])} .. {shown(bar[1])}{payload}"
-            answer = "refused" if value is None else shown(value)
+            interval = "-" if bar is None else f"{formatted(bar[0])} .. {formatted(bar[1])}{payload}"
+            answer = "refused" if value is None else formatted(value)
             if len(rows) > 1:
-                table.add_row(*("" for _ in keys), f"  {escape(name)}", answer, shown_bar, *("" for _ in price))
+                table.add_row(*("" for _ in keys), f"  {escape(name)}", answer, interval, *("" for _ in price))
             else:
-                table.add_row(*group, escape(label), answer, shown_bar, *price)
+                table.add_row(*group, escape(label), answer, interval, *price)
     if not sys.stdout.isatty():
         console.width = max(console.width, _least_width(console, table, [label for label, _ in named], releases))
     console.print(table)
@@ -96,7 +94,7 @@ def show(releases: list[Any], labels: list[str] | None = None) -> None:
         console.print("[dim]a price pays for all groups of its question together[/dim]")
     missing = [r.missing for r in releases if r.missing is not None]
     if missing:
-        note = ", ".join(sorted({shown_all(one) for one in missing}))
+        note = ", ".join(sorted({formatted_all(one) for one in missing}))
         console.print(f"[dim]missing values (in a CSV also what is not a number) count as {escape(note)}[/dim]")
 
 
@@ -131,7 +129,7 @@ def plain_table(headings: list[str], *, right: tuple[str, ...], wrapped: str) ->
     return table
 
 
-def shown_key(release: Any, key: str) -> str:
+def formatted_key(release: Any, key: str) -> str:
     """A key of a release's group, as it was declared: a year has no thousands."""
     value = (release.group or {}).get(key)
     return "" if value is None else str(value)

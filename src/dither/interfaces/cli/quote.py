@@ -36,6 +36,8 @@ from dither.interfaces.cli.output import confidence_of, console_of, needs_schema
 @mechanism_option
 @noise_option
 @click.option("--confidence", default="0.95", help='Of the error bar; "none" for an answer without.', show_default=True)
+@click.option("--server", default=None, metavar="URL", help="Ask a server; FILE is then the name of its dataset.")
+@click.option("--token", default=None, envvar="DITHER_TOKEN", help="With --server; or in DITHER_TOKEN.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def quote(file: Path, question: str, *, as_json: bool, **options: Any) -> None:
     """Price, mechanism and error of QUESTION for the schema FILE, before it is asked: nothing is read or charged.
@@ -46,6 +48,7 @@ def quote(file: Path, question: str, *, as_json: bool, **options: Any) -> None:
     \b
     dither quote payroll.toml 'median(total_pay)' --epsilon 0.5 --prior lognormal:70000:0.8
     dither quote payroll.toml 'median(total_pay)' --by year --target-error 500 --prior lognormal:70000:0.8
+    dither quote payroll 'median(total_pay)' --epsilon 0.5 --server https://curator.example
     """
     from dither.interfaces.cli.tables import statement_of
     from dither.privacy import Loss
@@ -62,7 +65,12 @@ def quote(file: Path, question: str, *, as_json: bool, **options: Any) -> None:
         "confidence": confidence_of(options["confidence"]),
     }
     if (options["epsilon"] is None) == (options["target_error"] is None):
-        raise InvalidArgument("epsilon", options["epsilon"], "either --epsilon or --target-error is accepted")
+        raise InvalidArgument("epsilon", options["epsilon"], "pass either --epsilon or --target-error")
+    if options["server"] is not None:
+        from dither.interfaces.cli.remote import quoted_by_server
+
+        _print(quoted_by_server(str(file), question, options, asked), str(file), as_json=as_json)
+        return
     schema = load_schema(needs_schema(file))
     statement = statement_of(question, schema, options)
     delta = number("delta", options["delta"])
@@ -72,7 +80,7 @@ def quote(file: Path, question: str, *, as_json: bool, **options: Any) -> None:
         price = Loss.asked(number("epsilon", options["epsilon"]), delta)
         quotes = quote_statement(statement, schema, price, **asked)
     elif len(statement.items) > 1:
-        raise InvalidArgument("question", question, "one query is accepted with --target-error")
+        raise InvalidArgument("question", question, "must be one query with --target-error")
     else:
         found = least_epsilon(
             statement.items[0].query,
@@ -85,8 +93,12 @@ def quote(file: Path, question: str, *, as_json: bool, **options: Any) -> None:
             **asked,
         )
         quotes = Quotes([found])
+    _print(quotes, schema.name, as_json=as_json)
+
+
+def _print(quotes: Any, dataset: str, *, as_json: bool) -> None:
     if as_json:
-        click.echo(json.dumps({"dataset": schema.name, **quotes.to_dict()}))
+        click.echo(json.dumps({"dataset": dataset, **quotes.to_dict()}))
     else:
         _show(quotes)
 
@@ -111,7 +123,7 @@ def _prior(text: str | None, sample: Path | None) -> Any:
     from dither.quotes.priors import parse_prior, read_sample
 
     if text is not None and sample is not None:
-        raise InvalidArgument("prior", text, "either --prior or --prior-sample is accepted")
+        raise InvalidArgument("prior", text, "pass either --prior or --prior-sample")
     if sample is not None:
         return read_sample(sample)
     return None if text is None else parse_prior(text)
@@ -121,7 +133,7 @@ def _show(quotes: Any) -> None:
     """A table of quotes, and in words what their errors are."""
     from rich.markup import escape
 
-    from dither.release import shown
+    from dither.release import formatted
 
     levels = {one.confidence for one in quotes}
     level = f"{next(iter(levels)):.0%} within" if len(levels) == 1 else "within"
@@ -139,14 +151,14 @@ def _show(quotes: Any) -> None:
             table.add_row(f"  {escape(label)}", "", *map(_formatted, each), "")
     console = console_of(120)
     console.print(table)
-    notes = [f"{shown(one.groups)} groups: an answer for each" for one in quotes if (one.groups or 0) > 1]
+    notes = [f"{formatted(one.groups)} groups: an answer for each" for one in quotes if (one.groups or 0) > 1]
     notes += [note for one in quotes for note in (f"errors: {one.meaning}", *one.assumptions)]
     for note in dict.fromkeys(notes):
         console.print(f"[dim]{escape(note)}[/dim]")
 
 
 def _formatted(figure: float | None) -> str:
-    """Four digits: a quote is no measurement."""
+    """Four significant digits."""
     if figure is None:
         return "-"
     return f"{figure:,.4g}" if abs(figure) < 1000 else f"{figure:,.0f}"

@@ -1,4 +1,4 @@
-"""``dither register``: an owner drafts the schema of a dataset, in a talk or by flags.
+"""``dither register``: an owner drafts the schema of a dataset, in a dialogue or by flags.
 
 It shows the names and stored types of columns and reads no record: bounds, categories and the number of rows are what
 the owner declares to be public.
@@ -25,8 +25,8 @@ WHY = (
 )
 _USUAL = {"whole": "integer", "real": "real", "decimal": "decimal", "boolean": "boolean", "date": "date"}
 _FORM = (
-    "NAME=TYPE:LOWER:UPPER[:STEP] for real, integer and decimal, NAME=date:FIRST:LAST, NAME=boolean, "
-    "NAME=category:VALUE:VALUE... (or NAME=category) is accepted"
+    "must be written NAME=TYPE:LOWER:UPPER[:STEP] for real, integer and decimal, NAME=date:FIRST:LAST, NAME=boolean, "
+    "or NAME=category:VALUE:VALUE... (or NAME=category)"
 )
 
 
@@ -35,7 +35,7 @@ class Draft:
     """What the owner has declared so far."""
 
     source: str
-    kinds: dict[str, str]
+    stored_types: dict[str, str]
     name: str
     table: str | None
     engine: str | None
@@ -54,7 +54,7 @@ class Draft:
     @property
     def undeclared(self) -> list[str]:
         """Columns that cannot be asked; the one that tells people apart need not be."""
-        return [name for name in self.kinds if name not in self.columns and name != self.unit]
+        return [name for name in self.stored_types if name not in self.columns and name != self.unit]
 
     def text(self) -> str:
         """The schema file: what was declared, and the rest as comments to fill in."""
@@ -72,15 +72,15 @@ class Draft:
         ]
         if self.delta:
             lines += [f"delta = {self.delta}"]
-        for column, kind in self.columns.items():
+        for column, declared in self.columns.items():
             lines += ["", f"[columns.{written_key(column)}]"]
-            lines += [f"{key} = {written(one)}" for key, one in kind.to_dict().items()]
+            lines += [f"{key} = {written(one)}" for key, one in declared.to_dict().items()]
         left = self.undeclared
         if left:
             lines += ["", *(f"# {line}" for line in _wrapped(WHY)), "# Columns that are not declared cannot be asked:"]
         for column in left:
-            lines += ["", f"# [columns.{written_key(column)}]  # stored as {self.kinds[column]}"]
-            lines += [f"# {line}" for line in _template(self.kinds[column])]
+            lines += ["", f"# [columns.{written_key(column)}]  # stored as {self.stored_types[column]}"]
+            lines += [f"# {line}" for line in _template(self.stored_types[column])]
         return "\n".join(lines) + "\n"
 
 
@@ -96,7 +96,7 @@ class Draft:
 @click.option("--delta", default=None, help="Delta of the budget.")
 @click.option("--name", default=None, help="Name of the dataset; by default that of the schema file.")
 @click.option("--table", default=None, help="The table of a database.")
-@click.option("--engine", default=None, help="duckdb, postgres or spark; by default told from DATA.")
+@click.option("--engine", default=None, help="duckdb, postgres or spark; by default guessed from DATA.")
 @click.option("--interactive/--no-interactive", default=None, help="Ask for what is missing; by default on a terminal.")
 @click.option("--force", is_flag=True, help="Overwrite the file.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -127,7 +127,7 @@ def register(
     _check_place(out, force)
     source = _source(data, out)
     opened = engine_of(source, table=table, engine=engine, folder=str(out.absolute().parent))
-    draft = Draft(source, opened.kinds(), name or out.stem, table, engine)
+    draft = Draft(source, opened.stored_types(), name or out.stem, table, engine)
     _declare(draft, opened, flags)
     talking = sys.stdin.isatty() and not as_json if interactive is None else interactive
     if not as_json:
@@ -147,9 +147,9 @@ def register(
 
 def _check_place(out: Path, force: bool) -> None:
     if out.suffix.lower() != ".toml" or not out.absolute().parent.is_dir():
-        raise InvalidArgument("out", str(out), "a path ending in .toml in an existing folder is accepted")
+        raise InvalidArgument("out", str(out), "must be a path ending in .toml in an existing folder")
     if out.exists() and not force:
-        raise InvalidArgument("out", str(out), "a file that does not exist yet is accepted; --force overwrites it")
+        raise InvalidArgument("out", str(out), "must be a file that does not exist yet; --force overwrites it")
 
 
 def _write(out: Path, text: str, force: bool) -> None:
@@ -157,7 +157,7 @@ def _write(out: Path, text: str, force: bool) -> None:
         with out.open("w" if force else "x", encoding="utf-8") as file:
             file.write(text)
     except OSError:
-        raise InvalidArgument("out", str(out), "a file that can be written is accepted") from None
+        raise InvalidArgument("out", str(out), "must be a file that can be written") from None
 
 
 def _source(data: str, out: Path) -> str:
@@ -171,12 +171,12 @@ def _source(data: str, out: Path) -> str:
 
 
 def _declare(draft: Draft, engine: Any, flags: dict[str, Any]) -> None:
-    nulls = dict(_named(spec, draft.kinds, "nulls", "NAME=lower is accepted") for spec in flags["nulls"])
+    nulls = dict(_named(spec, draft.stored_types, "nulls", "must be written NAME=lower") for spec in flags["nulls"])
     for spec in flags["columns"]:
-        name, payload = _named(spec, draft.kinds, "column", _FORM)
+        name, payload = _named(spec, draft.stored_types, "column", _FORM)
         draft.columns[name] = column_type(payload, spec, nulls.pop(name, None))
     for name in nulls:
-        raise InvalidArgument("nulls", name, "a column that is declared with --column is accepted")
+        raise InvalidArgument("nulls", name, "must be a column that is declared with --column")
     if flags["rows"] is not None:
         draft.rows = _rows(flags["rows"], engine)
     if flags["unit"] is not None:
@@ -184,7 +184,9 @@ def _declare(draft: Draft, engine: Any, flags: dict[str, Any]) -> None:
         draft.unit = flags["unit"]
         draft.rows_per_unit = flags["rows_per_unit"] or 1
     elif flags["rows_per_unit"] is not None:
-        raise InvalidArgument("rows_per_unit", flags["rows_per_unit"], "only with --unit")
+        raise InvalidArgument(
+            "rows_per_unit", flags["rows_per_unit"], "is for --unit: pass --unit too, or leave it out"
+        )
     for key in ("epsilon", "delta"):
         if flags[key] is not None:
             setattr(draft, key, number(key, flags[key]))
@@ -194,13 +196,13 @@ def _declare(draft: Draft, engine: Any, flags: dict[str, Any]) -> None:
         Budget(draft.epsilon, draft.delta or 0)
 
 
-def _named(spec: str, kinds: dict[str, str], argument: str, accepted: str) -> tuple[str, str]:
+def _named(spec: str, stored_types: dict[str, str], argument: str, accepted: str) -> tuple[str, str]:
     """Split NAME=REST at the name of a column; names may contain any sign."""
-    fitting = [name for name in kinds if spec.startswith(f"{name}=")]
+    fitting = [name for name in stored_types if spec.startswith(f"{name}=")]
     if not fitting:
         given = spec.split("=", 1)
         if len(given) == 2:
-            raise InvalidArgument(argument, given[0], f"a column of the source is accepted: {', '.join(kinds)}")
+            raise InvalidArgument(argument, given[0], f"must be a column of the source: {', '.join(stored_types)}")
         raise InvalidArgument(argument, spec, accepted)
     name = max(fitting, key=len)
     return name, spec[len(name) + 1 :]
@@ -215,22 +217,22 @@ def column_type(payload: str, spec: str, nulls: str | None = None) -> Any:
     from dither.sources.types import TYPES
 
     types: dict[str, Any] = dict(TYPES)
-    kind, *rest = payload.split(":")
-    if kind not in types:
+    type_name, *rest = payload.split(":")
+    if type_name not in types:
         raise InvalidArgument("column", spec, _FORM)
     options: dict[str, Any] = {}
-    if nulls is not None and kind != "category":
-        plain = nulls in ("lower", "upper", "drop") or kind == "date"
-        options["nulls"] = nulls if plain else _truth(nulls) if kind == "boolean" else number("nulls", nulls)
-    if kind == "category":
-        return types[kind](rest or None)
-    if kind == "boolean" and not rest:
-        return types[kind](**options)
-    if kind == "date" and len(rest) == 2:
-        return types[kind](*rest, **options)
-    if kind in ("real", "integer", "decimal") and len(rest) in (2, 3):
+    if nulls is not None and type_name != "category":
+        plain = nulls in ("lower", "upper", "drop") or type_name == "date"
+        options["nulls"] = nulls if plain else _truth(nulls) if type_name == "boolean" else number("nulls", nulls)
+    if type_name == "category":
+        return types[type_name](rest or None)
+    if type_name == "boolean" and not rest:
+        return types[type_name](**options)
+    if type_name == "date" and len(rest) == 2:
+        return types[type_name](*rest, **options)
+    if type_name in ("real", "integer", "decimal") and len(rest) in (2, 3):
         numbers = [number(f"column {spec}", one) for one in rest]
-        return types[kind](*numbers[:2], **({"step": numbers[2]} if len(numbers) > 2 else {}), **options)
+        return types[type_name](*numbers[:2], **({"step": numbers[2]} if len(numbers) > 2 else {}), **options)
     raise InvalidArgument("column", spec, _FORM)
 
 
@@ -244,7 +246,7 @@ def _rows(payload: str, engine: Any) -> int | str:
     if payload == "count":
         return _counted(engine)
     if not re.fullmatch(r"[0-9][0-9_,]{0,30}", payload) or not int(re.sub("[_,]", "", payload)):
-        raise InvalidArgument("rows", payload, "a positive whole number, private or count is accepted")
+        raise InvalidArgument("rows", payload, "must be a positive whole number, private or count")
     return int(re.sub("[_,]", "", payload))
 
 
@@ -255,19 +257,19 @@ def _counted(engine: Any) -> int:
 
 
 def _check_unit(unit: str, draft: Draft) -> None:
-    if unit not in draft.kinds:
-        raise InvalidArgument("unit", unit, f"a column of the source is accepted: {', '.join(draft.kinds)}")
+    if unit not in draft.stored_types:
+        raise InvalidArgument("unit", unit, f"must be a column of the source: {', '.join(draft.stored_types)}")
 
 
 # --- the talk ------------------------------------------------------------------------------------------
 
 
 def _talk(draft: Draft, engine: Any, flags: dict[str, Any]) -> None:
-    """Ask for everything that no flag told."""
+    """Ask for everything that no flag gave."""
     click.echo(f"\n{WHY}\n")
-    for name, kind in draft.kinds.items():
-        if name not in draft.columns and kind != "other":
-            _again(lambda name=name, kind=kind: _ask_column(draft, name, kind))
+    for name, stored_type in draft.stored_types.items():
+        if name not in draft.columns and stored_type != "other":
+            _again(lambda name=name, stored_type=stored_type: _ask_column(draft, name, stored_type))
     if flags["unit"] is None:
         _again(lambda: _ask_unit(draft))
     if flags["rows"] is None:
@@ -277,22 +279,24 @@ def _talk(draft: Draft, engine: Any, flags: dict[str, Any]) -> None:
 
 
 def _again(step: Any) -> None:
-    """Repeat a step of the talk until what was typed can be used."""
+    """Repeat a step of the dialogue until what was typed can be used."""
     for _ in range(20):
         try:
             step()
             return
         except InvalidArgument as error:
-            click.secho(f"  {error.accepted}", fg="red")
-    raise InvalidArgument("register", "typed", "twenty tries did not help; flags such as --column are accepted too")
+            click.secho(f"  {error.rule}", fg="red")
+    raise InvalidArgument(
+        "register", "typed", "none of twenty answers could be used; pass flags such as --column instead"
+    )
 
 
-def _ask_column(draft: Draft, name: str, kind: str) -> None:
+def _ask_column(draft: Draft, name: str, stored_type: str) -> None:
     from dither.sources.types import TYPES
 
-    usual = _USUAL.get(kind, "category")
+    usual = _USUAL.get(stored_type, "category")
     chosen = click.prompt(
-        f"{name} (stored as {kind}): type", default=usual, type=click.Choice([*TYPES, "skip"]), show_choices=True
+        f"{name} (stored as {stored_type}): type", default=usual, type=click.Choice([*TYPES, "skip"]), show_choices=True
     )
     if chosen == "skip":
         return
@@ -341,12 +345,14 @@ def _ask_budget(draft: Draft) -> None:
 
 
 def _list_columns(draft: Draft) -> None:
-    click.echo(f"{len(draft.kinds)} columns (a CSV stores texts; its first line names them):")
-    width = max(map(len, draft.kinds), default=0)
-    for name, kind in draft.kinds.items():
+    click.echo(f"{len(draft.stored_types)} columns (a CSV stores texts; its first line names them):")
+    width = max(map(len, draft.stored_types), default=0)
+    for name, stored_type in draft.stored_types.items():
         declared = draft.columns.get(name)
-        payload = "" if declared is None else f"  declared {declared.kind}"
-        click.echo(f"  {name:<{width}}  {kind}{payload}" + ("  tells people apart" if name == draft.unit else ""))
+        payload = "" if declared is None else f"  declared {declared.type_name}"
+        click.echo(
+            f"  {name:<{width}}  {stored_type}{payload}" + ("  tells people apart" if name == draft.unit else "")
+        )
 
 
 def _report(draft: Draft, out: Path, as_json: bool) -> None:
@@ -355,7 +361,7 @@ def _report(draft: Draft, out: Path, as_json: bool) -> None:
         payload = {
             "schema": str(out),
             "dataset": draft.name,
-            "stored": draft.kinds,
+            "stored": draft.stored_types,
             "declared": list(draft.columns),
             "undeclared": left,
             "rows": draft.rows,
@@ -370,7 +376,9 @@ def _report(draft: Draft, out: Path, as_json: bool) -> None:
     if re.search(r"://[^/@]*:[^/@$]+@", draft.source):
         click.echo("The address contains a password: write ${NAME} there, and set that variable where dither runs.")
     if draft.is_complete:
-        numbers = [name for name, kind in draft.columns.items() if kind.kind in ("real", "integer", "decimal")]
+        numbers = [
+            name for name, declared in draft.columns.items() if declared.type_name in ("real", "integer", "decimal")
+        ]
         asked = f"median({_quoted(numbers[0])})" if numbers else "count(*)"
         click.echo(f"Next: dither ask {out} '{asked}' --epsilon 0.1")
 
@@ -380,11 +388,11 @@ def _quoted(name: str) -> str:
     return name if name.isidentifier() else '"' + name.replace('"', '""') + '"'
 
 
-def _template(kind: str) -> list[str]:
-    if kind == "text":
+def _template(stored_type: str) -> list[str]:
+    if stored_type == "text":
         types = "real, integer, decimal or date with bounds, or boolean"
         return [f'type = "category"  # or {types}', 'values = ["...", "..."]']
-    usual = _USUAL.get(kind, "category")
+    usual = _USUAL.get(stored_type, "category")
     more: dict[str, list[str]] = {
         "boolean": [],
         "category": ['values = ["...", "..."]'],

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from dither.errors import InvalidArgument
-from dither.interfaces.cli.output import check_picture, show
+from dither.interfaces.cli.output import check_picture, number, show
 from dither.interfaces.cli.tables import asked_of, budget_of, is_select, only_whole
 
 
@@ -25,7 +25,7 @@ def ask_server(
         check_picture(plot)
     for name in ("bounds", "step", "nulls", "ledger"):
         if options[name]:
-            raise InvalidArgument(name, options[name], "the server's schema declares it")
+            raise InvalidArgument(name, options[name], "is declared in the server's schema: leave it out")
     asked = asked_of(options)
     session = connect(url, token=token or "", dataset=dataset)
     if session.schema["kind"] == "graph":
@@ -42,6 +42,26 @@ def ask_server(
         click.echo(str(account))
     if plot is not None:
         releases.plot().figure.savefig(plot)
+
+
+def quoted_by_server(dataset: str, question: str, options: dict[str, Any], asked: dict[str, Any]) -> Any:
+    """The quotes of a server for a question in SQL, or for the list of a SELECT, with --where and --by."""
+    from dither.interfaces.client import connect
+    from dither.quotes.quote import Quote, Quotes
+    from dither.sql.statement import parse_graph_items
+
+    if options["target_error"] is not None:
+        raise InvalidArgument("target_error", options["target_error"], "servers quote an --epsilon: try some")
+    if options["prior_sample"] is not None:
+        raise InvalidArgument("prior_sample", str(options["prior_sample"]), "servers take --prior: lognormal:70000:0.8")
+    session = connect(options["server"], token=options["token"] or "", dataset=dataset)
+    if session.schema["kind"] == "graph":
+        only_whole(options)
+        if not is_select(question):
+            parse_graph_items(question)
+    spends = {name: number(name, options[name]) for name in ("epsilon", "delta")}
+    quotes = session.quote(_statement(question, dataset, options), **spends, **asked)
+    return Quotes(Quote.from_dict(one.payload) for one in quotes)
 
 
 def _statement(question: str, dataset: str, options: dict[str, Any]) -> str:

@@ -126,8 +126,8 @@ def clusters(file: Path, *, count: int, mixture: bool, as_json: bool, **options:
     """
     import dither as dt
 
-    kind = dt.GaussianMixture if mixture else dt.KMeans
-    query = kind(_names(options["columns"]), k=count, blocks=options["blocks"])
+    query_class = dt.GaussianMixture if mixture else dt.KMeans
+    query = query_class(_names(options["columns"]), k=count, blocks=options["blocks"])
     with dt.open(needs_schema(file), ledger=options["ledger"]) as session:
         _needs_table(session)
         release = session.ask(query, again=options["again"], **_asked(options))
@@ -150,13 +150,13 @@ def _program(text: str, options: dict[str, Any]) -> Any:
     if colon and path.endswith(".py"):
         return Function.from_file(path, name)
     if text.endswith(".py") and not os.access(text, os.X_OK):
-        raise InvalidArgument("program", text, f"the name of a function too: {text}:FUNCTION")
+        raise InvalidArgument("program", text, f"must name a function too: {text}:FUNCTION")
     return Executable(text, options["argument"], format=options["format_"])
 
 
 def _bounds(pairs: tuple[tuple[str, str], ...]) -> Any:
-    made = [tuple(float(number("bounds", end)) for end in pair) for pair in pairs]
-    return made[0] if len(made) == 1 else made
+    built = [tuple(float(number("bounds", end)) for end in pair) for pair in pairs]
+    return built[0] if len(built) == 1 else built
 
 
 def _names(text: str | None) -> list[str] | None:
@@ -170,14 +170,14 @@ def _metric(text: str | None) -> Any:
         return text
     points = text.removeprefix("matching:")
     if not points.isdigit():
-        raise InvalidArgument("metric", text, "matching:K with a whole number K")
+        raise InvalidArgument("metric", text, "must be matching:K with a whole number K")
     return Matching(int(points))
 
 
 def _executor(name: str) -> str:
     """Never "trusted": on this machine that would run anybody's file with the owner's rights."""
     if name not in ("sandbox", "ray") and not name.startswith("ray://"):
-        raise InvalidArgument("executor", name, "sandbox, ray, or ray://host:port")
+        raise InvalidArgument("executor", name, "must be sandbox, ray, or ray://host:port")
     return name
 
 
@@ -188,7 +188,7 @@ def _settings(options: dict[str, Any]) -> dict[str, Any]:
 
 def _needs_table(session: Any) -> None:
     if hasattr(session.schema, "vertices"):
-        raise InvalidArgument("file", session.schema.name, "the schema of a table is accepted, not of a graph")
+        raise InvalidArgument("file", session.schema.name, "must be the schema of a table, not of a graph")
 
 
 def _show_progress(done: int, planned: int) -> None:
@@ -202,7 +202,7 @@ def _tried(plan: Any) -> dict[str, Any]:
     """What will be run, after the program has run on rows made up from the schema; what is wrong with it is said."""
     import dataclasses
 
-    from dither.session.made_up import made_up_rows
+    from dither.queries.tables import made_up_rows
 
     example = made_up_rows(plan.schema, plan.query.columns)
     tried = dataclasses.replace(plan.query, settings={**plan.query.settings, "example": example})

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dither.errors import InvalidArgument
+from dither.errors import InvalidArgument, NotInstalled
 
 if TYPE_CHECKING:
     import socket
@@ -61,18 +61,18 @@ def serve(*, demo: bool, host: str, port: int, home: Path, as_json: bool, **opti
         from dither.interfaces.http.fork_server import ForkServer
         from dither.interfaces.http.server_state import Curator, Settings, prepare_home
     except ImportError:
-        raise InvalidArgument(
-            "serve", "server", "install dither with its extra: pip install 'dither[server]'"
-        ) from None
+        raise NotInstalled("dither serve", "the extra server", "dither[server]") from None
     from dither.interfaces.http.schedule import LEAST_SECONDS, MOST_SECONDS
     from dither.interfaces.http.telemetry import log_to_stderr
 
     if not LEAST_SECONDS <= options["answer_seconds"] <= MOST_SECONDS:
-        raise InvalidArgument("answer-seconds", options["answer_seconds"], "0.01 to 86400 are accepted")
+        raise InvalidArgument("answer-seconds", options["answer_seconds"], "must be from 0.01 to 86400")
     if not 0 < options["longest_seconds"] <= 7 * MOST_SECONDS:
-        raise InvalidArgument("longest-seconds", options["longest_seconds"], "pass seconds above 0, at most a week")
+        raise InvalidArgument(
+            "longest-seconds", options["longest_seconds"], "must be above 0 and at most a week, in seconds"
+        )
     if not 0 < options["rate"] <= MOST_RATE:
-        raise InvalidArgument("rate", options["rate"], f"a number above 0 and up to {MOST_RATE:,} is accepted")
+        raise InvalidArgument("rate", options["rate"], f"must be a number above 0 and up to {MOST_RATE:,}")
     forks = ForkServer.forked()  # now, while there are no threads, sockets or data that helpers would inherit
     tls = _tls(options["certificate"], options["key"])
     listening = _listening(host, port)
@@ -151,8 +151,8 @@ def _tell(address: str, tokens: dict[str, str], as_json: bool) -> None:
 
 
 def _address(listening: socket.socket, host: str, *, secure: bool) -> str:
-    shown = f"[{host}]" if ":" in host else host
-    return f"{'https' if secure else 'http'}://{shown}:{listening.getsockname()[1]}/"
+    bracketed = f"[{host}]" if ":" in host else host
+    return f"{'https' if secure else 'http'}://{bracketed}:{listening.getsockname()[1]}/"
 
 
 def _listening(host: str, port: int) -> socket.socket:
@@ -167,7 +167,7 @@ def _listening(host: str, port: int) -> socket.socket:
         listening.listen(512)
     except OSError as error:
         reason = error.strerror or "unknown host"
-        raise InvalidArgument("port", f"{host}:{port}", f"an address that is free is accepted ({reason})") from None
+        raise InvalidArgument("port", f"{host}:{port}", f"must be an address that is free ({reason})") from None
     return listening
 
 
@@ -175,11 +175,11 @@ def _tls(certificate: Path | None, key: Path | None) -> dict[str, Any]:
     if certificate is None and key is None:
         return {}
     if certificate is None or key is None:
-        raise InvalidArgument("certificate" if key else "key", None, "certificate and key are given together")
+        raise InvalidArgument("certificate" if key else "key", None, "is missing: pass certificate and key together")
     import ssl
 
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
     except (OSError, ssl.SSLError):
-        raise InvalidArgument("certificate", str(certificate), "a readable PEM pair is accepted") from None
+        raise InvalidArgument("certificate", str(certificate), "must be a readable PEM pair") from None
     return {"ssl_certfile": str(certificate), "ssl_keyfile": str(key)}

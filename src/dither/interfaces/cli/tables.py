@@ -25,9 +25,9 @@ def ask_dataset(file: Path, question: str, *, plot: Path | None, as_json: bool, 
         check_picture(plot)
     for name in ("bounds", "step", "nulls"):
         if options[name]:
-            raise InvalidArgument(name, options[name], "it is declared in the schema file")
+            raise InvalidArgument(name, options[name], "is declared in the schema file: leave it out")
     if options["by"] and len(set(options["by"])) != len(options["by"]):
-        raise InvalidArgument("by", list(options["by"]), "different columns are accepted")
+        raise InvalidArgument("by", list(options["by"]), "must name different columns")
     asked = asked_of(options)
     with dt.open(file, ledger=options["ledger"]) as session:
         with warnings.catch_warnings(record=True) as noted:

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import click
 
-from dither.errors import InvalidArgument
+from dither.errors import InvalidArgument, NotInstalled
 
 _ADDRESSES = ("postgresql://", "postgres://")
 
 
 @click.group()
 def tokens() -> None:
-    """Tokens of a curator, for whoever may write to the folder that it keeps."""
+    """Tokens of a server, for users who may write to its folder."""
 
 
 @tokens.command()
@@ -37,22 +37,20 @@ def recover(home: Path, ledger: str | None, *, as_json: bool) -> None:
         from dither.interfaces.http.store import OWNER, Store
         from dither.interfaces.http.telemetry import log, log_to_stderr
     except ImportError:
-        raise InvalidArgument(
-            "tokens", "server", "install dither with its extra: pip install 'dither[server]'"
-        ) from None
+        raise NotInstalled("dither tokens", "the extra server", "dither[server]") from None
 
     shared = ledger is not None and ledger.startswith(_ADDRESSES)
     if not (home / "datasets").is_dir() or not (shared or (home / "server.db").is_file()):
-        raise InvalidArgument("home", str(home), "pass the folder of a curator that was started before")
+        raise InvalidArgument("home", str(home), "must be the folder of a curator that was started before")
     by = f"dither tokens recover ({_user()})"
     store = Store(str(ledger) if shared else home / "server.db")
     try:
-        made = store.create("recovered-owner", OWNER, by=by)
+        created = store.create("recovered-owner", OWNER, by=by)
     finally:
         store.close()
-    if made is None:
+    if created is None:
         raise RuntimeError("a token is always made here")
-    secret, token = made
+    secret, token = created
     log_to_stderr()
     log("token recovered", token=token.id, name=token.name, role=token.role, by=by)
     click.echo(json.dumps({"token": secret, **token.to_dict()}) if as_json else f"owner token: {secret}")

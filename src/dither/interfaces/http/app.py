@@ -124,7 +124,7 @@ async def _admitted(request: Request, who: str) -> Token | None:
 
 
 def _visit(request: Request) -> Response | None:
-    """Count a request for what is the same for everybody; a refusal if there are too many from one endpoint."""
+    """Count a request for a public page; a refusal if one address sends too many."""
     try:
         endpoints.curator_of(request).visitors.take(request.client.host if request.client is not None else "?")
     except Refused as error:

@@ -16,7 +16,7 @@ from starlette.responses import Response
 from dither.errors import InvalidArgument, UnknownField
 from dither.interfaces.http.problems import Refused, malformed
 from dither.plain import plain
-from dither.queries.parameters import shown
+from dither.queries.parameters import without_contents
 
 MOST_BYTES = 256 * 1024
 SLOWEST = 20.0
@@ -31,28 +31,28 @@ _READERS = ThreadPoolExecutor(2, thread_name_prefix="body")
 
 async def json_object(request: Request) -> dict[str, Any]:
     """The object in a request's body."""
-    kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
-    if kind != "application/json":
-        raise Refused(415, "unsupported-media-type", "Content-Type: application/json is accepted")
+    content_type = request.headers.get("content-type", "").split(";")[0].strip().lower()
+    if content_type != "application/json":
+        raise Refused(415, "unsupported-media-type", "send Content-Type: application/json")
     text = bytearray()
     try:
         async with asyncio.timeout(SLOWEST):
             async for part in request.stream():
                 text += part
                 if len(text) > MOST_BYTES:
-                    raise Refused(413, "too-large", f"a body of at most {MOST_BYTES} bytes is accepted")
+                    raise Refused(413, "too-large", f"the body must have at most {MOST_BYTES} bytes")
     except ClientDisconnect:
         raise malformed("the body ended early") from None
     except TimeoutError:
-        raise Refused(408, "too-slow", f"a body that arrives within {SLOWEST:g} seconds is accepted") from None
-    # Away from the loop: nobody else waits while a large body is read.
+        raise Refused(408, "too-slow", f"the body must arrive within {SLOWEST:g} seconds") from None
+    # In a thread, so that a large body does not block the event loop.
     return await asyncio.get_running_loop().run_in_executor(_READERS, parse, bytes(text))
 
 
 def parse(text: bytes) -> dict[str, Any]:
     """The object that a text describes; numbers stay the decimals that were written."""
     if _depth(text) > DEEPEST:
-        raise malformed(f"at most {DEEPEST} levels are accepted")
+        raise malformed(f"the body must have at most {DEEPEST} levels")
     try:
         payload = json.loads(
             text.decode("utf-8"),
@@ -64,9 +64,9 @@ def parse(text: bytes) -> dict[str, Any]:
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError):
         raise malformed("the body is not JSON in UTF-8") from None
     if not isinstance(payload, dict):
-        raise malformed("an object such as {...} is accepted")
+        raise malformed("the body must be an object such as {...}")
     if "\x00" in text.decode("utf-8") or "\\u0000" in text.decode("utf-8"):
-        raise malformed("texts without the character NUL are accepted")
+        raise malformed("texts must not have the character NUL")
     if _SURROGATE.search(text) and not _encodable(payload):
         raise malformed("a text has half of a surrogate pair such as \\ud800, which is no character")
     return payload
@@ -97,13 +97,13 @@ def _depth(text: bytes) -> int:
 def _decimal(text: str) -> Decimal:
     number = Decimal(text)
     if len(text) > MOST_DIGITS or abs(number.adjusted()) > MOST_DIGITS:
-        raise malformed(f"numbers of at most {MOST_DIGITS} digits are accepted")
+        raise malformed(f"numbers must have at most {MOST_DIGITS} digits")
     return number
 
 
 def _whole(text: str) -> int:
     if len(text) > MOST_DIGITS:
-        raise malformed(f"numbers of at most {MOST_DIGITS} digits are accepted")
+        raise malformed(f"numbers must have at most {MOST_DIGITS} digits")
     return int(text)
 
 
@@ -133,7 +133,7 @@ def text_field(payload: dict[str, Any], field: str, default: Any = None, *, long
     if value is None:
         return default
     if not isinstance(value, str) or not 0 < len(value) <= longest:
-        raise InvalidArgument(field, value, f"a text of 1 to {longest} characters is accepted")
+        raise InvalidArgument(field, value, f"must be a text of 1 to {longest} characters")
     return value
 
 
@@ -143,7 +143,7 @@ def number_field(payload: dict[str, Any], field: str, default: Any = None) -> An
     if value is None:
         return default
     if isinstance(value, bool) or not isinstance(value, (int, Decimal)):
-        raise InvalidArgument(field, shown(value), "a number is accepted")
+        raise InvalidArgument(field, without_contents(value), "must be a number")
     return value
 
 
@@ -151,7 +151,7 @@ def flag_field(payload: dict[str, Any], field: str, default: bool) -> bool:
     """True or false."""
     value = payload.get(field, default)
     if not isinstance(value, bool):
-        raise InvalidArgument(field, shown(value), "true or false is accepted")
+        raise InvalidArgument(field, without_contents(value), "must be true or false")
     return value
 
 
@@ -161,7 +161,7 @@ def names_field(payload: dict[str, Any], field: str, *, most: int = 100) -> list
     if value is None:
         return None
     if not isinstance(value, list) or len(value) > most or not all(isinstance(one, str) for one in value):
-        raise InvalidArgument(field, shown(value), f"a list of at most {most} texts is accepted")
+        raise InvalidArgument(field, without_contents(value), f"must be a list of at most {most} texts")
     return value
 
 

@@ -113,13 +113,13 @@ class Catalog:
             known = self._known.get(name)
             if known is not None and known[0] == stamp:
                 return known[1]
-            made = self._made(name, schema_text(file), file.name)
-            self._known[name] = (stamp, made)
+            built = self._build(name, schema_text(file), file.name)
+            self._known[name] = (stamp, built)
         if known is not None:
             known[1].close()
-        return made
+        return built
 
-    def _made(self, name: str, text: str, called: str) -> Dataset:
+    def _build(self, name: str, text: str, called: str) -> Dataset:
         schema = self._placed(read_schema(text, called, name=name), name)
         source = Source(name, text, called, str(self._data))
         return Dataset(schema, self._ledger, DatasetWorker(self._workers, source))
@@ -128,30 +128,30 @@ class Catalog:
         """Check a schema against its source, open its account, and keep its file."""
         if not NAME.match(name):
             raise InvalidArgument(
-                "name", name, "1 to 64 letters of A-Z and a-z, digits, _ and -, not beginning with -, are accepted"
+                "name", name, "must have 1 to 64 characters: letters of A-Z and a-z, digits, _ and -, and - not first"
             )
         file = self._file(name)
         if file.exists() and file.read_text(encoding="utf-8") != text:
             raise Contradiction(f"dataset {name!r} is registered with another schema; nothing was changed")
-        made = self._made(name, text, "schema")
-        if made.schema.budget is None:
-            raise InvalidArgument("budget", None, "a section [budget] with epsilon is needed")
-        for prior in getattr(made.schema, "priors", {}).values():
+        built = self._build(name, text, "schema")
+        if built.schema.budget is None:
+            raise InvalidArgument("budget", None, "is missing: declare a section [budget] with epsilon")
+        for prior in getattr(built.schema, "priors", {}).values():
             declared_prior(prior)  # refuses what is no prior
         try:
-            made.open()  # the source is there, its columns are as declared, the ledger knows the budget
+            built.open()  # the source is there, its columns are as declared, the ledger knows the budget
             self._written(file, text)
-            self._adopt(name, made)
+            self._adopt(name, built)
         finally:
-            if self._known.get(name, (None, None))[1] is not made:
-                made.close()
+            if self._known.get(name, (None, None))[1] is not built:
+                built.close()
         return self.dataset(name)
 
-    def _adopt(self, name: str, made: Dataset) -> None:
+    def _adopt(self, name: str, built: Dataset) -> None:
         """Keep a new dataset with its worker, unless the same schema was known before."""
         status = self._file(name).stat()
         with self._lock:
-            self._known.setdefault(name, ((status.st_mtime_ns, status.st_size), made))
+            self._known.setdefault(name, ((status.st_mtime_ns, status.st_size), built))
 
     def close(self) -> None:
         """Let go of all sessions."""
@@ -170,19 +170,21 @@ class Catalog:
         source = str(schema.source)
         for variable in _VARIABLE.findall(source):
             if not variable.startswith(PASSWORDS):
-                # Whoever registers data could otherwise have any secret of the server's sent to an address of theirs.
-                raise InvalidArgument("source", f"${{{variable}}}", f"variables whose names begin with {PASSWORDS}")
+                # Otherwise an owner could have any variable of the server sent to an address of their choice.
+                raise InvalidArgument(
+                    "source", f"${{{variable}}}", f"must use variables whose names begin with {PASSWORDS}"
+                )
         if not isinstance(schema, GraphSchema):
             # A Spark source names a path of its own, which could be anywhere.
             engine = "postgres" if source.startswith(_ADDRESSES) else "duckdb"
             if (schema.engine or guessed(source)) != engine:
                 raise InvalidArgument(
-                    "source", source, "a file below the server's data folder, or a postgresql:// address, is accepted"
+                    "source", source, "must be a file below the server's data folder, or a postgresql:// address"
                 )
         if isinstance(schema, GraphSchema) or not source.startswith(_ADDRESSES):
             file = (self._data / source).resolve()
             if "${" in source or not any(file.is_relative_to(root) for root in self._roots):
-                raise InvalidArgument("source", source, "a file below the server's data folder is accepted")
+                raise InvalidArgument("source", source, "must be a file below the server's data folder")
         return dataclasses.replace(schema, name=name, folder=str(self._data))
 
     def _written(self, file: Path, text: str) -> None:

@@ -32,7 +32,7 @@ class Channel:
         self._lock = threading.Lock()
 
     def send(self, message: dict[str, Any]) -> None:
-        """Send an object; OSError if nobody is there any more."""
+        """Send an object; OSError if the other end is closed."""
         text = json.dumps(message).encode()
         with self._lock:
             self._end.sendall(_LENGTH.pack(len(text)) + text)

@@ -1,6 +1,6 @@
 """How many connections there may be, how long each may take, and what makes room when there are too many.
 
-A connection *waits* while no whole request is there.  Whoever waits longest makes room for whoever comes: half-open
+A connection *waits* while no whole request is there.  The longest waiting one is closed for a new one: half-open
 connections, however many, only ever push out each other.
 """
 
@@ -22,7 +22,7 @@ from dither.interfaces.http.problems import MEDIA_TYPE, Refused, problem
 HEADER_SECONDS = 10.0
 """A request's headers arrive within this time; so does a TLS handshake."""
 WRITE_SECONDS = 30.0
-"""Whoever reads nothing for so long does not want the answer."""
+"""Seconds after which a client that reads nothing is disconnected."""
 KEEP_ALIVE = 5
 BACKLOG = 128
 """Connections that wait in the kernel; also how many are accepted before those that wait make room."""
@@ -116,7 +116,7 @@ class LimitedProtocol(H11Protocol):
         return self.cycle is None or self.cycle.response_complete
 
     def _timer(self, name: str, seconds: float) -> None:
-        """Started once: a byte now and then buys nobody more time."""
+        """Started once for each request: single bytes do not extend the limit."""
         if name not in self._timers:
             self._timers[name] = self.loop.call_later(seconds, self._given_up)
 

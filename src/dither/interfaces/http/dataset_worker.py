@@ -27,9 +27,10 @@ from typing import Any
 
 from dither.errors import DitherError, InvalidArgument, InvalidData, SourceFailed
 from dither.interfaces.http.channel import Channel, error_message
+from dither.kernels.compiled import load as load_compiler
 from dither.kernels.progress import reporting
-from dither.session.opening import open as open_session
-from dither.session.session import Session
+from dither.session.graphs import graph_plan
+from dither.session.reading import GraphSource, Source, TableSource
 from dither.sources.engines.factory import engine_for
 from dither.sources.graph_schema import GraphSchema
 from dither.sources.schema_file import read_schema
@@ -40,33 +41,36 @@ _REPORTS = 0.1
 _PARENT_DEATH_SIGNAL = 1
 
 
-class Sessions:
-    """Sessions over one dataset.  They are not for several threads at once, so each borrower has one alone."""
+class Sources:
+    """Sources of one dataset.  They are not for several threads at once, so each borrower has one alone."""
 
     def __init__(self, schema: Any) -> None:
         self.schema = schema
-        self._idle: list[Any] = []
+        self._idle: list[Source] = []
         self._lock = threading.Lock()
 
     def opened(self) -> str | None:
-        """Open a session, kept for later; the fingerprint.  Errors say where the source is, so they are for owners."""
+        """Open a source, kept for later; the fingerprint.  Errors say where it is, so they are for owners."""
+        source = self._opened()
+        self._keep(source)
+        return source.fingerprint()
+
+    def _opened(self) -> Source:
         if isinstance(self.schema, GraphSchema):
-            self._keep(open_session(self.schema))
-            return None
-        engine = engine_for(self.schema)
-        self._keep(Session(self.schema, engine=engine))
-        return engine.fingerprint()
+            load_compiler()  # every question of a graph needs it
+            return GraphSource(self.schema)
+        return TableSource(self.schema, engine_for(self.schema))
 
     @contextlib.contextmanager
     def borrowed(self) -> Iterator[Any]:
-        """A session that nobody else uses meanwhile."""
+        """A source for exclusive use."""
         with self._lock:
-            session = self._idle.pop() if self._idle else None
-        if session is None:
-            session = self._new()
+            source = self._idle.pop() if self._idle else None
+        if source is None:
+            source = self._new()
         is_sound = False
         try:
-            yield session
+            yield source
             is_sound = True
         except SourceFailed:
             raise  # its connection may be broken
@@ -75,22 +79,22 @@ class Sessions:
             raise
         finally:
             if is_sound:
-                self._keep(session)
+                self._keep(source)
             else:
-                session.close_source()
+                source.close()
 
-    def _new(self) -> Any:
+    def _new(self) -> Source:
         try:
-            return open_session(self.schema)
+            return self._opened()
         except (InvalidArgument, InvalidData):
             raise SourceFailed("the source cannot be read now; nothing was charged") from None
 
-    def _keep(self, session: Any) -> None:
+    def _keep(self, source: Source) -> None:
         with self._lock:
             if len(self._idle) < _MOST_IDLE:
-                self._idle.append(session)
+                self._idle.append(source)
                 return
-        session.close_source()
+        source.close()
 
 
 class Worker:
@@ -98,7 +102,7 @@ class Worker:
 
     def __init__(self, channel: Channel, schema: Any) -> None:
         self._channel = channel
-        self._sessions = Sessions(schema)
+        self._sources = Sources(schema)
         self._waiting: dict[int, queue.SimpleQueue[str]] = {}
 
     def run(self) -> None:
@@ -131,20 +135,20 @@ class Worker:
 
     def _open(self, number: int, message: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
         """Look at the source, as its schema declares it."""
-        return {"fingerprint": self._sessions.opened()}
+        return {"fingerprint": self._sources.opened()}
 
     def _state(self, number: int, message: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
         """What the source says of its last change."""
-        with self._sessions.borrowed() as session:
-            return {"state": session._state()}
+        with self._sources.borrowed() as source:
+            return {"state": source.state()}
 
     def _answer(self, number: int, message: dict[str, Any]) -> dict[str, Any] | None:
         """Prepare a question, and read once the server says that it is charged."""
         plans = pickle.loads(base64.b64decode(message["plans"]))  # noqa: S301  (from the server, who started this)
-        with self._sessions.borrowed() as session:
-            if isinstance(session.schema, GraphSchema) and session.schema.weight is not None:
-                plans = [_planned_here(session, one) for one in plans]
-            with session.prepared(plans) as read:
+        with self._sources.borrowed() as source:
+            if isinstance(source, GraphSource) and source.edges is not None:
+                plans = [_planned_here(source, one) for one in plans]
+            with source.prepared(plans) as read:
                 self._send(number, {"ready": True})
                 if self._waiting[number].get() != "read":
                     return None
@@ -165,20 +169,20 @@ class Worker:
         return report
 
 
-def _planned_here(session: Any, plan: Any) -> Any:
-    """The same question, planned from the public edges that this session has: others may have been there before."""
-    options = {name: plan.asked[name] for name in ("epsilon", "delta", "noise", "confidence")}
-    made = session.plan(plan.query, mechanism=plan.asked["mechanism"], **options)
-    if (made.loss, made.asked) != (plan.loss, plan.asked):
+def _planned_here(source: GraphSource, plan: Any) -> Any:
+    """The same question, planned from the public edges that this source has: others may have been there before."""
+    options = {name: plan.asked[name] for name in ("epsilon", "delta", "mechanism", "noise", "confidence")}
+    planned_again = graph_plan(plan.query, source, **options)
+    if (planned_again.loss, planned_again.asked) != (plan.loss, plan.asked):
         raise SourceFailed("the source has changed meanwhile; nothing was charged")
-    return made
+    return planned_again
 
 
 def main() -> None:
     """Serve one connection."""
     descriptor = int(sys.argv[1])
     os.set_inheritable(descriptor, False)
-    # The server decides when the worker ends: not whoever stops both at once, as a service manager does.
+    # Only the server ends the worker: a service manager would otherwise stop both at once.
     for one in (signal.SIGTERM, signal.SIGINT):
         signal.signal(one, lambda *_: None)
     ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)

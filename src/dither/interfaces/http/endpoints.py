@@ -172,15 +172,15 @@ def _full(curator: Curator, dataset: Dataset, token: Token) -> dict[str, Any]:
     payload["neighbours"] = str(schema.neighbours)
     if isinstance(schema, GraphSchema):
         payload |= {"cap": schema.cap, "step": schema.step}
-        kinds = wire.served_of("graph" if schema.weight is None else "weighted graph")
+        names = wire.served_of("graph" if schema.weight is None else "weighted graph")
     else:
         payload |= {"unit": schema.unit, "rows_per_unit": schema.rows_per_unit}
-        payload["columns"] = {name: kind.to_dict() for name, kind in schema.columns.items()}
+        payload["columns"] = {name: declared.to_dict() for name, declared in schema.columns.items()}
         payload["priors"] = {name: dict(prior) for name, prior in schema.priors.items()}
-        kinds = wire.served_of(*wire.OF_TABLES)
+        names = wire.served_of(*wire.OF_TABLES)
     if token.is_owner:
         payload["source_changed"] = dataset.source_has_changed()
-    payload["kinds"] = {one: list(wire.served()[one].parameters) for one in kinds if token.may_ask(one)}
+    payload["kinds"] = {one: list(wire.served()[one].parameters) for one in names if token.may_ask(one)}
     return payload
 
 
@@ -200,15 +200,15 @@ async def register(request: Request) -> Response:
             curator.store.set_answer_seconds(name, seconds)
         return _full(curator, dataset, token_of(request))
 
-    made = await curator.run_long(registered)
+    built = await curator.run_long(registered)
     log("registered", dataset=name, by=token_of(request).name)
-    return json_response(made, 201, {"Location": f"/v1/datasets/{name}"})
+    return json_response(built, 201, {"Location": f"/v1/datasets/{name}"})
 
 
 def _seconds(payload: dict[str, Any]) -> float | None:
     value = number_field(payload, "answer_seconds")
     if value is not None and not LEAST_SECONDS <= value <= MOST_SECONDS:
-        raise InvalidArgument("answer_seconds", value, f"{LEAST_SECONDS:g} to {MOST_SECONDS:g} seconds are accepted")
+        raise InvalidArgument("answer_seconds", value, f"must be from {LEAST_SECONDS:g} to {MOST_SECONDS:g} seconds")
     return None if value is None else float(value)
 
 
@@ -266,18 +266,18 @@ async def quote(request: Request) -> Response:
 
 
 async def _in_helper(request: Request, work: Callable[..., Any], body: Any, question: Any, dataset: Dataset) -> Any:
-    """A plan or a quote from a helper process; whoever gets one that was made before needs the same rights."""
+    """A plan or a quote from a helper process; a cached one is checked against the rights of the token that asks."""
 
     async def gone() -> None:
         while (await request.receive())["type"] != "http.disconnect":
             pass
 
     token, key = token_of(request), (dataset, work.__name__, questions.canonical_text(body))
-    made = await curator_of(request).planners.run(
+    built = await curator_of(request).planners.run(
         token.name, work, question, dataset.schema, token, key=key if dataset.is_planned_by_schema else None, gone=gone
     )
-    planning.check_rights(made.kinds, question, token)
-    return made
+    planning.check_rights(built.names, question, token)
+    return built
 
 
 @endpoint("POST", "/v1/datasets/{name}/releases", SOMEBODY)
@@ -285,17 +285,17 @@ async def ask(request: Request) -> Response:
     """Pay, read, answer: at the end of a public slot."""
     dataset, curator = await _dataset(request), curator_of(request)
     body = await json_object(request)
-    # Not before the body is here: whoever sends it slowly could choose how much of the slot is left for the work.
+    # Not before the body is here: a slow sender could choose how much of the slot is left for the work.
     started = answering.now()
     question = await curator.run(questions.question_of, body)
-    made = await _in_helper(request, planning.planned, body, question, dataset)
-    job = await curator.run(answering.asked, curator, question, made, dataset, token_of(request), started)
+    built = await _in_helper(request, planning.planned, body, question, dataset)
+    job = await curator.run(answering.asked, curator, question, built, dataset, token_of(request), started)
     request.state.request_id = job.request_id
     if not job.is_announced:
         job.is_announced = True
         curator.background(_announced(curator, job))
     if question.wait and job.seconds <= LONGEST_WAIT and await job.wait(LONGEST_WAIT):
-        # Whoever was refused meanwhile gets no answer any more; it stays in the store.
+        # A token that was revoked meanwhile gets no answer; the answer stays in the ledger.
         await curator.run_reserved(curator.store.still_valid, token_of(request))
         if job.problem is not None:
             return problem_response(_refusal_of(job.problem))
@@ -306,14 +306,14 @@ async def ask(request: Request) -> Response:
 
 
 async def _with_budget(curator: Curator, payload: dict[str, Any]) -> dict[str, Any]:
-    """What is told of a job, with the budget of now where it has an answer."""
+    """The public state of a job, with the present budget where it has an answer."""
     if payload.get("answer") is None:
         return payload
     return payload | {"answer": await curator.run(answering.with_budget, curator, payload["answer"])}
 
 
 async def _kept(curator: Curator, job: Job) -> None:
-    """Let other servers know of a job before its address is told."""
+    """Make a job known to other servers before its address is sent."""
     if job.is_kept:
         return
     job.is_kept = True
@@ -361,7 +361,7 @@ async def history(request: Request) -> Response:
 def _whole(request: Request, field: str, default: int, most: int) -> int:
     text = request.query_params.get(field, str(default))
     if not (text.isascii() and text.isdigit() and len(text) <= 15 and int(text) <= most):
-        raise InvalidArgument(field, text[:40], f"a whole number from 0 to {most} is accepted")
+        raise InvalidArgument(field, text[:40], f"must be a whole number from 0 to {most}")
     return int(text)
 
 
@@ -400,7 +400,7 @@ async def verify_ledger(request: Request) -> Response:
     _all_datasets(token_of(request))
     known = request.query_params.get("known")
     if known is not None and not _HASH.fullmatch(known):
-        raise InvalidArgument("known", known[:80], "the 64 digits of a hash are accepted")
+        raise InvalidArgument("known", known[:80], "must be the 64 digits of a hash")
     return json_response((await curator.run_long(curator.verified, known)).to_dict())
 
 
@@ -436,29 +436,29 @@ async def list_tokens(request: Request) -> Response:
 
 @endpoint("POST", "/v1/tokens", OWNER)
 async def create_token(request: Request) -> Response:
-    """A new token; its secret is told this once."""
+    """A new token; its secret is sent this once."""
     curator = curator_of(request)
     fields = ("name", "role", "expires_in", "epsilon_cap", "delta_cap", "kinds", "datasets", "budgets")
     payload = known_fields(await json_object(request), fields)
     name, role = checked_name("name", payload.get("name")), text_field(payload, "role", "analyst")
     if role not in ROLES:
-        raise InvalidArgument("role", role, f"one of {', '.join(ROLES)} is accepted")
+        raise InvalidArgument("role", role, f"must be one of {', '.join(ROLES)}")
     life, cap = number_field(payload, "expires_in"), number_field(payload, "epsilon_cap")
     if life is not None and not 0 < life <= _LONGEST_LIFE:
-        raise InvalidArgument("expires_in", life, f"up to {_LONGEST_LIFE:g} seconds are accepted")
+        raise InvalidArgument("expires_in", life, f"must be above 0 and at most {_LONGEST_LIFE:g} seconds")
     if cap is not None and not 0 < cap <= 1_000_000:
-        raise InvalidArgument("epsilon_cap", cap, "a number above 0 is accepted")
+        raise InvalidArgument("epsilon_cap", cap, "must be a number above 0")
     delta_cap = number_field(payload, "delta_cap")
     if delta_cap is not None and not 0 <= delta_cap <= 1:
-        raise InvalidArgument("delta_cap", delta_cap, "a number from 0 to 1 is accepted")
-    kinds, datasets = names_field(payload, "kinds"), names_field(payload, "datasets")
-    for one in kinds or ():
+        raise InvalidArgument("delta_cap", delta_cap, "must be a number from 0 to 1")
+    queries, datasets = names_field(payload, "kinds"), names_field(payload, "datasets")
+    for one in queries or ():
         if one not in wire.served():
-            raise InvalidArgument("kinds", one, f"names of queries are accepted: {', '.join(wire.served())}")
+            raise InvalidArgument("kinds", one, f"must be names of queries: {', '.join(wire.served())}")
     budgets = _budgets(payload)
     if name == LOCAL:
-        raise InvalidArgument("name", name, "another name is accepted: this one pays for sessions without a server")
-    limits = Limits(cap, delta_cap, kinds, datasets, life)
+        raise InvalidArgument("name", name, "must be another name: this one pays for sessions without a server")
+    limits = Limits(cap, delta_cap, queries, datasets, life)
     limits.check_within(token_of(request), budgets)
 
     def created() -> tuple[str, Token]:
@@ -471,12 +471,12 @@ async def create_token(request: Request) -> Response:
             curator.ledger.allow(one, name, amount)
         caps = {"epsilon_cap": cap, "delta_cap": delta_cap}
         rules = {key: None if one is None else float(one) for key, one in caps.items()}
-        rules |= {"kinds": kinds, "datasets": datasets}  # type: ignore[dict-item]
+        rules |= {"kinds": queries, "datasets": datasets}  # type: ignore[dict-item]
         life_in_seconds = None if life is None else float(life)
-        made = curator.store.create(name, role, expires_in=life_in_seconds, rules=rules, by=token_of(request).name)
-        if made is None:
+        built = curator.store.create(name, role, expires_in=life_in_seconds, rules=rules, by=token_of(request).name)
+        if built is None:
             raise RuntimeError("a token is always made here")
-        return made
+        return built
 
     secret, token = await curator.run(created)
     log("token created", token=token.id, name=name, role=role, by=token_of(request).name)
@@ -488,14 +488,14 @@ def _budgets(payload: dict[str, Any]) -> dict[str, Budget]:
     if value is None:
         return {}
     if not isinstance(value, dict) or not all(isinstance(one, dict) for one in value.values()):
-        raise InvalidArgument("budgets", type(value), 'an object such as {"payroll": {"epsilon": 0.5}} is accepted')
-    made = {}
+        raise InvalidArgument("budgets", type(value), 'must be an object such as {"payroll": {"epsilon": 0.5}}')
+    built = {}
     for dataset, one in value.items():
         known_fields(one, ("epsilon", "delta"), f"budgets.{dataset[:80]}.")
         if one.get("epsilon") is None:
-            raise InvalidArgument("budgets", dataset, "epsilon is needed")
-        made[dataset] = Budget(number_field(one, "epsilon"), number_field(one, "delta", 0))
-    return made
+            raise InvalidArgument("budgets", dataset, "must have an epsilon")
+        built[dataset] = Budget(number_field(one, "epsilon"), number_field(one, "delta", 0))
+    return built
 
 
 @endpoint("DELETE", "/v1/tokens/{id}", OWNER)

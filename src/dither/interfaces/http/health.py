@@ -18,7 +18,7 @@ from dither.interfaces.http.store import Store
 from dither.ledger import Ledger
 
 EVERY, OLDEST = 2.0, 10.0
-"""Seconds: after the first a new look is begun, after the second the last result is answered to nobody."""
+"""Seconds: after the first a new look is begun, after the second the last result is no longer used."""
 SLOWEST = 5.0
 """Seconds after which a ledger that does not answer is not well."""
 PROBE = 64 * 1024

@@ -20,7 +20,7 @@ MOST_KEPT = 2_000
 MOST_PROGRAMS, MOST_PROGRAMS_EACH = 16, 2
 """Programs under way in all, and of one analyst: each may hold the cores for long."""
 SHARE_EACH = 4
-"""One analyst may have one in so many of the questions that may be under way: nobody shuts out everybody else."""
+"""One analyst may have one in so many of the queries under way, so that one does not shut out the others."""
 Request = tuple[str, str, str | None]
 """Dataset, analyst and request id."""
 
@@ -39,7 +39,7 @@ class Job:
         self.answer: dict[str, Any] | None = None
         self.problem: dict[str, Any] | None = None
         self.failure: BaseException | None = None
-        """What nobody foresaw; it is counted and logged when the slot ends, as every outcome is."""
+        """An unexpected error; it is counted and logged when the slot ends, as every outcome is."""
         self.finished: float | None = None
         self.is_announced = self.is_kept = self.is_program = False
         self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
@@ -80,14 +80,14 @@ class Job:
         self.share = share  # type: ignore[assignment]
 
     @property
-    def shown_after(self) -> float:
+    def visible_after(self) -> float:
         """Seconds from the start until the end of the slot in which the work was finished."""
         return slot_end(self.seconds, self.finished or 0.0)
 
     @property
     def is_visible(self) -> bool:
         """True from the end of the slot in which the work was finished."""
-        return self.finished is not None and time.monotonic() - self.started >= self.shown_after
+        return self.finished is not None and time.monotonic() - self.started >= self.visible_after
 
     @property
     def ready_in(self) -> float:
@@ -108,12 +108,12 @@ class Job:
             await asyncio.wait_for(event.wait(), left)
         except TimeoutError:
             return False
-        end = self.shown_after
+        end = self.visible_after
         await asyncio.sleep(max(0.0, self.started + min(end, longest) - time.monotonic()))
         return end <= longest
 
     def visible(self, *, owner: bool) -> dict[str, Any]:
-        """What is told about the job."""
+        """The public state of the job."""
         payload: dict[str, Any] = {
             "id": self.id,
             "dataset": self.dataset,
@@ -134,7 +134,7 @@ class Job:
 class Jobs:
     """The worker threads of a process, and the questions they work on.
 
-    Programs have a thread of their own: their sandboxes need all cores, and nobody else shall wait for them.
+    Programs have a thread of their own: their sandboxes need all cores, and other queries do not wait for them.
     """
 
     def __init__(self, workers: int, most_waiting: int) -> None:

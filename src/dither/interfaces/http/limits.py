@@ -39,7 +39,7 @@ class RateLimit:
             raise Refused(
                 429,
                 "too-many-requests",
-                f"at most {self._rate:g} requests a second are accepted; nothing was read, nothing was charged",
+                f"send at most {self._rate:g} requests a second; nothing was read, nothing was charged",
                 {"Retry-After": str(seconds)},
             )
 
@@ -50,16 +50,16 @@ class Limits:
 
     epsilon_cap: Any
     delta_cap: Any
-    kinds: list[str] | None
+    queries: list[str] | None
     datasets: list[str] | None
     seconds: Any
     """Until it expires."""
 
     def check_within(self, maker: Token, budgets: Iterable[str]) -> None:
-        """Nobody gives out more than they have: neither datasets, kinds, prices nor time."""
+        """An error if a token would have more datasets, queries, budget or time than the token that creates it."""
         for mine, theirs, what in (
             (maker.datasets, self.datasets, "datasets"),
-            (maker.kinds, self.kinds, "kinds of question"),
+            (maker.queries, self.queries, "queries"),
         ):
             if mine is not None and (theirs is None or not set(theirs) <= set(mine)):
                 raise forbidden(f"your own token is limited to some {what}: name some of these")

@@ -94,8 +94,8 @@ _ASKED: dict[str, Any] = {
 }
 _PRIOR = {
     "oneOf": [
-        _object({"kind": {"const": kind}} | dict.fromkeys(fields, _NUMBER), "kind")
-        for kind, fields in PRIOR_PARAMETERS.items()
+        _object({"kind": {"const": distribution}} | dict.fromkeys(fields, _NUMBER), "kind")
+        for distribution, fields in PRIOR_PARAMETERS.items()
     ]
 }
 _ASSUMED: dict[str, Any] = {"rows": {"type": "integer", "minimum": 1}, "prior": _PRIOR}

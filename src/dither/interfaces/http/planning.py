@@ -1,6 +1,6 @@
 """Plans and quotes, made from public facts in a helper process that can be ended: no source is read, nothing charged.
 
-Whoever asks chooses how long this takes (many queries, small epsilon, a prior), so it gets neither a thread of the
+The analyst chooses how long this takes (many queries, small epsilon, a prior), so it gets neither a thread of the
 server nor time or memory without a limit.
 """
 
@@ -18,7 +18,7 @@ from typing import Any
 from dither.errors import InvalidArgument, InvalidData, SourceFailed
 from dither.interfaces.http.problems import forbidden, problem
 from dither.interfaces.http.programs import programs_of, seconds_of
-from dither.interfaces.http.questions import MOST_QUERIES, Question, kinds_of
+from dither.interfaces.http.questions import MOST_QUERIES, Question, query_names
 from dither.interfaces.http.store import Token
 from dither.interfaces.http.telemetry import log_failure, log_to_stderr
 from dither.ledger import MemoryLedger
@@ -27,8 +27,7 @@ from dither.quotes.quote import Quote
 from dither.session.account import price_of
 from dither.session.graphs import GraphSession
 from dither.session.quoting import quote
-from dither.session.session import plans_for
-from dither.session.statements import plans_of
+from dither.session.statements import plans_for, plans_of
 from dither.sources.graph_schema import GraphSchema
 from dither.sources.schema import Schema
 from dither.sql.statement import parse_sql
@@ -46,7 +45,7 @@ class Planned:
     plans: list[Any]
     statement: Any
     loss: Loss
-    kinds: frozenset[str]
+    names: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -54,14 +53,14 @@ class Quoted:
     """What is answered to a request for a quote."""
 
     quotes: dict[str, Any]
-    kinds: frozenset[str]
+    names: frozenset[str]
 
 
-def check_rights(kinds: frozenset[str], question: Question, token: Token) -> None:
+def check_rights(names: frozenset[str], question: Question, token: Token) -> None:
     """An error if this token may not ask this."""
-    refused = sorted(one for one in kinds if not token.may_ask(one))
+    refused = sorted(one for one in names if not token.may_ask(one))
     if refused:
-        instead = "" if token.kinds is None else f", only {', '.join(token.kinds) or 'nothing'}"
+        instead = "" if token.queries is None else f", only {', '.join(token.queries) or 'nothing'}"
         raise forbidden(f"this token may not ask {', '.join(refused)}{instead}")
     asked = Loss.asked(question.epsilon, question.delta)
     if token.epsilon_cap is not None and asked.epsilon > token.epsilon_cap:
@@ -73,8 +72,8 @@ def check_rights(kinds: frozenset[str], question: Question, token: Token) -> Non
 def planned(question: Question, schema: Schema | GraphSchema, token: Token) -> Planned:
     """What would be computed and charged."""
     statement = _statement(question, schema)
-    kinds = frozenset(kinds_of(question, statement))
-    check_rights(kinds, question, token)
+    names = frozenset(query_names(question, statement))
+    check_rights(names, question, token)
     if isinstance(schema, GraphSchema) and statement is not None:
         asked = Loss.asked(question.epsilon, question.delta)
         plans: list[Any] = list(_graph(schema).plans_of(statement, asked, question.weights, **question.options))
@@ -93,17 +92,17 @@ def planned(question: Question, schema: Schema | GraphSchema, token: Token) -> P
             **question.options,
             **question.assumed,
         )
-    return Planned(plans, statement, price_of(plans), kinds)
+    return Planned(plans, statement, price_of(plans), names)
 
 
 def quoted(question: Question, schema: Schema | GraphSchema, token: Token) -> Quoted:
-    """Price, mechanism and expected error."""
-    made = planned(question, schema, token)
-    payload = {"dataset": schema.name, "epsilon": made.loss.epsilon, "delta": made.loss.delta}
-    programs_of(made.plans)
-    if isinstance(schema, GraphSchema) and made.statement is not None:
+    """Privacy loss, mechanism and expected error."""
+    built = planned(question, schema, token)
+    payload = {"dataset": schema.name, "epsilon": built.loss.epsilon, "delta": built.loss.delta}
+    programs_of(built.plans)
+    if isinstance(schema, GraphSchema) and built.statement is not None:
         quotes: Any = _graph(schema).quote_statement(
-            made.statement,
+            built.statement,
             epsilon=question.epsilon,
             delta=question.delta,
             weights=question.weights,
@@ -123,7 +122,7 @@ def quoted(question: Question, schema: Schema | GraphSchema, token: Token) -> Qu
             **question.assumed,
         )
     listed = quotes if isinstance(quotes, list) else [quotes]
-    return Quoted(payload | {"quotes": [_sent(*one) for one in zip(listed, made.plans, strict=True)]}, made.kinds)
+    return Quoted(payload | {"quotes": [_sent(*one) for one in zip(listed, built.plans, strict=True)]}, built.names)
 
 
 def helper(connection: Connection) -> None:
@@ -154,7 +153,7 @@ def _statement(question: Question, schema: Schema | GraphSchema) -> Any:
         return None
     statement = parse_sql(question.sql, schema)
     if len(statement.items) > MOST_QUERIES:
-        raise InvalidArgument("sql", f"{len(statement.items)} queries", f"at most {MOST_QUERIES} in a statement")
+        raise InvalidArgument("sql", f"{len(statement.items)} queries", f"must have at most {MOST_QUERIES} queries")
     return statement
 
 
@@ -174,16 +173,18 @@ def _opened_graph(schema: bytes, stamp: tuple[int, ...]) -> GraphSession:  # noq
 
 def _one(question: Question) -> Any:
     if isinstance(question.queries, list):
-        raise InvalidArgument("query", "a list", "a graph is asked one query at a time")
+        raise InvalidArgument("query", "a list", "must be one query where a graph is asked")
     return question.queries
 
 
 def _graph_options(question: Question) -> dict[str, Any]:
     for name in ("where", "by"):
         if question.options.get(name) is not None:
-            raise InvalidArgument(name, question.options[name], "a graph is asked as a whole")
+            raise InvalidArgument(
+                name, question.options[name], "is not used for a graph, which is asked as a whole: leave it out"
+            )
     for name in question.assumed:
-        raise InvalidArgument(name, None, "of a graph nothing is assumed")
+        raise InvalidArgument(name, None, "is not used for a graph: leave it out")
     options = {key: question.options[key] for key in ("mechanism", "noise", "confidence")}
     return {"epsilon": question.epsilon, "delta": question.delta, **options}
 

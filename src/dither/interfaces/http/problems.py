@@ -17,11 +17,11 @@ _HIDDEN: dict[str, str] = {}
 """Folders of this process's servers, and what messages call them."""
 
 
-def hide_folder(folder: Path, shown: str) -> None:
-    """From now on no problem says where this folder lies: that is nobody's business but the machine's."""
+def hide_folder(folder: Path, replacement: str) -> None:
+    """From now on the text of every problem has ``replacement`` in place of this folder's path."""
     for one in (folder.absolute(), folder.resolve()):
         if one != Path(one.anchor):
-            _HIDDEN.setdefault(str(one), shown)
+            _HIDDEN.setdefault(str(one), replacement)
 
 
 class Refused(DitherError):
@@ -35,7 +35,7 @@ class Refused(DitherError):
 
 
 def problem(error: BaseException) -> dict[str, Any]:
-    """The body for an error; one that nobody raised on purpose shows nothing of itself."""
+    """The body for an error; the text of an unexpected one is left out."""
     if isinstance(error, DitherError):
         return _body(error.status, error.code, str(error))
     return _body(
@@ -56,8 +56,8 @@ def problem_response(error: BaseException) -> Response:
 
 def _body(status: int, code: str, detail: str) -> dict[str, Any]:
     title = code.replace("-", " ")
-    for folder, shown in sorted(_HIDDEN.items(), key=lambda one: -len(one[0])):
-        detail = detail.replace(folder, shown)
+    for folder, replacement in sorted(_HIDDEN.items(), key=lambda one: -len(one[0])):
+        detail = detail.replace(folder, replacement)
     return {"type": "about:blank", "title": title, "status": status, "code": code, "detail": detail}
 
 
@@ -67,7 +67,7 @@ def malformed(detail: str) -> Refused:
 
 
 def unauthenticated() -> Refused:
-    """No token, or none that is valid: nobody is told which."""
+    """No token, or none that is valid: the answer is the same."""
     return Refused(401, "unauthenticated", "a valid token is needed: Authorization: Bearer TOKEN")
 
 
@@ -81,7 +81,7 @@ def last_owner() -> Refused:
     return Refused(
         409,
         "last-owner",
-        "this is the last valid owner's token for all datasets, and nobody could give out another: make one first; "
+        "this is the last valid owner's token for all datasets, and no other could create tokens: create one first; "
         "nothing was changed",
     )
 

@@ -19,7 +19,7 @@ def programs_of(plans: list[Any]) -> list[TablePlan]:
     """The programs of a question; their sandboxes are all open at once, so there are few of them."""
     found = [one for one in plans if one.is_scheduled]
     if len(found) > MOST_PROGRAMS_ASKED:
-        raise InvalidArgument("query", f"{len(found)} programs", f"at most {MOST_PROGRAMS_ASKED} in a question")
+        raise InvalidArgument("query", f"{len(found)} programs", f"must have at most {MOST_PROGRAMS_ASKED} programs")
     return found
 
 
@@ -32,6 +32,6 @@ def seconds_of(plan: TablePlan) -> float:
         raise InvalidArgument(
             "query.blocks",
             program.blocks,
-            f"blocks and a slot that end within {LONGEST_RUN:g} seconds are accepted; these take {running:.0f}",
+            f"must end within {LONGEST_RUN:g} seconds; these blocks and this slot take {running:.0f}",
         )
     return running + STARTING

@@ -10,7 +10,7 @@ from typing import Any
 from dither.aliases import CALIBRATION
 from dither.errors import InvalidArgument
 from dither.interfaces.http.bodies import MOST_DIGITS, flag_field, known_fields, names_field, number_field, text_field
-from dither.queries.parameters import shown
+from dither.queries.parameters import without_contents
 from dither.queries.registry import entry_of
 from dither.queries.wire import from_json
 from dither.quotes.priors import declared_prior
@@ -67,9 +67,9 @@ def question_of(body: dict[str, Any], *, quoted: bool = False) -> Question:
             raise InvalidArgument(CALIBRATION, None, "mechanism is its new name: send only that one")
         body = {"mechanism" if key == CALIBRATION else key: value for key, value in body.items()}
     if ("query" in body) == ("sql" in body):
-        raise InvalidArgument("query", None, "either query or sql is accepted, and one of them is needed")
+        raise InvalidArgument("query", None, "send either query or sql")
     if body.get("epsilon") is None:
-        raise InvalidArgument("epsilon", None, "the whole price of the answer is needed")
+        raise InvalidArgument("epsilon", None, "is missing: send what the whole answer may spend")
     options: dict[str, Any] = {
         "mechanism": text_field(body, "mechanism", "auto"),
         "noise": text_field(body, "noise", "auto"),
@@ -80,12 +80,12 @@ def question_of(body: dict[str, Any], *, quoted: bool = False) -> Question:
     assumed = _assumed(body)
     if "sql" in body:
         if sql is None:
-            raise InvalidArgument("sql", None, "a text is accepted")
+            raise InvalidArgument("sql", None, "must be a text")
         for name, value in (("where", where), ("by", by)):
             if value is not None:
                 raise InvalidArgument(name, value, f"write it into the SQL: {name.upper()} ...")
         if not quoted and assumed:
-            raise InvalidArgument(next(iter(assumed)), None, "of SQL only quotes use what is publicly known")
+            raise InvalidArgument(next(iter(assumed)), None, "is used for quotes only where sql is sent: leave it out")
     else:
         options |= {"where": where, "by": by}
     return Question(
@@ -105,7 +105,7 @@ def question_of(body: dict[str, Any], *, quoted: bool = False) -> Question:
 def _request_id(body: dict[str, Any]) -> str | None:
     value: str | None = text_field(body, "request_id")
     if value is not None and not value.isprintable():
-        raise InvalidArgument("request_id", value, "it has characters that can't be printed; send letters and digits")
+        raise InvalidArgument("request_id", value, "must have printable characters only, such as letters and digits")
     return value
 
 
@@ -151,13 +151,13 @@ def _assumed(body: dict[str, Any]) -> dict[str, Any]:
 def _queries(body: Any) -> Any:
     if isinstance(body, list):
         if not 0 < len(body) <= MOST_QUERIES:
-            raise InvalidArgument("query", type(body), f"a list of 1 to {MOST_QUERIES} queries is accepted")
+            raise InvalidArgument("query", type(body), f"must be a list of 1 to {MOST_QUERIES} queries")
         return [from_json(one) for one in body]
     return from_json(body)
 
 
-def kinds_of(question: Question, statement: Any) -> set[str]:
-    """The kinds of all queries in a question."""
+def query_names(question: Question, statement: Any) -> set[str]:
+    """The public names of all queries in a question."""
     if statement is not None:
         return {entry_of(item.query).name for item in statement.items}
     queries = question.queries if isinstance(question.queries, list) else [question.queries]
@@ -167,7 +167,7 @@ def kinds_of(question: Question, statement: Any) -> set[str]:
 def _whole(body: dict[str, Any], field: str) -> int:
     value = body[field]
     if isinstance(value, bool) or not isinstance(value, int):
-        raise InvalidArgument(field, shown(value), "a whole number is accepted")
+        raise InvalidArgument(field, without_contents(value), "must be a whole number")
     return value
 
 
@@ -179,20 +179,20 @@ def _weights(body: dict[str, Any]) -> Any:
         return {name: number_field(value, name) for name in value}
     if isinstance(value, list) and len(value) <= MOST_QUERIES and None not in value:
         return [number_field({"weights": one}, "weights") for one in value]
-    raise InvalidArgument("weights", type(value), "a list of numbers (of SQL also an object of them) is accepted")
+    raise InvalidArgument("weights", type(value), "must be a list of numbers (of SQL also an object of them)")
 
 
 def prior_of(body: Any) -> Any:
     """A prior for quotes."""
     if not isinstance(body, dict) or not isinstance(body.get("kind"), str) or body["kind"] not in PRIOR_PARAMETERS:
         given = body.get("kind") if isinstance(body, dict) else type(body)
-        raise InvalidArgument("prior.kind", shown(given), f"one of {', '.join(PRIOR_PARAMETERS)} is accepted")
-    kind = body["kind"]
-    fields = PRIOR_PARAMETERS[kind]
+        raise InvalidArgument("prior.kind", without_contents(given), f"must be one of {', '.join(PRIOR_PARAMETERS)}")
+    distribution = body["kind"]
+    fields = PRIOR_PARAMETERS[distribution]
     known_fields(body, ("kind", *fields), "prior.")
     for one in fields:
-        if body.get(one) is None and (kind, one) != ("exponential", "low"):
-            raise InvalidArgument(f"prior.{one}", None, f"{kind} needs it")
+        if body.get(one) is None and (distribution, one) != ("exponential", "low"):
+            raise InvalidArgument(f"prior.{one}", None, f"is missing: a {distribution} prior needs it")
     return declared_prior(
-        {"kind": kind} | {one: number_field(body, one) for one in fields if body.get(one) is not None}
+        {"kind": distribution} | {one: number_field(body, one) for one in fields if body.get(one) is not None}
     )

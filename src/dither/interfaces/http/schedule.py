@@ -5,7 +5,7 @@ from __future__ import annotations
 DEFAULT_SECONDS = 1.0
 LEAST_SECONDS, MOST_SECONDS = 0.01, 86_400.0
 LONGEST_WAIT = 60.0
-"""A client is kept waiting no longer than this; then it is told of a job."""
+"""A client waits at most this long; then it gets the address of a job."""
 
 
 def slot_end(seconds: float, elapsed: float) -> float:

@@ -1,6 +1,6 @@
-"""Jobs that every server can tell about: kept beside the tokens, shown by the same public schedule.
+"""Jobs that every server can answer for: kept beside the tokens, visible by the same public schedule.
 
-A process tells of its own jobs from memory.  What is kept serves other processes, and those that come after it.
+A process answers for its own jobs from memory.  The database is for other processes and for later ones.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from dither.interfaces.http.telemetry import log
 from dither.plain import plain
 
 BEAT = 10.0
-"""A process says this often that it still works on its jobs."""
+"""Seconds between two notes of a process that it still works on its jobs."""
 LOST_AFTER = timedelta(seconds=60)
-"""A process that has not said so for this long is gone."""
+"""Seconds without such a note after which a process counts as ended."""
 
 
 def keep(curator: Curator, job: Job) -> bool:
@@ -41,7 +41,7 @@ def keep(curator: Curator, job: Job) -> bool:
 
 
 def _note_end(curator: Curator, job: Job) -> None:
-    left = timedelta(seconds=job.started + job.shown_after - time.monotonic())
+    left = timedelta(seconds=job.started + job.visible_after - time.monotonic())
     outcome = {"answer": plain(job.answer)} if job.problem is None else {"problem": job.problem}
     try:
         curator.store.end_job(job.id, datetime.now(UTC) + left, outcome)
@@ -50,14 +50,14 @@ def _note_end(curator: Curator, job: Job) -> None:
 
 
 async def beating(curator: Curator) -> None:
-    """Say again and again that this process works on its jobs, until it has none."""
+    """Note, at intervals, that this process works on its jobs, until it has none."""
     while True:
         await asyncio.sleep(BEAT)
         try:
             if not await curator.run(curator.store.still_working, curator.process):
                 return
         except DitherError:
-            continue  # the store may come back; until then nobody else can look
+            continue  # the store may come back; until then other servers do not see the job
 
 
 def job_payload(kept: KeptJob) -> dict[str, Any]:
@@ -72,8 +72,8 @@ def job_payload(kept: KeptJob) -> dict[str, Any]:
         "answer_seconds": kept.seconds,
         "ready_in": round(max(0.0, slot_end(kept.seconds, elapsed) - elapsed), 3),
     }
-    if kept.outcome is not None and kept.shown is not None:
-        if now < kept.shown:
+    if kept.outcome is not None and kept.visible_from is not None:
+        if now < kept.visible_from:
             return facts
         return facts | {"state": "failed" if "problem" in kept.outcome else "done", "ready_in": 0.0} | kept.outcome
     if now - kept.seen > LOST_AFTER:

@@ -1,6 +1,7 @@
 """What the server itself keeps: tokens (hashed), public settings of datasets, and jobs.
 
-In a SQLite file of its own below the home folder, or beside the ledger in PostgreSQL, so that several servers agree.
+In a SQLite file below the home folder, or beside the ledger in PostgreSQL where several servers share it; through the
+same database layer as the ledger (``dither.ledger.database``).
 """
 
 from __future__ import annotations
@@ -8,8 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-import sqlite3
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,13 +16,21 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from dither.errors import DitherError, LedgerUnavailable
+from dither.errors import LedgerUnavailable
 from dither.interfaces.http.problems import last_owner, unauthenticated
+from dither.ledger.database import Contents, Database, Purpose, Transaction
+from dither.ledger.postgres import PostgresDatabase
+from dither.ledger.sqlite import file_database
 from dither.queries.registry import entry
 
 OWNER, ANALYST = "owner", "analyst"
 ROLES = (OWNER, ANALYST)
 VERSION = 1
+_CONTENTS = Contents("server's database", "dither_server", "SELECT pg_advisory_xact_lock(1684632680)")
+_AT_MOST_ONCE = "a query under the same request_id is charged at most once"
+_READING = Purpose(_AT_MOST_ONCE, _AT_MOST_ONCE, writes=False)
+_WRITING = Purpose(_AT_MOST_ONCE, _AT_MOST_ONCE)
+_WAIT = 30.0
 LONGEST_KEPT = timedelta(days=7)
 """Outcomes of jobs are kept for so long; the ledger has the answers for good."""
 _TABLES = (
@@ -52,7 +59,7 @@ _COLUMNS = "SELECT id, name, role, created, expires, revoked, rules FROM dither_
 
 @dataclass(frozen=True)
 class Token:
-    """Who asks, and what they may do.  The secret itself is nowhere kept."""
+    """A token: who asks, and what they may do.  Its secret is not stored."""
 
     id: str
     name: str
@@ -62,7 +69,7 @@ class Token:
     revoked: str | None
     epsilon_cap: float | None = None
     delta_cap: float | None = None
-    kinds: tuple[str, ...] | None = None
+    queries: tuple[str, ...] | None = None
     datasets: tuple[str, ...] | None = None
     by: str | None = None
     """Who made it: an owner's token by name, or a command."""
@@ -82,11 +89,11 @@ class Token:
         """True of a valid owner's token that is not for some datasets only."""
         return self.is_owner and self.is_valid and self.datasets is None
 
-    def may_ask(self, kind: str) -> bool:
+    def may_ask(self, query: str) -> bool:
         """True for queries that it names; where it names none, for all but those that run code, which owners ask."""
-        if self.kinds is not None:
-            return kind in self.kinds
-        return self.is_owner or not entry(kind).runs_code
+        if self.queries is not None:
+            return query in self.queries
+        return self.is_owner or not entry(query).runs_code
 
     def may_see(self, dataset: str) -> bool:
         """True if the token was not given for other datasets only."""
@@ -98,12 +105,12 @@ class Token:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        return dict(self.__dict__)
+        return {"kinds" if name == "queries" else name: value for name, value in self.__dict__.items()}
 
 
 @dataclass(frozen=True)
 class KeptJob:
-    """A job as every server finds it: ``outcome`` is told from ``shown`` on, which is the end of a public slot."""
+    """A job as every server finds it: ``outcome`` is public from ``visible_from`` on, the end of a public slot."""
 
     id: str
     analyst: str
@@ -113,7 +120,7 @@ class KeptJob:
     started: datetime
     seen: datetime
     """When its process was last known to work on it."""
-    shown: datetime | None
+    visible_from: datetime | None
     outcome: dict[str, Any] | None
 
 
@@ -121,18 +128,18 @@ class Store:
     """Tokens, settings and jobs; safe for threads and processes."""
 
     def __init__(self, place: Path | str) -> None:
-        self._place = place
-        # Reads have a connection of their own: whoever waits for another process that writes keeps nobody out.
-        self._locks = {True: threading.Lock(), False: threading.Lock()}
-        self._connections: dict[bool, Any] = {True: None, False: None}
-        with self._work() as run:
+        self._database = _database(place)
+        with self._work(creating=True) as work:
             for statement in _TABLES:
-                run(statement)
-            version = run("SELECT version FROM dither_server")
-            if not version:
-                run("INSERT INTO dither_server (version) VALUES (?)", VERSION)
-            elif version[0][0] > VERSION:
-                raise LedgerUnavailable(f"{self._called} was written by a newer version of dither")
+                work.run(statement)
+            version = work.one("SELECT version FROM dither_server")
+            if version is None:
+                work.run("INSERT INTO dither_server (version) VALUES (?)", VERSION)
+            elif version[0] > VERSION:
+                raise LedgerUnavailable(
+                    f"the server's database has version {version[0]}, this program knows versions up to {VERSION}: "
+                    "use the newer program"
+                )
 
     # --- tokens --------------------------------------------------------------------------------------------
 
@@ -155,75 +162,77 @@ class Store:
         expires = None if expires_in is None else (now + timedelta(seconds=expires_in)).isoformat()
         kept = json.dumps({**(rules or {}), "by": by})
         row = (secrets.token_hex(8), _hash(secret), name, role, now.isoformat(), expires, kept)
-        with self._work() as run:
-            if only_if_no_owner and run("SELECT 1 FROM dither_server_tokens WHERE role = ? LIMIT 1", OWNER):
+        with self._work() as work:
+            if only_if_no_owner and work.all("SELECT 1 FROM dither_server_tokens WHERE role = ? LIMIT 1", OWNER):
                 return None
-            run(
+            work.run(
                 "INSERT INTO dither_server_tokens (id, hash, name, role, created, expires, rules) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?)",
                 *row,
             )
-            made = _token(run(f"{_COLUMNS} WHERE id = ?", row[0])[0])
-        return secret, made
+            token = _token(work.all(f"{_COLUMNS} WHERE id = ?", row[0])[0])
+        return secret, token
 
     def find(self, secret: str) -> Token | None:
         """The token behind a secret, if it is valid."""
-        with self._work(write=False) as run:
-            found = run(f"{_COLUMNS} WHERE hash = ?", _hash(secret))
+        with self._work(write=False) as work:
+            found = work.all(f"{_COLUMNS} WHERE hash = ?", _hash(secret))
         token = _token(found[0] if found else _NOBODY)  # the same work for secrets that were never given out
         return token if token.is_valid else None
 
     def still_valid(self, token: Token) -> None:
         """An error if a token that came in was revoked, or has expired, since."""
-        with self._work(write=False) as run:
-            found = run(f"{_COLUMNS} WHERE id = ?", token.id)
+        with self._work(write=False) as work:
+            found = work.all(f"{_COLUMNS} WHERE id = ?", token.id)
         if not found or not _token(found[0]).is_valid:
             raise unauthenticated()
 
     def tokens(self) -> list[Token]:
         """All tokens that were ever given out."""
-        with self._work(write=False) as run:
-            return [_token(row) for row in run(f"{_COLUMNS} ORDER BY created, id")]
+        with self._work(write=False) as work:
+            return [_token(row) for row in work.all(f"{_COLUMNS} ORDER BY created, id")]
 
     def revoke(self, token_id: str) -> Token | None:
         """End a token at once; None if there is no such token.
 
-        The last one that manages everything stays: nobody could give out another.
+        The last one that manages everything cannot be revoked: no other could create tokens.
         """
-        with self._work() as run:
-            valid = [one.id for one in map(_token, run(_COLUMNS)) if one.manages_all]
+        with self._work() as work:
+            valid = [one.id for one in map(_token, work.all(_COLUMNS)) if one.manages_all]
             if valid == [token_id]:
                 raise last_owner()
-            run(
+            work.run(
                 "UPDATE dither_server_tokens SET revoked = ? WHERE id = ? AND revoked IS NULL",
                 datetime.now(UTC).isoformat(),
                 token_id,
             )
-            found = run(f"{_COLUMNS} WHERE id = ?", token_id)
+            found = work.all(f"{_COLUMNS} WHERE id = ?", token_id)
         return _token(found[0]) if found else None
 
     # --- settings ------------------------------------------------------------------------------------------
 
     def answer_seconds(self, dataset: str, default: float) -> float:
         """The public length of a dataset's first slot."""
-        with self._work(write=False) as run:
-            found = run("SELECT answer_seconds FROM dither_server_settings WHERE dataset = ?", dataset)
+        with self._work(write=False) as work:
+            found = work.all("SELECT answer_seconds FROM dither_server_settings WHERE dataset = ?", dataset)
         return float(found[0][0]) if found else default
 
     def set_answer_seconds(self, dataset: str, seconds: float) -> None:
         """Declare it."""
-        with self._work() as run:
-            run("DELETE FROM dither_server_settings WHERE dataset = ?", dataset)
-            run("INSERT INTO dither_server_settings (dataset, answer_seconds) VALUES (?, ?)", dataset, repr(seconds))
+        with self._work() as work:
+            work.run("DELETE FROM dither_server_settings WHERE dataset = ?", dataset)
+            work.run(
+                "INSERT INTO dither_server_settings (dataset, answer_seconds) VALUES (?, ?)", dataset, repr(seconds)
+            )
 
     # --- jobs ----------------------------------------------------------------------------------------------
 
     def keep_job(self, process: str, job: KeptJob) -> None:
-        """Note a job that begins, so that other servers can tell about it."""
+        """Record a job that begins, so that other servers can answer for it."""
         started = job.started.isoformat()
-        with self._work() as run:
-            run("DELETE FROM dither_server_jobs WHERE started < ?", (datetime.now(UTC) - LONGEST_KEPT).isoformat())
-            run(
+        with self._work() as work:
+            work.run("DELETE FROM dither_server_jobs WHERE started < ?", (datetime.now(UTC) - LONGEST_KEPT).isoformat())
+            work.run(
                 "INSERT INTO dither_server_jobs (id, process, analyst, dataset, request_id, seconds, started, seen) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 job.id,
@@ -236,22 +245,24 @@ class Store:
                 job.seen.isoformat(),
             )
 
-    def end_job(self, job_id: str, shown: datetime, outcome: dict[str, Any]) -> None:
-        """Note how a job ended, and from when on that is told."""
-        with self._work() as run:
-            run(
+    def end_job(self, job_id: str, visible_from: datetime, outcome: dict[str, Any]) -> None:
+        """Record how a job ended, and from when on that is public."""
+        with self._work() as work:
+            work.run(
                 "UPDATE dither_server_jobs SET shown = ?, outcome = ? WHERE id = ?",
-                shown.isoformat(),
+                visible_from.isoformat(),
                 json.dumps(outcome),
                 job_id,
             )
 
     def still_working(self, process: str) -> bool:
-        """Say that a process still works on its jobs; false if it has none."""
-        with self._work() as run:
-            waiting = run("SELECT 1 FROM dither_server_jobs WHERE process = ? AND outcome IS NULL LIMIT 1", process)
+        """Note that a process still works on its jobs; false if it has none."""
+        with self._work() as work:
+            waiting = work.all(
+                "SELECT 1 FROM dither_server_jobs WHERE process = ? AND outcome IS NULL LIMIT 1", process
+            )
             if waiting:
-                run(
+                work.run(
                     "UPDATE dither_server_jobs SET seen = ? WHERE process = ? AND outcome IS NULL",
                     datetime.now(UTC).isoformat(),
                     process,
@@ -260,15 +271,15 @@ class Store:
 
     def find_job(self, job_id: str) -> KeptJob | None:
         """A job of any server."""
-        with self._work(write=False) as run:
-            found = run(
+        with self._work(write=False) as work:
+            found = work.all(
                 "SELECT id, analyst, dataset, request_id, seconds, started, seen, shown, outcome "
                 "FROM dither_server_jobs WHERE id = ?",
                 job_id,
             )
         if not found:
             return None
-        number, analyst, dataset, request_id, seconds, started, seen, shown, outcome = found[0]
+        number, analyst, dataset, request_id, seconds, started, seen, visible_from, outcome = found[0]
         return KeptJob(
             number,
             analyst,
@@ -277,85 +288,35 @@ class Store:
             float(seconds),
             datetime.fromisoformat(started),
             datetime.fromisoformat(seen),
-            None if shown is None else datetime.fromisoformat(shown),
+            None if visible_from is None else datetime.fromisoformat(visible_from),
             None if outcome is None else json.loads(outcome),
         )
 
     def check_writable(self) -> None:
         """An error if nothing can be written; changes nothing."""
-        with self._work() as run:
-            run("UPDATE dither_server SET version = version")
+        with self._work() as work:
+            work.run("UPDATE dither_server SET version = version")
 
     def close(self) -> None:
-        """Close the connection."""
-        for write, lock in self._locks.items():
-            with lock:
-                self._dropped(write)
-
-    # --- the database --------------------------------------------------------------------------------------
-
-    @property
-    def _called(self) -> str:
-        return "the server's database" if isinstance(self._place, str) else str(self._place)
+        """Close the connections."""
+        self._database.close()
 
     @contextmanager
-    def _work(self, *, write: bool = True) -> Iterator[Any]:
-        """One transaction; an error of the driver is told without its words, which may name an address."""
-        on_postgres = isinstance(self._place, str)
-        with self._locks[write]:
-            try:
-                if self._connections[write] is None:
-                    self._connections[write] = self._connected()
-                cursor = self._connections[write].cursor()
-                cursor.execute("BEGIN" if on_postgres or not write else "BEGIN IMMEDIATE")
-                if on_postgres and write:
-                    cursor.execute("SELECT pg_advisory_xact_lock(1684632680)")
+    def _work(self, *, write: bool = True, creating: bool = False) -> Iterator[Transaction]:
+        """One transaction; errors of the driver and of the machine become ``LedgerUnavailable``."""
+        try:
+            with self._database.transaction(_WRITING if write else _READING, creating=creating) as work:
+                yield work
+        except OSError:
+            raise LedgerUnavailable(f"the server's database cannot be used now; {_AT_MOST_ONCE}") from None
 
-                def run(statement: str, *values: Any) -> list[tuple[Any, ...]]:
-                    cursor.execute(statement.replace("?", "%s") if on_postgres else statement, values)
-                    return cursor.fetchall() if cursor.description is not None else []
 
-                yield run
-                cursor.execute("COMMIT")
-            except DitherError:
-                self._dropped(write)
-                raise
-            except self._driver_errors():
-                self._dropped(write)
-                raise LedgerUnavailable(
-                    f"{self._called} cannot be used now; a question under the same request_id pays at most once"
-                ) from None
-            except BaseException:
-                self._dropped(write)
-                raise
-
-    def _driver_errors(self) -> tuple[type[Exception], ...]:
-        """What says that the database can't be used; anything else is a mistake of ours."""
-        if isinstance(self._place, str):
-            import psycopg
-
-            return psycopg.Error, OSError
-        return sqlite3.Error, OSError
-
-    def _connected(self) -> Any:
-        if isinstance(self._place, str):
-            import psycopg
-
-            return psycopg.connect(self._place, autocommit=True, connect_timeout=10)
-        self._place.touch(mode=0o600)
-        connection = sqlite3.connect(self._place, timeout=30, isolation_level=None, check_same_thread=False)
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
-        # As in the ledger: what was committed is in the main file, so a log that is torn later revives no token.
-        connection.execute("PRAGMA wal_autocheckpoint = 1")
-        self._place.chmod(0o600)
-        return connection
-
-    def _dropped(self, write: bool) -> None:
-        """After a failure the next call connects anew; what was not committed is gone."""
-        connection, self._connections[write] = self._connections[write], None
-        if connection is not None:
-            connection.close()
+def _database(place: Path | str) -> Database:
+    if isinstance(place, str):
+        return PostgresDatabase(place, _WAIT, contents=_CONTENTS)
+    database = file_database(place, wait=_WAIT, create=True, read_only=False, contents=_CONTENTS)
+    place.chmod(0o600)
+    return database
 
 
 def _hash(secret: str) -> str:
@@ -366,6 +327,6 @@ def _hash(secret: str) -> str:
 def _token(row: tuple[Any, ...]) -> Token:
     number, name, role, created, expires, revoked, text = row
     rules = json.loads(text)
-    kinds, datasets = (None if rules.get(key) is None else tuple(rules[key]) for key in ("kinds", "datasets"))
+    queries, datasets = (None if rules.get(key) is None else tuple(rules[key]) for key in ("kinds", "datasets"))
     caps = rules.get("epsilon_cap"), rules.get("delta_cap")
-    return Token(number, name, role, created, expires, revoked, *caps, kinds, datasets, rules.get("by"))
+    return Token(number, name, role, created, expires, revoked, *caps, queries, datasets, rules.get("by"))

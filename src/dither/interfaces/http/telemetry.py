@@ -86,7 +86,7 @@ def log(event: str, **facts: Any) -> None:
 
 
 class WorkFailed(Exception):
-    """An error in a worker that nobody foresaw: its type and the lines of our own code that it passed."""
+    """An unexpected error in a worker: its type and the lines of our own code that it passed."""
 
     def __init__(self, error: str, places: list[str]) -> None:
         super().__init__(error)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dither.interfaces.http.programs import programs_of, seconds_of
 from dither.interfaces.http.workers import Answers, DatasetWorker
 from dither.ledger import Ledger
-from dither.session.account import PaidSession
 from dither.session.graphs import GraphSession
+from dither.session.reading import GraphSource, Source, TableSource
 from dither.session.session import Session
 from dither.sources.descriptors import check_descriptors
 from dither.sources.engines.factory import guessed
@@ -21,30 +20,8 @@ from dither.sources.graph_schema import GraphSchema
 from dither.sources.schema import Schema
 
 
-@dataclass(frozen=True)
-class _Elsewhere:
-    """Stands for an engine that a worker holds."""
-
-    schema: Schema
-    worker: DatasetWorker
-
-    def fingerprint(self) -> str:
-        """Opens the source."""
-        mark: str = self.worker.opened()["fingerprint"]
-        return mark
-
-    def state(self) -> str | None:
-        """Of a file what its folder says of it, which needs no worker."""
-        if (self.schema.engine or guessed(self.schema.source)) == "duckdb":
-            return state_of_file(Path(self.schema.folder or ".") / self.schema.source)
-        return self.worker.state()
-
-    def close(self) -> None:
-        """Nothing is open here."""
-
-
-class _InWorker(PaidSession):
-    """A session that reads in a worker.  It holds nothing that threads could not share."""
+class _InWorker(Source):
+    """A source that a worker holds; here is nothing that threads could not share."""
 
     _worker: DatasetWorker
 
@@ -55,32 +32,38 @@ class _InWorker(PaidSession):
             check_descriptors()  # of this process; the worker has looked at its own
             yield read
 
-
-class TableInWorker(_InWorker, Session):
-    """A session over a table."""
-
-    def __init__(self, schema: Schema, ledger: Ledger, worker: DatasetWorker) -> None:
-        self._worker = worker
-        elsewhere: Any = _Elsewhere(schema, worker)
-        super().__init__(schema, ledger=ledger, engine=elsewhere)
+    def close(self) -> None:
+        """Nothing is open here."""
 
 
-class GraphInWorker(_InWorker, GraphSession):
-    """A session over a graph."""
+class TableInWorker(_InWorker, TableSource):
+    """A table."""
 
-    def __init__(self, schema: GraphSchema, ledger: Ledger, worker: DatasetWorker) -> None:
-        self._worker = worker
-        super().__init__(schema, ledger=ledger)
+    def __init__(self, schema: Schema, worker: DatasetWorker) -> None:
+        self.schema, self._worker = schema, worker
 
-    def _ready(self) -> None:
-        self._worker.opened()
+    def fingerprint(self) -> str:
+        """Opens the source."""
+        mark: str = self._worker.opened()["fingerprint"]
+        return mark
 
-    def _read_public(self) -> None:
-        """Whoever plans reads the public edges; here nothing is planned."""
+    def state(self) -> str | None:
+        """Of a file what its folder says of it, which needs no worker."""
+        if (self.schema.engine or guessed(self.schema.source)) == "duckdb":
+            return state_of_file(Path(self.schema.folder or ".") / self.schema.source)
+        return self._worker.state()
 
 
-def session_in(worker: DatasetWorker, schema: Any, ledger: Ledger) -> TableInWorker | GraphInWorker:
+class GraphInWorker(_InWorker, GraphSource):
+    """A graph.  Whoever plans reads the public edges; here nothing is planned."""
+
+    def __init__(self, schema: GraphSchema, worker: DatasetWorker) -> None:
+        worker.opened()
+        self.schema, self.edges, self._worker = schema, None, worker
+
+
+def session_in(worker: DatasetWorker, schema: Any, ledger: Ledger) -> Session | GraphSession:
     """Open a dataset's source in its worker and its account here; errors are for owners."""
     if isinstance(schema, GraphSchema):
-        return GraphInWorker(schema, ledger, worker)
-    return TableInWorker(schema, ledger, worker)
+        return GraphSession(schema, ledger=ledger, source=GraphInWorker(schema, worker))
+    return Session(schema, ledger=ledger, source=TableInWorker(schema, worker))

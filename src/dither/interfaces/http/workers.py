@@ -138,7 +138,7 @@ class _Process:
         self._child.kill()
 
     def log_end(self, dataset: str) -> None:
-        """One line, as soon as it is gone, for whoever looks for the cause; an exit code below 0 is a signal."""
+        """Log the end of a worker with its exit code (below 0: a signal)."""
 
         def work() -> None:
             log("worker ended", dataset=dataset, exit_code=self._child.wait(), had_replied=self.has_replied)

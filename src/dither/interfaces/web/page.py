@@ -1,6 +1,6 @@
 """Serves the page and its files from the package; nothing else of the disk can be reached.
 
-The page is the same for everybody and holds no data: it asks the API with the token that its user pastes.
+The page is the same for all users and holds no data: it asks the API with the token that its user pastes.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Engines: where tables live.  Each runs the same few queries and lets only windows and totals out."""
+"""Engines, which hold tables.  Each runs the same few queries; only windows of ranks and totals are fetched."""

@@ -25,8 +25,8 @@ from dither.sources.engines.engine import (
     streamed,
     whole_result,
 )
-from dither.sources.engines.frames import readable
 from dither.sources.files import state_of_file
+from dither.sources.frames import readable
 from dither.sources.lines import batches, header, inner_suffix
 from dither.sources.predicates import literal
 
@@ -42,7 +42,7 @@ _WHOLE = {
     "UBIGINT",
     "UHUGEINT",
 }
-_KINDS = (
+_STORED_TYPES = (
     dict.fromkeys(_WHOLE, "whole")
     | {"FLOAT": "real", "DOUBLE": "real", "DECIMAL": "decimal", "BOOLEAN": "boolean", "VARCHAR": "text", "ENUM": "text"}
     | {"UUID": "text", "DATE": "date", "TIMESTAMP": "date", "TIMESTAMP_NS": "date", "TIMESTAMP_MS": "date"}
@@ -99,9 +99,9 @@ class DuckDB(Engine):
             self._file = Path(source)
             suffix = inner_suffix(self._file)
             if suffix not in FILES:
-                raise InvalidArgument("source", str(source), f"a file ending in {', '.join(FILES)} is accepted")
+                raise InvalidArgument("source", str(source), f"must be a file ending in {', '.join(FILES)}")
             if not self._file.is_file():
-                raise InvalidArgument("source", str(source), "the path of a readable file is accepted")
+                raise InvalidArgument("source", str(source), "must be the path of a readable file")
         in_file = self._file is not None and inner_suffix(self._file) in _DATABASES
         place = str(self._file) if in_file else ":memory:"
         connected = None
@@ -123,15 +123,15 @@ class DuckDB(Engine):
         """Columns of long decimals: how many digits, and how many of them behind the point."""
         self.moments: frozenset[str] = frozenset()
         self._table = self._database_table(table) if in_file else self._view(source)
-        self._kinds = self._described()
+        self._stored_types = self._described()
         if in_file:
             self._look_below_views()
         elif self._file is not None and inner_suffix(self._file) in _PARQUET:
-            self._kinds |= dict.fromkeys(self._in_milliseconds(), "other")
+            self._stored_types |= dict.fromkeys(self._in_milliseconds(), "other")
 
     def absent_column(self) -> str:
         if self.casts_text:  # not listing them: without a header the first line would be a record
-            return f"a column of the source is accepted: a name from the first line of {self._called}"
+            return f"must be a column of the source: a name from the first line of {self._called}"
         return super().absent_column()
 
     @property
@@ -156,9 +156,7 @@ class DuckDB(Engine):
                 self._connection.register("source", readable(source))
                 registered = True
             if not registered:
-                raise InvalidArgument(
-                    "source", type(source), "a path or a frame of pandas, Polars or Arrow is accepted"
-                )
+                raise InvalidArgument("source", type(source), "must be a path or a frame of pandas, Polars or Arrow")
             return exp.to_table("source")
         path = literal(_only(self._file))
         if inner_suffix(self._file) in _PARQUET:
@@ -176,27 +174,30 @@ class DuckDB(Engine):
         with contextlib.suppress(self._errors):
             described = self._connection.sql(self.sql(exp.select("*").from_(self._table.copy())))
         if described is None and self._file is not None and inner_suffix(self._file) in _DATABASES:
-            raise InvalidArgument(
-                "table", self._table.name, f"a table or view of the file is accepted: {self._tables()}"
-            )
+            raise InvalidArgument("table", self._table.name, f"must be a table or view of the file: {self._tables()}")
         if described is None:
             raise InvalidData(f"{self._called} could not be read as what its name says; nothing was charged")
         typed = list(zip(described.columns, described.types, strict=True))
-        self.moments = frozenset(name for name, kind in typed if str(kind).startswith("TIMESTAMP"))
-        for name, kind in typed:
-            if kind.id == "decimal":
-                digits, scale = (int(str(dict(kind.children)[one])) for one in ("precision", "scale"))
+        self.moments = frozenset(name for name, stored_type in typed if str(stored_type).startswith("TIMESTAMP"))
+        for name, stored_type in typed:
+            if stored_type.id == "decimal":
+                digits, scale = (int(str(dict(stored_type.children)[one])) for one in ("precision", "scale"))
                 if digits > _EXACT_DIGITS:
                     self._wide[name] = (digits, scale)
-        kinds = (str(kind).split("(")[0] for kind in described.types)
-        return {name: _KINDS.get(kind, "other") for name, kind in zip(described.columns, kinds, strict=True)}
+        stored_types = (str(stored_type).split("(")[0] for stored_type in described.types)
+        return {
+            name: _STORED_TYPES.get(stored_type, "other")
+            for name, stored_type in zip(described.columns, stored_types, strict=True)
+        }
 
     def _in_milliseconds(self) -> list[str]:
         """Columns of a Parquet file whose moments DuckDB converts while it reads, with an error for those too far."""
         scanned = exp.Anonymous(this="parquet_schema", expressions=[literal(_only(self._file or Path()))])
         query = exp.select("name", "converted_type", "logical_type").from_(exp.Table(this=scanned))
         found = guarded(self._called, lambda: self._connection.execute(self.sql(query)).fetchall())
-        return [str(row[0]) for row in found if row[0] in self._kinds and _MILLISECONDS.search(f"{row[1]} {row[2]}")]
+        return [
+            str(row[0]) for row in found if row[0] in self._stored_types and _MILLISECONDS.search(f"{row[1]} {row[2]}")
+        ]
 
     def _look_below_views(self) -> None:
         """Of a view that reads files: text files are refused, and so are columns of Parquet that one record breaks."""
@@ -206,8 +207,8 @@ class DuckDB(Engine):
                 "table", self._table.name, "a view over text files takes types from records: register the file itself"
             )
         if below:
-            fragile = (name for name, kind in self._kinds.items() if kind in ("text", "date"))
-            self._kinds |= dict.fromkeys(fragile, "other")
+            fragile = (name for name, stored_type in self._stored_types.items() if stored_type in ("text", "date"))
+            self._stored_types |= dict.fromkeys(fragile, "other")
 
     def _files_below(self) -> set[str]:
         """Which readers of files stand behind a table of a database; none if its rows are in the database."""
@@ -226,8 +227,8 @@ class DuckDB(Engine):
             pending += node.get("children", ())
         return found
 
-    def kinds(self) -> dict[str, str]:
-        return self._kinds
+    def stored_types(self) -> dict[str, str]:
+        return self._stored_types
 
     def table(self, fraction: float | None = None) -> exp.Expr:
         if fraction is None:
@@ -259,8 +260,8 @@ class DuckDB(Engine):
 
         return guarded(self._called, fetched)
 
-    def stream(self, query: exp.Select, kinds: Sequence[str]) -> Iterator[Any]:
-        schema = arrow_schema([one.alias_or_name for one in query.selects], kinds)
+    def stream(self, query: exp.Select, stored_types: Sequence[str]) -> Iterator[Any]:
+        schema = arrow_schema([one.alias_or_name for one in query.selects], stored_types)
 
         def batches() -> Iterator[Any]:
             result = self._opened().sql(self.sql(query))
@@ -289,9 +290,9 @@ class DuckDB(Engine):
         )
         return exp.case().when(exp.Is(this=day.copy(), expression=exp.Null()), exp.Null()).else_(days)
 
-    def day(self, name: str, kind: str) -> exp.Expr:
+    def day(self, name: str, stored_type: str) -> exp.Expr:
         # Moments of seconds and milliseconds may lie beyond what DuckDB can make days of: these are missing.
-        raw: exp.Expr = exp.Trim(this=column(name)) if kind == "text" else column(name)
+        raw: exp.Expr = exp.Trim(this=column(name)) if stored_type == "text" else column(name)
         return self.day_number(exp.TryCast(this=raw, to=exp.DataType.build("date")))
 
     def from_decimal(self, raw: exp.Expr) -> exp.Expr:
@@ -301,8 +302,8 @@ class DuckDB(Engine):
         # Bits that are no decimal of so many digits have no text: these are cut to the largest that are.
         digits, scale = self._wide[raw.name]
         nines = f"{'9' * (digits - scale)}.{'9' * scale}".rstrip(".")
-        kind = f"decimal({digits}, {scale})"
-        ends = [exp.cast(exp.Literal.string(sign + nines), kind) for sign in ("-", "")]
+        stored_type = f"decimal({digits}, {scale})"
+        ends = [exp.cast(exp.Literal.string(sign + nines), stored_type) for sign in ("-", "")]
         inside = exp.cast(exp.cast(clamped(raw, *ends), "text"), "double")
         return exp.case().when(exp.Is(this=raw.copy(), expression=exp.Null()), exp.Null()).else_(inside)
 

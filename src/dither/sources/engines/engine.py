@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from dither.errors import InvalidArgument, SourceFailed
+from dither.sources.frames import arrow
 from dither.sources.predicates import literal
 
-KINDS = ("whole", "real", "decimal", "text", "boolean", "date", "other")
+STORED_TYPES = ("whole", "real", "decimal", "text", "boolean", "date", "other")
 """What a source says about a column: all that matters of its type."""
 
 Result = TypeVar("Result")
@@ -35,7 +36,7 @@ _FALSE = ("false", "f", "no", "0")
 
 
 class Engine(ABC):
-    """A table that stays where it is."""
+    """A table in an engine, which is not copied as a whole."""
 
     dialect: ClassVar[str]
     bytewise: ClassVar[str | None]
@@ -46,8 +47,8 @@ class Engine(ABC):
     """Whether texts that are no numbers can be read as missing instead of raising an error."""
 
     @abstractmethod
-    def kinds(self) -> dict[str, str]:
-        """The kind of every column, from the source's public description."""
+    def stored_types(self) -> dict[str, str]:
+        """The stored type of every column (one of ``STORED_TYPES``), from the source's public description."""
 
     @abstractmethod
     def table(self, fraction: float | None = None) -> exp.Expr:
@@ -66,7 +67,7 @@ class Engine(ABC):
         """The columns of a result of whole numbers without NULL."""
 
     @abstractmethod
-    def stream(self, query: exp.Select, kinds: Sequence[str]) -> Iterator[Any]:
+    def stream(self, query: exp.Select, stored_types: Sequence[str]) -> Iterator[Any]:
         """The result of a query as Arrow record batches; each column is "whole" (int64) or "text"."""
 
     @abstractmethod
@@ -114,25 +115,25 @@ class Engine(ABC):
         if isinstance(value, int):
             return str(value)
         if isinstance(value, float):
-            shown = repr(value) if np.isfinite(value) else ("Infinity" if value > 0 else "-Infinity")
-            return f"CAST('{shown}' AS DOUBLE{' PRECISION' if self.dialect == 'postgres' else ''})"
+            written = repr(value) if np.isfinite(value) else ("Infinity" if value > 0 else "-Infinity")
+            return f"CAST('{written}' AS DOUBLE{' PRECISION' if self.dialect == 'postgres' else ''})"
         return self.sql(literal(value))
 
     # --- columns as numbers, days and texts -----------------------------------------------------------
 
-    def number(self, name: str, kind: str) -> exp.Expr:
+    def number(self, name: str, stored_type: str) -> exp.Expr:
         """A column as a finite double; NULL if missing or NaN."""
         raw = column(name)
-        if kind == "text":
+        if stored_type == "text":
             self._needs_casts(name)
             raw = exp.TryCast(this=exp.Trim(this=raw), to=exp.DataType.build("double"))
-        elif kind == "decimal":
+        elif stored_type == "decimal":
             raw = self.from_decimal(raw)
-        elif kind == "boolean":
+        elif stored_type == "boolean":
             raw = exp.cast(exp.cast(raw, "int"), "double")
         else:
             raw = exp.cast(raw, "double")
-        if kind in ("whole", "boolean", "decimal"):
+        if stored_type in ("whole", "boolean", "decimal"):
             return raw
         return self.finite(raw)
 
@@ -160,31 +161,31 @@ class Engine(ABC):
         """A decimal as a double."""
         return exp.cast(raw, "double")
 
-    def day(self, name: str, kind: str) -> exp.Expr:
+    def day(self, name: str, stored_type: str) -> exp.Expr:
         """A column of dates as day numbers; NULL if missing."""
         raw = column(name)
-        if kind == "text":
+        if stored_type == "text":
             self._needs_casts(name)
             return self.day_number(exp.TryCast(this=exp.Trim(this=raw), to=exp.DataType.build("date")))
         return self.day_number(exp.cast(raw, "date"))
 
-    def truth(self, name: str, kind: str) -> exp.Expr:
+    def truth(self, name: str, stored_type: str) -> exp.Expr:
         """A column of truth values as 0 or 1; NULL if missing."""
         raw = column(name)
-        if kind == "boolean":
+        if stored_type == "boolean":
             return exp.cast(raw, "int")
         yes: exp.Expr
         no: exp.Expr
-        if kind == "whole":
+        if stored_type == "whole":
             yes, no = exp.NEQ(this=raw, expression=literal(0)), exp.EQ(this=raw.copy(), expression=literal(0))
         else:
             word = exp.Lower(this=exp.Trim(this=raw))
             yes, no = (exp.In(this=word.copy(), expressions=[literal(w) for w in words]) for words in (_TRUE, _FALSE))
         return exp.case().when(yes, literal(1)).when(no, literal(0)).else_(exp.Null())
 
-    def text(self, name: str, kind: str) -> exp.Expr:
+    def text(self, name: str, stored_type: str) -> exp.Expr:
         """A column as text; NULL if missing."""
-        if kind == "boolean":
+        if stored_type == "boolean":
             word = exp.case().when(column(name), exp.Literal.string("true")).else_(exp.Literal.string("false"))
             return exp.case().when(exp.Is(this=column(name), expression=exp.Null()), exp.Null()).else_(word)
         # Byte by byte: where 'a' and 'A' are equal one record would be in the groups of both.
@@ -193,13 +194,13 @@ class Engine(ABC):
         return text if collation is None else exp.Collate(this=text, expression=collation)
 
     def absent_column(self) -> str:
-        """What is accepted for the name of a column, told to whoever named one that does not exist."""
-        return f"a column of the source is accepted: {', '.join(self.kinds())}"
+        """The text of an error about a column that does not exist: the names that do."""
+        return f"must be a column of the source: {', '.join(self.stored_types())}"
 
     def _needs_casts(self, name: str) -> None:
         if not self.casts_text:
             raise InvalidArgument(
-                f"columns.{name}", "text", f"{self.dialect} stores it as text; a category is accepted for such a column"
+                f"columns.{name}", "text", f"{self.dialect} stores it as text: declare it as a category"
             )
 
 
@@ -249,18 +250,11 @@ def guarded(what: str, work: Callable[[], Result], *errors: type[Exception]) -> 
     raise SourceFailed(f"{what} could not be read; what was charged for this question stays charged")
 
 
-def arrow() -> Any:
-    """The Arrow package, which is slow to load."""
-    import pyarrow as pa  # noqa: PLC0415
-
-    return pa
-
-
-def arrow_schema(names: Sequence[str], kinds: Sequence[str]) -> Any:
+def arrow_schema(names: Sequence[str], stored_types: Sequence[str]) -> Any:
     """The schema of a streamed result."""
     pa = arrow()
     types = {"whole": pa.int64(), "text": pa.string()}
-    return pa.schema([(name, types[kind]) for name, kind in zip(names, kinds, strict=True)])
+    return pa.schema([(name, types[stored_type]) for name, stored_type in zip(names, stored_types, strict=True)])
 
 
 def streamed(what: str, work: Callable[[], Iterator[Result]]) -> Iterator[Result]:

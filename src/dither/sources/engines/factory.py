@@ -27,7 +27,7 @@ def _engine(schema: Schema) -> Engine:
     source = _expanded(schema.source) if isinstance(schema.source, str) else schema.source
     name = schema.engine or guessed(source)
     if name not in ENGINES:
-        raise InvalidArgument("engine", name, f"one of {', '.join(ENGINES)} is accepted")
+        raise InvalidArgument("engine", name, f"must be one of {', '.join(ENGINES)}")
     if name == "postgres":
         from dither.sources.engines.postgres import Postgres  # noqa: PLC0415
 
@@ -57,7 +57,7 @@ def _expanded(source: str) -> str:
 
     def variable(match: re.Match[str]) -> str:
         if match[1] not in os.environ:
-            raise InvalidArgument("source", match[0], "the name of an environment variable that is set is accepted")
+            raise InvalidArgument("source", match[0], "must be the name of an environment variable that is set")
         return os.environ[match[1]]
 
     return re.sub(r"\$\{(\w+)\}", variable, source)
@@ -65,25 +65,27 @@ def _expanded(source: str) -> str:
 
 def check(schema: Schema, engine: Engine) -> None:
     """Compare declared and stored types: public facts only."""
-    kinds = engine.kinds()
+    stored_types = engine.stored_types()
     for name, declared in schema.columns.items():
-        if name not in kinds:
+        if name not in stored_types:
             raise InvalidArgument(f"columns.{name}", name, engine.absent_column())
-        if kinds[name] not in declared.sources or (
-            kinds[name] == "text" and declared.kind != "category" and not engine.casts_text
+        if stored_types[name] not in declared.sources or (
+            stored_types[name] == "text" and declared.type_name != "category" and not engine.casts_text
         ):
             raise InvalidArgument(
-                f"columns.{name}", declared.kind, f"the source stores {kinds[name]} there, which cannot be read as that"
+                f"columns.{name}",
+                declared.type_name,
+                f"is of another type than the source, which stores {stored_types[name]}: declare that",
             )
-    if schema.unit is not None and schema.unit not in kinds:
+    if schema.unit is not None and schema.unit not in stored_types:
         raise InvalidArgument("unit", schema.unit, engine.absent_column())
     if schema.unit in engine.moments:
         raise InvalidArgument(
-            "unit", schema.unit, "it stores moments in time: use a column of texts, whole numbers or dates"
+            "unit", schema.unit, "must be a column of texts, whole numbers or dates, not of moments in time"
         )
-    if schema.unit is not None and kinds[schema.unit] not in ("whole", "text", "date", "boolean"):
+    if schema.unit is not None and stored_types[schema.unit] not in ("whole", "text", "date", "boolean"):
         raise InvalidArgument(
-            "unit", schema.unit, f"a column that tells people apart is accepted, not {kinds[schema.unit]}"
+            "unit", schema.unit, f"must be a column that tells people apart, not {stored_types[schema.unit]}"
         )
 
 

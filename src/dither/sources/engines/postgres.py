@@ -15,7 +15,6 @@ from dither.sources.engines.engine import (
     CALENDAR,
     LARGEST_DOUBLE,
     Engine,
-    arrow,
     arrow_schema,
     clamped,
     double_literal,
@@ -23,9 +22,10 @@ from dither.sources.engines.engine import (
     streamed,
     within_infinities,
 )
+from dither.sources.frames import arrow
 from dither.sources.predicates import literal
 
-_KINDS = (
+_STORED_TYPES = (
     dict.fromkeys(("smallint", "integer", "bigint"), "whole")
     | {"real": "real", "double precision": "real", "numeric": "decimal", "boolean": "boolean"}
     | dict.fromkeys(("text", "character varying", "character", "USER-DEFINED", "uuid", "name"), "text")
@@ -45,7 +45,7 @@ class Postgres(Engine):
 
     def __init__(self, address: str, table: str | None) -> None:
         if not table:
-            raise InvalidArgument("table", table, "the name of a table or view (schema.table) is accepted")
+            raise InvalidArgument("table", table, "must be the name of a table or view (schema.table)")
         try:
             import psycopg  # noqa: PLC0415  (an optional part)
         except ImportError:
@@ -56,7 +56,7 @@ class Postgres(Engine):
         self._schema_name, self._table_name = (parts[0], parts[1]) if len(parts) == 2 else ("", parts[0])
         self._connection = self._connected()
         self._find()
-        self._kinds = self._described()
+        self._stored_types = self._described()
 
     def _connected(self) -> Any:
         reached = None
@@ -85,7 +85,7 @@ class Postgres(Engine):
         )
         found = self.rows(wanted)
         if not found:
-            raise InvalidArgument("table", self._name, "the name of a table that exists at the source is accepted")
+            raise InvalidArgument("table", self._name, "must be the name of a table that exists at the source")
         self._schema_name, self._table_name = found[0]
 
     def _place(self) -> exp.Expr:
@@ -103,10 +103,10 @@ class Postgres(Engine):
             .where(exp.EQ(this=exp.column("table_name"), expression=literal(self._table_name)))
             .order_by("ordinal_position")
         )
-        return {name: _KINDS.get(kind, "other") for name, kind in self.rows(wanted)}
+        return {name: _STORED_TYPES.get(stored_type, "other") for name, stored_type in self.rows(wanted)}
 
-    def kinds(self) -> dict[str, str]:
-        return self._kinds
+    def stored_types(self) -> dict[str, str]:
+        return self._stored_types
 
     def table(self, fraction: float | None = None) -> exp.Expr:
         name = exp.Table(
@@ -143,8 +143,8 @@ class Postgres(Engine):
                     part.append(np.array(values, dtype=np.int64))
         return [np.concatenate(part) for part in parts]
 
-    def stream(self, query: exp.Select, kinds: Sequence[str]) -> Iterator[Any]:
-        pa, schema = arrow(), arrow_schema([one.alias_or_name for one in query.selects], kinds)
+    def stream(self, query: exp.Select, stored_types: Sequence[str]) -> Iterator[Any]:
+        pa, schema = arrow(), arrow_schema([one.alias_or_name for one in query.selects], stored_types)
 
         def batches() -> Iterator[Any]:
             with (
@@ -154,7 +154,8 @@ class Postgres(Engine):
                 cursor.execute(self.sql(query))
                 while batch := cursor.fetchmany(_BATCH):
                     columns = [
-                        pa.array(part, kind) for part, kind in zip(zip(*batch, strict=True), schema.types, strict=True)
+                        pa.array(part, stored_type)
+                        for part, stored_type in zip(zip(*batch, strict=True), schema.types, strict=True)
                     ]
                     yield pa.record_batch(columns, schema=schema)
 

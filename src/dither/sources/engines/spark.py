@@ -18,7 +18,6 @@ from sqlglot import exp
 from dither.errors import InvalidArgument, SourceFailed
 from dither.sources.engines.engine import (
     Engine,
-    arrow,
     arrow_schema,
     guarded,
     streamed,
@@ -26,9 +25,10 @@ from dither.sources.engines.engine import (
     within_infinities,
 )
 from dither.sources.files import state_of_file
+from dither.sources.frames import arrow
 from dither.sources.predicates import literal
 
-_KINDS = (
+_STORED_TYPES = (
     dict.fromkeys(("tinyint", "smallint", "int", "bigint"), "whole")
     | {"float": "real", "double": "real", "decimal": "decimal", "boolean": "boolean"}
     | {"string": "text", "varchar": "text", "char": "text"}
@@ -60,8 +60,9 @@ class Spark(Engine):
         self._session = self._frame.sparkSession
         self._view = f"dither_source_{id(self):x}"
         guarded(self._called, lambda: self._frame.createOrReplaceTempView(self._view), *self._errors)
-        self._kinds = {
-            field.name: _KINDS.get(field.dataType.simpleString().split("(")[0], "other") for field in self._frame.schema
+        self._stored_types = {
+            field.name: _STORED_TYPES.get(field.dataType.simpleString().split("(")[0], "other")
+            for field in self._frame.schema
         }
 
     @staticmethod
@@ -82,8 +83,8 @@ class Spark(Engine):
     def _called(self) -> str:
         return f"the Spark source {self._described_as}"
 
-    def kinds(self) -> dict[str, str]:
-        return self._kinds
+    def stored_types(self) -> dict[str, str]:
+        return self._stored_types
 
     def table(self, fraction: float | None = None) -> exp.Expr:
         name = exp.to_table(self._view)
@@ -114,8 +115,8 @@ class Spark(Engine):
         # Spark would replace ${name} by a setting, inside texts too.
         return super().sql(query).replace("${", "\\u0024{")
 
-    def stream(self, query: exp.Select, kinds: Sequence[str]) -> Iterator[Any]:
-        pa, schema = arrow(), arrow_schema([one.alias_or_name for one in query.selects], kinds)
+    def stream(self, query: exp.Select, stored_types: Sequence[str]) -> Iterator[Any]:
+        pa, schema = arrow(), arrow_schema([one.alias_or_name for one in query.selects], stored_types)
 
         def batches() -> Iterator[Any]:
             frame = self._session.sql(self.sql(query))
@@ -124,7 +125,10 @@ class Spark(Engine):
                 return
             rows = frame.toLocalIterator()
             while batch := list(itertools.islice(rows, _BATCH)):
-                columns = [pa.array([row[place] for row in batch], kind) for place, kind in enumerate(schema.types)]
+                columns = [
+                    pa.array([row[place] for row in batch], stored_type)
+                    for place, stored_type in enumerate(schema.types)
+                ]
                 yield pa.record_batch(columns, schema=schema)
 
         return streamed(self._called, batches)
@@ -132,9 +136,9 @@ class Spark(Engine):
     def half_even(self, number: exp.Expr) -> exp.Expr:
         return exp.Anonymous(this="rint", expressions=[number])
 
-    def text(self, name: str, kind: str) -> exp.Expr:
+    def text(self, name: str, stored_type: str) -> exp.Expr:
         # A file may hold bytes that are no UTF-8, which Spark passes on as they are.
-        return exp.Anonymous(this="make_valid_utf8", expressions=[super().text(name, kind)])
+        return exp.Anonymous(this="make_valid_utf8", expressions=[super().text(name, stored_type)])
 
     def is_finite(self, number: exp.Expr) -> exp.Expr:
         return within_infinities(number)

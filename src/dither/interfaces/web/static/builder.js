@@ -37,7 +37,7 @@ export function builder(dataset, me, left, onchange) {
   const body = h("div");
   const paid = payment(me, left);
   const more = graph ? null : moreOptions();
-  const modes = graph ? null : modeSwitch();
+  const modes = modeSwitch();
 
   function modeSwitch() {
     const one = (value, text) =>
@@ -76,10 +76,7 @@ export function builder(dataset, me, left, onchange) {
       }
     }
     parts.mode = mode;
-    fill(
-      body,
-      mode === "sql" ? sqlControls() : mode === "program" ? coded.element : [built.element, graph ? null : written],
-    );
+    fill(body, mode === "sql" ? sqlControls() : mode === "program" ? coded.element : [built.element, written]);
     changed();
   }
 
@@ -88,7 +85,9 @@ export function builder(dataset, me, left, onchange) {
       field(
         "SQL",
         sql,
-        `Functions such as median(c), avg(c), count(*), quantile(c, 0.9), histogram(c); WHERE and GROUP BY. The table is ${quoted(dataset.name)}. No joins, no subqueries.`,
+        graph
+          ? `Functions such as edges(), triangles(), kstars(2), several with commas between them. The graph is ${quoted(dataset.name)}. No WHERE, no GROUP BY.`
+          : `Functions such as median(c), avg(c), count(*), quantile(c, 0.9), histogram(c); WHERE and GROUP BY. The table is ${quoted(dataset.name)}. No joins, no subqueries.`,
         { class: "wide" },
       ),
       h("p"),
@@ -103,12 +102,12 @@ export function builder(dataset, me, left, onchange) {
 
   function sqlText() {
     if (/^\s*select\s+from\b/i.test(sql.value) || sql.value.trim() === "")
-      throw new Incomplete("Write what to select, for example median(column).");
+      throw new Incomplete(`Write what to select, for example ${graph ? "triangles()" : "median(column)"}.`);
     return sql.value;
   }
 
   function changed() {
-    if (!graph && parts.mode === "build") {
+    if (parts.mode === "build") {
       try {
         const text = asSql(dataset, built.question());
         written.textContent = text ?? "(SQL has no word for this statistic)";

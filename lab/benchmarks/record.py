@@ -1,0 +1,77 @@
+"""Keep the results of ``dither bench`` for the docs: docs/benchmarks.json, and its rows in docs/benchmarks.md.
+
+    dither bench all --out results && python lab/benchmarks/record.py results/results.json
+
+Several files are joined, the later ones replacing the rows that they have.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from dither_lab.bench.areas import AREAS
+from dither_lab.bench.explanations import why
+from dither_lab.bench.rows import PEER_LOWER
+from dither_lab.bench.run import Results
+from dither_lab.bench.texts import explained, footer, markdown
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+MARKS = {
+    "rows": ("<!-- rows of docs/benchmarks.json -->", "<!-- end of rows -->"),
+    "explanations": (
+        "<!-- explanations of lab/src/dither_lab/bench/explanations.py -->",
+        "<!-- end of explanations -->",
+    ),
+    "run": ("<!-- machine and versions of docs/benchmarks.json -->", "<!-- end of machine and versions -->"),
+}
+
+
+def joined(paths: list[Path]) -> Results:
+    """One result of several."""
+    found = [Results.from_dict(json.loads(path.read_text())) for path in paths]
+    rows = {row.key: row for one in found for row in one.rows}
+    ordered = sorted(rows.values(), key=lambda row: AREAS.index(row.area))
+    current = [replace(row, why=why(row.key)) if row.verdict == PEER_LOWER else row for row in ordered]
+    peers = {name: standing for one in found for name, standing in one.peers.items()}
+    seconds: dict[str, float] = {}
+    for one in found:
+        for name, value in one.seconds.items():
+            seconds[name] = round(seconds.get(name, 0.0) + value, 1)
+    return replace(found[0], rows=current, peers=dict(sorted(peers.items())), seconds=seconds)
+
+
+def filled(text: str, parts: dict[str, str]) -> str:
+    """The page with what stands between its marks replaced."""
+    for name, part in parts.items():
+        first, last = MARKS[name]
+        before, rest = text.split(first)
+        _, after = rest.split(last)
+        text = f"{before}{first}\n{part.strip()}\n{last}{after}"
+    return text
+
+
+def parts_of(results: Results) -> dict[str, str]:
+    """What the page shows of the results."""
+    return {
+        "rows": markdown(results.rows),
+        "explanations": explained(results.rows),
+        "run": "\n".join(f"* {line}" for line in footer(results).splitlines()),
+    }
+
+
+def main() -> None:
+    """Write both files."""
+    results = joined([Path(name) for name in sys.argv[1:]])
+    told = results.to_dict()
+    rows = ",\n".join(json.dumps(row, ensure_ascii=False) for row in told.pop("rows"))
+    head = json.dumps(told, indent=1, ensure_ascii=False).removesuffix("\n}")
+    (DOCS / "benchmarks.json").write_text(f'{head},\n "rows": [\n{rows}\n]}}\n')
+    page = DOCS / "benchmarks.md"
+    page.write_text(filled(page.read_text(), parts_of(results)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The audit: attacks on every mechanism, and exact checks of its privacy claims."""

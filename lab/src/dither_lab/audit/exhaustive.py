@@ -1,0 +1,107 @@
+"""The exact privacy of a mechanism on a whole small universe, and whether ladders and sensitivities keep their axioms.
+
+Draws by cost, integer noise and thresholds are computed in balls and rationals, so that what is shown to
+hold does hold.  Noise with a private scale is covered in two steps: every pair of the universe lies inside the box of
+shifts and dilations (compared in balls), and the law is proved for the whole box by interval arithmetic.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+from dither.mechanisms.mechanism import Prepared
+from dither_lab.audit.checks import Result
+from dither_lab.audit.laws.facts import Facts, has_norm_ladder, norm_rungs
+from dither_lab.audit.laws.registry import Pair, WorstPair, law_of, published
+from dither_lab.audit.laws.structures import broken_structures
+from dither_lab.audit.universes import Universe
+
+NORM_RUNGS = 6
+ALL_BOUNDS = frozenset({"ladder", "reachable"})
+
+
+def privacy(prepared: Prepared, universe: Universe, stride: int = 1) -> Result:
+    """What a mechanism shows on every pair of neighbours (on every ``stride``-th of them), against what it claims."""
+    pairs = universe.different_pairs[::stride]
+    lower, upper, _ = worst_pair(prepared, pairs)
+    claimed = prepared.loss
+    return Result((lower if upper is None else upper) <= claimed.epsilon, claimed, lower, upper, len(pairs))
+
+
+def worst_pair(prepared: Prepared, pairs: list[Pair], facts: Facts | None = None) -> WorstPair:
+    """The pair of neighbours that shows most, with bounds on its epsilon at the claimed delta."""
+    return law_of(prepared).worst_pair(prepared, published(prepared) if facts is None else facts, pairs)
+
+
+def axioms(universe: Universe, rungs: int, shrink: Fraction = Fraction(1)) -> Result:
+    """Whether rung 0 covers one step, neighbours differ by at most one rung and no rung exceeds the global sensitivity.
+
+    ``shrink``: rungs made smaller by a factor, to see that the check can fail.
+    """
+    statistic: Any = universe.statistic
+    values = [statistic.value(data) for data in universe.data]
+    climbed = [
+        [math.floor(shrink * int(rung)) for rung in statistic.ladder(data).sensitivity_at_distance(0, rungs + 1)]
+        for data in universe.data
+    ]
+    broken, most = 0, 0
+    for here, there in universe.pairs:
+        moved = abs(values[here] - values[there])
+        most = max(most, moved)
+        falls = any(climbed[here][k] > climbed[there][k + 1] for k in range(rungs))
+        broken += moved > climbed[here][0] or falls
+    rising = all(list(rung) == sorted(rung) and rung[-1] <= statistic.global_sensitivity for rung in climbed)
+    broken += most > statistic.global_sensitivity
+    note = (
+        f"{broken} violations"
+        if broken or not rising
+        else f"largest step {most} of global sensitivity {statistic.global_sensitivity}"
+    )
+    return Result(not broken and rising, cases=len(universe.pairs), note=note)
+
+
+def structures(universe: Universe, bounds: frozenset[str]) -> Result:
+    """Whether what a statistic publishes about its sensitivity is what brute force finds, or a bound on it."""
+    broken = broken_structures(
+        universe.enumerated(), universe.data, universe.pairs, bounds if universe.complete else ALL_BOUNDS
+    )
+    exact = sorted(ALL_BOUNDS - bounds)
+    return Result(
+        not broken, cases=len(universe.pairs), note="; ".join(broken) or f"exact: {', '.join(exact) or 'none'}"
+    )
+
+
+def _breaks_norm_ladder(universe: Universe, values: list[list[int]], shrink: Fraction) -> bool:
+    statistic: Any = universe.statistic
+    rungs = [[shrink * rung for rung in norm_rungs(statistic, data, NORM_RUNGS)] for data in universe.data]
+    power = 1 if statistic.norm == "l1" else 2
+    for here, there in universe.pairs:
+        moved = sum(abs(a - b) ** power for a, b in zip(values[here], values[there], strict=True))
+        if moved > rungs[here][0] ** power:
+            return True
+        if any(own > above for own, above in zip(rungs[here], rungs[there][1:], strict=False)):
+            return True
+    return False
+
+
+def sensitivities(universe: Universe, shrink: Fraction = Fraction(1)) -> Result:
+    """Whether no step moves any number beyond its own sensitivity, nor all of them together beyond the stated norms."""
+    statistic: Any = universe.statistic
+    values = [[int(value) for value in statistic.values(data)] for data in universe.data]
+    global_sensitivities = [shrink * global_sensitivity for global_sensitivity in statistic.global_sensitivities]
+    worst = [Fraction(0), Fraction(0), Fraction(0)]
+    for here, there in universe.pairs:
+        parts = [
+            abs(a - b) / global_sensitivity
+            for a, b, global_sensitivity in zip(values[here], values[there], global_sensitivities, strict=True)
+        ]
+        found = (max(parts), sum(parts, Fraction(0)), sum((part**2 for part in parts), Fraction(0)))
+        worst = [max(pair) for pair in zip(worst, found, strict=True)]
+    if has_norm_ladder(statistic) and _breaks_norm_ladder(universe, values, shrink):
+        return Result(False, cases=len(universe.pairs), note="the ladder of the norm breaks an axiom")
+    # A histogram's sensitivity is one record; a person's rows may move a bin further, within the norms.
+    holds = worst[1] <= statistic.l1 and worst[2] <= statistic.l2_squared
+    note = f"l1 {float(worst[1]):g} of {statistic.l1}, l2 squared {float(worst[2]):g} of {statistic.l2_squared}"
+    return Result(holds, cases=len(universe.pairs), note=note)

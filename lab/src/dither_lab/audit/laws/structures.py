@@ -1,0 +1,104 @@
+"""What a statistic publishes about its sensitivity, against brute force over a whole small universe."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+from dither_lab.audit.laws.facts import (
+    Enumerated,
+    Published,
+    has_levels,
+    has_local_sensitivity,
+    has_reachable_values,
+)
+
+Pairs = Sequence[tuple[int, int]]
+BETAS = (Fraction(1, 20), Fraction(1, 2), Fraction(2))
+"""Where smooth bounds that somebody claims are compared."""
+
+
+def broken_structures(facts: Enumerated, data: Sequence[Any], pairs: Pairs, bounds: frozenset[str]) -> list[str]:
+    """Each condition that some dataset or pair breaks.
+
+    ``bounds``: the structures that claim no more than to be bounds; the others must be equal to the enumeration.
+    """
+    statistic = facts.statistic
+    published = Published(statistic)
+    found = list(_ladder(facts, published, data, exact="ladder" not in bounds))
+    if has_reachable_values(statistic):
+        found += _reachable(facts, published, data, pairs, exact="reachable" not in bounds)
+    if has_local_sensitivity(statistic):
+        found += _local(facts, statistic, data, pairs)
+    if "smooth" in bounds:
+        found += _smooth(facts, published, data, pairs)
+    if has_levels(statistic):
+        found += _levels(facts, statistic.level_function(), data, pairs)
+    return sorted(set(found))
+
+
+def _ladder(facts: Enumerated, published: Published, data: Sequence[Any], *, exact: bool) -> Iterator[str]:
+    for one in data:
+        count = facts.depth + 2
+        ours, truth = published.sensitivities(one, count), facts.enumerated_sensitivities(one, count)
+        if any(u < t for u, t in zip(ours, truth, strict=True)):
+            yield "the ladder is below the local sensitivity within reach"
+        if exact and ours != truth:
+            yield "the ladder is said to be exact and is not"
+
+
+def _reachable(
+    facts: Enumerated, published: Published, data: Sequence[Any], pairs: Pairs, *, exact: bool
+) -> Iterator[str]:
+    reached = [published.reachable(one) for one in data]
+    for one, (lowest, highest) in zip(data, reached, strict=True):
+        for sign, ours, truth in zip((-1, 1), (lowest, highest), facts.enumerated_reachable(one), strict=True):
+            both = [(sign * _at(ours, k), sign * _at(truth, k)) for k in range(max(len(ours), len(truth)))]
+            if any(u < t for u, t in both):
+                yield "reachable values leave out one that can be reached"
+            if exact and any(u != t for u, t in both):
+                yield "reachable values are said to be exact and are not"
+    for here, there in pairs:
+        for sign, ours, others in zip((-1, 1), reached[here], reached[there], strict=True):
+            if any(sign * _at(ours, k) > sign * _at(others, k + 1) for k in range(len(ours))):
+                yield "reachable values of neighbours do not interlace"
+
+
+def _at(values: Sequence[int], k: int) -> int:
+    return values[min(k, len(values) - 1)]
+
+
+def _local(facts: Enumerated, statistic: Any, data: Sequence[Any], pairs: Pairs) -> Iterator[str]:
+    proxies = [int(statistic.lipschitz_proxy(one)) for one in data]
+    local = [int(statistic.local(one)) for one in data]
+    changes = [int(statistic.local_sensitivity_change(proxy)) for proxy in range(statistic.most_lipschitz_proxy + 1)]
+    if any(a > b for a, b in pairwise(changes)):
+        yield "the change of the local sensitivity falls"
+    if any(own < truth for own, truth in zip(local, facts.local_sensitivities.tolist(), strict=True)):
+        yield "the local sensitivity is understated"
+    for here, there in pairs:
+        if abs(proxies[here] - proxies[there]) > 1:
+            yield "the proxy moves by more than one"
+        if abs(local[here] - local[there]) > changes[proxies[here]]:
+            yield "the local sensitivity moves further than its proxy allows"
+
+
+def _smooth(facts: Enumerated, published: Published, data: Sequence[Any], pairs: Pairs) -> Iterator[str]:
+    for beta in BETAS:
+        own = [float(published.smooth(one, beta)) for one in data]
+        if any(bound < truth for bound, truth in zip(own, facts.local_sensitivities.tolist(), strict=True)):
+            yield "the smooth bound is below the local sensitivity"
+        if any(own[here] > own[there] * math.exp(beta) for here, there in pairs):
+            yield "smooth bounds of neighbours differ by more than e^beta"
+
+
+def _levels(facts: Enumerated, function: Any, data: Sequence[Any], pairs: Pairs) -> Iterator[str]:
+    level = [int(function.level(one)) for one in data]
+    sensitivity = [int(function.levels.sensitivities[own - 1]) for own in level]
+    if any(own < truth for own, truth in zip(sensitivity, facts.local_sensitivities.tolist(), strict=True)):
+        yield "a level has less than the local sensitivity"
+    if any(level[there] not in function.levels.related(level[here]) for here, there in pairs):
+        yield "neighbours stand on levels that are not related"

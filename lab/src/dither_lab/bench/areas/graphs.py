@@ -1,0 +1,212 @@
+"""Graphs: noise of triangle counts at the same guarantee, and the time of exact ladders beside plain counts."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from dither.errors import InvalidArgument
+from dither_lab.bench.design import CHANGE_EDGE, OURS, Area, Asked, Comparison, Data, Dataset, Effort, Way
+from dither_lab.bench.sources import real_file, stand_in
+
+DELTA = 1e-6
+SIZES = {
+    "ca-GrQc": (5_242, 14_484),
+    "ca-HepTh": (9_877, 25_973),
+    "ca-CondMat": (23_133, 93_439),
+    "email-Enron": (36_692, 183_831),
+    "loc-Gowalla": (196_591, 950_327),
+    "USA-road-NY": (264_346, 365_050),
+}
+"""Vertices and edges of the real graphs."""
+COMPARED = tuple(SIZES)[:4]
+OTHERS = {"ladder mechanism (Zhang et al. 2015)": "ladder", "NRS11 Laplace, paper's constants": "paper"}
+LADDER = "exact triangle ladder at beta 1/20 of"
+
+
+def generated(model: str, vertices: int, edges: int) -> np.ndarray:
+    """A simple graph with at most so many edges: ends drawn evenly, or with a heavy tail (degree exponent 3)."""
+    if model == "preferential attachment":
+        try:
+            import igraph  # noqa: PLC0415  (an optional part)
+        except ImportError:
+            raise InvalidArgument(
+                "model", model, "igraph draws such graphs: install dither with its extra, pip install 'dither[bench]'"
+            ) from None
+
+        attached: np.ndarray = np.array(igraph.Graph.Barabasi(vertices, edges // vertices).get_edgelist(), np.int32)
+        return attached
+    rng = np.random.default_rng(7)
+    power = 1 if model == "even" else 2
+    ends = np.minimum((vertices * rng.random((edges, 2)) ** power).astype(np.int64), vertices - 1)
+    ends.sort(axis=1)
+    codes = np.unique(ends[:, 0] * vertices + ends[:, 1])
+    first, second = np.divmod(codes, vertices)
+    simple: np.ndarray = np.stack([first, second], axis=1)[first != second].astype(np.int32)
+    return simple
+
+
+def _stored(name: str, index: int, folder: Path) -> Dataset:
+    path = real_file("graphs", f"{name}.npz")
+    if path is None:
+        n, m = SIZES[name]
+        return {"edges": generated("heavy tail", n, m), "n": np.array(n)}
+    with np.load(path) as stored:
+        return {"edges": stored["edges"], "n": np.array(int(stored["n"]))}
+
+
+def _real(name: str) -> Data:
+    there = real_file("graphs", f"{name}.npz") is not None
+    return Data(name, partial(_stored, name), source=f"real: {name}" if there else stand_in(name))
+
+
+def _generated(model: str, edges: int, index: int, folder: Path) -> Dataset:
+    return {"edges": generated(model, edges // 10, edges), "n": np.array(edges // 10)}
+
+
+def _errors(quick: bool) -> list[Comparison]:
+    def way(label: str, prepared: str, epsilon: float) -> Way:
+        note = "delta 1e-6 on top" if prepared == "paper" else ""
+        return Way(OURS, "error", label, {"mechanism": prepared, "epsilon": epsilon, "delta": DELTA}, note=note)
+
+    return [
+        Comparison(
+            name=f"triangles/{name}/epsilon={epsilon:g}",
+            what=f"median error of the triangles of {name}, from the laws of the noise",
+            data=_real(name),
+            ours=way("smooth, power law", "smooth", epsilon),
+            others=tuple(way(label, prepared, epsilon) for label, prepared in OTHERS.items()),
+            measures=("error",),
+            guarantee=f"epsilon {epsilon:g}",
+            neighbours=CHANGE_EDGE,
+            score=lambda answer, data: float(answer),
+            unit="triangles",
+            effort=Effort(1),
+            asked=(Asked("error", 0.6),),
+        )
+        for name in (COMPARED[:2] if quick else COMPARED)
+        for epsilon in ((1.0,) if quick else (0.1, 0.5, 1.0))
+    ]
+
+
+def _ladder(
+    name: str, what: str, data: Data, effort: Effort, limit: float | None, series: str | None = None, size: int = 0
+) -> Comparison:
+    plain = "not private"
+    return Comparison(
+        name=name,
+        what=what,
+        data=data,
+        ours=Way(OURS, "ladder", "exact ladder"),
+        others=(
+            Way("igraph", "triangles", "igraph, plain count", note=plain),
+            Way("networkit", "triangles", "networkit, plain count", note=plain),
+        ),
+        measures=("time", "memory") if series is None else ("time",),
+        guarantee="any (the peers have none)",
+        neighbours=CHANGE_EDGE,
+        effort=effort,
+        asked=() if limit is None else (Asked("time", limit, peers=("igraph, plain count",)),),
+        series=series,
+        size=size or None,
+    )
+
+
+def _times(quick: bool) -> list[Comparison]:
+    effort = Effort(5 if quick else 11, 3, 0.0)
+    found = [_ladder("ladder/loc-Gowalla", f"{LADDER} loc-Gowalla", _real("loc-Gowalla"), effort, 0.5)]
+    sizes = (10_000, 100_000, 1_000_000) if quick else (100_000, 1_000_000, 10_000_000)
+    models = [("heavy tail", size) for size in sizes] + [("even", sizes[-1])]
+    models += [] if quick else [("preferential attachment", sizes[-1])]
+    return found + [
+        _ladder(
+            f"ladder/{model}/{size}",
+            f"{LADDER} {size:,} generated edges, {model}",
+            Data(f"{model} {size}", partial(_generated, model, size)),
+            Effort(3 if size >= 10_000_000 else 5, 1, 0.0),
+            1.0 if size == 10_000_000 else None,
+            f"ladder of generated graphs, {model}",
+            size,
+        )
+        for model, size in models
+    ]
+
+
+def _weights(edges: np.ndarray, n: int) -> Dataset:
+    weights = np.random.default_rng(20).random(len(edges))
+    return {"edges": edges, "n": np.array(n), "weights": weights, "cap": np.array(1.0)}
+
+
+def _random_tree(n: int, m: int, index: int, folder: Path) -> Dataset:
+    chosen = np.sort(np.random.default_rng(20).choice(n * (n - 1) // 2, m, replace=False))
+    first, second = np.triu_indices(n, 1)
+    return _weights(np.stack([first[chosen], second[chosen]], axis=1), n)
+
+
+def _torus(side: int, reach: int, index: int, folder: Path) -> Dataset:
+    """A grid that closes on itself; every vertex is joined to all within ``reach`` in both coordinates."""
+    x, y = np.divmod(np.arange(side * side), side)
+    moves = [(dx, dy) for dx in range(reach + 1) for dy in range(-reach, reach + 1) if dx > 0 or dy > 0]
+    rows = [np.stack([x * side + y, (x + dx) % side * side + (y + dy) % side], axis=1) for dx, dy in moves]
+    return _weights(np.concatenate(rows), side * side)
+
+
+def _roads(index: int, folder: Path) -> Dataset:
+    path = real_file("graphs", "USA-road-NY.npz")
+    if path is None:
+        return _torus(200, 1, index, folder)
+    with np.load(path) as stored:
+        weights = {"weights": stored["weight_dist"], "cap": np.array(100_000.0)}
+        return {"edges": stored["edges"], "n": np.array(int(stored["n"])), **weights}
+
+
+def _trees(quick: bool) -> list[Comparison]:
+    """Spanning trees: no peer has their ladder; a plain minimum cut is the least that one needs."""
+    there = real_file("graphs", "USA-road-NY.npz") is not None
+    source = "real: USA-road-NY" if there else stand_in("USA-road-NY")
+    small = Data("random 500", partial(_random_tree, 500, 20_000))
+    cases: list[tuple[str, Data, float | None]] = [("random, 500 vertices, 20,000 edges", small, 60.0)]
+    if quick:
+        cases.append(("torus 20 x 20, reach 2", Data("torus 20", partial(_torus, 20, 2)), None))
+    else:
+        cases += [
+            ("random, 2,000 vertices, 200,000 edges", Data("random 2000", partial(_random_tree, 2_000, 200_000)), None),
+            ("random, 5,000 vertices, 1,000,000 edges", Data("random 5000", partial(_random_tree, 5_000, 10**6)), None),
+            ("torus 200 x 200, reach 1", Data("torus 200", partial(_torus, 200, 1)), None),
+            ("torus 70 x 70, reach 2", Data("torus 70", partial(_torus, 70, 2)), None),
+            ("roads of New York", Data("roads", _roads, source=source), 120.0),
+        ]
+    found = [
+        Comparison(
+            name=f"tree/{title}",
+            what=f"exact ladder of the spanning tree's cost, beta 1/10: {title}",
+            data=data,
+            ours=Way(OURS, "tree", "exact ladder"),
+            guarantee="any",
+            neighbours="change one weight",
+            effort=Effort(3, 1, 0.0),
+            asked=() if limit is None else (Asked("time", limit, of="ours"),),
+        )
+        for title, data, limit in cases
+    ]
+    found.append(
+        Comparison(
+            name="cut/random, 500 vertices",
+            what="minimum cut of a random graph, 500 vertices, 20,000 edges",
+            data=small,
+            ours=Way(OURS, "cut", "minimum cut"),
+            others=(Way("igraph", "cut", note="not private"),),
+            effort=Effort(3 if quick else 7, 1, 0.0),
+        )
+    )
+    return found
+
+
+def comparisons(quick: bool) -> list[Comparison]:
+    """Noise, times of triangle ladders, spanning trees."""
+    return [*_errors(quick), *_times(quick), *_trees(quick)]
+
+
+AREA = Area("graphs", "Graphs", comparisons)

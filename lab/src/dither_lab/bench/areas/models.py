@@ -1,0 +1,177 @@
+"""Models: k-means, mixtures and regression: errors at the same guarantee, times, growth.
+
+Clusters: three blobs with standard deviation 0.7 in ±10; the error is the mean distance of matched centres, its median
+over datasets.  Regression: X uniform in [-1, 1]^p, y = 2 x1 (- x2) + 0.5 + N(0, 0.3); outliers: 5% of the records moved
+to the corner with y = 5; the error is the mean absolute error of the slopes.  Peers get true bounds, our regression
+gets none.
+"""
+
+from __future__ import annotations
+
+import itertools
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dither_lab.bench.design import CHANGE_ONE, OURS, Area, Asked, Comparison, Data, Dataset, Effort, Way
+
+TRUTH = np.array([(-5.0, -5.0), (0.0, 5.0), (5.0, -2.0)])
+DELTA = 1e-6
+GUARANTEE = "epsilon 1, delta 1e-6 (peers: epsilon 1)"
+SLOPES = (2.0, -1.0)
+REGRESSIONS = {
+    "two features": (2, 0.0),
+    "two features, 5% outliers": (2, 0.05),
+    "one feature": (1, 0.0),
+    "one feature, 5% outliers": (1, 0.05),
+}
+
+
+def blobs(n: int, index: int, folder: Path) -> Dataset:
+    """One dataset of three clusters; the first has seed 5."""
+    rng = np.random.default_rng(5 + index)
+    return {"points": np.clip(TRUTH[rng.integers(0, 3, n)] + rng.normal(0, 0.7, (n, 2)), -10, 10)}
+
+
+def centre_distance(answer: Any, data: Dataset) -> float:
+    """The mean distance of matched centres."""
+    found = np.array(answer, dtype=float)
+    orders = itertools.permutations(range(3))
+    return float(min(np.linalg.norm(found[list(order)] - TRUTH, axis=1).mean() for order in orders))
+
+
+def line(features: int, outliers: float, n: int, index: int, folder: Path) -> Dataset:
+    """One dataset of a regression."""
+    rng = np.random.default_rng([index, features, n])
+    X = rng.uniform(-1, 1, (n, features))
+    y = X @ np.array(SLOPES[:features]) + 0.5 + rng.normal(0, 0.3, n)
+    moved = rng.choice(n, int(outliers * n), replace=False)
+    X[moved], y[moved] = -1.0, 5.0
+    return {"X": X, "y": np.clip(y, -5, 5)}
+
+
+def slope_error(answer: Any, data: Dataset) -> float:
+    """The mean absolute error of the slopes."""
+    slopes = np.array(answer, dtype=float)
+    return float(np.abs(slopes - SLOPES[: len(slopes)]).mean())
+
+
+def _clusters(quick: bool) -> list[Comparison]:
+    found = []
+    for n in (10_000,) if quick else (1_000, 10_000, 100_000, 1_000_000):
+        count = 6 if quick else {100_000: 5, 1_000_000: 3}.get(n, 20)
+        options = {"k": 3, "bounds": (-10, 10), "epsilon": 1.0, "delta": DELTA}
+        for function in ("kmeans", "gaussian_mixture"):
+            if function == "gaussian_mixture" and (quick or n != 10_000):
+                continue
+            others = [Way("diffprivlib", "kmeans", options=options)]
+            if function == "kmeans":
+                others += [
+                    Way(OURS, "kmeans", "histogram alone (ours, blocks=0)", {**options, "blocks": 0}),
+                    Way(OURS, "average", "certified average alone (ours)", options),
+                    Way(OURS, "centre_of_attention", "NRS11's centre of attention", options),
+                    Way(OURS, "plain_kmeans", "Lloyd, not private", options),
+                ]
+            found.append(
+                Comparison(
+                    name=f"{function}/{n}",
+                    what=f"{function} of {n:,} points, distance of the centres",
+                    data=Data(f"blobs {n}", partial(blobs, n), count),
+                    ours=Way(OURS, "kmeans", function, {**options, "function": function}),
+                    others=tuple(others),
+                    measures=("error", "time") if function == "kmeans" else ("error",),
+                    guarantee=GUARANTEE,
+                    neighbours=CHANGE_ONE,
+                    score=centre_distance,
+                    centre="median",
+                    effort=Effort(count, 1, 0.0),
+                    asked=(Asked("error", 0.2, of="ours"),) if n == 10_000 else (),
+                    series="k-means" if function == "kmeans" and not quick else None,
+                    size=n,
+                )
+            )
+    return found
+
+
+def _regressions(quick: bool) -> list[Comparison]:
+    found = []
+    count = 6 if quick else 20
+    for title, (features, outliers) in REGRESSIONS.items():
+        options = {"epsilon": 1.0, "delta": DELTA, "method": "auto"}
+        others = [Way("diffprivlib", "regression", options=options)]
+        if features == 1:
+            for candidates in (100, 1001):
+                label = f"OpenDP Theil-Sen, {candidates} candidates"
+                others.append(Way("OpenDP", "regression", label, {**options, "candidates": candidates}))
+            others.append(Way(OURS, "regression", "DL09's R_H (ours)", {**options, "method": "robust"}))
+        else:
+            others.append(Way("OpenDP", "regression", "OpenDP Theil-Sen", absent="one feature only"))
+        others.append(Way(OURS, "plain_regression", "least squares, not private"))
+        found.append(
+            Comparison(
+                name=f"regression/{title}",
+                what=f"slopes of 10,000 records, {title}",
+                data=Data(f"line {title}", partial(line, features, outliers, 10_000), count),
+                ours=Way(OURS, "regression", "regression, auto", options),
+                others=tuple(others),
+                measures=("error", "time") if title == "one feature" else ("error",),
+                guarantee=GUARANTEE,
+                neighbours=CHANGE_ONE,
+                score=slope_error,
+                effort=Effort(count, 5, 2.0),
+                asked=(Asked("error", 0.05 if outliers else 0.03, of="ours"),) if features == 2 else (),
+            )
+        )
+    return found
+
+
+def _sizes(quick: bool) -> list[Comparison]:
+    """Our methods against the number of records; too few are an error before anything is charged."""
+    options = {"epsilon": 1.0, "delta": DELTA}
+    return [
+        Comparison(
+            name=f"regression/{n} records",
+            what=f"slope of {n:,} records, one feature",
+            data=Data(f"line {n}", partial(line, 1, 0.0, n), count),
+            ours=Way(OURS, "regression", "regression, auto", {**options, "method": "auto"}),
+            others=(
+                Way(OURS, "regression", "DL09's R_S (ours)", {**options, "method": "shortcut"}),
+                Way(OURS, "regression", "DL09's R_H (ours)", {**options, "method": "robust"}),
+            ),
+            measures=("error",),
+            guarantee=GUARANTEE,
+            neighbours=CHANGE_ONE,
+            score=slope_error,
+            effort=Effort(count, 1, 0.0),
+        )
+        for n, count in ([] if quick else [(1_000, 2), (100_000, 8)])
+    ]
+
+
+def _growth(quick: bool) -> list[Comparison]:
+    return [
+        Comparison(
+            name=f"robust test/{n}",
+            what=f"test of the robust regression R_H, {n:,} records, two coefficients",
+            data=Data(f"line {n}", partial(line, 1, 0.0, n)),
+            ours=Way(OURS, "robust_test", "R_H's test"),
+            others=(Way(OURS, "plain_regression", "least squares, not private"),),
+            guarantee=GUARANTEE,
+            neighbours=CHANGE_ONE,
+            effort=Effort(3, 1, 0.0),
+            asked=(Asked("time", 5.0, of="ours"),) if n == 100_000 else (),
+            series="R_H's test",
+            size=n,
+        )
+        for n in ((1_000, 10_000, 100_000) if quick else (1_000, 10_000, 100_000, 1_000_000))
+    ]
+
+
+def comparisons(quick: bool) -> list[Comparison]:
+    """Clusters, regressions, growth."""
+    return [*_clusters(quick), *_regressions(quick), *_sizes(quick), *_growth(quick)]
+
+
+AREA = Area("models", "Models", comparisons)

@@ -1,0 +1,103 @@
+"""Noise: time of an exact draw, alone and in vectors, and how much noise a guarantee needs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dither_lab.bench.design import OURS, Area, Asked, Comparison, Data, Dataset, Effort, Way
+
+SCALE = "123456789/1000"
+"""In grid steps: a fraction, so that every library is given the same number."""
+SCALAR_SECONDS = 1 / 15_000
+VECTOR_SECONDS = 1e-6
+PEERS_OF = {
+    "laplace": ("OpenDP", "Tumult", "diffprivlib"),
+    "integer laplace": ("OpenDP", "Tumult", "diffprivlib"),
+    "gaussian": ("OpenDP", "Tumult"),
+}
+LENGTHS = {False: (1_000, 10_000, 100_000), True: (200, 2_000, 20_000)}
+EXACT = "exactly the law, rounded"
+FAST = ("laplace", "integer laplace", "power law")
+
+
+def _nothing(index: int, folder: Path) -> Dataset:
+    return {}
+
+
+NOTHING = Data("nothing", _nothing, source="none needed")
+
+
+def _way(who: str, task: str, law: str, count: int) -> Way:
+    options = {"law": law, "count": count, "scale": SCALE}
+    note = "not exactly the law: floating point" if who == "diffprivlib" else ""
+    return Way(who, task, options=options, items=count, note=note)
+
+
+def _scalars(quick: bool) -> list[Comparison]:
+    count = 200 if quick else 1_000
+    return [
+        Comparison(
+            name=f"scalar/{law}",
+            what=f"one {law} draw",
+            data=NOTHING,
+            ours=_way(OURS, "scalar", law, count),
+            others=tuple(_way(who, "scalar", law, count) for who in PEERS_OF.get(law, ())),
+            guarantee=EXACT,
+            effort=Effort(7 if quick else 15, 20, 0.05 if quick else 0.2),
+            asked=(Asked("time", SCALAR_SECONDS, of="ours"),),
+        )
+        for law in ("laplace", "integer laplace", "gaussian", "power law", "cauchy", "student")
+    ]
+
+
+def _vectors(quick: bool) -> list[Comparison]:
+    found = []
+    for law in FAST:
+        for length in LENGTHS[quick] if law == "laplace" else LENGTHS[quick][-1:]:
+            others = (_way("OpenDP", "vector", law, length),) if law in PEERS_OF else ()
+            found.append(
+                Comparison(
+                    name=f"vector/{law}/{length}",
+                    what=f"one {law} draw in a vector of {length:,}",
+                    data=NOTHING,
+                    ours=_way(OURS, "vector", law, length),
+                    others=others,
+                    guarantee=EXACT,
+                    effort=Effort(3 if quick else 9, 20, 0.05 if quick else 0.3),
+                    asked=(Asked("time", VECTOR_SECONDS, of="ours"),) if length == LENGTHS[quick][-1] else (),
+                    series="vector of Laplace noise" if law == "laplace" else None,
+                    size=length,
+                )
+            )
+    return found
+
+
+def _factors() -> list[Comparison]:
+    def way(label: str, noise: str, constants: str, epsilon: float) -> Way:
+        return Way(OURS, "factor", label, {"noise": noise, "constants": constants, "epsilon": epsilon})
+
+    return [
+        Comparison(
+            name=f"factor/epsilon={epsilon:g}",
+            what="E|Z|/(alpha beta) of noise for a smooth bound",
+            data=NOTHING,
+            ours=way("power law, exact mechanism", "power_law", "exact", epsilon),
+            others=(way("NRS11: Cauchy, paper's constants", "cauchy", "paper", epsilon),),
+            measures=("error",),
+            guarantee=f"epsilon {epsilon:g}",
+            neighbours="any",
+            score=lambda answer, data: float(answer),
+            quantity="factor",
+            effort=Effort(1),
+            asked=(Asked("error", limit, of="ours"),),
+        )
+        for epsilon, limit in ((1.0, 6.3), (0.1, 900.0))
+    ]
+
+
+def comparisons(quick: bool) -> list[Comparison]:
+    """Scalars, vectors, constants."""
+    return [*_scalars(quick), *_vectors(quick), *_factors()]
+
+
+AREA = Area("noise", "Exact noise", comparisons)

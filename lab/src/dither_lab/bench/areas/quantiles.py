@@ -1,0 +1,174 @@
+"""Order statistics: errors at the same guarantee, times, and the smooth sensitivity of a median.
+
+Neighbours change one record.  Peers whose neighbours add or remove a record get what makes them equal to that.  Where
+libraries define a quantile differently (lower or interpolated), each is scored by the definition that is kinder to it.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from dither_lab.bench.design import CHANGE_ONE, OURS, Area, Asked, Comparison, Data, Dataset, Effort, Score, Way
+
+INPUTS = {
+    "a": "100,000 lognormal salaries",
+    "b": "1,001 lognormal salaries",
+    "c": "10,000 whole ages, heavily tied",
+    "d": "10,000 bimodal values",
+}
+BOUNDS = {"a": (0, 1_000_000), "b": (0, 1_000_000), "c": (0, 120), "d": (0, 1000)}
+STATISTICS = {"median": 0.5, "q95": 0.95, "min": 0.0, "max": 1.0}
+CANDIDATES = 10_001
+"""For OpenDP on real columns; on whole ones every whole number is a candidate."""
+PEERS = ("diffprivlib", "OpenDP", "PyDP", "Tumult")
+SLOW = "takes seconds to minutes an answer beyond a few thousand records; measured on (b)"
+
+
+def records(name: str, index: int, folder: Path | None = None) -> Dataset:
+    """Dataset ``index`` of an input; index 0 has the plain seed."""
+    seed = "abcd".index(name) + 1
+    rng = np.random.default_rng(seed if index == 0 else [seed, index])
+    if name in "ab":
+        return {"x": np.clip(rng.lognormal(11, 0.6, 100_000 if name == "a" else 1_001), 0, 1e6)}
+    if name == "c":
+        young = rng.random(10_000) < 0.3
+        ages = np.where(young, np.round(18 + rng.normal(0, 1, 10_000)), np.round(rng.normal(45, 18, 10_000)))
+        return {"x": np.clip(ages, 0, 120).astype(np.int64)}
+    modes = np.concatenate([rng.normal(100, 10, 5_050), rng.normal(900, 10, 4_950)])
+    return {"x": np.clip(rng.permutation(modes), 0, 1000)}
+
+
+def scored(q: float) -> Score:
+    """Distance to the quantile by two definitions."""
+
+    def score(answer: float, data: Dataset) -> tuple[float, float]:
+        truths = data.setdefault("truths", {})
+        if q not in truths:
+            truths[q] = [float(np.quantile(data["x"], q, method=name)) for name in ("inverted_cdf", "linear")]
+        lower, linear = truths[q]
+        return abs(answer - lower), abs(answer - linear)
+
+    return score
+
+
+def _options(name: str, q: float, epsilon: float) -> dict[str, object]:
+    return {"q": q, "epsilon": epsilon, "bounds": BOUNDS[name], "whole": name == "c", "candidates": CANDIDATES}
+
+
+def _errors(quick: bool) -> list[Comparison]:
+    statistics = ("median",) if quick else tuple(STATISTICS)
+    count = 8 if quick else 20
+    found = []
+    for name, title in INPUTS.items():
+        data = Data(f"quantiles {name}", partial(records, name), count)
+        for statistic in statistics:
+            for epsilon in (0.1, 0.5, 1.0) if statistic == "median" and not quick else (1.0,):
+                headline = (name, statistic) == ("a", "median")
+                options = _options(name, STATISTICS[statistic], epsilon)
+                limit = 1.1 if statistic == "median" else 1.0
+                promised = (headline and not quick) or (
+                    statistic in ("min", "max") and epsilon == 1.0 and name in "abc"
+                )
+                found.append(
+                    Comparison(
+                        name=f"{name}/{statistic}/epsilon={epsilon:g}",
+                        what=f"{statistic} of {title}",
+                        data=data,
+                        ours=Way(OURS, "quantile", options=options),
+                        others=tuple(
+                            Way(
+                                who,
+                                "quantile",
+                                options=options,
+                                absent=SLOW if who == "Tumult" and name != "b" else None,
+                            )
+                            for who in PEERS
+                            if who != "Tumult" or name == "b" or (statistic, epsilon) == ("median", 1.0)
+                        ),
+                        measures=("error", "time") if statistic == "median" and epsilon == 1.0 else ("error",),
+                        guarantee=f"epsilon {epsilon:g}",
+                        neighbours=CHANGE_ONE,
+                        score=scored(STATISTICS[statistic]),
+                        unit="" if name == "d" else "years" if name == "c" else "dollars",
+                        effort=Effort(count, 10 if quick else 80, (0.1 if quick else 0.15) * (6 if headline else 1)),
+                        asked=(Asked("error", limit),) if promised else (),
+                    )
+                )
+    return found
+
+
+def _several(quick: bool) -> Comparison:
+    def make(index: int, folder: Path) -> Dataset:
+        return {"x": np.clip(np.random.default_rng([9, index]).lognormal(11, 0.6, 10_000), 0, 1e6)}
+
+    def score(answer: list[float], data: Dataset) -> float:
+        truth = np.quantile(data["x"], [k / 10 for k in range(1, 10)], method="inverted_cdf")
+        return float(np.abs(np.array(answer) - truth).sum())
+
+    options = {"bounds": (0, 1_000_000), "epsilon": 1.0}
+    return Comparison(
+        name="deciles",
+        what="nine deciles of 10,000 lognormal salaries, total error",
+        data=Data("deciles", make, 8 if quick else 20),
+        ours=Way(OURS, "deciles", "joint draw", options),
+        others=(Way(OURS, "separate", "nine releases of ours", options),),
+        measures=("error",),
+        guarantee="epsilon 1",
+        neighbours=CHANGE_ONE,
+        score=score,
+        unit="dollars",
+        effort=Effort(8 if quick else 20, 5, 0.3),
+        asked=(Asked("error", 0.6),),
+    )
+
+
+def _sorted_records(size: int, index: int, folder: Path) -> Dataset:
+    return {"x": np.sort(np.clip(np.random.default_rng(size).lognormal(11, 0.6, size), 0, 1e6))}
+
+
+def _growth(quick: bool) -> list[Comparison]:
+    found = []
+    for size in (10_000, 100_000, 1_000_000):
+        data = Data(f"sorted {size}", partial(_sorted_records, size))
+        options = {**_options("a", 0.5, 1.0)}
+        found.append(
+            Comparison(
+                name=f"time/{size}",
+                what=f"median of {size:,} salaries",
+                data=data,
+                ours=Way(OURS, "quantile", options=options),
+                others=tuple(Way(who, "quantile", options=options) for who in ("diffprivlib", "OpenDP", "PyDP")),
+                guarantee="epsilon 1",
+                neighbours=CHANGE_ONE,
+                effort=Effort(3 if quick else 7, 10, 0.1),
+                series="private median",
+                size=size,
+            )
+        )
+    sizes = (100_000, 1_000_000) if quick else (100_000, 1_000_000, 10_000_000)
+    cases = [(size, "1/10") for size in sizes] + ([] if quick else [(sizes[-1], beta) for beta in ("1/100", "1/1000")])
+    return found + [
+        Comparison(
+            name=f"smooth/{size}/beta={beta.replace('/', ':')}",
+            what=f"exact smooth sensitivity of the median of {size:,} sorted floats, beta {beta}",
+            data=Data(f"sorted {size}", partial(_sorted_records, size)),
+            ours=Way(OURS, "smooth", options={"bounds": (0, 1_000_000), "beta": beta}),
+            others=(Way(OURS, "sort", "sorting the records (numpy)"),),
+            effort=Effort(3 if quick else 7, 5, 0.1),
+            asked=(Asked("time", 0.1, of="ours"),) if size == 10_000_000 else (),
+            series="smooth sensitivity" if beta == "1/10" else None,
+            size=size,
+        )
+        for size, beta in cases
+    ]
+
+
+def comparisons(quick: bool) -> list[Comparison]:
+    """Errors, several quantiles at once, times against sizes."""
+    return [*_errors(quick), _several(quick), *_growth(quick)]
+
+
+AREA = Area("quantiles", "Order statistics", comparisons)

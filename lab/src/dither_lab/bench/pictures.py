@@ -1,0 +1,107 @@
+"""Pictures of results: ratios with their intervals, and times against sizes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from dither_lab.bench.rows import EQUAL, OURS_LOWER, PEER_LOWER, Row
+
+COLOURS = {OURS_LOWER: "#2e7d4f", EQUAL: "#6b7280", PEER_LOWER: "#b45309"}
+WIDEST = (1e-4, 1e4)
+"""Ratios beyond are drawn at the edge."""
+
+
+def pictures(rows: Iterable[Row], folder: Path) -> dict[str, Path]:
+    """``AREA.png`` (ratios) and ``AREA-growth.png`` (times against sizes) by title."""
+    import matplotlib as mpl  # noqa: PLC0415  (a second to import, needed only when something is saved)
+
+    mpl.use("Agg")
+    rows, drawn = list(rows), {}
+    for area in dict.fromkeys(row.area for row in rows):
+        compared = [row for row in rows if row.area == area and row.ratio is not None and row.measure != "growth"]
+        if compared:
+            drawn[f"{area}: ratios"] = _saved(_ratios(area, compared), folder / f"{area}.png")
+        sized = [row for row in rows if row.area == area and row.series is not None and row.measure == "time"]
+        if len({row.size for row in sized}) >= 3:
+            drawn[f"{area}: growth"] = _saved(_growth(sized), folder / f"{area}-growth.png")
+    return drawn
+
+
+def _saved(figure: Any, path: Path) -> Path:
+    figure.savefig(path, dpi=110)
+    return path
+
+
+def _figure(width: float, height: float) -> Any:
+    from matplotlib.figure import Figure as Canvas  # noqa: PLC0415
+
+    return Canvas(figsize=(width, height), layout="constrained")
+
+
+def _ratios(area: str, rows: list[Row]) -> Any:
+    figure = _figure(11, 1.3 + 0.24 * len(rows))
+    ax = figure.subplots()
+    for place, row in enumerate(rows):
+        if row.ratio is None:
+            continue
+        value, low, high = (
+            min(max(one, WIDEST[0]), WIDEST[1]) for one in (row.ratio.value, row.ratio.low, row.ratio.high)
+        )
+        colour = COLOURS.get(row.verdict, "#6b7280")
+        ax.plot([low, high], [place, place], color=colour, linewidth=2, solid_capstyle="butt")
+        ax.plot([value], [place], "o", color=colour, markersize=5)
+    ax.axvline(1.0, color="#111827", linewidth=0.8)
+    ax.set_xscale("log")
+    ax.set_yticks(range(len(rows)), [_label(row) for row in rows], fontsize=8)
+    ax.set_ylim(len(rows) - 0.4, -0.6)
+    ax.grid(axis="x", color="#e5e7eb", linewidth=0.7)
+    ax.set_axisbelow(True)
+    ax.set_xlabel("dither / peer (left of one: dither is lower)")
+    ax.set_title(f"{area}: ratios with their intervals", loc="left", fontsize=11)
+    for side in ("top", "right", "left"):
+        ax.spines[side].set_visible(False)
+    handles = [ax.plot([], [], "o-", color=colour, label=name)[0] for name, colour in COLOURS.items()]
+    figure.legend(handles=handles, loc="outside lower right", ncols=3, fontsize=8, frameon=False)
+    return figure
+
+
+def _label(row: Row) -> str:
+    name = row.key.split("/", 1)[1]
+    return name if len(name) < 75 else name[:72] + "..."
+
+
+def _growth(rows: list[Row]) -> Any:
+    names = list(dict.fromkeys(row.series or "" for row in rows))
+    figure = _figure(5.5 * len(names), 4.2)
+    panels = figure.subplots(1, len(names), squeeze=False)[0]
+    for ax, name in zip(panels, names, strict=True):
+        members = [row for row in rows if row.series == name]
+        lines: dict[str, dict[int, Any]] = {"dither": {}}
+        for row in members:
+            if row.size is None:
+                continue
+            if row.ours is not None:
+                lines["dither"][row.size] = row.ours
+            if row.theirs is not None:
+                lines.setdefault(row.peer, {})[row.size] = row.theirs
+        for label, points in lines.items():
+            sizes = sorted(points)
+            values = [points[size] for size in sizes]
+            bars = [
+                [max(0.0, one.value - one.low) for one in values],
+                [max(0.0, one.high - one.value) if math.isfinite(one.high) else 0.0 for one in values],
+            ]
+            ax.errorbar(
+                sizes, [one.value for one in values], yerr=bars, marker="o", markersize=4, capsize=2, label=label
+            )
+        ax.set_xscale("log")
+        ax.set_yscale("log")
+        ax.set_title(name, fontsize=10, loc="left")
+        ax.set_xlabel("size")
+        ax.set_ylabel("seconds (each, where a row says so)")
+        ax.grid(color="#e5e7eb", linewidth=0.7)
+        ax.legend(fontsize=8, frameon=False)
+    return figure

@@ -1,0 +1,97 @@
+"""Triangles and spanning trees with dither: the work of exact ladders, and medians of errors from the laws of noise."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+import dither as dt
+from dither.kernels.cuts import edge_connectivity
+from dither.mechanisms.mechanism import MechanismSpec
+from dither.noise.laplace import Laplace
+from dither.privacy import Loss
+from dither.queries.trees import MSTCost
+from dither.sensitivity.ladder import Ladder
+
+BETA = Fraction(1, 20)
+RING = np.array([(k, (k + step) % 12) for k in range(12) for step in (1, 2)])
+"""A small graph to compile on."""
+
+
+def _graph(data: dict[str, Any]) -> dt.Graph:
+    return dt.Graph(data["edges"], n=int(data["n"]), strict=True)
+
+
+def _smooth_bound(graph: dt.Graph) -> Fraction:
+    """All the work of a ladder, from compressed rows to the smooth bound, nothing remembered from before."""
+    fresh = dt.Graph.__new__(dt.Graph)
+    fresh.__dict__.update({name: value for name, value in graph.__dict__.items() if name.startswith("_")})
+    bound: Fraction = dt.Triangles().resolve(graph.shape).ladder(fresh).smooth(BETA)
+    return bound
+
+
+def ladder(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], float]:
+    """The exact triangle ladder to the last rung that matters at beta = 1/20, renaming by degree included."""
+    _smooth_bound(dt.Graph(RING, n=12))
+    graph = _graph(data)
+    return lambda: float(_smooth_bound(graph))
+
+
+def error(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], float]:
+    """The median of |error| of a mechanism, from the law of its noise."""
+    graph, epsilon = _graph(data), options["epsilon"]
+    statistic = dt.Triangles().resolve(graph.shape)
+    rungs = statistic.ladder(graph)
+    if options["mechanism"] == "ladder":
+        return lambda: _ladder_median(rungs, epsilon)
+    paper = options["mechanism"] == "paper"
+    mechanism = dt.Smooth(constants="paper") if paper else dt.Smooth()
+    loss = Loss(epsilon, options["delta"]) if paper else Loss(epsilon)
+    prepared: Any = mechanism.prepare(MechanismSpec(statistic, loss, Laplace() if paper else None))
+    point = prepared.point
+    return lambda: float(rungs.smooth(point.beta) / point.alpha) * float(point.law.quantile(0.5))
+
+
+def _ladder_median(rungs: Ladder, epsilon: float) -> float:
+    """From the weights of the rungs of the ladder mechanism (Zhang et al. 2015)."""
+    rate = epsilon / 2
+    count = min(rungs.top or 0, math.ceil(90 / rate))
+    widths = rungs.sensitivity_at_distance(0, count).astype(float)
+    weights = np.exp(-rate * np.arange(1, count + 1))
+    cumulated = 1.0 + np.cumsum(2 * widths * weights)
+    half = (
+        cumulated[-1] + 2 * float(rungs.global_sensitivity) * math.exp(-rate * (count + 1)) / -math.expm1(-rate)
+    ) / 2
+    at = int(np.searchsorted(cumulated, half))
+    before = cumulated[at - 1] if at else 1.0
+    return float(widths[:at].sum() + max(half - before, 0.0) / (2 * weights[at]))
+
+
+def _weighted(data: dict[str, Any]) -> dt.Graph:
+    return dt.Graph(data["edges"], n=int(data["n"]), weights=data["weights"], cap=float(data["cap"]))
+
+
+def _tree(graph: dt.Graph) -> float:
+    query = MSTCost()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        shape = query.shape(graph)
+    return float(query.resolve(shape).ladder(graph).smooth(Fraction(1, 10)))
+
+
+def tree(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], float]:
+    """The ladder of the spanning tree's cost to the last rung that matters at beta = 1/10, minimum cut included."""
+    _tree(dt.Graph(RING, n=12, weights=np.arange(len(RING)) / len(RING), cap=1.0))
+    graph = _weighted(data)
+    return lambda: _tree(graph)
+
+
+def cut(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], float]:
+    """The least number of edges whose removal disconnects the graph."""
+    first, second = (np.ascontiguousarray(ends, dtype=np.int64) for ends in data["edges"].T)
+    return lambda: float(edge_connectivity(int(data["n"]), first, second))

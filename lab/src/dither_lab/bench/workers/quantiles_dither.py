@@ -1,0 +1,57 @@
+"""Quantiles with dither: neighbours change one record; and the smooth sensitivity of a median of sorted records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import dither as dt
+from dither.sources.column import Column, shape_of
+
+MANNERS: dict[str, dict[str, Any]] = {
+    "auto": {"mechanism": "auto"},
+    "smooth": {"mechanism": "smooth", "noise": "power_law"},
+}
+
+
+def quantile(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], float]:
+    """The public functions, from the array to the number."""
+    given = {"bounds": tuple(options["bounds"]), "epsilon": options["epsilon"], "confidence": None}
+    given |= MANNERS[options.get("manner", "auto")]
+    x, q = data["x"], options["q"]
+    plain = {0.5: dt.median, 0.0: dt.minimum, 1.0: dt.maximum}.get(q)
+    if plain is None:
+        return lambda: float(dt.quantile(x, q=q, **given).value)
+    return lambda: float(plain(x, **given).value)
+
+
+def deciles(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], list[float]]:
+    """Nine quantiles by one joint draw."""
+    given = {"bounds": tuple(options["bounds"]), "confidence": None}
+    asked = [k / 10 for k in range(1, 10)]
+    return lambda: [float(one) for one in dt.quantiles(data["x"], q=asked, epsilon=options["epsilon"], **given).value]
+
+
+def separate(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], list[float]]:
+    """The same as nine releases with a ninth of epsilon each."""
+    given = {"bounds": tuple(options["bounds"]), "confidence": None, "epsilon": options["epsilon"] / 9}
+    return lambda: [float(dt.quantile(data["x"], q=k / 10, **given).value) for k in range(1, 10)]
+
+
+def smooth(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], float]:
+    """The exact smooth sensitivity of the median of sorted records that have been read."""
+    query, x = dt.Median(bounds=tuple(options["bounds"])), data["x"]
+    shape = shape_of(x)
+    statistic = query.statistic(shape, query.grid(whole=shape.whole))
+    column = Column(query.read(x, shape).values, statistic.answers, ordered=True)
+    beta = Fraction(options["beta"])
+    return lambda: float(statistic.ladder(column).smooth(beta))
+
+
+def sort(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], float]:
+    """What any quantile of unsorted records costs at least by sorting them."""
+    import numpy as np
+
+    x = np.random.default_rng(0).permutation(data["x"])
+    return lambda: float(np.sort(x)[len(x) // 2])

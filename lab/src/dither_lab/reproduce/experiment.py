@@ -1,0 +1,205 @@
+"""What an experiment is: measured points with intervals, claims of a paper, and a verdict on each."""
+
+from __future__ import annotations
+
+import enum
+import math
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+
+import numpy as np
+
+from dither_lab.reproduce.intervals import Estimate
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Size: TypeAlias = Literal["tiny", "quick", "full"]
+_T = TypeVar("_T")
+
+
+class Verdict(enum.Enum):
+    """How a claim of a paper stands to what was measured."""
+
+    AGREES = "agrees"
+    CORRECTED = "agrees with a correction"
+    DISAGREES = "disagrees"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How much to do.  Hashable, so that measurements that several experiments share are made once."""
+
+    size: Size = "full"
+
+    def pick(self, *, tiny: _T, quick: _T, full: _T) -> _T:
+        """One of three sizes of a measurement; tiny ones are for tests."""
+        return {"tiny": tiny, "quick": quick, "full": full}[self.size]
+
+    def rng(self, name: str) -> np.random.Generator:
+        """Repeatable draws of data for an experiment.  Noise of dither's own mechanisms is never repeatable."""
+        return np.random.default_rng([2017, zlib.crc32(name.encode())])
+
+
+@dataclass(frozen=True)
+class Point:
+    """One measured number: a row of the table, a place in the plot."""
+
+    quantity: str
+    series: str
+    x: float
+    y: Estimate
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What we found about a claim, in words with numbers, and the verdict; anything but agreement has a reason."""
+
+    verdict: Verdict
+    ours: str
+    why: str = ""
+
+    def __post_init__(self) -> None:
+        if self.verdict is not Verdict.AGREES and not self.why:
+            raise ValueError("a verdict other than agreement needs a reason")
+
+
+class Points(tuple[Point, ...]):
+    """Measured points, with what judges and plots ask of them."""
+
+    __slots__ = ()
+
+    def of(self, quantity: str, series: str | None = None) -> Points:
+        """Those of a quantity, or of one series of it, by rising x."""
+        chosen = (p for p in self if p.quantity == quantity and (series is None or p.series == series))
+        return Points(sorted(chosen, key=lambda p: p.x))
+
+    def at(self, quantity: str, series: str, x: float) -> Estimate:
+        """The one at x."""
+        for point in self.of(quantity, series):
+            if math.isclose(point.x, x):
+                return point.y
+        raise KeyError(f"{quantity}, {series}: nothing at {x:g}")
+
+    def series(self, quantity: str) -> list[str]:
+        """The names of the series of a quantity, in the order of measurement."""
+        return list(dict.fromkeys(p.series for p in self if p.quantity == quantity))
+
+    def follow(self, exponent: float, slack: float = 1.3) -> bool:
+        """Whether the intervals of the first and the last are consistent with a power of x, up to a factor."""
+        first, last = self[0], self[-1]
+        expected = (last.x / first.x) ** exponent
+        low, high = last.y.low / first.y.high / slack, slack * last.y.high / max(first.y.low, 1e-300)
+        return bool(low <= expected <= high)
+
+    @property
+    def xs(self) -> np.ndarray:
+        """Where they are."""
+        return np.array([p.x for p in self])
+
+    @property
+    def ys(self) -> np.ndarray:
+        """Their values."""
+        return np.array([p.y.value for p in self])
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One row of the report: where the paper says what, and how to judge it."""
+
+    where: str
+    says: str
+    judge: Callable[[Points], Judged]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Something a paper shows, measured again."""
+
+    paper: str
+    key: str
+    title: str
+    measure: Callable[[Setting], Iterable[Point]]
+    claims: Sequence[Claim]
+    draw: Callable[[Figure, Points], None] | None = None
+    note: str = ""
+    """What was chosen where the paper leaves something open, and on which data."""
+    data: tuple[str, ...] = ()
+    """Names of the data sources in use (``sources``), for the report."""
+
+    def run(self, setting: Setting) -> Points:
+        """Measure."""
+        return Points(self.measure(setting))
+
+
+@dataclass(frozen=True)
+class Row:
+    """A judged claim."""
+
+    where: str
+    says: str
+    judged: Judged
+
+
+@dataclass(frozen=True)
+class Finding:
+    """All that came of an experiment."""
+
+    experiment: Experiment
+    points: Points
+    rows: tuple[Row, ...]
+    seconds: float
+    """Of processor time."""
+    sources: tuple[str, ...] = ()
+    picture: bytes | None = field(default=None, repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "paper": self.experiment.paper,
+            "experiment": self.experiment.key,
+            "title": self.experiment.title,
+            "note": self.experiment.note,
+            "data": list(self.sources),
+            "processor_seconds": round(self.seconds, 2),
+            "rows": [
+                {
+                    "where": row.where,
+                    "paper": row.says,
+                    "ours": row.judged.ours,
+                    "verdict": row.judged.verdict.value,
+                    "why": row.judged.why,
+                }
+                for row in self.rows
+            ],
+            "points": [{"quantity": p.quantity, "series": p.series, "x": p.x, **p.y.to_dict()} for p in self.points],
+        }
+
+
+def judged(experiment: Experiment, points: Points) -> tuple[Row, ...]:
+    """Every claim with its verdict."""
+    return tuple(Row(claim.where, claim.says, claim.judge(points)) for claim in experiment.claims)
+
+
+def agrees(ours: str) -> Judged:
+    """The paper is right."""
+    return Judged(Verdict.AGREES, ours)
+
+
+def corrected(ours: str, why: str) -> Judged:
+    """The paper is right once something is put right."""
+    return Judged(Verdict.CORRECTED, ours, why)
+
+
+def disagrees(ours: str, why: str) -> Judged:
+    """The paper is wrong, or what it shows does not show again."""
+    return Judged(Verdict.DISAGREES, ours, why)
+
+
+def settle(holds: bool, ours: str, otherwise: str, *, correction: str = "") -> Judged:
+    """Agreement (with a correction where there is one to make) if the measurements bear a claim out, else not."""
+    if not holds:
+        return disagrees(ours, otherwise)
+    return corrected(ours, correction) if correction else agrees(ours)

@@ -1,1 +1,0 @@
-"""Attacks and proofs that anyone can run against what ships."""

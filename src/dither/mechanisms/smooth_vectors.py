@@ -1,0 +1,137 @@
+"""Noise for several numbers at once, scaled to one smooth bound on how far they move together (NRS11 Lemma 2.6)."""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from dither.errors import InvalidArgument
+from dither.mechanisms.error import AddedNoise, ErrorLaw, WorstCaseError, cut_half_width, most_cut_mean, rooms, span
+from dither.mechanisms.mechanism import MechanismSpec, Outcome, Prepared
+from dither.mechanisms.smooth import BAR_BETA, BAR_SHARE, Smooth, bar_factor, noisy_logarithm
+from dither.mechanisms.worst_case import headroom
+from dither.noise.exact import rounded_draw
+from dither.noise.gaussian import Gaussian
+from dither.noise.heavy_tails import PowerLaw
+from dither.noise.law import Constants, Law, Point
+from dither.numbers import exact
+from dither.privacy import Loss
+from dither.sensitivity.ladder import LEAST_BETA, MOST_BETA
+
+
+def prepare_vector(mechanism: Smooth, ask: MechanismSpec) -> SmoothVectorNoise:
+    """Smooth noise for a statistic with a ladder in a norm, from public facts.
+
+    Guarantee  eps-DP (power law, Cauchy, Student) or (eps, delta)-DP (Laplace, Gaussian).
+    Theorem    NRS11 Lemma 2.6 in R^d, replaced by the exact conditions of docs/proofs/admissible.md for independent
+               coordinates; docs/proofs/custom.md, section 6.
+    Constants  The law's own for d dimensions; with a delta the power law or the Gaussian law, whichever is smaller.
+    """
+    statistic: Any = ask.statistic
+    bar, loss = None, ask.usable
+    if ask.confidence is not None:
+        bar = Loss(loss.share(BAR_SHARE).epsilon)
+        loss = Loss(loss.share(1 - BAR_SHARE).epsilon, loss.delta)
+    beta = None if mechanism.beta is None else exact(mechanism.beta, "beta")
+    laws: list[Law] = [ask.noise] if ask.noise is not None else [PowerLaw()]
+    if ask.noise is None and not loss.is_pure:
+        laws.append(Gaussian())
+    length = len(statistic.answers)
+    part = BAR_BETA if bar is not None and beta is None and mechanism.constants == "exact" else Fraction(1)
+    points = [_point(law, loss, beta, part, length, mechanism.constants) for law in laws]
+    point = min(points, key=lambda one: one.law.typical / float(one.alpha) * float(stretch(one.law, statistic)))
+    if not LEAST_BETA <= point.beta <= MOST_BETA:
+        between = f"between {float(LEAST_BETA):.3g} and {MOST_BETA}"
+        raise InvalidArgument("epsilon", ask.loss.epsilon, f"its smoothness {float(point.beta):.3g} must lie {between}")
+    spent = Loss(ask.loss.epsilon, 0.0 if point.law.pure else ask.loss.delta)
+    return SmoothVectorNoise(statistic, spent, point, bar, ask.confidence)
+
+
+@functools.lru_cache(maxsize=256)
+def _point(law: Law, loss: Loss, beta: Fraction | None, part: Fraction, length: int, constants: Constants) -> Point:
+    """The proved point for so many dimensions; ``part`` of its best beta is used."""
+    found = law.point(loss, beta=beta, dimension=length, constants=constants)
+    return found if part == 1 else law.point(loss, beta=found.beta * part, dimension=length)
+
+
+def stretch(law: Law, statistic: Any) -> Fraction:
+    """What a unit of the statistic's norm is in the law's own: l2 is at most l1, which is at most sqrt(d) times l2."""
+    if law.norm != "l1" or statistic.norm != "l2" or len(statistic.answers) == 1:
+        return Fraction(1)
+    return Fraction(math.nextafter(math.sqrt(len(statistic.answers)), math.inf))
+
+
+@dataclass(frozen=True)
+class SmoothVectorNoise(Prepared):
+    """Every value plus (S / alpha) Z, Z independent for each, and intervals from one noisy ln S."""
+
+    mechanism = "smooth/vector"
+    statistic: Any
+    loss: Loss
+    point: Point
+    bar_loss: Loss | None
+    confidence: Fraction | None
+
+    @property
+    def noise_name(self) -> str:  # type: ignore[override]
+        return str(self.point.law)
+
+    @property
+    def _unit(self) -> Fraction:
+        """The scale of the noise for each step of the bound."""
+        return stretch(self.point.law, self.statistic) / self.point.alpha
+
+    def _bound(self, data: Any) -> Fraction:
+        """The smooth bound on how far all numbers move together: private."""
+        return self.statistic.norm_ladder(data).smooth(self.point.beta)  # type: ignore[no-any-return]
+
+    def run(self, data: Any) -> Outcome:
+        bound, grids = self._bound(data), self.statistic.answers
+        most = headroom(self.statistic.norm_sensitivity * self._unit)
+        scale = bound * self._unit
+        noisy = [
+            rounded_draw(self.point.law, int(value), scale, headroom=most) for value in self.statistic.values(data)
+        ]
+        places = tuple(grid.clamp(one) for grid, one in zip(grids, noisy, strict=True))
+        if self.bar_loss is None:
+            return Outcome(places)
+        width = self._half_width(bound)
+        ends = [(grid.clamp(one - width), grid.clamp(one + width)) for grid, one in zip(grids, noisy, strict=True)]
+        return Outcome(places, tuple(ends))
+
+    def _half_width(self, bound: Fraction) -> int:
+        """As for one number: each |Z_i| has the law of one coordinate (docs/proofs/error-bars.md)."""
+        assert self.bar_loss is not None and self.confidence is not None  # noqa: PT018, S101
+        if bound == 0:
+            return 0  # only where nothing can move: the same answers on all data
+        logarithm, spread = noisy_logarithm(bound, self.point.beta, self.bar_loss)
+        reach = bar_factor(self.point.law, spread, float(1 - self.confidence))
+        widest = float(self.statistic.norm_sensitivity * self._unit) * 1e6
+        width = math.exp(min(logarithm, 700.0)) * float(self._unit) * reach
+        return math.ceil(min(width * (1 + 1e-6), widest)) + 1
+
+    def error_laws(self, records: Any) -> list[ErrorLaw]:
+        scale = float(self._bound(records) * self._unit)
+        placed = zip(self.statistic.answers, self.statistic.values(records), strict=True)
+        return [AddedNoise(self.point.law, scale, rooms(grid, int(value))) for grid, value in placed]
+
+    def worst_case_error(self, confidence: float, records: int | None = None) -> WorstCaseError:  # noqa: ARG002
+        """The scale is at most that of the global sensitivity."""
+        # Smooth bounds are computed a little above their true value, the global sensitivity included.
+        scale = float(self.statistic.norm_sensitivity * self._unit) * (1.0 + 1e-9)
+        half_width = scale * self.point.law.quantile(1.0 - confidence) + 1.0
+        spans = [span(grid) for grid in self.statistic.answers]
+        expected = tuple(most_cut_mean(self.point.law, scale, between) for between in spans)
+        return WorstCaseError(expected, tuple(min(half_width, between) for between in spans))
+
+    def typical_half_widths(self, records: Any) -> tuple[float, ...] | None:
+        if self.bar_loss is None or self.confidence is None:
+            return None
+        spread = float(self.point.beta / self.bar_loss.exact_epsilon)
+        factor = bar_factor(self.point.law, spread, float(1 - self.confidence))
+        width = float(self._bound(records) * self._unit) * factor
+        placed = zip(self.statistic.answers, self.statistic.values(records), strict=True)
+        return tuple(cut_half_width(width, grid, int(value)) for grid, value in placed)

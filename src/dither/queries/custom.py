@@ -1,0 +1,579 @@
+"""Your own function with your own bound on its sensitivity, and explicit finite data spaces."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import math
+import secrets
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import InitVar, dataclass, field
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dither.errors import DitherError, InvalidArgument, NotApplicable
+from dither.numbers import exact
+from dither.privacy import Neighbours
+from dither.queries.plan import Options, Plan
+from dither.queries.query import Query, StatisticQuery
+from dither.queries.registry import Door, query
+from dither.queries.tables import TableRecords
+from dither.queries.vectors import column_names
+from dither.sensitivity.levels import LevelFunction
+from dither.sources.column import Shape
+from dither.sources.graph import Graph
+from dither.sources.grid import MOST_STEPS, Grid
+from dither.sources.schema import Schema
+from dither.statistics.custom import (
+    AnswerGrid,
+    OwnLadder,
+    OwnLevels,
+    OwnLocal,
+    OwnNormLadder,
+    OwnSmoothBound,
+    OwnStatistic,
+    OwnVector,
+)
+from dither.statistics.finite import FiniteStatistic
+from dither.statistics.own_code import number_of
+from dither.statistics.statistic import Statistic, VectorStatistic
+
+CLAIM = "its privacy rests on what the author of the function claims about its sensitivity"
+"""What every release of an own function says."""
+STRUCTURES = ("ladder", "smooth_bound", "levels", "local_sensitivity")
+MOST_RUNGS = 1024
+MOST_PAIRS = 1 << 24
+"""Of neighbours that a finite space may list, each pair in both orders."""
+_OWNER = "it is the owner's code and runs in the owner's process alone"
+_OUTSIDE: dict[Door, str] = dict.fromkeys(("sql", "cli", "http", "page", "client"), _OWNER)
+_COVERS = {
+    Neighbours.ADD_REMOVE_CHANGE: (Neighbours.ADD_REMOVE, Neighbours.CHANGE_ONE),
+    Neighbours.PERSON: (Neighbours.ADD_REMOVE_CHANGE, Neighbours.ADD_REMOVE, Neighbours.CHANGE_ONE),
+}
+"""Relations whose pairs include those of others."""
+
+
+@query(
+    "custom",
+    of="anything",
+    runs_code=True,
+    without={"function": "dt.ask(dt.Custom(...), data) asks it", **_OUTSIDE},
+    proof="custom",
+)
+@dataclass(frozen=True, eq=False)
+class Custom(StatisticQuery):
+    """Your own function of the data, with what you claim about how far few changes can move it.
+
+    name: what a release calls it.
+    value: a function of the data that returns a number, or several where ``bounds`` has several pairs.
+    ladder: ``ladder(data, k)``, at least what one more change can do after k changes (NRS11 Claim 3.3); or
+    smooth_bound: ``smooth_bound(data, beta)``, at least the local sensitivity, and at most e^beta times that of any
+        neighbour (NRS11 Definition 2.1); or
+    levels: a ``LevelFunction``, with sensitivities in steps of the answers (COQ17); or
+    local_sensitivity: ``local_sensitivity(data)``, at least the local sensitivity, with ``local_sensitivity_change``,
+        the most that one change moves it.  At most one of the four; none: noise for the worst case.
+    global_sensitivity: the most that one change ever moves the value; by default the width of ``bounds``.
+    default: the public value where ``value`` fails: raises, or returns no finite number or not as many as there should
+        be.  **All claims are about the function with this default in it.**
+    neighbours: for which relation the claims hold, such as ``"change-one"``, ``"add-remove-change"`` or ``"edge"``.
+    bounds: the public range of the values, which are clamped to it; a list of pairs for several numbers.
+    step: the public grid of the answers; values are rounded to it.  By default a fine one between the bounds, and
+        sensitivities are raised by one step of it, which covers the rounding of floats.
+    norm: of several numbers, "l1" (default) or "l2": how all sensitivities are measured.
+    rungs: how many rungs of a ladder are looked at; later ones count as the global sensitivity.
+    columns: in a session, the columns of the Arrow table that the function gets; None: all declared ones.
+
+    Where ``ladder``, ``smooth_bound``, ``local_sensitivity`` or the level fail or are negative, the global sensitivity,
+    or the highest level, stands in; a ladder that falls is replaced by its running maximum.  The claims must hold with
+    these rules applied.  Claims are not checked when a question is asked: ``dt.inspect.refute`` searches for data that
+    refute them.  The functions must not depend on the order of a table's rows, on chance or on anything but the data.
+
+    >>> import dither as dt
+    >>> distinct = dt.Custom(name="different records", value=lambda x: len(set(x)), global_sensitivity=1,
+    ...                      bounds=(0, 1_000), step=1, default=0)
+    >>> release = dt.ask(distinct, [3, 20, 20, 60], epsilon=1.0)
+    >>> release.query, release.mechanism, release.claim is not None
+    ('different records', 'worst_case', True)
+    """
+
+    name: InitVar[str] = field(kw_only=True)  # the class keeps the registry's name
+    value: Callable[[Any], Any] = field(kw_only=True)
+    ladder: Callable[[Any, int], Any] | None = field(default=None, kw_only=True)
+    smooth_bound: Callable[[Any, float], Any] | None = field(default=None, kw_only=True)
+    levels: LevelFunction | None = field(default=None, kw_only=True)
+    local_sensitivity: Callable[[Any], Any] | None = field(default=None, kw_only=True)
+    local_sensitivity_change: Any = field(default=None, kw_only=True)
+    global_sensitivity: Any = field(default=None, kw_only=True)
+    default: Any = field(kw_only=True)
+    neighbours: Any = field(default=Neighbours.CHANGE_ONE, kw_only=True)
+    bounds: Any = field(default=None, kw_only=True)
+    step: Any = field(default=None, kw_only=True)
+    norm: Any = field(default=None, kw_only=True)
+    rungs: int = field(default=MOST_RUNGS, kw_only=True)
+    columns: Any = field(default=None, kw_only=True)
+    title: str = field(init=False, repr=False)
+    column = None
+    nulls = None
+    accepts = ("where",)
+
+    def __post_init__(self, name: str) -> None:
+        if not isinstance(name, str) or not name.strip() or len(name) > 200 or not name.isprintable():
+            raise InvalidArgument("name", name, "a short printable text is accepted, such as 'largest gap'")
+        object.__setattr__(self, "title", name)
+        object.__setattr__(self, "_token", secrets.token_hex(16))
+        object.__setattr__(self, "neighbours", relation_of(self.neighbours))
+        self._check_functions()
+        made = self._vector() if _is_several(self.bounds) else self._single()
+        object.__setattr__(self, "_statistic", made)
+
+    @property
+    def label(self) -> str:
+        return self.title
+
+    # --- from public facts alone ---------------------------------------------------------------------------
+
+    def _check_functions(self) -> None:
+        if not callable(self.value):
+            raise InvalidArgument("value", type(self.value), "a function of the data is accepted")
+        given = [one for one in STRUCTURES if getattr(self, one) is not None]
+        if len(given) > 1:
+            raise InvalidArgument(
+                given[1], "given", f"one of {', '.join(STRUCTURES)} is accepted, and {given[0]} is given"
+            )
+        for argument, form in (
+            ("ladder", "a function ladder(data, k)"),
+            ("smooth_bound", "a function smooth_bound(data, beta)"),
+            ("local_sensitivity", "a function of the data"),
+        ):
+            if getattr(self, argument) is not None and not callable(getattr(self, argument)):
+                raise InvalidArgument(argument, type(getattr(self, argument)), f"{form} is accepted")
+        if self.levels is not None and not isinstance(self.levels, LevelFunction):
+            accepted = "LevelFunction(Levels([1, 2, 5]), level) is accepted, level a function of the data"
+            raise InvalidArgument("levels", type(self.levels), accepted)
+        if (self.local_sensitivity is None) != (self.local_sensitivity_change is None):
+            accepted = "local_sensitivity and local_sensitivity_change, the most that one change moves it, go together"
+            raise InvalidArgument("local_sensitivity_change", self.local_sensitivity_change, accepted)
+        if not isinstance(self.rungs, int) or isinstance(self.rungs, bool) or not 1 <= self.rungs <= 1 << 20:
+            raise InvalidArgument("rungs", self.rungs, f"a whole number from 1 to {1 << 20} is accepted")
+
+    def _single(self) -> OwnStatistic:
+        if self.norm is not None:
+            raise InvalidArgument("norm", self.norm, "it is for several numbers: bounds=[(0, 1), (0, 1)]")
+        on = self._grid(self.bounds, self.step)
+        width = None if on.grid.low is None or on.grid.high is None else on.grid.high - on.grid.low
+        default = on.place(_within(self.default, self.bounds, "default"))
+        return self._claimed(on, default, self._most(on, width))
+
+    def _claimed(self, on: AnswerGrid, default: int, most: int) -> OwnStatistic:
+        """The statistic with the structure that is claimed."""
+        facts = (self.value, on, default, most, self.neighbours)
+        if self.levels is not None:
+            return self._with_levels(self.levels, on, default)
+        if self.ladder is not None:
+            return OwnLadder(*facts, self.ladder, self.rungs)
+        if self.smooth_bound is not None:
+            return OwnSmoothBound(*facts, self.smooth_bound)
+        if self.local_sensitivity is not None:
+            change = on.outward(_not_negative(self.local_sensitivity_change, "local_sensitivity_change"))
+            return OwnLocal(*facts, self.local_sensitivity, change)
+        return OwnStatistic(*facts)
+
+    def _with_levels(self, levels: LevelFunction, on: AnswerGrid, default: int) -> OwnLevels:
+        if self.step is None:
+            raise InvalidArgument("step", None, "levels have sensitivities in steps: declare the step, such as step=1")
+        top = levels.levels.global_sensitivity
+        if self.global_sensitivity is not None and on.outward(_not_negative(self.global_sensitivity)) > top:
+            least = on.outward(_not_negative(self.global_sensitivity))
+            accepted = f"a highest sensitivity of at least the global one, {least} steps, is accepted"
+            raise InvalidArgument("levels", top, accepted)
+        return OwnLevels(self.value, on, default, top, self.neighbours, levels)
+
+    def _vector(self) -> OwnVector:
+        norm: Any = "l1" if self.norm is None else self.norm
+        if norm not in ("l1", "l2"):
+            raise InvalidArgument("norm", self.norm, '"l1" or "l2" is accepted')
+        several = tuple(self.bounds)
+        # One step for all of them: the norm adds up steps.
+        step = max(Grid.between(one, self.step).step for one in several)
+        on = tuple(self._grid(one, step) for one in several)
+        listed = self.default if isinstance(self.default, (list, tuple, np.ndarray)) else (self.default,) * len(several)
+        if len(listed) != len(several):
+            raise InvalidArgument("default", len(listed), f"one number, or one for each of {len(several)}, is accepted")
+        default = tuple(
+            one.place(_within(number, pair, "default")) for one, number, pair in zip(on, listed, several, strict=True)
+        )
+        length, spans = len(several), [one.grid.ends[1] - one.grid.ends[0] for one in on]
+        diameter = sum(spans) if norm == "l1" else math.isqrt(sum(span * span for span in spans)) + 1
+        # Each number is rounded by less than a step, and floats by up to a spare one.
+        rounding = length if norm == "l1" else math.isqrt(length - 1) + 1
+        of_norm = AnswerGrid(Grid(step, None, None), (1 + on[0].spare) * rounding)
+        most = self._most(of_norm, diameter)
+        labels = tuple(str(place + 1) for place in range(length))
+        claims = self._claimed(of_norm, 0, most)
+        facts = (self.value, on, default, claims.global_sensitivity, norm, self.neighbours, labels)
+        return OwnVector(*facts) if claims.sensitivity_is_constant else OwnNormLadder(*facts, claims)
+
+    def _grid(self, bounds: Any, step: Any) -> AnswerGrid:
+        spare = 0 if self.step is not None else 1
+        if bounds is not None:
+            return AnswerGrid(Grid.between(bounds, step), spare)
+        is_bounded = self.global_sensitivity is not None or self.levels is not None
+        if step is None or not is_bounded:
+            missing = "step" if is_bounded else "global_sensitivity"
+            accepted = "bounds=(low, high), the public range of the values, or both step and global_sensitivity"
+            raise InvalidArgument("bounds", None, f"pass {accepted}; {missing} is None")
+        size = exact(step, "step")
+        if size <= 0:
+            raise InvalidArgument("step", step, "a positive number is accepted")
+        return AnswerGrid(Grid(size, None, None), spare)
+
+    def _most(self, on: AnswerGrid, width: int | None) -> int:
+        """The global sensitivity in steps: what is claimed, and at most the width of the bounds."""
+        if self.global_sensitivity is None:
+            return width if width is not None else 0
+        claimed = on.outward(_not_negative(self.global_sensitivity))
+        if claimed > MOST_STEPS:
+            accepted = "at most 2**52 steps are accepted: a larger step, or bounds"
+            raise InvalidArgument("global_sensitivity", self.global_sensitivity, accepted)
+        return claimed if width is None else min(claimed, width)
+
+    # --- in memory, in sessions ----------------------------------------------------------------------------
+
+    def shape(self, data: object) -> Shape:
+        if isinstance(data, Graph):
+            return data.shape
+        if isinstance(data, Iterator):
+            accepted = "data that can be read more than once are accepted, such as a list or an array"
+            raise InvalidArgument("data", type(data), accepted)
+        return Shape(1, whole=False, nullable=False, neighbours=self.neighbours)
+
+    def read(self, data: object, shape: Any) -> Any:  # noqa: ARG002
+        return data
+
+    def resolve(self, shape: Any) -> Statistic | VectorStatistic:
+        """The statistic, if its claims are about neighbours such as these."""
+        asked = shape.neighbours
+        if asked is not self.neighbours and asked not in _COVERS.get(self.neighbours, ()):
+            raise NotApplicable(
+                "neighbours",
+                str(self.neighbours),
+                f"the claims are not about these data, whose neighbours are {asked}",
+                f"neighbours={str(asked)!r} with claims that hold for it",
+            )
+        statistic: Statistic | VectorStatistic = self._statistic  # type: ignore[attr-defined]
+        if statistic.single is None and shape.rows_per_person > 1:
+            accepted = "neighbours='person' with claims about all rows of one person"
+            raise NotApplicable("neighbours", str(self.neighbours), "people own several rows here", accepted)
+        return statistic
+
+    def missing(self, shape: Any) -> None:  # noqa: ARG002
+        return None
+
+    def plan(self, facts: Any, options: Options) -> Plan:
+        return dataclasses.replace(super().plan(facts, options), claim=CLAIM)  # type: ignore[type-var]
+
+    def bound(self, schema: Schema) -> Query:
+        columns = tuple(schema.columns) if self.columns is None else column_names(self.columns)
+        for name in columns:
+            schema.column(name, "columns")
+        known = copy.copy(self)
+        object.__setattr__(known, "columns", columns)
+        return known
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        return tuple(self.columns)
+
+    def table_facts(self, schema: Schema, shape: Shape) -> Shape:  # noqa: ARG002
+        # Claims about people are about all of their rows at once.
+        return dataclasses.replace(shape, rows_per_person=1) if self.neighbours is Neighbours.PERSON else shape
+
+    def select(self, records: TableRecords, plan: Any) -> Sequence[Any]:  # noqa: ARG002
+        return [records.rows(self.columns)]
+
+    def stored(self) -> dict[str, Any]:
+        """The very object: functions can't be told apart by what they are called, so each object is a question."""
+        return {"title": self.title, "object": self._token, "columns": list(self.columns or ())}  # type: ignore[attr-defined]
+
+    def stored_0_1_0(self) -> dict[str, Any]:
+        return {"kind": "Custom", **self.stored()}
+
+    plain_0_1_0 = True
+
+
+@query(
+    "finite_space",
+    of="finite space",
+    runs_code=True,
+    without={
+        "function": "dt.ask(dt.FiniteSpace(...), dataset) asks it",
+        **dict.fromkeys(("session", "quote"), "its data are one of the datasets that it lists"),
+        **_OUTSIDE,
+    },
+    proof="custom",
+)
+@dataclass(frozen=True, eq=False)
+class FiniteSpace(StatisticQuery):
+    """A function on a public, finite list of datasets; the data asked about are one of them.
+
+    datasets: all that the data can be, each hashable: numbers, texts, tuples, frozensets.
+    neighbours: a function that lists the neighbours of a dataset, a list of pairs of datasets, or "chain" for each and
+        the next.  Every pair counts in both orders.
+    value: a function of a dataset, or a mapping; evaluated for all of them when the space is made.
+    step: the grid of the values; by default the largest of which all of them are multiples.
+    default: the dataset that data outside of the space count as; by default the first.
+
+    Local, global and smooth sensitivities, ladders, levels and reachable values are enumerated, so every mechanism
+    answers.  All of that is public; which of the datasets the data are is not.
+
+    >>> import dither as dt
+    >>> pay = [24634, 29475, 37468, 48104, 69624, 113511]
+    >>> space = dt.FiniteSpace(range(7), neighbours="chain", value=lambda k: sum(pay[:k]))  # COQ17 Example 5
+    >>> space.local_sensitivity(1), space.global_sensitivity, 0 <= dt.ask(space, 3, epsilon=1.0).value <= 322816
+    (29475, 113511, True)
+    """
+
+    datasets: Iterable[Hashable]
+    neighbours: Any = field(kw_only=True)
+    value: Any = field(kw_only=True)
+    step: Any = field(default=None, kw_only=True)
+    default: Any = field(default=None, kw_only=True)
+    noun: ClassVar[str] = "value in a finite space"
+    column = None
+    nulls = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.datasets, Iterable) or isinstance(self.datasets, (str, bytes)):
+            raise InvalidArgument("datasets", type(self.datasets), "a list of hashable datasets is accepted")
+        listed = tuple(self.datasets)
+        numbered = _numbered(listed)
+        if not listed:
+            raise InvalidArgument("datasets", "none", "at least one dataset is accepted")
+        object.__setattr__(self, "datasets", listed)
+        if self.default is not None and self.default not in numbered:
+            raise InvalidArgument("default", self.default, "one of the datasets is accepted")
+        pairs = _pairs(self.neighbours, listed, numbered)
+        steps, grid = _placed(_values(self.value, listed), self.step)
+        object.__setattr__(self, "_number", numbered)
+        object.__setattr__(self, "_statistic", FiniteStatistic(steps, pairs, grid))
+
+    @property
+    def statistic(self) -> FiniteStatistic:
+        """The enumerated space: public."""
+        found: FiniteStatistic = self._statistic  # type: ignore[attr-defined]
+        return found
+
+    @property
+    def pairs(self) -> list[tuple[Any, Any]]:
+        """All pairs of neighbours, each in both orders."""
+        listed: Any = self.datasets
+        return [(listed[here], listed[there]) for here, there in self.statistic.pairs.T.tolist()]
+
+    @property
+    def global_sensitivity(self) -> int | float:
+        """The most that one step to a neighbour moves the value."""
+        return self._in_units(self.statistic.global_sensitivity)
+
+    def local_sensitivity(self, dataset: Hashable) -> int | float:
+        """The most that one step from this dataset moves the value."""
+        return self._in_units(self.statistic.local(self._place(dataset)))
+
+    def ladder(self, dataset: Hashable) -> list[int | float]:
+        """The largest local sensitivity within 0, 1, 2, ... steps; the last number holds from there on."""
+        own = self.statistic.rungs[:, self._place(dataset)].tolist()
+        return [self._in_units(rung) for rung in own[: own.index(own[-1]) + 1]]
+
+    def smooth_sensitivity(self, dataset: Hashable, beta: Any) -> float:
+        """``max_y LS(y) e^{-beta d(x, y)}`` (NRS11 Definition 2.2), to float accuracy."""
+        smoothness = exact(beta, "beta")
+        if smoothness < 0:
+            raise InvalidArgument("beta", beta, "a number of at least 0 is accepted")
+        grid = self.statistic.answers
+        return self.statistic.smooth_sensitivity(self._place(dataset), smoothness) * float(grid.step)
+
+    @property
+    def levels(self) -> tuple[int | float, ...]:
+        """The different local sensitivities in rising order: level 1 has the first (COQ17 section 3.2)."""
+        levels = self.statistic.level_function().levels
+        return tuple(self._in_units(int(one)) for one in levels.sensitivities)
+
+    def level(self, dataset: Hashable) -> int:
+        """The level of a dataset, from 1."""
+        return self.statistic.level_function().level(self._place(dataset))
+
+    def lowest_neighbour_level(self, level: int) -> int:
+        """The lowest level below this one that neighbours of its datasets have, or this one: tau_k of COQ17."""
+        return min(self._related(level))
+
+    def highest_neighbour_level(self, level: int) -> int:
+        """The highest level above this one that neighbours of its datasets have, or this one: l_k of COQ17."""
+        return max(self._related(level))
+
+    def _related(self, level: int) -> Sequence[int]:
+        levels = self.statistic.level_function().levels
+        if not isinstance(level, int) or not 1 <= level <= levels.count:
+            raise InvalidArgument("level", level, f"a whole number from 1 to {levels.count} is accepted")
+        return levels.related(level)
+
+    def _in_units(self, steps: int) -> int | float:
+        return self.statistic.answers.value(steps)
+
+    def _place(self, dataset: Any) -> int:
+        found = self._known(dataset)
+        if found is None:
+            raise InvalidArgument("dataset", type(dataset), "one of the datasets is accepted")
+        return found
+
+    def _known(self, dataset: Any) -> int | None:
+        numbered: dict[Any, int] = self._number  # type: ignore[attr-defined]
+        try:
+            return numbered.get(dataset)
+        except Exception:  # noqa: BLE001  (data that can't be hashed are outside of the space, whatever they hold)
+            return None
+
+    def shape(self, data: object) -> Shape:  # noqa: ARG002
+        return Shape(len(self._number), whole=True, nullable=False, neighbours=Neighbours.LISTED)  # type: ignore[attr-defined]
+
+    def resolve(self, shape: Any) -> FiniteStatistic:  # noqa: ARG002
+        # A space that is too large to be enumerated is refused here, before anything is read.
+        return self.statistic.enumerated()
+
+    def read(self, data: object, shape: Any) -> int:  # noqa: ARG002
+        found = self._known(data)
+        if found is not None:
+            return found
+        return 0 if self.default is None else self._place(self.default)
+
+    def missing(self, shape: Any) -> None:  # noqa: ARG002
+        return None
+
+
+def relation_of(given: Any) -> Neighbours:
+    """A neighbour relation by its name."""
+    try:
+        return Neighbours(given)
+    except ValueError:
+        accepted = ", ".join(repr(str(one)) for one in Neighbours)
+    raise InvalidArgument("neighbours", given, f"one of {accepted} is accepted")
+
+
+def _is_several(bounds: Any) -> bool:
+    """True for a list of pairs: the bounds of several numbers."""
+    return isinstance(bounds, (list, tuple)) and len(bounds) > 0 and isinstance(bounds[0], (list, tuple))
+
+
+def _within(given: Any, bounds: Any, argument: str) -> Fraction:
+    number = exact(given, argument)
+    if bounds is not None:
+        low, high = (exact(end, "bounds") for end in bounds)
+        if not low <= number <= high:
+            raise InvalidArgument(argument, given, f"a number between {float(low):g} and {float(high):g} is accepted")
+    return number
+
+
+def _not_negative(given: Any, argument: str = "global_sensitivity") -> Fraction:
+    number = exact(given, argument)
+    if number < 0:
+        raise InvalidArgument(argument, given, "a number of at least 0 is accepted")
+    return number
+
+
+# --- finite spaces ------------------------------------------------------------------------------------------
+
+
+def _numbered(listed: tuple[Any, ...]) -> dict[Any, int]:
+    try:
+        numbered = {dataset: place for place, dataset in enumerate(listed)}
+    except TypeError:
+        accepted = "hashable datasets are accepted, such as tuples or frozensets"
+        raise InvalidArgument("datasets", "a dataset that can't be hashed", accepted) from None
+    if len(numbered) < len(listed):
+        raise InvalidArgument("datasets", f"{len(listed)} of them", "each dataset once is accepted")
+    return numbered
+
+
+def _pairs(neighbours: Any, listed: tuple[Any, ...], numbered: dict[Any, int]) -> Any:
+    """Both rows of pairs of numbers, each pair in both orders and once."""
+    if neighbours == "chain":
+        found: Iterable[tuple[int, int]] = ((place, place + 1) for place in range(len(listed) - 1))
+    elif callable(neighbours):
+        found = (
+            (place, _number_of(one, numbered)) for place, dataset in enumerate(listed) for one in neighbours(dataset)
+        )
+    elif isinstance(neighbours, Iterable) and not isinstance(neighbours, (str, bytes)):
+        found = (_pair(one, numbered) for one in neighbours)
+    else:
+        accepted = '"chain", a function that lists the neighbours of a dataset, or a list of pairs is accepted'
+        raise InvalidArgument("neighbours", neighbours, accepted)
+    try:
+        flat = np.fromiter((place for pair in found for place in pair), dtype=np.int64).reshape(-1, 2)
+    except DitherError:
+        raise
+    except Exception as error:
+        raise InvalidArgument("neighbours", repr(error), "a function that lists neighbours is accepted") from error
+    if len(flat) > MOST_PAIRS:
+        raise InvalidArgument("neighbours", f"{len(flat)} pairs", f"at most {MOST_PAIRS} are accepted")
+    one, other = flat[flat[:, 0] != flat[:, 1]].T
+    size = len(listed)
+    codes = np.unique(np.concatenate([one * size + other, other * size + one]))
+    return np.stack([codes // size, codes % size])
+
+
+def _pair(given: Any, numbered: dict[Any, int]) -> tuple[int, int]:
+    if not isinstance(given, (tuple, list)) or len(given) != 2:
+        raise InvalidArgument("neighbours", given, "pairs of datasets are accepted")
+    one, other = given
+    return _number_of(one, numbered), _number_of(other, numbered)
+
+
+def _number_of(dataset: Any, numbered: dict[Any, int]) -> int:
+    place = numbered.get(dataset)
+    if place is None:
+        raise InvalidArgument("neighbours", dataset, "neighbours that are among the datasets are accepted")
+    return place
+
+
+def _values(value: Any, listed: tuple[Any, ...]) -> list[Fraction]:
+    function = value.get if isinstance(value, Mapping) else value
+    if not callable(function):
+        raise InvalidArgument("value", type(value), "a function of a dataset, or a mapping of datasets, is accepted")
+    found = []
+    for dataset in listed:
+        number = number_of(function, dataset)
+        if number is None:
+            raise InvalidArgument("value", dataset, "a finite number for every dataset is accepted, and this has none")
+        found.append(number)
+    return found
+
+
+def _placed(values: list[Fraction], step: Any) -> tuple[Any, Grid]:
+    """The values in whole steps, and their grid."""
+    if step is not None:
+        size = exact(step, "step")
+        if size <= 0:
+            raise InvalidArgument("step", step, "a positive number is accepted")
+    else:
+        values = [_as_printed(one) for one in values]
+        size = _common_step(values)
+    steps = [math.floor(one / size + Fraction(1, 2)) for one in values]
+    low, high = min(steps), max(steps)
+    if max(abs(low), abs(high)) > MOST_STEPS:
+        raise InvalidArgument("step", step, "values of at most 2**52 steps are accepted: pass a larger step")
+    return np.array(steps, dtype=np.int64), Grid(size, low, high)
+
+
+def _as_printed(number: Fraction) -> Fraction:
+    """A float as the decimal that it prints as; any other number as it is."""
+    if number.denominator == 1:
+        return number
+    nearest = number.numerator / number.denominator
+    return exact(nearest) if Fraction(nearest) == number else number
+
+
+def _common_step(values: list[Fraction]) -> Fraction:
+    """The largest number of which all are multiples; 1 where all are 0."""
+    denominator = math.lcm(*(one.denominator for one in values))
+    numerator = math.gcd(*(int(one * denominator) for one in values))
+    return Fraction(numerator, denominator) if numerator else Fraction(1)

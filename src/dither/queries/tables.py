@@ -1,0 +1,130 @@
+"""What a table holds for a query that was paid for: private; and made-up rows of the same types: public."""
+
+from __future__ import annotations
+
+import math
+import secrets
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dither.errors import SourceFailed
+from dither.procedures.rows import TableBlocks
+from dither.sources.column import Column
+from dither.sources.engines.engine import Engine, arrow_schema
+from dither.sources.frames import arrow
+from dither.sources.grid import Grid
+from dither.sources.predicates import Predicate
+from dither.sources.schema import Schema
+from dither.sources.selection import Selection
+from dither.sources.types import Boolean, ColumnType, Date, Measured
+from dither.sources.windows import EngineColumns, binned_categories, binned_numbers
+
+
+class TableRecords:
+    """Private: the selected records of a table, one entry for each group."""
+
+    __slots__ = ("_expected_rows", "_selection")
+
+    def __init__(self, selection: Selection, expected_rows: int | None) -> None:
+        self._selection, self._expected_rows = selection, expected_rows
+
+    def __repr__(self) -> str:
+        return "TableRecords(<private>)"
+
+    def columns(
+        self, column: str | None, grid: Grid, missing: int, *, near: tuple[float, ...], width: int
+    ) -> Sequence[Any]:
+        """One column on a grid, as windows of ``width`` ranks near some shares and totals."""
+        columns = EngineColumns(self._selection, column, grid, missing, self._expected_rows)
+        columns.shares, columns.width = near, width
+        return columns.each()
+
+    def binned(self, column: str, cuts: Sequence[float], missing: float) -> Sequence[Any]:
+        """How many numbers lie between edges."""
+        return binned_numbers(self._selection, column, tuple(cuts), missing)
+
+    def counted(self, column: str, categories: Sequence[str]) -> Sequence[Any]:
+        """How many records each category has."""
+        return binned_categories(self._selection, column, tuple(categories))
+
+    def rows(self, columns: Sequence[str]) -> Any:
+        """The whole rows of several columns, as users of their types expect them: an Arrow table."""
+        return self._declared(columns)[1]
+
+    def steps(self, columns: Sequence[str]) -> list[Column]:
+        """The same in steps of the declared grids, a column each."""
+        streamed, _ = self._declared(columns)
+        grids = [self._selection.schema.measured(name).grid for name in columns]
+        return [
+            Column(np.asarray(streamed.column(place).to_numpy()).astype(np.int64), grid)
+            for place, grid in enumerate(grids)
+        ]
+
+    def blocks(self, columns: Sequence[str]) -> TableBlocks:
+        """Whole rows that can be cut into blocks of people."""
+        arrow()  # (loading it takes a second, once a process, which is no matter of the data)
+
+        def read() -> tuple[Any, Any]:
+            with self._selection.engine.snapshot():
+                return self._declared(columns)
+
+        return TableBlocks(read, by_person=self._selection.schema.unit is not None)
+
+    def _declared(self, columns: Sequence[str]) -> tuple[Any, Any]:
+        here = self._selection
+        return declared_rows(here.schema, here.engine, columns, here.predicate, self._expected_rows)
+
+
+def declared_rows(
+    schema: Schema, engine: Engine, columns: Sequence[str], predicate: Predicate | None, expected: int | None
+) -> tuple[Any, Any]:
+    """Private: the rows as they were streamed, and their declared columns as users of their types expect them."""
+    pa = arrow()
+    selection = Selection(engine, schema, predicate, secret=secrets.token_hex(16))
+    query, kinds = selection.tuples(columns)
+    streamed = arrow_schema([one.alias_or_name for one in query.selects], kinds)
+    table = pa.Table.from_batches(engine.stream(query, kinds), streamed)
+    if expected is not None and table.num_rows != expected:
+        raise SourceFailed(
+            f"the source does not have the {expected} rows that its schema declares: correct rows in the schema, "
+            "or make it private; what was charged stays charged"
+        )
+    shown = {name: as_declared(pa, table.column(place), schema.columns[name]) for place, name in enumerate(columns)}
+    return table, pa.table(shown)
+
+
+def as_declared(pa: Any, values: Any, declared: ColumnType) -> Any:
+    """A streamed column as users of its type expect it."""
+    if not isinstance(declared, Measured):
+        return values
+    steps = values.to_numpy()
+    if isinstance(declared, Boolean):
+        return pa.array(steps.astype(np.bool_))
+    if isinstance(declared, Date):
+        # Grids of dates have whole days.
+        days = (steps * int(declared.grid.step)).astype(np.int32)
+        return pa.array(days, pa.int32()).cast(pa.date32())
+    if declared.grid.step == 1:
+        return pa.array(steps)
+    step = declared.grid.step
+    return pa.array(steps.astype(np.float64) * step.numerator / step.denominator)
+
+
+def made_up_rows(schema: Schema, columns: Sequence[str], rows: int = 100) -> Any:
+    """Public: rows as the schema declares them, spread over the bounds; to try a program on before anything is read."""
+    pa = arrow()
+    built: dict[str, Any] = {}
+    for place, name in enumerate(columns):
+        kind = schema.columns[name]
+        # Fractional parts of multiples of an irrational number, another one for each column, are spread evenly.
+        spread = (np.arange(1, rows + 1) * math.sqrt(place + 2.1)) % 1.0
+        if isinstance(kind, Measured):
+            low, high = (int(end) for end in kind.grid.ends)
+            steps = np.array([low + round(float(one) * (high - low)) for one in spread])
+            built[name] = as_declared(pa, pa.array(steps), kind)
+        else:
+            values = getattr(kind, "values", None) or ("a", "b")
+            built[name] = pa.array([values[int(one * len(values))] for one in spread], pa.string())
+    return pa.table(built)

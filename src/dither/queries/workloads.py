@@ -1,0 +1,264 @@
+"""Families of counting queries (V17 Table 2.1): points, thresholds, attribute means, conjunctions, predicates."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from dither.errors import InvalidArgument
+from dither.queries.parameters import ColumnNames, Flag, Numbers, Text, Whole
+from dither.queries.plan import Options, Plan
+from dither.queries.query import Query, StatisticQuery
+from dither.queries.registry import Menu, query
+from dither.queries.tables import TableRecords
+from dither.queries.unbounded import MOST_ENTRIES
+from dither.queries.vectors import Histogram, column_names
+from dither.sources.column import Shape, Table, columns_of, only_columns, read_column, table_shape_of
+from dither.sources.frames import named_columns
+from dither.sources.grid import Grid
+from dither.sources.schema import Schema
+from dither.sources.types import Boolean
+from dither.statistics.bit_workloads import attribute_means, conjunctions
+from dither.statistics.workloads import Family, WorkloadCounts, points, predicates, thresholds
+
+OF_BITS = ("attribute_means", "conjunctions")
+OF_BINS = ("points", "thresholds")
+MOST_QUERIES = 1 << 16
+"""A release has at most so many numbers."""
+_BIT = Grid(Fraction(1), 0, 1)
+
+
+@query(
+    "counting_queries",
+    of="columns",
+    menu=Menu("Distribution", "Counting queries", ("boolean",)),
+    proof="counting_queries",
+    parameters={
+        "columns": ColumnNames("Columns", "None chosen: all of true and false."),
+        "family": Text("Family", choices=(*OF_BITS, *OF_BINS), is_advanced=True),
+        "width": Whole("Literals in a conjunction", "Empty: any number.", least=1, most=1_000, is_advanced=True),
+        "edges": Numbers("Edges of bins", "For points and thresholds of one column of numbers.", is_advanced=True),
+        "joint": Flag("Intervals that all cover at once", is_advanced=True),
+    },
+)
+@dataclass(frozen=True)
+class CountingQueries(StatisticQuery):
+    """How many records satisfy each predicate of a family, with noise for the whole family.
+
+    columns: the columns of bits of "attribute_means" and "conjunctions", or the one column of the other families.
+    family: "attribute_means" (how many records have each attribute), "conjunctions" (how many agree with each choice of
+        values for ``width`` attributes, or for any number), "points" (how many are in each bin), "thresholds" (how many
+        are in each bin or before it), or a list of functions of a bin's category or label: evaluated on the declared
+        bins, never on records.
+    edges, categories, nulls: the bins of one column, as for ``histogram``.
+    joint: intervals that cover all counts at once with the stated confidence (union bound).
+
+    Entries of columns of bits are rounded and clamped to 0 or 1; a missing one is 0.  "auto" is the mechanism with the
+    least expected error: noise on each count, the cube's noise ("k_norm"), or sums over one noisy histogram.
+
+    >>> import dither as dt
+    >>> rows = [[1, 0, 1], [1, 1, 0]] * 500
+    >>> release = dt.counting_queries(rows, family="attribute_means", epsilon=1.0)
+    >>> release.mechanism, 900 < release.value[0] <= 1000
+    ('k_norm', True)
+    """
+
+    columns: Any = None
+    family: Any = field(default="attribute_means", kw_only=True)
+    width: int | None = field(default=None, kw_only=True)
+    edges: Any = field(default=None, kw_only=True)
+    categories: Any = field(default=None, kw_only=True)
+    nulls: Any = field(default=None, kw_only=True)
+    joint: bool = field(default=False, kw_only=True)
+    noun: ClassVar[str] = "counting queries"
+    column = None
+    accepts = ("where",)
+
+    def __post_init__(self) -> None:
+        if self.columns is not None:
+            object.__setattr__(self, "columns", column_names(self.columns))
+        if isinstance(self.family, str) and self.family not in (*OF_BITS, *OF_BINS):
+            accepted = f"one of {', '.join((*OF_BITS, *OF_BINS))} or a list of functions is accepted"
+            raise InvalidArgument("family", self.family, accepted)
+        if not isinstance(self.family, str):
+            listed = tuple(self.family) if hasattr(self.family, "__iter__") else ()
+            if not listed or not all(callable(one) for one in listed):
+                raise InvalidArgument("family", type(self.family), "a name or a list of functions of a bin is accepted")
+            object.__setattr__(self, "family", listed)
+        if not isinstance(self.joint, bool):
+            raise InvalidArgument("joint", self.joint, "True or False is accepted")
+        if self.width is not None and self.family != "conjunctions":
+            raise InvalidArgument("width", self.width, "it is the number of literals of family='conjunctions'")
+        if self._of_bits:
+            for name in ("edges", "categories", "nulls"):
+                if getattr(self, name) is not None:
+                    raise InvalidArgument(name, getattr(self, name), f"bins are for {' and '.join(OF_BINS)}")
+        elif self.columns is not None and len(self.columns) != 1:
+            raise InvalidArgument("columns", self.columns, f"one column is accepted for family={self._family_name!r}")
+        elif self.edges is not None or self.categories is not None:
+            self._bins  # noqa: B018  (refuses what are no bins)
+
+    @property
+    def _of_bits(self) -> bool:
+        return self.family in OF_BITS
+
+    @property
+    def _family_name(self) -> str:
+        return self.family if isinstance(self.family, str) else "predicates"
+
+    @functools.cached_property
+    def _bins(self) -> Histogram:
+        """The histogram whose bins are the domain of a family of one column."""
+        name = None if self.columns is None else self.columns[0]
+        return Histogram(name, edges=self.edges, categories=self.categories, nulls=self.nulls)
+
+    @property
+    def _declared_bins(self) -> Histogram:
+        if self.edges is None and self.categories is None:
+            raise InvalidArgument("edges", None, "edges=[...] of numbers or categories=[...] must be declared")
+        return self._bins
+
+    @property
+    def label(self) -> str:
+        asked = self._family_name.replace("_", " ")
+        if self.width is not None:
+            asked += f" of {self.width}"
+        return f"{self.noun} ({asked})" + ("" if self.columns is None else f" of {', '.join(self.columns)}")
+
+    def shape(self, data: object) -> Shape:
+        if self._of_bits:
+            return table_shape_of(only_columns(data, self.columns))
+        return self._declared_bins.shape(self._one_column(data))
+
+    def _one_column(self, data: object) -> Any:
+        if self.columns is None or named_columns(data) is None:
+            return data
+        return only_columns(data, self.columns)[self.columns[0]]
+
+    def _asked(self, shape: Shape) -> tuple[Family, tuple[str, ...]]:
+        """The family and what each of its queries is called, from public facts."""
+        if self._of_bits:
+            names = shape.names or tuple(f"x{j + 1}" for j in range(shape.columns))
+            if self.family == "attribute_means":
+                return attribute_means(shape.columns), names
+            chosen = conjunctions(shape.columns, width=self.width)
+            _check_size(chosen)
+            asked = (" and ".join(f"{names[j]}={bit}" for j, bit in one.items()) or "all" for one in chosen.labels())
+            return chosen, tuple(asked)
+        bins = self._declared_bins
+        labels = bins.bin_labels
+        if isinstance(self.family, tuple):
+            values = labels if self.categories is None else (*self.categories, "other")
+            return predicates(self.family, values=values), tuple(map(_named, enumerate(self.family)))
+        if self.family == "points":
+            return points(labels), labels
+        if self.edges is None:
+            return thresholds(labels), tuple(f"up to {one}" for one in labels)
+        *ends, last = (one.rpartition(" to ")[2] for one in labels)
+        return thresholds(labels), (*(f"below {one}" for one in ends), f"up to {last}")
+
+    def grids(self, shape: Shape) -> tuple[Grid, ...]:
+        """A grid for each column of bits; public."""
+        return (_BIT,) * shape.columns
+
+    def resolve(self, shape: Shape) -> WorkloadCounts:
+        family, labels = self._asked(shape)
+        _check_size(family)
+        return WorkloadCounts(family, labels, shape.records, shape.neighbours, shape.rows_per_person)
+
+    def plan(self, facts: Shape, options: Options) -> Plan:
+        if not self.joint or options.miss is None:
+            return super().plan(facts, options)
+        missed = options.miss / self._asked(facts)[0].queries
+        plan = super().plan(facts, dataclasses.replace(options, confidence=1 - missed))
+        return dataclasses.replace(plan, confidence=options.level)  # type: ignore[type-var]
+
+    def read(self, data: object, shape: Shape) -> Any:
+        if self._of_bits:
+            return Table([read_column(one, _BIT) for one in columns_of(only_columns(data, self.columns))])
+        return self._bins.read(self._one_column(data), shape)
+
+    def missing(self, shape: Shape) -> Any:
+        if self._of_bits:
+            return 0 if shape.nullable else None
+        return self._bins.missing(shape)
+
+    # --- in a table ----------------------------------------------------------------------------------------
+
+    def bound(self, schema: Schema) -> Query:
+        if self._of_bits:
+            bits = tuple(name for name, one in schema.columns.items() if isinstance(one, Boolean))
+            columns = self.columns or bits
+            for name in columns:
+                if not isinstance(schema.column(name, "columns"), Boolean):
+                    raise InvalidArgument("columns", name, f"columns of true and false are accepted: {', '.join(bits)}")
+            if not columns:
+                raise InvalidArgument("columns", None, "the schema declares no column of true and false")
+            return dataclasses.replace(self, columns=columns)
+        if self.columns is None:
+            raise InvalidArgument("columns", None, f"one column is accepted: {', '.join(schema.columns)}")
+        bins = self._bins.bound(schema)
+        given = {name: getattr(bins, name) for name in ("edges", "categories", "nulls")}
+        if given["edges"] is None and given["categories"] is None:
+            raise InvalidArgument("categories", None, "the schema does not declare its categories: name them")
+        return dataclasses.replace(self, **given)
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        return tuple(self.columns)
+
+    def table_facts(self, schema: Schema, shape: Shape) -> Shape:
+        if self._of_bits and schema.most_rows * len(self.columns) > MOST_ENTRIES:
+            accepted = f"it reads whole rows: tables of at most {MOST_ENTRIES:,} entries in its columns are accepted"
+            raise InvalidArgument("query", self.name, accepted)
+        return dataclasses.replace(shape, columns=len(self.columns), names=tuple(self.columns))
+
+    def select(self, records: TableRecords, plan: Any) -> Sequence[Any]:
+        return [Table(records.steps(self.columns))] if self._of_bits else self._bins.select(records, plan)
+
+    def missing_in(self, schema: Schema) -> Any:
+        if not self._of_bits:
+            return self._bins.missing_in(schema)
+        each = {schema.measured(name).missing for name in self.columns}
+        return each.pop() if len(each) == 1 else None
+
+    # --- in JSON and in a ledger ---------------------------------------------------------------------------
+
+    def parameters(self) -> dict[str, Any]:
+        if isinstance(self.family, tuple):
+            raise InvalidArgument("family", "<functions>", f"servers take {', '.join((*OF_BITS, *OF_BINS))}")
+        return super().parameters()
+
+    def stored(self) -> dict[str, Any]:
+        # What functions ask is what they say about the public bins.
+        asked = dataclasses.replace(self, family="points") if isinstance(self.family, tuple) else self
+        kept = super(CountingQueries, asked).stored()
+        if isinstance(self.family, tuple):
+            kept["family"] = [[int(bool(one(value))) for value in self._values] for one in self.family]
+        return kept | ({} if self.categories is None else {"categories": list(self._bins.names)})
+
+    def stored_0_1_0(self) -> dict[str, Any]:
+        return {"kind": "CountingQueries", **self.stored()}  # version 0.1.0 did not have it
+
+    plain_0_1_0 = True
+
+    @property
+    def _values(self) -> tuple[Any, ...]:
+        return self._bins.bin_labels if self.categories is None else (*self.categories, "other")
+
+
+def _named(numbered: tuple[int, Callable[[Any], Any]]) -> str:
+    place, function = numbered
+    name = getattr(function, "__name__", "<lambda>")
+    return f"query {place + 1}" if name == "<lambda>" else name
+
+
+def _check_size(family: Family) -> None:
+    if family.queries > MOST_QUERIES:
+        raise InvalidArgument(
+            "family", f"<{family.queries} queries>", f"at most {MOST_QUERIES}: fewer columns or a smaller width"
+        )

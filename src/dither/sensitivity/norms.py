@@ -1,0 +1,20 @@
+"""Several numbers that are measured together: a ladder of how far few changes can move all of them, in a norm."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Literal
+
+from dither.sensitivity.ladder import Ladder
+
+
+class HasNormLadder(ABC):
+    """Several numbers on grids with one step, and a ladder of their moves in the l1 or l2 norm (NRS11 Def. 2.1)."""
+
+    norm: Literal["l1", "l2"]
+    norm_sensitivity: int
+    """The most that one change moves them on any data, in steps: public."""
+
+    @abstractmethod
+    def norm_ladder(self, data: Any) -> Ladder:
+        """Rung k: how far one more change can move them after k changes, in steps; private."""

@@ -1,0 +1,243 @@
+"""The reader of frames (pandas, Polars, Arrow) and of mappings of names to columns.
+
+Types are those that a column declares.  Entries without a declared type are read one by one, and an entry that its
+column cannot hold is missing: no record decides how others are read, and none raises an error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.errors import InvalidArgument, InvalidData
+from dither.sources.entries import is_missing, texts
+
+_UNTYPED = ("object", "str", "string", "category")
+
+
+def arrow() -> Any:
+    """The Arrow package, which is optional and slow to load."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    return pa
+
+
+def column_names(data: Any) -> list[Any] | None:
+    """The names of the columns of a frame of any library, or of a mapping, as they are; None for what has none."""
+    if isinstance(data, Mapping):
+        return list(data)
+    names = data.column_names if hasattr(data, "column_names") else getattr(data, "columns", None)
+    return None if names is None or not hasattr(data, "__getitem__") else list(names)
+
+
+def named_columns(data: Any) -> dict[str, Any] | None:
+    """The columns of a frame of any library, or of a mapping, by name; None for what has no names."""
+    names = column_names(data)
+    return None if names is None else {str(name): data[name] for name in names}
+
+
+def typed_column(values: Any) -> Any:
+    """A column with a declared type, in Arrow; None where it declares none, or one that Arrow does not know."""
+    pa = arrow()
+    if isinstance(values, (pa.Array, pa.ChunkedArray)):
+        return values
+    if hasattr(values, "to_arrow"):
+        with contextlib.suppress(Exception):  # (a column of objects)
+            return values.to_arrow()
+        return None
+    declared = str(getattr(values, "dtype", "object"))
+    if declared in ("object", "category"):  # (the list of categories depends on all records)
+        return None
+    try:
+        wanted = pa.array(values[:0], from_pandas=True).type
+    except Exception:  # noqa: BLE001 - whatever a type unknown to Arrow raises
+        return None
+    with contextlib.suppress(Exception):
+        built = pa.array(values, from_pandas=True)
+        if built.type == wanted:
+            return built
+    # An entry that Arrow does not take (half of a surrogate pair) is missing: the type of the others stays.
+    return _converted(pa, list(values), wanted)
+
+
+def table_of(given: Mapping[str, Any], untyped: Callable[[str, list[Any]], Any], argument: str = "source") -> Any:
+    """Arrays or lists by name as an Arrow table; ``untyped`` converts entries of columns without a declared type."""
+    columns = {str(name): _column_of(str(name), values, untyped, argument) for name, values in given.items()}
+    if len({len(one) for one in columns.values()}) > 1:
+        raise InvalidData(f"{argument}: all arrays must have one length; nothing was charged")
+    return arrow().table(columns)
+
+
+def _column_of(name: str, values: Any, untyped: Callable[[str, list[Any]], Any], argument: str) -> Any:
+    if isinstance(values, (str, bytes)) or not (hasattr(values, "__iter__") and hasattr(values, "__len__")):
+        raise InvalidArgument(argument, type(values), "must be a mapping of names to arrays or lists")
+    if isinstance(values, np.ndarray) and values.dtype.kind == "S":
+        return arrow().array(texts(values.tolist()), arrow().string())
+    column = typed_column(values)
+    if column is not None:
+        return plain_column(name, column, argument)
+    if str(getattr(values, "dtype", "object")) not in ("object", "category"):
+        raise InvalidArgument(argument, type(values), "must have arrays of numbers, texts, dates or truth values")
+    return untyped(name, column_entries(values))
+
+
+def plain_column(name: str, values: Any, argument: str) -> Any:
+    """Without dictionaries, also inside lists and structs: each block would list the categories of all others."""
+    pa = arrow()
+    wanted = _plain_type(pa, values.type)
+    if wanted == values.type:
+        built = values
+    elif pa.types.is_dictionary(values.type) and not pa.types.is_nested(wanted):
+        built = values.cast(wanted)
+    else:  # (Arrow casts some of these, and not all)
+        built = _converted(pa, column_entries(values), wanted)
+    try:  # (whether Arrow can take rows of such a type is found out without any)
+        table_block(pa.table({name: built.slice(0, 0)}), np.zeros(0, dtype=np.int64))
+    except Exception:  # noqa: BLE001
+        raise InvalidArgument(
+            argument, f"column {name!r} of {wanted}", "must have types whose rows Arrow can take"
+        ) from None
+    return built
+
+
+def _plain_type(pa: Any, stored_type: Any) -> Any:
+    """The same type with values in place of dictionaries, and what is stored in place of extensions."""
+    types = pa.types
+    if types.is_dictionary(stored_type):
+        return _plain_type(pa, stored_type.value_type)
+    if isinstance(stored_type, pa.BaseExtensionType):
+        return _plain_type(pa, stored_type.storage_type)
+    if types.is_run_end_encoded(stored_type):
+        return _plain_type(pa, stored_type.value_type)
+    if types.is_struct(stored_type):
+        fields = [stored_type.field(place) for place in range(stored_type.num_fields)]
+        return pa.struct([(one.name, _plain_type(pa, one.type)) for one in fields])
+    if types.is_map(stored_type):
+        return pa.map_(_plain_type(pa, stored_type.key_type), _plain_type(pa, stored_type.item_type))
+    if types.is_fixed_size_list(stored_type):
+        return pa.list_(_plain_type(pa, stored_type.value_type), stored_type.list_size)
+    # Views of lists share one store of values: a block of them would carry along the entries of others.
+    if types.is_large_list(stored_type) or types.is_large_list_view(stored_type):
+        return pa.large_list(_plain_type(pa, stored_type.value_type))
+    if types.is_list(stored_type) or types.is_list_view(stored_type):
+        return pa.list_(_plain_type(pa, stored_type.value_type))
+    return stored_type
+
+
+def _converted(pa: Any, entries: list[Any], wanted: Any) -> Any:
+    """An Arrow column of a type that is declared; missing where an entry is none of it, and nowhere else."""
+    try:
+        return pa.array(entries, wanted)
+    except Exception:  # noqa: BLE001 - whatever a library raises for such a value
+        return pa.concat_arrays([pa.nulls(0, wanted), *(_single(pa, one, wanted) for one in entries)])
+
+
+def _single(pa: Any, entry: Any, wanted: Any) -> Any:
+    with contextlib.suppress(Exception):
+        return pa.array([None if is_missing(entry) else entry], wanted)
+    return pa.nulls(1, wanted)
+
+
+def column_entries(values: Any) -> list[Any]:
+    """What a column holds as Python objects; None where an entry is none that Python knows."""
+    try:
+        return list(values.to_pylist() if hasattr(values, "to_pylist") else values)
+    except Exception:  # noqa: BLE001 - (a date beyond the calendar)
+        return [_entry(values, place) for place in range(len(values))]
+
+
+def _entry(values: Any, place: int) -> Any:
+    with contextlib.suppress(Exception):
+        return values[place].as_py() if hasattr(values, "to_pylist") else values[place]
+    return None
+
+
+def table_block(table: Any, members: NDArray[np.int64]) -> Any:
+    """Some rows of an Arrow table, in one piece."""
+    return table.take(members).combine_chunks()
+
+
+def object_array(entries: list[Any]) -> Any:
+    """A one-dimensional array of objects, whatever they are."""
+    built = np.empty(len(entries), dtype=object)
+    for place, one in enumerate(entries):
+        built[place] = one
+    return built
+
+
+def readable(frame: Any) -> Any:
+    """The same frame with texts in place of objects and of texts that have no bytes; types stay those declared."""
+    library = type(frame).__module__.partition(".")[0]
+    if library == "pandas" and hasattr(frame, "dtypes"):
+        return _pandas_frame(frame)
+    if library == "polars":
+        frame = (frame.collect() if hasattr(frame, "collect") else frame).to_arrow()
+        library = "pyarrow"
+    if library == "pyarrow" and hasattr(frame, "read_all"):  # (a stream can be read once, a session asks often)
+        frame = frame.read_all()
+    if library == "pyarrow" and hasattr(frame, "itercolumns"):
+        return _arrow_table(frame)
+    return frame
+
+
+def _pandas_frame(frame: Any) -> Any:
+    import pandas as pd  # noqa: PLC0415  (there, for the frame is one of its own)
+
+    frame = frame.loc[:, [not str(stored_type).startswith(("timedelta", "duration")) for stored_type in frame.dtypes]]
+    untyped = [place for place, stored_type in enumerate(frame.dtypes) if str(stored_type) in _UNTYPED]
+    zoned = [place for place, stored_type in enumerate(frame.dtypes) if isinstance(stored_type, pd.DatetimeTZDtype)]
+    if not untyped and not zoned:
+        return frame
+    cleaned = frame.copy(deep=False)
+    for place in zoned:  # (days are those of UTC; with a zone the engine would convert while it reads)
+        cleaned.isetitem(place, frame.iloc[:, place].dt.tz_convert("UTC").dt.tz_localize(None))
+    for place in untyped:
+        written = texts(_untyped_entries(frame.iloc[:, place]))
+        cleaned.isetitem(place, pd.Series(written, index=frame.index, dtype=object))
+    return cleaned
+
+
+def _untyped_entries(column: Any) -> list[Any]:
+    try:
+        return list(column.astype(object))
+    except Exception:  # noqa: BLE001 - a text in Arrow's storage that is no UTF-8
+        import pyarrow as pa  # noqa: PLC0415
+
+        return pa.array(column).cast(pa.large_binary()).to_pylist()  # type: ignore[no-any-return]
+
+
+def _arrow_table(table: Any) -> Any:
+    import pyarrow as pa  # noqa: PLC0415
+
+    if not isinstance(table, pa.Table):
+        table = pa.Table.from_batches([table])
+    unread = [field.name for field in table.schema if _is_span(pa, field.type)]
+    table = table.drop_columns(unread) if unread else table
+    for place, column in enumerate(table.itercolumns()):
+        stored_type = column.type
+        if pa.types.is_timestamp(stored_type) and stored_type.tz is not None:
+            # Its days are those of UTC; with a zone the engine would convert while it reads, and fail on some.
+            table = table.set_column(place, table.schema.names[place], column.cast(pa.timestamp(stored_type.unit)))
+        if not _is_text(pa, stored_type.value_type if pa.types.is_dictionary(stored_type) else stored_type):
+            continue
+        try:
+            column.validate(full=True)
+        except pa.ArrowInvalid:
+            plain = column.cast(stored_type.value_type) if pa.types.is_dictionary(stored_type) else column
+            replaced = texts(plain.cast(pa.large_binary()).to_pylist())
+            table = table.set_column(place, table.schema.names[place], pa.array(replaced, pa.large_string()))
+    return table
+
+
+def _is_span(pa: Any, stored_type: Any) -> bool:
+    """Durations and times of a day: no declared type reads them, and one may be beyond what the engine holds."""
+    return bool(pa.types.is_duration(stored_type) or pa.types.is_time(stored_type) or pa.types.is_interval(stored_type))
+
+
+def _is_text(pa: Any, stored_type: Any) -> bool:
+    tests = ("is_string", "is_large_string", "is_string_view")
+    return any(getattr(pa.types, test)(stored_type) for test in tests if hasattr(pa.types, test))

@@ -1,1 +1,0 @@
-"""The worst-case toolbox: counting queries, randomised response, bit flipping, metric spaces, low sample complexity."""
