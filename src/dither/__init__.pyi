@@ -8,6 +8,7 @@ from dither.api import ask as ask
 from dither.api import count as count
 from dither.api import counting_queries as counting_queries
 from dither.api import covariance as covariance
+from dither.api import distance_to_property as distance_to_property
 from dither.api import edges as edges
 from dither.api import gaussian_mixture as gaussian_mixture
 from dither.api import histogram as histogram
@@ -16,13 +17,16 @@ from dither.api import kcliques as kcliques
 from dither.api import kmeans as kmeans
 from dither.api import kstars as kstars
 from dither.api import ktriangles as ktriangles
+from dither.api import low_sample_release as low_sample_release
 from dither.api import maximum as maximum
 from dither.api import mean as mean
 from dither.api import median as median
+from dither.api import metric_release as metric_release
 from dither.api import min_cut as min_cut
 from dither.api import minimum as minimum
 from dither.api import mode as mode
 from dither.api import mst_cost as mst_cost
+from dither.api import norm_release as norm_release
 from dither.api import order_statistic as order_statistic
 from dither.api import quantile as quantile
 from dither.api import quantiles as quantiles
@@ -43,10 +47,12 @@ from dither.errors import NotApplicable as NotApplicable
 from dither.errors import NotProved as NotProved
 from dither.errors import SourceFailed as SourceFailed
 from dither.interfaces.client import connect as connect
+from dither.mechanisms.bit_flipping import flip_bits as flip_bits
 from dither.mechanisms.inverse import Inverse as Inverse
 from dither.mechanisms.k_norm import KNorm as KNorm
 from dither.mechanisms.ladder import LadderMechanism as LadderMechanism
 from dither.mechanisms.largest_local import LargestLocal as LargestLocal
+from dither.mechanisms.metric_space import MetricSpace as MetricSpace
 from dither.mechanisms.noisy_histogram import NoisyHistogram as NoisyHistogram
 from dither.mechanisms.noisy_local import NoisyLocal as NoisyLocal
 from dither.mechanisms.propose_test import ProposeTest as ProposeTest
@@ -76,6 +82,10 @@ from dither.queries.order import Minimum as Minimum
 from dither.queries.order import OrderStatistic as OrderStatistic
 from dither.queries.order import Quantile as Quantile
 from dither.queries.order import Quantiles as Quantiles
+from dither.queries.own_functions import DistanceToProperty as DistanceToProperty
+from dither.queries.own_functions import LowSampleRelease as LowSampleRelease
+from dither.queries.own_functions import MetricRelease as MetricRelease
+from dither.queries.own_functions import NormRelease as NormRelease
 from dither.queries.programs import Program as Program
 from dither.queries.regression import Regression as Regression
 from dither.queries.smallest import ChainSum as ChainSum
@@ -107,6 +117,7 @@ from dither.release import Releases as Releases
 from dither.sensitivity.levels import LevelFunction as LevelFunction
 from dither.sensitivity.levels import Levels as Levels
 from dither.sensitivity.levels import Margin as Margin
+from dither.sensitivity.low_sample import sample_sensitivity as sample_sensitivity
 from dither.session.graphs import GraphSession as GraphSession
 from dither.session.opening import open as open
 from dither.session.quoting import least_epsilon as least_epsilon

@@ -12,10 +12,10 @@ import numpy as np
 from dither.accounting.cascades import paper_robust, printed_robust
 from dither.audit.divergence import hockey_stick
 from dither.noise.gaussian import Gaussian
-from dither.procedures.low_sample import check_premises
 from dither.reproduce import drawing
 from dither.reproduce.experiment import Claim, Experiment, Judged, Point, Points, Setting, settle
 from dither.reproduce.intervals import exact, shown
+from dither.sensitivity.low_sample import check_premises
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
