@@ -6,6 +6,7 @@ from dither.accounting.capacity import queries_within as queries_within
 from dither.accounting.composition import compose as compose
 from dither.api import ask as ask
 from dither.api import count as count
+from dither.api import count_from as count_from
 from dither.api import counting_queries as counting_queries
 from dither.api import covariance as covariance
 from dither.api import distance_to_property as distance_to_property

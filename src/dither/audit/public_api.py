@@ -299,6 +299,7 @@ def _workload_calls() -> Iterator[PublicCall]:
     """Families of counting queries, by every mechanism: a record that changes as many answers as any can."""
     import dither as dt  # noqa: PLC0415
 
+    yield from _free_counts(dt)
     few, other, far = [0, 0, 1, 2], [0, 1, 1, 2], [2, 0, 1, 2]
     bits, flipped = np.array([[0, 0], [1, 1], [0, 1]], dtype=bool), np.array([[1, 1], [1, 1], [0, 1]], dtype=bool)
     bins: dict[str, Any] = {"categories": [0, 1, 2]}
@@ -319,6 +320,17 @@ def _workload_calls() -> Iterator[PublicCall]:
             yield PublicCall(
                 "counting_queries", call, here, there, loss, covers, detail, (0, 600), lambda one: numbers(one.value)
             )
+
+
+def _free_counts(dt: Any) -> Iterator[PublicCall]:
+    """Several counts of one histogram, as one release that cost what the histogram did."""
+
+    def counted(data: Any) -> Any:
+        bins = dt.histogram(data, edges=[0, 4, 8], epsilon=LOUD)
+        return tuple(dt.count_from(bins, of).value for of in (["0 to 4"], ["4 to 8"], lambda _: True))
+
+    here, there = [0, 0, 0, 8, 8], [0, 0, 8, 8, 8]
+    yield PublicCall("count_from", counted, here, there, Loss(LOUD), ("count_from",), runs=(150, 1_500))
 
 
 def _metric_calls() -> Iterator[PublicCall]:
