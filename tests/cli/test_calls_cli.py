@@ -35,6 +35,7 @@ CALLS = {
     "smallest_sum": "smallest_sum(a, 3)",
     "mode": "mode(job)",
     "histogram": "histogram(a, 0, 5, 10)",
+    "counting_queries": "counting_queries(active)",
     "mean_vector": 'mean_vector(a, "b b")',
     "covariance": 'covariance(a, "b b")',
     "regression": 'regression(y, a, "b b")',
