@@ -161,7 +161,7 @@ def dataset_of(entry):
     return {"graph": "friends", "weighted graph": "streets"}.get(entry.of, "people")
 
 
-ENTRIES = [one for one in entries().values() if one.name not in {"chain_sum", *OWN, *OWN_CODE}]
+ENTRIES = [one for one in entries().values() if one.name not in {"chain_sum", *OWN_CODE}]
 every = pytest.mark.parametrize("entry", ENTRIES, ids=lambda one: one.name)
 with_http = pytest.mark.parametrize("entry", [one for one in ENTRIES if one.has("http")], ids=lambda one: one.name)
 """What has that door has those of the shell, the page and the client too, and SQL but for programs."""
