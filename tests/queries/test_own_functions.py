@@ -13,7 +13,7 @@ from dither.queries.plan import Options
 
 TENTHS = dt.MetricSpace.of("abc", [[0, 0.1, 0.3], [0.1, 0, 0.2], [0.3, 0.2, 0]])
 PATH = dt.MetricSpace.of(range(6), lambda p, q: abs(p - q))
-WRONG = [None, "no point", math.nan, [1], {}, 4242, object()]
+WRONG = [None, "no point", math.nan, [1], {}, 4242, pytest.param(object(), id="object")]
 
 
 def true_points(monkeypatch):
