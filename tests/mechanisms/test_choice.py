@@ -210,12 +210,15 @@ def test_one_line_functions_list_every_noise():
 
 
 def test_every_statistic_is_pinned():
-    """A statistic that is added without an entry above fails here."""
+    """A statistic that is added without an entry above fails here; those of owners have tests of their own."""
+    owners = ("dither.statistics.custom", "dither.statistics.finite")  # tests/statistics/test_custom.py, test_finite.py
 
     def concrete(base):
         for one in base.__subclasses__():
             yield from concrete(one)
-            if one.__module__.startswith("dither.statistics") and not one.__abstractmethods__:
+            if one.__module__.startswith(owners) or one.__abstractmethods__:
+                continue
+            if one.__module__.startswith("dither.statistics"):
                 yield one
 
     classes = {*concrete(Statistic), *concrete(VectorStatistic)}

@@ -71,17 +71,17 @@ def test_losses_of_all_pairs_of_centres_are_within_epsilon():
 
 def test_bad_arguments_of_points_are_named():
     """A sensitivity below the least distance, a space that is none, a default that is no point."""
-    with pytest.raises(InvalidArgument, match="sensitivity="):
+    with pytest.raises(InvalidArgument, match="^sensitivity[ =]"):
         dt.metric_release(1, space=PATH, epsilon=1, sensitivity=0.5)
-    with pytest.raises(InvalidArgument, match="space="):
+    with pytest.raises(InvalidArgument, match="^space[ =]"):
         dt.metric_release(1, space="path", epsilon=1, sensitivity=1)
-    with pytest.raises(InvalidArgument, match="constants="):
+    with pytest.raises(InvalidArgument, match="^constants[ =]"):
         dt.metric_release(1, space=PATH, epsilon=1, sensitivity=1, constants="best")
-    with pytest.raises(InvalidArgument, match="default="):
+    with pytest.raises(InvalidArgument, match="^default[ =]"):
         dt.metric_release(1, space=PATH, epsilon=1, sensitivity=1, default=17)
-    with pytest.raises(InvalidArgument, match="function="):
+    with pytest.raises(InvalidArgument, match="^function[ =]"):
         dt.metric_release(1, space=PATH, epsilon=1, sensitivity=1, function="max")
-    with pytest.raises(dt.NotApplicable, match="mechanism="):
+    with pytest.raises(dt.NotApplicable, match="^mechanism[ =]"):
         dt.metric_release(1, space=PATH, epsilon=1, sensitivity=1, mechanism="smooth")
 
 
@@ -112,10 +112,10 @@ def test_low_samples_use_twice_the_error():
     release = dt.low_sample_release([5.0], reads=0.1, within=0.5, chance=0.9, epsilon=2.0)
     low, high = release.interval[0]
     assert high - low == pytest.approx(math.log(20), rel=1e-4)
-    for options, named in (({"within": 0}, "within="), ({"chance": 0.55}, "chance=")):
+    for options, named in (({"within": 0}, "^within[ =]"), ({"chance": 0.55}, "^chance[ =]")):
         with pytest.raises(InvalidArgument, match=named):
             dt.low_sample_release([5.0], **{"reads": 0.1, "within": 0.5, "chance": 0.9, "epsilon": 2.0} | options)
-    with pytest.raises(InvalidArgument, match="neighbours="):
+    with pytest.raises(InvalidArgument, match="^neighbours[ =]"):
         dt.LowSampleRelease(reads=0.1, within=0.5, chance=0.9, neighbours=dt.Neighbours.EDGE)
 
 
@@ -139,19 +139,19 @@ def test_huge_entries_are_clamped():
 @pytest.mark.parametrize(
     ("value", "options", "named"),
     [
-        ([1.0], {"epsilon": 1, "sensitivity": 0}, "sensitivity="),
-        ([1.0], {"epsilon": 1, "sensitivity": 1, "norm": "l3"}, "norm="),
-        ([1.0], {"epsilon": 1, "sensitivity": 1, "step": -1}, "step="),
-        ([1.0], {"epsilon": 0, "sensitivity": 1}, "epsilon="),
-        ([], {"epsilon": 1, "sensitivity": 1}, "value="),
-        ([[1.0]], {"epsilon": 1, "sensitivity": 1}, "value="),
-        (np.ones((2, 2)), {"epsilon": 1, "sensitivity": 1}, "value="),
-        ("one", {"epsilon": 1, "sensitivity": 1}, "value="),
-        ([1.0], {"epsilon": 1, "sensitivity": 1, "confidence": 2}, "confidence="),
-        ([1.0], {"epsilon": 1, "sensitivity": 1, "function": len}, "dimension="),
-        ([1.0], {"epsilon": 1, "sensitivity": 1, "default": [1, 2]}, "default="),
-        ([1.0], {"epsilon": 1, "sensitivity": 1, "default": [math.nan]}, "default="),
-        ([1.0], {"epsilon": 1, "sensitivity": 1e300}, "sensitivity="),
+        ([1.0], {"epsilon": 1, "sensitivity": 0}, "^sensitivity[ =]"),
+        ([1.0], {"epsilon": 1, "sensitivity": 1, "norm": "l3"}, "^norm[ =]"),
+        ([1.0], {"epsilon": 1, "sensitivity": 1, "step": -1}, "^step[ =]"),
+        ([1.0], {"epsilon": 0, "sensitivity": 1}, "^epsilon[ =]"),
+        ([], {"epsilon": 1, "sensitivity": 1}, "^value[ =]"),
+        ([[1.0]], {"epsilon": 1, "sensitivity": 1}, "^value[ =]"),
+        (np.ones((2, 2)), {"epsilon": 1, "sensitivity": 1}, "^value[ =]"),
+        ("one", {"epsilon": 1, "sensitivity": 1}, "^value[ =]"),
+        ([1.0], {"epsilon": 1, "sensitivity": 1, "confidence": 2}, "^confidence[ =]"),
+        ([1.0], {"epsilon": 1, "sensitivity": 1, "function": len}, "^dimension[ =]"),
+        ([1.0], {"epsilon": 1, "sensitivity": 1, "default": [1, 2]}, "^default[ =]"),
+        ([1.0], {"epsilon": 1, "sensitivity": 1, "default": [math.nan]}, "^default[ =]"),
+        ([1.0], {"epsilon": 1, "sensitivity": 1e300}, "^sensitivity[ =]"),
     ],
 )
 def test_bad_arguments_of_vectors_are_named(value, options, named):
@@ -174,8 +174,8 @@ def test_in_a_session_each_function_is_a_question_of_its_own(tmp_path):
         assert session.budget.spent.epsilon == 5.0
         session.ask(dt.DistanceToProperty(distance=query.distance), epsilon=5.0)
         assert session.budget.spent.epsilon == 10.0
-        with pytest.raises(InvalidArgument, match="neighbours="):
+        with pytest.raises(InvalidArgument, match="^neighbours[ =]"):
             session.ask(dt.DistanceToProperty(distance=len, neighbours=dt.Neighbours.EDGE), epsilon=1.0)
-        with pytest.raises(InvalidArgument, match="where="):
+        with pytest.raises(InvalidArgument, match="^where[ =]"):
             session.ask(query, epsilon=1.0, where="age < 50")
         assert session.budget.spent.epsilon == 10.0
