@@ -678,7 +678,8 @@ def kmeans(
 
     Random blocks of points are clustered one by one.  Where most blocks agree, an average of their centres is certified
     and released with little noise; where they do not, a noisy histogram takes its place.  Private passes of Lloyd's
-    algorithm over all points follow.  It never refuses.
+    algorithm over all points follow.  Distances are measured in parts of each coordinate's bounds, so that pay up to
+    200,000 does not outweigh age up to 120; bounds of equal widths keep the coordinates' own unit.
 
     points: a two-dimensional array, a frame, or a mapping of names to columns; missing entries count as the middle of
         their bounds.
@@ -688,7 +689,9 @@ def kmeans(
     confidence: of the intervals, which cost nothing.  Each is a lower and an upper corner; it covers each coordinate
         of the last pass without its noise: the mean of the points nearest to the centre before.  None: no intervals.
 
-    The value is a tuple of k centres, sorted by their first coordinate; ``mechanism`` says how they were begun.
+    The value is a tuple of the centres that were found, sorted by their first coordinate; ``mechanism`` says how they
+    were begun.  A centre counts as found if its released number of people exceeds four standard deviations of the
+    noise; if some are not, ``reason`` says how many, and if none is, the release is refused.
 
     >>> import numpy as np
     >>> corners = np.array([[0.2, 0.2], [0.8, 0.8]])
@@ -705,9 +708,11 @@ def gaussian_mixture(
 ) -> Release:
     """Centres, shares and standard deviations of k spherical Gaussians; neighbours change one point.
 
-    As ``kmeans``, with expectation-maximisation in place of Lloyd's algorithm.  The value is a tuple of k components,
-    sorted by their first coordinate; each is a tuple of the centre's coordinates, its share of the points and the
-    standard deviation of each coordinate.  Intervals are for the centres.
+    As ``kmeans``, with expectation-maximisation in place of Lloyd's algorithm.  The value is a tuple of the components
+    that were found, sorted by their first coordinate; each is a tuple of the centre's coordinates, its share of the
+    points and the standard deviation of each coordinate.  Components are spherical in parts of the bounds: where these
+    have different widths, the deviation is that of the widest coordinate, and another's is less by the ratio of the
+    widths.  Intervals are for the centres.
 
     >>> import numpy as np
     >>> corners = np.array([[0.2, 0.2], [0.8, 0.8]])

@@ -12,8 +12,9 @@ import numpy as np
 from dither.errors import InvalidArgument
 from dither.kernels.elementary import Floats
 from dither.privacy import Loss, Neighbours
-from dither.procedures.clusters import MOST_CENTRES, MOST_DIMENSIONS, ClusterPlan, Space, plan_clusters
+from dither.procedures.clusters import MOST_CENTRES, MOST_DIMENSIONS, ClusterPlan, plan_clusters
 from dither.procedures.private_pass import Components
+from dither.procedures.space import Space
 from dither.queries.parameters import Bounds, ColumnNames, Whole
 from dither.queries.plan import Options, Plan, Result
 from dither.queries.query import Query
@@ -28,6 +29,7 @@ from dither.sources.types import Measured
 if TYPE_CHECKING:
     from dither.queries.tables import TableRecords
 
+NOT_FOUND = "too few people are near for them to be told from noise"
 _NARROWEST, _WIDEST = Fraction(1, 1 << 400), Fraction(1 << 400)
 
 
@@ -61,11 +63,17 @@ class CentresPlan(Plan):
     def run(self, records: Floats) -> Result:
         found = self.procedure.run(records)
         rows = self.query.rows_of(found.components)
+        lacking = int(self.query.k) - len(rows)
+        reason = f"{lacking} of {int(self.query.k)} {self.query.part}s not found: {NOT_FOUND}" if lacking else None
+        if not rows:
+            return Result(None, reason=reason, mechanism=found.start)
         order = sorted(range(len(rows)), key=rows.__getitem__)
         ends = found.components.bars
         return Result(
             tuple(rows[place] for place in order),
             None if ends is None else tuple((_row(ends[0][place]), _row(ends[1][place])) for place in order),
+            reason=reason,
+            labels=self.labels[: len(rows)],
             mechanism=found.start,
         )
 
@@ -86,7 +94,10 @@ _PARAMETERS = {
 )
 @dataclass(frozen=True)
 class KMeans(Query):
-    """The centres of k clusters of the named ``columns``, or of all columns of numbers."""
+    """The centres of k clusters of the named ``columns``, or of all columns of numbers.
+
+    Distances are measured in parts of each column's bounds, so that no column outweighs another by its unit.
+    """
 
     columns: Any = None
     k: Any = field(kw_only=True)
@@ -113,7 +124,7 @@ class KMeans(Query):
 
     def plan(self, facts: PointFacts, options: Options) -> Plan:
         options.only_auto("clusters have one of their own", "nothing to choose")
-        space = Space(*zip(*_pairs(self.bounds, facts.dimensions), strict=True))
+        space = Space.between(_pairs(self.bounds, facts.dimensions))
         miss = None if options.miss is None else float(options.miss)
         procedure = plan_clusters(
             facts.records, space, int(self.k), options.loss, soft=self.soft, blocks=self.blocks, miss=miss
