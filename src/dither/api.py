@@ -15,6 +15,7 @@ from typing import Any
 from dither.aliases import accepts_calibration
 from dither.answer import answer
 from dither.kernels.progress import Progress, reporting
+from dither.queries.cluster_cost import KMeansCost
 from dither.queries.clusters import GaussianMixture, KMeans
 from dither.queries.graphs import Edges, KCliques, KStars, KTriangles, Triangles
 from dither.queries.order import Maximum, Median, Minimum, OrderStatistic, Quantile, Quantiles
@@ -701,6 +702,32 @@ def kmeans(
     True
     """
     return _ask(KMeans(k=k, bounds=bounds, blocks=blocks), points, epsilon, delta, "auto", "auto", confidence)
+
+
+def kmeans_cost(
+    points: Any,
+    *,
+    centres: Any,
+    bounds: Any,
+    epsilon: Any,
+    delta: Any = 0.0,
+    mechanism: Any = "auto",
+    noise: Any = "auto",
+    confidence: Any = 0.95,
+) -> Release:
+    """The mean squared distance of the points to the nearest of public centres; neighbours change one point.
+
+    Distances are measured as in ``kmeans``, and told in the unit of the widest coordinate: with bounds of equal widths
+    this is the usual cost of k-means.  One point changes it by at most the largest cost that a point within the bounds
+    can have, divided by the number of points.
+
+    centres: points within the bounds that were chosen without looking at the data, or that are released already.
+
+    >>> points = [[0.2, 0.2], [0.8, 0.8]] * 5_000
+    >>> abs(kmeans_cost(points, centres=[[0.5, 0.5]], bounds=(0, 1), epsilon=2.0).value - 0.18) < 0.01
+    True
+    """
+    return _ask(KMeansCost(centres=centres, bounds=bounds), points, epsilon, delta, mechanism, noise, confidence)
 
 
 def gaussian_mixture(
