@@ -72,7 +72,7 @@ def test_a_record_has_its_cost_by_itself():
 
 
 def test_equal_widths_give_the_usual_cost():
-    """Against the mean of squares in the points' own unit; noise of scale 125/20,000 is above 0.3 less often than 1e-15."""
+    """Against the mean of squares in the points' own unit; noise of scale 125/20,000 is below 0.3 but for 1e-15."""
     rng = np.random.default_rng(3)
     points = rng.uniform(-10, 10, (20_000, 2))
     centres = np.array([[-5.0, 0.0], [5.0, 0.0]])
