@@ -18,7 +18,7 @@ _OPTION = re.compile(r"^(?P<names>[a-zA-Z_][a-zA-Z_0-9, ]*): (?P<text>.*)")
 SECTIONS = {
     "Statistics of arrays": (
         "median quantile quantiles minimum maximum order_statistic trimmed_mean iqr scale mode mean sum smallest_sum "
-        "count variance covariance histogram regression kmeans gaussian_mixture sample_and_aggregate "
+        "count variance covariance histogram regression kmeans kmeans_cost gaussian_mixture sample_and_aggregate "
         "randomized_response ask"
     ),
     "Statistics of graphs": "Graph edges triangles kstars ktriangles kcliques min_cut mst_cost",

@@ -217,7 +217,7 @@ ENTRIES = (
     Entry(
         "clusters",
         "Clusters and mixtures",
-        "`dt.kmeans(k=)`, `dt.gaussian_mixture(k=)`, `dt.KMeans`, `dt.GaussianMixture`",
+        "`dt.kmeans(k=)`, `dt.gaussian_mixture(k=)`, `dt.kmeans_cost(centres=)`, `dt.KMeans`, `dt.GaussianMixture`, `dt.KMeansCost`",
         "k centres (for a mixture also shares and spreads): found by agreement of blocks or a noisy histogram, then polished by private passes over all points.",
         "Clusters that are there: from some ten thousand points on the centres are nearly as good as without privacy.",
         "Clusters that a fresh sample would draw differently: no private answer can hold still where the question does not.",

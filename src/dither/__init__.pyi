@@ -16,6 +16,7 @@ from dither.api import histogram as histogram
 from dither.api import iqr as iqr
 from dither.api import kcliques as kcliques
 from dither.api import kmeans as kmeans
+from dither.api import kmeans_cost as kmeans_cost
 from dither.api import kstars as kstars
 from dither.api import ktriangles as ktriangles
 from dither.api import low_sample_release as low_sample_release
@@ -72,6 +73,7 @@ from dither.privacy import Budget as Budget
 from dither.privacy import Loss as Loss
 from dither.privacy import Neighbours as Neighbours
 from dither.procedures.metrics import Matching as Matching
+from dither.queries.cluster_cost import KMeansCost as KMeansCost
 from dither.queries.clusters import GaussianMixture as GaussianMixture
 from dither.queries.clusters import KMeans as KMeans
 from dither.queries.custom import Custom as Custom

@@ -36,7 +36,7 @@ def released(plan: Plan, result: Result, group: dict[str, Any] | None = None) ->
         noise=plan.noise,
         missing=plan.missing,
         labels=plan.labels if result.labels is None else result.labels,
-        reason=result.reason if result.value is None else None,
+        reason=result.reason,
         group=group,
         claim=plan.claim,
     )

@@ -15,6 +15,7 @@ from typing import Any
 from dither.aliases import accepts_calibration
 from dither.answer import answer, released
 from dither.kernels.progress import Progress, reporting
+from dither.queries.cluster_cost import KMeansCost
 from dither.queries.clusters import GaussianMixture, KMeans
 from dither.queries.free_counts import free_count
 from dither.queries.graphs import Edges, KCliques, KStars, KTriangles, Triangles
@@ -679,7 +680,8 @@ def kmeans(
 
     Random blocks of points are clustered one by one.  Where most blocks agree, an average of their centres is certified
     and released with little noise; where they do not, a noisy histogram takes its place.  Private passes of Lloyd's
-    algorithm over all points follow.  It never refuses.
+    algorithm over all points follow.  Distances are measured in parts of each coordinate's bounds, so that pay up to
+    200,000 does not outweigh age up to 120; bounds of equal widths keep the coordinates' own unit.
 
     points: a two-dimensional array, a frame, or a mapping of names to columns; missing entries count as the middle of
         their bounds.
@@ -689,7 +691,9 @@ def kmeans(
     confidence: of the intervals, which cost nothing.  Each is a lower and an upper corner; it covers each coordinate
         of the last pass without its noise: the mean of the points nearest to the centre before.  None: no intervals.
 
-    The value is a tuple of k centres, sorted by their first coordinate; ``mechanism`` says how they were begun.
+    The value is a tuple of the centres that were found, sorted by their first coordinate; ``mechanism`` says how they
+    were begun.  A centre counts as found if its released number of people exceeds four standard deviations of the
+    noise; if some are not, ``reason`` says how many, and if none is, the release is refused.
 
     >>> import numpy as np
     >>> corners = np.array([[0.2, 0.2], [0.8, 0.8]])
@@ -701,14 +705,42 @@ def kmeans(
     return _ask(KMeans(k=k, bounds=bounds, blocks=blocks), points, epsilon, delta, "auto", "auto", confidence)
 
 
+def kmeans_cost(
+    points: Any,
+    *,
+    centres: Any,
+    bounds: Any,
+    epsilon: Any,
+    delta: Any = 0.0,
+    mechanism: Any = "auto",
+    noise: Any = "auto",
+    confidence: Any = 0.95,
+) -> Release:
+    """The mean squared distance of the points to the nearest of public centres; neighbours change one point.
+
+    Distances are measured as in ``kmeans``, and told in the unit of the widest coordinate: with bounds of equal widths
+    this is the usual cost of k-means.  One point changes it by at most the largest cost that a point within the bounds
+    can have, divided by the number of points.
+
+    centres: points within the bounds that were chosen without looking at the data, or that are released already.
+
+    >>> points = [[0.2, 0.2], [0.8, 0.8]] * 5_000
+    >>> abs(kmeans_cost(points, centres=[[0.5, 0.5]], bounds=(0, 1), epsilon=2.0).value - 0.18) < 0.01
+    True
+    """
+    return _ask(KMeansCost(centres=centres, bounds=bounds), points, epsilon, delta, mechanism, noise, confidence)
+
+
 def gaussian_mixture(
     points: Any, *, k: Any, bounds: Any, blocks: Any = None, epsilon: Any, delta: Any, confidence: Any = 0.95
 ) -> Release:
     """Centres, shares and standard deviations of k spherical Gaussians; neighbours change one point.
 
-    As ``kmeans``, with expectation-maximisation in place of Lloyd's algorithm.  The value is a tuple of k components,
-    sorted by their first coordinate; each is a tuple of the centre's coordinates, its share of the points and the
-    standard deviation of each coordinate.  Intervals are for the centres.
+    As ``kmeans``, with expectation-maximisation in place of Lloyd's algorithm.  The value is a tuple of the components
+    that were found, sorted by their first coordinate; each is a tuple of the centre's coordinates, its share of the
+    points and the standard deviation of each coordinate.  Components are spherical in parts of the bounds: where these
+    have different widths, the deviation is that of the widest coordinate, and another's is less by the ratio of the
+    widths.  Intervals are for the centres.
 
     >>> import numpy as np
     >>> corners = np.array([[0.2, 0.2], [0.8, 0.8]])

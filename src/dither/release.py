@@ -37,7 +37,7 @@ class Release:
     group: dict[str, Any] | None = None
     """The keys of the group that was asked about; ``loss`` is then the privacy loss of all groups together."""
     reason: str | None = None
-    """Why there is no answer, in public terms: which test did not pass."""
+    """Why there is no answer, or only a part of it, in public terms: which test did not pass, what was not found."""
     alias: str | None = None
     """The name that a statement gave to the question (``AS name``)."""
     claim: str | None = None
@@ -106,8 +106,11 @@ class Release:
     def _summary(self) -> str:
         """Question, answer, interval and privacy loss."""
         if self.value is None:
-            return f"{self.title}: refused ({self.loss}, paid){'' if self.reason is None else f'; {self.reason}'}"
-        return f"{self.title} = {self._answer()}{self._bar()} ({self.loss})"
+            return f"{self.title}: refused ({self.loss}, paid){self._reason()}"
+        return f"{self.title} = {self._answer()}{self._bar()} ({self.loss}){self._reason()}"
+
+    def _reason(self) -> str:
+        return "" if self.reason is None else f"; {self.reason}"
 
     def _answer(self) -> str:
         if not isinstance(self.value, tuple):
@@ -141,6 +144,8 @@ class Release:
 
     def _repr_html_(self) -> str:
         note = f"price {self.loss}; {self.mechanism}{_bars([self])}{self._missing()}{self._claim()}"
+        if self.value is not None:
+            note += self._reason()
         note_text = f"<br><small>{html.escape(note)}</small>"
         if isinstance(self.value, tuple):
             body = "".join(

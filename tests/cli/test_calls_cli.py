@@ -40,6 +40,7 @@ CALLS = {
     "covariance": 'covariance(a, "b b")',
     "regression": 'regression(y, a, "b b")',
     "kmeans": 'kmeans(a, "b b", k => 2)',
+    "kmeans_cost": 'kmeans_cost(a, "b b", [1, 2, 3, 4])',
     "gaussian_mixture": 'gaussian_mixture(a, "b b", 2)',
     "kstars": "kstars(2)",
     "ktriangles": "ktriangles(k => 2)",

@@ -113,6 +113,7 @@ ELSEWHERE = {
     "Histogram": "of numbers and of categories below",
     "Program": "its rows below",
     "KMeans": "its rows below",
+    "KMeansCost": "the rows of KMeans (tests/queries/test_cluster_cost.py)",
     "GaussianMixture": "its rows below",
     "Regression": "its rows below",
     "Scale": "its rows below",

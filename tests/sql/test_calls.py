@@ -60,6 +60,7 @@ TABLE = {
     "covariance": ("covariance(a, b)", dt.Covariance(("a", "b"))),
     "regression": ("regression(y, a, b)", dt.Regression("y", ("a", "b"))),
     "kmeans": ("kmeans(a, b, k => 2)", dt.KMeans(("a", "b"), k=2)),
+    "kmeans_cost": ("kmeans_cost(a, b, [1, 2, 3, 4])", dt.KMeansCost(("a", "b"), centres=(1, 2, 3, 4))),
     "gaussian_mixture": ("gaussian_mixture(a, b, k => 2)", dt.GaussianMixture(("a", "b"), k=2)),
 }
 TABLE |= calls_of_columns("a", TABLE)

@@ -24,7 +24,8 @@ from dither.procedures.certified_average import (
     plan_average,
 )
 from dither.procedures.executor import Answers, Output
-from dither.procedures.metrics import METRICS, Matching, Metric, as_metric
+from dither.procedures.metrics import METRICS, Matching, Metric, as_metric, in_parts
+from dither.procedures.space import Space
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,8 @@ class Average(Aggregator):
 
     Guarantee  (eps, delta)-DP; delta > 0 is needed.
     Theorem    docs/proofs/certified_average.md.
-    Constants  Distances are measured in parts of each number's bounds, or with metric="l2" in the numbers' own unit.
+    Constants  Distances are measured in parts of each number's bounds (``Matching`` too), or with metric="l2" in the
+               numbers' own unit.
     Cost       m^2 distances.
     """
 
@@ -81,8 +83,8 @@ class AgreedAverage(Aggregate):
     @property
     def units(self) -> Answers:
         """A step of each number."""
-        low, high = np.array(self.output.bounds).T
-        widths = high - low if self.metric is None else np.full(len(low), (high - low).max())
+        space = Space.between(self.output.bounds)
+        widths = space.widths if in_parts(self.metric) else np.full(space.dimensions, space.width)
         return np.asarray(widths / (1 << BITS))
 
     def run(self, answers: Answers) -> Aggregated:

@@ -28,7 +28,8 @@ from dither.numbers import ball
 from dither.privacy import Loss
 from dither.procedures.aggregate import Aggregate, Aggregated, Aggregation, Aggregator, EachNumber
 from dither.procedures.executor import Answers
-from dither.procedures.metrics import METRICS, Metric, as_metric, common_grids
+from dither.procedures.metrics import METRICS, Metric, as_metric, common_grids, in_parts
+from dither.procedures.space import Space
 from dither.sources.grid import Grid
 from dither.statistics.centre_of_attention import ShortestMiddle
 
@@ -57,7 +58,8 @@ class Centre(Aggregator):
     Cost       m^2 distances and m^2 log m time.
 
     A single number takes the unconstrained centre, the middle of the shortest interval that holds t0 answers, which
-    loses nothing to ``1 + s/a``; ``constrained=True`` takes the paper's there too.
+    loses nothing to ``1 + s/a``; ``constrained=True`` takes the paper's there too.  Distances are measured in parts of
+    each number's bounds, or with metric "l1" or "l2" in the numbers' own unit.
     """
 
     constrained: bool = False
@@ -83,7 +85,9 @@ class Centre(Aggregator):
                 task.blocks,
                 f"must be at least {_least_blocks(float(point.beta), task.touched)} for the centre at this epsilon",
             )
-        grids = common_grids(task.output, metric.bits(task.length))
+        bits = metric.bits(task.length)
+        scaled = in_parts(as_metric(task.metric))
+        grids = Space.between(task.output.bounds).grids(bits) if scaled else common_grids(task.output, bits)
         spent = Loss(task.loss.epsilon, 0.0 if point.law.pure else task.loss.delta)
         return CentreOfAttention(
             spent,

@@ -3,13 +3,14 @@
 Random blocks of people are clustered one by one; where most of them agree, a certified average of their centres is
 released.  Where they do not, or where there are too few people for a certificate (a public fact), a noisy histogram
 takes its place.  Either way some private passes follow.  All Gaussian noise of a release is one Gaussian mechanism,
-shared out by squares.  Proofs: docs/proofs/certified_average.md.
+shared out by squares.  All of it happens in the unit cube, onto which public bounds map the points.  Proofs:
+docs/proofs/certified_average.md.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -29,6 +30,7 @@ from dither.procedures.block_fits import random_order
 from dither.procedures.certified_average import BITS, MOST_BLOCKS, MOST_COORDINATES, CertifiedAverage, least_blocks
 from dither.procedures.floating import FloatingGrid, draw_quantile, quantile_draw
 from dither.procedures.private_pass import Components, PrivatePass, distances
+from dither.procedures.space import Space, diagonal
 
 RADIUS_SHARE, TEST_SHARE, REACH_SHARE = Fraction(1, 10), Fraction(3, 10), Fraction(1, 20)
 """Parts of epsilon for the radius and the test of the certificate, and for the reach of the passes."""
@@ -54,39 +56,9 @@ CELL_COUNT = 5
 """People in a cell of the histogram, if they were spread evenly, in standard deviations of the noise."""
 MOST_CELLS = 20_000
 LEAST_DEVIATION = 2.0**-12
-"""The least standard deviation of a component, in widths of the widest bounds."""
+"""The least standard deviation of a component, in widths."""
 ROOT_TWO = Fraction(14_143, 10_000)
 MOST_CENTRES, MOST_DIMENSIONS = 100, 200
-
-
-@dataclass(frozen=True)
-class Space:
-    """Public: where the points lie."""
-
-    low: tuple[float, ...]
-    high: tuple[float, ...]
-
-    @property
-    def dimensions(self) -> int:
-        """How many coordinates a point has."""
-        return len(self.low)
-
-    @property
-    def width(self) -> float:
-        """The widest of the bounds."""
-        return max(high - low for low, high in zip(self.low, self.high, strict=True))
-
-    @property
-    def diagonal(self) -> float:
-        """No two points are farther apart."""
-        return math.sqrt(sum((high - low) ** 2 for low, high in zip(self.low, self.high, strict=True)))
-
-    def within(self, points: Floats) -> Floats:
-        """Points cut to the bounds, coordinate by coordinate; what is missing counts as the middle."""
-        low, high = np.array(self.low), np.array(self.high)
-        present = np.where(np.isnan(points), (low + high) / 2, points)
-        cut: Floats = np.clip(present, low, high)
-        return cut
 
 
 @dataclass(frozen=True)
@@ -94,6 +66,7 @@ class Clustering:
     """What was released, and from where the passes began."""
 
     components: Components
+    """Those that were found: their people exceed the noise of the last count by far.  In the columns' own units."""
     start: str
 
 
@@ -101,7 +74,7 @@ class Clustering:
 class ClusterPlan:
     """A clustering ready to run; all fields are public.
 
-    Guarantee  (epsilon, delta)-DP, neighbours change one record; never refuses.
+    Guarantee  (epsilon, delta)-DP, neighbours change one record; centres that nobody is near are left out.
     Theorem    docs/proofs/certified_average.md, sections 5 to 7.
     Constants  mu^2 of all Gaussian noise adds up to that of one (epsilon, delta)-DP Gaussian mechanism.
     Cost       O(n k l) and, with a certificate, O(m^2 k^2 l) for m blocks.
@@ -133,77 +106,78 @@ class ClusterPlan:
 
     def run(self, data: Floats) -> Clustering:
         """Read the private points and answer."""
-        points = self.space.within(data)
+        points = self.space.to_cube(data)
         start = None if self.average is None else self._certified(points)
         name = CERTIFIED
         if start is None:
             start, name = self._plain(points)
-        return Clustering(self._polished(points, start, PASSES[name]), name)
+        return Clustering(self._told(self._polished(points, start, PASSES[name])), name)
+
+    def _told(self, now: Components) -> Components:
+        """The components that were found, back in the bounds: a function of what is released."""
+        found = np.ones(len(now.centres), dtype=bool) if now.found is None else now.found
+        centres = self.space.from_cube(now.centres[found])
+        bars = None if now.bars is None else tuple(self.space.from_cube(end[found]) for end in now.bars)
+        shares = None if now.shares is None else now.shares[found] / max(now.shares[found].sum(), 1e-300)
+        deviations = None if now.deviations is None else now.deviations[found] * self.space.width
+        return Components(centres, shares, deviations, None if bars is None else (bars[0], bars[1]))
 
     def _certified(self, points: Floats) -> Components | None:
         """The certified average of the blocks' centres."""
         if self.average is None:
             return None
-        low, unit, width = np.array(self.space.low), self.space.width / (1 << BITS), self.space.dimensions
-        least = self.space.width * LEAST_DEVIATION if self.soft else 0.0
+        unit, width = 2.0**-BITS, self.space.dimensions
+        least = LEAST_DEVIATION if self.soft else 0.0
         blocks = self.average.blocks
         used = blocks * min(self.records // blocks, MOST_POINTS_PER_CENTRE * self.centres)
         answers = clustered_blocks(points, random_order(self.records)[:used], blocks, self.centres, least)
-        answers[:, :, :width] -= low
-        # Centres of points within the bounds are within them; only rounding could say otherwise.
+        # Centres of points within the cube are within it; only rounding could say otherwise.
         steps = np.clip(np.rint(answers / unit), 0, 1 << BITS).astype(np.int64)
         found = self.average.run(steps)
         if found is None:
             return None
         numbers = np.array([[float(entry) for entry in point] for point in found.points]) * unit
-        centres = self._inside(numbers[:, :width] + low)
+        centres = np.clip(numbers[:, :width], 0.0, 1.0)
         if not self.soft:
             return Components(centres)
         # Seen from a noisy centre a component is wider, and a narrow one would lose its points to the others.
-        wider = np.hypot(np.clip(numbers[:, width], 0.0, self.space.diagonal), float(found.deviation) * unit + least)
+        wider = np.hypot(np.clip(numbers[:, width], 0.0, diagonal(width)), float(found.deviation) * unit + least)
         return Components(centres, None, wider)
 
     def _plain(self, points: Floats) -> tuple[Components, str]:
         """Centres of a noisy histogram, where the counts of its cells exceed the noise, else spread evenly."""
-        mu, low, high = root_share(self.mu, START_SHARE), np.array(self.space.low), np.array(self.space.high)
+        mu = root_share(self.mu, START_SHARE)
         spread = float(ROOT_TWO / mu)
         wanted = min(self.records / (CELL_COUNT * spread), MOST_CELLS)
         shape = (int(max(wanted, 1.0) ** (1.0 / self.space.dimensions)),) * self.space.dimensions
         if math.prod(shape) >= 2 * self.centres:
-            share = (points - low) / (high - low)
-            cell = np.clip((share * shape[0]).astype(np.int64), 0, shape[0] - 1)
+            cell = np.clip((points * shape[0]).astype(np.int64), 0, shape[0] - 1)
             counts = np.bincount(np.ravel_multi_index(tuple(cell.T), shape), minlength=math.prod(shape))
             noisy = np.array([rounded_draw(Gaussian(), int(count), ROOT_TWO / mu) for count in counts], dtype=float)
             kept = np.flatnonzero(noisy > 2 * spread)
             if len(kept) >= self.centres:
-                middles = (np.stack(np.unravel_index(kept, shape), axis=1) + 0.5) / shape[0]
-                cells = low + (high - low) * middles
+                cells = (np.stack(np.unravel_index(kept, shape), axis=1) + 0.5) / shape[0]
                 found = kmeans(cells, noisy[kept], self.centres, HISTOGRAM_STARTS, HISTOGRAM_ROUNDS)
                 return Components(found), HISTOGRAM
-        return Components(low + (high - low) * even_places(self.centres, self.space.dimensions)), SPREAD
+        return Components(even_places(self.centres, self.space.dimensions)), SPREAD
 
     def _polished(self, points: Floats, start: Components, passes: tuple[Fraction, ...]) -> Components:
         """Private passes over all points, within a reach that is drawn once."""
-        grid = reach_grid(self.space)
+        grid = reach_grid(self.space.dimensions)
         apart = distances(points, start.centres)
         code = draw_quantile(grid.codes(apart), grid, self.reach_epsilon, REACH_QUANTILE)
-        reach = min(REACH_TIMES * grid.value(code + 1), self.space.diagonal)
+        reach = min(REACH_TIMES * grid.value(code + 1), diagonal(self.space.dimensions))
         now = start
         for share in passes:
             step = PrivatePass(root_share(self.mu, (1 - START_SHARE) * share), reach, self.soft, self.miss)
             moved = step.run(points, now)
-            bars = None if moved.bars is None else (self._inside(moved.bars[0]), self._inside(moved.bars[1]))
-            now = Components(self._inside(moved.centres), moved.shares, moved.deviations, bars)
+            now = replace(moved, centres=np.clip(moved.centres, 0.0, 1.0))
         return now
 
-    def _inside(self, centres: Floats) -> Floats:
-        cut: Floats = np.clip(centres, np.array(self.space.low), np.array(self.space.high))
-        return cut
 
-
-def reach_grid(space: Space) -> FloatingGrid:
+def reach_grid(dimensions: int) -> FloatingGrid:
     """Where the drawn reach lives: public."""
-    return FloatingGrid(space.diagonal * 2.0**-24, bits=6, highest=24, signed=False)
+    return FloatingGrid(diagonal(dimensions) * 2.0**-24, bits=6, highest=24, signed=False)
 
 
 def plan_clusters(
@@ -235,7 +209,9 @@ def plan_clusters(
     average = None
     if chosen is not None:
         average = CertifiedAverage(chosen, test, epsilon * RADIUS_SHARE, root_share(mu, START_SHARE))
-    check_cost(quantile_draw(records, reach_grid(space), epsilon * REACH_SHARE, REACH_QUANTILE), loss.epsilon)
+    check_cost(
+        quantile_draw(records, reach_grid(space.dimensions), epsilon * REACH_SHARE, REACH_QUANTILE), loss.epsilon
+    )
     return ClusterPlan(records, space, centres, loss, soft, average, epsilon * REACH_SHARE, noise, mu, miss)
 
 

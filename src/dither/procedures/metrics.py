@@ -1,8 +1,9 @@
 """Distances between answers: l1, l2, matching of point sets, or a function of the owner's.
 
-Answers lie on a common public grid.  A metric returns its distances in grid steps as floats that are never too small
-and too large by at most a factor ``1 + ROUNDING`` (docs/proofs/aggregate.md, section 4), and says which norm it is
-never below: noise is added in that norm.
+Answers lie on public grids, whose steps are either equal parts of each number's bounds or of one size.  A metric
+returns its distances in grid steps as floats that are never too small and too large by at most a factor
+``1 + ROUNDING`` (docs/proofs/aggregate.md, section 4), and says which norm it is never below: noise is added in that
+norm.
 """
 
 from __future__ import annotations
@@ -94,7 +95,8 @@ class L2(Metric):
 class Matching(Metric):
     """For answers that are sets of ``points`` points: the l2 distance after the best permutation of one of them.
 
-    NRS11's variant of the Wasserstein distance, ``(min_p sum_j |c_j - c'_p(j)|^2)^(1/2)``.  Computed in whole numbers.
+    NRS11's variant of the Wasserstein distance, ``(min_p sum_j |c_j - c'_p(j)|^2)^(1/2)``, in parts of the bounds of
+    each coordinate: one with a wide unit does not outweigh the others.  Computed in whole numbers.
     An answer lists its points one after the other; the release lists them in order.
     """
 
@@ -217,6 +219,11 @@ def as_metric(given: Any) -> Metric | None:
     if callable(given):
         return Own(given)
     raise InvalidArgument("metric", given, 'must be "l1", "l2", Matching(points), or a function of two answers')
+
+
+def in_parts(given: Metric | None) -> bool:
+    """True if distances are measured in parts of each number's bounds; "l1", "l2" and functions have the own unit."""
+    return given is None or isinstance(given, Matching)
 
 
 def common_grids(output: Output, bits: int) -> tuple[Grid, ...]:

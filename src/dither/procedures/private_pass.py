@@ -40,6 +40,8 @@ class Components:
     deviations: Floats | None = None
     bars: tuple[Floats, Floats] | None = None
     """Lower and upper ends for the coordinates of each centre."""
+    found: NDArray[np.bool_] | None = None
+    """Which of them hold more people than noise alone would say; the others stayed where they were."""
 
 
 @dataclass(frozen=True)
@@ -92,13 +94,17 @@ class PrivatePass:
         means *= np.minimum(1.0, 1.0 / np.maximum(np.sqrt((means**2).sum(axis=1)), 1e-300))[:, None]
         centres = now.centres + self.reach * means
         if squared is None:
-            return Components(centres, bars=self._centre_bars(now, held, moved))
+            return Components(centres, bars=self._centre_bars(now, held, moved), found=enough)
         variances = squared / mass - (means**2).sum(axis=1)
         deviations = self.reach * np.sqrt(np.clip(variances / now.centres.shape[1], LEAST_SPREAD**2, 1.0))
         before = np.full(len(held), self.reach / 2.0) if now.deviations is None else now.deviations
         present = np.maximum(held, 1.0)
         return Components(
-            centres, present / present.sum(), np.where(enough, deviations, before), self._centre_bars(now, held, moved)
+            centres,
+            present / present.sum(),
+            np.where(enough, deviations, before),
+            self._centre_bars(now, held, moved),
+            enough,
         )
 
     def _centre_bars(self, now: Components, held: Floats, moved: Floats) -> tuple[Floats, Floats] | None:

@@ -12,8 +12,9 @@ import numpy as np
 from dither.errors import InvalidArgument
 from dither.kernels.elementary import Floats
 from dither.privacy import Loss, Neighbours
-from dither.procedures.clusters import MOST_CENTRES, MOST_DIMENSIONS, ClusterPlan, Space, plan_clusters
+from dither.procedures.clusters import MOST_CENTRES, MOST_DIMENSIONS, ClusterPlan, plan_clusters
 from dither.procedures.private_pass import Components
+from dither.procedures.space import Space
 from dither.queries.parameters import Bounds, ColumnNames, Whole
 from dither.queries.plan import Options, Plan, Result
 from dither.queries.query import Query
@@ -28,6 +29,7 @@ from dither.sources.types import Measured
 if TYPE_CHECKING:
     from dither.queries.tables import TableRecords
 
+NOT_FOUND = "too few people are near for them to be told from noise"
 _NARROWEST, _WIDEST = Fraction(1, 1 << 400), Fraction(1 << 400)
 
 
@@ -39,6 +41,63 @@ class PointFacts:
     dimensions: int
     private: bool = False
     rows_per_person: int = 1
+
+
+class PointsQuery(Query):
+    """A query about points: columns of numbers within public bounds."""
+
+    columns: Any
+    bounds: Any
+    column = None
+    accepts = ()
+
+    @property
+    def label(self) -> str:
+        return self.noun if self.columns is None else f"{self.noun} of {', '.join(self.columns)}"
+
+    def shape(self, data: object) -> PointFacts:
+        columns = self._coordinates(data)
+        return PointFacts(len(columns[0]), len(columns))
+
+    def points(self, data: object) -> Floats:
+        """The points as rows: private."""
+        return np.column_stack([floats_of(column) for column in self._coordinates(data)])
+
+    def _coordinates(self, data: Any) -> list[Any]:
+        """The coordinates of the points: shapes and types are public."""
+        chosen = only_columns(data, self.columns)
+        columns = [] if isinstance(chosen, dict) and not chosen else columns_of(chosen, "points")
+        if not 1 <= len(columns) <= MOST_DIMENSIONS:
+            raise InvalidArgument(
+                "points", f"{len(columns)} coordinates", f"must have from 1 to {MOST_DIMENSIONS} coordinates"
+            )
+        return columns
+
+    # --- in a table ----------------------------------------------------------------------------------------
+
+    def bound(self, schema: Schema) -> Query:
+        numbers = tuple(name for name, one in schema.columns.items() if one.type_name in NUMBERS)
+        columns = self.columns or numbers
+        if not columns:
+            raise InvalidArgument("columns", None, "must be a table with columns of numbers")
+        ends = [_declared_ends(schema, name) for name in columns]
+        pairs = bound_pairs(ends if self.bounds is None else self.bounds, len(columns))
+        return replace(self, columns=columns, bounds=pairs)  # type: ignore[type-var]
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        return tuple(self.columns)
+
+    def table_facts(self, schema: Schema, shape: Shape) -> PointFacts:
+        return PointFacts(public_rows(self, schema, shape).records, len(self.columns))
+
+    def missing_in(self, schema: Schema) -> Any:
+        return declared_missing(schema, self.used)
+
+    def selected_points(self, records: TableRecords) -> Floats:
+        """The points of a table as rows: private."""
+        rows = records.rows(self.columns)
+        return np.column_stack([rows.column(name).to_numpy().astype(np.float64) for name in self.columns])
 
 
 @dataclass(frozen=True)
@@ -61,11 +120,17 @@ class CentresPlan(Plan):
     def run(self, records: Floats) -> Result:
         found = self.procedure.run(records)
         rows = self.query.rows_of(found.components)
+        lacking = int(self.query.k) - len(rows)
+        reason = f"{lacking} of {int(self.query.k)} {self.query.part}s not found: {NOT_FOUND}" if lacking else None
+        if not rows:
+            return Result(None, reason=reason, mechanism=found.start)
         order = sorted(range(len(rows)), key=rows.__getitem__)
         ends = found.components.bars
         return Result(
             tuple(rows[place] for place in order),
             None if ends is None else tuple((_row(ends[0][place]), _row(ends[1][place])) for place in order),
+            reason=reason,
+            labels=self.labels[: len(rows)],
             mechanism=found.start,
         )
 
@@ -85,8 +150,11 @@ _PARAMETERS = {
     sql=(Sql("kmeans", "k", example="k => 3"),),
 )
 @dataclass(frozen=True)
-class KMeans(Query):
-    """The centres of k clusters of the named ``columns``, or of all columns of numbers."""
+class KMeans(PointsQuery):
+    """The centres of k clusters of the named ``columns``, or of all columns of numbers.
+
+    Distances are measured in parts of each column's bounds, so that no column outweighs another by its unit.
+    """
 
     columns: Any = None
     k: Any = field(kw_only=True)
@@ -96,8 +164,6 @@ class KMeans(Query):
     noun: ClassVar[str] = "kmeans"
     soft: ClassVar[bool] = False
     part: ClassVar[str] = "centre"
-    column = None
-    accepts = ()
 
     def __post_init__(self) -> None:
         if isinstance(self.k, bool) or not isinstance(self.k, (int, np.integer)) or self.k < 1:
@@ -105,15 +171,11 @@ class KMeans(Query):
         if self.columns is not None:
             object.__setattr__(self, "columns", column_names(self.columns))
         if self.bounds is not None:
-            _pairs(self.bounds, None)
-
-    @property
-    def label(self) -> str:
-        return self.noun if self.columns is None else f"{self.noun} of {', '.join(self.columns)}"
+            bound_pairs(self.bounds, None)
 
     def plan(self, facts: PointFacts, options: Options) -> Plan:
         options.only_auto("clusters have one of their own", "nothing to choose")
-        space = Space(*zip(*_pairs(self.bounds, facts.dimensions), strict=True))
+        space = Space.between(bound_pairs(self.bounds, facts.dimensions))
         miss = None if options.miss is None else float(options.miss)
         procedure = plan_clusters(
             facts.records, space, int(self.k), options.loss, soft=self.soft, blocks=self.blocks, miss=miss
@@ -122,22 +184,8 @@ class KMeans(Query):
             raise RuntimeError("the parts of a plan cost more than the whole")
         return CentresPlan(self.label, options.loss, options.level, procedure, self)
 
-    def shape(self, data: object) -> PointFacts:
-        columns = self._coordinates(data)
-        return PointFacts(len(columns[0]), len(columns))
-
     def read(self, data: object, shape: PointFacts) -> Floats:  # noqa: ARG002
-        return np.column_stack([floats_of(column) for column in self._coordinates(data)])
-
-    def _coordinates(self, data: Any) -> list[Any]:
-        """The coordinates of the points: shapes and types are public."""
-        chosen = only_columns(data, self.columns)
-        columns = [] if isinstance(chosen, dict) and not chosen else columns_of(chosen, "points")
-        if not 1 <= len(columns) <= MOST_DIMENSIONS:
-            raise InvalidArgument(
-                "points", f"{len(columns)} coordinates", f"must have from 1 to {MOST_DIMENSIONS} coordinates"
-            )
-        return columns
+        return self.points(data)
 
     def rows_of(self, components: Components) -> list[tuple[float, ...]]:
         """What is released of each component."""
@@ -145,35 +193,14 @@ class KMeans(Query):
 
     def stored_0_1_0(self) -> dict[str, Any]:
         columns = list(self.columns or ())
-        pairs = [list(pair) for pair in _pairs(self.bounds, len(columns))]
+        pairs = [list(pair) for pair in bound_pairs(self.bounds, len(columns))]
         return {"kind": self.name, "columns": columns, "k": int(self.k), "blocks": self.blocks, "bounds": pairs}
 
     not_stored_0_1_0 = ("where", "by", "calibration", "noise")
     plain_0_1_0 = True
 
-    # --- in a table ----------------------------------------------------------------------------------------
-
-    def bound(self, schema: Schema) -> Query:
-        numbers = tuple(name for name, one in schema.columns.items() if one.type_name in NUMBERS)
-        columns = self.columns or numbers
-        if not columns:
-            raise InvalidArgument("columns", None, "must be a table with columns of numbers")
-        ends = [_declared_ends(schema, name) for name in columns]
-        return replace(self, columns=columns, bounds=_pairs(ends if self.bounds is None else self.bounds, len(columns)))
-
-    @property
-    def used(self) -> tuple[str, ...]:
-        return tuple(self.columns)
-
-    def table_facts(self, schema: Schema, shape: Shape) -> PointFacts:
-        return PointFacts(public_rows(self, schema, shape).records, len(self.columns))
-
-    def missing_in(self, schema: Schema) -> Any:
-        return declared_missing(schema, self.used)
-
     def select(self, records: TableRecords, prepared: Any) -> Sequence[Any]:  # noqa: ARG002
-        rows = records.rows(self.columns)
-        return [np.column_stack([rows.column(name).to_numpy().astype(np.float64) for name in self.columns])]
+        return [self.selected_points(records)]
 
 
 @query(
@@ -209,7 +236,7 @@ def _row(numbers: Floats) -> tuple[float, ...]:
     return tuple(float(number) for number in numbers)
 
 
-def _pairs(bounds: Any, dimensions: int | None) -> list[tuple[float, float]]:
+def bound_pairs(bounds: Any, dimensions: int | None) -> list[tuple[float, float]]:
     """A pair of floats for each coordinate; None leaves open how many there are."""
     accepted = "must be a pair (lower, upper) for all coordinates, or one pair for each"
     if bounds is None or isinstance(bounds, (str, bytes)) or not hasattr(bounds, "__len__"):

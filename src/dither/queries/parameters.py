@@ -184,6 +184,21 @@ class NumbersParameter(Parameter):
         return {"anyOf": [_NUMBER, several]} if self.or_one else several
 
 
+class PointList(NumbersParameter):
+    """A list of points, each a list of numbers; or their numbers one after the other."""
+
+    def read(self, name: str, value: Any) -> Any:
+        if not isinstance(value, list) or not any(isinstance(one, list) for one in value):
+            return super().read(name, value)
+        if not all(isinstance(one, list) and one for one in value) or sum(map(len, value)) > self.most:
+            raise InvalidArgument(name, without_contents(value), f"must be points with at most {self.most} numbers")
+        return tuple(tuple(_number(name, number) for number in one) for one in value)
+
+    def schema(self) -> Schema:
+        flat = super().schema()
+        return {"anyOf": [flat, {"type": "array", "items": flat, "minItems": 1, "maxItems": self.most}]}
+
+
 class EdgesParameter(NumbersParameter):
     """The edges of bins of numbers; a form starts with quarters of the column's range."""
 

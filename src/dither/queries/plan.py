@@ -60,7 +60,7 @@ class Result:
     """None: the mechanism declined to answer."""
     interval: Any = None
     reason: str | None = None
-    """Why there is no answer, in public terms."""
+    """Why there is no answer, or not all of it, in public terms."""
     labels: tuple[str, ...] | None = None
     """Names of the values where the plan did not know them."""
     mechanism: str | None = None

@@ -235,6 +235,10 @@ def _model_calls() -> Iterator[PublicCall]:
         call = _bound(getattr(dt, name), k=2, bounds=(0, 1), epsilon=loss.epsilon, delta=loss.delta)
         yield PublicCall(name, call, corners, strayed, loss, (name, query, "private pass"), "", (100, 1_000))
 
+    spread, gone = np.array([[0.5, 0.5], [0.5, 0.5]]), np.array([[0.5, 0.5], [0.0, 1.0]])
+    cost = _bound(dt.kmeans_cost, centres=[[0.5, 0.5]], bounds=(0, 1), epsilon=LOUD)
+    yield PublicCall("kmeans_cost", cost, spread, gone, Loss(LOUD), ("kmeans_cost", "KMeansCost"))
+
 
 def _program_calls() -> Iterator[PublicCall]:
     import dither as dt  # noqa: PLC0415

@@ -88,8 +88,8 @@ def show(releases: list[Any], labels: list[str] | None = None) -> None:
     if not wide:
         names = ", ".join(dict.fromkeys(release.mechanism for release in releases))
         console.print(f"[dim]mechanism: {names}[/dim]")
-    for reason in dict.fromkeys(release.reason for release in releases if release.reason):
-        console.print(f"[dim]refused: {escape(reason)}[/dim]")
+    for refused, reason in dict.fromkeys((release.refused, release.reason) for release in releases if release.reason):
+        console.print(f"[dim]{'refused: ' if refused else ''}{escape(reason)}[/dim]")
     if len({str(release.group) for release in releases if release.group}) > 1:
         console.print("[dim]a price pays for all groups of its question together[/dim]")
     missing = [r.missing for r in releases if r.missing is not None]
