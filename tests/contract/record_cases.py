@@ -117,6 +117,7 @@ ELSEWHERE = {
     "Regression": "its rows below",
     "Scale": "its rows below",
     "Mode": "its rows below",
+    **dict.fromkeys(("Correlation", "LeastSquares", "PairCovariance"), "two columns: tests/queries/test_moments.py"),
     "Custom": "the declared rows, as for programs (tests/queries/test_custom.py)",
 }
 """Public questions of tables that are tested in a way of their own."""
