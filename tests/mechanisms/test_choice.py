@@ -17,7 +17,18 @@ from dither.privacy import Neighbours
 from dither.sensitivity.ladder import HasLadder
 from dither.sensitivity.levels import Levels
 from dither.sources.grid import Grid
-from dither.statistics import graphs, order, smallest, spread, totals, trees, unknown_size, vectors, workloads
+from dither.statistics import (
+    distances,
+    graphs,
+    order,
+    smallest,
+    spread,
+    totals,
+    trees,
+    unknown_size,
+    vectors,
+    workloads,
+)
 from dither.statistics.bit_workloads import attribute_means
 from dither.statistics.centre_of_attention import ShortestMiddle
 from dither.statistics.levels import ByLevel
@@ -46,6 +57,7 @@ STATISTICS = {
     "ShortestMiddle": ShortestMiddle(10, 1, GRID),
     "ByLevel": ByLevel(CHAIN, CHAIN.level_function()),
     "BinCounts": vectors.BinCounts(("a", "b")),
+    "DistanceToSet": distances.DistanceToSet(len, 10),
     "WorkloadCounts": COUNTS,
     "WorkloadCounts, large domain": workloads.WorkloadCounts(attribute_means(30), ("a",) * 30, 10),
     "Totals": vectors.Totals((GRID,), (TOTAL,), ("a",)),
@@ -88,6 +100,7 @@ SERVED = {
     "ShortestMiddle": [*FITTED, *TESTS],
     "ByLevel": [*WORST_CASE, *TESTS],
     "BinCounts": ["worst_case"],
+    "DistanceToSet": WORST_CASE,
     "WorkloadCounts": ["worst_case", "noisy_histogram", "k_norm"],
     "WorkloadCounts, large domain": ["worst_case", "k_norm"],
     "Totals": ["worst_case"],

@@ -78,7 +78,7 @@ def measured(query, schema, make, draws, **options):
         (dt.TrimmedMean("pay"), SCHEMA, {"epsilon": 0.5, "mechanism": "inverse"}),
         (dt.Mean("pay"), SCHEMA, {"epsilon": 0.5}),
     ],
-    ids=lambda one: getattr(one, "kind", None),
+    ids=lambda one: getattr(one, "distribution", None),
 )
 def test_quoted_errors_are_within_a_factor_two_of_measured_ones(query, schema, options, source):
     """Errors are about exponential, independent: the mean of 100 is below half of its expectation with probability
