@@ -46,7 +46,7 @@ Span = tuple[float, float]
 class _Pair(Matrix):
     """A question about two bounded columns."""
 
-    accepts = ("where",)  # type: ignore[assignment]
+    accepts = ("where", "by")  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -76,7 +76,7 @@ class _Pair(Matrix):
         return PairSums.of(super().read(data, shape))
 
     def select(self, records: TableRecords, prepared: Any) -> Sequence[Any]:  # noqa: ARG002
-        return [records.pair_sums(self.columns)]
+        return records.pair_sums(self.columns)
 
 
 @query(

@@ -64,18 +64,21 @@ class TableRecords:
             for place, grid in enumerate(grids)
         ]
 
-    def pair_sums(self, columns: Sequence[str]) -> PairSums:
-        """The sums and products of two columns in steps of the declared grids, batch by batch."""
+    def pair_sums(self, columns: Sequence[str]) -> list[PairSums]:
+        """The sums and products of two columns in steps of the declared grids, for every group, batch by batch."""
         here = self._selection
         grids = [here.schema.measured(name).grid for name in columns]
-        query, stored_types = _tuples(here.schema, here.engine, columns, here.predicate)
-        total = PairSums()
-        for batch in here.engine.stream(query, stored_types):
-            read = [np.asarray(batch.column(place).to_numpy(zero_copy_only=False)) for place in (0, 1)]
-            pair = [Column(one.astype(np.int64), grid) for one, grid in zip(read, grids, strict=True)]
-            total += PairSums.of(Table(pair))
-        _check_rows(total.records, self._expected_rows)
-        return total
+        totals = [PairSums() for _ in here.groups]
+        for batch in here.engine.stream(*here.grouped_tuples(columns)):
+            group, *read = (np.asarray(one.to_numpy(zero_copy_only=False)).astype(np.int64) for one in batch.columns)
+            order = np.argsort(group, kind="stable")
+            found, starts = np.unique(group[order], return_index=True)
+            for index, rows in zip(found, np.split(order, starts[1:]) if len(found) else (), strict=True):
+                pair = [Column(one[rows], grid) for one, grid in zip(read, grids, strict=True)]
+                totals[index] += PairSums.of(Table(pair))
+        if self._expected_rows is not None:
+            _check_rows(totals[0].records, self._expected_rows)
+        return totals
 
     def blocks(self, columns: Sequence[str]) -> TableBlocks:
         """Whole rows that can be cut into blocks of people."""
