@@ -127,6 +127,20 @@ ENTRIES = (
         QUOTED.format("variance"),
     ),
     Entry(
+        "correlation",
+        "Correlation and least squares",
+        "`dt.correlation`, `dt.least_squares`, `dt.pair_covariance`, SQL `corr(y, x)`, `regr_slope(y, x)`, `regr_intercept(y, x)`, `covar_pop(y, x)`",
+        "Functions of one private vector of moments of two columns: sums, squares and products. Intercept and slope together have the privacy loss of one. It works behind filters and in groups, where the number of records is private.",
+        "Bounds of a few standard deviations on both columns, and n epsilon well above (range / standard deviation) squared.",
+        "Wide bounds: squares make them hurt twice. Where the noisy variance is not positive, the correlation is 0 and the line flat; the interval then says that nothing is known. "
+        "Intervals are conservative, because they hold for all moments at once. A [regression](regression.md) needs no bounds and resists outliers.",
+        PAY
+        + "age = 20 + pay / 4_000 % 40\n"
+        + "print(dt.correlation({'pay': pay, 'age': age}, bounds=[(0, 300_000), (20, 60)], epsilon=1.0))\n"
+        + "print(dt.least_squares({'pay': pay, 'age': age}, bounds=[(0, 300_000), (20, 60)], epsilon=1.0))",
+        ("moments", "totals"),
+    ),
+    Entry(
         "trimmed_mean",
         "Trimmed mean",
         "`dt.trimmed_mean(trim=)`, `dt.TrimmedMean`, SQL `trimmed_mean(c, 0.1)`",

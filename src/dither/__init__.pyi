@@ -5,6 +5,7 @@ from dither.accounting.capacity import budget_for as budget_for
 from dither.accounting.capacity import queries_within as queries_within
 from dither.accounting.composition import compose as compose
 from dither.api import ask as ask
+from dither.api import correlation as correlation
 from dither.api import count as count
 from dither.api import count_from as count_from
 from dither.api import counting_queries as counting_queries
@@ -19,6 +20,7 @@ from dither.api import kmeans as kmeans
 from dither.api import kmeans_cost as kmeans_cost
 from dither.api import kstars as kstars
 from dither.api import ktriangles as ktriangles
+from dither.api import least_squares as least_squares
 from dither.api import low_sample_release as low_sample_release
 from dither.api import maximum as maximum
 from dither.api import mean as mean
@@ -30,6 +32,7 @@ from dither.api import mode as mode
 from dither.api import mst_cost as mst_cost
 from dither.api import norm_release as norm_release
 from dither.api import order_statistic as order_statistic
+from dither.api import pair_covariance as pair_covariance
 from dither.api import quantile as quantile
 from dither.api import quantiles as quantiles
 from dither.api import regression as regression
@@ -83,6 +86,9 @@ from dither.queries.graphs import KCliques as KCliques
 from dither.queries.graphs import KStars as KStars
 from dither.queries.graphs import KTriangles as KTriangles
 from dither.queries.graphs import Triangles as Triangles
+from dither.queries.moments import Correlation as Correlation
+from dither.queries.moments import LeastSquares as LeastSquares
+from dither.queries.moments import PairCovariance as PairCovariance
 from dither.queries.order import Maximum as Maximum
 from dither.queries.order import Median as Median
 from dither.queries.order import Minimum as Minimum

@@ -41,7 +41,8 @@ def value(query: Query, data: Any, *, where: Any = None, by: Any = None) -> Any:
     (110, {(False,): 20, (True,): 100})
     """
     statistic, groups = _groups(query, data, where, by)
-    values = {key: query.transformed(_value(statistic, records)) for key, records in groups.items()}
+    function = query.function_of(statistic)
+    values = {key: function(_value(statistic, records)) for key, records in groups.items()}
     return values if by is not None else values[()]
 
 

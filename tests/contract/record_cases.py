@@ -118,6 +118,7 @@ ELSEWHERE = {
     "Regression": "its rows below",
     "Scale": "its rows below",
     "Mode": "its rows below",
+    **dict.fromkeys(("Correlation", "LeastSquares", "PairCovariance"), "two columns: tests/queries/test_moments.py"),
     "Custom": "the declared rows, as for programs (tests/queries/test_custom.py)",
     "CountingQueries": "thresholds with the histograms below, flags with those that are counted below",
     "DistanceToProperty": "functions of the rows that programs get below; tests/queries/test_own_functions.py",

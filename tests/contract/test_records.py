@@ -14,6 +14,7 @@ Engines may be replaced; this must stay.  It speaks to ``dt.open``, sessions and
 """
 
 import contextlib
+import dataclasses
 import datetime
 import itertools
 from collections import Counter
@@ -230,6 +231,34 @@ def test_programs_and_clusterings_get_the_declared_rows(name, place):
             if other is not None
         ]
         assert Counter((row["v"], row["w"]) for row in found) == Counter(wanted)
+
+
+@pytest.mark.parametrize("name", some("sums of two columns", 4, 2, 1, 1, 1))
+def test_sums_of_two_columns_in_groups(name, place):
+    """Correlations and least squares read the declared rows of each group, exactly; no record makes them fail."""
+    records = TABLES["everything odd"]
+    others, keys = [*reversed(records)], [float(index % 3) for index in range(len(records))]
+    given = stored(name, place, {"v": records, "w": others, "g": keys})
+    (first, declared), (second, dropping) = real(3.0), real("drop")
+    query = dt.LeastSquares(("v", "w"))
+    with asked(given, {"v": first, "w": second, "g": dt.Integer(0, 3)}) as session:
+        statistic, found = session.inspected_groups(query, by="g")
+        for key in range(4):
+            steps = [
+                (declared.steps(one), dropping.steps(other))
+                for one, other, group in zip(records, others, keys, strict=True)
+                if group == key and dropping.steps(other) is not None
+            ]
+            y, x = (
+                [one - grid.ends[0] for one in column]
+                for grid, column in zip(
+                    (statistic.y, statistic.x), zip(*steps, strict=True) if steps else ([], []), strict=True
+                )
+            )
+            sums = (sum(a * b for a, b in zip(left, right, strict=True)) for left, right in ((x, x), (y, y), (x, y)))
+            assert dataclasses.astuple(found[(key,)]) == (len(steps), sum(x), sum(y), *sums), key
+        assert len(session.ask(query, by="g", epsilon=1.0)) == 4
+        assert session.ask(dt.Correlation(("v", "w")), where="v > 5", epsilon=1.0).value is not None
 
 
 @pytest.mark.parametrize(("name", "path"), both_ways(some("people with several rows", 3, 2, 1, 1, 1)))

@@ -7,7 +7,7 @@ import functools
 import importlib
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -68,6 +68,10 @@ class Query(ABC):
     def transformed(self, number: Any) -> Any:
         """What is released in the place of a number; see ``is_transformed``."""
         return number
+
+    def function_of(self, statistic: Any) -> Callable[[Any], Any]:  # noqa: ARG002
+        """What is released in the place of the statistic, as a function of its numbers."""
+        return self.transformed
 
     def error_after(self, error: float) -> float | None:  # noqa: ARG002
         """The most that an error of the number makes in what is released instead, whatever the number; None: not known.

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from sqlglot import exp
 
 from dither.errors import SourceFailed
 from dither.procedures.rows import TableBlocks
-from dither.sources.column import Column
+from dither.sources.column import Column, Table
 from dither.sources.engines.engine import Engine, arrow_schema
 from dither.sources.frames import arrow
 from dither.sources.grid import Grid
@@ -20,6 +21,7 @@ from dither.sources.schema import Schema
 from dither.sources.selection import Selection
 from dither.sources.types import Boolean, ColumnType, Date, Measured
 from dither.sources.windows import EngineColumns, binned_categories, binned_numbers
+from dither.statistics.moments import PairSums
 
 
 class TableRecords:
@@ -62,6 +64,22 @@ class TableRecords:
             for place, grid in enumerate(grids)
         ]
 
+    def pair_sums(self, columns: Sequence[str]) -> list[PairSums]:
+        """The sums and products of two columns in steps of the declared grids, for every group, batch by batch."""
+        here = self._selection
+        grids = [here.schema.measured(name).grid for name in columns]
+        totals = [PairSums() for _ in here.groups]
+        for batch in here.engine.stream(*here.grouped_tuples(columns)):
+            group, *read = (np.asarray(one.to_numpy(zero_copy_only=False)).astype(np.int64) for one in batch.columns)
+            order = np.argsort(group, kind="stable")
+            found, starts = np.unique(group[order], return_index=True)
+            for index, rows in zip(found, np.split(order, starts[1:]) if len(found) else (), strict=True):
+                pair = [Column(one[rows], grid) for one, grid in zip(read, grids, strict=True)]
+                totals[index] += PairSums.of(Table(pair))
+        if self._expected_rows is not None:
+            _check_rows(totals[0].records, self._expected_rows)
+        return totals
+
     def blocks(self, columns: Sequence[str]) -> TableBlocks:
         """Whole rows that can be cut into blocks of people."""
         arrow()  # (loading it takes a second, once a process, which is no matter of the data)
@@ -82,17 +100,26 @@ def declared_rows(
 ) -> tuple[Any, Any]:
     """Private: the rows as they were streamed, and their declared columns as users of their types expect them."""
     pa = arrow()
-    selection = Selection(engine, schema, predicate, secret=secrets.token_hex(16))
-    query, kinds = selection.tuples(columns)
+    query, kinds = _tuples(schema, engine, columns, predicate)
     streamed = arrow_schema([one.alias_or_name for one in query.selects], kinds)
     table = pa.Table.from_batches(engine.stream(query, kinds), streamed)
-    if expected is not None and table.num_rows != expected:
+    _check_rows(table.num_rows, expected)
+    shown = {name: as_declared(pa, table.column(place), schema.columns[name]) for place, name in enumerate(columns)}
+    return table, pa.table(shown)
+
+
+def _tuples(
+    schema: Schema, engine: Engine, columns: Sequence[str], predicate: Predicate | None
+) -> tuple[exp.Select, list[str]]:
+    return Selection(engine, schema, predicate, secret=secrets.token_hex(16)).tuples(columns)
+
+
+def _check_rows(found: int, expected: int | None) -> None:
+    if expected is not None and found != expected:
         raise SourceFailed(
             f"the source does not have the {expected} rows that its schema declares: correct rows in the schema, "
             "or make it private; what was charged stays charged"
         )
-    shown = {name: as_declared(pa, table.column(place), schema.columns[name]) for place, name in enumerate(columns)}
-    return table, pa.table(shown)
 
 
 def as_declared(pa: Any, values: Any, declared: ColumnType) -> Any:

@@ -225,7 +225,7 @@ _DECLARED = ("bounds", "step", "nulls")
 
 
 @dataclass(frozen=True)
-class _MatrixShape(Shape):
+class MatrixShape(Shape):
     """The columns of a table whose schema declares their grids."""
 
     declared: tuple[Grid, ...] = ()
@@ -240,7 +240,7 @@ def column_names(given: Any) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class _Matrix(StatisticQuery):
+class Matrix(StatisticQuery):
     """A question about several bounded columns: ``bounds`` is a list of pairs, or one pair for all."""
 
     columns: Any = None
@@ -281,7 +281,7 @@ class _Matrix(StatisticQuery):
     def table_facts(self, schema: Schema, shape: Shape) -> Shape:
         public_rows(self, schema, shape)
         grids = tuple(schema.measured(name).grid for name in self.columns)
-        return _MatrixShape(
+        return MatrixShape(
             shape.records, whole=False, nullable=True, columns=len(grids), names=tuple(self.columns), declared=grids
         )
 
@@ -295,7 +295,7 @@ class _Matrix(StatisticQuery):
 
     def grids(self, shape: Shape) -> tuple[Grid, ...]:
         """A grid for each column; public."""
-        if isinstance(shape, _MatrixShape):
+        if isinstance(shape, MatrixShape):
             return shape.declared
         accepted = f"must be a pair for each of the {shape.columns} columns, or one pair for all"
         bounds = self.bounds
@@ -341,7 +341,7 @@ _PARAMETERS = {"columns": ColumnNames("Columns", "None chosen: all of numbers.")
     parameters=_PARAMETERS,
 )
 @dataclass(frozen=True)
-class MeanVector(_Matrix):
+class MeanVector(Matrix):
     """The means of several bounded columns."""
 
     noun: ClassVar[str] = "mean"
@@ -361,7 +361,7 @@ class MeanVector(_Matrix):
     parameters=_PARAMETERS,
 )
 @dataclass(frozen=True)
-class Covariance(_Matrix):
+class Covariance(Matrix):
     """The covariance matrix (divided by n) of several bounded columns: the entries (j, k) with j <= k."""
 
     noun: ClassVar[str] = "covariance"

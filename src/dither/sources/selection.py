@@ -143,6 +143,34 @@ class Selection:
         Columns of numbers and dates are rounded to their grid, missing values being what the schema says; a record is
         left out where a column that drops missing values has none.  Texts may be missing.
         """
+        chosen, stored_types = self._declared(names)
+        if self.schema.unit is None:
+            return chosen, stored_types
+        listed = [f"c{place}" for place in range(len(names))]
+        payload = [exp.cast(column(one), "text") for one in listed]
+        kept = self._fewest(self._with_unit(chosen), payload, [*listed, "u"])
+        person = self.keyed_hash(exp.Literal.string("|person|"), exp.cast(column("u"), "text"))
+        hashed = exp.select(*(column(one) for one in listed), exp.alias_(person, "h")).from_(kept.subquery("kept"))
+        return hashed, [*stored_types, "text"]
+
+    def grouped_tuples(self, names: Sequence[str]) -> tuple[exp.Select, list[str]]:
+        """The same without people, behind the index of each record's group (0 where nothing is grouped)."""
+        chosen, stored_types = self._declared(names)
+        read, keys = ([f"{letter}{place}" for place in range(len(of))] for letter, of in (("c", names), ("k", self.by)))
+        for key, name in zip(keys, self.by, strict=True):
+            chosen = chosen.select(exp.alias_(self._key(name), key))
+        if self.schema.unit is not None:
+            payload = [exp.cast(column(one), "text") for one in (*read, *keys)]
+            chosen = self._fewest(self._with_unit(chosen), payload, [*read, *keys])
+        group = exp.cast(exp.column(GROUP, table="g") if self.by else literal(0), "bigint")
+        columns = [exp.column(one, table="t") for one in read]
+        return self._in_groups(chosen.subquery("t")).select(exp.alias_(group, GROUP), *columns), [
+            "whole",
+            *stored_types,
+        ]
+
+    def _declared(self, names: Sequence[str]) -> tuple[exp.Select, list[str]]:
+        """c0, c1, ... of every selected record, and their kinds."""
         chosen = exp.Select().from_(self.engine.table())
         if self.predicate is not None:
             chosen = chosen.where(self._condition(self.predicate))
@@ -157,14 +185,7 @@ class Selection:
                 value = self.steps(self.value(name, missing), declared.grid)
             chosen = chosen.select(exp.alias_(value, f"c{place}"))
             stored_types.append("whole" if measured else "text")
-        if self.schema.unit is None:
-            return chosen, stored_types
-        listed = [f"c{place}" for place in range(len(names))]
-        payload = [exp.cast(column(one), "text") for one in listed]
-        kept = self._fewest(self._with_unit(chosen), payload, [*listed, "u"])
-        person = self.keyed_hash(exp.Literal.string("|person|"), exp.cast(column("u"), "text"))
-        hashed = exp.select(*(column(one) for one in listed), exp.alias_(person, "h")).from_(kept.subquery("kept"))
-        return hashed, [*stored_types, "text"]
+        return chosen, stored_types
 
     def grouped(
         self,
@@ -182,6 +203,12 @@ class Selection:
             low, high = brackets[0]
             with_ends = exp.select(exp.alias_(double_literal(low), LOW), exp.alias_(double_literal(high), HIGH), "t.*")
             return exp.Select().from_(with_ends.from_(records).subquery("t"))
+        return self._in_groups(records, brackets)
+
+    def _in_groups(self, records: exp.Expr, brackets: dict[int, tuple[float, float]] | None = None) -> exp.Select:
+        """``FROM`` records t with keys k0, k1, ... joined with the groups g that they belong to."""
+        if not self.by:
+            return exp.Select().from_(records)
         names = [GROUP, *(f"g{place}" for place in range(len(self.by))), *([] if brackets is None else [LOW, HIGH])]
         listed = self.engine.values(
             [

@@ -121,9 +121,9 @@ class VectorStatistic(HasGlobalSensitivity):
     """True if "auto" means the mechanism with the least expected error for all data, ties to the first preferred."""
     answers: tuple[Grid, ...]
     """A grid for each number: public."""
-    l1: int
+    l1: int | Fraction
     """How far one change can move all numbers together, each measured in units of its cap: public."""
-    l2_squared: int
+    l2_squared: int | Fraction
     """The same in squares."""
     labels: tuple[str, ...]
 

@@ -16,6 +16,7 @@ from dither.noise.heavy_tails import Cauchy
 from dither.noise.law import Law
 from dither.privacy import Neighbours
 from dither.queries.graphs import Edges, KCliques, KStars, KTriangles, Triangles
+from dither.queries.moments import Correlation, LeastSquares, PairCovariance
 from dither.queries.order import Maximum, Median, Minimum, OrderStatistic, Quantile, Quantiles
 from dither.queries.registry import proved_columns
 from dither.queries.smallest import ChainSum, SmallestSum
@@ -51,6 +52,7 @@ from dither_lab.audit.universes import (
     column_universe,
     graph_universe,
     selection_universe,
+    table_selection_universe,
     table_universe,
     weighted_universe,
 )
@@ -162,6 +164,26 @@ def _tables() -> Iterator[AuditedQuery]:
     )
 
 
+def _moments() -> Iterator[AuditedQuery]:
+    """Functions of two columns; of 0, 2 and 5 between 0 and 5 the moments move as far as they can."""
+    covariance = PairCovariance(bounds=(0, 2))
+    pairs = functools.cache(lambda q: table_universe(covariance, (0, 1, 2), 3 - q))
+    names = ("PairCovariance", "pair_covariance")
+    yield AuditedQuery("covariance of two columns", names, pairs, "totals", bounds=_LADDER)
+    for asked in (Correlation(bounds=(0, 5)), LeastSquares(bounds=(0, 5))):
+        names = (type(asked).__name__, asked.name)
+        whole = functools.cache(lambda q, asked=asked: table_universe(asked, (0, 2, 5), 3 - q))
+        yield AuditedQuery(asked.noun, names, whole, "moments")
+        for selection, relation in _BOTH.items():
+            yield AuditedQuery(f"{selection} {asked.noun}", (f"{selection} rows",), _rows(asked, relation), "moments")
+        people = _rows(asked, Neighbours.ADD_REMOVE_CHANGE, 2)
+        yield AuditedQuery(f"{asked.noun} of people", ("several rows a person",), people, "moments")
+
+
+def _rows(asked: Any, relation: Neighbours, rows: int = 1) -> Callable[[bool], Universe]:
+    return functools.cache(lambda quick: table_selection_universe(asked, (0, 5), 3 - quick, relation, rows))
+
+
 def _workloads() -> Iterator[AuditedQuery]:
     """Families of counting queries: over bins of one column, and over rows of bits."""
     names = ("CountingQueries", "counting_queries")
@@ -254,7 +276,15 @@ def _own_functions() -> Iterator[AuditedQuery]:
 @functools.cache
 def audited_queries() -> tuple[AuditedQuery, ...]:
     """All of them."""
-    chosen = (*_whole_columns(), *_tables(), *_workloads(), *_selected(), *_graph_counts(), *_own_functions())
+    chosen = (
+        *_whole_columns(),
+        *_tables(),
+        *_moments(),
+        *_workloads(),
+        *_selected(),
+        *_graph_counts(),
+        *_own_functions(),
+    )
     return (*chosen, *_registered({name for one in chosen for name in one.covers}))
 
 

@@ -240,7 +240,7 @@ def _understated() -> Iterator[Check]:
             return axioms(by_name[name].universe(False), 4, Fraction(7, 10))
 
         yield _broken("rungs 30% short", "exhaustive", short, name)
-    for name in ("histogram", "covariance", "own vector with a ladder"):
+    for name in ("histogram", "covariance", "correlation", "least squares", "own vector with a ladder"):
 
         def small(effort: Effort, name: str = name) -> Evidence:  # noqa: ARG001
             return sensitivities(by_name[name].universe(True), Fraction(7, 10))

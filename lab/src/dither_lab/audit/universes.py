@@ -88,6 +88,19 @@ def table_universe(query: StatisticQuery, values: Sequence[int], records: int, c
     return Universe(statistic, data, _pairs(listed, near))
 
 
+def table_selection_universe(
+    query: StatisticQuery, values: Sequence[int], most: int, relation: Neighbours, rows: int = 1
+) -> Universe:
+    """All selections of at most so many rows of two columns; neighbours add, remove (and replace) up to ``rows``."""
+    shape = Shape(most, whole=True, nullable=False, columns=2, private=True, neighbours=relation, rows_per_person=rows)
+    possible = list(product(values, repeat=2))
+    listed = [x for size in range(most + 1) for x in combinations_with_replacement(possible, size)]
+    arrays = [np.array(x, dtype=np.int64).reshape(-1, 2) for x in listed]
+    grids = query.grids(shape)  # type: ignore[attr-defined]
+    data = [Table([Column(x[:, j], grid) for j, grid in enumerate(grids)]) for x in arrays]
+    return Universe(query.resolve(shape), data, _pairs(listed, lambda x: _within(x, possible, most, relation, rows)))
+
+
 def selection_universe(
     query: StatisticQuery, values: Sequence[int], most: int, relation: Neighbours, rows: int = 1
 ) -> Universe:
@@ -99,17 +112,18 @@ def selection_universe(
     listed = [x for size in range(most + 1) for x in combinations_with_replacement(values, size)]
     grid = records_grid(statistic)
     data = [as_column(x, grid) for x in listed]
-
-    def near(x: Records) -> set[Records]:
-        within = {x}
-        for _ in range(rows):
-            within |= {z for y in within for z in _one_step(y, values, most, relation)}
-        return within - {x}
-
-    return Universe(statistic, data, _pairs(listed, near))
+    return Universe(statistic, data, _pairs(listed, lambda x: _within(x, values, most, relation, rows)))
 
 
-def _one_step(x: Records, values: Sequence[int], most: int, relation: Neighbours) -> set[Records]:
+def _within(x: Any, values: Sequence[Any], most: int, relation: Neighbours, rows: int) -> set[Any]:
+    """What up to so many steps make of a selection."""
+    within = {x}
+    for _ in range(rows):
+        within |= {z for y in within for z in _one_step(y, values, most, relation)}
+    return within - {x}
+
+
+def _one_step(x: Any, values: Sequence[Any], most: int, relation: Neighbours) -> set[Any]:
     found = {tuple(sorted((*x, v))) for v in values if len(x) < most}
     found |= {tuple(sorted(x[:i] + x[i + 1 :])) for i in range(len(x))}
     if relation is not Neighbours.ADD_REMOVE:

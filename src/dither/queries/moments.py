@@ -1,0 +1,389 @@
+"""Functions of the moments of two columns: covariance, correlation and the line of least squares."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+import sys
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import product
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from dither.errors import InvalidArgument
+from dither.privacy import Loss
+from dither.queries.parameters import ColumnNames, Text
+from dither.queries.plan import Options, Plan, Result, WrappedPlan
+from dither.queries.query import Query, not_proved
+from dither.queries.registry import Menu, Sql, query
+from dither.queries.vectors import Matrix, MatrixShape
+from dither.sources.column import Shape
+from dither.sources.grid import Grid
+from dither.sources.schema import Schema
+from dither.statistics.moments import CrossProduct, Moments, PairSums
+
+if TYPE_CHECKING:
+    from dither.queries.tables import TableRecords
+
+NO_SPREAD = 2.0**-40
+"""A variance of at most this share of the squared half width of the bounds counts as none."""
+STEEPEST = 2.0**20
+"""The steepest slope, in half widths: where the variance of x is above ``NO_SPREAD``, none is steeper."""
+_ROUNDING = 2.0**-44
+"""More than rounding errors of floats can make in a variance or covariance in [-1, 1]."""
+_PARAMETERS = {
+    "columns": ColumnNames("Two columns", "The second explains the first."),
+    **dict.fromkeys(("bounds", "step", "nulls", "names")),
+}
+PARTS = ("both", "slope", "intercept")
+Span = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class _Pair(Matrix):
+    """A question about two bounded columns."""
+
+    accepts = ("where", "by")  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.columns is not None and len(self.columns) != 2:
+            raise InvalidArgument("columns", self.columns, "must be two columns")
+
+    def grids(self, shape: Shape) -> tuple[Grid, ...]:
+        if shape.columns != 2:
+            raise InvalidArgument("columns", f"{shape.columns} columns", "must be two columns")
+        return super().grids(shape)
+
+    def bound(self, schema: Schema) -> Query:
+        found = super().bound(schema)
+        if len(found.used) != 2:
+            raise InvalidArgument("columns", list(found.used)[:9], "must be two columns: name them")
+        return found
+
+    def table_facts(self, schema: Schema, shape: Shape) -> Shape:
+        grids = tuple(schema.measured(name).grid for name in self.columns)
+        known = {one.name: getattr(shape, one.name) for one in dataclasses.fields(Shape)}
+        return MatrixShape(**{**known, "columns": 2, "names": tuple(self.columns)}, declared=grids)
+
+    def missing_in(self, schema: Schema) -> Any:
+        return None if any(schema.columns[name].drops_nulls for name in self.columns) else super().missing_in(schema)
+
+    def read(self, data: object, shape: Shape) -> Any:
+        return PairSums.of(super().read(data, shape))
+
+    def select(self, records: TableRecords, prepared: Any) -> Sequence[Any]:  # noqa: ARG002
+        return records.pair_sums(self.columns)
+
+
+@query(
+    "pair_covariance",
+    of="columns",
+    menu=Menu("Spread", "Covariance of two columns"),
+    parameters=_PARAMETERS,
+    proof="totals",
+    sql=(
+        Sql("covar_pop", fixed={"ddof": 0}, form="covar_pop(y, x)"),
+        Sql("covar_samp", fixed={"ddof": 1}, form="covar_samp(y, x)"),
+        Sql("pair_covariance", form="pair_covariance(y, x)"),
+    ),
+)
+@dataclass(frozen=True)
+class PairCovariance(_Pair):
+    """The covariance of two bounded columns: divided by n (``ddof=0``) or by n - 1 (``ddof=1``).
+
+    >>> import dither as dt
+    >>> table = {"y": [0, 100] * 5_000, "x": [0, 100] * 5_000}
+    >>> 2_000 < dt.pair_covariance(table, bounds=(0, 100), epsilon=5.0).value < 3_000
+    True
+    """
+
+    ddof: int = field(default=0, kw_only=True)
+    noun: ClassVar[str] = "covariance"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.ddof not in (0, 1):
+            raise InvalidArgument("ddof", self.ddof, "must be 0 or 1")
+
+    def resolve(self, shape: Shape) -> CrossProduct:
+        (one, other), n = self.grids(shape), shape.records
+        if shape.private:
+            raise not_proved(self.name)
+        if n <= self.ddof:
+            raise InvalidArgument("ddof", self.ddof, f"must be fewer than the {n} records")
+        # The largest value has half of the records at either end of both.
+        most = (one.ends[1] - one.ends[0]) * (other.ends[1] - other.ends[0]) * (n // 2) * (n - n // 2)
+        return CrossProduct(n, one, other, Grid(one.step * other.step / (n * (n - self.ddof)), -most, most))
+
+
+@dataclass(frozen=True)
+class _OfMoments(_Pair):
+    """A function of private moments: post-processing (docs/proofs/moments.md)."""
+
+    is_transformed = True
+    has_y_square: ClassVar[bool] = True
+
+    def resolve(self, shape: Shape) -> Moments:
+        y, x = self.grids(shape)
+        return Moments(shape.records, y, x, self.has_y_square, shape.private, shape.neighbours, shape.rows_per_person)
+
+    def plan(self, facts: Shape, options: Options) -> Plan:
+        statistic, level = self.resolve(facts), options.level
+        if options.miss is not None:
+            # The intervals of the moments cover all of them at once (union bound).
+            options = dataclasses.replace(options, confidence=1 - options.miss / len(statistic.labels))
+        inner = super().plan(facts, options).inner  # type: ignore[attr-defined]
+        return MomentsPlan(self.label, inner, self, statistic, self.parts(facts), level)
+
+    def parts(self, shape: Shape) -> tuple[str, ...] | None:  # noqa: ARG002
+        """The names of what is released where these are several numbers."""
+        return None
+
+    def function_of(self, statistic: Moments) -> Callable[[Sequence[float]], Any]:
+        return functools.partial(self.of_moments, statistic)
+
+    @abstractmethod
+    def of_moments(self, statistic: Moments, moments: Sequence[float]) -> Any:
+        """What is released in their place."""
+
+    @abstractmethod
+    def between(self, statistic: Moments, ends: Sequence[Span]) -> Any:
+        """What it can be where the moments lie between these ends."""
+
+
+@dataclass(frozen=True)
+class MomentsPlan(WrappedPlan):
+    """A function of released moments, with an interval by interval arithmetic on theirs."""
+
+    label: str
+    inner: Plan
+    query: _OfMoments
+    statistic: Moments
+    parts: tuple[str, ...] | None
+    level: float | None
+    """The confidence; each moment has an interval of a greater one."""
+
+    @property
+    def labels(self) -> tuple[str, ...] | None:  # type: ignore[override]
+        return self.parts
+
+    @property
+    def confidence(self) -> float | None:  # type: ignore[override]
+        return self.level
+
+    @property
+    def loss(self) -> Loss:  # type: ignore[override]
+        return self.inner.loss
+
+    def run(self, records: Any) -> Result:
+        result = self.inner.run(records)
+        ends = None if result.interval is None else self.query.between(self.statistic, result.interval)
+        return Result(self.query.of_moments(self.statistic, result.value), ends)
+
+
+@dataclass(frozen=True)
+class _Summary:
+    """Means, variances and the covariance of u and v, from moments that may be noisy."""
+
+    u: float
+    v: float
+    uu: float
+    vv: float
+    uv: float
+
+    @classmethod
+    def of(cls, statistic: Moments, moments: Sequence[float]) -> _Summary:
+        given = dict(zip(statistic.labels, moments, strict=True))
+        n = given.get("records", statistic.records)
+        if n < 1:
+            return cls(0.0, 0.0, 0.0, 0.0, 0.0)
+        u, v = _cut(given["x"] / n), _cut(given["y"] / n)
+        return cls(u, v, given["x^2"] / n - u * u, given.get("y^2", 0.0) / n - v * v, given["xy"] / n - u * v)
+
+
+@dataclass(frozen=True)
+class _Spans:
+    """The same as intervals that hold them all."""
+
+    u: Span
+    v: Span
+    uu: Span
+    vv: Span
+    uv: Span
+
+    @classmethod
+    def of(cls, statistic: Moments, ends: Sequence[Span]) -> _Spans:
+        given = dict(zip(statistic.labels, ends, strict=True))
+        n = given.get("records", (statistic.records, statistic.records))
+        if n[0] < 1:
+            whole, square = (-1.0, 1.0), (0.0, 1.0)
+            return cls(whole, whole, square, square, whole)
+        mean = {name: _quotient(given.get(name, (0.0, n[0])), n) for name in ("x", "y", "x^2", "y^2", "xy")}
+        u, v = mean["x"], mean["y"]
+        return cls(
+            u,
+            v,
+            _less(mean["x^2"], _square(u), (0.0, 1.0)),
+            _less(mean["y^2"], _square(v), (0.0, 1.0)),
+            _less(mean["xy"], _times(u, v), (-1.0, 1.0)),
+        )
+
+
+def _cut(number: float, low: float = -1.0, high: float = 1.0) -> float:
+    return min(max(number, low), high)
+
+
+def _times(one: Span, other: Span) -> Span:
+    corners = [a * b for a, b in product(one, other)]
+    return min(corners), max(corners)
+
+
+def _square(one: Span) -> Span:
+    low, high = sorted(map(abs, one))
+    return (0.0 if one[0] <= 0.0 <= one[1] else low * low), high * high
+
+
+def _quotient(one: Span, records: Span) -> Span:
+    """Means that lie in [-1, 1] for a number of records of at least 1."""
+    corners = [a / n for a, n in product(one, records)]
+    return _cut(min(corners)), _cut(max(corners))
+
+
+def _less(one: Span, other: Span, within: Span) -> Span:
+    """A difference that is known to lie within some range, widened by more than rounding errors."""
+    return _cut(one[0] - other[1] - _ROUNDING, *within), _cut(one[1] - other[0] + _ROUNDING, *within)
+
+
+@query(
+    "correlation",
+    of="columns",
+    menu=Menu("Spread", "Correlation"),
+    parameters=_PARAMETERS,
+    proof="moments",
+    sql=(Sql("corr", form="corr(y, x)"), Sql("correlation", form="correlation(y, x)")),
+)
+@dataclass(frozen=True)
+class Correlation(_OfMoments):
+    """Pearson's correlation of two bounded columns: a function of five private moments, in [-1, 1].
+
+    It is 0 where a (noisy) variance is not positive.  The interval is conservative: it holds for all moments within
+    intervals that cover all of them at once.
+
+    >>> import dither as dt
+    >>> table = {"y": [0, 100] * 5_000, "x": [0, 100] * 5_000}
+    >>> dt.correlation(table, bounds=(0, 100), epsilon=5.0).value > 0.9
+    True
+    """
+
+    noun: ClassVar[str] = "correlation"
+
+    def of_moments(self, statistic: Moments, moments: Sequence[float]) -> float:
+        summary = _Summary.of(statistic, moments)
+        if summary.uu <= NO_SPREAD or summary.vv <= NO_SPREAD:
+            return 0.0
+        return _cut(summary.uv / math.sqrt(summary.uu) / math.sqrt(summary.vv))
+
+    def between(self, statistic: Moments, ends: Sequence[Span]) -> Span:
+        spans = _Spans.of(statistic, ends)
+        if spans.uu[0] <= NO_SPREAD or spans.vv[0] <= NO_SPREAD:
+            return -1.0, 1.0
+        divisor = [math.sqrt(a) * math.sqrt(b) for a, b in zip(spans.uu, spans.vv, strict=True)]
+        corners = [a / b for a, b in product(spans.uv, divisor)]
+        return _cut(min(corners)), _cut(max(corners))
+
+
+@query(
+    "least_squares",
+    of="columns",
+    menu=Menu("Models", "Line of least squares"),
+    parameters={**_PARAMETERS, "part": Text("Part", choices=PARTS, is_advanced=True)},
+    proof="moments",
+    sql=(
+        Sql("regr_slope", fixed={"part": "slope"}, form="regr_slope(y, x)"),
+        Sql("regr_intercept", fixed={"part": "intercept"}, form="regr_intercept(y, x)"),
+        Sql("least_squares", form="least_squares(y, x)"),
+    ),
+)
+@dataclass(frozen=True)
+class LeastSquares(_OfMoments):
+    """Intercept and slope of the line of least squares that explains the first of two bounded columns by the second.
+
+    part: "both", "slope" or "intercept"; all of them are functions of the same four private moments.
+
+    Where the (noisy) variance of x is not positive the line is flat, at the mean of y.  The interval of each is
+    conservative: it holds for all moments within intervals that cover all of them at once.
+
+    >>> import dither as dt
+    >>> table = {"y": [0, 100] * 5_000, "x": [0, 50] * 5_000}
+    >>> intercept, slope = dt.least_squares(table, bounds=[(0, 100), (0, 50)], epsilon=5.0).value
+    >>> -10 < intercept < 10 and 1.8 < slope < 2.2
+    True
+    """
+
+    part: str = field(default="both", kw_only=True)
+    noun: ClassVar[str] = "least squares"
+    has_y_square = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.part not in PARTS:
+            raise InvalidArgument("part", self.part, f"must be one of {', '.join(PARTS)}")
+
+    @property
+    def label(self) -> str:
+        noun = self.noun if self.part == "both" else self.part
+        if self.columns is None:
+            return noun if self.part == "both" else f"{noun} of least squares"
+        return f"{noun} of {self.columns[0]} on {self.columns[1]}"
+
+    def parts(self, shape: Shape) -> tuple[str, ...] | None:
+        return ("intercept", self._labels(shape)[1]) if self.part == "both" else None
+
+    def of_moments(self, statistic: Moments, moments: Sequence[float]) -> Any:
+        summary = _Summary.of(statistic, moments)
+        slope = 0.0 if summary.uu <= NO_SPREAD else _cut(summary.uv / summary.uu, -STEEPEST, STEEPEST)
+        line = _Line(statistic)
+        return self._chosen(line.intercept(summary.v, slope, summary.u), line.slope(slope))
+
+    def between(self, statistic: Moments, ends: Sequence[Span]) -> Any:
+        spans = _Spans.of(statistic, ends)
+        slopes: Span = (-STEEPEST, STEEPEST)
+        if spans.uu[0] > NO_SPREAD:
+            corners = [_cut(a / b, *slopes) for a, b in product(spans.uv, spans.uu)]
+            slopes = min(corners), max(corners)
+        line = _Line(statistic)
+        intercepts = [line.intercept(v, slope, u) for v, slope, u in product(spans.v, slopes, spans.u)]
+        return self._chosen((min(intercepts), max(intercepts)), (line.slope(slopes[0]), line.slope(slopes[1])))
+
+    def _chosen(self, intercept: Any, slope: Any) -> Any:
+        return (intercept, slope) if self.part == "both" else slope if self.part == "slope" else intercept
+
+
+class _Line:
+    """From centred coordinates back to the columns' own, exactly; numbers beyond all floats are the largest of them."""
+
+    def __init__(self, statistic: Moments) -> None:
+        self._half = [one.step * width / 2 for one, width in zip(_grids(statistic), statistic.widths, strict=True)]
+        self._middle = [one.step * one.ends[0] + half for one, half in zip(_grids(statistic), self._half, strict=True)]
+
+    def slope(self, slope: float) -> float:
+        """A slope in half widths of y for a half width of x."""
+        return _float(Fraction(slope) * self._half[1] / self._half[0])
+
+    def intercept(self, v: float, slope: float, u: float) -> float:
+        """Where the line through (u, v) is at x = 0."""
+        at = -self._middle[0] / self._half[0] - Fraction(u)
+        return _float(self._middle[1] + self._half[1] * (Fraction(v) + Fraction(slope) * at))
+
+
+def _grids(statistic: Moments) -> tuple[Grid, Grid]:
+    return statistic.x, statistic.y
+
+
+def _float(number: Fraction) -> float:
+    most = Fraction(sys.float_info.max)
+    return float(min(max(number, -most), most))
