@@ -71,17 +71,17 @@ def test_losses_of_all_pairs_of_centres_are_within_epsilon():
 
 def test_bad_arguments_of_points_are_named():
     """A sensitivity below the least distance, a space that is none, a default that is no point."""
-    with pytest.raises(InvalidArgument, match="^sensitivity[ =]"):
+    with pytest.raises(InvalidArgument, match=r"^sensitivity[ =]"):
         dt.metric_release(1, space=PATH, epsilon=1, sensitivity=0.5)
-    with pytest.raises(InvalidArgument, match="^space[ =]"):
+    with pytest.raises(InvalidArgument, match=r"^space[ =]"):
         dt.metric_release(1, space="path", epsilon=1, sensitivity=1)
-    with pytest.raises(InvalidArgument, match="^constants[ =]"):
+    with pytest.raises(InvalidArgument, match=r"^constants[ =]"):
         dt.metric_release(1, space=PATH, epsilon=1, sensitivity=1, constants="best")
-    with pytest.raises(InvalidArgument, match="^default[ =]"):
+    with pytest.raises(InvalidArgument, match=r"^default[ =]"):
         dt.metric_release(1, space=PATH, epsilon=1, sensitivity=1, default=17)
-    with pytest.raises(InvalidArgument, match="^function[ =]"):
+    with pytest.raises(InvalidArgument, match=r"^function[ =]"):
         dt.metric_release(1, space=PATH, epsilon=1, sensitivity=1, function="max")
-    with pytest.raises(dt.NotApplicable, match="^mechanism[ =]"):
+    with pytest.raises(dt.NotApplicable, match=r"^mechanism[ =]"):
         dt.metric_release(1, space=PATH, epsilon=1, sensitivity=1, mechanism="smooth")
 
 
@@ -115,7 +115,7 @@ def test_low_samples_use_twice_the_error():
     for options, named in (({"within": 0}, "^within[ =]"), ({"chance": 0.55}, "^chance[ =]")):
         with pytest.raises(InvalidArgument, match=named):
             dt.low_sample_release([5.0], **{"reads": 0.1, "within": 0.5, "chance": 0.9, "epsilon": 2.0} | options)
-    with pytest.raises(InvalidArgument, match="^neighbours[ =]"):
+    with pytest.raises(InvalidArgument, match=r"^neighbours[ =]"):
         dt.LowSampleRelease(reads=0.1, within=0.5, chance=0.9, neighbours=dt.Neighbours.EDGE)
 
 
@@ -174,8 +174,8 @@ def test_in_a_session_each_function_is_a_question_of_its_own(tmp_path):
         assert session.budget.spent.epsilon == 5.0
         session.ask(dt.DistanceToProperty(distance=query.distance), epsilon=5.0)
         assert session.budget.spent.epsilon == 10.0
-        with pytest.raises(InvalidArgument, match="^neighbours[ =]"):
+        with pytest.raises(InvalidArgument, match=r"^neighbours[ =]"):
             session.ask(dt.DistanceToProperty(distance=len, neighbours=dt.Neighbours.EDGE), epsilon=1.0)
-        with pytest.raises(InvalidArgument, match="^where[ =]"):
+        with pytest.raises(InvalidArgument, match=r"^where[ =]"):
             session.ask(query, epsilon=1.0, where="age < 50")
         assert session.budget.spent.epsilon == 10.0
