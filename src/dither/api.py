@@ -13,10 +13,11 @@ from collections.abc import Callable
 from typing import Any
 
 from dither.aliases import accepts_calibration
-from dither.answer import answer
+from dither.answer import answer, released
 from dither.kernels.progress import Progress, reporting
 from dither.queries.cluster_cost import KMeansCost
 from dither.queries.clusters import GaussianMixture, KMeans
+from dither.queries.free_counts import free_count
 from dither.queries.graphs import Edges, KCliques, KStars, KTriangles, Triangles
 from dither.queries.order import Maximum, Median, Minimum, OrderStatistic, Quantile, Quantiles
 from dither.queries.plan import Options
@@ -832,6 +833,28 @@ def ask(
     if isinstance(query, Query) and query.column is not None and named_columns(data) is not None:
         data = only_columns(data, (query.column,), "column")[query.column]
     return answer(query, data, Options.asked(epsilon, delta, mechanism, noise, confidence))
+
+
+def count_from(release: Release, of: Any, *, records: Any = None, confidence: Any = 0.95) -> Release:
+    """How many records lie in some bins of a histogram that was released before: post-processing, for free.
+
+    of: the labels of the bins, or a function of a label.
+    records: the number of records, where that is public: a count of more than half of the bins is then that number
+        minus the sum of the others.
+    confidence: of the interval, which needs a histogram with intervals.
+
+    Guarantee  No further privacy loss, however many counts are made of one histogram.
+    Theorem    V17 Theorem 2.9; docs/proofs/counting_queries.md section 4.
+    Constants  The interval is the quantile of a sum of c integer Laplace variables, c the number of bins, of the
+               largest scale that the histogram's own intervals allow.
+
+    >>> ages = histogram([30, 31, 31, 45] * 100, edges=[0, 20, 40, 60, 80], epsilon=2.0)
+    >>> found = count_from(ages, ["20 to 40", "40 to 60"])
+    >>> found.loss, 350 < found.value < 450
+    (Loss(epsilon=0.0, delta=0.0), True)
+    """
+    plan = free_count(release, of, records, confidence)
+    return released(plan, plan.run(release.value))
 
 
 def _ask(query: Query, data: Any, *asked: Any) -> Release:

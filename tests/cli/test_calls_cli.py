@@ -28,7 +28,6 @@ active = { type = "boolean" }
 """
 GRAPH = '[dataset]\nname = "friends"\nsource = "edges.csv"\n[graph]\nvertices = 30\n[budget]\nepsilon = 100000\n'
 CALLS = {
-    "counting_queries": "counting_queries(active)",
     "quantile": "quantile(a, 0.9)",
     "quantiles": "quantiles(a, 0.1, 0.9)",
     "order_statistic": "order_statistic(a, 5)",
@@ -36,6 +35,7 @@ CALLS = {
     "smallest_sum": "smallest_sum(a, 3)",
     "mode": "mode(job)",
     "histogram": "histogram(a, 0, 5, 10)",
+    "counting_queries": "counting_queries(active)",
     "mean_vector": 'mean_vector(a, "b b")',
     "covariance": 'covariance(a, "b b")',
     "regression": 'regression(y, a, "b b")',

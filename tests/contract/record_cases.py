@@ -119,6 +119,11 @@ ELSEWHERE = {
     "Scale": "its rows below",
     "Mode": "its rows below",
     "Custom": "the declared rows, as for programs (tests/queries/test_custom.py)",
+    "CountingQueries": "thresholds with the histograms below, flags with those that are counted below",
+    "DistanceToProperty": "functions of the rows that programs get below; tests/queries/test_own_functions.py",
+    "MetricRelease": "the same",
+    "NormRelease": "the same",
+    "LowSampleRelease": "the same",
 }
 """Public questions of tables that are tested in a way of their own."""
 REFUSED: dict[str, Callable[[], Any]] = {

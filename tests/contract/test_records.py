@@ -210,6 +210,9 @@ def test_histograms_of_numbers(name, place):
             assert dt.inspect.value(dt.Histogram("v", edges=edges), session) == truth, (nulls, edges)
             released = session.ask(dt.Histogram("v", edges=edges), **SURE)
             assert released.value == truth, (nulls, edges)
+            if len(truth) > 1:
+                upto = dt.CountingQueries("v", family="thresholds", edges=edges)
+                assert dt.inspect.value(upto, session) == tuple(itertools.accumulate(truth)), (nulls, edges)
 
 
 @pytest.mark.parametrize("name", some("programs and clusterings get", 3, 2, 1, 1, 1))
@@ -347,6 +350,7 @@ def test_flags_are_counted(name, place):
         with asked(given, {"f": dt.Boolean(nulls=nulls)}, rows=len(flags)) as session:
             assert dt.inspect.value(dt.Count("f"), session) == truth, nulls
             assert session.ask(dt.Count("f"), **SURE).value == truth, nulls
+            assert dt.inspect.value(dt.CountingQueries("f"), session) == (truth,), nulls
             assert dt.inspect.value(dt.Count(), session, by="f") == {(False,): 1, (True,): 2}
 
 

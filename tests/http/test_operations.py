@@ -125,10 +125,10 @@ def test_health_needs_a_store_that_can_be_written(curator, monkeypatch):
     curator.store.close()
     file = curator.home / "server.db"
 
-    def connected() -> sqlite3.Connection:
+    def connected(*, writes: bool) -> sqlite3.Connection:
         return sqlite3.connect(f"file:{file}?mode=ro", uri=True, isolation_level=None, check_same_thread=False)
 
-    monkeypatch.setattr(curator.store, "_connected", connected)
+    monkeypatch.setattr(curator.store._database, "connect", connected)
     health = Health(curator.ledger, curator.store, None)
     with pytest.raises(LedgerUnavailable):
         asyncio.run(health.check())

@@ -138,11 +138,11 @@ def test_joint_draws_with_too_many_positions_become_levels():
     statistic = Quantiles(q=[k / 10 for k in range(1, 10)], bounds=(0, 1)).resolve(
         Shape(1_000_000, whole=False, nullable=False)
     )
-    manners = {
-        epsilon: SeveralDraws.of(statistic, Loss(epsilon), Fraction(epsilon), None).manner
+    orders = {
+        epsilon: SeveralDraws.of(statistic, Loss(epsilon), Fraction(epsilon), None).order_of_draws
         for epsilon in (1.0, 0.1, 1e-3)
     }
-    assert manners == {1.0: "joint", 0.1: "joint", 1e-3: "levels"}
+    assert orders == {1.0: "joint", 0.1: "joint", 1e-3: "levels"}
 
 
 ENDLESS = {

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dither.errors import InvalidArgument, InvalidData
-from dither.mechanisms.metric_space import MetricSpace, metric_release, nearby
+from dither.errors import InvalidArgument
+from dither.mechanisms.metric_space import MetricSpace, nearby
 
 
 def cycle(m):
@@ -135,17 +135,6 @@ def test_the_radius_covers_from_every_centre(name, missed):
     assert radius == 0 or outside(radius - 1) > missed
 
 
-def test_a_release_names_a_point_and_its_price():
-    """At a large epsilon the answer is the truth; numbers that are no multiples of one unit are fine."""
-    space = SPACES["tenths"]
-    answer = metric_release("b", space=space, epsilon=100, sensitivity=0.25)
-    assert answer.value == "b"
-    assert answer.radius == 0.0
-    assert answer.loss.epsilon == 100
-    assert space.reach(Fraction(1, 4)) == 2
-    assert metric_release("b", space=space, epsilon=1, sensitivity=1, confidence=None).radius is None
-
-
 @pytest.mark.parametrize(
     ("points", "table", "why"),
     [
@@ -167,16 +156,3 @@ def test_what_is_no_metric_is_refused(points, table, why):
     """Every axiom is checked, exactly: 0.31 > 0.1 + 0.2 is found, 0.3 would not be."""
     with pytest.raises(InvalidArgument, match=why):
         MetricSpace.of(points, table)
-
-
-def test_bad_arguments_are_named():
-    """A sensitivity below the least distance, a value that is no point, a space that is none."""
-    with pytest.raises(InvalidArgument, match=r"^sensitivity[ =]"):
-        metric_release(1, space=path(6), epsilon=1, sensitivity=0.5)
-    with pytest.raises(InvalidArgument, match=r"^space[ =]"):
-        metric_release(1, space="path", epsilon=1, sensitivity=1)
-    with pytest.raises(InvalidArgument, match=r"^constants[ =]"):
-        metric_release(1, space=path(6), epsilon=1, sensitivity=1, constants="best")
-    with pytest.raises(InvalidData) as found:
-        metric_release(4242, space=path(6), epsilon=1, sensitivity=1)
-    assert "4242" not in str(found.value)

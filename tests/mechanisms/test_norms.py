@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 import scipy.special
 
-from dither.errors import InvalidArgument, InvalidData
 from dither.mechanisms import norms
-from dither.mechanisms.norms import norm_draw, norm_radius, norm_release
+from dither.mechanisms.norms import norm_draw, norm_radius
 
 NORMS = {
     "l1": lambda z: np.abs(z).sum(axis=1),
@@ -119,38 +118,3 @@ def test_the_radius_covers_and_includes_rounding(norm):
     assert scipy.special.gammaincc(3, exact / 2) == pytest.approx(0.05, rel=1e-6)
     added = {"l1": 1.5, "l2": math.sqrt(3) / 2, "linf": 0.5}[norm]
     assert norm_radius(3, Fraction(2), norm, Fraction(1), 0.05) - exact == pytest.approx(added)
-
-
-def test_answers_lie_on_the_public_grid():
-    """With a declared step every entry is a multiple of it; the default depends on S and epsilon alone."""
-    answer = norm_release([1.234, -5.678], epsilon=50, sensitivity=0.01, norm="l2", step=0.125)
-    assert all(number * 8 == round(number * 8) for number in answer.value)
-    assert answer.value == (1.25, -5.625)
-    steps = {norm_release(value, epsilon=1, sensitivity=3).step for value in ([0.0], [1e-9], [1e9])}
-    assert steps == {2.0**-19}
-
-
-@pytest.mark.parametrize(
-    ("value", "options", "named"),
-    [
-        ([1.0], {"epsilon": 1, "sensitivity": 0}, "^sensitivity[ =]"),
-        ([1.0], {"epsilon": 1, "sensitivity": 1, "norm": "l3"}, "^norm[ =]"),
-        ([1.0], {"epsilon": 1, "sensitivity": 1, "step": -1}, "^step[ =]"),
-        ([1.0], {"epsilon": 0, "sensitivity": 1}, "^epsilon[ =]"),
-        ([], {"epsilon": 1, "sensitivity": 1}, "^value[ =]"),
-        ([[1.0]], {"epsilon": 1, "sensitivity": 1}, "^value[ =]"),
-        (["one"], {"epsilon": 1, "sensitivity": 1}, "^value[ =]"),
-        ([1.0], {"epsilon": 1, "sensitivity": 1, "confidence": 2}, "^confidence[ =]"),
-    ],
-)
-def test_bad_arguments_are_named(value, options, named):
-    """The message names the argument."""
-    with pytest.raises(InvalidArgument, match=named):
-        norm_release(value, **options)
-
-
-@pytest.mark.parametrize("bad", [math.nan, math.inf])
-def test_entries_that_are_not_finite_are_not_shown(bad):
-    """The error says so without telling which."""
-    with pytest.raises(InvalidData, match="finite"):
-        norm_release([0.0, bad], epsilon=1, sensitivity=1)

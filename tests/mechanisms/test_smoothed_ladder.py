@@ -35,6 +35,7 @@ from dither.statistics.graphs import StarCount
 from dither.statistics.order import RankedValue
 from dither.statistics.totals import TrimmedTotal
 from dither.statistics.unknown_size import FilteredMean
+from dither_lab.audit import broken_mechanisms
 from dither_lab.audit.agreement import draws_follow
 from dither_lab.audit.answers import as_answer
 from dither_lab.audit.enumeration import as_column, datasets, neighbours
@@ -386,6 +387,33 @@ def test_the_logarithm_that_is_told_moves_by_beta():
     assert most(prepared.decay**3) > 0.1
 
 
+def test_the_interval_has_the_noise_that_it_spends():
+    """ln of half-widths against Laplace noise of scale beta/eps'; false alarms below 1e-9, noise 30% smaller is caught.
+
+    Dvoretzky-Kiefer-Wolfowitz.  What an interval spends is part of what the law shows.
+    """
+    statistic = RankedValue(500, 999, Grid(Fraction(1), 0, 10**12))
+    prepared = prepared_for(statistic, 1.0, confidence=Fraction(9, 10))
+    # Far from the bounds: no half-width is cut to what holds for all data.
+    column = as_column(tuple(range(0, 999 * 10**6, 10**6)), statistic.answers)
+    widths, many = prepared.widths(column), 10_000
+    with precision(128):
+        first = float(widths.first())
+    told = np.sort([math.log(prepared._half_width(widths) / (first * prepared._factor)) for _ in range(many)])
+    spread = float(prepared.beta / prepared.interval_epsilon)
+    allowed = math.sqrt(math.log(2e9) / (2 * many)) + 1 / many
+
+    def distance(scale):
+        below = np.where(told < 0, np.exp(-np.abs(told) / scale) / 2, 1 - np.exp(-np.abs(told) / scale) / 2)
+        return np.abs(np.arange(1, many + 1) / many - below).max()
+
+    assert distance(spread) <= allowed < distance(spread / 0.7)
+    universe = UNIVERSES["minimum"]
+    honest = prepared_for(universe.statistic, 1.0, confidence=Fraction(9, 10))
+    assert privacy(honest, universe, stride=20).holds
+    assert not privacy(broken_mechanisms.bar_unpaid(honest), universe, stride=20).holds
+
+
 def test_intervals_cover_in_runs(trials):
     """At 80% at most 20% are missed; false alarms below 1e-9 (Hoeffding)."""
     statistic, records = far_column()
@@ -509,7 +537,7 @@ def test_rungs_that_are_looked_at_are_within_the_public_number():
 
 
 def test_the_default_beta_is_a_public_rule():
-    """A thirtieth of the answer's epsilon; 12 over the records cut on a side where that is more, within limits."""
+    """A thirtieth of the answer's epsilon; 12 (8) over the records cut on a side where that is more, within limits."""
     for trimmed, confidence, share in (
         (10_000, None, Fraction(1, 30)),
         (100, None, Fraction(12, 100)),

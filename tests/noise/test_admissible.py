@@ -283,5 +283,5 @@ def test_students_closed_form_is_the_formula():
 )
 def test_shapes_whose_draws_would_not_end_are_refused(law, argument):
     """Rejection would go on for 1e15 pairs, or one draw would have 1e7 digits: from public facts alone."""
-    with pytest.raises(InvalidArgument, match="accepted"):
+    with pytest.raises(InvalidArgument, match="must be"):
         law(argument)

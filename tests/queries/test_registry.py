@@ -18,14 +18,14 @@ from dither.queries.registry import entries, positionals
 from dither.queries.wire import catalogue, from_json, served, to_json
 
 DOORS = ("function", "ask", "session", "quote", "sql", "cli", "http", "page", "client", "docs", "audit")
-OWN = {"custom", "finite_space"}
+OWN_CODE = {"custom", "finite_space"}
 """The owner's own functions: asked by ``dt.ask``, and ``custom`` in sessions (tests/queries/test_custom.py)."""
-ALLOWED = {("program", "sql")} | {(name, door) for name in ("chain_sum", *OWN) for door in DOORS} - {
-    ("custom", "session"),
-    ("custom", "quote"),
-}
-"""The cells that may be exempt: SQL holds no program text; the data of a chain sum are a place in a public chain; the
-owner's functions run in the owner's process."""
+OWN = ("distance_to_property", "metric_release", "norm_release", "low_sample_release")
+ALLOWED = {("program", "sql")} | {(name, door) for name in ("chain_sum", *OWN_CODE) for door in DOORS}
+ALLOWED -= {("custom", "session"), ("custom", "quote")}
+ALLOWED |= {(name, door) for name in OWN for door in ("sql", "cli", "http", "page", "client")}
+"""The cells that may be exempt: SQL holds no program text; the data of a chain sum are a place in a public chain; a
+Python function of the owner's runs in the owner's process alone."""
 ROWS = 4_000
 LOSS = {"epsilon": 20.0, "delta": 1e-4}
 COLUMNS = {"real": "x", "boolean": "flag", "category": "job"}
@@ -96,6 +96,21 @@ def write(folder: Path) -> Path:
     return folder
 
 
+OF_OWNERS = {
+    "distance_to_property": dt.DistanceToProperty(distance=lambda rows: len(rows["x"]) // 2),
+    "metric_release": dt.MetricRelease(
+        function=lambda rows: "many" if len(rows["x"]) > 9 else "few",
+        space=dt.MetricSpace.of(["few", "many"], [[0, 1], [1, 0]]),
+        sensitivity=1,
+    ),
+    "norm_release": dt.NormRelease(function=lambda rows: [len(rows["x"]), 1.0], dimension=2, sensitivity=1),
+    "low_sample_release": dt.LowSampleRelease(
+        function=lambda rows: len(rows["x"]) / ROWS, dimension=1, reads=0.1, within=0.01, chance=0.9
+    ),
+}
+"""Functions of rows, which are a mapping of columns in memory and an Arrow table in a session."""
+
+
 def example(entry):
     """A question in JSON that the small data can answer."""
     fixed = {"source": SOURCE, "function": "rows", "slot": 0.2}
@@ -121,6 +136,8 @@ def query_of(entry):
     """The same as an object; the owner's own code needs no sandbox."""
     if entry.in_json is not None:
         return dt.Program(len, bounds=(0, ROWS), executor="trusted")
+    if entry.name in OWN:
+        return OF_OWNERS[entry.name]
     return from_json(example(entry))
 
 
@@ -144,8 +161,10 @@ def dataset_of(entry):
     return {"graph": "friends", "weighted graph": "streets"}.get(entry.of, "people")
 
 
-ENTRIES = [one for one in entries().values() if one.name not in {"chain_sum", *OWN}]
+ENTRIES = [one for one in entries().values() if one.name not in {"chain_sum", *OWN_CODE}]
 every = pytest.mark.parametrize("entry", ENTRIES, ids=lambda one: one.name)
+with_http = pytest.mark.parametrize("entry", [one for one in ENTRIES if one.has("http")], ids=lambda one: one.name)
+"""What has that door has those of the shell, the page and the client too, and SQL but for programs."""
 
 
 @pytest.fixture(scope="module")
@@ -220,7 +239,7 @@ def test_session_and_quote(entry, sessions):
     assert session.ask(query, **LOSS) == release or entry.in_json is not None  # from the store, free
 
 
-@every
+@with_http
 def test_http_and_client(entry, server):
     """A quote and an answer by JSON; the remote client sends the same question and gets the stored answer."""
     place, body = f"/v1/datasets/{dataset_of(entry)}", {"query": example(entry), **LOSS}
@@ -241,7 +260,7 @@ def test_http_and_client(entry, server):
     assert remote.budget.spent == spent
 
 
-@every
+@with_http
 def test_sql(entry, sessions, server):
     """Every function that the registry names says the same in a statement, here and over HTTP."""
     if (entry.name, "sql") in ALLOWED:
@@ -273,7 +292,7 @@ def call_of(function, entry):
     return f"{function.function}({', '.join([*map(str, words), *numbers, *named])})"
 
 
-@every
+@with_http
 def test_cli(entry, sessions, monkeypatch, request):
     """``dither quote`` takes the same calls as SQL; programs have ``dither run``."""
     monkeypatch.chdir(sessions["folder"])
@@ -289,7 +308,7 @@ def test_cli(entry, sessions, monkeypatch, request):
     assert json.loads(done.stdout)
 
 
-@every
+@with_http
 def test_page(entry):
     """The page has it on its menu, with a control for every field that is needed."""
     (listed,) = [one for one in catalogue() if one["name"] == entry.name]
@@ -313,6 +332,15 @@ def test_audit(entry):
     assert {type(query_of(entry)).__name__, entry.function} & covered
 
 
-def test_servers_have_every_query_but_the_chain_and_the_owners_code():
+def test_servers_have_every_query_but_the_chain_and_functions_of_owners():
     """The list of what servers answer is the registry's."""
-    assert set(served()) == set(entries()) - {"chain_sum", *OWN}
+    assert set(served()) == set(entries()) - {"chain_sum", *OWN, *OWN_CODE}
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_functions_of_owners_stay_here(name):
+    """A client says why it does not send one; a server knows no such query."""
+    with pytest.raises(dt.InvalidArgument, match="Python function"):
+        to_json(OF_OWNERS[name])
+    with pytest.raises(dt.InvalidArgument, match=r"query\.kind "):
+        from_json({"kind": name})

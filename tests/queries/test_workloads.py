@@ -148,6 +148,7 @@ def test_json_says_what_the_query_says():
         (lambda: dt.CountingQueries(edges=[0, 1]), "^edges[ =]"),
         (lambda: dt.CountingQueries(["a", "b"], family="points"), "^columns[ =]"),
         (lambda: dt.counting_queries([1.0], family="points", epsilon=1), "^edges[ =]"),
+        (lambda: dt.counting_queries([1.0], family="points", edges=[0, 1], epsilon=1), "^edges[ =]"),
         (lambda: dt.counting_queries([[0, 1], [1]], epsilon=1), "^data[ =]"),
         (lambda: dt.counting_queries([[0] * 12], family="conjunctions", epsilon=1), "^family[ =]"),
         (lambda: dt.counting_queries([[0, 1]], family="conjunctions", width=3, epsilon=1), "^width[ =]"),

@@ -55,6 +55,7 @@ TABLE = {
     "scale": ("scale(a)", dt.Scale("a")),
     "mode": ("mode(job)", dt.Mode("job")),
     "histogram": ("histogram(job)", dt.Histogram("job")),
+    "counting_queries": ("counting_queries(active)", dt.CountingQueries(("active",))),
     "mean_vector": ("mean_vector(a, b)", dt.MeanVector(("a", "b"))),
     "covariance": ("covariance(a, b)", dt.Covariance(("a", "b"))),
     "regression": ("regression(y, a, b)", dt.Regression("y", ("a", "b"))),
@@ -72,8 +73,17 @@ GRAPHS = {
     "min_cut": ("min_cut()", dt.MinCut()),
 }
 WEIGHTS = {"mst_cost": ("mst_cost()", dt.MSTCost())}
-WITHOUT = {"program", "chain_sum", "custom", "finite_space"}
-"""What SQL can't say: code, and a place in a public chain or space."""
+WITHOUT = {
+    "program",
+    "chain_sum",
+    "custom",
+    "finite_space",
+    "distance_to_property",
+    "metric_release",
+    "norm_release",
+    "low_sample_release",
+}
+"""What SQL can't say: code, a place in a public chain, and functions of the owner's own."""
 
 
 @pytest.fixture(scope="module")

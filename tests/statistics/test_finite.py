@@ -171,7 +171,7 @@ def test_data_outside_of_the_space_count_as_a_public_dataset():
         ({"neighbours": "ring"}, "chain"),
         ({"neighbours": lambda k: [k + 1]}, "among the datasets"),
         ({"neighbours": lambda k: 5}, "a function that lists neighbours"),
-        ({"neighbours": None}, "is accepted"),
+        ({"neighbours": None}, "must be"),
         ({"value": 3}, "a function of a dataset"),
         ({"value": {0: 1}}, "a finite number for every dataset"),
         ({"value": lambda k: math.nan}, "a finite number for every dataset"),

@@ -145,7 +145,8 @@ class CubeNoise(Prepared):
         half = float(self._half_width(exact(confidence)))
         widest = {between: self._most_mean(between) for between in {span(grid) for grid in self.statistic.answers}}
         between = [span(grid) for grid in self.statistic.answers]
-        return WorstCaseError(tuple(widest[one] for one in between), tuple(min(half, one) for one in between))
+        expected, quantile = tuple(widest[one] for one in between), tuple(min(half, one) for one in between)
+        return WorstCaseError(expected, quantile, attained=True)
 
     def _most_mean(self, between: float) -> float:
         # Beyond a range of so many scales nothing is left to cut.

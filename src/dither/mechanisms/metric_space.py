@@ -8,17 +8,16 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.errors import InvalidArgument, InvalidData
-from dither.mechanisms.noise_intervals import SLACK, missed_share
+from dither.errors import InvalidArgument
+from dither.mechanisms.noise_intervals import SLACK
 from dither.noise.discrete_exponential import draw_index
 from dither.noise.entropy import Source, system
 from dither.numbers import ball, exact, precision, round_down
-from dither.privacy import Loss, Neighbours
 from dither.sources.domain import declared
 
 MOST_POINTS = 1000
@@ -129,68 +128,6 @@ class _Surroundings:
                 rate * step <= epsilon if a == b else bool(ball(rate * step) + size[b] - size[a] <= ball(epsilon))
                 for (a, b), step in self.apart.items()
             )
-
-
-@dataclass(frozen=True)
-class MetricAnswer:
-    """A point near the true one.  With probability ``confidence`` it is within ``radius`` of it."""
-
-    value: Hashable
-    radius: float | None
-    confidence: float | None
-    rate: float
-    """The public decay of the probability per unit of distance."""
-    loss: Loss
-    neighbours: Neighbours
-
-
-def metric_release(
-    value: Any,
-    *,
-    space: MetricSpace,
-    epsilon: Any,
-    sensitivity: Any,
-    constants: Literal["exact", "paper"] = "exact",
-    neighbours: Neighbours = Neighbours.CHANGE_ONE,
-    confidence: Any = 0.95,
-) -> MetricAnswer:
-    """Release a point y of a finite metric space with probability proportional to ``exp(-t d(y, value))``.
-
-    sensitivity: S, the greatest distance of f between neighbours; ``value = f(x)`` must be a point of the space.
-
-    Guarantee  eps-DP for the stated neighbours.
-    Theorem    DMNS06 Theorem 2 and Remark 1, with the minus sign that Eq. 4 lacks;
-               docs/proofs/metric_spaces.md section 3.
-    Constants  Paper: t = eps/(2S), or eps/S where the normaliser is the same everywhere.  Ours: the greatest t for
-               which ``t d(z, z') + ln Z(z')/Z(z) <= eps`` is proved for all centres within S, up to twice the paper's.
-    Cost       O(m^3) whole-number operations to check the metric once, O(m^2) to fit t, O(m) to draw.
-
-    >>> space = MetricSpace.of(range(5), lambda p, q: min((p - q) % 5, (q - p) % 5))
-    >>> answer = metric_release(3, space=space, epsilon=4.0, sensitivity=1)
-    >>> answer.value in range(5), answer.rate
-    (True, 4.0)
-    """
-    if not isinstance(space, MetricSpace):
-        raise InvalidArgument("space", type(space), "must be MetricSpace.of(points, distance)")
-    if constants not in ("exact", "paper"):
-        raise InvalidArgument("constants", constants, 'must be "exact" or "paper"')
-    loss, missed = Loss.asked(epsilon), missed_share(confidence)
-    reach = space.reach(max(exact(sensitivity, "sensitivity"), Fraction(0)))
-    if reach == 0:
-        raise InvalidArgument("sensitivity", sensitivity, "must be at least the least distance between two points")
-    rate = space.rate(loss.exact_epsilon, reach, constants)
-    try:
-        centre = space.points.index(value)
-    except ValueError:
-        raise InvalidData("value: not a point of the declared space; nothing was charged") from None
-    return MetricAnswer(
-        value=space.points[nearby(space, centre, rate)],
-        radius=None if missed is None else float(space.radius(rate, float(missed))),
-        confidence=None if missed is None else float(1 - missed),
-        rate=float(rate / space.unit),
-        loss=loss,
-        neighbours=neighbours,
-    )
 
 
 def nearby(space: MetricSpace, centre: int, rate: Fraction, *, source: Source = system) -> int:

@@ -35,6 +35,21 @@ def laplace_half_width(scale: Fraction, missed: Fraction) -> int:
     return max(math.ceil(needed * (1.0 + SLACK) + SLACK) - 1, 0)
 
 
+def largest_laplace_scale(half_width: int, missed: Fraction) -> Fraction:
+    """At least every scale at which integer Laplace noise is beyond ``half_width`` with at most this probability."""
+    low, high = 0.0, 1.0
+
+    def exceeded(scale: float) -> bool:
+        return 2.0 * math.exp(-(half_width + 1) / scale) / (1.0 + math.exp(-1.0 / scale)) > float(missed)
+
+    while not exceeded(high):
+        low, high = high, 2.0 * high
+    while high - low > SLACK * high:
+        middle = (low + high) / 2.0
+        low, high = (low, middle) if exceeded(middle) else (middle, high)
+    return Fraction(high * (1.0 + SLACK))
+
+
 def gaussian_half_width(scale: Fraction, missed: Fraction) -> int:
     """A w with P(|round(scale Z)| > w) at most ``missed``."""
     quantile = -NormalDist().inv_cdf(float(missed) / 2.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -38,7 +39,6 @@ class NoisyHistogram(Mechanism):
     Cost       O(n + D) and the sums; intervals are free, because the scale is public.
 
     >>> import dither as dt
-    >>> ages = dt.Histogram(edges=[0, 20, 40, 60, 80])
     >>> dt.counting_queries([10, 30, 70] * 99, edges=[0, 20, 40, 60, 80], family="thresholds", epsilon=1.0,
     ...                     mechanism="noisy_histogram").mechanism
     'noisy_histogram'
@@ -114,7 +114,8 @@ class HistogramSums(Prepared):
             min(_mean(self.scale, terms), most) for terms, most in zip(self.terms.tolist(), between, strict=True)
         ]
         quantile = [min(float(width), most) for width, most in zip(half.tolist(), between, strict=True)]
-        return WorstCaseError(tuple(expected), tuple(quantile))
+        attained = all(_is_summed(self.scale, terms) for terms in set(self.terms.tolist()))
+        return WorstCaseError(tuple(expected), tuple(quantile), attained=attained)
 
     def public_half_widths(self) -> tuple[float, ...] | None:
         if self.confidence is None:
@@ -154,8 +155,13 @@ def _mean(scale: Fraction, terms: int) -> float:
     """At least the expected absolute value of a sum of integer Laplace variables."""
     if terms == 0:
         return 0.0
-    deviation = laplace_deviation(scale) * float(np.sqrt(terms))
-    return _sum_law(scale, terms).mean if deviation * 100 < _MOST_SUMMED and terms <= 64 else deviation
+    if _is_summed(scale, terms):
+        return _sum_law(scale, terms).mean
+    return laplace_deviation(scale) * math.sqrt(terms)
+
+
+def _is_summed(scale: Fraction, terms: int) -> bool:
+    return terms <= 64 and laplace_deviation(scale) * math.sqrt(terms) * 100 < _MOST_SUMMED
 
 
 def summable_noise(bins: int, scale: Fraction) -> NDArray[Any]:

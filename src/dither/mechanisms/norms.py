@@ -4,83 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
-import numpy as np
-
-from dither.errors import InvalidArgument, InvalidData
-from dither.mechanisms.noise_intervals import SLACK, missed_share
+from dither.mechanisms.noise_intervals import SLACK
 from dither.noise.entropy import LazyBits, Source, system
 from dither.noise.exact import GUARD_BITS, INITIAL_BITS
 from dither.noise.laplace import Laplace
-from dither.numbers import Ball, ball, exact, float_up, precision
-from dither.privacy import Loss, Neighbours
+from dither.numbers import Ball, ball, float_up, precision
 
 Norm: TypeAlias = Literal["l1", "l2", "linf"]
 _HALF = Fraction(1, 2)
-_WIDEST = 10**290
-_FINENESS = 20
-"""Without a declared step answers are multiples of a power of two about 2**20 times finer than S / eps."""
-
-
-@dataclass(frozen=True)
-class VectorAnswer:
-    """A vector on a public grid.  With probability ``confidence`` its distance from the truth is at most ``radius``."""
-
-    value: tuple[float, ...]
-    radius: float | None
-    """In the norm of the mechanism."""
-    confidence: float | None
-    norm: Norm
-    step: float
-    loss: Loss
-    neighbours: Neighbours
-
-
-def norm_release(
-    value: Any,
-    *,
-    epsilon: Any,
-    sensitivity: Any,
-    norm: Norm = "l2",
-    step: Any = None,
-    neighbours: Neighbours = Neighbours.CHANGE_ONE,
-    confidence: Any = 0.95,
-) -> VectorAnswer:
-    """Release a vector ``value = f(x)`` plus noise of density proportional to ``exp(-eps |z| / S)``.
-
-    sensitivity: S, the most that f (as it is computed) moves between neighbours, in the same norm.
-    step: the public grid of the answers; by default a power of two near 2**-20 S / eps.
-
-    Guarantee  eps-DP for the stated neighbours.
-    Theorem    DMNS06 Theorem 2 and Remark 1: the normaliser is the same around every point of R^d.  The noise is a
-               Gamma(d) length in a direction of the norm's cone measure; docs/proofs/metric_spaces.md section 4.
-    Constants  No factor 2.  l1 is one Laplace variable of scale S / eps for each coordinate.
-    Cost       O(d) balls, about 0.02 ms each.
-
-    >>> answer = norm_release([10.0, -3.0], epsilon=2.0, sensitivity=0.01, norm="linf")
-    >>> len(answer.value), answer.radius < 0.05
-    (2, True)
-    """
-    loss, missed = Loss.asked(epsilon), missed_share(confidence)
-    if norm not in _VARIATES:
-        raise InvalidArgument("norm", norm, 'must be "l1", "l2" or "linf"')
-    scale = _positive("sensitivity", sensitivity) / loss.exact_epsilon
-    if scale > _WIDEST:
-        raise InvalidArgument("sensitivity", sensitivity, "must be at most 1e290 times epsilon")
-    grid = _fine(scale) if step is None else _positive("step", step)
-    steps = norm_draw([number / grid for number in _vector(value)], scale / grid, norm)
-    return VectorAnswer(
-        value=tuple(_nearest(grid * number) for number in steps),
-        radius=None if missed is None else norm_radius(len(steps), scale, norm, grid, float(missed)),
-        confidence=None if missed is None else float(1 - missed),
-        norm=norm,
-        step=_nearest(grid),
-        loss=loss,
-        neighbours=neighbours,
-    )
 
 
 def norm_draw(location: Sequence[Fraction], scale: Fraction, norm: Norm, *, source: Source = system) -> list[int]:
@@ -90,7 +24,7 @@ def norm_draw(location: Sequence[Fraction], scale: Fraction, norm: Norm, *, sour
     """
     spread = scale.numerator.bit_length() - scale.denominator.bit_length() + 1
     tape = LazyBits(INITIAL_BITS + max(spread, 0), source)
-    variates = _VARIATES[norm]
+    variates = VARIATES[norm]
     while True:
         with precision(tape.bits + GUARD_BITS):
             size, settled = ball(scale), []
@@ -144,39 +78,8 @@ def _gamma(tape: LazyBits, shape: int) -> Ball:
     return -product.log()
 
 
-_VARIATES: dict[str, Callable[[LazyBits, int], list[Ball]]] = {"l1": _l1, "l2": _l2, "linf": _linf}
+VARIATES: dict[str, Callable[[LazyBits, int], list[Ball]]] = {"l1": _l1, "l2": _l2, "linf": _linf}
 
 
 def _or_unknown(variate: Ball | None) -> Ball:
     return ball(0).log() if variate is None else variate
-
-
-def _vector(value: object) -> list[Fraction]:
-    """The entries as exact rationals; errors show none of them."""
-    if isinstance(value, np.ma.MaskedArray):
-        value = np.ma.filled(value.astype(np.float64), np.nan)
-    try:
-        array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InvalidArgument("value", type(value), "must be a vector of numbers") from None
-    if array.ndim != 1 or len(array) == 0:
-        raise InvalidArgument("value", type(value), "must have one dimension and at least one number")
-    if not bool(np.isfinite(array).all()):
-        raise InvalidData("value: not every entry is finite; nothing was charged")
-    return [Fraction(number) for number in array.tolist()]
-
-
-def _positive(argument: str, value: object) -> Fraction:
-    number = exact(value, argument)
-    if number <= 0:
-        raise InvalidArgument(argument, value, "must be a positive number")
-    return number
-
-
-def _fine(scale: Fraction) -> Fraction:
-    exponent = scale.numerator.bit_length() - scale.denominator.bit_length()
-    return Fraction(2) ** (exponent - _FINENESS)
-
-
-def _nearest(number: Fraction) -> float:
-    return number.numerator / number.denominator

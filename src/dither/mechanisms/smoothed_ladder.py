@@ -34,8 +34,8 @@ from dither.statistics.statistic import Statistic
 LEAST_BETA_SHARE = Fraction(1, 30)
 """The smoothness beta over the answer's epsilon where rungs rise slowly (benchmarks/smoothed_ladder.py)."""
 MOST_BETA_SHARE, MOST_BETA_SHARE_WITH_INTERVAL = Fraction(1, 5), Fraction(1, 14)
-FALLS = 12
-"""Rungs that must be the global sensitivity after so many changes count e^-12 of it from the data's own place."""
+FALLS, FALLS_WITH_INTERVAL = 12, 8
+"""Rungs that can be the global sensitivity after c changes count e^-12 of it (e^-8) at the data's own place."""
 INTERVAL_SHARE = Fraction(1, 10)
 """The part of epsilon that buys the interval."""
 MOST_BETA_WITH_INTERVAL = Fraction(2, 5)
@@ -100,8 +100,8 @@ class SmoothedLadder(Mechanism):
 def default_beta(statistic: Statistic, epsilon: Fraction, interval: bool) -> Fraction:
     """The public rule for beta: a thirtieth of the answer's epsilon, or more where no data can resist many changes."""
     changes = statistic.max_distance_to_instability
-    wall = Fraction(FALLS, changes) if changes else Fraction(0)
-    most = MOST_BETA_SHARE_WITH_INTERVAL if interval else MOST_BETA_SHARE
+    falls, most = (FALLS_WITH_INTERVAL, MOST_BETA_SHARE_WITH_INTERVAL) if interval else (FALLS, MOST_BETA_SHARE)
+    wall = Fraction(falls, changes) if changes else Fraction(0)
     return min(max(epsilon * LEAST_BETA_SHARE, wall), epsilon * most)
 
 

@@ -153,6 +153,8 @@ class CountingQueries(StatisticQuery):
             return chosen, tuple(asked)
         bins = self._declared_bins
         labels = bins.bin_labels
+        if len(labels) < 2:
+            raise InvalidArgument("edges", list(labels), "must give at least two bins")
         if isinstance(self.family, tuple):
             values = labels if self.categories is None else (*self.categories, "other")
             return predicates(self.family, values=values), tuple(map(_named, enumerate(self.family)))

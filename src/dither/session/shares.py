@@ -38,14 +38,12 @@ def _floor(number: Fraction, units: int) -> float:
 def shares_of(weights: Sequence[Any] | None, parts: int) -> list[Fraction]:
     """How several questions share a price: evenly, or by weights."""
     if parts == 0:
-        raise InvalidArgument("query", [], "at least one query is accepted")
+        raise InvalidArgument("query", [], "must have at least one query")
     if weights is None:
         return [Fraction(1, parts)] * parts
     exactly = [exact(one, "weights") for one in weights]
     if len(exactly) != parts or any(one <= 0 for one in exactly):
-        raise InvalidArgument(
-            "weights", list(weights), f"a positive number for each of the {parts} queries is accepted"
-        )
+        raise InvalidArgument("weights", list(weights), f"must be a positive number for each of the {parts} queries")
     return [one / sum(exactly) for one in exactly]
 
 

@@ -34,14 +34,6 @@ PUBLIC_ONLY = {
     "no mechanism": ("__version__",),
 }
 """Public names that release nothing, by the reason why no check is theirs."""
-FUNCTIONS_BESIDE_THE_REGISTRY = (
-    "distance_to_property",
-    "flip_bits",
-    "low_sample_release",
-    "metric_release",
-    "norm_release",
-)
-"""Functions that release something and are no queries yet."""
 
 
 def independence_checks() -> Iterator[Check]:
@@ -119,7 +111,7 @@ def shipped() -> set[str]:
     blocks = {f"{name} of blocks" for name in AGGREGATORS} | {f"{name} blocks" for name in SAMPLINGS}
     sessions = {"filtered rows", "grouped rows", "several rows a person", "order of events", "public decisions", "sql"}
     sessions |= {"records of sources"}
-    return face | set(MECHANISMS) | set(NOISES) | set(FUNCTIONS_BESIDE_THE_REGISTRY) | blocks | sessions
+    return face | set(MECHANISMS) | set(NOISES) | blocks | sessions
 
 
 def uncovered(checks: Iterable[Check] | None = None) -> set[str]:

@@ -90,6 +90,14 @@ def _too_little_noise() -> Iterator[Check]:
             return privacy(broken.noise_too_small(prepare_case(universe, MECHANISMS[name](), noise)), universe)
 
         yield _broken("noise 20% small", "exhaustive", law_of, name)
+    for name in ("noisy_histogram", "k_norm"):
+
+        def counted(effort: Effort, name: str = name) -> Evidence:
+            audited = next(one for one in audited_queries() if one.name == "counting queries, attribute_means")
+            universe = audited.universe(effort.quick)
+            return privacy(broken.noise_too_small(prepare_case(universe, MECHANISMS[name](), "")), universe)
+
+        yield _broken("noise 20% small", "exhaustive", counted, name)
     yield _broken("noise 20% small", "black-box", _narrow_draws, "the sampler itself")
     alone = _pair_attack(broken.noise_too_small, "worst_case", (1, 1, 8), CROSSING, 24_000, known=True)
     yield _broken("noise 20% small", "black-box", alone, "worst_case, answers alone")
@@ -137,6 +145,8 @@ def _consistently_wrong() -> Iterator[Check]:
         ("histogram", "worst_case", "gaussian"),
         ("2-stars", "noisy_local", "laplace"),
         ("own vector with a ladder", "smooth", "power_law"),
+        ("counting queries, thresholds", "noisy_histogram", ""),
+        ("counting queries, attribute_means", "k_norm", ""),
     ):
 
         def stated(effort: Effort, subject: str = subject, name: str = name, noise: str = noise) -> Evidence:

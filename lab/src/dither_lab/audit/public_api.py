@@ -307,6 +307,7 @@ def _workload_calls() -> Iterator[PublicCall]:
     """Families of counting queries, by every mechanism: a record that changes as many answers as any can."""
     import dither as dt  # noqa: PLC0415
 
+    yield from _free_counts(dt)
     few, other, far = [0, 0, 1, 2], [0, 1, 1, 2], [2, 0, 1, 2]
     bits, flipped = np.array([[0, 0], [1, 1], [0, 1]], dtype=bool), np.array([[1, 1], [1, 1], [0, 1]], dtype=bool)
     bins: dict[str, Any] = {"categories": [0, 1, 2]}
@@ -329,35 +330,55 @@ def _workload_calls() -> Iterator[PublicCall]:
             )
 
 
+def _free_counts(dt: Any) -> Iterator[PublicCall]:
+    """Several counts of one histogram, as one release that cost what the histogram did."""
+
+    def counted(data: Any) -> Any:
+        bins = dt.histogram(data, edges=[0, 4, 8], epsilon=LOUD)
+        return tuple(dt.count_from(bins, of).value for of in (["0 to 4"], ["4 to 8"], lambda _: True))
+
+    here, there = [0, 0, 0, 8, 8], [0, 0, 8, 8, 8]
+    yield PublicCall("count_from", counted, here, there, Loss(LOUD), ("count_from",), runs=(150, 1_500))
+
+
 def _metric_calls() -> Iterator[PublicCall]:
-    from dither.mechanisms.bit_flipping import flip_bits  # noqa: PLC0415
-    from dither.mechanisms.metric_space import MetricSpace, metric_release  # noqa: PLC0415
-    from dither.mechanisms.norms import norm_release  # noqa: PLC0415
-    from dither.mechanisms.randomized_response import randomized_response  # noqa: PLC0415
-    from dither.procedures.low_sample import brute_distance, distance_to_property, low_sample_release  # noqa: PLC0415
+    """Randomised response, flipped bits, and functions of the owner's own."""
+    import dither as dt  # noqa: PLC0415
+    from dither.statistics.distances import brute_distance  # noqa: PLC0415
 
     spends = Loss(LOUD)
     yield PublicCall(
         "flip_bits",
-        _bound(flip_bits, epsilon=LOUD),
+        _bound(dt.flip_bits, epsilon=LOUD),
         [0, 1, 1],
         [1, 1, 1],
         spends,
         ("flip_bits",),
         flat=lambda answer: numbers(np.asarray(answer.value, dtype=float)),
     )
-    space = MetricSpace.of(range(5), lambda a, b: abs(a - b))
-    near = _bound(metric_release, space=space, epsilon=LOUD, sensitivity=1)
-    yield PublicCall("metric_release", near, 1, 2, spends, ("metric_release", "MetricSpace"))
+    space = dt.MetricSpace.of(range(5), lambda a, b: abs(a - b))
+    near = _bound(dt.metric_release, space=space, epsilon=LOUD, sensitivity=1)
+    yield PublicCall("metric_release", near, 1, 2, spends, ("metric_release", "MetricRelease", "MetricSpace"))
     for norm in ("l1", "l2", "linf"):
-        call = _bound(norm_release, epsilon=LOUD, sensitivity=1, norm=norm)
-        yield PublicCall("norm_release", call, [0, 0], [0, 1], spends, ("norm_release",), norm, (150, 1_500))
-    sampled = _bound(low_sample_release, reads=0.1, within=0.5, chance=0.9, epsilon=LOUD)
-    yield PublicCall("low_sample_release", sampled, [0.0], [1.0], spends, ("low_sample_release", "sample_sensitivity"))
+        call = _bound(dt.norm_release, epsilon=LOUD, sensitivity=1, norm=norm)
+        yield PublicCall(
+            "norm_release", call, [0, 0], [0, 1], spends, ("norm_release", "NormRelease"), norm, (150, 1_500)
+        )
+    sampled = _bound(dt.low_sample_release, reads=0.1, within=0.5, chance=0.9, epsilon=LOUD)
+    yield PublicCall(
+        "low_sample_release",
+        sampled,
+        [0.0],
+        [1.0],
+        spends,
+        ("low_sample_release", "LowSampleRelease", "sample_sensitivity"),
+    )
     distance = brute_distance(lambda x: sum(x) == 0, domain=(0, 1))
-    property_ = _bound(distance_to_property, distance=distance, epsilon=LOUD)
-    yield PublicCall("distance_to_property", property_, (0, 1, 1), (1, 1, 1), spends, ("distance_to_property",))
-    reports = _bound(randomized_response, epsilon=LOUD)
+    property_ = _bound(dt.distance_to_property, distance=distance, epsilon=LOUD)
+    yield PublicCall(
+        "distance_to_property", property_, (0, 1, 1), (1, 1, 1), spends, ("distance_to_property", "DistanceToProperty")
+    )
+    reports = _bound(dt.randomized_response, epsilon=LOUD)
     yield PublicCall(
         "randomized_response",
         reports,

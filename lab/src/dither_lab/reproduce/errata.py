@@ -11,7 +11,7 @@ import numpy as np
 
 from dither.accounting.cascades import paper_robust, printed_robust
 from dither.noise.gaussian import Gaussian
-from dither.procedures.low_sample import check_premises
+from dither.sensitivity.low_sample import check_premises
 from dither_lab.audit.divergence import hockey_stick
 from dither_lab.reproduce import drawing
 from dither_lab.reproduce.experiment import Claim, Experiment, Judged, Point, Points, Setting, settle

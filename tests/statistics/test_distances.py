@@ -4,19 +4,15 @@ import math
 from fractions import Fraction
 from itertools import combinations, product
 
+import numpy as np
 import pytest
 
-from dither.errors import InvalidArgument, InvalidData
+import dither as dt
+from dither.errors import InvalidArgument
+from dither.mechanisms import worst_case
 from dither.privacy import Neighbours
-from dither.procedures import low_sample
-from dither.procedures.low_sample import (
-    brute_distance,
-    check_premises,
-    distance_to_property,
-    lipschitz_violation,
-    low_sample_release,
-    sample_sensitivity,
-)
+from dither.sensitivity.low_sample import check_premises, sample_sensitivity
+from dither.statistics.distances import brute_distance, lipschitz_violation
 
 BITS = (0, 1)
 
@@ -122,14 +118,6 @@ def test_premises_that_fail_are_named(options, named):
         sample_sensitivity(**options)
 
 
-def test_the_release_uses_twice_the_error():
-    """The scale is 2 sigma / eps: the bar is that of Laplace noise of this scale."""
-    answer = low_sample_release([5.0], reads=0.1, within=0.5, chance=0.9, epsilon=2.0)
-    assert answer.radius == pytest.approx(0.5 * math.log(20), rel=1e-4)
-    with pytest.raises(InvalidArgument, match=r"^within[ =]"):
-        low_sample_release([5.0], reads=0.1, within=0, chance=0.9, epsilon=2.0)
-
-
 def test_the_distance_to_any_property_has_sensitivity_one():
     """All 255 non-empty sets of three bits, and the empty one, whose distance is infinite everywhere."""
     universe = list(product(BITS, repeat=3))
@@ -157,49 +145,58 @@ def noise_law(centre, scale):
 def test_the_noise_costs_epsilon_and_sharper_noise_is_caught(epsilon, monkeypatch):
     """The scale that is drawn with, on all distances of a universe that neighbours may have."""
     used = []
-    monkeypatch.setattr(low_sample, "integer_laplace", lambda location, scale: used.append((location, scale)) or 0)
+    monkeypatch.setattr(worst_case, "added", lambda law, location, scale: used.append((location, scale)) or 0)
     distance = brute_distance(lambda x: sum(x) >= 3, domain=BITS)
     losses, sharper = [], []
     for x in product(BITS, repeat=4):
         for y in ((*x[:i], 1 - x[i], *x[i + 1 :]) for i in range(4)):
             used.clear()
             for data in (x, y):
-                distance_to_property(data, distance=distance, epsilon=epsilon)
+                dt.distance_to_property(data, distance=distance, epsilon=epsilon)
             (a, scale), (b, other) = used
             assert scale == other
             for found, size in ((losses, float(scale)), (sharper, float(scale) / 1.3)):
                 here, there = noise_law(a, size), noise_law(b, size)
                 found.append(max(abs(math.log(here[k] / there[k])) for k in range(-5, 10)))
     assert max(losses) == pytest.approx(epsilon)
+    assert max(losses) <= epsilon * (1 + 1e-12)
     assert max(sharper) == pytest.approx(1.3 * epsilon)
 
 
 def test_distances_are_clamped_and_rounded_down_before_the_noise(monkeypatch):
     """Infinity is the public maximum, negative numbers are 0, fractions go down (which keeps steps of at most 1)."""
-    monkeypatch.setattr(low_sample, "integer_laplace", lambda location, scale: location)
+    monkeypatch.setattr(worst_case, "added", lambda law, location, scale: location)
     for raw, seen in ((math.inf, 3), (-2, 0), (1.9, 1), (7, 3)):
-        answer = distance_to_property([0, 0, 0], distance=lambda _, r=raw: r, epsilon=1, confidence=None)
+        answer = dt.distance_to_property([0, 0, 0], distance=lambda _, r=raw: r, epsilon=1, confidence=None)
         assert answer.value == seen
         assert answer.interval is None
-    graph = distance_to_property(object(), distance=lambda _: 2, epsilon=1, most=10, neighbours=Neighbours.EDGE)
+    graph = dt.distance_to_property(object(), distance=lambda _: 2, epsilon=1, most=10, neighbours=Neighbours.EDGE)
     assert graph.interval == (0, 5)
     assert graph.neighbours is Neighbours.EDGE
+
+
+@pytest.mark.parametrize("wrong", ["far", None, math.nan, [1, 2], np.array([1.0, 2.0]), object(), 1 / 3 * 1j])
+def test_a_distance_that_is_none_counts_as_the_greatest(wrong, monkeypatch):
+    """So does one that raises: an error that depends on a record would be a leak."""
+    monkeypatch.setattr(worst_case, "added", lambda law, location, scale: location)
+    assert dt.distance_to_property([0, 0, 0], distance=lambda _: wrong, epsilon=1).value == 3
+    assert dt.distance_to_property([0, 0, 0], distance=lambda _: 1 / 0, epsilon=1).value == 3
 
 
 @pytest.mark.parametrize(
     ("options", "named"),
     [
         ({"distance": 3, "epsilon": 1}, "^distance[ =]"),
+        ({"distance": None, "epsilon": 1}, "^distance[ =]"),
         ({"distance": len, "epsilon": 0}, "^epsilon[ =]"),
         ({"distance": len, "epsilon": 1, "most": 0}, "^most[ =]"),
+        ({"distance": len, "epsilon": 1, "neighbours": "close"}, "^neighbours[ =]"),
         ({"distance": len, "epsilon": 1, "confidence": 95}, "^confidence[ =]"),
     ],
 )
 def test_bad_arguments_are_named(options, named):
     """The message names the argument; data without a length need a public maximum."""
     with pytest.raises(InvalidArgument, match=named):
-        distance_to_property([1], **options)
+        dt.distance_to_property([1], **options)
     with pytest.raises(InvalidArgument, match=r"^most[ =]"):
-        distance_to_property(object(), distance=lambda _: 1, epsilon=1)
-    with pytest.raises(InvalidData, match="number"):
-        distance_to_property([1], distance=lambda _: "far", epsilon=1)
+        dt.distance_to_property(object(), distance=lambda _: 1, epsilon=1)
