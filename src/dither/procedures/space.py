@@ -69,9 +69,7 @@ class Space:
         """A grid for each coordinate, with 2**bits steps in every width; fewer where bounds are far from zero."""
         pairs = [(Fraction(low), Fraction(high)) for low, high in zip(self.low, self.high, strict=True)]
         farthest = max(max(abs(low), abs(high)) / (high - low) for low, high in pairs)
-        steps = 1 << bits
-        while steps > 1 and farthest * steps > MOST_STEPS:
-            steps //= 2
+        steps = 1 << min(bits, max(int(MOST_STEPS / farthest).bit_length() - 1, 0))
         return tuple(Grid.between((low, high), (high - low) / steps) for low, high in pairs)
 
 

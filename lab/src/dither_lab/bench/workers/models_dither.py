@@ -16,13 +16,13 @@ from dither.procedures.metrics import Matching
 
 
 def _centres(value: Any, k: int) -> list[list[float]] | None:
-    if value is None:
+    if value is None or np.size(value) < 2 * k:
         return None
     return [[float(x) for x in row] for row in np.array(value, dtype=float).reshape(k, -1)[:, :2]]
 
 
 def kmeans(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], Any]:
-    """Centres; None if refused."""
+    """Centres; None if refused, or if some of them were not found."""
     function = getattr(dt, options.get("function", "kmeans"))
     given = {"k": options["k"], "bounds": tuple(options["bounds"]), "epsilon": options["epsilon"]}
     more = {name: options[name] for name in ("blocks",) if name in options}

@@ -118,7 +118,8 @@ function fineprint(release, sure) {
     release.missing === null || release.missing === undefined
       ? ""
       : ` Missing values count as ${[release.missing].flat().map(shown).join(", ")}.`;
-  const lacking = release.reason && !release.refused ? ` ${release.reason[0].toUpperCase()}${release.reason.slice(1)}.` : "";
+  const lacking =
+    release.reason && !release.refused ? ` ${release.reason[0].toUpperCase()}${release.reason.slice(1)}.` : "";
   return `${bar}Neighbours: ${release.neighbours}. ${release.mechanism === "public" ? "Public, free." : `Mechanism: ${release.mechanism.replaceAll("_", " ")}${release.noise && release.noise !== "none" ? `; noise: ${release.noise.replaceAll("_", " ")}` : ""}.`}${missing}${lacking}`;
 }
 
