@@ -49,8 +49,8 @@ def test_tokens_and_health_have_threads_of_their_own(curator, client):
     end = threading.Event()
     try:
         for _ in range(64):
-            curator._pool.submit(end.wait)
-            curator._long.submit(end.wait)
+            curator.threads._short.submit(end.wait)
+            curator.threads._long.submit(end.wait)
         assert client.get("/healthz").status_code == 200
         assert client.get("/v1/me").status_code == 200
     finally:

@@ -202,7 +202,7 @@ def test_thresholds_of_noisy_local_that_are_not_paid_for_are_caught():
     assert worst(replace(prepared, shortfall=Fraction(999, 1000))) > loss.delta
     greedy = replace(
         prepared,
-        gauge_epsilon=prepared.gauge_epsilon * Fraction(10, 7),
+        proxy_epsilon=prepared.proxy_epsilon * Fraction(10, 7),
         local_epsilon=prepared.local_epsilon * Fraction(10, 7),
         answer_epsilon=prepared.answer_epsilon * Fraction(10, 7),
         shortfall=Fraction(1, 100),
@@ -303,9 +303,9 @@ def test_noisy_local_spends_all_shares_and_skips_a_gauge_that_tells_nothing():
     shape = Graph([(0, 1)], n=20).shape
     for query, gauged in ((KStars(2), False), (Triangles(), False), (KStars(3), True), (KTriangles(2), True)):
         prepared = NoisyLocal().prepare(MechanismSpec(query.resolve(shape), Loss(1.0, 1e-6)))
-        spent = (prepared.gauge_epsilon or 0) + prepared.local_epsilon + prepared.answer_epsilon
+        spent = (prepared.proxy_epsilon or 0) + prepared.local_epsilon + prepared.answer_epsilon
         assert spent == 1
-        assert (prepared.gauge_epsilon is not None) == gauged
+        assert (prepared.proxy_epsilon is not None) == gauged
         assert prepared.shortfall * (2 if gauged else 1) == Fraction(1, 10**6)
 
 

@@ -107,7 +107,7 @@ def test_what_is_wrong_with_a_program_is_said_before_any_data():
             as_program(given)
     with pytest.raises(InvalidArgument, match=r"parses.*line 1"):
         Function("def f(rows) return 1", "f")
-    with pytest.raises(InvalidArgument, match="the name of a function"):
+    with pytest.raises(InvalidArgument, match="must name a function"):
         Function("def f(rows): return 1", "g")
 
 
@@ -132,7 +132,7 @@ def array_user(rows):
         ("def f(rows): return [1.0, 2.0, 3.0]", (), "3 numbers instead of 1"),
         ("def f(rows): return rows.no_such_thing", (), "no_such_thing"),
         ("def f(rows): return 'word'", (), "ValueError"),
-        ("import os\ndef f(rows): os._exit(3)", (), "ends with 1 numbers"),
+        ("import os\ndef f(rows): os._exit(3)", (), "end with 1 numbers"),
         ("f = 3", (), "defines no function"),
         ("def f(rows): return 1.0", ("no_such_module",), "no_such_module"),
         ("def f(rows): return 1.0", ("not a name",), "names of modules"),

@@ -89,7 +89,7 @@ def test_an_unsafe_scale_is_refused_and_one_that_is_not_tested_is_found():
 
 def test_refusals_happen_as_often_as_the_closed_form_says():
     """A cascade of two discretisations at the threshold; wrong with probability below 1e-6 (Hoeffding)."""
-    plan = replace(PLAN, step=replace(STEP, manner="bins"))
+    plan = replace(PLAN, step=replace(STEP, margin_rule="bins"))
     runs = trials(1000, 20_000)
     data = runs_of((0, 100), (90, 51), (91, 4), (1e6, 46))
     refused = sum(plan.run(data).found.refused for _ in range(runs))

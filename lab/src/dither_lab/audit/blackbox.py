@@ -114,8 +114,8 @@ def audit(
 
     >>> rng = np.random.default_rng(1)
     >>> coin = lambda p: lambda count: (rng.random(count) < p).tolist()
-    >>> from dither_lab.audit.attacks import Histogram
-    >>> found = audit(coin(0.75), coin(0.25), claimed=Loss(0.7), attacks=[Histogram()], samples=4000)
+    >>> from dither_lab.audit.attacks import HistogramAttack
+    >>> found = audit(coin(0.75), coin(0.25), claimed=Loss(0.7), attacks=[HistogramAttack()], samples=4000)
     >>> found.detected, 0.7 < found.lower_bound < math.log(3)
     (True, True)
     """

@@ -10,7 +10,7 @@ export class Problem extends Error {
     this.code = body.code ?? "unknown";
     this.title = body.title ?? "";
     // Two ways to point: "column='x': …" for a field, "sql, line 1, column 8: …" for a place in a text.
-    this.argument = body.argument ?? this.message.match(/^(?:query\.)?([a-z_]+)(?:=|, line )/)?.[1] ?? null;
+    this.argument = body.argument ?? this.message.match(/^(?:query\.)?([a-z_]+)(?:=|, line | must | is )/)?.[1] ?? null;
     const place = this.message.match(/line (\d+), column (\d+)/);
     this.place = place
       ? { line: Number(place[1]), column: Number(place[2]), width: this.message.match(/^ *(\^+)$/m)?.[1].length ?? 1 }
