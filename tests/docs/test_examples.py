@@ -20,7 +20,7 @@ WRITTEN = {
 GENERATED = {f"docs/{name}": text for name, text in generated_pages().items() if not name.startswith("reference/")}
 PAGES = WRITTEN | GENERATED
 RUN_ELSEWHERE = {
-    "docs/server.md": "tests/server runs every call against a real server",
+    "docs/server.md": "tests/http runs every call against a real server",
     "docs/page.md": "tests/page drives the page in a browser",
     "docs/programs.md": "tests/sandbox/test_programs_guide.py runs it where programs can be isolated",
 }

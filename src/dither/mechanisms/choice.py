@@ -93,7 +93,9 @@ def prepare(
 
 def _least_error(ask: MechanismSpec) -> tuple[str, Prepared]:
     """The mechanism whose expected error, averaged over the numbers, is least whatever the data are: public."""
-    tried = {name: MECHANISMS[name]().prepare(ask) for name in applicable(ask.statistic)}
+    tried = {
+        name: MECHANISMS[name]().prepare(ask) for name in applicable(ask.statistic) if not MECHANISMS[name].may_refuse
+    }
     errors = {name: math.fsum(one.worst_case_error(LEVEL).expected) for name, one in tried.items()}
     # Scales that were proved are a billionth larger than they need be: such differences are ties.
     name = next(name for name, error in errors.items() if error <= min(errors.values()) * (1.0 + 1e-6))
