@@ -50,7 +50,8 @@ $(BASE): pyproject.toml $(CONSTRAINTS)
 
 $(SETUP): $(BASE) lab/pyproject.toml
 	echo "installing what dither[$(EXTRAS)] adds (a minute or two, once)"
-	$(PIP) --no-build-isolation --editable '.[$(EXTRAS)]' --editable lab
+	$(PIP) --editable '.[$(EXTRAS)]'
+	$(PIP) --no-build-isolation --no-deps --editable lab
 	touch $@
 endif
 
@@ -90,7 +91,7 @@ bench: setup ## side by side with other libraries, each in an environment of its
 # By the oldest Python that is supported (PYTHON=...): newer ones can install what suits it, not the other way round.
 constraints: ## write the newest versions that pyproject.toml allows into constraints.txt
 	@rm -rf .cache/newest && $(PYTHON) -m venv .cache/newest
-	@.cache/newest/bin/python -m pip install --quiet --no-cache-dir $(BUILD) '.[$(EXTRAS)]' ./lab
+	@.cache/newest/bin/python -m pip install --quiet --no-cache-dir $(BUILD) '.[$(EXTRAS)]'
 	@{ echo "# Versions that the tests passed with; written by \`make constraints\`."; \
 		.cache/newest/bin/python -m pip freeze | grep -E '^[A-Za-z0-9._-]+==' | grep -v '^dither'; } > .cache/newest.txt
 	@mv .cache/newest.txt constraints.txt && rm -rf .cache/newest
