@@ -1,6 +1,8 @@
 """Rules of the house, kept by reading the syntax trees of the package."""
 
 import ast
+import dataclasses
+import importlib
 import re
 from pathlib import Path
 
@@ -280,3 +282,43 @@ def test_the_search_for_decisions_by_class_finds_them(module, source):
 def test_the_search_for_decisions_by_class_does_not_cry_wolf(module, source):
     """Structures, a class in its own module, and what is neither mechanism nor statistic pass."""
     assert class_decisions(module, source, classes_of(PLANTED), registered_names(PLANTED)) == []
+
+
+def dataclasses_of_the_package():
+    """Every dataclass that any module of the product defines."""
+    for path in MODULES:
+        name = ".".join(["dither", *path.relative_to(PACKAGE).with_suffix("").parts]).removesuffix(".__init__")
+        if name.endswith("__main__"):
+            continue
+        for one in vars(importlib.import_module(name)).values():
+            if isinstance(one, type) and dataclasses.is_dataclass(one) and one.__module__ == name:
+                yield one
+
+
+def compares_too_little(one):
+    """True if two objects that differ in a field may be equal: an ``__eq__`` of a parent that has fewer fields."""
+    home = next(parent for parent in one.__mro__ if "__eq__" in vars(parent))
+    own = {field.name for field in dataclasses.fields(one) if field.compare}
+    return home is not object and dataclasses.is_dataclass(home) and not own <= set(home.__dataclass_fields__)
+
+
+def test_nothing_is_equal_to_what_differs_in_a_field():
+    """Plans are remembered by their statistics: one that equals another is answered with the other's plan."""
+    found = list(dataclasses_of_the_package())
+    assert len(found) > 200
+    assert [one.__qualname__ for one in found if compares_too_little(one)] == []
+
+
+def test_the_check_of_equality_can_fail():
+    """A child that leaves equality to a parent with fewer fields."""
+
+    @dataclasses.dataclass(frozen=True)
+    class Parent:
+        a: int
+
+    @dataclasses.dataclass(frozen=True, eq=False)
+    class Child(Parent):
+        b: int
+
+    assert compares_too_little(Child)
+    assert not compares_too_little(Parent)

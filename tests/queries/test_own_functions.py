@@ -179,3 +179,21 @@ def test_in_a_session_each_function_is_a_question_of_its_own(tmp_path):
         with pytest.raises(InvalidArgument, match=r"^where[ =]"):
             session.ask(query, epsilon=1.0, where="age < 50")
         assert session.budget.spent.epsilon == 10.0
+
+
+@pytest.mark.parametrize("end", [SystemExit, GeneratorExit, MemoryError])
+def test_a_function_that_ends_the_program_counts_as_its_default(end):
+    """Whatever it raises on one record: the others' process goes on."""
+
+    def ends(data):
+        if 99 in data:
+            raise end
+        return 1
+
+    options = {"epsilon": 1.0}
+    assert dt.distance_to_property([1, 2, 99], distance=ends, **options).value is not None
+    options["sensitivity"] = 1
+    space = dt.MetricSpace.of([0, 1, 2], lambda a, b: abs(a - b))
+    assert dt.metric_release([1, 2, 99], function=ends, space=space, default=0, **options).value in (0, 1, 2)
+    vector = dt.norm_release([1, 2, 99], function=lambda data: [ends(data)], dimension=1, **options)
+    assert len(vector.value) == 1

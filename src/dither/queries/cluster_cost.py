@@ -63,7 +63,11 @@ class KMeansCost(PointsQuery, StatisticQuery):  # type: ignore[misc]
     def __post_init__(self) -> None:
         object.__setattr__(self, "centres", _listed(self.centres))
         if self.columns is not None:
-            object.__setattr__(self, "columns", column_names(self.columns))
+            names = column_names(self.columns)
+            object.__setattr__(self, "columns", names)
+            if not isinstance(self.centres[0], tuple) and len(self.centres) % len(names) == 0:
+                rows = range(0, len(self.centres), len(names))
+                object.__setattr__(self, "centres", tuple(self.centres[row : row + len(names)] for row in rows))
         if self.bounds is not None:
             bound_pairs(self.bounds, None)
 

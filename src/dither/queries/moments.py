@@ -106,7 +106,7 @@ class PairCovariance(_Pair):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.ddof not in (0, 1):
+        if isinstance(self.ddof, bool) or self.ddof not in (0, 1):
             raise InvalidArgument("ddof", self.ddof, "must be 0 or 1")
 
     def resolve(self, shape: Shape) -> CrossProduct:

@@ -10,7 +10,7 @@ import dataclasses
 import math
 import secrets
 from abc import abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -32,7 +32,8 @@ from dither.sensitivity.low_sample import sample_sensitivity
 from dither.sources.column import Shape
 from dither.sources.domain import whole
 from dither.sources.schema import Schema
-from dither.statistics.distances import DistanceToSet, computed
+from dither.statistics.distances import DistanceToSet
+from dither.statistics.own_code import result_of
 
 WHY = "it takes a Python function of the owner's"
 WITHOUT: Mapping[Door, str] = dict.fromkeys(("sql", "cli", "http", "page", "client"), WHY)
@@ -236,13 +237,10 @@ class MetricRelease(OwnFunction):
 
     def centre(self, data: Any) -> int:
         """The place of the true point among the points of the space: private."""
-        found = data if self.function is None else computed(self.function, data)
-        place = {point: index for index, point in enumerate(self.space.points)}
-        fallback = 0 if self.default is None else place[self.default]
-        try:
-            return place.get(found, fallback) if isinstance(found, Hashable) else fallback
-        except Exception:  # noqa: BLE001  (an object may be of anybody's own class)
-            return fallback
+        places = {point: index for index, point in enumerate(self.space.points)}
+        fallback = 0 if self.default is None else places[self.default]
+        place: int | None = result_of(lambda given: places.get(self.function(given) if self.function else given), data)
+        return fallback if place is None else place
 
 
 @dataclass(frozen=True)
@@ -290,7 +288,7 @@ class _Vector(OwnFunction):
             whole("dimension", self.dimension, least=1, most=1 << 20)
         if self.step is not None:
             _positive("step", self.step)
-        if self.default is not None and _read(self.default, len(self.default)) is None:
+        if self.default is not None and result_of(_read, self.default, len(self.default)) is None:
             raise InvalidArgument("default", type(self.default), "must be a vector of finite numbers")
         self.stated  # noqa: B018  (refuses what is no sensitivity)
 
@@ -333,7 +331,9 @@ class _Vector(OwnFunction):
 
     def vector(self, data: Any, dimension: int) -> list[Fraction]:
         """The true vector; where the function fails or gives something else, the public default: private."""
-        found = _read(data if self.function is None else computed(self.function, data), dimension)
+        found: list[Fraction] | None = result_of(
+            lambda given: _read(self.function(given) if self.function else given, dimension), data
+        )
         fallback = [Fraction(0)] * dimension if self.default is None else _read(self.default, dimension)
         return found or fallback or [Fraction(0)] * dimension
 
@@ -436,17 +436,14 @@ class LowSampleRelease(_Vector):
 
 
 def _read(value: object, dimension: int) -> list[Fraction] | None:
-    """The entries as exact rationals, clamped; None for what is no vector of so many finite numbers."""
-    try:
-        given = np.ma.filled(value.astype(np.float64), np.nan) if isinstance(value, np.ma.MaskedArray) else value
-        array = np.asarray(given, dtype=np.float64)
-        if array.shape == () and dimension == 1:
-            array = array.reshape(1)
-        if array.shape != (dimension,) or not bool(np.isfinite(array).all()):
-            return None
-        return [min(max(Fraction(number), -_LARGEST), _LARGEST) for number in array.tolist()]
-    except Exception:  # noqa: BLE001  (an object may be of anybody's own class)
+    """The entries as exact rationals, clamped; None or an error for what is no vector of so many finite numbers."""
+    given = np.ma.filled(value.astype(np.float64), np.nan) if isinstance(value, np.ma.MaskedArray) else value
+    array = np.asarray(given, dtype=np.float64)
+    if array.shape == () and dimension == 1:
+        array = array.reshape(1)
+    if array.shape != (dimension,) or not bool(np.isfinite(array).all()):
         return None
+    return [min(max(Fraction(number), -_LARGEST), _LARGEST) for number in array.tolist()]
 
 
 def _positive(argument: str, value: object) -> Fraction:

@@ -76,7 +76,7 @@ class Variance(ColumnQuery):
     noun: ClassVar[str] = "variance"
 
     def check(self) -> None:
-        if self.ddof not in (0, 1):
+        if isinstance(self.ddof, bool) or self.ddof not in (0, 1):
             raise InvalidArgument("ddof", self.ddof, "must be 0 or 1")
 
     def statistic(self, shape: Shape, grid: Grid) -> SquaredSpread:

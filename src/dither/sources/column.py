@@ -263,6 +263,13 @@ def _rows(data: Any) -> NDArray[Any]:
     """A list of rows as an array of objects; its shape is as public as the length of a list."""
     with contextlib.suppress(Exception):
         return np.array(data, dtype=object)
+    with contextlib.suppress(Exception):  # (an entry of a class that is no array after all: one by one)
+        rows = [list(row) for row in data]
+        built = np.empty((len(rows), len(rows[0])), dtype=object)
+        for place, row in enumerate(rows):
+            for column, entry in enumerate(row):
+                built[place, column] = entry
+        return built
     return np.zeros(0, dtype=object)
 
 

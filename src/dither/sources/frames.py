@@ -190,9 +190,18 @@ def _pandas_frame(frame: Any) -> Any:
     frame = frame.loc[:, [not str(stored_type).startswith(("timedelta", "duration")) for stored_type in frame.dtypes]]
     untyped = [place for place, stored_type in enumerate(frame.dtypes) if str(stored_type) in _UNTYPED]
     zoned = [place for place, stored_type in enumerate(frame.dtypes) if isinstance(stored_type, pd.DatetimeTZDtype)]
-    if not untyped and not zoned:
+    stored = [
+        place
+        for place, stored_type in enumerate(frame.dtypes)
+        if isinstance(stored_type, pd.ArrowDtype) and place not in untyped
+    ]
+    if not untyped and not zoned and not stored:
         return frame
     cleaned = frame.copy(deep=False)
+    for place in stored:
+        column = arrow().chunked_array([arrow().array(frame.iloc[:, place].array)])
+        safe = pd.arrays.ArrowExtensionArray(_readable_column(arrow(), column))
+        cleaned.isetitem(place, pd.Series(safe, index=frame.index))
     for place in zoned:  # (days are those of UTC; with a zone the engine would convert while it reads)
         cleaned.isetitem(place, frame.iloc[:, place].dt.tz_convert("UTC").dt.tz_localize(None))
     for place in untyped:
@@ -218,19 +227,43 @@ def _arrow_table(table: Any) -> Any:
     unread = [field.name for field in table.schema if _is_span(pa, field.type)]
     table = table.drop_columns(unread) if unread else table
     for place, column in enumerate(table.itercolumns()):
-        stored_type = column.type
-        if pa.types.is_timestamp(stored_type) and stored_type.tz is not None:
-            # Its days are those of UTC; with a zone the engine would convert while it reads, and fail on some.
-            table = table.set_column(place, table.schema.names[place], column.cast(pa.timestamp(stored_type.unit)))
-        if not _is_text(pa, stored_type.value_type if pa.types.is_dictionary(stored_type) else stored_type):
-            continue
-        try:
-            column.validate(full=True)
-        except pa.ArrowInvalid:
-            plain = column.cast(stored_type.value_type) if pa.types.is_dictionary(stored_type) else column
-            replaced = texts(plain.cast(pa.large_binary()).to_pylist())
-            table = table.set_column(place, table.schema.names[place], pa.array(replaced, pa.large_string()))
+        safe = _readable_column(pa, column)
+        if safe is not column:
+            table = table.set_column(place, table.schema.names[place], safe)
     return table
+
+
+def _readable_column(pa: Any, column: Any) -> Any:
+    """A chunked column that the engine reads entry by entry, whatever the others are."""
+    column = _decoded(pa, column)
+    stored_type = column.type
+    if pa.types.is_timestamp(stored_type) and stored_type.tz is not None:
+        # Its days are those of UTC; with a zone the engine would convert while it reads, and fail on some.
+        return column.cast(pa.timestamp(stored_type.unit))
+    if not _is_text(pa, stored_type.value_type if pa.types.is_dictionary(stored_type) else stored_type):
+        return column
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        plain = column.cast(stored_type.value_type) if pa.types.is_dictionary(stored_type) else column
+        return pa.chunked_array([pa.array(texts(plain.cast(pa.large_binary()).to_pylist()), pa.large_string())])
+    return column
+
+
+def _decoded(pa: Any, column: Any) -> Any:
+    """Values in place of run ends, extensions, and dictionaries of anything but texts: engines misread some of them."""
+    import pyarrow.compute as pc  # noqa: PLC0415
+
+    stored_type = column.type
+    if pa.types.is_run_end_encoded(stored_type):
+        chunks, inner = [pc.run_end_decode(chunk) for chunk in column.chunks], stored_type.value_type
+    elif isinstance(stored_type, pa.BaseExtensionType):
+        chunks, inner = [chunk.storage for chunk in column.chunks], stored_type.storage_type
+    elif pa.types.is_dictionary(stored_type) and not _is_text(pa, stored_type.value_type):
+        chunks, inner = [chunk.dictionary_decode() for chunk in column.chunks], stored_type.value_type
+    else:
+        return column
+    return _decoded(pa, pa.chunked_array(chunks, type=inner))
 
 
 def _is_span(pa: Any, stored_type: Any) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,17 +17,8 @@ from dither.sensitivity.ladder import Algorithm, Ladder
 from dither.sensitivity.low_sample import Records, changed_once
 from dither.sources.domain import declared, whole
 from dither.sources.grid import Grid
+from dither.statistics.own_code import result_of
 from dither.statistics.statistic import Statistic
-
-
-def computed(function: Callable[[Any], Any], data: Any) -> Any:
-    """What a function of the owner's says about the data; None where it fails.  Whatever it says, nothing is raised."""
-    try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            return function(data)
-    except Exception:  # noqa: BLE001  (an error that depends on a record would be a leak)
-        return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,12 +41,13 @@ class DistanceToSet(Statistic):
         return Grid(Fraction(1), 0, self.most)
 
     def value(self, data: Any) -> int:
-        found = computed(self.distance, data)
-        try:
+        def steps(records: Any) -> int:
+            found = self.distance(records)
             # Rounding down keeps a function that moves by at most 1 within steps of 1; infinity is the top.
             return self.most if found == math.inf else min(max(math.floor(exact(found)), 0), self.most)
-        except Exception:  # noqa: BLE001  (what is no number may be of anybody's own class)
-            return self.most
+
+        distance: int | None = result_of(steps, data)
+        return self.most if distance is None else distance
 
     def ladder(self, data: Any, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
         return Ladder(lambda start, stop: np.ones(stop - start, dtype=np.int64), 1, top=0)

@@ -20,6 +20,11 @@ _FARTHEST = 400
 """Decimals beyond 10**400 are beyond all floats, and as little finite as they are."""
 
 
+def result_of(function: Callable[..., Any], *arguments: Any) -> Any:
+    """What a function returns, whatever it is; None where it fails."""
+    return _guarded(lambda: function(*map(_fresh, arguments)))
+
+
 def number_of(function: Callable[..., Any], *arguments: Any) -> Fraction | None:
     """What a function returns, exactly; None where it fails."""
     found: Fraction | None = _guarded(lambda: as_number(function(*map(_fresh, arguments))))

@@ -142,6 +142,14 @@ class Predicates(_Listed):
     table: NDArray[np.bool_]
     name = "predicates"
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Predicates):
+            return NotImplemented
+        return self.values == other.values and np.array_equal(self.table, other.table)
+
+    def __hash__(self) -> int:
+        return hash((self.values, self.table.shape, self.table.tobytes()))
+
     @property
     def queries(self) -> int:  # type: ignore[override]
         return len(self.table)
