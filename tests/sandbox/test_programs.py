@@ -223,9 +223,13 @@ def test_an_executable_fails_into_the_default(tmp_path):
         "8.0) echo 4; kill -9 -1 ;;\n"
         "esac\n",
     )
-    with Sandbox(Executable(program), output=Output(1, bounds=(0, 10), default=9), slot=0.4, processes=20) as box:
-        answers = box.run([np.array([float(kind)]) for kind in (0, 1, 2, 3, 4, 5, 6, 7, 8, 0)])[:, 0]
-    assert answers.tolist() == [4.0, 9.0, 9.0, 9.0, 9.0, 4.0, 3.0, 9.0, 9.0, 4.0]
+    expected = [4.0, 9.0, 9.0, 9.0, 9.0, 4.0, 3.0, 9.0, 9.0, 4.0]
+    for slot in (0.4, 2.0, 8.0):  # a block that a busy machine makes late is the default too: then with more time
+        with Sandbox(Executable(program), output=Output(1, bounds=(0, 10), default=9), slot=slot, processes=20) as box:
+            answers = box.run([np.array([float(how)]) for how in (0, 1, 2, 3, 4, 5, 6, 7, 8, 0)])[:, 0].tolist()
+        if answers == expected:
+            break
+    assert answers == expected
 
 
 def test_arrow_reaches_functions_and_executables(tmp_path):
