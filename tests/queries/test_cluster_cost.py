@@ -115,3 +115,12 @@ def test_bad_input(argument, changes):
     with pytest.raises(dt.InvalidArgument) as caught:
         dt.kmeans_cost(np.zeros((10, 2)), **given)
     assert caught.value.argument == argument
+
+
+def test_one_question_has_one_form_however_it_is_written():
+    """Coordinates in a row or point by point; a truth value is no number of degrees of freedom."""
+    flat = dt.KMeansCost(("a", "b"), centres=[1, 2, 3, 4])
+    assert flat == dt.KMeansCost(("a", "b"), centres=[[1, 2], [3, 4]])
+    for query in (dt.Variance, dt.PairCovariance):
+        with pytest.raises(dt.InvalidArgument, match="ddof"):
+            query(ddof=True)
