@@ -718,7 +718,7 @@ def kmeans_cost(
 ) -> Release:
     """The mean squared distance of the points to the nearest of public centres; neighbours change one point.
 
-    Distances are measured as in ``kmeans``, and told in the unit of the widest coordinate: with bounds of equal widths
+    Distances are measured as in ``kmeans``, and given in the unit of the widest coordinate: with bounds of equal widths
     this is the usual cost of k-means.  One point changes it by at most the largest cost that a point within the bounds
     can have, divided by the number of points.
 

@@ -195,5 +195,17 @@ def test_a_function_that_ends_the_program_counts_as_its_default(end):
     options["sensitivity"] = 1
     space = dt.MetricSpace.of([0, 1, 2], lambda a, b: abs(a - b))
     assert dt.metric_release([1, 2, 99], function=ends, space=space, default=0, **options).value in (0, 1, 2)
+
+    class Empty:
+        """A function that is false as a truth value is a function all the same."""
+
+        def __len__(self):
+            return 0
+
+        def __call__(self, data):
+            return 2
+
+    sure = {**options, "epsilon": 100.0}
+    assert dt.metric_release(0, function=Empty(), space=space, default=0, **sure).value == 2
     vector = dt.norm_release([1, 2, 99], function=lambda data: [ends(data)], dimension=1, **options)
     assert len(vector.value) == 1

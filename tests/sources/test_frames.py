@@ -24,9 +24,11 @@ def moments(last):
     runs = pa.RunEndEncodedArray.from_arrays(pa.array([20, 21], pa.int32()), pa.array([0, last], ZONED))
     yield "runs", pa.table({"a": runs})
     yield "pandas", pd.DataFrame({"a": pd.arrays.ArrowExtensionArray(pa.chunked_array([plain]))})
+    pieces = pa.chunked_array([plain.slice(0, 7), plain.slice(7)])
+    yield "pandas in pieces", pd.DataFrame({"a": pd.arrays.ArrowExtensionArray(pieces)})
 
 
-@pytest.mark.parametrize("stored", ["arrow", "dictionary", "runs", "pandas"])
+@pytest.mark.parametrize("stored", ["arrow", "dictionary", "runs", "pandas", "pandas in pieces"])
 @pytest.mark.parametrize("last", [1, 2**62, -(2**62)])
 def test_one_moment_beyond_the_calendar_disturbs_nobody(stored, last):
     """The median is the day of the others, whatever the last one is."""
@@ -44,7 +46,7 @@ def test_days_are_those_of_utc_wherever_the_machine_stands():
     assert done.returncode == 0, done.stderr
 
 
-STORED = ("arrow", "dictionary", "runs", "pandas")
+STORED = ("arrow", "dictionary", "runs", "pandas", "pandas in pieces")
 
 
 def test_runs_are_read_as_the_values_that_they_stand_for():

@@ -79,7 +79,7 @@ def test_centres_that_are_not_found_are_said():
 
 
 def test_no_centre_at_all_is_a_refusal():
-    """Ten people cannot be told from noise of more than ten: a paid refusal in place of public centres.
+    """Ten people cannot be distinguished from noise of more than ten: a paid refusal in place of public centres.
 
     Their count would have to exceed what is true by four standard deviations less ten people: with probability below
     0.002 a centre is told by mistake, in all of four releases below 1e-9.

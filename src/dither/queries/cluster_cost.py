@@ -50,7 +50,7 @@ _ACCEPTED = "must be a list of points, or of their coordinates one after the oth
 class KMeansCost(PointsQuery, StatisticQuery):  # type: ignore[misc]
     """The mean, over records, of the squared distance to the nearest of public ``centres``.
 
-    As in ``KMeans`` distances are parts of each column's bounds; they are told in the unit of the widest column, so
+    As in ``KMeans`` distances are parts of each column's bounds; they are given in the unit of the widest column, so
     that with bounds of equal widths this is the usual cost.
     """
 

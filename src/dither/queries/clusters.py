@@ -29,7 +29,7 @@ from dither.sources.types import Measured
 if TYPE_CHECKING:
     from dither.queries.tables import TableRecords
 
-NOT_FOUND = "too few people are near for them to be told from noise"
+NOT_FOUND = "too few people are near for them to be distinguished from noise"
 _NARROWEST, _WIDEST = Fraction(1, 1 << 400), Fraction(1 << 400)
 
 

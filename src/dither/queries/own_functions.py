@@ -239,7 +239,9 @@ class MetricRelease(OwnFunction):
         """The place of the true point among the points of the space: private."""
         places = {point: index for index, point in enumerate(self.space.points)}
         fallback = 0 if self.default is None else places[self.default]
-        place: int | None = result_of(lambda given: places.get(self.function(given) if self.function else given), data)
+        place: int | None = result_of(
+            lambda given: places.get(given if self.function is None else self.function(given)), data
+        )
         return fallback if place is None else place
 
 
@@ -332,7 +334,7 @@ class _Vector(OwnFunction):
     def vector(self, data: Any, dimension: int) -> list[Fraction]:
         """The true vector; where the function fails or gives something else, the public default: private."""
         found: list[Fraction] | None = result_of(
-            lambda given: _read(self.function(given) if self.function else given, dimension), data
+            lambda given: _read(given if self.function is None else self.function(given), dimension), data
         )
         fallback = [Fraction(0)] * dimension if self.default is None else _read(self.default, dimension)
         return found or fallback or [Fraction(0)] * dimension

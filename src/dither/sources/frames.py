@@ -199,7 +199,7 @@ def _pandas_frame(frame: Any) -> Any:
         return frame
     cleaned = frame.copy(deep=False)
     for place in stored:
-        column = arrow().chunked_array([arrow().array(frame.iloc[:, place].array)])
+        column = arrow().table({"": frame.iloc[:, place].array}).column(0)
         safe = pd.arrays.ArrowExtensionArray(_readable_column(arrow(), column))
         cleaned.isetitem(place, pd.Series(safe, index=frame.index))
     for place in zoned:  # (days are those of UTC; with a zone the engine would convert while it reads)
