@@ -108,7 +108,7 @@ class RemoteSession:
         return answered[0] if len(answered) == 1 and answered[0].group is None else answered
 
     def quote(self, query: Any, *, dataset: str | None = None, **options: Any) -> Any:
-        """Price and expected error; reads and charges nothing.  A text is SQL."""
+        """Privacy loss and expected error; reads and charges nothing.  A text is SQL."""
         payload = {"sql": query} if isinstance(query, str) else {"query": _queries_json(query)}
         answer = self._call("POST", f"{self._path(dataset)}/quote", payload | _options(options))
         quotes = [_quote(one) for one in answer["quotes"]]

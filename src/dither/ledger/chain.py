@@ -10,7 +10,7 @@ from dither.accounting.filters import FilterState
 from dither.errors import LedgerDamaged
 from dither.ledger.accounts import AccountRow
 from dither.ledger.database import Transaction
-from dither.ledger.records import Charge, Entry, canonical, chained, loss_of
+from dither.ledger.entries import Charge, Entry, canonical, chained, loss_of
 
 ENTRIES = """SELECT number, at, kind, dataset, analyst, request, key, charge, body, previous, hash
     FROM dither_entries"""

@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 from dither.errors import DitherError, InvalidArgument, LedgerDamaged, LedgerUnavailable
 from dither.ledger.database import Database, Transaction
+from dither.ledger.database_schema import POSTGRES_ONLY
 from dither.ledger.indexes import incomplete_index
-from dither.ledger.schema import POSTGRES_ONLY
 
 _CREATION_LOCK = 4_720_318_560_291_736_507  # any number that other programs are unlikely to take
 

@@ -13,9 +13,9 @@ from fractions import Fraction
 from typing import Any
 
 from dither.errors import InvalidArgument
+from dither.noise.comparisons import exceeds
 from dither.noise.entropy import Source, system
 from dither.noise.laplace import Laplace
-from dither.noise.thresholds import exceeds
 from dither.numbers import ball, precision, upper_float
 
 RARELY = Fraction(1, 1000)

@@ -18,7 +18,7 @@ from dither.mechanisms.mechanism import Prepared
 from dither.plain import exact_number, plain
 from dither.procedures.unbounded import least_records
 from dither.queries.plan import Options, Plan, StatisticPlan, TransformedPlan
-from dither.queries.registry import entry_of
+from dither.queries.registry import entries, entry_of
 from dither.sources.column import Column, Shape, missing_steps, read_column, shape_of
 from dither.sources.grid import Grid
 from dither.sources.schema import Schema
@@ -326,5 +326,8 @@ def measured_column(query: Query, schema: Schema) -> Measured:
         raise InvalidArgument("column", None, f"must be a declared column: {', '.join(schema.columns)}")
     declared = schema.measured(query.column)
     if isinstance(declared, Date) and query.dates == "refused":
-        raise InvalidArgument("query", query.name, f"{query.column} has dates: ask quantiles, mean or iqr of it")
+        takers = sorted(
+            name for name, entry in entries().items() if getattr(entry.query, "dates", "refused") != "refused"
+        )
+        raise InvalidArgument("query", query.name, f"{query.column} has dates: ask one of {', '.join(takers)} of it")
     return declared

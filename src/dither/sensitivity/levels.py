@@ -167,7 +167,7 @@ class LevelFunction:
 
     levels: Levels
     level: Callable[[Any], int]
-    """Private: the level of the data, from 1."""
+    """Private: the level of the data, from 1.  Where plans are sent to another process it has a name: no lambda."""
 
     def over(self, statistic: HasLadder) -> LevelFunction:
         """Itself: a level function that was made by hand suits the statistic it was made for."""

@@ -9,7 +9,7 @@ from typing import Any, Protocol, Self
 
 from dither.errors import InvalidArgument
 from dither.ledger import Ledger, MemoryLedger
-from dither.ledger.records import loss_of
+from dither.ledger.entries import loss_of
 from dither.privacy import Budget, Loss, Relation
 from dither.release import Release, Releases
 from dither.session.reading import Source
@@ -100,7 +100,7 @@ class PaidSession:
         self._ledger.register(
             schema.name,
             schema.budget,
-            kind=schema.filter,
+            filter=schema.filter,
             slack=schema.slack,
             fingerprint=source.fingerprint() or None,
             relation=schema.relation,
