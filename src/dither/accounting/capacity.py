@@ -10,14 +10,14 @@ from dither.accounting.composition import CountedLosses, advanced_epsilon, delta
 from dither.accounting.filters import KINDS, open_filter, times
 from dither.accounting.rounding import BITS
 from dither.errors import InvalidArgument
-from dither.numbers import exact, precision
+from dither.numbers import Number, exact, precision
 from dither.privacy import Budget, Loss
 
 MOST_OPTIMAL = 1_000_000
 """Beyond this many questions ``kind="fixed"`` counts by the closed form of ``advanced``: sound, a little fewer."""
 
 
-def queries_within(loss: Loss, budget: Budget, *, kind: str = "basic", slack: object = None) -> int:
+def queries_within(loss: Loss, budget: Budget, *, kind: str = "basic", slack: Number | None = None) -> int:
     """How many questions of this privacy loss fit into a budget that nothing was spent of yet.
 
     ``kind``: ``"basic"`` and ``"advanced"`` count what the adaptive filter of that name accepts, to the unit (with
@@ -46,7 +46,7 @@ def queries_within(loss: Loss, budget: Budget, *, kind: str = "basic", slack: ob
     return _fixed(loss, budget)
 
 
-def budget_for(loss: Loss, budget: Budget, *, kind: str = "basic", slack: object = None) -> int:
+def budget_for(loss: Loss, budget: Budget, *, kind: str = "basic", slack: Number | None = None) -> int:
     """The older name of ``queries_within``."""
     warnings.warn("budget_for is now called queries_within", DeprecationWarning, stacklevel=2)
     return queries_within(loss, budget, kind=kind, slack=slack)

@@ -15,8 +15,9 @@ from typing import Any
 from dither.errors import NotApplicable
 from dither.mechanisms.mechanism import Outcome, Prepared
 from dither.numbers import exact
-from dither.privacy import Loss
+from dither.privacy import Loss, Neighbours
 from dither.sensitivity.ladder import Algorithm, Ladder, least_bound
+from dither.sources.grid import Grid
 from dither.statistics.statistic import Statistic
 from dither_lab.audit.laws.registry import law_of
 
@@ -81,16 +82,16 @@ class Regridded(Prepared):
     honest: Prepared
 
     @property
-    def statistic(self) -> Statistic:  # type: ignore[override]
+    def statistic(self) -> Statistic:
         statistic: Any = self.honest.statistic
         return statistic  # type: ignore[no-any-return]
 
     @property
-    def loss(self) -> Loss:  # type: ignore[override]
+    def loss(self) -> Loss:
         return self.honest.loss
 
     @property
-    def noise_name(self) -> str:  # type: ignore[override]
+    def noise_name(self) -> str:
         return self.honest.noise_name
 
     def run(self, data: Any) -> Outcome:
@@ -104,6 +105,10 @@ class Regridded(Prepared):
 
 class _Misjudged(Statistic):
     """A statistic whose ladders have another smooth bound."""
+
+    neighbours: Neighbours
+    answers: Grid
+    global_sensitivity: int
 
     def __init__(self, statistic: Statistic, bound: Callable[[Ladder, Fraction], Fraction]) -> None:
         self.plain, self.bound = statistic, bound

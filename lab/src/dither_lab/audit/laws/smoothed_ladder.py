@@ -332,12 +332,12 @@ class Broken(Prepared):
     confidence = None
 
     @property
-    def statistic(self) -> Statistic:  # type: ignore[override]
+    def statistic(self) -> Statistic:
         statistic: Statistic = self.honest.statistic
         return statistic
 
     @property
-    def loss(self) -> Loss:  # type: ignore[override]
+    def loss(self) -> Loss:
         loss: Loss = self.honest.loss
         return loss
 
