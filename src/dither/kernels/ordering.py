@@ -11,6 +11,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from dither.kernels.sums import exact_sum, exact_sum_below
+
 FEW = 1 << 14
 """Arrays of at most so many entries are sorted at once."""
 AROUND = 1 << 10
@@ -26,10 +28,11 @@ MOST_WINDOWS = 16
 class Ordering:
     """An array in ascending order, as far as was asked: sorted windows, each with the place where it begins."""
 
-    __slots__ = ("_sample", "_values", "_windows")
+    __slots__ = ("_below", "_sample", "_values", "_windows")
 
     def __init__(self, values: NDArray[np.int64], *, ordered: bool = False) -> None:
         self._values = values
+        self._below: dict[int, int] = {}
         self._sample: NDArray[np.int64] | None = None
         self._windows: list[tuple[int, NDArray[np.int64]]] = [(0, values)] if ordered else []
 
@@ -38,19 +41,22 @@ class Ordering:
         start, window = self._window(first, last)
         return window[first - start : last - start]
 
-    def entries_between(self, first: int, last: int) -> list[NDArray[np.int64]]:
-        """The same entries in pieces and in no particular order, without sorting what lies between the two places."""
-        if last - first <= AROUND or PART * (last - first) <= len(self._values):
-            return [self.between(first, last)]
-        (start, lower), (end, upper) = self._window(first, first + 1), self._window(last - 1, last)
-        known = start + len(lower)
-        if known >= last or end <= first:
-            return [self.between(first, last)]
-        if known >= end:
-            return [lower[first - start :], upper[known - end : last - end]]
-        # A window holds all entries that are equal to its first or its last.
-        inside = self._values[(self._values > lower[-1]) & (self._values < upper[0])]
-        return [lower[first - start :], inside, upper[: last - end]]
+    def total(self, first: int, last: int) -> int:
+        """The exact sum of the entries at places first .. last - 1; what lies between the two places is not sorted."""
+        if first >= last:
+            return 0
+        if PART * (last - first) <= len(self._values):
+            return exact_sum(self.between(first, last))
+        return self._total_before(last) - self._total_before(first)
+
+    def _total_before(self, place: int) -> int:
+        if place in (0, len(self._values)):
+            return exact_sum(self._values[:place])
+        start, window = self._window(place - 1, place)
+        if start not in self._below:
+            # A window holds all entries that are equal to its first.
+            self._below[start] = exact_sum_below(self._values, window[0]) if start else 0
+        return self._below[start] + exact_sum(window[: place - start])
 
     def _window(self, first: int, last: int) -> tuple[int, NDArray[np.int64]]:
         """A window that holds these places."""

@@ -101,7 +101,7 @@ class Column:
             return exact_sum(self.values)
         if first < 1 or last > self.records:
             return exact_sum(self.ranks(first, last))
-        return sum(map(exact_sum, self._order().entries_between(first - 1, last)))
+        return self._order().total(first - 1, last)
 
     def moments(self) -> tuple[int, int]:
         """The exact sums of the records, and of their squares, above the lower end of the grid."""
