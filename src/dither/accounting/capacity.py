@@ -11,7 +11,7 @@ from dither.accounting.filters import FILTERS, open_filter, times
 from dither.accounting.rounding import BITS
 from dither.aliases import accepts_older
 from dither.errors import InvalidArgument
-from dither.numbers import exact, precision
+from dither.numbers import Number, exact, precision
 from dither.privacy import Budget, Loss
 
 MOST_OPTIMAL = 1_000_000
@@ -19,7 +19,7 @@ MOST_OPTIMAL = 1_000_000
 
 
 @accepts_older("kind", "filter")
-def queries_within(loss: Loss, budget: Budget, *, filter: str = "basic", slack: object = None) -> int:
+def queries_within(loss: Loss, budget: Budget, *, filter: str = "basic", slack: Number | None = None) -> int:
     """How many questions of this privacy loss fit into a budget that nothing was spent of yet.
 
     ``filter``: ``"basic"`` and ``"advanced"`` count what the adaptive filter of that name accepts, to the unit (with
@@ -48,7 +48,7 @@ def queries_within(loss: Loss, budget: Budget, *, filter: str = "basic", slack: 
     return _fixed(loss, budget)
 
 
-def budget_for(loss: Loss, budget: Budget, *, kind: str = "basic", slack: object = None) -> int:
+def budget_for(loss: Loss, budget: Budget, *, kind: str = "basic", slack: Number | None = None) -> int:
     """The older name of ``queries_within``."""
     warnings.warn("budget_for is now called queries_within", DeprecationWarning, stacklevel=2)
     return queries_within(loss, budget, filter=kind, slack=slack)

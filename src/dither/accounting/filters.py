@@ -16,7 +16,7 @@ from typing import Literal
 
 from dither.accounting.rounding import BITS, probability, top
 from dither.errors import BudgetExceeded, InvalidArgument
-from dither.numbers import ball, precision
+from dither.numbers import Number, ball, precision
 from dither.privacy import Budget, Loss
 
 EPSILON_UNITS = 10**9
@@ -44,7 +44,7 @@ class FilterState:
     spent_delta: int = 0
 
 
-def open_filter(budget: Budget, *, filter: str = "basic", slack: object = None) -> FilterState:
+def open_filter(budget: Budget, *, filter: str = "basic", slack: Number | None = None) -> FilterState:
     """A filter with nothing spent; the budget is rounded down to whole units.
 
     ``slack`` (advanced only) is d', by default half of the budget's delta.

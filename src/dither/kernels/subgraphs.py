@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -176,7 +176,7 @@ def clique_count(graph: Ranked, k: int) -> int:
     return found
 
 
-def _clique_kernel(widest: int, k: int) -> Callable[..., Any]:
+def _clique_kernel(widest: int, k: int) -> Callable[[Starts, Ends, Whole, int, int], int]:
     def kernel(starts: Starts, ends: Ends, split: Whole, first: int, last: int) -> int:
         counted: int = _count_cliques(starts, ends, split, first, last, widest, k)
         return counted

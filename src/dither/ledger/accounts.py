@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from dither.accounting.filters import FilterState, most_squares, open_filter
 from dither.errors import InvalidArgument, UnknownDataset
-from dither.ledger.database import Transaction
+from dither.ledger.database import Row, Transaction
 from dither.ledger.database_schema import ACCOUNTS, RELATION, WORD
 from dither.ledger.entries import canonical
+from dither.numbers import Number
 from dither.privacy import Budget, Relation
 
 MOST_EPSILON = 1_000_000
@@ -34,7 +35,7 @@ class AccountRow:
     """Between which datasets its losses hold; None of an analyst, and until an opening says so."""
 
 
-def rules(budget: Budget, filter: str, slack: object) -> FilterState:
+def rules(budget: Budget, filter: str, slack: Number | None) -> FilterState:
     """A filter with nothing spent, of a size that a ledger can keep."""
     state = open_filter(budget, filter=filter, slack=slack)
     if budget.epsilon > MOST_EPSILON:
@@ -131,10 +132,10 @@ def write_spent(work: Transaction, account: int, state: FilterState) -> None:
     )
 
 
-def _account(row: tuple[object, ...] | None) -> AccountRow | None:
+def _account(row: Row | None) -> AccountRow | None:
     if row is None:
         return None
     number, version, retired, filter_name, epsilon, delta, slack, spent, high, low, spent_delta, relation = row
-    state = FilterState(filter_name, epsilon, delta, slack, spent, high * WORD + low, spent_delta)  # type: ignore[arg-type,operator]
+    state = FilterState(filter_name, epsilon, delta, slack, spent, high * WORD + low, spent_delta)
     held = None if relation is None else Relation.from_dict(json.loads(str(relation)))
-    return AccountRow(number, version, bool(retired), state, held)  # type: ignore[arg-type]
+    return AccountRow(number, version, bool(retired), state, held)

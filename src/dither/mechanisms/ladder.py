@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -28,6 +27,7 @@ from dither.mechanisms.registry import mechanism
 from dither.mechanisms.worst_case import around, placed
 from dither.noise.discrete_exponential import draw_endless, first_reach
 from dither.privacy import Loss
+from dither.sensitivity.global_sensitivity import Data
 from dither.sensitivity.ladder import LEAST_BETA, HasLadder, Ladder
 from dither.statistics.statistic import Statistic
 
@@ -58,7 +58,7 @@ class LadderMechanism(Mechanism):
 
     adds_noise = False
 
-    def prepare(self, ask: MechanismSpec) -> Prepared:
+    def prepare(self, ask: MechanismSpec[Data]) -> Prepared[Data]:
         only_noises(self.name, ask.noise)
         statistic = ask.single_number(self.name)
         epsilon, interval = ask.usable.exact_epsilon, None
@@ -78,11 +78,11 @@ class LadderMechanism(Mechanism):
 
 
 @dataclass(frozen=True)
-class LadderDraw(Prepared):
+class LadderDraw(Prepared[Data]):
     """One draw from the rungs of a ladder, and the interval."""
 
     mechanism = "ladder"
-    statistic: Statistic
+    statistic: Statistic[Data]
     loss: Loss
     rate: Fraction
     interval: LadderInterval | None
@@ -99,14 +99,14 @@ class LadderDraw(Prepared):
     def step_weight(self) -> int:
         return SLOW if self.statistic.linear_time_ladder else 1
 
-    def run(self, data: Any) -> Outcome:
+    def run(self, data: Data) -> Outcome:
         ladder = self.statistic.ladder(data)
         settled = None if ladder.top is None else ladder.top + 1
         cost, index = draw_endless(points_at_cost(ladder), 2 * ladder.global_sensitivity, settled, self.rate)
         noisy = self.statistic.answers.clamp(self.statistic.value(data) + displacement(ladder, cost, index))
         return around(self.statistic, noisy, None if self.interval is None else self.interval.half_width(ladder))
 
-    def error_laws(self, records: Any) -> list[ErrorLaw]:
+    def error_laws(self, records: Data) -> list[ErrorLaw]:
         down, up = rooms(*placed(self.statistic, records))
         cells = self._cells(self.statistic.ladder(records), max(down, up))
         return [Mixture([cells.cut(down), cells.cut(up)])]
@@ -120,7 +120,7 @@ class LadderDraw(Prepared):
         between = bounded_span(self.statistic.answers)
         return WorstCaseError((between / 2.0,), (between,))
 
-    def typical_half_widths(self, records: Any) -> tuple[float, ...] | None:
+    def typical_half_widths(self, records: Data) -> tuple[float, ...] | None:
         if self.interval is None:
             return None
         bound = self.interval.quantiles(self.statistic.ladder(records)).smooth(self.interval.beta)

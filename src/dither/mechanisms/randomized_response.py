@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dither.kernels.elementary import Floats
 from dither.mechanisms.noise_intervals import SLACK, missed_share
 from dither.noise.bernoulli import coins, uniform_integers
 from dither.noise.entropy import Source, system
-from dither.numbers import Ball, Real, ball
+from dither.numbers import Ball, Number, Real, ball
 from dither.privacy import Loss, Neighbours
 from dither.sources.domain import Indices, declared, encode, read_bits
 
@@ -58,7 +59,12 @@ class Responses:
 
 
 def randomized_response(
-    data: Any, *, epsilon: Any, categories: Any = None, other: Any = None, confidence: Any = 0.95
+    data: ArrayLike,
+    *,
+    epsilon: Number,
+    categories: Iterable[Hashable] | None = None,
+    other: Hashable = None,
+    confidence: Number | None = 0.95,
 ) -> Responses:
     """Report each record truthfully with chance ``e^eps / (e^eps + k - 1)``, else one of the other k - 1 categories.
 
@@ -79,7 +85,7 @@ def randomized_response(
     """
     loss, missed = Loss.asked(epsilon), missed_share(confidence)
     binary = categories is None
-    values: tuple[Hashable, ...] = (0, 1) if binary else declared(categories, "categories")
+    values: tuple[Hashable, ...] = (0, 1) if categories is None else declared(categories, "categories")
     bits = binary and other is None
     truth = read_bits(data).astype(np.int64) if bits else encode(data, values, "categories", other)
     reports = respond(truth, len(values), loss.exact_epsilon)

@@ -6,7 +6,7 @@ import functools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -20,11 +20,12 @@ from dither.noise.exact import rounded_draw
 from dither.noise.heavy_tails import PowerLaw
 from dither.noise.laplace import Laplace
 from dither.noise.law import AdmissiblePoint, Constants, Law
-from dither.numbers import ball, exact
+from dither.numbers import Ball, Number, ball, exact
 from dither.privacy import Loss
+from dither.sensitivity.global_sensitivity import Data
 from dither.sensitivity.ladder import LEAST_BETA, MOST_BETA, Algorithm, HasLadder
 from dither.sensitivity.norms import HasNormLadder
-from dither.statistics.statistic import Statistic
+from dither.statistics.statistic import Statistic, VectorStatistic
 
 INTERVAL_SHARE = Fraction(1, 4)
 """The part of epsilon for the interval (docs/decisions.md has the measurements)."""
@@ -52,7 +53,7 @@ class Smooth(Mechanism):
     ``beta``: a public smoothness; by default the one that suits a linearly growing ladder best.
     """
 
-    beta: Any = None
+    beta: Number | None = None
     constants: Constants = "exact"
     algorithm: Algorithm = "exact"
 
@@ -64,11 +65,11 @@ class Smooth(Mechanism):
         if self.algorithm not in ("exact", "linear", "sublinear"):
             raise InvalidArgument("algorithm", self.algorithm, 'must be "exact", "linear" or "sublinear"')
 
-    def prepare(self, ask: MechanismSpec) -> Prepared:
-        if isinstance(ask.statistic, HasNormLadder):
+    def prepare(self, ask: MechanismSpec[Data]) -> Prepared[Data]:
+        if isinstance(ask.statistic, VectorStatistic) and isinstance(ask.statistic, HasNormLadder):
             from dither.mechanisms.smooth_vectors import prepare_vector  # noqa: PLC0415  (built on this module)
 
-            return prepare_vector(self, ask)
+            return prepare_vector(self, ask, ask.statistic)
         statistic = ask.single_number(self.name)
         law = ask.noise or PowerLaw()
         interval_loss, loss = interval_and_answer(ask.usable, ask.confidence)
@@ -80,7 +81,7 @@ class Smooth(Mechanism):
         spent = Loss(ask.loss.epsilon, 0.0 if law.pure else ask.loss.delta)
         return SmoothNoise(statistic, spent, point, self.algorithm, interval_loss, ask.confidence)
 
-    def _smoothness(self, statistic: Statistic, law: Law, loss: Loss) -> Fraction | None:
+    def _smoothness(self, statistic: Statistic[Data], law: Law, loss: Loss) -> Fraction | None:
         """The public rule for beta: as asked, as the statistic suggests to pure laws, or (None) as suits the law."""
         if self.beta is not None:
             return exact(self.beta, "beta")
@@ -90,11 +91,11 @@ class Smooth(Mechanism):
 
 
 @dataclass(frozen=True)
-class SmoothNoise(Prepared):
+class SmoothNoise(Prepared[Data]):
     """value + (S / alpha) Z, and a private interval from a noisy ln S."""
 
     mechanism = "smooth"
-    statistic: Statistic
+    statistic: Statistic[Data]
     loss: Loss
     point: AdmissiblePoint
     algorithm: Algorithm
@@ -102,7 +103,7 @@ class SmoothNoise(Prepared):
     confidence: Fraction | None
 
     @property
-    def noise_name(self) -> str:  # type: ignore[override]
+    def noise_name(self) -> str:
         return str(self.point.law)
 
     @property
@@ -110,14 +111,14 @@ class SmoothNoise(Prepared):
         # The early stop usually comes after ln(cap / bound) / beta rungs.
         return min(math.ceil(24 / self.point.beta), 1 << 20) if self.point.beta else 1
 
-    def run(self, data: Any) -> Outcome:
+    def run(self, data: Data) -> Outcome:
         bound = self._bound(data)
         scale = bound / self.point.alpha
         most = headroom(self.statistic.global_sensitivity / self.point.alpha)
         noisy = rounded_draw(self.point.law, self.statistic.value(data), scale, headroom=most)
         return around(self.statistic, noisy, None if self.interval_loss is None else self._half_width(bound))
 
-    def _bound(self, data: Any) -> Fraction:
+    def _bound(self, data: Data) -> Fraction:
         """The smooth bound on the local sensitivity: private."""
         return self.statistic.ladder(data, self.algorithm).smooth(self.point.beta)
 
@@ -126,7 +127,7 @@ class SmoothNoise(Prepared):
         unit, most = float(1 / self.point.alpha), float(self.statistic.global_sensitivity)
         return private_half_width(bound, unit, most, self.point, self.interval_loss, self.confidence)
 
-    def error_laws(self, records: Any) -> list[ErrorLaw]:
+    def error_laws(self, records: Data) -> list[ErrorLaw]:
         scale = float(self._bound(records) / self.point.alpha)
         return [AddedNoise(self.point.law, scale, rooms(*placed(self.statistic, records)))]
 
@@ -144,7 +145,7 @@ class SmoothNoise(Prepared):
         expected = most_cut_mean(self.point.law, scale, between)
         return WorstCaseError((expected,), (min(half_width, between),), attained=counted is not None)
 
-    def typical_half_widths(self, records: Any) -> tuple[float, ...] | None:
+    def typical_half_widths(self, records: Data) -> tuple[float, ...] | None:
         if self.interval_loss is None or self.confidence is None:
             return None
         scale = float(self._bound(records) / self.point.alpha)
@@ -202,7 +203,7 @@ def noisy_logarithm(bound: Fraction, beta: Fraction, loss: Loss) -> tuple[float,
     """``ln S + Lap(beta / eps')``, private no more, and the spread ``beta / eps'`` of its noise."""
     spread = beta / loss.exact_epsilon
 
-    def location() -> Any:
+    def location() -> Ball:
         return ball(bound).log() * LOG_GRID
 
     return rounded_draw(Laplace(), location, spread * LOG_GRID, headroom=64) / LOG_GRID, float(spread)

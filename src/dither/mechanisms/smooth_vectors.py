@@ -6,7 +6,7 @@ import functools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import cast
 
 from dither.mechanisms.error import AddedNoise, ErrorLaw, WorstCaseError, cut_half_width, most_cut_mean, rooms, span
 from dither.mechanisms.mechanism import MechanismSpec, Outcome, Prepared
@@ -25,9 +25,14 @@ from dither.noise.heavy_tails import PowerLaw
 from dither.noise.law import AdmissiblePoint, Constants, Law
 from dither.numbers import exact
 from dither.privacy import Loss
+from dither.sensitivity.global_sensitivity import Data
+from dither.sensitivity.norms import HasNormLadder
+from dither.statistics.statistic import VectorStatistic
 
 
-def prepare_vector(mechanism: Smooth, ask: MechanismSpec) -> SmoothVectorNoise:
+def prepare_vector(
+    mechanism: Smooth, ask: MechanismSpec[Data], statistic: VectorStatistic[Data]
+) -> SmoothVectorNoise[Data]:
     """Smooth noise for a statistic with a ladder in a norm, from public facts.
 
     Guarantee  eps-DP (power law, Cauchy, Student) or (eps, delta)-DP (Laplace, Gaussian).
@@ -35,7 +40,6 @@ def prepare_vector(mechanism: Smooth, ask: MechanismSpec) -> SmoothVectorNoise:
                coordinates; docs/proofs/custom.md, section 6.
     Constants  The law's own for d dimensions; with a delta the power law or the Gaussian law, whichever is smaller.
     """
-    statistic: Any = ask.statistic
     interval_loss, loss = interval_and_answer(ask.usable, ask.confidence)
     beta = None if mechanism.beta is None else exact(mechanism.beta, "beta")
     laws: list[Law] = [ask.noise] if ask.noise is not None else [PowerLaw()]
@@ -61,26 +65,31 @@ def _point(
     return found if part == 1 else law.point(loss, beta=found.beta * part, dimension=length)
 
 
-def stretch(law: Law, statistic: Any) -> Fraction:
+def in_norm(statistic: VectorStatistic[Data]) -> HasNormLadder[Data]:
+    """The same statistic, as one with a ladder in a norm: ``prepare_vector`` is for no other."""
+    return cast("HasNormLadder[Data]", statistic)
+
+
+def stretch(law: Law, statistic: VectorStatistic[Data]) -> Fraction:
     """What a unit of the statistic's norm is in the law's own: l2 is at most l1, which is at most sqrt(d) times l2."""
-    if law.norm != "l1" or statistic.norm != "l2" or len(statistic.answers) == 1:
+    if law.norm != "l1" or in_norm(statistic).norm != "l2" or len(statistic.answers) == 1:
         return Fraction(1)
     return Fraction(math.nextafter(math.sqrt(len(statistic.answers)), math.inf))
 
 
 @dataclass(frozen=True)
-class SmoothVectorNoise(Prepared):
+class SmoothVectorNoise(Prepared[Data]):
     """Every value plus (S / alpha) Z, Z independent for each, and intervals from one noisy ln S."""
 
     mechanism = "smooth/vector"
-    statistic: Any
+    statistic: VectorStatistic[Data]
     loss: Loss
     point: AdmissiblePoint
     interval_loss: Loss | None
     confidence: Fraction | None
 
     @property
-    def noise_name(self) -> str:  # type: ignore[override]
+    def noise_name(self) -> str:
         return str(self.point.law)
 
     @property
@@ -88,13 +97,13 @@ class SmoothVectorNoise(Prepared):
         """The scale of the noise for each step of the bound."""
         return stretch(self.point.law, self.statistic) / self.point.alpha
 
-    def _bound(self, data: Any) -> Fraction:
+    def _bound(self, data: Data) -> Fraction:
         """The smooth bound on how far all numbers move together: private."""
-        return self.statistic.norm_ladder(data).smooth(self.point.beta)  # type: ignore[no-any-return]
+        return in_norm(self.statistic).norm_ladder(data).smooth(self.point.beta)
 
-    def run(self, data: Any) -> Outcome:
+    def run(self, data: Data) -> Outcome:
         bound, grids = self._bound(data), self.statistic.answers
-        most = headroom(self.statistic.norm_sensitivity * self._unit)
+        most = headroom(in_norm(self.statistic).norm_sensitivity * self._unit)
         scale = bound * self._unit
         noisy = [
             rounded_draw(self.point.law, int(value), scale, headroom=most) for value in self.statistic.values(data)
@@ -109,10 +118,10 @@ class SmoothVectorNoise(Prepared):
     def _half_width(self, bound: Fraction) -> int:
         """As for one number: each |Z_i| has the law of one coordinate (docs/proofs/intervals.md)."""
         assert self.interval_loss is not None and self.confidence is not None  # noqa: PT018, S101
-        most = float(self.statistic.norm_sensitivity)
+        most = float(in_norm(self.statistic).norm_sensitivity)
         return private_half_width(bound, float(self._unit), most, self.point, self.interval_loss, self.confidence)
 
-    def error_laws(self, records: Any) -> list[ErrorLaw]:
+    def error_laws(self, records: Data) -> list[ErrorLaw]:
         scale = float(self._bound(records) * self._unit)
         placed = zip(self.statistic.answers, self.statistic.values(records), strict=True)
         return [AddedNoise(self.point.law, scale, rooms(grid, int(value))) for grid, value in placed]
@@ -120,13 +129,13 @@ class SmoothVectorNoise(Prepared):
     def worst_case_error(self, confidence: float, records: int | None = None) -> WorstCaseError:  # noqa: ARG002
         """The scale is at most that of the global sensitivity."""
         # Smooth bounds are computed a little above their true value, the global sensitivity included.
-        scale = float(self.statistic.norm_sensitivity * self._unit) * (1.0 + 1e-9)
+        scale = float(in_norm(self.statistic).norm_sensitivity * self._unit) * (1.0 + 1e-9)
         half_width = scale * self.point.law.quantile(1.0 - confidence) + 1.0
         spans = [span(grid) for grid in self.statistic.answers]
         expected = tuple(most_cut_mean(self.point.law, scale, between) for between in spans)
         return WorstCaseError(expected, tuple(min(half_width, between) for between in spans))
 
-    def typical_half_widths(self, records: Any) -> tuple[float, ...] | None:
+    def typical_half_widths(self, records: Data) -> tuple[float, ...] | None:
         if self.interval_loss is None or self.confidence is None:
             return None
         scale = float(self._bound(records) * self._unit)

@@ -61,7 +61,7 @@ class CodedRange(Statistic, HasReachableValues):
         return self.records
 
     @property
-    def global_sensitivity(self) -> int:  # type: ignore[override]
+    def global_sensitivity(self) -> int:
         return SIZES.top
 
     def value(self, data: Ordered) -> int:

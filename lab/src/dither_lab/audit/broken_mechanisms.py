@@ -15,8 +15,9 @@ from typing import Any
 from dither.errors import NotApplicable
 from dither.mechanisms.mechanism import Outcome, Prepared
 from dither.numbers import exact
-from dither.privacy import Loss
+from dither.privacy import Loss, Neighbours
 from dither.sensitivity.ladder import Algorithm, Ladder, least_bound
+from dither.sources.grid import Grid
 from dither.statistics.statistic import Statistic
 from dither_lab.audit.imitation import Imitation
 from dither_lab.audit.laws.registry import law_of
@@ -91,6 +92,10 @@ class Regridded(Imitation):
 
 class _Misjudged(Statistic):
     """A statistic whose ladders have another smooth bound."""
+
+    neighbours: Neighbours
+    answers: Grid
+    global_sensitivity: int
 
     def __init__(self, statistic: Statistic, bound: Callable[[Ladder, Fraction], Fraction]) -> None:
         self.plain, self.bound = statistic, bound
