@@ -96,7 +96,7 @@ class Draft:
 @click.option("--delta", default=None, help="Delta of the budget.")
 @click.option("--name", default=None, help="Name of the dataset; by default that of the schema file.")
 @click.option("--table", default=None, help="The table of a database.")
-@click.option("--engine", default=None, help="duckdb, postgres or spark; by default guessed from DATA.")
+@click.option("--engine", default=None, help="Its name, such as duckdb or postgres; by default guessed from DATA.")
 @click.option("--interactive/--no-interactive", default=None, help="Ask for what is missing; by default on a terminal.")
 @click.option("--force", is_flag=True, help="Overwrite the file.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
