@@ -43,7 +43,7 @@ def _engine(schema: Schema) -> Engine:
     return DuckDB(source, schema.table)
 
 
-def guessed(source: Any) -> str:
+def guessed(source: Any) -> str:  # a path, an address, or a frame of any library
     """The engine that a source looks like."""
     if isinstance(source, str):
         if source.startswith(_POSTGRES):
