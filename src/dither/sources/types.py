@@ -15,7 +15,7 @@ from dither.errors import InvalidArgument
 from dither.numbers import Number, exact, plain
 from dither.sources.column import missing_steps
 from dither.sources.entries import day, reals, texts, truth
-from dither.sources.frames import Entries, arrow
+from dither.sources.frames import Entries, Scalar, arrow
 from dither.sources.grid import Grid
 
 if TYPE_CHECKING:
@@ -257,14 +257,14 @@ def storable(text: str) -> bool:
     return "\x00" not in text and not any("\ud800" <= one <= "\udfff" for one in text)
 
 
-def day_number(value: Day | Number, argument: str) -> int:
+def day_number(value: Scalar, argument: str) -> int:
     """The days from 1970-01-01 to a date (a date, an ISO text, or that number itself)."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     return (_as_date(value, argument) - EPOCH).days
 
 
-def _as_date(value: Day | Number, argument: str) -> datetime.date:
+def _as_date(value: Scalar, argument: str) -> datetime.date:
     if isinstance(value, datetime.datetime):
         return value.date()
     if isinstance(value, datetime.date):
