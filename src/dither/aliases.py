@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar
+from collections.abc import Callable, Mapping
+from typing import ParamSpec, TypeVar
 
 from dither.errors import InvalidArgument
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Thing = TypeVar("Thing")
 
 CALIBRATION = "calibration"
 """The name that ``mechanism=`` had in version 0.1.0."""
@@ -29,12 +30,13 @@ def accepts_calibration(function: Callable[P, R]) -> Callable[P, R]:
     return called
 
 
-def older_name(new: str) -> Any:
+def older_name(new: str) -> property:
     """A property that is another one under the name of an older version."""
 
-    def given(thing: Any) -> Any:
+    def given(thing: Thing) -> Thing:
         warn_of_older_name(new)
-        return getattr(thing, new)
+        found: Thing = getattr(thing, new)
+        return found
 
     return property(given, doc=f"The older name of ``{new}``.")
 
@@ -44,10 +46,10 @@ def warn_of_older_name(new: str) -> None:
     warnings.warn(f"it is now called .{new}; the older name goes with version 0.3", DeprecationWarning, stacklevel=3)
 
 
-def newer(options: dict[str, Any], *, stacklevel: int = 3) -> dict[str, Any]:
+def newer(options: Mapping[str, R], *, stacklevel: int = 3) -> dict[str, R]:
     """The options with ``mechanism`` in the place of ``calibration``; a warning says so."""
     if CALIBRATION not in options:
-        return options
+        return dict(options)
     if "mechanism" in options:
         raise InvalidArgument(CALIBRATION, options[CALIBRATION], "mechanism= is its new name: pass only that one")
     warnings.warn(
