@@ -26,8 +26,8 @@ PEERS = {canonicalize_name(Requirement(one).name) for one in LAB_PROJECT["option
 FOR_USERS = set().union(*(listed for extra, listed in EXTRAS.items() if extra not in {"dev", "docs"}))
 """What an extra that a user may want brings."""
 DISTRIBUTIONS = importlib.metadata.packages_distributions()
-GUESTS = {"pandas", "py4j"}
-"""Frames are made for users who have pandas; py4j comes with pyspark."""
+GUESTS = {"pandas", "py4j", "typing-extensions"}
+"""Frames are made for users who have pandas; py4j comes with pyspark; type checkers alone read typing_extensions."""
 
 
 def imported(path: Path, *, always: bool = False) -> set[str]:
