@@ -34,7 +34,7 @@ SECTIONS = {
 def api_page() -> str:
     """Every public name of ``dither``."""
     listed = [name for names in SECTIONS.values() for name in names.split()]
-    rest = [name for name in dt.__all__ if name not in listed and name not in ("__version__", "inspect")]
+    rest = [name for name in dt.__all__ if name not in listed and name not in ("__version__", "inspect", "typing")]
     sections = {title: names.split() for title, names in SECTIONS.items()}
     functions = {one.function for one in entries().values() if one.of in OF_TABLES}
     sections["Statistics of arrays"] += [name for name in rest if name in functions]

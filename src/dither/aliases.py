@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar
+from collections.abc import Callable, Mapping
+from typing import ParamSpec, TypeVar
 
 from dither.errors import InvalidArgument
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Thing = TypeVar("Thing")
 
 CALIBRATION = "calibration"
 """The name that ``mechanism=`` had in version 0.1.0."""
@@ -37,12 +38,13 @@ def accepts_calibration(function: Callable[P, R]) -> Callable[P, R]:
     return accepts_older(CALIBRATION, "mechanism")(function)
 
 
-def older_name(new: str) -> Any:
+def older_name(new: str) -> property:
     """A property that is another one under the name of an older version."""
 
-    def given(thing: Any) -> Any:
+    def given(thing: Thing) -> Thing:
         warn_of_older_name(new)
-        return getattr(thing, new)
+        found: Thing = getattr(thing, new)
+        return found
 
     return property(given, doc=f"The older name of ``{new}``.")
 
@@ -53,11 +55,11 @@ def warn_of_older_name(new: str) -> None:
 
 
 def newer(
-    options: dict[str, Any], older: str = CALIBRATION, new: str = "mechanism", *, stacklevel: int = 3
-) -> dict[str, Any]:
+    options: Mapping[str, R], older: str = CALIBRATION, new: str = "mechanism", *, stacklevel: int = 3
+) -> dict[str, R]:
     """The options with ``new`` (``mechanism``) in the place of ``older`` (``calibration``); a warning says so."""
     if older not in options:
-        return options
+        return dict(options)
     if new in options:
         raise InvalidArgument(older, options[older], f"{new}= is its new name: pass only that one")
     warnings.warn(

@@ -5,12 +5,23 @@ from __future__ import annotations
 import datetime
 import sys
 import textwrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from dither.errors import InvalidArgument
 
 if TYPE_CHECKING:
-    from dither.release import Release
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
+    from dither.release import Release, Released
+
+    class Drawn(Axes):
+        """Axes of a whole figure, so that ``plot().figure.savefig(path)`` saves it."""
+
+        @property
+        def figure(self) -> Figure: ...
+
 
 ACCENT = "#3b6fb6"
 INK = "#333333"
@@ -21,7 +32,7 @@ MOST_LABELS, MOST_WHISKERS = 12, 60
 MANY = 10_000_000
 
 
-def plot_release(release: Release, ax: Any = None) -> Any:
+def plot_release(release: Release, ax: Axes | None = None) -> Drawn:
     """One answer as a dot with its interval, several below each other, a histogram as bars."""
     title = f"{release.title} ({release.loss})"
     if release.value is None or isinstance(release.value, str):
@@ -51,7 +62,7 @@ def plot_release(release: Release, ax: Any = None) -> Any:
     return ax
 
 
-def plot_releases(releases: list[Release], labels: list[str], title: str, ax: Any = None) -> Any:
+def plot_releases(releases: list[Release], labels: list[str], title: str, ax: Axes | None = None) -> Drawn:
     """Several answers below each other, on one axis; answers of several numbers take a row for each."""
     names, values, intervals = _rows(releases, labels)
     ax = _axes(ax, height=_height(names))
@@ -61,7 +72,7 @@ def plot_releases(releases: list[Release], labels: list[str], title: str, ax: An
     return ax
 
 
-def plot_questions(questions: list[tuple[str, list[Release], list[str]]]) -> Any:
+def plot_questions(questions: list[tuple[str, list[Release], list[str]]]) -> Drawn:
     """A panel for each question, with its own scale: (title, answers, labels); returns the axes of the first."""
     rows = [_rows(releases, labels) for _, releases, labels in questions]
     heights = [_height(names) for names, *_ in rows]
@@ -69,11 +80,12 @@ def plot_questions(questions: list[tuple[str, list[Release], list[str]]]) -> Any
     for ax, (title, *_), (names, values, intervals) in zip(panels, questions, rows, strict=True):
         draw_rows(ax, values, intervals, names)
         ax.set_title(_wrapped(title), fontsize=11, loc="left")
-    panels[0].figure.tight_layout()
-    return panels[0]
+    first: Drawn = panels[0]
+    first.figure.tight_layout()
+    return first
 
 
-def _rows(releases: list[Release], labels: list[str]) -> tuple[list[str], list[Any], list[Any]]:
+def _rows(releases: list[Release], labels: list[str]) -> tuple[list[str], list[Released], list[Released]]:
     names, values, intervals = [], [], []
     for release, label in zip(releases, labels, strict=True):
         for name, value, interval in release.rows():
@@ -92,7 +104,7 @@ def _wrapped(title: str) -> str:
     return "\n".join(textwrap.wrap(title, 85))
 
 
-def draw_rows(ax: Any, values: list[Any], intervals: list[Any], labels: list[str]) -> None:
+def draw_rows(ax: Axes, values: list[Released], intervals: list[Released], labels: list[str]) -> None:
     """A row for each answer: its interval as a line, its value as a dot."""
     for row, (value, interval) in enumerate(zip(values, intervals, strict=True)):
         if interval is not None:
@@ -117,7 +129,7 @@ def draw_rows(ax: Any, values: list[Any], intervals: list[Any], labels: list[str
     ax.grid(axis="x", alpha=0.25)
 
 
-def draw_points(ax: Any, release: Release) -> None:
+def draw_points(ax: Axes, release: Release) -> None:
     """Points by their first two numbers, each with its intervals as a cross."""
     for label, point, interval in release.rows():
         x, y = point[0], point[1] if len(point) > 1 else 0.0
@@ -133,10 +145,10 @@ def draw_points(ax: Any, release: Release) -> None:
     ax.grid(alpha=0.25)
 
 
-def draw_histogram(ax: Any, release: Release) -> None:
+def draw_histogram(ax: Axes, release: Release) -> None:
     """Noisy counts as bars with their intervals: upright for bins of numbers, lying for categories with long names."""
     rows = release.rows()
-    labels, counts, intervals = ([row[part] for row in rows] for part in range(3))
+    labels, counts, intervals = [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
     if any(len(label) > LONG_NAME for label in labels) and not all(" to " in label for label in labels):
         return _draw_lying(ax, labels, counts, intervals)
     places = range(len(rows))
@@ -153,7 +165,7 @@ def draw_histogram(ax: Any, release: Release) -> None:
     return None
 
 
-def _draw_lying(ax: Any, labels: list[str], counts: list[Any], intervals: list[Any]) -> None:
+def _draw_lying(ax: Axes, labels: list[str], counts: list[Released], intervals: list[Released]) -> None:
     places = range(len(labels))
     ax.barh(places, counts, color=ACCENT, alpha=0.8, height=0.8)
     if intervals[0] is not None and len(labels) <= MOST_WHISKERS:
@@ -168,7 +180,7 @@ def _draw_lying(ax: Any, labels: list[str], counts: list[Any], intervals: list[A
     ax.grid(axis="x", alpha=0.25)
 
 
-def _whiskers(counts: list[Any], intervals: list[Any]) -> list[list[Any]]:
+def _whiskers(counts: list[float], intervals: list[tuple[float, float]]) -> list[list[float]]:
     pairs = list(zip(counts, intervals, strict=True))
     return [[count - interval[0] for count, interval in pairs], [interval[1] - count for count, interval in pairs]]
 
@@ -178,21 +190,21 @@ def _tick(x: float) -> str:
     return f"{x / 1e6:,.6g} M" if abs(x) >= MANY else f"{x:,.6g}"
 
 
-def _few_ticks() -> Any:
+def _few_ticks() -> MaxNLocator:
     from matplotlib.ticker import MaxNLocator  # noqa: PLC0415  (slow to load)
 
     return MaxNLocator(nbins=6, steps=[1, 2, 2.5, 5, 10])
 
 
-def _axes(ax: Any, height: float) -> Any:
+def _axes(ax: Axes | None, height: float) -> Drawn:
     if ax is not None:
         if not hasattr(ax, "set_yticks"):
             raise InvalidArgument("ax", ax, "must be matplotlib axes; plot().figure.savefig(path) saves")
-        return ax
-    return _figure(height).add_subplot()
+        return cast("Drawn", ax)
+    return cast("Drawn", _figure(height).add_subplot())
 
 
-def _figure(height: float) -> Any:
+def _figure(height: float) -> Figure:
     if PYPLOT in sys.modules or "ipykernel" in sys.modules:
         # Notebooks, and scripts that call plt.show() or plt.savefig(), only see figures that pyplot made.
         import matplotlib.pyplot as plt  # noqa: PLC0415  (slow to load)

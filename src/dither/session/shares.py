@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from dither.accounting.filters import DELTA_UNITS, EPSILON_UNITS
 from dither.errors import InvalidArgument
@@ -14,11 +14,12 @@ from dither.privacy import Loss
 from dither.session.plan import is_public
 from dither.sources.schema import Schema
 from dither.sql.statement import Item, Statement, weights_of
+from dither.typing import NamedWeights, Weights
 
 Thing = TypeVar("Thing")
 
 
-def shared(things: Iterable[Thing], loss: Loss, weights: Sequence[Any] | None) -> list[tuple[Thing, Loss]]:
+def shared(things: Iterable[Thing], loss: Loss, weights: Weights | None) -> list[tuple[Thing, Loss]]:
     """Several questions, each with its part of a privacy loss: evenly, or by weights."""
     listed = list(things)
     return [(one, part_of(loss, share)) for one, share in zip(listed, shares_of(weights, len(listed)), strict=True)]
@@ -35,7 +36,7 @@ def _floor(number: Fraction, units: int) -> float:
     return rounded.numerator / rounded.denominator
 
 
-def shares_of(weights: Sequence[Any] | None, parts: int) -> list[Fraction]:
+def shares_of(weights: Weights | None, parts: int) -> list[Fraction]:
     """How several questions share a privacy loss: evenly, or by weights."""
     if parts == 0:
         raise InvalidArgument("query", [], "must have at least one query")
@@ -47,7 +48,9 @@ def shares_of(weights: Sequence[Any] | None, parts: int) -> list[Fraction]:
     return [one / sum(exactly) for one in exactly]
 
 
-def shared_by_items(statement: Statement, schema: Schema, loss: Loss, weights: Any = None) -> list[tuple[Item, Loss]]:
+def shared_by_items(
+    statement: Statement, schema: Schema, loss: Loss, weights: NamedWeights | None = None
+) -> list[tuple[Item, Loss]]:
     """The queries of a statement, each with its part of the privacy loss.
 
     Those that cost something share it by their weights.  The number of rows of a table that declares it is public: it

@@ -34,7 +34,9 @@ class Grid:
     high: int | None
 
     @classmethod
-    def between(cls, bounds: Iterable[Number], step: Number | None = None, *, whole: bool = False) -> Grid:
+    def between(
+        cls, bounds: Iterable[Number] | Number | None, step: Number | None = None, *, whole: bool = False
+    ) -> Grid:
         """The grid of a column with these bounds.
 
         Without a declared step it is 1 for whole numbers and otherwise the power of two that cuts the
@@ -142,7 +144,7 @@ def _grid(lower: Fraction, upper: Fraction, step: Fraction | None, whole: bool) 
     return Grid(size, low, high)
 
 
-def _pair(bounds: Iterable[Number]) -> tuple[Fraction, Fraction]:
+def _pair(bounds: Iterable[Number] | Number | None) -> tuple[Fraction, Fraction]:
     accepted = "must be two finite numbers (lower, upper) with lower < upper, known without looking at the data"
     if not isinstance(bounds, Iterable) or isinstance(bounds, (str, bytes)):
         raise InvalidArgument("bounds", bounds, accepted)

@@ -7,12 +7,15 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from dither.errors import InvalidArgument
 from dither.interfaces.cli.output import needs_schema, number, show
+
+if TYPE_CHECKING:
+    from dither.typing import SandboxSettings
 
 
 def _common(command: Callable[..., None]) -> Callable[..., None]:
@@ -181,9 +184,10 @@ def _executor(name: str) -> str:
     return name
 
 
-def _settings(options: dict[str, Any]) -> dict[str, Any]:
+def _settings(options: dict[str, Any]) -> SandboxSettings:
     given = {name: options[name] for name in ("slot", "lead", "cores", "memory_mib") if options[name] is not None}
-    return {**given, "preload": tuple(_names(options["preload"]) or ()), "files": options["files"]}
+    named = {**given, "preload": tuple(_names(options["preload"]) or ()), "files": options["files"]}
+    return cast("SandboxSettings", named)
 
 
 def _needs_table(session: Any) -> None:
