@@ -32,7 +32,9 @@ def aliases_in(tree: ast.Module) -> dict[str, ast.expr]:
     found = {}
     for node in ast.walk(tree):
         match node:
-            case ast.AnnAssign(target=ast.Name(id=name), annotation=ast.Name(id="TypeAlias"), value=ast.expr() as value):
+            case ast.AnnAssign(
+                target=ast.Name(id=name), annotation=ast.Name(id="TypeAlias"), value=ast.expr() as value
+            ):
                 found[name] = value
             case ast.Assign(targets=[ast.Name(id=name)], value=(ast.Subscript() | ast.BinOp()) as value) if (
                 name[:1].isupper() and not name.isupper()

@@ -16,13 +16,15 @@ from contextlib import contextmanager
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Integral, Rational
-from typing import Any, TypeAlias
+from typing import SupportsFloat, TypeAlias
 
 from flint import arb, ctx, fmpq
 
 from dither.errors import InvalidArgument
 
-Ball: TypeAlias = Any  # flint ships no type stubs for arb
+Ball: TypeAlias = arb
+Number: TypeAlias = SupportsFloat
+"""A number as people write it: of Python, numpy or a library like them; ``exact`` refuses all else when it is run."""
 Real: TypeAlias = int | Fraction | Callable[[], Ball]
 """An exact rational, or a computable real: called, it returns a ball at the precision in force."""
 
@@ -115,6 +117,14 @@ def ball(value: Real) -> Ball:
 def ball_of_bits(bits: int, count: int) -> Ball:
     """A ball containing every real in [bits, bits + 1] * 2**-count."""
     return arb(2 * bits + 1, 1) * _power_of_two(-count - 1)
+
+
+def integer_in(value: Ball) -> int:
+    """The one whole number in a ball, such as ``floor`` makes of the end of another."""
+    found = value.unique_fmpz()
+    if found is None:
+        raise ArithmeticError("the ball holds no whole number, or several")
+    return int(found)
 
 
 @functools.cache

@@ -7,30 +7,37 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, TypeAlias, TypeVar
 
 from dither.errors import InvalidArgument
-from dither.numbers import exact
+from dither.numbers import Number, exact
+
+Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
+"""What JSON can say."""
+JsonObject: TypeAlias = "dict[str, Json]"
+T = TypeVar("T")
 
 
-def unchanged(value: Any) -> Any:
+def unchanged(value: T) -> T:
     """Numbers as they are: for values that stay in this process or in a ledger, infinities included."""
     return value
 
 
-def exact_text(value: Any) -> str:
+def exact_text(value: Number) -> str:
     """The exact rational as a text: the same for the same number, however it was written."""
     return str(exact(value))
 
 
-def exact_number(value: Any) -> int | str:
+def exact_number(value: Number) -> int | str:
     """The exact number, a whole one as such: the same for 1, 1.0 and Decimal("1.00")."""
     number = exact(value)
     return number.numerator if number.denominator == 1 else str(number)
 
 
-def json_number(value: Any) -> float | str:
+def json_number(value: Number) -> float | str:
     """A number of strict JSON; infinities and NaN, which it has not, become texts."""
     number = float(value)
     if math.isfinite(number):
@@ -38,7 +45,7 @@ def json_number(value: Any) -> float | str:
     return "NaN" if math.isnan(number) else "Infinity" if number > 0 else "-Infinity"
 
 
-def finite_number(value: Any) -> int | float:
+def finite_number(value: float | Decimal | Fraction) -> int | float:
     """A finite number of JSON, whole ones as such."""
     try:
         if math.isfinite(value):
@@ -48,7 +55,7 @@ def finite_number(value: Any) -> int | float:
     raise InvalidArgument("value", value, "must be a finite number")
 
 
-def plain(value: Any, number: Callable[[Any], Any] = json_number) -> Any:
+def plain(value: Any, number: Callable[[Any], Any] = json_number) -> Any:  # any value; what ``number`` makes of it
     """A value made of texts, whole numbers, truth values, lists and dictionaries; ``number`` converts all others.
 
     >>> plain((1, datetime.date(2026, 1, 2), float("inf")))
@@ -67,7 +74,7 @@ def plain(value: Any, number: Callable[[Any], Any] = json_number) -> Any:
     return number(value)
 
 
-def with_infinities(value: Any) -> Any:
+def with_infinities(value: Any) -> Any:  # as deep as what it is given
     """What ``json_number`` wrote, with infinities and NaN as numbers again."""
     if isinstance(value, list):
         return [with_infinities(one) for one in value]

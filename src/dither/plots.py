@@ -33,7 +33,7 @@ MANY = 10_000_000
 
 
 def plot_release(release: Release, ax: Axes | None = None) -> Drawn:
-    """One answer as a dot with its error bar, several below each other, a histogram as bars."""
+    """One answer as a dot with its interval, several below each other, a histogram as bars."""
     title = f"{release.title} ({release.loss})"
     if release.value is None or isinstance(release.value, str):
         ax = _axes(ax, height=1.9)
@@ -50,7 +50,9 @@ def plot_release(release: Release, ax: Axes | None = None) -> Drawn:
     elif isinstance(release.value, tuple):
         rows = release.rows()
         ax = _axes(ax, height=1.2 + 0.4 * len(rows))
-        draw_rows(ax, [value for _, value, _ in rows], [bar for *_, bar in rows], [label for label, *_ in rows])
+        draw_rows(
+            ax, [value for _, value, _ in rows], [interval for *_, interval in rows], [label for label, *_ in rows]
+        )
     else:
         ax = _axes(ax, height=1.9)
         draw_rows(ax, [release.value], [release.interval], [""])
@@ -62,9 +64,9 @@ def plot_release(release: Release, ax: Axes | None = None) -> Drawn:
 
 def plot_releases(releases: list[Release], labels: list[str], title: str, ax: Axes | None = None) -> Drawn:
     """Several answers below each other, on one axis; answers of several numbers take a row for each."""
-    names, values, bars = _rows(releases, labels)
+    names, values, intervals = _rows(releases, labels)
     ax = _axes(ax, height=_height(names))
-    draw_rows(ax, values, bars, names)
+    draw_rows(ax, values, intervals, names)
     ax.set_title(_wrapped(title), fontsize=11, loc="left")
     ax.figure.tight_layout()
     return ax
@@ -75,8 +77,8 @@ def plot_questions(questions: list[tuple[str, list[Release], list[str]]]) -> Dra
     rows = [_rows(releases, labels) for _, releases, labels in questions]
     heights = [_height(names) for names, *_ in rows]
     panels = _figure(sum(heights)).subplots(len(questions), 1, squeeze=False, height_ratios=heights)[:, 0]
-    for ax, (title, *_), (names, values, bars) in zip(panels, questions, rows, strict=True):
-        draw_rows(ax, values, bars, names)
+    for ax, (title, *_), (names, values, intervals) in zip(panels, questions, rows, strict=True):
+        draw_rows(ax, values, intervals, names)
         ax.set_title(_wrapped(title), fontsize=11, loc="left")
     first: Drawn = panels[0]
     first.figure.tight_layout()
@@ -84,14 +86,14 @@ def plot_questions(questions: list[tuple[str, list[Release], list[str]]]) -> Dra
 
 
 def _rows(releases: list[Release], labels: list[str]) -> tuple[list[str], list[Released], list[Released]]:
-    names, values, bars = [], [], []
+    names, values, intervals = [], [], []
     for release, label in zip(releases, labels, strict=True):
-        for name, value, bar in release.rows():
+        for name, value, interval in release.rows():
             text = f"{label}: {name}" if isinstance(release.value, tuple) else label
             names.append(f"{text}: {value}" if isinstance(value, str) else text)
             values.append(None if isinstance(value, str) else value)
-            bars.append(bar)
-    return names, values, bars
+            intervals.append(interval)
+    return names, values, intervals
 
 
 def _height(names: list[str]) -> float:
@@ -102,11 +104,11 @@ def _wrapped(title: str) -> str:
     return "\n".join(textwrap.wrap(title, 85))
 
 
-def draw_rows(ax: Axes, values: list[Released], bars: list[Released], labels: list[str]) -> None:
-    """A row for each answer: its error bar as a line, its value as a dot."""
-    for row, (value, bar) in enumerate(zip(values, bars, strict=True)):
-        if bar is not None:
-            ax.plot(bar, [row, row], color=ACCENT, lw=6, alpha=0.35, solid_capstyle="round")
+def draw_rows(ax: Axes, values: list[Released], intervals: list[Released], labels: list[str]) -> None:
+    """A row for each answer: its interval as a line, its value as a dot."""
+    for row, (value, interval) in enumerate(zip(values, intervals, strict=True)):
+        if interval is not None:
+            ax.plot(interval, [row, row], color=ACCENT, lw=6, alpha=0.35, solid_capstyle="round")
         if value is not None:
             ax.plot([value], [row], "o", color=ACCENT, ms=8)
     ax.set_yticks(range(len(labels)), labels)
@@ -128,13 +130,13 @@ def draw_rows(ax: Axes, values: list[Released], bars: list[Released], labels: li
 
 
 def draw_points(ax: Axes, release: Release) -> None:
-    """Points by their first two numbers, each with its error bars as a cross."""
-    for label, point, bar in release.rows():
+    """Points by their first two numbers, each with its intervals as a cross."""
+    for label, point, interval in release.rows():
         x, y = point[0], point[1] if len(point) > 1 else 0.0
-        if bar is not None:
-            ax.plot([bar[0][0], bar[1][0]], [y, y], color=ACCENT, lw=3, alpha=0.35)
-            if len(bar[0]) > 1:
-                ax.plot([x, x], [bar[0][1], bar[1][1]], color=ACCENT, lw=3, alpha=0.35)
+        if interval is not None:
+            ax.plot([interval[0][0], interval[1][0]], [y, y], color=ACCENT, lw=3, alpha=0.35)
+            if len(interval[0]) > 1:
+                ax.plot([x, x], [interval[0][1], interval[1][1]], color=ACCENT, lw=3, alpha=0.35)
         ax.plot([x], [y], "o", color=ACCENT, ms=6)
         ax.annotate(label, (x, y), xytext=(6, 6), textcoords="offset points", fontsize=9)
     for side in ("top", "right"):
@@ -144,15 +146,15 @@ def draw_points(ax: Axes, release: Release) -> None:
 
 
 def draw_histogram(ax: Axes, release: Release) -> None:
-    """Noisy counts as bars with their error bars: upright for bins of numbers, lying for categories with long names."""
+    """Noisy counts as bars with their intervals: upright for bins of numbers, lying for categories with long names."""
     rows = release.rows()
-    labels, counts, bars = [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
+    labels, counts, intervals = [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
     if any(len(label) > LONG_NAME for label in labels) and not all(" to " in label for label in labels):
-        return _draw_lying(ax, labels, counts, bars)
+        return _draw_lying(ax, labels, counts, intervals)
     places = range(len(rows))
     ax.bar(places, counts, color=ACCENT, alpha=0.8, width=0.9)
-    if bars[0] is not None and len(rows) <= MOST_WHISKERS:
-        ax.errorbar(places, counts, yerr=_whiskers(counts, bars), fmt="none", ecolor=INK, elinewidth=1, capsize=2)
+    if intervals[0] is not None and len(rows) <= MOST_WHISKERS:
+        ax.errorbar(places, counts, yerr=_whiskers(counts, intervals), fmt="none", ecolor=INK, elinewidth=1, capsize=2)
     every = -(-len(rows) // MOST_LABELS)
     ax.set_xticks(list(places)[::every], labels[::every], rotation=30, ha="right", rotation_mode="anchor")
     ax.yaxis.set_major_formatter(lambda y, _: _tick(y))
@@ -163,11 +165,11 @@ def draw_histogram(ax: Axes, release: Release) -> None:
     return None
 
 
-def _draw_lying(ax: Axes, labels: list[str], counts: list[Released], bars: list[Released]) -> None:
+def _draw_lying(ax: Axes, labels: list[str], counts: list[Released], intervals: list[Released]) -> None:
     places = range(len(labels))
     ax.barh(places, counts, color=ACCENT, alpha=0.8, height=0.8)
-    if bars[0] is not None and len(labels) <= MOST_WHISKERS:
-        ax.errorbar(counts, places, xerr=_whiskers(counts, bars), fmt="none", ecolor=INK, elinewidth=1, capsize=2)
+    if intervals[0] is not None and len(labels) <= MOST_WHISKERS:
+        ax.errorbar(counts, places, xerr=_whiskers(counts, intervals), fmt="none", ecolor=INK, elinewidth=1, capsize=2)
     ax.set_yticks(places, ["\n".join(textwrap.wrap(label, 28)) for label in labels])
     ax.invert_yaxis()
     ax.xaxis.set_major_formatter(lambda x, _: _tick(x))
@@ -178,9 +180,9 @@ def _draw_lying(ax: Axes, labels: list[str], counts: list[Released], bars: list[
     ax.grid(axis="x", alpha=0.25)
 
 
-def _whiskers(counts: list[float], bars: list[tuple[float, float]]) -> list[list[float]]:
-    pairs = list(zip(counts, bars, strict=True))
-    return [[count - bar[0] for count, bar in pairs], [bar[1] - count for count, bar in pairs]]
+def _whiskers(counts: list[float], intervals: list[tuple[float, float]]) -> list[list[float]]:
+    pairs = list(zip(counts, intervals, strict=True))
+    return [[count - interval[0] for count, interval in pairs], [interval[1] - count for count, interval in pairs]]
 
 
 def _tick(x: float) -> str:

@@ -137,7 +137,7 @@ class Release(Generic[V_co, B_co]):
         """Question, answer, interval and privacy loss."""
         if self.value is None:
             return f"{self.title}: refused ({self.loss}, paid){self._reason()}"
-        return f"{self.title} = {self._answer()}{self._bar()} ({self.loss}){self._reason()}"
+        return f"{self.title} = {self._answer()}{self._interval_text()} ({self.loss}){self._reason()}"
 
     def _reason(self) -> str:
         return "" if self.reason is None else f"; {self.reason}"
@@ -148,11 +148,11 @@ class Release(Generic[V_co, B_co]):
         few = ", ".join(formatted(one) for one in self.value[:6])
         return f"[{few}{', ...' if len(self.value) > 6 else ''}]"
 
-    def _bar(self) -> str:
+    def _interval_text(self) -> str:
         if self.interval is None or self.confidence is None:
             return ""
         if isinstance(self.value, tuple):
-            return f", each with a {self.confidence:.0%} bar"
+            return f", each with a {self.confidence:.0%} interval"
         ends: Released = self.interval
         low, high = (formatted(end) for end in ends)
         return f", {self.confidence:.0%} between {low} and {high}"
@@ -175,22 +175,22 @@ class Release(Generic[V_co, B_co]):
         return list(zip(labels, self.value, ends, strict=True))
 
     def _repr_html_(self) -> str:
-        note = f"price {self.loss}; {self.mechanism}{_bars([self])}{self._missing()}{self._claim()}"
+        note = f"privacy loss {self.loss}; {self.mechanism}{_interval_level([self])}{self._missing()}{self._claim()}"
         if self.value is not None:
             note += self._reason()
         note_text = f"<br><small>{html.escape(note)}</small>"
         if isinstance(self.value, tuple):
             body = "".join(
                 f"<tr><td>{html.escape(label)}</td><td>{formatted(value)}</td>"
-                f"<td>{'' if bar is None else f'{formatted(bar[0])} to {formatted(bar[1])}'}</td></tr>"
-                for label, value, bar in self.rows()
+                f"<td>{'' if interval is None else f'{formatted(interval[0])} to {formatted(interval[1])}'}</td></tr>"
+                for label, value, interval in self.rows()
             )
             return f"<div><b>{html.escape(self.title)}</b><table>{body}</table>{note_text}</div>"
         if self.value is None:
             why = "" if self.reason is None else f"<br><small>{html.escape(self.reason)}</small>"
             return f"<div><b>{html.escape(self.title)}</b>: <b>refused</b>{why}{note_text}</div>"
-        value = self._answer()
-        return f"<div><b>{html.escape(self.title)}</b> = <b>{value}</b>{html.escape(self._bar())}{note_text}</div>"
+        value, covered = self._answer(), html.escape(self._interval_text())
+        return f"<div><b>{html.escape(self.title)}</b> = <b>{value}</b>{covered}{note_text}</div>"
 
     def plot(self, ax: Axes | None = None) -> Drawn:
         """Draw the answer with its interval; returns the matplotlib axes."""
@@ -217,11 +217,11 @@ class Releases(list[Release[V, B]], Generic[V, B]):
                 "query": release.query,
                 **({} if release.labels is None else {"label": label}),
                 "value": value,
-                "lower": None if bar is None else bar[0],
-                "upper": None if bar is None else bar[1],
+                "lower": None if interval is None else interval[0],
+                "upper": None if interval is None else interval[1],
             }
             for release in self
-            for label, value, bar in release.rows()
+            for label, value, interval in release.rows()
         ]
 
     def wide_rows(self) -> list[dict[str, Released]]:
@@ -233,9 +233,9 @@ class Releases(list[Release[V, B]], Generic[V, B]):
         for release in self:
             row = payload.setdefault(str(release.group), dict(release.group or {}))
             name = release.alias or release.query
-            for label, value, bar in release.rows():
+            for label, value, interval in release.rows():
                 column = name if release.labels is None else f"{name} {label}"
-                low, high = (None, None) if bar is None else bar
+                low, high = (None, None) if interval is None else interval
                 row |= {column: value, f"{column}_lower": low, f"{column}_upper": high}
         return list(payload.values())
 
@@ -269,7 +269,8 @@ class Releases(list[Release[V, B]], Generic[V, B]):
             for row in self.rows()
         )
         missing = ", ".join(sorted({formatted_all(one.missing) for one in self if one.missing is not None}))
-        note = f"price {self.loss}{_bars(self)}{f'; missing values count as {missing}' if missing else ''}"
+        counted = f"; missing values count as {missing}" if missing else ""
+        note = f"privacy loss {self.loss}{_interval_level(self)}{counted}"
         return f"<div><table><tr>{head}</tr>{body}</table><small>{html.escape(note)}</small></div>"
 
     def plot(self, ax: Axes | None = None) -> Drawn:
@@ -282,12 +283,14 @@ class Releases(list[Release[V, B]], Generic[V, B]):
 
         asked = list(dict.fromkeys(release.query for release in self))
         if len(asked) > 1 and ax is not None:
-            return plot_releases(list(self), [one.title for one in self], f"answers{_bars(self)} ({self.loss})", ax)
+            return plot_releases(
+                list(self), [one.title for one in self], f"answers{_interval_level(self)} ({self.loss})", ax
+            )
         questions = []
         for query in asked:
             same = [one for one in self if one.query == query]
             loss = self.loss if len(asked) == 1 else same[0].loss
-            questions.append((f"{query}{_bars(same)} ({loss})", same, [_key_text(one) for one in same]))
+            questions.append((f"{query}{_interval_level(same)} ({loss})", same, [_key_text(one) for one in same]))
         if ax is None:
             return plot_questions(questions)
         title, same, labels = questions[0]
@@ -306,10 +309,10 @@ else:
     Answered = Release | Releases
 
 
-def _bars(releases: Iterable[Release[Released, Released]]) -> str:
+def _interval_level(releases: Iterable[Release[Released, Released]]) -> str:
     """The confidence of the intervals, if all have the same."""
     levels = {release.confidence for release in releases if release.interval is not None}
-    return f", {next(iter(levels)):.0%} error bars" if len(levels) == 1 and None not in levels else ""
+    return f", {next(iter(levels)):.0%} intervals" if len(levels) == 1 and None not in levels else ""
 
 
 def _key_text(release: Release) -> str:

@@ -27,7 +27,7 @@ FOR_USERS = set().union(*(listed for extra, listed in EXTRAS.items() if extra no
 """What an extra that a user may want brings."""
 DISTRIBUTIONS = importlib.metadata.packages_distributions()
 GUESTS = {"pandas", "py4j", "typing-extensions"}
-"""Frames are made for users who have pandas; py4j comes with pyspark; type checkers alone read typing_extensions."""
+"""Frames are made for users who have pandas; py4j comes with pyspark; type checkers bring the last."""
 
 
 def imported(path: Path, *, always: bool = False) -> set[str]:

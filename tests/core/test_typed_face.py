@@ -19,9 +19,9 @@ import dither as dt
 import user_calls
 from conftest import missing
 from dither import api, typing
-from dither.accounting.filters import KINDS
+from dither.accounting.filters import FILTERS
 from dither.mechanisms.choice import NOISES
-from dither.mechanisms.norms import VARIATES
+from dither.mechanisms.norm_noise import VARIATES
 from dither.mechanisms.registry import mechanisms
 from dither.procedures.sample_aggregate import AGGREGATORS, SAMPLINGS
 from dither.queries.registry import dataclass_fields, entries
@@ -215,7 +215,7 @@ def test_names_of_types_are_those_of_the_registries():
     assert set(get_args(typing.MechanismName)) == {"auto", *mechanisms()}
     assert set(get_args(typing.NoiseName)) == {"auto", *NOISES}
     assert set(get_args(typing.NeighboursName)) == {str(one) for one in dt.Neighbours}
-    assert set(get_args(typing.FilterName)) == set(KINDS)
+    assert set(get_args(typing.FilterName)) == set(FILTERS)
     assert set(get_args(typing.AggregatorName)) == {"auto", *AGGREGATORS}
     assert set(get_args(typing.SamplingName)) == set(SAMPLINGS)
     assert set(get_args(typing.NormName)) == set(VARIATES)

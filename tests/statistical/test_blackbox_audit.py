@@ -98,8 +98,8 @@ MUTANTS = [
     Case("grid_from_data", "inverse", (2, 3, 8), TIE_UP, 2_000),
     Case("delta_ignored", "smooth", (2, 3, 32), TIE_DOWN, 12_000, noise="laplace", delta=0.3),
     Case("delta_ignored", "smooth", (2, 3, 32), TIE_DOWN, 6_000, known=True, noise="laplace", delta=0.3),
-    Case("bar_unpaid", "smooth", (2, 3, 64), TIE_UP, 4_000, confidence=0.9),
-    Case("bar_unpaid", "inverse", (2, 4, 8), "a gap at the rank", 4_000, confidence=0.9),
+    Case("interval_unpaid", "smooth", (2, 3, 64), TIE_UP, 4_000, confidence=0.9),
+    Case("interval_unpaid", "inverse", (2, 4, 8), "a gap at the rank", 4_000, confidence=0.9),
 ]
 
 

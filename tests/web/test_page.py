@@ -44,7 +44,7 @@ def test_from_registration_to_a_drawn_answer(visit, pictures):
 
     visit.sign_in(token)
     tab.click_text("story", ".dataset h2")
-    tab.see("ε 0.2", ".price")
+    tab.see("ε 0.2", ".loss")
     tab.see("10% of what is left")
     tab.see("Expected error")
     assert curator.spent("story") == 0.0
@@ -207,7 +207,7 @@ def test_the_same_question_is_free(visit):
     visit.sign_in()
     visit.open(name)
     visit.pay()
-    tab.see("paid ε 1", "[aria-label=Answer]")
+    tab.see("spent ε 1", "[aria-label=Answer]")
     visit.pay()
     tab.see("from the store, free", "[aria-label=Answer]")
     assert visit.curator.spent(name) == 1.0

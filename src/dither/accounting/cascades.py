@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
+from typing import TYPE_CHECKING
 
 from dither.errors import InvalidArgument
 from dither.privacy import Loss
@@ -19,8 +20,12 @@ from dither.privacy import Loss
 class Composition:
     """A mechanism made of tests and releases, as far as its privacy loss is concerned, exactly."""
 
-    epsilon: Fraction
-    delta: Fraction
+    if TYPE_CHECKING:
+
+        @property
+        def epsilon(self) -> Fraction: ...
+        @property
+        def delta(self) -> Fraction: ...
 
     @property
     def loss(self) -> Loss:
@@ -60,11 +65,11 @@ class Tested(Composition):
     release: Composition = FREE
 
     @property
-    def epsilon(self) -> Fraction:  # type: ignore[override]
+    def epsilon(self) -> Fraction:
         return self.test.epsilon + self.release.epsilon
 
     @property
-    def delta(self) -> Fraction:  # type: ignore[override]
+    def delta(self) -> Fraction:
         return self.test.delta + self.release.delta
 
 
@@ -83,12 +88,12 @@ class Cascade(Composition):
             raise InvalidArgument("alternatives", (), "must have at least one tested release")
 
     @property
-    def epsilon(self) -> Fraction:  # type: ignore[override]
+    def epsilon(self) -> Fraction:
         tests = accumulate(one.test.epsilon for one in self.alternatives)
         return max(spent + one.release.epsilon for spent, one in zip(tests, self.alternatives, strict=True))
 
     @property
-    def delta(self) -> Fraction:  # type: ignore[override]
+    def delta(self) -> Fraction:
         tests = sum((one.test.delta for one in self.alternatives), Fraction(0))
         return tests + max(one.release.delta for one in self.alternatives)
 
@@ -100,11 +105,11 @@ class Sequential(Composition):
     parts: tuple[Composition, ...]
 
     @property
-    def epsilon(self) -> Fraction:  # type: ignore[override]
+    def epsilon(self) -> Fraction:
         return sum((part.epsilon for part in self.parts), Fraction(0))
 
     @property
-    def delta(self) -> Fraction:  # type: ignore[override]
+    def delta(self) -> Fraction:
         return sum((part.delta for part in self.parts), Fraction(0))
 
 

@@ -11,19 +11,26 @@ import importlib
 from collections import Counter
 from collections.abc import Callable, Iterable
 from fractions import Fraction
-from typing import Any
+from typing import Protocol
 
 from dither.accounting import concentrated, profiles
 from dither.accounting.rounding import BITS, bottom, least, positive, printed_up, probability, top
 from dither.errors import InvalidArgument
-from dither.numbers import Ball, ball, precision
+from dither.numbers import Ball, Number, ball, precision
 from dither.privacy import Loss
 
 CountedLosses = Counter[tuple[Fraction, Fraction]]
 """How many times each (epsilon, delta) occurs."""
 
 
-def basic(losses: Iterable[Any]) -> Loss:
+class HasLoss(Protocol):
+    """What was paid for: a release, or an entry of a ledger."""
+
+    @property
+    def loss(self) -> Loss: ...
+
+
+def basic(losses: Iterable[Loss | HasLoss]) -> Loss:
     """Epsilons and deltas add up; both sums are exact and rounded up once.
 
     Theorem    V17 Lemma 2.3; docs/proofs/composition.md, section 2.  Sound for adaptively chosen losses too.
@@ -34,7 +41,7 @@ def basic(losses: Iterable[Any]) -> Loss:
     return _added(_counted(losses))
 
 
-def advanced(losses: Iterable[Any], *, delta: object) -> Loss:
+def advanced(losses: Iterable[Loss | HasLoss], *, delta: Number) -> Loss:
     """A closed form that grows with the root of the sum of squares; never above ``basic``.
 
     Guarantee  (M + u, delta)-DP with ``M = sum eps_i tanh(eps_i / 2)``, ``V = sum eps_i^2`` and the least u with
@@ -49,7 +56,7 @@ def advanced(losses: Iterable[Any], *, delta: object) -> Loss:
     return _at_delta(_counted(losses), delta, _advanced)
 
 
-def optimal(epsilon: object, delta: object, k: object, target_delta: object) -> Loss:
+def optimal(epsilon: Number, delta: Number, k: int, target_delta: Number) -> Loss:
     """The least epsilon that k releases of (epsilon, delta) have together at ``target_delta``, rounded up.
 
     Theorem    KOV17 Theorem 3.3, at every epsilon instead of the points (k - 2i) epsilon; section 4 of
@@ -65,7 +72,7 @@ def optimal(epsilon: object, delta: object, k: object, target_delta: object) -> 
     return _at_delta(Counter({loss: k}) if k else Counter(), target_delta, _optimal, "target_delta")
 
 
-def heterogeneous(losses: Iterable[Any], *, delta: object) -> Loss:
+def heterogeneous(losses: Iterable[Loss | HasLoss], *, delta: Number) -> Loss:
     """The optimum for unequal losses, from above: exact on a shared grid, else within 1% in practice.
 
     Theorem    Murtagh-Vadhan 2016 Theorem 1.5 on a grid that dominates; docs/proofs/composition.md, section 4.
@@ -77,7 +84,7 @@ def heterogeneous(losses: Iterable[Any], *, delta: object) -> Loss:
     return _at_delta(_counted(losses), delta, _heterogeneous)
 
 
-def compose(losses: Iterable[Any], *, delta: object = None, method: str = "auto") -> Loss:
+def compose(losses: Iterable[Loss | HasLoss], *, delta: Number | None = None, method: str = "auto") -> Loss:
     """What several releases cost together: the best sound bound at the stated total ``delta``.
 
     ``losses`` holds ``Loss`` objects or anything with a ``.loss``, such as a ``Release``; a refused release was
@@ -111,7 +118,7 @@ def advanced_epsilon(counted: CountedLosses, total: Fraction) -> Fraction:
 
 
 def _at_delta(
-    counted: CountedLosses, delta: object, bound: Callable[[CountedLosses, Ball], Fraction], name: str = "delta"
+    counted: CountedLosses, delta: Number, bound: Callable[[CountedLosses, Ball], Fraction], name: str = "delta"
 ) -> Loss:
     """Check the total delta, split off what the deltas of the steps use, and bound epsilon with the rest."""
     total = probability(name, delta)
@@ -222,7 +229,7 @@ def _sums(counted: CountedLosses) -> tuple[Fraction, Fraction]:
     return epsilon, sum((d * count for (_, d), count in counted.items()), Fraction(0))
 
 
-def _counted(losses: Iterable[Any]) -> CountedLosses:
+def _counted(losses: Iterable[Loss | HasLoss]) -> CountedLosses:
     accepted = "must be a list of Loss or Release objects"
     if isinstance(losses, (str, bytes, Loss)) or not isinstance(losses, Iterable):
         raise InvalidArgument("losses", losses, accepted)

@@ -14,13 +14,13 @@ from fractions import Fraction
 
 from dither.accounting.rounding import BITS, bottom, least, positive, printed_down, printed_up, probability, top
 from dither.errors import InvalidArgument
-from dither.numbers import Ball, ball, precision
+from dither.numbers import Ball, Number, ball, precision
 from dither.privacy import Loss
 
 _GOLDEN = (math.sqrt(5) - 1) / 2
 
 
-def gaussian_rho(sensitivity: object, scale: object) -> Fraction:
+def gaussian_rho(sensitivity: Number, scale: Number) -> Fraction:
     """The exact rho of Gaussian noise: ``sensitivity^2 / (2 scale^2)``, sensitivity measured in l2.
 
     >>> gaussian_rho(1, 10)
@@ -29,7 +29,7 @@ def gaussian_rho(sensitivity: object, scale: object) -> Fraction:
     return positive("sensitivity", sensitivity, zero=True) ** 2 / (2 * positive("scale", scale) ** 2)
 
 
-def pure_rho(epsilon: object) -> Fraction:
+def pure_rho(epsilon: Number) -> Fraction:
     """The least rho that every epsilon-DP mechanism has, rounded up: ``epsilon tanh(epsilon / 2)``.
 
     >>> pure_rho(0.1) < Fraction(1, 200)
@@ -45,7 +45,7 @@ def tanh_rho(epsilon: Fraction) -> Ball:
     return ball(epsilon) * ball(epsilon / 2).tanh()
 
 
-def zcdp_epsilon(rho: object, delta: object) -> float:
+def zcdp_epsilon(rho: Number, delta: Number) -> float:
     """The least epsilon for which rho-zCDP is proved to give (epsilon, delta)-DP, rounded up.
 
     >>> round(zcdp_epsilon(0.05, 1e-6), 3)
@@ -66,7 +66,7 @@ def conversion(rho: Fraction, delta: Fraction) -> Fraction:
         return max(Fraction(0), top(value))
 
 
-def zcdp_delta(rho: object, epsilon: object) -> float:
+def zcdp_delta(rho: Number, epsilon: Number) -> float:
     """The least delta for which rho-zCDP is proved to give (epsilon, delta)-DP, rounded up; below 1.
 
     >>> zcdp_delta(0.05, 1.4716) < 1e-6
@@ -86,7 +86,7 @@ def zcdp_delta(rho: object, epsilon: object) -> float:
     return printed_up(value)
 
 
-def zcdp_rho(epsilon: object, delta: object) -> float:
+def zcdp_rho(epsilon: Number, delta: Number) -> float:
     """The greatest rho that is proved to give (epsilon, delta)-DP, rounded down; 0 if there is none.
 
     >>> round(zcdp_rho(1.0, 1e-6), 5)
@@ -100,7 +100,7 @@ def zcdp_rho(epsilon: object, delta: object) -> float:
         return printed_down(max(Fraction(0), bottom(value)))
 
 
-def gaussian_epsilon(rhos: Iterable[object], delta: object) -> float:
+def gaussian_epsilon(rhos: Iterable[Number], delta: Number) -> float:
     """The least epsilon of Gaussian releases composed by their rhos, rounded up.
 
     Guarantee  (epsilon, delta)-DP of all releases together; the scales must be fixed in advance.
@@ -134,7 +134,7 @@ def approximate(epsilons: Iterable[tuple[Fraction, int]], delta: Ball) -> Fracti
         return conversion(top(rho), bottom(delta))
 
 
-def compose_gaussians(rhos: Iterable[object], *, delta: object) -> Loss:
+def compose_gaussians(rhos: Iterable[Number], *, delta: Number) -> Loss:
     """The privacy loss of several Gaussian releases together, as a ``Loss`` at the stated delta.
 
     >>> compose_gaussians([0.005, 0.005], delta=1e-6).delta

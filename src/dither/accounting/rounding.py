@@ -11,7 +11,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from dither.errors import InvalidArgument, NotProved
-from dither.numbers import Ball, exact, float_down, float_up
+from dither.numbers import Ball, Number, exact, float_down, float_up
 
 BITS = 192
 
@@ -51,7 +51,7 @@ def printed_down(value: Fraction) -> float:
     return max(0.0, math.nextafter(float_down(value), -math.inf))
 
 
-def positive(argument: str, value: object, *, zero: bool = False) -> Fraction:
+def positive(argument: str, value: Number, *, zero: bool = False) -> Fraction:
     """A positive (or non-negative) rational, or an error that names the argument."""
     number = exact(value, argument)
     if number < 0 or (number == 0 and not zero):
@@ -60,7 +60,7 @@ def positive(argument: str, value: object, *, zero: bool = False) -> Fraction:
     return number
 
 
-def probability(argument: str, value: object, *, zero: bool = True) -> Fraction:
+def probability(argument: str, value: Number, *, zero: bool = True) -> Fraction:
     """A rational in [0, 1) (or in (0, 1)), or an error that names the argument."""
     number = exact(value, argument)
     if not 0 <= number < 1 or (number == 0 and not zero):

@@ -159,7 +159,7 @@ class RemoteSession:
     def quote(
         self, query: Query | Sequence[Query] | str, *, dataset: str | None = None, **options: Given
     ) -> RemoteQuote | list[RemoteQuote]:
-        """Price and expected error; reads and charges nothing.  A text is SQL."""
+        """Privacy loss and expected error; reads and charges nothing.  A text is SQL."""
         payload = {"sql": query} if isinstance(query, str) else {"query": _queries_json(query)}
         answer = self._call("POST", f"{self._path(dataset)}/quote", payload | _options(options))
         quotes = [_quote(one) for one in answer["quotes"]]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,7 +14,7 @@ Ends = NDArray[np.int32]
 
 
 @compiled(nogil=True)
-def compressed(edges: NDArray[Any], n: int) -> tuple[Starts, Ends]:
+def compressed(edges: NDArray[np.int64] | NDArray[np.int32], n: int) -> tuple[Starts, Ends]:
     """Rows of the simple graph behind a list of pairs.
 
     Pairs that are no edge on the vertices 0 .. n - 1 (loops, vertices outside) are left out; repeated and reversed

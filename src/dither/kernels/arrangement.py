@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,7 @@ _FARTHEST = 1 << 41
 """No line of slope other than zero crosses a grid line farther out than this."""
 
 Whole = NDArray[np.int64]
+Sweep: TypeAlias = tuple[int, int, int, NDArray[np.float64], Whole]
 
 
 class Lines(NamedTuple):
@@ -94,7 +95,7 @@ def _slope_before(tangent: Whole, rest: Whole, place: int) -> tuple[int, int]:
 
 
 @compiled()
-def _events(tangent: Whole, normal: Whole, rest: Whole, length: int) -> Any:
+def _events(tangent: Whole, normal: Whole, rest: Whole, length: int) -> Sweep:
     """What a sweep along one edge needs: the subgradient before its start, and the lines crossed, in order.
 
     Returns (g_t, g_n, along, keys, events): ``along`` is the total weight of lines that contain the edge, ``events``
@@ -175,7 +176,7 @@ def _to_zonotope(g_t: int, g_n: int, along: int, vectors: Whole, first: int, las
 
 
 @compiled()
-def _groups(places: NDArray[np.float64], length: int) -> Any:
+def _groups(places: NDArray[np.float64], length: int) -> tuple[Whole, Whole]:
     """Where runs of equal places begin and end; the two ends of the edge count even if no line passes there."""
     starts = np.empty(len(places) + 2, dtype=np.int64)
     stops = np.empty(len(places) + 2, dtype=np.int64)
@@ -197,7 +198,9 @@ def _groups(places: NDArray[np.float64], length: int) -> Any:
 
 
 @compiled()
-def _edge_distances(g_t: int, g_n: int, along: int, places: NDArray[np.float64], vectors: Whole, length: int) -> Any:
+def _edge_distances(
+    g_t: int, g_n: int, along: int, places: NDArray[np.float64], vectors: Whole, length: int
+) -> tuple[NDArray[np.float64], Whole, Whole, Whole]:
     """For every place on the edge where lines cross (and both its ends): the distance, and g before it."""
     starts, stops = _groups(places, length)
     found = np.empty(len(starts))
@@ -260,7 +263,7 @@ class _GridLine:
         self.tangent = np.ascontiguousarray(lines.directions[:, 1 - axis])
         self.rest = self.normal * place - lines.doubled
 
-    def events(self, start: int, length: int) -> Any:
+    def events(self, start: int, length: int) -> Sweep:
         """The sweep from ``start`` over ``length`` half cells."""
         return _events(self.tangent, self.normal, self.rest + self.tangent * start, length)
 

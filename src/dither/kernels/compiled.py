@@ -19,18 +19,33 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import CodeType, FunctionType
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, ParamSpec, Protocol, TypedDict, TypeVar, Unpack, cast
 
-Kernel = TypeVar("Kernel", bound=Callable[..., Any])
+P = ParamSpec("P")
+R = TypeVar("R")
 
 _COMPILING = threading.RLock()
 
 
-def compiled(**options: Any) -> Callable[[Kernel], Kernel]:
+class Options(TypedDict, total=False):
+    """What is told to numba."""
+
+    nogil: bool
+    error_model: Literal["python", "numpy"]
+
+
+class Dispatcher(Protocol):
+    """numba's function, which ships no type stubs: it compiles itself for the types that it is called with."""
+
+    def __call__(self, *arguments: Any) -> Any: ...
+    def enable_caching(self) -> None: ...
+
+
+def compiled(**options: Unpack[Options]) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Compile a function with numba's ``options`` at its first call and keep the code where that is possible."""
 
-    def decorate(function: Kernel) -> Kernel:
-        return cast("Kernel", _Kernel(cast("FunctionType", function), options))
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        return cast("Callable[P, R]", _Kernel(cast("FunctionType", function), options))
 
     return decorate
 
@@ -43,16 +58,16 @@ def load() -> None:
 class _Kernel:
     """A function that becomes numba's when it is first called."""
 
-    def __init__(self, function: FunctionType, options: dict[str, Any]) -> None:
+    def __init__(self, function: FunctionType, options: Options) -> None:
         functools.update_wrapper(self, function)
         self.py_func = function
         self._options = options
-        self._dispatcher: Any = None
+        self._dispatcher: Dispatcher | None = None
 
-    def __call__(self, *arguments: Any) -> Any:
+    def __call__(self, *arguments: Any) -> Any:  # as the function that it stands for
         return (self._dispatcher or self.dispatcher())(*arguments)
 
-    def dispatcher(self) -> Any:
+    def dispatcher(self) -> Dispatcher:
         """numba's function, in whose place the kernels that it calls stand by theirs."""
         with _COMPILING:
             if self._dispatcher is None:
@@ -70,11 +85,11 @@ def _names(code: CodeType) -> set[str]:
     return set(code.co_names).union(*map(_names, inner))
 
 
-def _kept(function: FunctionType, options: dict[str, Any]) -> Any:
+def _kept(function: FunctionType, options: Options) -> Dispatcher:
     """The function as numba's, whose code is kept between processes."""
     from numba import njit  # noqa: PLC0415
 
-    kernel = njit(**options)(function)
+    kernel: Dispatcher = njit(**options)(function)
     try:
         kernel.enable_caching()
     except RuntimeError:  # no place that numba knows of is writable
@@ -103,9 +118,9 @@ def private_folder() -> Path | None:
     return folder if trusted and ours else None
 
 
-def _cache_in(kernel: Any, folder: Path) -> None:
+def _cache_in(kernel: Dispatcher, folder: Path) -> None:
     """numba looks up its setting once for each function, here; it is the setting of the whole process otherwise."""
-    settings: Any = importlib.import_module("numba").config  # its attributes come from the environment
+    settings = importlib.import_module("numba").config  # its attributes come from the environment
     before, settings.CACHE_DIR = settings.CACHE_DIR, str(folder)
     try:
         kernel.enable_caching()

@@ -7,14 +7,14 @@ are, since no cut of fewer edges separates them; docs/proofs/trees.md has the le
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dither.kernels.compiled import compiled
 
-Whole: TypeAlias = NDArray[Any]
+Whole: TypeAlias = NDArray[np.int64] | NDArray[np.int32]
 """An array of whole numbers."""
 
 FEW = 64

@@ -7,10 +7,14 @@ operation at a time, and a fused multiply-add would only lower the error.
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+Floats: TypeAlias = NDArray[np.float64]
+Integers: TypeAlias = NDArray[np.int64] | NDArray[np.object_]
+"""int64, or Python integers where they do not fit into 62 bits."""
 
 LOG_ERROR = 2.0**-45
 """Absolute error of ``log`` for arguments in [2**-64, 2**64]."""

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dither.kernels.adjacency import Ends, Starts
 from dither.kernels.compiled import compiled
-from dither.kernels.graph import Ranked, Short, Whole, in_parallel, spread, workers
 from dither.kernels.progress import report
+from dither.kernels.triangles import Ranked, Short, Whole, in_parallel, spread, workers
 
 Real: TypeAlias = NDArray[np.float64]
 Bits: TypeAlias = NDArray[np.uint64]
@@ -176,7 +176,7 @@ def clique_count(graph: Ranked, k: int) -> int:
     return found
 
 
-def _clique_kernel(widest: int, k: int) -> Callable[..., Any]:
+def _clique_kernel(widest: int, k: int) -> Callable[[Starts, Ends, Whole, int, int], int]:
     def kernel(starts: Starts, ends: Ends, split: Whole, first: int, last: int) -> int:
         counted: int = _count_cliques(starts, ends, split, first, last, widest, k)
         return counted

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dither.kernels.cuts import (
     Whole,
@@ -61,7 +62,7 @@ class Thresholds:
         """The weight of a lightest spanning tree."""
         return sum(self.tree[2].tolist())
 
-    def sensitivity_at_distance(self, start: int, stop: int) -> Whole:
+    def sensitivity_at_distance(self, start: int, stop: int) -> NDArray[np.int64]:
         """``max(max_S w_{k+1}(S), max_S w_{k+2}(S) - w_1(S))`` for k = start .. stop - 1."""
         if stop + 1 > self.forests:
             self._pack(stop + 1)
@@ -141,7 +142,7 @@ class Below:
         self._last = whole._forest[kept] == order - 1
         self._cap = whole.cap
         self.order = order
-        self.labels = np.arange(whole.count, dtype=np.int32)
+        self.labels: Whole = np.arange(whole.count, dtype=np.int32)
         self.graph = simple(whole.count, self._a[:0], self._b[:0], np.zeros(0, dtype=np.int64))
         self._admitted = 0
 

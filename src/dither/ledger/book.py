@@ -11,20 +11,25 @@ import dataclasses
 import hmac
 import json
 import secrets
-from collections.abc import Iterator, Sequence
-from typing import Any, Self
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Self
 
 from dither.accounting import filters
 from dither.accounting.filters import DELTA_UNITS, FilterState
+from dither.aliases import accepts_older
 from dither.errors import BudgetExceeded, Contradiction, InvalidArgument, Retired
 from dither.ledger import accounts, chain
 from dither.ledger.accounts import AccountRow
 from dither.ledger.database import STORING, WRITING, Database, Transaction
-from dither.ledger.records import (
+from dither.ledger.database_schema import prepare
+from dither.ledger.entries import (
+    Body,
     Charge,
     Entry,
+    Filter,
     Registered,
     Report,
+    Stored,
     budget_of,
     canonical,
     loss_of,
@@ -34,7 +39,8 @@ from dither.ledger.records import (
     question_key,
 )
 from dither.ledger.replay import verify
-from dither.ledger.schema import prepare
+from dither.numbers import Number
+from dither.plain import Json, JsonObject
 from dither.privacy import Budget, Loss, Relation
 
 _UNTOUCHED = "nothing was read, nothing was charged"
@@ -58,18 +64,19 @@ class Ledger:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_: object) -> None:  # the exception, if there is one
         self.close()
 
     # What owners do
 
+    @accepts_older("kind", "filter")
     def register(
         self,
         dataset: str,
         budget: Budget,
         *,
-        kind: str = "basic",
-        slack: object = None,
+        filter: str = "basic",
+        slack: Number | None = None,
         fingerprint: str | None = None,
         relation: Relation | None = None,
     ) -> None:
@@ -80,7 +87,7 @@ class Ledger:
         account without one takes the first that is stated.
         """
         name("dataset", dataset)
-        state = accounts.rules(budget, kind, slack)
+        state = accounts.rules(budget, filter, slack)
         if fingerprint is not None:
             name("fingerprint", fingerprint)
         with self._database.transaction() as look:
@@ -107,7 +114,7 @@ class Ledger:
                 )
             if relation is not None and (shared is None or shared.relation is None):
                 accounts.write_relation(work, account, relation)
-            body = {"account": account, "filter": _filter(state), "fingerprint": fingerprint}
+            body: Body = {"account": account, "filter": _filter(state), "fingerprint": fingerprint}
             body["relation"] = None if relation is None else relation.to_dict()
             chain.append(work, "register", dataset, body)
 
@@ -160,13 +167,16 @@ class Ledger:
             chain.append(work, "grow", dataset, {"version": version, "fingerprint": fingerprint})
             return version
 
-    def allow(self, dataset: str, analyst: str, budget: Budget, *, kind: str = "basic", slack: object = None) -> None:
+    @accepts_older("kind", "filter")
+    def allow(
+        self, dataset: str, analyst: str, budget: Budget, *, filter: str = "basic", slack: Number | None = None
+    ) -> None:
         """Give an analyst a budget of their own, within the dataset's; it counts what they have spent already.
 
         It may be raised or lowered later, though not below what is spent.
         """
         name("analyst", analyst)
-        state = accounts.rules(budget, kind, slack)
+        state = accounts.rules(budget, filter, slack)
         with self._database.transaction(WRITING) as work:
             account = _open_account(work, dataset)
             own = accounts.of_analyst(work, account.id, analyst)
@@ -202,10 +212,10 @@ class Ledger:
         dataset: str,
         loss: Loss | Sequence[Loss],
         *,
-        question: dict[str, Any],
+        question: Mapping[str, Json],
         request_id: str | None = None,
         analyst: str = "local",
-        older: dict[str, Any] | None = None,
+        older: Mapping[str, Json] | None = None,
     ) -> Charge:
         """Pay for a question, or for a batch of losses all or nothing; on disk before it returns.
 
@@ -228,7 +238,7 @@ class Ledger:
             own = accounts.of_analyst(work, account.id, analyst)
             if own is not None:
                 accounts.write_spent(work, own.id, _paid(own.state, losses, dataset, analyst))
-            body = {"question": json.loads(asked), "losses": units, "version": account.version}
+            body: Body = {"question": json.loads(asked), "losses": units, "version": account.version}
             key = question_key(asked, account.version)
             entry = chain.append(work, "charge", dataset, body, analyst=analyst, request=request, key=key)
         return chain.charge_of(entry, None, fresh=True)
@@ -238,10 +248,10 @@ class Ledger:
         dataset: str,
         loss: Loss | Sequence[Loss],
         *,
-        question: dict[str, Any],
+        question: Mapping[str, Json],
         request_id: str,
         analyst: str,
-        older: dict[str, Any] | None = None,
+        older: Mapping[str, Json] | None = None,
     ) -> Charge | None:
         """The charge that this request made earlier, if it did: what ``charge`` would return, but nothing is paid.
 
@@ -254,7 +264,7 @@ class Ledger:
             forms = _forms(asked, older)
             return _before(look, dataset, name("analyst", analyst), name("request_id", request_id), forms, units)
 
-    def store(self, charge: Charge, release: dict[str, Any], *, source: str | None = None) -> dict[str, Any]:
+    def store(self, charge: Charge, release: Mapping[str, Json], *, source: str | None = None) -> Stored:
         """Keep the release of a charge and return the one to answer with: the first that was stored.
 
         Two workers may compute an answer for one retried request; only one of the answers ever leaves.  ``source`` is
@@ -270,7 +280,9 @@ class Ledger:
             stored = chain.release_of(work, charge.number)
             if stored is None:
                 # With the time of its charge: how long the answer took may depend on the data.
-                body = {"release": json.loads(kept)} | ({} if source is None else {"source": name("source", source)})
+                body: Body = {"release": json.loads(kept)}
+                if source is not None:
+                    body["source"] = name("source", source)
                 stored = chain.append(
                     work,
                     "release",
@@ -284,12 +296,12 @@ class Ledger:
                 )
         return dict(stored.body["release"])
 
-    def answer_to(self, dataset: str, question: dict[str, Any]) -> dict[str, Any] | None:
+    def answer_to(self, dataset: str, question: Mapping[str, Json]) -> Stored | None:
         """The stored release of an identical question on the same version of the data, free; None if there is none."""
         stored = self.stored(dataset, question)
         return None if stored is None else stored[0]
 
-    def stored(self, dataset: str, question: dict[str, Any]) -> tuple[dict[str, Any], str | None] | None:
+    def stored(self, dataset: str, question: Mapping[str, Json]) -> tuple[Stored, str | None] | None:
         """The same with the mark of its source, if that is known.  Of several answers it is the newest."""
         asked = public_json("question", question)
         with self._database.transaction() as look:
@@ -363,7 +375,7 @@ class Ledger:
 
     def charges(
         self, dataset: str, analyst: str | None = None, *, after: int = 0, skip: int = 0, limit: int = 1_000
-    ) -> list[tuple[Entry, dict[str, Any] | None]]:
+    ) -> list[tuple[Entry, Stored | None]]:
         """Up to ``limit`` charges behind a number, each with what was answered for it, if anything was yet.
 
         ``skip`` leaves out so many of them.
@@ -387,7 +399,7 @@ class Ledger:
                 paid[0][0],
                 paid[-1][0],
             )
-        answers = dict(payload)
+        answers: dict[int, str] = dict(payload)
         return [
             (chain.entry_of(row), json.loads(answers[row[0]])["release"] if row[0] in answers else None) for row in paid
         ]
@@ -418,7 +430,7 @@ class Ledger:
                 else dataclasses.replace(report, problem=self._database.index_problem(look, whole=True))
             )
 
-    def export(self) -> Iterator[dict[str, Any]]:
+    def export(self) -> Iterator[JsonObject]:
         """All entries as plain values, oldest first, one snapshot."""
         with self._database.transaction() as look:
             rows = look.all(f"{chain.ENTRIES} ORDER BY number")
@@ -439,7 +451,7 @@ def _agree(account: AccountRow, state: FilterState, relation: Relation | None, k
     if not accounts.same_rules(account.state, state):
         held = account.state
         raise Contradiction(
-            f"{known_as} with a {held.kind} budget of {budget_of(held.epsilon, held.delta)} and a slack of "
+            f"{known_as} with a {held.name} budget of {budget_of(held.epsilon, held.delta)} and a slack of "
             f"{loss_of(0, held.slack).delta:g}: a budget is set once; {_UNTOUCHED}"
         )
 
@@ -464,7 +476,7 @@ def _before(
     same = paid == units or (asked != forms[0] and len(paid) == len(units) and _at_most(units, paid))
     if asked not in forms or not same:
         raise Contradiction(
-            f"request_id={request!r} was used for another question or price; nothing was charged this time"
+            f"request_id={request!r} was used for another question or privacy loss; nothing was charged this time"
         )
     return chain.charge_of(before, chain.release_of(look, before.number), fresh=False)
 
@@ -474,7 +486,7 @@ def _at_most(units: list[list[int]], paid: list[list[int]]) -> bool:
     return all(now <= then for now, then in pairs)
 
 
-def _forms(asked: str, older: dict[str, Any] | None) -> tuple[str, ...]:
+def _forms(asked: str, older: Mapping[str, Json] | None) -> tuple[str, ...]:
     """A question as it is written now, and as it was."""
     return (asked,) if older is None else (asked, public_json("question", older))
 
@@ -483,11 +495,11 @@ def _retired(dataset: str) -> Retired:
     return Retired(f"dataset {dataset!r} is retired; {_UNTOUCHED}")
 
 
-def _filter(state: FilterState) -> dict[str, Any]:
-    return {"kind": state.kind, "epsilon": state.epsilon, "delta": state.delta, "slack": state.slack}
+def _filter(state: FilterState) -> Filter:
+    return {"kind": state.name, "epsilon": state.epsilon, "delta": state.delta, "slack": state.slack}
 
 
-def _losses(loss: object) -> list[Loss]:
+def _losses(loss: Loss | Sequence[Loss]) -> list[Loss]:
     losses = [loss] if isinstance(loss, Loss) else list(loss) if isinstance(loss, (list, tuple)) else []
     if not losses or not all(isinstance(one, Loss) for one in losses):
         raise InvalidArgument("loss", loss, "must be a Loss or a list of at least one")
@@ -519,7 +531,7 @@ def _registered(look: Transaction, dataset: str) -> Registered:
         name=dataset,
         account=account.id,
         budget=budget_of(state.epsilon, state.delta),
-        kind=state.kind,
+        filter=state.name,
         slack=loss_of(0, state.slack).delta,
         version=account.version,
         retired=account.retired,

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from typing import Any
 
 from dither.accounting.filters import FilterState
 from dither.errors import LedgerDamaged
 from dither.ledger.accounts import AccountRow
-from dither.ledger.database import Transaction
-from dither.ledger.records import Charge, Entry, canonical, chained, loss_of
+from dither.ledger.database import Row, Transaction, Value
+from dither.ledger.entries import Body, Charge, Entry, canonical, chained, loss_of
 
 ENTRIES = """SELECT number, at, kind, dataset, analyst, request, key, charge, body, previous, hash
     FROM dither_entries"""
@@ -19,7 +18,7 @@ _INSERT = """INSERT INTO dither_entries
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 
 
-def entry_of(row: tuple[Any, ...]) -> Entry:
+def entry_of(row: Row) -> Entry:
     """An entry from its row; the body is JSON text."""
     number, at, kind, dataset, analyst, request, key, charge, body, previous, mark = row
     return Entry(number, at, kind, dataset, analyst, request, key, charge, json.loads(body), previous, mark)
@@ -29,7 +28,7 @@ def append(
     work: Transaction,
     kind: str,
     dataset: str,
-    body: dict[str, Any],
+    body: Body,
     *,
     analyst: str | None = None,
     request: str | None = None,
@@ -52,7 +51,7 @@ def append(
     return entry_of(row)
 
 
-def one_entry(look: Transaction, condition: str, *values: object) -> Entry | None:
+def one_entry(look: Transaction, condition: str, *values: Value) -> Entry | None:
     """The entry that fulfils a condition, if there is one."""
     row = look.one(f"{ENTRIES} WHERE {condition}", *values)
     return None if row is None else entry_of(row)

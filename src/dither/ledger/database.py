@@ -8,10 +8,11 @@ from __future__ import annotations
 import os
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, ClassVar, NoReturn
+from pathlib import Path
+from typing import Any, ClassVar, NoReturn, Protocol, TypeAlias
 
 from dither.errors import DitherError, LedgerUnavailable
 
@@ -54,34 +55,53 @@ class Contents:
 LEDGER = Contents("ledger", "dither_ledger", "SELECT number FROM dither_ledger FOR UPDATE")
 
 
-_INHERITED: list[Any] = []
+Value: TypeAlias = str | int | float | bytes | list[str] | None
+"""What is kept in a column."""
+Row: TypeAlias = tuple[Any, ...]  # the types of its columns are those of the statement that asked for them
+Changes: TypeAlias = list[tuple[str, tuple[Value, ...]]]
+
+
+class Cursor(Protocol):
+    """The rows of a statement."""
+
+    def fetchall(self) -> list[Row]: ...
+
+
+class Connection(Protocol):
+    """What is used of a connection of any driver."""
+
+    def execute(self, statement: str, values: Sequence[Value] = (), /) -> Cursor: ...
+    def close(self) -> None: ...
+
+
+_INHERITED: list[Connection] = []
 """Connections that came over a fork: kept, because closing them here would disturb the parent's."""
 
 
 class Transaction:
     """Runs statements with ``?`` for values; all of them happen or none."""
 
-    def __init__(self, database: Database, connection: Any, purpose: Purpose) -> None:
+    def __init__(self, database: Database, connection: Connection, purpose: Purpose) -> None:
         self._database = database
-        self._connection = connection
+        self.connection = connection
         self._purpose = purpose
-        self._waiting: list[tuple[str, tuple[object, ...]]] = []
+        self._waiting: Changes = []
 
-    def all(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
+    def all(self, statement: str, *values: Value) -> list[Row]:
         """All rows of a query."""
         self.send()
         try:
-            found = self._connection.execute(self._database.spelled(statement), values).fetchall()
+            found = self.connection.execute(self._database.spelled(statement), values).fetchall()
         except self._database.driver_errors() as error:
             self._database.refuse(error, self._purpose.before)
         return [tuple(row) for row in found]
 
-    def one(self, statement: str, *values: object) -> tuple[Any, ...] | None:
+    def one(self, statement: str, *values: Value) -> Row | None:
         """The first row of a query, if there is one."""
         rows = self.all(statement, *values)
         return rows[0] if rows else None
 
-    def run(self, statement: str, *values: object) -> None:
+    def run(self, statement: str, *values: Value) -> None:
         """A change; it reaches the database before the next query or the commit, whichever comes first."""
         self._waiting.append((self._database.spelled(statement), values))
 
@@ -90,7 +110,7 @@ class Transaction:
         waiting, self._waiting = self._waiting, []
         if waiting:
             try:
-                self._database.change(self._connection, waiting)
+                self._database.change(self.connection, waiting)
             except self._database.driver_errors() as error:
                 self._database.refuse(error, self._purpose.before)
 
@@ -102,7 +122,7 @@ class Lane:
         self._database = database
         self._writes = writes
         self._turn = threading.RLock()
-        self.connection: Any = None
+        self.connection: Connection | None = None
         self._owner = os.getpid()
 
     @contextmanager
@@ -117,7 +137,7 @@ class Lane:
                 self._roll_back()
                 raise
             try:
-                self.connection.execute("COMMIT")
+                transaction.connection.execute("COMMIT")
             except self._database.driver_errors() as error:
                 self._roll_back()
                 self._database.refuse(error, purpose.at_commit)
@@ -126,27 +146,25 @@ class Lane:
                 raise
 
     def _begun(self, purpose: Purpose, begin: str) -> Transaction:
-        reused = self.connection is not None and self._owner == os.getpid()
-        if not reused:
-            self._reconnect(purpose)
+        if self.connection is None or self._owner != os.getpid():
+            return self._started(self._reconnected(purpose), purpose, begin)
         try:
-            return self._started(purpose, begin)
+            return self._started(self.connection, purpose, begin)
         except LedgerUnavailable:
-            if not reused or not self._database.lost(self.connection):
+            if not self._database.lost(self.connection):
                 raise
         # The server went away since the last transaction.  Nothing has been written yet, so a second try is safe.
-        self._reconnect(purpose)
-        return self._started(purpose, begin)
+        return self._started(self._reconnected(purpose), purpose, begin)
 
-    def _started(self, purpose: Purpose, begin: str) -> Transaction:
+    def _started(self, connection: Connection, purpose: Purpose, begin: str) -> Transaction:
         try:
-            self.connection.execute(begin)
+            connection.execute(begin)
         except self._database.driver_errors() as error:
             self._roll_back()
             self._database.refuse(error, purpose.before)
-        return Transaction(self._database, self.connection, purpose)
+        return Transaction(self._database, connection, purpose)
 
-    def _reconnect(self, purpose: Purpose) -> None:
+    def _reconnected(self, purpose: Purpose) -> Connection:
         if self.connection is not None and self._owner != os.getpid():
             _INHERITED.append(self.connection)
         self.connection = None
@@ -155,6 +173,7 @@ class Lane:
         except self._database.driver_errors() as error:
             self._database.refuse(error, purpose.before)
         self._owner = os.getpid()
+        return self.connection
 
     def _roll_back(self) -> None:
         if self.connection is None:
@@ -169,7 +188,8 @@ class Lane:
     def _discard(self) -> None:
         """Give up a connection whose state is not known; the next transaction opens another."""
         with suppress(*self._database.driver_errors()):
-            self.connection.close()
+            if self.connection is not None:
+                self.connection.close()
         self.connection = None
 
     def close(self) -> None:
@@ -194,7 +214,9 @@ class Database(ABC):
     ledger_extras: ClassVar[tuple[str, ...]]
     """Statements that a new ledger needs in this database beyond its tables."""
 
-    def __init__(self, place: Any, wait: float, *, contents: Contents = LEDGER, read_only: bool = False) -> None:
+    def __init__(
+        self, place: Path | str | None, wait: float, *, contents: Contents = LEDGER, read_only: bool = False
+    ) -> None:
         self.place, self.wait, self.contents, self.read_only = place, wait, contents, read_only
         self.check()
         self.writer = Lane(self, writes=True)
@@ -209,7 +231,7 @@ class Database(ABC):
         """What the driver raises."""
 
     @abstractmethod
-    def connect(self, *, writes: bool) -> Any:
+    def connect(self, *, writes: bool) -> Connection:
         """A new connection in autocommit mode, set up to be durable."""
 
     @abstractmethod
@@ -226,7 +248,7 @@ class Database(ABC):
         return transaction.one(self.find_table, self.contents.table) is not None
 
     @abstractmethod
-    def in_transaction(self, connection: Any) -> bool:
+    def in_transaction(self, connection: Connection) -> bool:
         """True if a transaction is open."""
 
     @abstractmethod
@@ -241,7 +263,7 @@ class Database(ABC):
         """A statement in the driver's own spelling of placeholders."""
         return statement
 
-    def change(self, connection: Any, statements: list[tuple[str, tuple[object, ...]]]) -> None:
+    def change(self, connection: Connection, statements: Changes) -> None:
         """Run statements that return nothing, in order."""
         for statement, values in statements:
             connection.execute(statement, values)
@@ -263,7 +285,7 @@ class Database(ABC):
         with lane.transaction(purpose, begin) as transaction:
             yield transaction
 
-    def lost(self, connection: Any) -> bool:
+    def lost(self, connection: Connection | None) -> bool:
         """True if the connection is gone and a new one may work."""
         return connection is None
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from types import ModuleType
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from dither.errors import DitherError, InvalidArgument, LedgerDamaged, LedgerUnavailable
-from dither.ledger.database import Database, Transaction
+from dither.ledger.database import Changes, Connection, Database, Transaction
+from dither.ledger.database_schema import POSTGRES_ONLY
 from dither.ledger.indexes import incomplete_index
-from dither.ledger.schema import POSTGRES_ONLY
+
+if TYPE_CHECKING:
+    import psycopg
 
 _CREATION_LOCK = 4_720_318_560_291_736_507  # any number that other programs are unlikely to take
 
@@ -35,15 +39,15 @@ class PostgresDatabase(Database):
                 f"a {self.contents.called} in PostgreSQL needs psycopg: pip install 'dither[postgres]'; "
                 "nothing was charged"
             ) from None
-        self._driver: Any = psycopg
+        self._driver: ModuleType = psycopg
 
     def driver_errors(self) -> tuple[type[Exception], ...]:
         """What psycopg raises."""
         return (self._driver.Error,)
 
-    def connect(self, *, writes: bool) -> Any:  # noqa: ARG002  (transactions that read say so themselves)
+    def connect(self, *, writes: bool) -> Connection:  # noqa: ARG002  (transactions that read say so themselves)
         """A session whose commits wait for the disk; a server that does not sync at all is refused."""
-        connection = self._driver.connect(
+        connection: psycopg.Connection = self._driver.connect(
             self.place,
             autocommit=True,
             connect_timeout=max(2, int(self.wait)),
@@ -52,11 +56,11 @@ class PostgresDatabase(Database):
         try:
             connection.execute("SET synchronous_commit = on")
             connection.execute(f"SET lock_timeout = {max(1, int(1000 * self.wait))}")
-            synced = connection.execute("SHOW fsync").fetchone()[0]
+            synced = connection.execute("SHOW fsync").fetchone()
         except self._driver.Error:
             connection.close()
             raise
-        if synced != "on":
+        if synced is None or synced[0] != "on":
             connection.close()
             raise LedgerUnavailable(
                 "PostgreSQL runs with fsync off, so no charge would be durable; nothing was charged"
@@ -67,23 +71,23 @@ class PostgresDatabase(Database):
         """psycopg writes %s for a value."""
         return statement.replace("?", "%s")
 
-    def change(self, connection: Any, statements: list[tuple[str, tuple[object, ...]]]) -> None:
+    def change(self, connection: Connection, statements: Changes) -> None:
         """All in one round trip, because others wait for the lock."""
-        with connection.pipeline():
+        with _of_psycopg(connection).pipeline():
             super().change(connection, statements)
 
-    def in_transaction(self, connection: Any) -> bool:
+    def in_transaction(self, connection: Connection) -> bool:
         """True if a transaction is open; a broken connection says so too, and is then given up."""
-        return bool(connection.info.transaction_status != self._driver.pq.TransactionStatus.IDLE)
+        return bool(_of_psycopg(connection).info.transaction_status != self._driver.pq.TransactionStatus.IDLE)
 
     @property
     def begin_write(self) -> str:
         """Waits for other writers; whatever is read afterwards sees all that they committed."""
         return f"BEGIN ISOLATION LEVEL READ COMMITTED; {self.contents.writers_wait}"
 
-    def lost(self, connection: Any) -> bool:
+    def lost(self, connection: Connection | None) -> bool:
         """True if the connection is gone."""
-        return connection is None or bool(connection.closed)
+        return connection is None or _of_psycopg(connection).closed
 
     def index_problem(self, look: Transaction, *, whole: bool) -> str | None:
         """Every index must hold as many rows as its table, and find each of them."""
@@ -111,3 +115,8 @@ class PostgresDatabase(Database):
         if not state:
             return LedgerUnavailable("PostgreSQL cannot be reached, or the connection was lost")
         return LedgerUnavailable(f"{what} failed ({first})")
+
+
+def _of_psycopg(connection: Connection) -> psycopg.Connection:
+    """The same: ``connect`` makes all connections of this database."""
+    return cast("psycopg.Connection", connection)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 from dither.accounting import filters
 from dither.accounting.filters import FilterState
 from dither.ledger.chain import ENTRIES, entry_of
-from dither.ledger.database import Transaction
-from dither.ledger.records import GENESIS, Entry, Report, canonical, chained, question_key
-from dither.ledger.schema import ACCOUNTS, RELATION, WORD
+from dither.ledger.database import Row, Transaction
+from dither.ledger.database_schema import ACCOUNTS, RELATION, WORD
+from dither.ledger.entries import GENESIS, Entry, Filter, Report, canonical, chained, question_key
+from dither.plain import JsonObject
 from dither.privacy import Loss, Relation
 
 _LABELS = ("dataset", "analyst", "request", "key", "charge")
@@ -44,14 +44,14 @@ def verify(look: Transaction, known: str | None = None) -> Report:
     return Report(number, previous, problem, relations=relations)
 
 
-def _rows(look: Transaction) -> Iterator[tuple[Any, ...]]:
+def _rows(look: Transaction) -> Iterator[Row]:
     page = look.all(f"{ENTRIES} ORDER BY number LIMIT ?", _PAGE)
     while page:
         yield from page
         page = look.all(f"{ENTRIES} WHERE number > ? ORDER BY number LIMIT ?", page[-1][0], _PAGE)
 
 
-def _check_chain(row: tuple[Any, ...], number: int, previous: str) -> None:
+def _check_chain(row: Row, number: int, previous: str) -> None:
     if row[0] != number:
         raise Broken(f"is missing, the next one there is {row[0]}")
     if row[9] != previous:
@@ -78,7 +78,7 @@ class Replay:
     versions: dict[int, int] = field(default_factory=dict)
     retired: set[int] = field(default_factory=set)
     names: dict[str, int] = field(default_factory=dict)
-    relations: dict[int, dict[str, Any]] = field(default_factory=dict)
+    relations: dict[int, JsonObject] = field(default_factory=dict)
     fingerprints: dict[str, tuple[int, int]] = field(default_factory=dict)
     allowances: dict[tuple[int, str], FilterState] = field(default_factory=dict)
     spent_by: dict[tuple[int, str], tuple[int, int, int]] = field(default_factory=dict)
@@ -141,7 +141,7 @@ class Replay:
             and (fingerprint is None or self.fingerprints.get(fingerprint, (None,))[0] == account)
         )
 
-    def _relate(self, account: int, relation: dict[str, Any] | None) -> None:
+    def _relate(self, account: int, relation: JsonObject | None) -> None:
         if relation is None:
             return
         if self.relations.setdefault(account, relation) != relation:
@@ -178,7 +178,7 @@ class Replay:
             raise Broken("charges for a version or question that it does not name")
         for epsilon, delta in entry.body["losses"]:
             if epsilon < 0 or delta < 0:
-                raise Broken("has a price below zero")
+                raise Broken("has a privacy loss below zero")
             self.states[account] = _after(self.states[account], epsilon, delta)
             if whose in self.allowances:
                 self.allowances[whose] = _after(self.allowances[whose], epsilon, delta)
@@ -189,51 +189,50 @@ class Replay:
 
     def compare(self, look: Transaction) -> str | None:
         """The first difference between the tables and what the entries say."""
-        found: dict[str, Any] = {"accounts": {}, "budgets of analysts": {}}
+        found_accounts, found_allowances = {}, {}
         for row in look.all(
             "SELECT id, parent, analyst, version, retired, kind, epsilon, delta, slack, spent_epsilon, spent_high, "  # noqa: S608
             f"spent_low, spent_delta, {RELATION} FROM {ACCOUNTS}"
         ):
-            kind, epsilon, delta, slack, spent, high, low, spent_delta, relation = row[5:]
-            state = FilterState(kind, epsilon, delta, slack, spent, high * WORD + low, spent_delta)
+            filter_name, epsilon, delta, slack, spent, high, low, spent_delta, relation = row[5:]
+            state = FilterState(filter_name, epsilon, delta, slack, spent, high * WORD + low, spent_delta)
             if row[1] is None:
-                found["accounts"][row[0]] = (row[3], bool(row[4]), state, relation)
+                found_accounts[row[0]] = (row[3], bool(row[4]), state, relation)
             else:
-                found["budgets of analysts"][row[1], row[2]] = state
-        found["names"] = dict(look.all("SELECT dataset, account FROM dither_names"))
-        found["fingerprints"] = {
+                found_allowances[row[1], row[2]] = state
+        accounts = {
+            one: (self.versions[one], one in self.retired, state, _text(self.relations.get(one)))
+            for one, state in self.states.items()
+        }
+        names: dict[str, int] = dict(look.all("SELECT dataset, account FROM dither_names"))
+        fingerprints = {
             row[0]: (row[1], row[2])
             for row in look.all("SELECT fingerprint, account, version FROM dither_fingerprints")
         }
-        payload = {
-            "accounts": {
-                one: (self.versions[one], one in self.retired, state, _text(self.relations.get(one)))
-                for one, state in self.states.items()
-            },
-            "budgets of analysts": self.allowances,
-            "names": self.names,
-            "fingerprints": self.fingerprints,
+        agreeing = {
+            "accounts": found_accounts == accounts,
+            "budgets of analysts": found_allowances == self.allowances,
+            "names": names == self.names,
+            "fingerprints": fingerprints == self.fingerprints,
         }
-        for what, rows in payload.items():
-            if rows != found[what]:
-                return f"the table of {what} does not agree with the entries"
-        return None
+        wrong = next((what for what, agrees in agreeing.items() if not agrees), None)
+        return None if wrong is None else f"the table of {wrong} does not agree with the entries"
 
 
 def _labels(entry: Entry) -> tuple[str, str | None, str | None, str | None]:
     return entry.dataset, entry.analyst, entry.request, entry.key
 
 
-def _text(relation: dict[str, Any] | None) -> str | None:
+def _text(relation: JsonObject | None) -> str | None:
     return None if relation is None else canonical(relation)
 
 
-def _state(payload: dict[str, Any]) -> FilterState:
+def _state(payload: Filter) -> FilterState:
     return FilterState(payload["kind"], payload["epsilon"], payload["delta"], payload["slack"])
 
 
-def _rules(state: FilterState) -> tuple[object, ...]:
-    return state.kind, state.epsilon, state.delta, state.slack
+def _rules(state: FilterState) -> tuple[str, int, int, int]:
+    return state.name, state.epsilon, state.delta, state.slack
 
 
 def _after(state: FilterState, epsilon: int, delta: int) -> FilterState:

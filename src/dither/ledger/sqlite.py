@@ -7,11 +7,11 @@ import sqlite3
 import time
 from contextlib import closing
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar, cast
 
 from dither.errors import DitherError, InvalidArgument, LedgerDamaged, LedgerUnavailable
-from dither.ledger.database import LEDGER, Contents, Database, Transaction
-from dither.ledger.schema import SQLITE_ONLY
+from dither.ledger.database import LEDGER, Connection, Contents, Database, Transaction
+from dither.ledger.database_schema import SQLITE_ONLY
 
 _OLDEST = (3, 37)  # the first with STRICT tables
 _BUSY = ("SQLITE_BUSY", "SQLITE_LOCKED")
@@ -41,7 +41,7 @@ class SqliteDatabase(Database):
         """What sqlite3 raises."""
         return (sqlite3.Error,)
 
-    def connect(self, *, writes: bool) -> Any:
+    def connect(self, *, writes: bool) -> sqlite3.Connection:
         """WAL with syncs at every commit; waits for other writers up to the limit.  Readers do not wait."""
         if self.place is None:
             if self._opened:
@@ -98,9 +98,9 @@ class SqliteDatabase(Database):
         if names and self.contents.table not in names:
             raise LedgerDamaged(f"{self.place} is another database, not a {self.contents.called}; nothing was changed")
 
-    def in_transaction(self, connection: Any) -> bool:
+    def in_transaction(self, connection: Connection) -> bool:
         """True if a transaction is open."""
-        return bool(connection.in_transaction)
+        return _of_sqlite(connection).in_transaction
 
     @property
     def begin_write(self) -> str:
@@ -130,8 +130,8 @@ class SqliteDatabase(Database):
         except OSError as error:
             raise LedgerUnavailable(f"{file} cannot be written ({error.strerror}); the ledger is unchanged") from None
         try:
-            with closing(sqlite3.connect(file)) as target, self.transaction():
-                self.reader.connection.backup(target)
+            with closing(sqlite3.connect(file)) as target, self.transaction() as look:
+                _of_sqlite(look.connection).backup(target)
         except BaseException as error:
             file.unlink(missing_ok=True)
             if not isinstance(error, sqlite3.Error):
@@ -152,7 +152,12 @@ class SqliteDatabase(Database):
         return LedgerUnavailable(f"{what} failed ({error})")
 
 
-def file_of(path: object, *, create: bool, contents: Contents = LEDGER) -> Path:
+def _of_sqlite(connection: Connection) -> sqlite3.Connection:
+    """The same: ``connect`` makes all connections of this database."""
+    return cast("sqlite3.Connection", connection)
+
+
+def file_of(path: str | Path, *, create: bool, contents: Contents = LEDGER) -> Path:
     """A file that exists or is created, readable by its owner only."""
     if not isinstance(path, (str, Path)) or "\0" in str(path):
         raise InvalidArgument("path", path, "must be the path of a file")

@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from dither.errors import InvalidArgument
 from dither.mechanisms.noise_intervals import SLACK, missed_share
 from dither.noise.bernoulli import coins
 from dither.noise.entropy import Source, system
-from dither.numbers import Ball, Real, ball, exact
+from dither.numbers import Ball, Number, Real, ball, exact
 from dither.privacy import Loss, Neighbours
 from dither.sources.domain import read_bits
 
@@ -44,12 +43,12 @@ class FlippedBits:
 
 
 def flip_bits(
-    value: Any,
+    value: ArrayLike,
     *,
-    epsilon: Any,
-    sensitivity: Any = 1,
+    epsilon: Number,
+    sensitivity: Number = 1,
     neighbours: Neighbours = Neighbours.CHANGE_ONE,
-    confidence: Any = 0.95,
+    confidence: Number | None = 0.95,
 ) -> FlippedBits:
     """Release the bit vector ``value = f(x)`` with every bit flipped with chance ``1 / (1 + e^{eps/S})``.
 
@@ -105,7 +104,7 @@ def most_flips(length: int, flip: float, missed: float) -> int:
     return int(np.argmax(enough)) if bool(enough.any()) else length
 
 
-def _bits_moved(sensitivity: object) -> int:
+def _bits_moved(sensitivity: Number) -> int:
     number = exact(sensitivity, "sensitivity")
     if number.denominator != 1 or number < 1:
         raise InvalidArgument("sensitivity", sensitivity, "must be a whole number of at least 1")

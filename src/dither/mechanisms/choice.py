@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from dither.errors import InvalidArgument, NotApplicable
 from dither.mechanisms.limits import check_cost
@@ -19,24 +20,27 @@ from dither.noise.gaussian import Gaussian
 from dither.noise.heavy_tails import Cauchy, PowerLaw, Student
 from dither.noise.laplace import Laplace
 from dither.noise.law import Law
-from dither.numbers import exact
+from dither.numbers import Number, exact
 from dither.privacy import Loss
+from dither.sensitivity.global_sensitivity import Data
 from dither.statistics.statistic import Statistic, VectorStatistic
 
+MechanismChoice: TypeAlias = str | Mechanism
+NoiseChoice: TypeAlias = str | Law | None
 MECHANISMS = mechanisms()
 LEVEL = 0.95
 """Errors are compared in the mean; a level has to be named."""
 NOISES: dict[str, type[Law]] = {law.name: law for law in (PowerLaw, Cauchy, Laplace, Gaussian, Student)}
 
 
-def applicable(statistic: Statistic | VectorStatistic) -> list[str]:
+def applicable(statistic: Statistic[Data] | VectorStatistic[Data]) -> list[str]:
     """The mechanisms that serve this statistic: those it prefers first, the default at the head."""
     served = [name for name, mechanism_class in MECHANISMS.items() if mechanism_class().serves(statistic)]
     order = statistic.mechanism_preference
     return sorted(served, key=lambda name: order.index(name) if name in order else len(order))
 
 
-def chosen_among(mechanism: object, noise: object, served: Sequence[str], why: str) -> Mechanism:
+def chosen_among(mechanism: MechanismChoice, noise: NoiseChoice, served: Sequence[str], why: str) -> Mechanism:
     """The mechanism of a procedure that only some serve; "auto" is the first of them.
 
     A noise that was asked for by name is added noise, not a draw.
@@ -53,7 +57,7 @@ def chosen_among(mechanism: object, noise: object, served: Sequence[str], why: s
     return known
 
 
-def named_noise(noise: object, argument: str = "noise") -> Law | None:
+def named_noise(noise: NoiseChoice, argument: str = "noise") -> Law | None:
     """A law by name, as given, or None for "auto"."""
     if noise is None or noise == "auto":
         return None
@@ -66,14 +70,14 @@ def named_noise(noise: object, argument: str = "noise") -> Law | None:
 
 
 def prepare(
-    statistic: Statistic | VectorStatistic,
+    statistic: Statistic[Data] | VectorStatistic[Data],
     *,
-    epsilon: object,
-    delta: object = 0.0,
-    mechanism: object = "auto",
-    noise: object = "auto",
-    confidence: object = None,
-) -> tuple[str, Prepared]:
+    epsilon: Number,
+    delta: Number = 0.0,
+    mechanism: MechanismChoice = "auto",
+    noise: NoiseChoice = "auto",
+    confidence: Number | None = None,
+) -> tuple[str, Prepared[Data]]:
     """The mechanism for a question and the name of its mechanism, from public facts alone."""
     loss = Loss.asked(epsilon, delta)
     law = named_noise(noise)
@@ -91,7 +95,7 @@ def prepare(
     return chosen.name, prepared
 
 
-def _least_error(ask: MechanismSpec) -> tuple[str, Prepared]:
+def _least_error(ask: MechanismSpec[Data]) -> tuple[str, Prepared[Data]]:
     """The mechanism whose expected error, averaged over the numbers, is least whatever the data are: public."""
     tried = {
         name: MECHANISMS[name]().prepare(ask) for name in applicable(ask.statistic) if not MECHANISMS[name].may_refuse
@@ -102,7 +106,9 @@ def _least_error(ask: MechanismSpec) -> tuple[str, Prepared]:
     return name, tried[name]
 
 
-def _mechanism(mechanism: object, statistic: Statistic | VectorStatistic, law: Law | None) -> Mechanism:
+def _mechanism(
+    mechanism: MechanismChoice, statistic: Statistic[Data] | VectorStatistic[Data], law: Law | None
+) -> Mechanism:
     served = applicable(statistic)
     if mechanism == "auto":
         # A noise that was asked for by name is added noise, not a draw from shells.

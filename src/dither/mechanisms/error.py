@@ -11,12 +11,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Protocol
 
 import numpy as np
 
 from dither.errors import NotApplicable
 from dither.kernels.elementary import Floats
-from dither.noise.law import Law
 from dither.sources.grid import Grid
 
 FEWEST_SAMPLES, MOST_SAMPLES = 4, 64
@@ -24,6 +24,16 @@ FEWEST_SAMPLES, MOST_SAMPLES = 4, 64
 ENOUGH_GAPS = 400
 """So many gaps between records are looked at in all, where an answer depends on few of them."""
 _NODES = 2000
+
+
+class NoiseLaw(Protocol):
+    """What is used of the law of noise: its tail and its size."""
+
+    @property
+    def typical(self) -> float: ...
+    @property
+    def mean_is_finite(self) -> bool: ...
+    def tail(self, distance: Floats, /) -> Floats: ...
 
 
 class ErrorLaw(ABC):
@@ -77,7 +87,7 @@ class Cells(ErrorLaw):
 class AddedNoise(ErrorLaw):
     """Added noise, cut to the public range: ``rooms`` is how far it is from the value to either bound."""
 
-    law: Law
+    law: NoiseLaw
     scale: float
     rooms: tuple[float, float]
     whole: bool = False
@@ -165,7 +175,7 @@ def cut_half_width(width: float, grid: Grid, value: int) -> float:
     return sum(min(width, room) for room in rooms(grid, value)) / 2.0
 
 
-def cut_mean(law: Law, scale: float, room: float, *, whole: bool = False) -> float:
+def cut_mean(law: NoiseLaw, scale: float, room: float, *, whole: bool = False) -> float:
     """``E min(|noise|, room)``: the sum of P(|noise| >= k) over k = 1 .. room.
 
     For rounded real noise, the integral of the tail up to ``room``, which is convex, hence not below that sum
@@ -183,7 +193,7 @@ def cut_mean(law: Law, scale: float, room: float, *, whole: bool = False) -> flo
     return scale * float(np.trapezoid(law.tail(places), places))
 
 
-def most_cut_mean(law: Law, scale: float, between: float, *, whole: bool = False) -> float:
+def most_cut_mean(law: NoiseLaw, scale: float, between: float, *, whole: bool = False) -> float:
     """The greatest expected error of noise cut to a range: that of a value in its middle."""
     halves = (between, between) if math.isinf(between) else (float(between // 2), float(-(-between // 2)))
     return sum(cut_mean(law, scale, half, whole=whole) for half in halves) / 2.0

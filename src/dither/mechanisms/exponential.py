@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +13,11 @@ from numpy.typing import NDArray
 from dither.errors import NotApplicable
 from dither.mechanisms.base_measure import Measure
 from dither.mechanisms.error import MOST_SAMPLES, Cells, ErrorLaw, WorstCaseError, bounded_span, samples_for
-from dither.mechanisms.interval_endpoints import Ends
+from dither.mechanisms.interval_endpoints import Ends, chain_of
 from dither.mechanisms.mechanism import SLOW, Outcome, Prepared
 from dither.noise.discrete_exponential import draw_cost, window
 from dither.privacy import Loss
+from dither.sensitivity.global_sensitivity import Data
 from dither.sensitivity.reachable import ReachableValues
 from dither.statistics.statistic import Statistic
 
@@ -73,11 +73,11 @@ class Shells:
 
 
 @dataclass(frozen=True)
-class ExponentialDraw(Prepared):
+class ExponentialDraw(Prepared[Data]):
     """One draw from the shells, and two for the ends of the interval."""
 
     mechanism = "inverse"
-    statistic: Statistic
+    statistic: Statistic[Data]
     loss: Loss
     rate: Fraction
     ends: Ends | None
@@ -85,12 +85,12 @@ class ExponentialDraw(Prepared):
     noise_name = "exponential"
 
     @classmethod
-    def of(cls, statistic: Any, loss: Loss, epsilon: Fraction, ends: Ends | None) -> ExponentialDraw:
+    def of(cls, statistic: Statistic[Data], loss: Loss, epsilon: Fraction, ends: Ends | None) -> ExponentialDraw[Data]:
         """The draw that spends ``epsilon`` on the answer: extremes have the sharper rate and a leaning measure."""
-        grid_ends = statistic.answers.ends
-        if not statistic.monotone_cost:
+        grid_ends, chain = statistic.answers.ends, chain_of(statistic)
+        if not chain.monotone_cost:
             return cls(statistic, loss, epsilon / 2, ends, Measure.even(grid_ends))
-        down = statistic.is_maximum
+        down = chain.is_maximum
         measure = Measure.even(grid_ends) if down is None else Measure.leaning(grid_ends, epsilon, down=down)
         return cls(statistic, loss, epsilon, ends, measure)
 
@@ -102,31 +102,29 @@ class ExponentialDraw(Prepared):
 
     @property
     def step_weight(self) -> int:
-        statistic: Any = self.statistic
-        return SLOW if statistic.linear_time_reachable_values else 1
+        return SLOW if chain_of(self.statistic).linear_time_reachable_values else 1
 
     @property
     def reach(self) -> int:
         ranks = window(self.measure.total, self.rate)
         return ranks if self.ends is None else max(ranks, self.ends.reach(self.statistic.answers.points))
 
-    def shells(self, data: Any) -> Shells:
+    def shells(self, data: Data) -> Shells:
         """The grid points by cost: private."""
-        statistic: Any = self.statistic
-        return Shells(statistic.reachable_values(data), 0 if statistic.monotone_cost else 1, self.measure)
+        chain = chain_of(self.statistic)
+        return Shells(chain.reachable_values(data), 0 if chain.monotone_cost else 1, self.measure)
 
-    def run(self, data: Any) -> Outcome:
+    def run(self, data: Data) -> Outcome:
         shells = self.shells(data)
         answer = shells.point(*draw_cost(shells.counts, self.measure.total, shells.shell_count, self.rate))
         return Outcome(answer, None if self.ends is None else self.ends.draw(self.statistic, data, answer))
 
-    def error_laws(self, records: Any) -> list[ErrorLaw]:
+    def error_laws(self, records: Data) -> list[ErrorLaw]:
         return [self._cells(self.shells(records))]
 
     @property
     def prior_samples(self) -> int:
-        statistic: Any = self.statistic
-        return MOST_SAMPLES if statistic.monotone_cost else samples_for(self.rate)
+        return MOST_SAMPLES if chain_of(self.statistic).monotone_cost else samples_for(self.rate)
 
     def worst_case_error(self, confidence: float, records: int | None = None) -> WorstCaseError:  # noqa: ARG002
         """Weights that fall on either side of the value are a mixture of the measure on intervals around it.
@@ -145,7 +143,7 @@ class ExponentialDraw(Prepared):
         mean = total / float(measure.total)
         return WorstCaseError((max(mean, between - mean),), (between,))
 
-    def typical_half_widths(self, records: Any) -> tuple[float, ...] | None:
+    def typical_half_widths(self, records: Data) -> tuple[float, ...] | None:
         return None if self.ends is None else (self.ends.typical_half_width(self.statistic, records),)
 
     def _cells(self, shells: Shells) -> Cells:

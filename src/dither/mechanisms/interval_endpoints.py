@@ -8,12 +8,20 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
+from typing import cast
 
 from dither.noise.discrete_exponential import draw_index, window
+from dither.sensitivity.global_sensitivity import Data
+from dither.sensitivity.reachable import HasReachableValues
+from dither.statistics.statistic import Statistic
 
 GROWTH = Fraction(4, 3)
 """Candidate ends of an interval lie at distances that grow by this factor from the answer."""
+
+
+def chain_of(statistic: Statistic[Data]) -> HasReachableValues[Data]:
+    """The same statistic, as one with reachable values: mechanisms that draw along them serve no other."""
+    return cast("HasReachableValues[Data]", statistic)
 
 
 @dataclass(frozen=True)
@@ -25,13 +33,13 @@ class Ends:
     below the true value R_0 has cost above t, the right one costs nothing: with K candidates an end falls short with
     probability below ``K e^{-eps (t + 1) / 2}``, for all data, and t is chosen from public facts to make that what the
     confidence allows.  Only the end on the far side of the true value can fall short, so the two need not share the
-    allowance (docs/proofs/error-bars.md).
+    allowance (docs/proofs/intervals.md).
     """
 
     epsilon: Fraction
     miss: Fraction
 
-    def draw(self, statistic: Any, data: Any, answer: int) -> tuple[int, int]:
+    def draw(self, statistic: Statistic[Data], data: Data, answer: int) -> tuple[int, int]:
         """Both ends, in grid steps."""
         return self._end(statistic, data, answer, upper=False), self._end(statistic, data, answer, upper=True)
 
@@ -41,13 +49,13 @@ class Ends:
         target = math.ceil((math.log(places) - math.log(float(self.miss))) / float(rate))
         return 2 * target + window(places, rate) + 1
 
-    def _end(self, statistic: Any, data: Any, answer: int, *, upper: bool) -> int:
+    def _end(self, statistic: Statistic[Data], data: Data, answer: int, *, upper: bool) -> int:
         places, costs = self.candidates(statistic, data, answer, upper=upper)
         return places[draw_index(costs, self.epsilon / 2)]
 
-    def typical_half_width(self, statistic: Any, data: Any) -> float:
+    def typical_half_width(self, statistic: Statistic[Data], data: Data) -> float:
         """The expected distance of the two ends that are drawn around the true value, halved; in floats, for quotes."""
-        value = statistic.reachable_values(data).values(0, 0)[0]
+        value = chain_of(statistic).reachable_values(data).values(0, 0)[0]
         rate, away = float(self.epsilon / 2), 0.0
         for upper in (False, True):
             places, costs = self.candidates(statistic, data, value, upper=upper)
@@ -56,14 +64,16 @@ class Ends:
             away += drawn / math.fsum(weights)
         return away / 2.0
 
-    def candidates(self, statistic: Any, data: Any, answer: int, *, upper: bool) -> tuple[list[int], list[int]]:
+    def candidates(
+        self, statistic: Statistic[Data], data: Data, answer: int, *, upper: bool
+    ) -> tuple[list[int], list[int]]:
         """The candidates for one end (public) and their costs (private)."""
         low, high = statistic.answers.ends
         away = distances(high - answer if upper else answer - low)
         places = [answer + distance if upper else answer - distance for distance in away]
         rate = float(self.epsilon / 2)
         target = math.ceil((math.log(len(places)) - math.log(float(self.miss))) / rate) - 1
-        reachable = statistic.reachable_values(data)
+        reachable = chain_of(statistic).reachable_values(data)
         if target >= (reachable.top if upper else -reachable.bottom):
             return places[-1:], [0]
         # Costs beyond a public reach are cut there: still 1-Lipschitz, and only a window of the chain is needed.

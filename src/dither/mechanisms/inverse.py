@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import cast
 
 from dither.errors import NotApplicable
 from dither.mechanisms.exponential import ExponentialDraw
@@ -12,8 +13,10 @@ from dither.mechanisms.joint_quantiles import SeveralDraws
 from dither.mechanisms.mechanism import Mechanism, MechanismSpec, Prepared, only_noises
 from dither.mechanisms.registry import mechanism
 from dither.privacy import Loss
+from dither.sensitivity.global_sensitivity import Data
 from dither.sensitivity.quantiles import HasQuantiles
 from dither.sensitivity.reachable import HasReachableValues
+from dither.statistics.order import RankedValues
 from dither.statistics.statistic import Statistic
 
 VALUE_SHARE = Fraction(1, 2)
@@ -34,10 +37,11 @@ class Inverse(Mechanism):
 
     adds_noise = False
 
-    def prepare(self, ask: MechanismSpec) -> Prepared:
+    def prepare(self, ask: MechanismSpec[Data]) -> Prepared[Data]:
         only_noises(self.name, ask.noise)
-        if isinstance(ask.statistic, HasQuantiles):
-            return SeveralDraws.of(ask.statistic, ask.loss, ask.usable.exact_epsilon, ask.confidence)
+        if isinstance(ask.statistic, RankedValues):
+            several = SeveralDraws.of(ask.statistic, ask.loss, ask.usable.exact_epsilon, ask.confidence)
+            return cast("Prepared[Data]", several)  # its data are those of its statistic
         if not isinstance(ask.statistic, HasReachableValues) or not isinstance(ask.statistic, Statistic):
             raise NotApplicable("mechanism", self.name, "this query has no chain of reachable values", "smooth")
         epsilon, spent = ask.usable.exact_epsilon, Loss(ask.loss.epsilon)

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from dither.kernels.elementary import Floats
 from dither.mechanisms.error import Cells
+from dither.sources.column import RankedRecords
 
 
-def joint_error_laws(data: Any, ranks: list[int], rate: Fraction) -> list[Cells]:
+def joint_error_laws(data: RankedRecords, ranks: list[int], rate: Fraction) -> list[Cells]:
     """The law of the error at each rank."""
     points = data.grid.points
     # Beyond the records there are no gaps.
@@ -52,7 +52,7 @@ def _smeared(values: Floats, rate: float) -> Floats:
 class _Gaps:
     """The gaps between the records around one rank; position i lies between records rank + i and rank + i + 1."""
 
-    def __init__(self, data: Any, rank: int, reach: int) -> None:
+    def __init__(self, data: RankedRecords, rank: int, reach: int) -> None:
         low, high = data.grid.ends
         values = data.ranks(rank - reach, rank + reach)
         centre = int(data.ranks(rank, rank)[0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from dither.mechanisms.joint_quantile_error import joint_error_laws
 from dither.mechanisms.mechanism import Outcome, Prepared
 from dither.noise.discrete_exponential import Spans, draw_span, window
 from dither.privacy import Loss
+from dither.sources.column import RankedRecords
 from dither.statistics.order import RankedValues
 
 VALUE_SHARE = Fraction(1, 2)
@@ -76,7 +77,7 @@ def cost_of_levels(plan: list[list[QuantileNode]]) -> Fraction:
 
 
 @dataclass(frozen=True)
-class SeveralDraws(Prepared):
+class SeveralDraws(Prepared[RankedRecords]):
     """Draws all quantiles: jointly, level by level, or each on its own; a public choice.
 
     Guarantee  eps-DP.
@@ -96,7 +97,7 @@ class SeveralDraws(Prepared):
     noise_name = "exponential"
 
     @classmethod
-    def of(cls, statistic: Any, loss: Loss, epsilon: Fraction, confidence: Fraction | None) -> SeveralDraws:
+    def of(cls, statistic: RankedValues, loss: Loss, epsilon: Fraction, confidence: Fraction | None) -> SeveralDraws:
         """The mechanism, from public facts; ``epsilon`` is the part of the loss that can be used."""
         count = len(statistic.shares)
         ends = None
@@ -126,14 +127,14 @@ class SeveralDraws(Prepared):
         # Two runs a record, with fractions for their costs.
         return 4 if self.order_of_draws == "levels" else 1
 
-    def run(self, data: Any) -> Outcome:
+    def run(self, data: RankedRecords) -> Outcome:
         answers = self._alone(data) if self.order_of_draws == "alone" else self._together(data)
         if self.ends is None:
             return Outcome(tuple(answers))
         each = zip(self.statistic.each(), answers, strict=True)
         return Outcome(tuple(answers), tuple(self.ends.draw(one, data, answer) for one, answer in each))
 
-    def _together(self, data: Any) -> list[int]:
+    def _together(self, data: RankedRecords) -> list[int]:
         spread = _spread(self.statistic.records)
         low, high = self.statistic.grid.ends
         # Counted from the lower bound, so that what ``prepared`` has checked to fit does fit.
@@ -145,13 +146,13 @@ class SeveralDraws(Prepared):
             drawn = draw_levels(fine, bounds, self.statistic.shares, self.rate)
         return [low + place // spread for place in drawn]
 
-    def _alone(self, data: Any) -> list[int]:
+    def _alone(self, data: RankedRecords) -> list[int]:
         draws = (
             ExponentialDraw.of(one, self.loss, 2 * self.rate, None).run(data).answer for one in self.statistic.each()
         )
         return sorted(draw for draw in draws if isinstance(draw, int))
 
-    def error_laws(self, records: Any) -> list[ErrorLaw]:
+    def error_laws(self, records: RankedRecords) -> list[ErrorLaw]:
         each = self.statistic.each()
         if self.order_of_draws == "alone":
             draws = (ExponentialDraw.of(one, self.loss, 2 * self.rate, None) for one in each)
@@ -169,7 +170,7 @@ class SeveralDraws(Prepared):
         """Nothing better than the range is proved for numbers that are drawn together."""
         return whole_range(self.statistic.answer_grids)
 
-    def typical_half_widths(self, records: Any) -> tuple[float, ...] | None:
+    def typical_half_widths(self, records: RankedRecords) -> tuple[float, ...] | None:
         if self.ends is None:
             return None
         return tuple(self.ends.typical_half_width(one, records) for one in self.statistic.each())

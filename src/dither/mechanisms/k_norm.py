@@ -6,7 +6,6 @@ import functools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +13,11 @@ from numpy.typing import NDArray
 from dither.errors import NotApplicable
 from dither.mechanisms.error import AddedNoise, ErrorLaw, WorstCaseError, most_cut_mean, rooms, span
 from dither.mechanisms.mechanism import Mechanism, MechanismSpec, Outcome, Prepared, only_noises
-from dither.mechanisms.norms import norm_draw
+from dither.mechanisms.norm_noise import norm_draw
 from dither.mechanisms.registry import mechanism
 from dither.numbers import exact
 from dither.privacy import Loss
+from dither.sensitivity.global_sensitivity import Data
 from dither.sensitivity.largest_change import HasLargestChange
 from dither.statistics.statistic import Statistic, VectorStatistic
 
@@ -46,13 +46,17 @@ class KNorm(Mechanism):
 
     adds_noise = False
 
-    def serves(self, statistic: Statistic | VectorStatistic) -> bool:
+    def serves(self, statistic: Statistic[Data] | VectorStatistic[Data]) -> bool:
         return isinstance(statistic, HasLargestChange) and len(statistic.answer_grids) <= MOST_NUMBERS
 
-    def prepare(self, ask: MechanismSpec) -> Prepared:
+    def prepare(self, ask: MechanismSpec[Data]) -> Prepared[Data]:
         only_noises(self.name, ask.noise)
         statistic = ask.statistic
-        if not isinstance(statistic, HasLargestChange) or not self.serves(statistic):
+        if (
+            not isinstance(statistic, VectorStatistic)
+            or not isinstance(statistic, HasLargestChange)
+            or not self.serves(statistic)
+        ):
             accepted = f"at most {MOST_NUMBERS} numbers that move by at most so much each"
             raise NotApplicable("mechanism", self.name, "nothing is known about the largest change", accepted)
         scale = statistic.linf / ask.usable.exact_epsilon
@@ -103,11 +107,11 @@ class CubeMarginal:
 
 
 @dataclass(frozen=True)
-class CubeNoise(Prepared):
+class CubeNoise(Prepared[Data]):
     """Every number plus its coordinate of the noise, rounded to the grid and clamped to the public range."""
 
     mechanism = "k_norm/vector"
-    statistic: Any
+    statistic: VectorStatistic[Data]
     """Several numbers with their l-infinity sensitivity."""
     loss: Loss
     scale: Fraction
@@ -115,11 +119,11 @@ class CubeNoise(Prepared):
     noise_name = "cube"
 
     @property
-    def marginal(self) -> Any:
+    def marginal(self) -> CubeMarginal:
         """The law of one coordinate, in units of the scale."""
         return CubeMarginal(len(self.statistic.answers))
 
-    def run(self, data: Any) -> Outcome:
+    def run(self, data: Data) -> Outcome:
         grids, values = self.statistic.answers, self.statistic.values(data)
         noisy = norm_draw([Fraction(int(value)) for value in values], self.scale, "linf")
         answer = tuple(grid.clamp(one) for grid, one in zip(grids, noisy, strict=True))
@@ -131,10 +135,10 @@ class CubeNoise(Prepared):
 
     def _half_width(self, confidence: Fraction) -> int:
         """A w with P(|round(scale z)| > w) at most what may be missed: that needs |scale z| of at least w + 1/2."""
-        quantile: float = self.marginal.quantile(float(1 - confidence))
+        quantile = self.marginal.quantile(float(1 - confidence))
         return max(math.ceil(float(self.scale) * quantile * (1 + 1e-9) - 0.5), 0)
 
-    def error_laws(self, records: Any) -> list[ErrorLaw]:
+    def error_laws(self, records: Data) -> list[ErrorLaw]:
         values = self.statistic.values(records)
         return [
             AddedNoise(self.marginal, float(self.scale), rooms(grid, value))

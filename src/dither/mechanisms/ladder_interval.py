@@ -11,14 +11,13 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
-from typing import Any
 
 import numpy as np
 
 from dither.kernels.elementary import Floats, exp, log
 from dither.noise.exact import rounded_draw
 from dither.noise.laplace import Laplace
-from dither.numbers import ball, precision
+from dither.numbers import Ball, ball, precision
 from dither.sensitivity.ladder import Ladder, Sensitivities
 
 SPREAD = Fraction(7, 20)
@@ -36,7 +35,7 @@ _MOST_QUANTILES = 1 << 18
 
 
 @dataclass(frozen=True)
-class LadderBar:
+class LadderInterval:
     """A private release of how far a draw with this rate may be from the truth.
 
     Guarantee  ``epsilon``-DP, and at least the true distance with probability ``1 - miss``, for all data.
@@ -66,7 +65,7 @@ class LadderBar:
             return 0  # the same answer on all data: there is no logarithm to release
         bound = self.quantiles(ladder).smooth(self.beta)
 
-        def location() -> Any:
+        def location() -> Ball:
             return ball(bound).log() * LOG_GRID
 
         logarithm = rounded_draw(Laplace(), location, SPREAD * LOG_GRID, headroom=64) / LOG_GRID

@@ -7,17 +7,17 @@ import statistics
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from dither.errors import InvalidArgument, NotApplicable
 from dither.mechanisms.mechanism import Mechanism, MechanismSpec, Prepared, point_of
 from dither.mechanisms.registry import mechanism
-from dither.mechanisms.smooth import BAR_SHARE, SmoothNoise
+from dither.mechanisms.smooth import SmoothNoise, check_smoothness, interval_and_answer
 from dither.noise.heavy_tails import PowerLaw
 from dither.noise.laplace import Laplace
 from dither.noise.law import AdmissiblePoint, Constants, Law
-from dither.numbers import Ball, ball, exact, precision
+from dither.numbers import Ball, Number, ball, exact, precision
 from dither.privacy import Loss
+from dither.sensitivity.global_sensitivity import Data
 from dither.sensitivity.ladder import LEAST_BETA, MOST_BETA
 from dither.sensitivity.levels import HasLevels, LevelFunction, Levels, Margin
 from dither.statistics.levels import ByLevel
@@ -51,7 +51,7 @@ class LargestLocal(Mechanism):
     """
 
     levels: LevelFunction | Margin | None = None
-    beta: Any = None
+    beta: Number | None = None
     constants: Constants = "exact"
 
     def __post_init__(self) -> None:
@@ -62,34 +62,29 @@ class LargestLocal(Mechanism):
         if self.constants not in ("exact", "paper"):
             raise InvalidArgument("constants", self.constants, 'must be "exact" or "paper"')
 
-    def serves(self, statistic: Statistic | VectorStatistic) -> bool:
+    def serves(self, statistic: Statistic[Data] | VectorStatistic[Data]) -> bool:
         # Levels that are brought along suit the statistic they were made for.
         return self.levels is not None or super().serves(statistic)
 
-    def prepare(self, ask: MechanismSpec) -> Prepared:
+    def prepare(self, ask: MechanismSpec[Data]) -> Prepared[Data]:
         statistic = ask.single_number(self.name)
-        if self.levels is None and not isinstance(statistic, HasLevels):
+        if self.levels is not None:
+            function = self.levels.over(statistic)
+        elif isinstance(statistic, HasLevels):
+            function = statistic.level_function()
+        else:
             raise NotApplicable(
                 "mechanism",
                 self.name,
                 "this query has no levels of its own",
                 "LargestLocal(levels=Margin(bound=...))",
             )
-        function = statistic.level_function() if self.levels is None else self.levels.over(statistic)  # type: ignore[attr-defined]
         law = ask.noise or (Laplace() if ask.loss.delta else PowerLaw())
-        bar, loss = None, ask.usable
-        if ask.confidence is not None:
-            bar = Loss(loss.share(BAR_SHARE).epsilon)
-            loss = Loss(loss.share(1 - BAR_SHARE).epsilon, loss.delta)
+        interval_loss, loss = interval_and_answer(ask.usable, ask.confidence)
         point = self._point(law, loss, function.levels)
-        if not LEAST_BETA <= point.beta <= MOST_BETA:
-            raise InvalidArgument(
-                "epsilon",
-                ask.loss.epsilon,
-                f"its smoothness {float(point.beta):.3g} must lie between {float(LEAST_BETA):.3g} and {MOST_BETA}",
-            )
+        check_smoothness(point, ask.loss)
         spent = Loss(ask.loss.epsilon, 0.0 if law.pure else ask.loss.delta)
-        return LevelNoise(ByLevel(statistic, function), spent, point, "exact", bar, ask.confidence)
+        return LevelNoise(ByLevel(statistic, function), spent, point, "exact", interval_loss, ask.confidence)
 
     def _point(self, law: Law, loss: Loss, levels: Levels) -> AdmissiblePoint:
         if self.constants == "paper":

@@ -10,13 +10,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from dither.errors import InvalidArgument
+from dither.noise.comparisons import exceeds
 from dither.noise.entropy import Source, system
 from dither.noise.laplace import Laplace
-from dither.noise.thresholds import exceeds
-from dither.numbers import ball, precision, upper_float
+from dither.numbers import Ball, ball, precision, upper_float
 
 RARELY = Fraction(1, 1000)
 """How often data with the margin that proposals aim at are refused."""
@@ -41,7 +40,7 @@ class MarginTest:
         if not 0 < self.delta < Fraction(1, 2):
             raise InvalidArgument("delta", float(self.delta), "must be above 0 and below 1/2 for a test")
 
-    def threshold(self) -> Any:
+    def threshold(self) -> Ball:
         """A ball around the public threshold, at the precision in force."""
         return -ball(2 * self.delta).log() / ball(self.epsilon)
 

@@ -9,12 +9,13 @@ import functools
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Generic
 
 from dither.errors import InvalidArgument, NotApplicable
 from dither.mechanisms.error import FEWEST_SAMPLES, ErrorLaw, WorstCaseError, whole_range
 from dither.noise.law import AdmissiblePoint, Constants, Law
 from dither.privacy import Loss, fraction_of_unit
+from dither.sensitivity.global_sensitivity import Data
 from dither.statistics.statistic import Statistic, VectorStatistic
 
 MOST_EPSILON = 100.0
@@ -38,10 +39,10 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class MechanismSpec:
+class MechanismSpec(Generic[Data]):
     """The public part of a question: the statistic, its privacy loss, the noise wanted and the interval."""
 
-    statistic: Statistic | VectorStatistic
+    statistic: Statistic[Data] | VectorStatistic[Data]
     loss: Loss
     noise: Law | None = None
     """None: the mechanism's own choice."""
@@ -53,7 +54,7 @@ class MechanismSpec:
             most = f"must be at most {float(MOST_CONFIDENCE)}, or None for no interval"
             raise InvalidArgument("confidence", self.confidence, most)
 
-    def single_number(self, mechanism: str) -> Statistic:
+    def single_number(self, mechanism: str) -> Statistic[Data]:
         """The statistic of a mechanism that answers with one number."""
         single = self.statistic.single
         if single is None:
@@ -66,12 +67,18 @@ class MechanismSpec:
         return Loss(min(self.loss.epsilon, MOST_EPSILON), self.loss.delta)
 
 
-class Prepared(ABC):
+class Prepared(ABC, Generic[Data]):
     """A private algorithm ready to run."""
 
-    statistic: Statistic | VectorStatistic
-    loss: Loss
-    noise_name: str
+    if TYPE_CHECKING:
+
+        @property
+        def statistic(self) -> Statistic[Data] | VectorStatistic[Data]: ...
+        @property
+        def loss(self) -> Loss: ...
+        @property
+        def noise_name(self) -> str: ...
+
     mechanism: ClassVar[str] = ""
     """The public name of the mechanism; after a slash, which of its draws this is."""
     refusal: ClassVar[str | None] = None
@@ -93,13 +100,13 @@ class Prepared(ABC):
         return 2048
 
     @abstractmethod
-    def run(self, data: Any) -> Outcome:
+    def run(self, data: Data) -> Outcome:
         """Read the private data and answer.  Raises nothing that depends on them."""
 
-    def check_data_can_pass(self) -> None:  # noqa: B027  (most mechanisms test nothing)
+    def check_data_can_pass(self) -> None:
         """Refuse, from public facts, a test that no data could pass half of the time."""
 
-    def error_laws(self, records: Any) -> list[ErrorLaw]:  # noqa: ARG002
+    def error_laws(self, records: Data) -> list[ErrorLaw]:  # noqa: ARG002
         """The law of the error of each released number for these records, given that there is an answer.
 
         As private as the records: quotes pass records that are drawn from a public prior.
@@ -122,7 +129,7 @@ class Prepared(ABC):
         """Half-widths of the intervals where they are the same for all data; None: they are not, or there are none."""
         return None
 
-    def typical_half_widths(self, records: Any) -> tuple[float, ...] | None:  # noqa: ARG002
+    def typical_half_widths(self, records: Data) -> tuple[float, ...] | None:  # noqa: ARG002
         """Expected half-widths of the intervals around the true values for these records; None: no interval."""
         return self.public_half_widths()
 
@@ -138,12 +145,12 @@ class Mechanism(ABC):
     may_refuse: ClassVar[bool] = False
     """True if it tests the data and may decline to answer: then it is used only where it was asked for by name."""
 
-    def serves(self, statistic: Statistic | VectorStatistic) -> bool:
+    def serves(self, statistic: Statistic[Data] | VectorStatistic[Data]) -> bool:
         """Whether it can answer this statistic at some privacy loss: a public rule."""
         return isinstance(statistic, self.needs)
 
     @abstractmethod
-    def prepare(self, ask: MechanismSpec) -> Prepared:
+    def prepare(self, ask: MechanismSpec[Data]) -> Prepared[Data]:
         """The mechanism for a question, from public facts alone."""
 
 

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidArgument
+from dither.kernels.elementary import Integers
 from dither.mechanisms.noise_intervals import SLACK
 from dither.noise.discrete_exponential import draw_index
 from dither.noise.entropy import Source, system
-from dither.numbers import ball, exact, precision, round_down
-from dither.sources.domain import declared
+from dither.numbers import Number, ball, exact, precision, round_down
+from dither.sources.domain import Value, declared, spelled
 
 MOST_POINTS = 1000
+Distance: TypeAlias = Callable[[Value, Value], Number] | Sequence[Sequence[Number]] | NDArray[np.generic]
+"""A metric: a function of two points, or a square table with a row for each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,11 +31,11 @@ class MetricSpace:
     """Finitely many public points with a metric: ``unit * steps[i, j]`` is the distance of points i and j."""
 
     points: tuple[Hashable, ...]
-    steps: NDArray[Any]
+    steps: Integers
     unit: Fraction
 
     @classmethod
-    def of(cls, points: Any, distance: Any) -> MetricSpace:
+    def of(cls, points: Iterable[Value], distance: Distance[Value]) -> MetricSpace:
         """A space from its points and a square table or a function of two points; numbers mean what they print.
 
         Checked exactly, for all points: zero from each point to itself and to no other, symmetry, triangle inequality.
@@ -40,9 +43,7 @@ class MetricSpace:
         >>> MetricSpace.of("abc", lambda p, q: abs(ord(p) - ord(q))).same_around_every_point
         False
         """
-        if isinstance(points, str):
-            points = tuple(points)
-        named = declared(points, "points")
+        named = declared(spelled(points), "points")
         if len(named) > MOST_POINTS:
             raise InvalidArgument("points", f"<{len(named)} points>", f"must have at most {MOST_POINTS} points")
         table = _table(named, distance)
@@ -135,10 +136,9 @@ def nearby(space: MetricSpace, centre: int, rate: Fraction, *, source: Source = 
     return draw_index(space.steps[centre].tolist(), rate, source)
 
 
-def _table(points: tuple[Hashable, ...], distance: Any) -> list[list[Fraction]]:
+def _table(points: tuple[Value, ...], distance: Distance[Value]) -> list[list[Fraction]]:
     if callable(distance):
-        measure: Callable[[Any, Any], Any] = distance
-        return [[exact(measure(p, q), "distance") for q in points] for p in points]
+        return [[exact(distance(p, q), "distance") for q in points] for p in points]
     rows = [list(row) for row in distance] if isinstance(distance, (list, tuple, np.ndarray)) else []
     if len(rows) != len(points) or any(len(row) != len(points) for row in rows):
         raise InvalidArgument(
@@ -147,7 +147,7 @@ def _table(points: tuple[Hashable, ...], distance: Any) -> list[list[Fraction]]:
     return [[exact(number, "distance") for number in row] for row in rows]
 
 
-def _check_metric(steps: NDArray[Any]) -> None:
+def _check_metric(steps: Integers) -> None:
     away = ~np.eye(len(steps), dtype=bool)
     if np.any(steps[~away] != 0) or np.any(steps[away] <= 0):
         raise InvalidArgument("distance", "<not a metric>", "must be zero from each point to itself and to no other")

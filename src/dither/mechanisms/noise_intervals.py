@@ -10,11 +10,12 @@ import functools
 import math
 from fractions import Fraction
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dither.kernels.elementary import Integers
+from dither.numbers import Number
 from dither.privacy import fraction_of_unit
 
 SLACK = 1e-9
@@ -23,8 +24,8 @@ _MOST_CELLS = 1 << 21
 _MOST_CONVOLVED = 1 << 12
 
 
-def missed_share(confidence: object) -> Fraction | None:
-    """``1 - confidence``, or None if no bar is wanted."""
+def missed_share(confidence: Number | None) -> Fraction | None:
+    """``1 - confidence``, or None if no interval is wanted."""
     return None if confidence is None else 1 - fraction_of_unit("confidence", confidence)
 
 
@@ -62,11 +63,11 @@ def laplace_deviation(scale: Fraction) -> float:
     return math.sqrt(2.0) * math.exp(-rate / 2.0) / -math.expm1(-rate)
 
 
-def laplace_sum_half_widths(scale: Fraction, terms: NDArray[np.int64], missed: Fraction) -> NDArray[Any]:
+def laplace_sum_half_widths(scale: Fraction, terms: NDArray[np.int64], missed: Fraction) -> Integers:
     """Half-widths of sums of so many independent integer Laplace variables, entry by entry.
 
     A sum of more variables is spread wider, so numbers of terms above 32 are rounded up to a public list that grows
-    by a twentieth: a few FFTs serve any number of queries, and no bar is more than 2.5% too wide.
+    by a twentieth: a few FFTs serve any number of queries, and no interval is more than 2.5% too wide.
     """
     most = int(terms.max(initial=0))
     steps = list(range(min(most, 32) + 1))
@@ -79,7 +80,7 @@ def laplace_sum_half_widths(scale: Fraction, terms: NDArray[np.int64], missed: F
     return whole_numbers(list(widths.values()))[used]
 
 
-def whole_numbers(values: list[int]) -> NDArray[Any]:
+def whole_numbers(values: list[int]) -> Integers:
     """An array that holds these numbers, and sums of them with noise, without overflow."""
     return np.array(values, dtype=np.int64 if max(values, default=0) < 1 << 60 else object)
 

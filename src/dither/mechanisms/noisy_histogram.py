@@ -6,12 +6,13 @@ import functools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import NotApplicable
+from dither.kernels.elementary import Integers
 from dither.mechanisms.error import Cells, ErrorLaw, WorstCaseError, rooms, span
 from dither.mechanisms.mechanism import Mechanism, MechanismSpec, Outcome, Prepared, only_noises
 from dither.mechanisms.noise_intervals import laplace_deviation, laplace_sum_half_widths, laplace_sum_masses
@@ -20,6 +21,7 @@ from dither.noise.vectors import integer_laplace_draws
 from dither.numbers import exact
 from dither.privacy import Loss
 from dither.sensitivity.domain_histogram import HasDomainHistogram
+from dither.sensitivity.global_sensitivity import Data
 from dither.statistics.statistic import Statistic, VectorStatistic
 
 MOST_POINTS = 1 << 22
@@ -46,13 +48,17 @@ class NoisyHistogram(Mechanism):
 
     adds_noise = False
 
-    def serves(self, statistic: Statistic | VectorStatistic) -> bool:
+    def serves(self, statistic: Statistic[Data] | VectorStatistic[Data]) -> bool:
         return isinstance(statistic, HasDomainHistogram) and statistic.domain_size <= MOST_POINTS
 
-    def prepare(self, ask: MechanismSpec) -> Prepared:
+    def prepare(self, ask: MechanismSpec[Data]) -> Prepared[Data]:
         only_noises(self.name, ask.noise)
         statistic = ask.statistic
-        if not isinstance(statistic, HasDomainHistogram) or not self.serves(statistic):
+        if (
+            not isinstance(statistic, VectorStatistic)
+            or not isinstance(statistic, HasDomainHistogram)
+            or not self.serves(statistic)
+        ):
             accepted = f"counting queries over a domain of at most {MOST_POINTS} points"
             raise NotApplicable("mechanism", self.name, "there is no histogram to sum over", accepted)
         scale = statistic.histogram_sensitivity / ask.usable.exact_epsilon
@@ -60,38 +66,43 @@ class NoisyHistogram(Mechanism):
 
 
 @dataclass(frozen=True)
-class HistogramSums(Prepared):
+class HistogramSums(Prepared[Data]):
     """Sums over a histogram with integer Laplace noise, clamped to the public range."""
 
     mechanism = "noisy_histogram/vector"
-    statistic: Any
+    statistic: VectorStatistic[Data]
     """Several counts that are sums over a histogram."""
     loss: Loss
     scale: Fraction
     confidence: Fraction | None
     noise_name = "laplace"
 
+    @property
+    def _domain(self) -> HasDomainHistogram[Data]:
+        """The same statistic, as sums over a histogram: ``prepare`` serves no other."""
+        return cast("HasDomainHistogram[Data]", self.statistic)
+
     @functools.cached_property
     def _swapped(self) -> NDArray[np.bool_]:
         """Which queries are answered as the public number of records minus the sum over the rest."""
-        counted = self.statistic.points_counted
-        if self.statistic.public_records is None:
+        counted = self._domain.points_counted
+        if self._domain.public_records is None:
             return np.zeros(len(counted), dtype=bool)
-        return np.asarray(2 * counted > self.statistic.domain_size)
+        return np.asarray(2 * counted > self._domain.domain_size)
 
     @functools.cached_property
     def terms(self) -> NDArray[np.int64]:
         """How many independent draws the noise of each answer is the sum of: public."""
-        counted = self.statistic.points_counted
-        return np.asarray(np.where(self._swapped, self.statistic.domain_size - counted, counted))
+        counted = self._domain.points_counted
+        return np.asarray(np.where(self._swapped, self._domain.domain_size - counted, counted))
 
-    def run(self, data: Any) -> Outcome:
-        statistic = self.statistic
+    def run(self, data: Data) -> Outcome:
+        statistic = self._domain
         histogram = statistic.histogram(data) + summable_noise(statistic.domain_size, self.scale)
         noisy = np.asarray(statistic.from_histogram(histogram))
         if statistic.public_records is not None:
             noisy = noisy + self._swapped.astype(histogram.dtype) * (statistic.public_records - histogram.sum())
-        grids = statistic.answers
+        grids = self.statistic.answers
         answer = tuple(grid.clamp(int(one)) for grid, one in zip(grids, noisy.tolist(), strict=True))
         if self.confidence is None:
             return Outcome(answer)
@@ -99,7 +110,7 @@ class HistogramSums(Prepared):
         ends = zip(grids, noisy.tolist(), half.tolist(), strict=True)
         return Outcome(answer, tuple((grid.clamp(one - width), grid.clamp(one + width)) for grid, one, width in ends))
 
-    def error_laws(self, records: Any) -> list[ErrorLaw]:
+    def error_laws(self, records: Data) -> list[ErrorLaw]:
         values = self.statistic.values(records)
         laws = {terms: _sum_law(self.scale, terms) for terms in set(self.terms.tolist())}
         return [
@@ -164,7 +175,7 @@ def _is_summed(scale: Fraction, terms: int) -> bool:
     return terms <= 64 and laplace_deviation(scale) * math.sqrt(terms) * 100 < _MOST_SUMMED
 
 
-def summable_noise(bins: int, scale: Fraction) -> NDArray[Any]:
+def summable_noise(bins: int, scale: Fraction) -> Integers:
     """Integer Laplace noise for every bin, in a type that holds the sum of all bins."""
     draws = integer_laplace_draws(bins, scale)
     # Below 2**32 a draw beyond 2**38 would need a uniform real below 2**-64, and 2**22 of them fit into 63 bits.

@@ -6,7 +6,7 @@ import dataclasses
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import cast
 
 import numpy as np
 
@@ -17,8 +17,9 @@ from dither.mechanisms.mechanism import Mechanism, MechanismSpec, Outcome, Prepa
 from dither.mechanisms.registry import mechanism
 from dither.mechanisms.worst_case import around, headroom, placed, public_half_width, public_noise_error
 from dither.noise.laplace import Laplace, integer_laplace
-from dither.numbers import ball, exact, precision
+from dither.numbers import Number, ball, exact, integer_in, precision
 from dither.privacy import Loss
+from dither.sensitivity.global_sensitivity import Data
 from dither.sensitivity.local import HasLocalSensitivity
 from dither.statistics.statistic import Statistic
 
@@ -52,7 +53,7 @@ class NoisyLocal(Mechanism):
     Loss(epsilon=2.0, delta=1e-06)
     """
 
-    shares: tuple[Any, Any, Any] = SHARES
+    shares: tuple[Number, Number, Number] = SHARES
 
     def __post_init__(self) -> None:
         accepted = "must be three positive shares that add up to at most 1"
@@ -62,7 +63,7 @@ class NoisyLocal(Mechanism):
         if min(parts) <= 0 or sum(parts) > 1:
             raise InvalidArgument("shares", self.shares, accepted)
 
-    def prepare(self, ask: MechanismSpec) -> Prepared:
+    def prepare(self, ask: MechanismSpec[Data]) -> Prepared[Data]:
         only_noises(self.name, ask.noise, "laplace")
         statistic = ask.statistic
         if not isinstance(statistic, Statistic) or not isinstance(statistic, HasLocalSensitivity):
@@ -88,11 +89,11 @@ class NoisyLocal(Mechanism):
 
 
 @dataclass(frozen=True)
-class NoisyLocalNoise(Prepared):
+class NoisyLocalNoise(Prepared[Data]):
     """Three integer Laplace draws, each scaled by the one before."""
 
     mechanism = "noisy_local"
-    statistic: Statistic
+    statistic: Statistic[Data]
     loss: Loss
     proxy_epsilon: Fraction | None
     """None: the change of the local sensitivity is public without a Lipschitz proxy."""
@@ -103,8 +104,13 @@ class NoisyLocalNoise(Prepared):
     confidence: Fraction | None
     noise_name = "laplace"
 
-    def run(self, data: Any) -> Outcome:
-        statistic: Any = self.statistic
+    @property
+    def _moving(self) -> HasLocalSensitivity[Data]:
+        """The same statistic, as one whose local sensitivity moves slowly: ``prepare`` serves no other."""
+        return cast("HasLocalSensitivity[Data]", self.statistic)
+
+    def run(self, data: Data) -> Outcome:
+        statistic = self._moving
         local_sensitivity_change = statistic.local_sensitivity_change(self._proxy(statistic.lipschitz_proxy(data)))
         scale = Fraction(self._local(statistic.local(data), local_sensitivity_change)) / self.answer_epsilon
         noisy = integer_laplace(
@@ -117,7 +123,7 @@ class NoisyLocalNoise(Prepared):
 
     def _proxy(self, true: int) -> int:
         """At least the true Lipschitz proxy, but for the allowed shortfall: private no more."""
-        most: int = self.statistic.most_lipschitz_proxy  # type: ignore[attr-defined]
+        most = self._moving.most_lipschitz_proxy
         if self.proxy_epsilon is None:
             return most
         scale = 1 / self.proxy_epsilon
@@ -137,7 +143,7 @@ class NoisyLocalNoise(Prepared):
     def _most_local(self) -> int:
         return max(self.statistic.global_sensitivity, 1)
 
-    def error_laws(self, records: Any) -> list[ErrorLaw]:
+    def error_laws(self, records: Data) -> list[ErrorLaw]:
         local, mass = self._noisy_locals(records)
         return [LaplaceMixture(local / float(self.answer_epsilon), mass, rooms(*placed(self.statistic, records)))]
 
@@ -146,7 +152,7 @@ class NoisyLocalNoise(Prepared):
         most = Fraction(self._most_local) / self.answer_epsilon
         return dataclasses.replace(public_noise_error(Laplace(), most, self.statistic, confidence), attained=False)
 
-    def typical_half_widths(self, records: Any) -> tuple[float, ...] | None:
+    def typical_half_widths(self, records: Data) -> tuple[float, ...] | None:
         if self.confidence is None:
             return None
         locals_, mass = self._noisy_locals(records)
@@ -157,9 +163,9 @@ class NoisyLocalNoise(Prepared):
         ]
         return (float(np.dot(mass, widths)),)
 
-    def _noisy_locals(self, records: Any) -> tuple[Floats, Floats]:
+    def _noisy_locals(self, records: Data) -> tuple[Floats, Floats]:
         """The local sensitivities that may be used, and how likely each is."""
-        statistic: Any = self.statistic
+        statistic = self._moving
         proxy, most = statistic.lipschitz_proxy(records), statistic.most_lipschitz_proxy
         changes: dict[int, float] = {}
         if self.proxy_epsilon is None:
@@ -225,4 +231,4 @@ def raised_by(scale: Fraction, shortfall: Fraction) -> int:
     with precision(128):
         inverse = ball(1 / scale)
         steps = (-ball(shortfall).log() - (1 + (-inverse).exp()).log()) / inverse
-        return max(int(steps.upper().ceil().unique_fmpz()) - 1, 0)
+        return max(integer_in(steps.upper().ceil()) - 1, 0)

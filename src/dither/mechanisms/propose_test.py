@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from dither.accounting.cascades import Step, Tested
 from dither.errors import InvalidArgument, NotApplicable
@@ -23,8 +22,9 @@ from dither.mechanisms.worst_case import (
 )
 from dither.noise.laplace import Laplace
 from dither.noise.law import Constants
-from dither.numbers import exact
+from dither.numbers import Number, exact
 from dither.privacy import Loss
+from dither.sensitivity.global_sensitivity import Data
 from dither.sensitivity.ladder import HasLadder
 from dither.statistics.statistic import Statistic, VectorStatistic
 
@@ -54,7 +54,7 @@ class ProposeTest(Mechanism):
     ``constants``: ``"paper"`` for DL09's own, where a function is called without bounds.
     """
 
-    bound: Any = None
+    bound: Number | None = None
     constants: Constants = "exact"
     may_refuse = True
 
@@ -64,11 +64,11 @@ class ProposeTest(Mechanism):
         if self.constants not in ("exact", "paper"):
             raise InvalidArgument("constants", self.constants, 'must be "exact" or "paper"')
 
-    def serves(self, statistic: Statistic | VectorStatistic) -> bool:
+    def serves(self, statistic: Statistic[Data] | VectorStatistic[Data]) -> bool:
         # Where the local sensitivity is the global one on all data, no data could pass.
         return super().serves(statistic) and not statistic.sensitivity_is_constant
 
-    def prepare(self, ask: MechanismSpec) -> Prepared:
+    def prepare(self, ask: MechanismSpec[Data]) -> Prepared[Data]:
         statistic = ask.single_number(self.name)
         only_noises(self.name, ask.noise, "laplace")
         if self.constants != "exact":
@@ -78,7 +78,7 @@ class ProposeTest(Mechanism):
         release = ask.usable.exact_epsilon - test.epsilon
         return TestedNoise(statistic, ask.loss, test, bound, bound / release, ask.confidence)
 
-    def _steps(self, statistic: Statistic, test: MarginTest) -> int:
+    def _steps(self, statistic: Statistic[Data], test: MarginTest) -> int:
         """The proposal in steps of the answer's grid, from public facts."""
         goal, example = test.margin_for(), statistic.even_data()
         if self.bound is not None:
@@ -96,13 +96,13 @@ class ProposeTest(Mechanism):
             )
         raise InvalidArgument(
             "data",
-            f"{example.records} records",
+            f"{getattr(example, 'records', 0)} records",
             f"a test at epsilon={float(test.epsilon):g} and delta={float(test.delta):g} needs more records for this "
             "statistic, or a declared ProposeTest(bound=...)",
         )
 
 
-def check_margin(test: MarginTest, statistic: Statistic, bound: int = 0) -> None:
+def check_margin(test: MarginTest, statistic: Statistic[Data], bound: int = 0) -> None:
     """Refuse, before anything is charged, a test that no data of this size could pass half of the time."""
     most = statistic.max_margin(bound)
     if most is not None and test.chance(most) < 0.5:
@@ -114,7 +114,7 @@ def check_margin(test: MarginTest, statistic: Statistic, bound: int = 0) -> None
         )
 
 
-def margin_test(ask: MechanismSpec, share: Fraction) -> MarginTest:
+def margin_test(ask: MechanismSpec[Data], share: Fraction) -> MarginTest:
     """The test for a question that has a delta."""
     if ask.loss.is_pure:
         raise InvalidArgument("delta", ask.loss.delta, "must be above 0 for a test, such as 1e-6")
@@ -122,13 +122,13 @@ def margin_test(ask: MechanismSpec, share: Fraction) -> MarginTest:
 
 
 @dataclass(frozen=True)
-class TestedNoise(Prepared):
+class TestedNoise(Prepared[Data]):
     """value + Lap(scale) if the margin passes, else nothing."""
 
     mechanism = "propose_test"
     __test__ = False  # not a class of tests
 
-    statistic: Statistic
+    statistic: Statistic[Data]
     loss: Loss
     test: MarginTest
     bound: int
@@ -143,11 +143,11 @@ class TestedNoise(Prepared):
         """What it is made of, and costs."""
         return Tested(Step(self.test.epsilon, self.test.delta), Step(self.bound / self.scale))
 
-    def margin(self, data: Any) -> int:
+    def margin(self, data: Data) -> int:
         """How many changes the data are away from where the proposal fails, up to a public depth: private."""
         return self.statistic.ladder(data).margin(self.bound, self.test.margin_for(BEYOND_DOUBT))
 
-    def run(self, data: Any) -> Outcome:
+    def run(self, data: Data) -> Outcome:
         if not self.test.passes(self.margin(data)):
             return Outcome(None)
         noisy = added(Laplace(), self.statistic.value(data), self.scale)
@@ -157,7 +157,7 @@ class TestedNoise(Prepared):
     def check_data_can_pass(self) -> None:
         check_margin(self.test, self.statistic, self.bound)
 
-    def error_laws(self, records: Any) -> list[ErrorLaw]:
+    def error_laws(self, records: Data) -> list[ErrorLaw]:
         # The noise is drawn after the test and independent of it.
         return [noise_error(Laplace(), self.scale, self.statistic, records)]
 
@@ -169,6 +169,6 @@ class TestedNoise(Prepared):
             return None
         return (float(public_half_width(Laplace(), self.scale, self.confidence)),)
 
-    def typical_half_widths(self, records: Any) -> tuple[float, ...] | None:
+    def typical_half_widths(self, records: Data) -> tuple[float, ...] | None:
         public = self.public_half_widths()
         return None if public is None else (cut_half_width(public[0], *placed(self.statistic, records)),)

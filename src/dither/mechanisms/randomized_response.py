@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dither.kernels.elementary import Floats
 from dither.mechanisms.noise_intervals import SLACK, missed_share
 from dither.noise.bernoulli import coins, uniform_integers
 from dither.noise.entropy import Source, system
-from dither.numbers import Ball, Real, ball
+from dither.numbers import Ball, Number, Real, ball
 from dither.privacy import Loss, Neighbours
 from dither.sources.domain import Indices, declared, encode, read_bits
 
@@ -48,7 +49,7 @@ class Responses:
 
     @property
     def interval(self) -> Bar | dict[Hashable, Bar] | None:
-        """The error bar of ``estimate``."""
+        """The interval of ``estimate``."""
         return self.intervals[1] if self.binary and self.intervals is not None else self.intervals
 
     def __repr__(self) -> str:
@@ -58,18 +59,23 @@ class Responses:
 
 
 def randomized_response(
-    data: Any, *, epsilon: Any, categories: Any = None, other: Any = None, confidence: Any = 0.95
+    data: ArrayLike,
+    *,
+    epsilon: Number,
+    categories: Iterable[Hashable] | None = None,
+    other: Hashable = None,
+    confidence: Number | None = 0.95,
 ) -> Responses:
     """Report each record truthfully with chance ``e^eps / (e^eps + k - 1)``, else one of the other k - 1 categories.
 
-    Releases the reports, record by record, with unbiased estimates of the counts and their error bars.
+    Releases the reports, record by record, with unbiased estimates of the counts and their intervals.
     categories: the public values; without them the records are bits.  other: what a record outside them counts as.
 
     Guarantee  eps-DP of every report by itself (local model: whoever collects the reports need not be trusted), hence
                eps-DP of all of them together; neighbours change one record.
     Theorem    V17 section 1.5 for bits; docs/proofs/metric_spaces.md section 1 for k categories.
-    Constants  The chance is the greatest that eps allows.  Estimates and bars are post-processing: they cost nothing.
-    Cost       O(n) for the reports; O(sqrt n log n) float operations for each bar.
+    Constants  The chance is the greatest that eps allows.  Estimates and intervals are post-processing, free.
+    Cost       O(n) for the reports; O(sqrt n log n) float operations for each interval.
 
     >>> answer = randomized_response([1] * 600 + [0] * 1400, epsilon=2.0)
     >>> 400 < answer.estimate < 800
@@ -79,24 +85,24 @@ def randomized_response(
     """
     loss, missed = Loss.asked(epsilon), missed_share(confidence)
     binary = categories is None
-    values: tuple[Hashable, ...] = (0, 1) if binary else declared(categories, "categories")
+    values: tuple[Hashable, ...] = (0, 1) if categories is None else declared(categories, "categories")
     bits = binary and other is None
     truth = read_bits(data).astype(np.int64) if bits else encode(data, values, "categories", other)
     reports = respond(truth, len(values), loss.exact_epsilon)
     counts = np.bincount(reports, minlength=len(values)).tolist()
     growth = math.exp(min(loss.epsilon, 700.0))
     keep, stray = growth / (growth + len(values) - 1), 1.0 / (growth + len(values) - 1)
-    bars = None
+    intervals = None
     if missed is not None:
         ends = (counts_covered(count, len(truth), keep, stray, float(missed)) for count in counts)
-        bars = dict(zip(values, ends, strict=True))
+        intervals = dict(zip(values, ends, strict=True))
     return Responses(
         reports=tuple(values[index] for index in reports.tolist()),
         estimates={
             value: unbiased(float(count), len(truth), len(values), math.expm1(min(loss.epsilon, 700.0)))
             for value, count in zip(values, counts, strict=True)
         },
-        intervals=bars,
+        intervals=intervals,
         confidence=None if missed is None else float(1 - missed),
         loss=loss,
         binary=binary,

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
 from operator import mul
-from typing import Any
 
 import numpy as np
 from flint import ctx
@@ -20,14 +19,15 @@ from dither.mechanisms.ladder import rung_widths
 from dither.mechanisms.limits import MOST_STEPS
 from dither.mechanisms.mechanism import SLOW, Mechanism, MechanismSpec, Outcome, Prepared, only_noises
 from dither.mechanisms.registry import mechanism
-from dither.mechanisms.smooth import LOG_GRID, bar_factor
+from dither.mechanisms.smooth import LOG_GRID, half_width_factor
 from dither.mechanisms.worst_case import around, headroom, placed
 from dither.noise.discrete_exponential import doubled, geometric, located, powers
 from dither.noise.entropy import LazyBits, Source, system
 from dither.noise.exact import GUARD_BITS, INITIAL_BITS, rounded_draw
 from dither.noise.laplace import Laplace
-from dither.numbers import Ball, ball, exact, precision
+from dither.numbers import Ball, Number, ball, exact, integer_in, precision
 from dither.privacy import Loss
+from dither.sensitivity.global_sensitivity import Data
 from dither.sensitivity.ladder import HasLadder, Ladder
 from dither.statistics.statistic import Statistic
 
@@ -71,14 +71,14 @@ class SmoothedLadder(Mechanism):
     True
     """
 
-    beta: Any = None
+    beta: Number | None = None
     adds_noise = False
 
     def __post_init__(self) -> None:
         if self.beta is not None and exact(self.beta, "beta") <= 0:
             raise InvalidArgument("beta", self.beta, "must be a positive number")
 
-    def prepare(self, ask: MechanismSpec) -> Prepared:
+    def prepare(self, ask: MechanismSpec[Data]) -> Prepared[Data]:
         only_noises(self.name, ask.noise)
         statistic = ask.single_number(self.name)
         epsilon = ask.usable.exact_epsilon
@@ -97,7 +97,7 @@ class SmoothedLadder(Mechanism):
         return prepared
 
 
-def default_beta(statistic: Statistic, epsilon: Fraction, interval: bool) -> Fraction:
+def default_beta(statistic: Statistic[Data], epsilon: Fraction, interval: bool) -> Fraction:
     """The public rule for beta: a thirtieth of the answer's epsilon, or more where no data can resist many changes."""
     changes = statistic.max_distance_to_instability
     falls, most = (FALLS_WITH_INTERVAL, MOST_BETA_SHARE_WITH_INTERVAL) if interval else (FALLS, MOST_BETA_SHARE)
@@ -109,16 +109,16 @@ def default_beta(statistic: Statistic, epsilon: Fraction, interval: bool) -> Fra
 def decay(beta: Fraction) -> Fraction:
     """A binary fraction that is at least ``e^{-beta}``: smoothing with it is at least as smooth as beta says."""
     with precision(2 * _DECAY_BITS):
-        scaled = ((-ball(beta)).exp() * ball(1 << _DECAY_BITS)).upper().ceil().unique_fmpz()
-    return Fraction(min(int(scaled), 1 << _DECAY_BITS), 1 << _DECAY_BITS)
+        scaled = integer_in(((-ball(beta)).exp() * ball(1 << _DECAY_BITS)).upper().ceil())
+    return Fraction(min(scaled, 1 << _DECAY_BITS), 1 << _DECAY_BITS)
 
 
 @dataclass(frozen=True)
-class SmoothedLadderDraw(Prepared):
+class SmoothedLadderDraw(Prepared[Data]):
     """One draw along the smoothed rungs, and an interval from a noisy ln V_0."""
 
     mechanism = "smoothed_ladder"
-    statistic: Statistic
+    statistic: Statistic[Data]
     loss: Loss
     rate: Fraction
     """By which the logarithm of the density falls from one rung to the next."""
@@ -162,7 +162,7 @@ class SmoothedLadderDraw(Prepared):
         if float(self.beta) < least and (there_are is None or there_are >= limit):
             raise InvalidArgument("beta", float(self.beta), f"must be a number of at least {least:.2g}")
 
-    def run(self, data: Any) -> Outcome:
+    def run(self, data: Data) -> Outcome:
         value = self.statistic.value(data)
         if not self.statistic.global_sensitivity:
             return around(self.statistic, value, None if self.confidence is None else 0)
@@ -170,7 +170,7 @@ class SmoothedLadderDraw(Prepared):
         noisy = draw(value, widths, self.rate, self.window)
         return around(self.statistic, noisy, None if self.confidence is None else self._half_width(widths))
 
-    def widths(self, data: Any) -> SmoothedRungs:
+    def widths(self, data: Data) -> SmoothedRungs:
         """The smoothed ladder: private."""
         return SmoothedRungs(self.statistic.ladder(data), self.decay)
 
@@ -200,9 +200,9 @@ class SmoothedLadderDraw(Prepared):
     def _factor(self) -> float:
         assert self.interval_epsilon is not None  # noqa: S101
         law = Dominating(float(self.rate), float(self.beta))
-        return bar_factor(law, float(self.beta / self.interval_epsilon), self._miss * (1.0 - 1e-5))
+        return half_width_factor(law, float(self.beta / self.interval_epsilon), self._miss * (1.0 - 1e-5))
 
-    def error_laws(self, records: Any) -> list[ErrorLaw]:
+    def error_laws(self, records: Data) -> list[ErrorLaw]:
         around_value = rooms(*placed(self.statistic, records))
         if not self.statistic.global_sensitivity:
             return [AlongRungs(np.ones(1), 1.0, 1.0, (0.0, 0.0))]
@@ -239,7 +239,7 @@ class SmoothedLadderDraw(Prepared):
             half_width = min(half_width, first * law.quantile(1.0 - confidence) + 1.0)
         return WorstCaseError((expected,), (min(half_width, between),))
 
-    def typical_half_widths(self, records: Any) -> tuple[float, ...] | None:
+    def typical_half_widths(self, records: Data) -> tuple[float, ...] | None:
         if self.confidence is None:
             return None
         if not self.statistic.global_sensitivity:

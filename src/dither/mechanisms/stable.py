@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from dither.errors import InvalidArgument
 from dither.mechanisms.error import Cells, ErrorLaw, WorstCaseError
@@ -15,6 +15,7 @@ from dither.mechanisms.propose_test import BEYOND_DOUBT, check_margin, margin_te
 from dither.mechanisms.registry import mechanism
 from dither.noise.entropy import Source, system
 from dither.privacy import Loss
+from dither.sensitivity.global_sensitivity import Data
 from dither.sensitivity.ladder import HasLadder
 from dither.statistics.statistic import Statistic, VectorStatistic
 
@@ -36,11 +37,11 @@ class Stable(Mechanism):
     adds_noise = False
     may_refuse = True
 
-    def serves(self, statistic: Statistic | VectorStatistic) -> bool:
+    def serves(self, statistic: Statistic[Data] | VectorStatistic[Data]) -> bool:
         # Where the local sensitivity is the global one on all data, no data could pass.
         return super().serves(statistic) and not statistic.sensitivity_is_constant
 
-    def prepare(self, ask: MechanismSpec) -> Prepared:
+    def prepare(self, ask: MechanismSpec[Data]) -> Prepared[Data]:
         statistic = ask.single_number(self.name)
         only_noises(self.name, ask.noise)
         test = margin_test(ask, Fraction(1))
@@ -48,22 +49,22 @@ class Stable(Mechanism):
 
 
 @dataclass(frozen=True)
-class StableValue(Prepared):
+class StableValue(Prepared[Data]):
     """The value if its margin passes, else nothing."""
 
     mechanism = "stable"
-    statistic: Statistic
+    statistic: Statistic[Data]
     loss: Loss
     test: MarginTest
     confidence: Fraction | None
     noise_name = "none"
     refusal = REFUSAL
 
-    def margin(self, data: Any) -> int:
+    def margin(self, data: Data) -> int:
         """How many changes the data are away from where one more could change the answer: private."""
         return self.statistic.ladder(data).margin(0, self.test.margin_for(BEYOND_DOUBT))
 
-    def run(self, data: Any) -> Outcome:
+    def run(self, data: Data) -> Outcome:
         if not self.test.passes(self.margin(data)):
             return Outcome(None)
         value = self.statistic.value(data)
@@ -72,7 +73,7 @@ class StableValue(Prepared):
     def check_data_can_pass(self) -> None:
         check_margin(self.test, self.statistic)
 
-    def error_laws(self, records: Any) -> list[ErrorLaw]:  # noqa: ARG002
+    def error_laws(self, records: Data) -> list[ErrorLaw]:  # noqa: ARG002
         """None at all: what is released is the statistic itself, or a refusal."""
         return [Cells.zero()]
 

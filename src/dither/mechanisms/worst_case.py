@@ -6,7 +6,6 @@ import functools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from dither.mechanisms.error import (
     AddedNoise,
@@ -26,7 +25,7 @@ from dither.noise.law import AdmissiblePoint, Law
 from dither.noise.vectors import integer_laplace_draws, rounded_draws
 from dither.numbers import exact
 from dither.privacy import Loss
-from dither.sensitivity.global_sensitivity import HasGlobalSensitivity
+from dither.sensitivity.global_sensitivity import Data, HasGlobalSensitivity
 from dither.sources.grid import Grid
 from dither.statistics.statistic import Statistic, VectorStatistic
 
@@ -42,7 +41,7 @@ class WorstCase(Mechanism):
     Cost       One draw for each number; intervals are free, because the scale is public.
     """
 
-    def prepare(self, ask: MechanismSpec) -> Prepared:
+    def prepare(self, ask: MechanismSpec[Data]) -> Prepared[Data]:
         if isinstance(ask.statistic, VectorStatistic):
             return _vector_noise(ask, ask.statistic)
         law = ask.noise or Laplace()
@@ -54,7 +53,7 @@ def _spent(loss: Loss, law: Law) -> Loss:
     return Loss(loss.epsilon, loss.delta if law.name == "gaussian" else 0.0)
 
 
-def _vector_noise(ask: MechanismSpec, statistic: VectorStatistic) -> Prepared:
+def _vector_noise(ask: MechanismSpec[Data], statistic: VectorStatistic[Data]) -> Prepared:
     """Laplace noise by the l1, Gaussian noise by the l2 sensitivity; with delta > 0 whichever is smaller."""
     only_noises("worst_case", ask.noise, "laplace", "gaussian")
     by_l1 = statistic.l1 / point_of(Laplace(), ask.usable, Fraction(0)).alpha
@@ -66,23 +65,23 @@ def _vector_noise(ask: MechanismSpec, statistic: VectorStatistic) -> Prepared:
     return ScaledVector(statistic, _spent(ask.loss, law), law, unit, ask.confidence)
 
 
-def _euclidean(statistic: VectorStatistic, loss: Loss) -> Fraction:
+def _euclidean(statistic: VectorStatistic[Data], loss: Loss) -> Fraction:
     length = Fraction(math.nextafter(math.sqrt(statistic.l2_squared), math.inf))
     return length / point_of(Gaussian(), loss, Fraction(0)).alpha
 
 
 @dataclass(frozen=True)
-class Scaled(Prepared):
+class Scaled(Prepared[Data]):
     """value + (cap / alpha) Z, rounded to the grid and clamped to the public range."""
 
     mechanism = "worst_case"
-    statistic: Statistic
+    statistic: Statistic[Data]
     loss: Loss
     point: AdmissiblePoint
     confidence: Fraction | None
 
     @property
-    def noise_name(self) -> str:  # type: ignore[override]
+    def noise_name(self) -> str:
         return str(self.point.law)
 
     @functools.cached_property
@@ -90,12 +89,12 @@ class Scaled(Prepared):
         """Public."""
         return self.statistic.global_sensitivity / self.point.alpha
 
-    def run(self, data: Any) -> Outcome:
+    def run(self, data: Data) -> Outcome:
         noisy = added(self.point.law, self.statistic.value(data), self.scale)
         half_width = None if self.confidence is None else public_half_width(self.point.law, self.scale, self.confidence)
         return around(self.statistic, noisy, half_width)
 
-    def error_laws(self, records: Any) -> list[ErrorLaw]:
+    def error_laws(self, records: Data) -> list[ErrorLaw]:
         return [noise_error(self.point.law, self.scale, self.statistic, records)]
 
     def worst_case_error(self, confidence: float, records: int | None = None) -> WorstCaseError:  # noqa: ARG002
@@ -106,27 +105,27 @@ class Scaled(Prepared):
             return None
         return (float(public_half_width(self.point.law, self.scale, self.confidence)),)
 
-    def typical_half_widths(self, records: Any) -> tuple[float, ...] | None:
+    def typical_half_widths(self, records: Data) -> tuple[float, ...] | None:
         public = self.public_half_widths()
         return None if public is None else (cut_half_width(public[0], *placed(self.statistic, records)),)
 
 
 @dataclass(frozen=True)
-class ScaledVector(Prepared):
+class ScaledVector(Prepared[Data]):
     """Every value plus noise of its cap times a public unit; each with an interval of its own."""
 
     mechanism = "worst_case/vector"
-    statistic: VectorStatistic
+    statistic: VectorStatistic[Data]
     loss: Loss
     law: Law
     unit: Fraction
     confidence: Fraction | None
 
     @property
-    def noise_name(self) -> str:  # type: ignore[override]
+    def noise_name(self) -> str:
         return str(self.law)
 
-    def run(self, data: Any) -> Outcome:
+    def run(self, data: Data) -> Outcome:
         global_sensitivities, values = self.statistic.global_sensitivities, self.statistic.values(data)
         if len(set(global_sensitivities)) == 1:
             scale = global_sensitivities[0] * self.unit
@@ -162,7 +161,7 @@ class ScaledVector(Prepared):
     def _unbounded(self) -> bool:
         return all(grid.low is None and grid.high is None for grid in self.statistic.answers)
 
-    def error_laws(self, records: Any) -> list[ErrorLaw]:
+    def error_laws(self, records: Data) -> list[ErrorLaw]:
         if self._unbounded:
             around = [(math.inf, math.inf)] * len(self.statistic.global_sensitivities)
         else:
@@ -212,17 +211,17 @@ def public_half_width(law: Law, scale: Fraction, confidence: Fraction) -> int:
     return math.ceil(float(scale) * law.quantile(miss) * (1 + 1e-9)) + 1
 
 
-def placed(statistic: Statistic, records: Any) -> tuple[Grid, int]:
+def placed(statistic: Statistic[Data], records: Data) -> tuple[Grid, int]:
     """The grid of the answers, and the true value on it."""
     return statistic.answers, statistic.value(records)
 
 
-def noise_error(law: Law, scale: Fraction, statistic: Statistic, records: Any) -> AddedNoise:
+def noise_error(law: Law, scale: Fraction, statistic: Statistic[Data], records: Data) -> AddedNoise:
     """The error of ``added`` noise of a public scale."""
     return AddedNoise(law, float(scale), rooms(*placed(statistic, records)), law.name == "laplace")
 
 
-def public_noise_error(law: Law, scale: Fraction, statistic: Statistic, confidence: float) -> WorstCaseError:
+def public_noise_error(law: Law, scale: Fraction, statistic: Statistic[Data], confidence: float) -> WorstCaseError:
     """The greatest error of ``added`` noise of a public scale: that of a value in the middle of the range."""
     between = span(statistic.answers)
     half_width = float(public_half_width(law, scale, exact(confidence)))
@@ -230,11 +229,11 @@ def public_noise_error(law: Law, scale: Fraction, statistic: Statistic, confiden
     return WorstCaseError((expected,), (min(half_width, between),), attained=True)
 
 
-def around(statistic: Statistic, noisy: int, half_width: int | None) -> Outcome:
+def around(statistic: Statistic[Data], noisy: int, half_width: int | None) -> Outcome:
     """The answer clamped to the public range, with an interval around the unclamped one cut to that range."""
     clamp = statistic.answers.clamp
-    bar = None if half_width is None else (clamp(noisy - half_width), clamp(noisy + half_width))
-    return Outcome(clamp(noisy), bar)
+    interval = None if half_width is None else (clamp(noisy - half_width), clamp(noisy + half_width))
+    return Outcome(clamp(noisy), interval)
 
 
 def headroom(public_scale: Fraction) -> int:

@@ -18,7 +18,7 @@ from itertools import accumulate
 from operator import mul
 
 from dither.noise.entropy import LazyBits, Source, system, uniform_integer
-from dither.numbers import ball, precision
+from dither.numbers import ball, integer_in, precision
 
 _DIGITS = 192
 _MOST_DIGITS = 1 << 14
@@ -92,8 +92,8 @@ def _weights(costs: list[int], rate: Fraction, digits: int) -> tuple[list[int], 
         scale = ball(1 << digits)
         for cost in costs:
             weight = (-ball(rate * cost)).exp() * scale
-            under.append(max(int(weight.lower().floor().unique_fmpz()) - 1, 0))
-            over.append(int(weight.upper().ceil().unique_fmpz()) + 1)
+            under.append(max(integer_in(weight.lower().floor()) - 1, 0))
+            over.append(integer_in(weight.upper().ceil()) + 1)
     return under, over
 
 
@@ -195,8 +195,8 @@ class _Weights:
             with precision(self._digits + 64):
                 weight = (-ball(self._rate * part)).exp() * ball(1 << self._digits)
                 self._bases[part] = (
-                    max(int(weight.lower().floor().unique_fmpz()) - 1, 0),
-                    int(weight.upper().ceil().unique_fmpz()) + 1,
+                    max(integer_in(weight.lower().floor()) - 1, 0),
+                    integer_in(weight.upper().ceil()) + 1,
                 )
         if whole >= len(self._under):
             # A power of two, so that the remembered lists are few.
@@ -224,8 +224,8 @@ def powers(rate: Fraction, count: int, digits: int) -> tuple[list[int], list[int
 def _computed(rate: Fraction, count: int, digits: int) -> tuple[list[int], list[int]]:
     with precision(digits + 64):
         base = (-ball(rate)).exp() * ball(1 << digits)
-        below = int(base.lower().floor().unique_fmpz()) - 1
-        above = int(base.upper().ceil().unique_fmpz()) + 1
+        below = integer_in(base.lower().floor()) - 1
+        above = integer_in(base.upper().ceil()) + 1
     under, over = [1 << digits], [1 << digits]
     for _ in range(count - 1):
         under.append((under[-1] * below) >> digits)

@@ -101,7 +101,7 @@ class Gaussian(Law):
     def _prove_small_dilations(self, alpha: Ball, beta: Ball, epsilon: Ball, delta: Ball, dimension: int) -> Ball:
         """A dilation below which shift and dilation may simply be composed; the cells start there."""
         for halvings in range(2, 30):
-            least = (beta / 2**halvings).mid()
+            least = (beta / (1 << halvings)).mid()
             for part in (8, 32, 128, 512):
                 spent = epsilon / part
                 both = shift_mass(alpha, epsilon - spent) + (epsilon - spent).exp() * max_ball(

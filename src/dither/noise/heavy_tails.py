@@ -12,7 +12,8 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeAlias
+from types import ModuleType
+from typing import Literal, TypeAlias
 
 import numpy as np
 from flint import ctx
@@ -24,10 +25,10 @@ from dither.noise.entropy import LazyBits
 from dither.noise.law import Law, best_beta, golden_maximum, parameter
 from dither.noise.small_losses import flow_alpha, flow_proves
 from dither.noise.suprema import shifted_rise_at_most
-from dither.numbers import Ball, ball, exact, precision
+from dither.numbers import Ball, Number, ball, exact, precision
 from dither.privacy import Loss
 
-_Exponent: TypeAlias = tuple[str, Any]
+_Exponent: TypeAlias = tuple[Literal["root"], int] | tuple[Literal["power"], int] | tuple[Literal["general"], Ball]
 STEEPEST = 64.0
 """The largest p that is tried where beta is given: from here on a power law is a Laplace law to the eye."""
 SMALL_LOSS = Fraction(1, 100)
@@ -205,7 +206,7 @@ class PowerLaw(HeavyTail):
     Constants  Ours alone; p is chosen with (alpha, beta) unless given.
     """
 
-    p: Any = None
+    p: Number | None = None
     name = "power_law"
 
     def __post_init__(self) -> None:
@@ -216,8 +217,7 @@ class PowerLaw(HeavyTail):
 
     @property
     def power(self) -> Fraction:
-        chosen: Fraction = Fraction(4) if self.p is None else self.p
-        return chosen
+        return Fraction(4) if self.p is None else exact(self.p)
 
     @property
     def shape(self) -> dict[str, float]:
@@ -297,7 +297,7 @@ class Cauchy(HeavyTail):
     Constants  Paper: alpha = eps/(2(gamma+1)), beta = alpha/d.  Ours: the exact frontier in one dimension.
     """
 
-    gamma: Any = 4
+    gamma: Number = 4
     name = "cauchy"
 
     def __post_init__(self) -> None:
@@ -305,20 +305,18 @@ class Cauchy(HeavyTail):
 
     @property
     def inner(self) -> Fraction:
-        value: Fraction = self.gamma
-        return value
+        return exact(self.gamma)
 
     @property
     def power(self) -> Fraction:
-        value: Fraction = self.gamma
-        return value
+        return exact(self.gamma)
 
     @property
     def shape(self) -> dict[str, float]:
         return {"gamma": float(self.gamma)}
 
     def paper_point(self, loss: Loss, dimension: int) -> tuple[Fraction, Fraction]:
-        step = loss.exact_epsilon / (2 * (self.gamma + 1))
+        step = loss.exact_epsilon / (2 * (exact(self.gamma) + 1))
         return step, step / dimension
 
 
@@ -331,7 +329,7 @@ class Student(HeavyTail):
     Constants  Literature: any split of eps = dof beta + alpha (dof+1)/(2 sqrt(dof)); ours: the exact frontier.
     """
 
-    dof: Any = 3
+    dof: Number = 3
     name = "student"
 
     def __post_init__(self) -> None:
@@ -341,13 +339,11 @@ class Student(HeavyTail):
 
     @property
     def power(self) -> Fraction:
-        value: Fraction = self.dof + 1
-        return value
+        return exact(self.dof) + 1
 
     @property
     def squared_width(self) -> Fraction:
-        value: Fraction = self.dof
-        return value
+        return exact(self.dof)
 
     @property
     def shape(self) -> dict[str, float]:
@@ -357,7 +353,7 @@ class Student(HeavyTail):
         """An even split of epsilon between shift and dilation in the closed form of the literature."""
         half = loss.exact_epsilon / 2
         slope = exact(math.nextafter(self.steepest, math.inf))
-        return half / slope, half / (max(self.dof, Fraction(1)) * dimension)
+        return half / slope, half / (max(exact(self.dof), Fraction(1)) * dimension)
 
 
 def _float_supremum(law: HeavyTail, shift: float, stretch: float) -> float:
@@ -388,17 +384,17 @@ def _exponent(exponent: Fraction) -> _Exponent:
 
 
 def _raised(value: Ball, exponent: _Exponent) -> Ball:
-    how, number = exponent
-    if how == "root":
-        return value.root(number)
-    return value**number
+    if exponent[0] == "root":
+        return value.root(exponent[1])
+    return value ** exponent[1]
 
 
 def _log_beta(x: float, y: float) -> float:
     return math.lgamma(x) + math.lgamma(y) - math.lgamma(x + y)
 
 
-def _special() -> Any:
+def _special() -> ModuleType:
     import scipy.special  # noqa: PLC0415  (a third of a second that most releases do not need)
 
-    return scipy.special
+    special: ModuleType = scipy.special
+    return special

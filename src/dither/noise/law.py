@@ -18,7 +18,7 @@ from typing import ClassVar, Literal, TypeAlias
 from dither.errors import InvalidArgument, NotApplicable, NotProved
 from dither.kernels.elementary import Floats
 from dither.noise.entropy import LazyBits
-from dither.numbers import Ball, exact, round_down
+from dither.numbers import Ball, Number, exact, round_down
 from dither.privacy import Loss
 
 Constants: TypeAlias = Literal["exact", "paper"]
@@ -188,7 +188,7 @@ def golden_maximum(objective: Callable[[float], float], low: float, high: float,
     return best[1]
 
 
-def parameter(value: object, argument: str, least: Fraction, most: int) -> Fraction:
+def parameter(value: Number, argument: str, least: Fraction, most: int) -> Fraction:
     """A law's shape parameter, exactly: draws of other laws of its family would take too long or too many digits."""
     number = exact(value, argument)
     if not least <= number <= most:

@@ -8,22 +8,19 @@ case, and which path was taken changes nothing but time.  Proof: docs/proofs/ele
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.kernels.elementary import EXP_ERROR, LOG_ERROR, Floats, exp, log
+from dither.kernels.elementary import EXP_ERROR, LOG_ERROR, Floats, Integers, exp, log
 from dither.noise.entropy import LazyBits, Source, random_words, system
 from dither.noise.exact import settle
 from dither.noise.heavy_tails import PowerLaw
 from dither.noise.laplace import Laplace, settle_integer_laplace
 from dither.noise.law import Law
 from dither.numbers import Real
-
-Integers = NDArray[Any]
-"""int64, or Python integers (dtype object) where noise does not fit into 62 bits."""
 
 _CHUNK = 1 << 16
 _TRUSTED = float(1 << 51)
@@ -123,7 +120,11 @@ def _signed(words: NDArray[np.uint64], size: Floats) -> Floats:
 
 
 def _repair(
-    values: Floats, decided: NDArray[np.bool_], words: NDArray[np.uint64], settled: Any, source: Source
+    values: Floats,
+    decided: NDArray[np.bool_],
+    words: NDArray[np.uint64],
+    settled: Callable[[LazyBits], int],
+    source: Source,
 ) -> Integers:
     """Fill in the entries that floats could not decide, continuing on the same bits."""
     undecided = np.flatnonzero(~decided)

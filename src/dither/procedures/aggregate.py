@@ -146,16 +146,16 @@ class EachNumberAggregate(Aggregate):
         return self.mechanisms[0].noise_name
 
     def run(self, answers: Answers) -> Aggregated:
-        values, bars = [], []
+        values, intervals = [], []
         for column, prepared, grid in zip(answers.T, self.mechanisms, self.grids, strict=True):
             outcome = prepared.run(quantised(column, grid))
             value: Any = outcome.answer
-            bar: Any = outcome.interval
+            interval: Any = outcome.interval
             output_grid: Any = prepared.statistic.answers
             values.append(float(output_grid.value(value)))
-            if bar is not None:
-                bars.append((float(output_grid.value(bar[0])), float(output_grid.value(bar[1]))))
-        return Aggregated(tuple(values), tuple(bars) or None)
+            if interval is not None:
+                intervals.append((float(output_grid.value(interval[0])), float(output_grid.value(interval[1]))))
+        return Aggregated(tuple(values), tuple(intervals) or None)
 
 
 def quantised(numbers: Any, grid: Grid) -> Column:

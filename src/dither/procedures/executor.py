@@ -9,14 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from dither.errors import InvalidArgument
 
-Answers = NDArray[np.float64]
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Answers: TypeAlias = NDArray[np.float64]
+Block: TypeAlias = "ArrayLike | pa.Table"
+"""Rows of some people, as a program gets them."""
+OwnFunction: TypeAlias = Callable[..., ArrayLike]
+"""A function of one block, of the owner's or the analyst's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +37,15 @@ class Output:
     """
 
     length: int
-    bounds: Any = field(kw_only=True)
-    default: Any = field(default=None, kw_only=True)
+    if TYPE_CHECKING:
+        bounds: tuple[tuple[float, float], ...]
+        default: tuple[float, ...]
+
+        def __init__(self, length: int, *, bounds: ArrayLike, default: ArrayLike | None = None) -> None: ...
+
+    else:
+        bounds: ArrayLike = field(kw_only=True)
+        default: ArrayLike | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         if isinstance(self.length, bool) or not isinstance(self.length, int) or not 1 <= self.length <= 1_000_000:
@@ -54,7 +68,7 @@ class Output:
         object.__setattr__(self, "bounds", tuple((float(low), float(high)) for low, high in bounds))
         object.__setattr__(self, "default", tuple(float(one) for one in default))
 
-    def accept(self, answer: object) -> Answers | None:
+    def accept(self, answer: ArrayLike | None) -> Answers | None:
         """The answer within its bounds, or None where it is none: a wrong length, a NaN, not numbers at all."""
         try:
             numbers = np.asarray(answer, dtype=np.float64).ravel()
@@ -78,7 +92,7 @@ class Executor(Protocol):
     def output(self) -> Output:
         """The public shape of an answer."""
 
-    def run(self, blocks: Sequence[Any]) -> Answers:
+    def run(self, blocks: Sequence[Block]) -> Answers:
         """One row of numbers for every block, in order; never raises for a reason that lies in the data."""
 
 
@@ -92,7 +106,7 @@ class Trusted:
     array([[0.5]])
     """
 
-    def __init__(self, function: Callable[[Any], Any], *, output: Output) -> None:
+    def __init__(self, function: OwnFunction, *, output: Output) -> None:
         if not callable(function):
             raise InvalidArgument("program", function, "must be a function of one block")
         self._function = function
@@ -102,7 +116,7 @@ class Trusted:
     def output(self) -> Output:
         return self._output
 
-    def run(self, blocks: Sequence[Any]) -> Answers:
+    def run(self, blocks: Sequence[Block]) -> Answers:
         answers = self._output.defaults(len(blocks))
         for place, block in enumerate(blocks):
             try:
@@ -116,7 +130,7 @@ class Trusted:
         return answers
 
 
-def _each(given: Any, shape: tuple[int, ...], argument: str, accepted: str) -> NDArray[np.float64]:
+def _each(given: ArrayLike, shape: tuple[int, ...], argument: str, accepted: str) -> NDArray[np.float64]:
     try:
         spread: NDArray[np.float64] = np.broadcast_to(np.asarray(given, dtype=np.float64), shape)
     except (TypeError, ValueError):

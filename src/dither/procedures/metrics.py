@@ -125,7 +125,7 @@ class Matching(Metric):
 
     def distances(self, answers: Whole, grids: tuple[Grid, ...]) -> Answers:  # noqa: ARG002
         sets = np.ascontiguousarray(answers.reshape(len(answers), self.points, -1))
-        return np.sqrt(squared_matching_distances(sets).astype(np.float64)) * _UP
+        return np.asarray(np.sqrt(squared_matching_distances(sets).astype(np.float64)) * _UP)
 
 
 @dataclass(frozen=True)

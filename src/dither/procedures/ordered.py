@@ -11,13 +11,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from dither.kernels.elementary import Floats
 from dither.kernels.exact_floats import any_difference_above, exact_float_sum, largest_difference, smallest_difference
-from dither.numbers import ball, float_up, precision
+from dither.numbers import Ball, ball, float_up, precision
 from dither.sources.column import as_array
 
 LARGEST = 2.0**1000
@@ -216,7 +215,7 @@ class Octaves:
         return against_power(value, low) >= 0 and against_power(value, high) < 0
 
 
-def log2(value: Fraction) -> Any:
+def log2(value: Fraction) -> Ball:
     """A ball around the binary logarithm of a positive rational, at the precision in force."""
     return ball(value).log() / ball(2).log()
 

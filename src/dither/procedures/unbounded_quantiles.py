@@ -61,7 +61,7 @@ class CodedRange(Statistic, HasReachableValues):
         return self.records
 
     @property
-    def global_sensitivity(self) -> int:  # type: ignore[override]
+    def global_sensitivity(self) -> int:
         return SIZES.top
 
     def value(self, data: Ordered) -> int:
@@ -92,17 +92,17 @@ class DrawnPlan(ProcedurePlan):
     statistic: Any
     epsilon: Fraction
     """The epsilon of the answer."""
-    bar: Fraction | None
+    interval_epsilon: Fraction | None
     """The epsilon of each end of the interval."""
     mechanism_name = "inverse"
     noise = "exponential"
 
     @property
     def composition(self) -> Composition:
-        return Step(self.epsilon + 2 * (self.bar or 0))
+        return Step(self.epsilon + 2 * (self.interval_epsilon or 0))
 
     def run(self, data: Ordered, miss: Fraction | None = None) -> Answer:
-        ends = None if miss is None or self.bar is None else Ends(self.bar, miss)
+        ends = None if miss is None or self.interval_epsilon is None else Ends(self.interval_epsilon, miss)
         drawn: Any = ExponentialDraw.of(self.statistic, self.loss, self.epsilon, ends).run(self._coded(data))
         value = Fraction(REALS.value(drawn.answer))
         if drawn.interval is None:
@@ -130,20 +130,20 @@ class DrawnRangePlan(DrawnPlan):
         return data
 
 
-def plan_drawn_quantile(records: int, loss: Loss, share: Fraction, *, bar: bool) -> DrawnPlan:
+def plan_drawn_quantile(records: int, loss: Loss, share: Fraction, *, interval: bool) -> DrawnPlan:
     """Any quantile; all of epsilon for the answer, or half of it where an interval is wanted; delta is not spent."""
-    return _plan(DrawnPlan, RankedValue(rank_of(share, records), records, REALS.grid), loss, bar=bar)
+    return _plan(DrawnPlan, RankedValue(rank_of(share, records), records, REALS.grid), loss, interval=interval)
 
 
-def plan_drawn_range(records: int, loss: Loss, shares: tuple[Fraction, Fraction], *, bar: bool) -> DrawnPlan:
+def plan_drawn_range(records: int, loss: Loss, shares: tuple[Fraction, Fraction], *, interval: bool) -> DrawnPlan:
     """The distance of any two quantiles, likewise."""
     lower, upper = distinct_ranks(records, shares)
-    return _plan(DrawnRangePlan, CodedRange(lower, upper, records), loss, bar=bar)
+    return _plan(DrawnRangePlan, CodedRange(lower, upper, records), loss, interval=interval)
 
 
-def _plan(plan_class: type[DrawnPlan], statistic: Statistic, loss: Loss, *, bar: bool) -> DrawnPlan:
+def _plan(plan_class: type[DrawnPlan], statistic: Statistic, loss: Loss, *, interval: bool) -> DrawnPlan:
     epsilon = min(loss.exact_epsilon, Fraction(int(MOST_EPSILON)))
-    part = epsilon * VALUE_SHARE if bar else epsilon
+    part = epsilon * VALUE_SHARE if interval else epsilon
     spent = Loss(loss.epsilon)
     check_cost(ExponentialDraw.of(statistic, spent, part, None), loss.epsilon)
-    return within(plan_class(spent, statistic, part, (epsilon - part) / 2 if bar else None), spent)
+    return within(plan_class(spent, statistic, part, (epsilon - part) / 2 if interval else None), spent)

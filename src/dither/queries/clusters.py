@@ -137,7 +137,7 @@ class CentresPlan(Plan):
         if not rows:
             return Result(None, reason=reason, mechanism=found.start)
         order = sorted(range(len(rows)), key=rows.__getitem__)
-        ends = found.components.bars
+        ends = found.components.intervals
         return Result(
             tuple(rows[place] for place in order),
             None if ends is None else tuple((_row(ends[0][place]), _row(ends[1][place])) for place in order),

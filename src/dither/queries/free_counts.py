@@ -82,7 +82,9 @@ def _chosen(of: BinChoice, labels: tuple[str, ...]) -> tuple[bool, ...]:
     listed = (of,) if isinstance(of, str) else tuple(of) if hasattr(of, "__iter__") else (of,)
     for one in listed:
         if one not in labels:
-            raise InvalidArgument("of", one, f"bins of the histogram, or a function of a bin: {', '.join(labels[:9])}")
+            raise InvalidArgument(
+                "of", one, f"must be bins of the histogram, or a function of a bin: {', '.join(labels[:9])}"
+            )
     return tuple(label in listed for label in labels)
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from dither.errors import InvalidArgument
 from dither.mechanisms.mechanism import Prepared
 from dither.mechanisms.metric_space import MetricSpace, nearby
-from dither.mechanisms.norms import VARIATES, Norm, norm_draw, norm_radius
+from dither.mechanisms.norm_noise import VARIATES, Norm, norm_draw, norm_radius
 from dither.numbers import exact
 from dither.privacy import Loss, Neighbours
 from dither.queries.plan import Options, Plan, Records, Result
@@ -46,6 +46,8 @@ from dither.typing import (
     Number,
     NumberList,
     Numbers,
+    OwnPoint,
+    OwnVector,
 )
 from dither.typing import OwnFunction as FunctionOfData
 
@@ -89,7 +91,7 @@ class OwnFunction(Query[V_co, B_co, Anything]):
 
     def bound(self, schema: Schema) -> Query:
         if self.neighbours is not Neighbours.CHANGE_ONE:
-            raise InvalidArgument("neighbours", self.neighbours, "in a table neighbours change one record")
+            raise InvalidArgument("neighbours", self.neighbours, "must be change-one in a table")
         columns = tuple(schema.columns) if self.columns is None else self.columns
         for name in columns:
             schema.column(name, "columns")
@@ -158,7 +160,9 @@ class DistanceToProperty(OwnFunction[int, CountInterval], StatisticQuery[int, Co
 
     def resolve(self, shape: Shape) -> DistanceToSet:
         if self.most is None and not shape.records:
-            raise InvalidArgument("most", None, "the greatest distance is accepted where the data have no length")
+            raise InvalidArgument(
+                "most", None, "must be the greatest distance there can be, where the data have no length"
+            )
         return DistanceToSet(self.distance, self.most or shape.records, self.neighbours)
 
     def missing(self, shape: Shape) -> None:  # noqa: ARG002
@@ -216,7 +220,7 @@ class MetricRelease(OwnFunction[Hashable, None]):
     True
     """
 
-    function: FunctionOfData | None = field(default=None, kw_only=True)
+    function: OwnPoint | None = field(default=None, kw_only=True)
     space: MetricSpace = field(kw_only=True)
     sensitivity: Number = field(kw_only=True)
     default: Hashable = field(default=None, kw_only=True)
@@ -228,7 +232,7 @@ class MetricRelease(OwnFunction[Hashable, None]):
         if not isinstance(self.space, MetricSpace):
             raise InvalidArgument("space", type(self.space), "must be a MetricSpace.of(points, distance)")
         if self.constants not in ("exact", "paper"):
-            raise InvalidArgument("constants", self.constants, '"exact" or "paper" is accepted')
+            raise InvalidArgument("constants", self.constants, 'must be "exact" or "paper"')
         if self.default is not None and self.default not in self.space.points:
             raise InvalidArgument("default", self.default, "must be a point of the space")
         self._reach  # noqa: B018  (refuses what is no sensitivity)
@@ -291,7 +295,7 @@ class VectorPlan(Plan):
 class _Vector(OwnFunction[Numbers, Intervals]):
     """A vector in R^d that a function of the data gives, with noise for its sensitivity in a norm."""
 
-    function: FunctionOfData | None = field(default=None, kw_only=True)
+    function: OwnVector | None = field(default=None, kw_only=True)
     dimension: int | None = field(default=None, kw_only=True)
     step: Number | None = field(default=None, kw_only=True)
     default: NumberList | None = field(default=None, kw_only=True)
@@ -299,7 +303,7 @@ class _Vector(OwnFunction[Numbers, Intervals]):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.function is not None and self.dimension is None:
-            raise InvalidArgument("dimension", None, "the length of the function's vectors must be declared")
+            raise InvalidArgument("dimension", None, "must be the length of the function's vectors")
         if self.dimension is not None:
             whole("dimension", self.dimension, least=1, most=1 << 20)
         if self.step is not None:
@@ -392,7 +396,7 @@ class NormRelease(_Vector):
 
     def __post_init__(self) -> None:
         if self.norm not in VARIATES:
-            raise InvalidArgument("norm", self.norm, '"l1", "l2" or "linf" is accepted')
+            raise InvalidArgument("norm", self.norm, 'must be "l1", "l2" or "linf"')
         super().__post_init__()
 
     @property
@@ -445,7 +449,7 @@ class LowSampleRelease(_Vector):
     def stated(self) -> Fraction:
         bound = sample_sensitivity(reads=self.reads, within=self.within, chance=self.chance)
         if bound == 0:
-            accepted = "a positive error is accepted: no function of people is known exactly"
+            accepted = "must be a positive error: no function of people is known exactly"
             raise InvalidArgument("within", self.within, accepted)
         return bound
 

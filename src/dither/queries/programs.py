@@ -49,6 +49,8 @@ from dither.typing import Names as ColumnChoice
 from dither.typing import Number as AnyNumber
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from dither.queries.tables import TableRecords
 
 
@@ -272,7 +274,8 @@ class Program(Query[Released, Released, Mixed]):
     @property
     def answers(self) -> Output:
         """The public shape of an answer."""
-        return Output(self.output, bounds=self.bounds, default=self.default)
+        bounds, default = cast("ArrayLike", self.bounds), cast("ArrayLike | None", self.default)  # (exact numbers too)
+        return Output(self.output, bounds=bounds, default=default)
 
     def plan(self, facts: RowFacts, options: Options) -> Plan:
         options.only_auto("a program has aggregators instead", "Program(aggregator=)")

@@ -19,7 +19,7 @@ from dither.mechanisms.mechanism import Prepared
 from dither.plain import exact_number, plain
 from dither.procedures.unbounded import least_records
 from dither.queries.plan import Options, Plan, Records, StatisticPlan, TransformedPlan
-from dither.queries.registry import dataclass_fields, entry_of
+from dither.queries.registry import dataclass_fields, entries, entry_of
 from dither.release import B_co, Release, Released, V_co
 from dither.sources.column import Column, Shape, missing_steps, read_column, shape_of
 from dither.sources.grid import Grid
@@ -358,5 +358,8 @@ def measured_column(query: Query, schema: Schema) -> Measured:
         raise InvalidArgument("column", None, f"must be a declared column: {', '.join(schema.columns)}")
     declared = schema.measured(query.column)
     if isinstance(declared, Date) and query.dates == "refused":
-        raise InvalidArgument("query", query.name, f"{query.column} has dates: ask quantiles, mean or iqr of it")
+        takers = sorted(
+            name for name, entry in entries().items() if getattr(entry.query, "dates", "refused") != "refused"
+        )
+        raise InvalidArgument("query", query.name, f"{query.column} has dates: ask one of {', '.join(takers)} of it")
     return declared

@@ -106,8 +106,8 @@ def declared_rows(
     streamed = arrow_schema([one.alias_or_name for one in query.selects], kinds)
     table = pa.Table.from_batches(engine.stream(query, kinds), streamed)
     _check_rows(table.num_rows, expected)
-    shown = {name: as_declared(pa, table.column(place), schema.columns[name]) for place, name in enumerate(columns)}
-    return table, pa.table(shown)
+    declared = {name: as_declared(pa, table.column(place), schema.columns[name]) for place, name in enumerate(columns)}
+    return table, pa.table(declared)
 
 
 def _tuples(

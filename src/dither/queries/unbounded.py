@@ -144,7 +144,7 @@ def quantile_without_bounds(share: Fraction) -> Unbounded:
     return Unbounded(
         "quantile",
         {
-            "inverse": lambda records, loss, _, bar: plan_drawn_quantile(records, loss, share, bar=bar),
+            "inverse": lambda records, loss, _, interval: plan_drawn_quantile(records, loss, share, interval=interval),
             "propose_test": lambda records, loss, m, _: plans.plan_location(records, loss, share, _constants(m)),
         },
     )
@@ -155,7 +155,7 @@ def range_without_bounds(shares: tuple[Fraction, Fraction]) -> Unbounded:
     return Unbounded(
         "range",
         {
-            "inverse": lambda records, loss, _, bar: plan_drawn_range(records, loss, shares, bar=bar),
+            "inverse": lambda records, loss, _, interval: plan_drawn_range(records, loss, shares, interval=interval),
             "propose_test": lambda records, loss, m, _: plans.plan_range(records, loss, shares, _constants(m)),
         },
     )
@@ -167,7 +167,7 @@ def scale_without_bounds(shares: tuple[Fraction, Fraction]) -> Unbounded:
         "scale",
         {
             "propose_test": lambda records, loss, m, _: plans.plan_scale(records, loss, shares, _constants(m)),
-            "inverse": lambda records, loss, _, bar: plan_drawn_range(records, loss, shares, bar=bar),
+            "inverse": lambda records, loss, _, interval: plan_drawn_range(records, loss, shares, interval=interval),
         },
     )
 
@@ -386,7 +386,7 @@ class FoundBinsPlan(Plan):
     def run(self, records: Entries) -> Result:
         counts = Counter(records.keys)
         released = self.bins.release(counts.keys(), counts.values())
-        intervals = None if self.miss is None else tuple(self.bins.bar(count, self.miss) for _, count in released)
+        intervals = None if self.miss is None else tuple(self.bins.interval(count, self.miss) for _, count in released)
         return Result(
             tuple(count for _, count in released),
             intervals,

@@ -58,17 +58,17 @@ class WinsorisedTotal(Statistic, HasReachableValues):
         return self.between.column
 
     @property
-    def global_sensitivity(self) -> int:  # type: ignore[override]
+    def global_sensitivity(self) -> int:
         # Where both cuts are the median, one change can move all n; else one end of records and what is between.
         n, m = self.between.records, self.replaced
         return self.between.global_sensitivity * (n if n == 2 * m + 1 else m + 1)
 
     @property
-    def sensitivity_is_constant(self) -> bool:  # type: ignore[override]
+    def sensitivity_is_constant(self) -> bool:
         return self.replaced == 0
 
     @property
-    def mechanism_preference(self) -> tuple[str, ...]:  # type: ignore[override]
+    def mechanism_preference(self) -> tuple[str, ...]:
         return FITTED_FIRST if self.replaced else WORST_CASE_FIRST
 
     @property

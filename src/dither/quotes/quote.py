@@ -54,7 +54,7 @@ class Quote:
     groups: int | None = 1
     """How many answers there will be; None where the groups have to be found."""
     labels: tuple[str, ...] | None = None
-    bar: Any = None
+    half_width: Any = None
     """How far the interval will typically reach to either side; None without an interval, or where nothing is known."""
     alternatives: dict[str, Any] = field(default_factory=dict)
     """The expected errors of the mechanisms that were compared, the best first."""
@@ -75,6 +75,7 @@ class Quote:
         return max(_each(self.bound))
 
     calibration = older_name("mechanism")
+    bar = older_name("half_width")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -96,18 +97,19 @@ class Quote:
             "assumptions": list(self.assumptions),
             "groups": self.groups,
             "labels": plain(self.labels, unchanged),
-            "bar": plain(self.bar, unchanged),
+            "bar": plain(self.half_width, unchanged),
             "alternatives": plain(self.alternatives, unchanged),
         }
 
     @classmethod
     def from_dict(cls, payload: Mapping[str, Any]) -> Quote:
         """The quote that ``to_dict`` described."""
-        several = ("expected_error", "bound", "bar", "labels", "assumptions")
+        several = ("expected_error", "bound", "labels", "assumptions")
         figures = ("confidence", "mechanism", "noise", "kind", "attained", "prior", "rows", "groups", "alternatives")
         return cls(
             query=payload["query"],
             loss=Loss(payload["epsilon"], payload["delta"]),
+            half_width=_tupled(with_infinities(payload["bar"])),
             **{name: _tupled(with_infinities(payload[name])) for name in several},
             **{name: payload[name] for name in figures},
         )
@@ -120,9 +122,9 @@ class Quote:
             return f"{self.query}{many} for {self.loss} ({self.meaning}; {self.mechanism})"
         error, bound = (_formatted(_each(one)) for one in (self.expected_error, self.bound))
         assumed = "".join(f"; {one}" for one in self.assumptions)
-        bar = "" if self.bar is None else f", error bar about ± {_formatted(_each(self.bar))}"
+        width = "" if self.half_width is None else f", interval about ± {_formatted(_each(self.half_width))}"
         return (
-            f"{self.query}{many} for {self.loss}: expected error {error}, {self.confidence:.0%} within {bound}{bar} "
+            f"{self.query}{many} for {self.loss}: expected error {error}, {self.confidence:.0%} within {bound}{width} "
             f"({self.meaning}{assumed}; {self.mechanism})"
         )
 
@@ -157,7 +159,7 @@ class Figures:
     bound: Any
     kind: str
     attained: bool = False
-    bar: Any = None
+    half_width: Any = None
 
 
 def for_all_data(prepared: Prepared, confidence: float, rows: int | None = None) -> Figures:

@@ -15,16 +15,23 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Any, Self
+from types import ModuleType, TracebackType
+from typing import TYPE_CHECKING, Self, TypeAlias, Unpack
 
 import numpy as np
 
 from dither.errors import ClusterLost, DitherError, InvalidArgument
-from dither.procedures.executor import Answers, Output
-from dither.sandbox.pool import Sandbox
-from dither.sandbox.programs import as_program
+from dither.procedures.executor import Answers, Block, Output
+from dither.sandbox.pool import Sandbox, SandboxSettings
+from dither.sandbox.programs import GivenProgram, as_program
 from dither.sandbox.schedule import Schedule, checked_seconds, moment_after_drawing, wait_until_planned
+
+if TYPE_CHECKING:
+    import ray
+    import ray.actor
+
+Node: TypeAlias = "ray.actor.ActorHandle[ClusterNode]"
+Running: TypeAlias = "ray.ObjectRef[tuple[Answers, int]]"
 
 _STARTING_SECONDS = 300.0
 _CONNECTING_SECONDS = 60.0
@@ -69,10 +76,17 @@ class ClusterSchedule:
         return Schedule(blocks=blocks, cores=cores, slot=self.slot).seconds
 
 
+class ClusterSettings(SandboxSettings, total=False):
+    """What ``Cluster`` takes beside the program, its output and the address."""
+
+    losses: int
+    detection: float
+
+
 class ClusterNode:
     """Runs as a Ray actor on one node; holds that node's sandboxes.  No code of the analyst's in this process."""
 
-    def __init__(self, program: object, output: Output, settings: dict[str, Any]) -> None:
+    def __init__(self, program: GivenProgram, output: Output, settings: SandboxSettings) -> None:
         self._box = Sandbox(program, output=output, **settings)
         self._done = 0
 
@@ -84,7 +98,7 @@ class ClusterNode:
             return error
         return self._box.cores
 
-    def run(self, blocks: Sequence[Any]) -> tuple[Answers, int]:
+    def run(self, blocks: Sequence[Block]) -> tuple[Answers, int]:
         """Answers and how many of them are defaults."""
         self._done = 0
         answers = self._box.run(blocks, progress=self._note)
@@ -113,13 +127,13 @@ class Cluster:
 
     def __init__(
         self,
-        program: object,
+        program: GivenProgram,
         *,
         output: Output,
         address: str | None = None,
         losses: int = 1,
         detection: float = 30.0,
-        **settings: Any,
+        **settings: Unpack[SandboxSettings],
     ) -> None:
         self._program = as_program(program)
         self._output = output
@@ -130,11 +144,12 @@ class Cluster:
             )
         self._losses = losses
         self._detection = checked_seconds("detection", detection, 0.0)
-        template = Sandbox(self._program, output=output, **{**settings, "cores": None})  # refuses what nodes would
+        alike: SandboxSettings = {**settings, "cores": None}
+        template = Sandbox(self._program, output=output, **alike)  # refuses what nodes would
         self._slot = template.schedule(1).slot
         self._lead = settings.pop("lead", 0.0)
         self._settings = settings
-        self._nodes: list[Any] = []
+        self._nodes: list[Node] = []
         self._cores: list[int] = []
         self._connected = False
         self.failures = 0
@@ -175,7 +190,7 @@ class Cluster:
             raise
         return self
 
-    def _connect(self, ray: Any) -> None:
+    def _connect(self, ray: ModuleType) -> None:
         """Connect to the cluster, which may take a while to answer."""
         local = {} if self._address else {"include_dashboard": False}
         by = time.monotonic() + _CONNECTING_SECONDS
@@ -216,7 +231,7 @@ class Cluster:
         return ClusterSchedule(blocks, tuple(self._cores), self._slot, losses, self._detection, self._lead)
 
     def run(
-        self, blocks: Sequence[Any], *, progress: Callable[[int, int], None] | None = None, begun: float | None = None
+        self, blocks: Sequence[Block], *, progress: Callable[[int, int], None] | None = None, begun: float | None = None
     ) -> Answers:
         """The answers, one row a block, at the planned moment.
 
@@ -233,7 +248,9 @@ class Cluster:
         done = 0
         lost: list[int] = []
         while work:
-            handed = [(node, places, node.run.remote([blocks[k] for k in places])) for node, places in work if places]
+            handed: list[tuple[Node, list[int], Running]] = [
+                (node, places, node.run.remote([blocks[k] for k in places])) for node, places in work if places
+            ]
             self._watch(handed, done, len(blocks), progress)
             lost = []
             for node, places, running in handed:
@@ -258,7 +275,7 @@ class Cluster:
 
     def _watch(
         self,
-        handed: Sequence[tuple[Any, list[int], Any]],
+        handed: Sequence[tuple[Node, list[int], Running]],
         before: int,
         planned: int,
         progress: Callable[[int, int], None] | None,
@@ -275,19 +292,19 @@ class Cluster:
                 continue
             return
 
-    def _done_by(self, node: Any) -> int:
+    def _done_by(self, node: Node) -> int:
         ray = _ray()
         with contextlib.suppress(*_LOST, ray.exceptions.RayError):
             return int(ray.get(node.done.remote(), timeout=_WATCHING_SECONDS))
         return 0
 
-    def _forget(self, node: Any) -> None:
+    def _forget(self, node: Node) -> None:
         place = self._nodes.index(node)
         del self._nodes[place], self._cores[place]
         self.lost_nodes += 1
 
 
-def _outcome(handed: Any) -> tuple[Answers, int] | None:
+def _outcome(handed: Running) -> tuple[Answers, int] | None:
     """What a node answered, None if it died."""
     ray = _ray()
     try:
@@ -297,7 +314,7 @@ def _outcome(handed: Any) -> tuple[Answers, int] | None:
     return np.asarray(answers), failures
 
 
-def _dealt(places: list[int], nodes: list[Any], cores: list[int]) -> list[tuple[Any, list[int]]]:
+def _dealt(places: list[int], nodes: list[Node], cores: list[int]) -> list[tuple[Node, list[int]]]:
     """Blocks dealt to the nodes that are left, in proportion to their cores."""
     if not places:
         return []
@@ -305,7 +322,7 @@ def _dealt(places: list[int], nodes: list[Any], cores: list[int]) -> list[tuple[
     return [(node, [places[k] for k in plan.places(number)]) for number, node in enumerate(nodes)]
 
 
-def _ray() -> Any:
+def _ray() -> ModuleType:
     try:
         import ray  # noqa: PLC0415 - optional, and slow to import
         import ray.util.scheduling_strategies  # noqa: PLC0415

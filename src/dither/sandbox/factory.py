@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any
+from typing import TYPE_CHECKING, Unpack, cast
 
 from dither.errors import InvalidArgument
 from dither.procedures.executor import Executor, Output, Trusted
-from dither.sandbox.pool import Sandbox
+from dither.sandbox.pool import Sandbox, SandboxSettings
+from dither.sandbox.programs import Executable, Function, GivenProgram
 from dither.sandbox.schedule import LEAD, LEAST_SLOT, checked_seconds
+
+if TYPE_CHECKING:
+    from dither.sandbox.cluster import ClusterSettings
 
 
 def open_executor(
-    executor: str, program: Any, *, output: Output, **settings: Any
+    executor: str, program: GivenProgram, *, output: Output, **settings: Unpack[ClusterSettings]
 ) -> contextlib.AbstractContextManager[Executor]:
     """An executor to be used in a ``with`` statement.
 
@@ -25,18 +29,20 @@ def open_executor(
     4.0
     """
     if executor == "trusted":
+        if isinstance(program, (Function, Executable, str)):
+            raise InvalidArgument("program", program, "must be a function of one block")
         return contextlib.nullcontext(Trusted(program, output=output))
     if "slot" in settings:
         checked_seconds("slot", settings["slot"], LEAST_SLOT)
-    scheduled = {"lead": LEAD, **settings}
+    scheduled: ClusterSettings = {"lead": LEAD, **settings}
     if executor == "sandbox":
-        return Sandbox(program, output=output, **scheduled)
+        return Sandbox(program, output=output, **cast("SandboxSettings", scheduled))  # which refuses what it lacks
     if executor == "ray" or (isinstance(executor, str) and executor.startswith("ray://")):
         from dither.sandbox.cluster import Cluster  # noqa: PLC0415 - an extra
 
-        alone = {"losses": 0} if executor == "ray" else {}
-        address = None if executor == "ray" else executor
-        return Cluster(program, output=output, address=address, **{**alone, **scheduled})
+        if executor == "ray":
+            scheduled.setdefault("losses", 0)
+        return Cluster(program, output=output, address=None if executor == "ray" else executor, **scheduled)
     raise InvalidArgument(
         "executor", executor, "must be 'sandbox', 'ray://host:port', 'ray', or 'trusted' for own functions"
     )

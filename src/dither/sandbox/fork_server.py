@@ -23,7 +23,37 @@ import struct
 import sys
 import time
 from types import CodeType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+    from typing import Literal, Required, TypedDict
+
+    from dither.sandbox.frozen import ProcessView
+
+    class Settings(TypedDict, total=False):
+        """What a sandbox is told when it starts."""
+
+        kind: Required[Literal["function", "executable"]]
+        source: str
+        name: str
+        arguments: list[str]
+        filter: Required[str]
+        paths: Required[list[str]]
+        devices: Required[list[str]]
+        preload: Required[list[str]]
+        imports: Required[list[str]]
+        files: Required[bool]
+        outputs: Required[int]
+        memory: Required[int]
+        scratch: Required[int]
+        processes: Required[int]
+        cpu_seconds: Required[int]
+        checking_seconds: Required[float]
+        has_example: Required[bool]
+        pivot_root: Required[int]
+
 
 _NEW_MOUNT, _NEW_IPC, _NEW_PID = 0x00020000, 0x08000000, 0x20000000
 _READ_ONLY, _NOSUID, _NODEV, _NOEXEC, _REMOUNT, _BIND = 1, 2, 4, 8, 32, 4096
@@ -55,7 +85,7 @@ class _FilterProgram(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("code", ctypes.c_char_p))
 
 
-def _call(name: str, *arguments: Any) -> int:
+def _call(name: str, *arguments: Any) -> int:  # whatever ctypes passes on
     """A libc function that must succeed; a child that cannot isolate itself must not go on."""
     outcome: int = getattr(_libc, name)(*arguments)
     if outcome < 0:
@@ -67,7 +97,7 @@ def _call(name: str, *arguments: Any) -> int:
 class Parent:
     """One sandbox: answers GO and STOP on its control socket until the other end is closed."""
 
-    def __init__(self, control: socket.socket, settings: dict[str, Any]) -> None:
+    def __init__(self, control: socket.socket, settings: Settings) -> None:
         self.control = control
         self.settings = settings
         self.own_pid_namespace = _call("syscall", _PIDFD_OPEN, os.getpid(), 0)
@@ -160,10 +190,10 @@ def protect_devices(names: list[str]) -> None:
 
 def warm_up() -> None:
     """What packages find out or import when first used, once a process, happens here, on made-up rows."""
-    arrow: Any = sys.modules.get("pyarrow")
+    arrow = sys.modules.get("pyarrow")
     if arrow is not None:
         arrow.chunked_array([[1.0]]).to_numpy()  # looks for pandas: half a second
-    clusters: Any = sys.modules.get("sklearn.cluster")
+    clusters = sys.modules.get("sklearn.cluster")
     if clusters is not None:
         numpy = importlib.import_module("numpy")
         clusters.KMeans(2, n_init=1, random_state=0).fit(numpy.arange(8.0).reshape(4, 2))
@@ -245,7 +275,7 @@ def copied_streams() -> tuple[int, int]:
     return os.open("input", os.O_RDONLY), os.open("output", os.O_RDWR | os.O_CREAT, 0o600)
 
 
-def limit_resources(settings: dict[str, Any], address_space: int) -> None:
+def limit_resources(settings: Settings, address_space: int) -> None:
     """Hard limits, which a process without capabilities cannot raise again."""
     limits = {
         resource.RLIMIT_AS: address_space,
@@ -269,7 +299,7 @@ def give_up_capabilities() -> None:
     _call("capset", struct.pack("<Ii", 0x20080522, 0), bytes(24))
 
 
-def mapped(descriptor: int, *, shared: bool) -> Any:
+def mapped(descriptor: int, *, shared: bool) -> Any:  # an array of bytes, whose slices its stubs do not let be set
     """The bytes of a memory file, whose descriptor is then closed for good.
 
     Its inode number comes from a counter that all blocks advance by mapping shared memory, so programs must not be able
@@ -290,7 +320,7 @@ def mapped(descriptor: int, *, shared: bool) -> Any:
     return (ctypes.c_char * size).from_address(place)
 
 
-def load_block(content: Any) -> Any:
+def load_block(content: ctypes.Array[ctypes.c_char]) -> Any:  # an array or a table of Arrow: neither is imported
     """The block as a writable view of its bytes."""
     view = memoryview(content).cast("B")
     (length,) = struct.unpack_from("<I", view)
@@ -309,9 +339,9 @@ def load_block(content: Any) -> Any:
     return numpy.frombuffer(view, dtype, count, start).reshape(header["shape"])
 
 
-def defined_function(code: CodeType, name: str) -> Any:
+def defined_function(code: CodeType, name: str) -> Callable[..., object]:
     """Run the source, which defines the function among other things."""
-    names: dict[str, Any] = {"__name__": "__program__"}
+    names: dict[str, object] = {"__name__": "__program__"}
     exec(code, names)  # noqa: S102 - running it is the point, and this is the place made for it
     function = names.get(name)
     if not callable(function):
@@ -319,7 +349,7 @@ def defined_function(code: CodeType, name: str) -> Any:
     return function
 
 
-def run_function(code: CodeType, settings: dict[str, Any]) -> None:
+def run_function(code: CodeType, settings: Settings) -> None:
     """Only a complete answer of the right length sets the flag; after anything else the answer is the default."""
     numpy = importlib.import_module("numpy")
     content, room = mapped(DATA, shared=False), mapped(ANSWER, shared=True)
@@ -330,7 +360,7 @@ def run_function(code: CodeType, settings: dict[str, Any]) -> None:
         room[: len(FINISHED)] = FINISHED
 
 
-def check_function(code: CodeType, settings: dict[str, Any]) -> None:
+def check_function(code: CodeType, settings: Settings) -> None:
     """The same on public example data, with the text of the error; never used on a block of people."""
     numpy = importlib.import_module("numpy")
     try:
@@ -394,7 +424,7 @@ def address_space_in_use() -> int:
     return high
 
 
-def settle(frozen: Any, view: Any, *, files: bool) -> None:
+def settle(frozen: ModuleType, view: ProcessView | None, *, files: bool) -> None:
     """What is loaded now stays: neither the garbage collector nor a fork need look at it again."""
     gc.collect()
     if view is not None:
@@ -411,7 +441,7 @@ def main() -> None:
     with os.fdopen(int(sys.argv[2]), "rb") as source:
         settings = json.loads(source.read())
     sys.path.insert(0, os.path.dirname(__file__))  # noqa: PTH120
-    frozen: Any = importlib.import_module("frozen")
+    frozen = importlib.import_module("frozen")
     del sys.path[0]
     view = frozen.opened_view(int(sys.argv[3]))  # from here on there is no way to /proc
     try:

@@ -23,7 +23,7 @@ import gc
 import mmap
 import os
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 _READ, _WRITE, _EXECUTE = 1, 2, 4
 _SHARED, _PRIVATE, _FIXED = 1, 2, 16
@@ -266,7 +266,9 @@ class _Swap:
         return place
 
 
-def _function(name: str, arguments: list[Any] | None) -> Any:
+def _function(
+    name: str, arguments: list[type[ctypes.c_void_p | ctypes._SimpleCData[int]]] | None
+) -> ctypes._NamedFuncPointer:
     """A separate object for a function of the C library, so that its declared types are not shared."""
     found = ctypes.CDLL(None)[name]
     if arguments is not None:

@@ -15,7 +15,18 @@ import os
 import stat
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import TypedDict
+
+    class Request(TypedDict):
+        """What to become, and what to show there."""
+
+        before: list[str]
+        binds: list[list[str]]
+        after: list[str]
+
 
 _NEW_MOUNT = 0x00020000
 _BIND = 4096
@@ -70,7 +81,7 @@ def drop_root() -> None:
 def main() -> None:
     """Read the request, prepare, and become bwrap."""
     with os.fdopen(int(sys.argv[1]), "rb") as source:
-        request: dict[str, Any] = json.loads(source.read())
+        request: Request = json.loads(source.read())
     # When memory is short the kernel ends the sandbox before the owner's process; no privilege is needed for this.
     Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
     binds: list[list[str]] = request["binds"]

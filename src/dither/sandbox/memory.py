@@ -7,10 +7,16 @@ import io
 import json
 import os
 import struct
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
+
+from dither.plain import Json
+from dither.procedures.executor import Block
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _SEAL = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
 _DTYPE_KINDS = "biufSUM"
@@ -44,7 +50,7 @@ def text_size(numbers: int) -> int:
     return max(REPORT_BYTES, _SPARE_BYTES + _BYTES_PER_NUMBER * numbers)
 
 
-def encode(block: Any) -> bytes:
+def encode(block: Block) -> bytes:
     """A block for a Python function: a header, then the bytes of an array or an Arrow stream."""
     if _is_arrow(block):
         stream = _arrow_stream(block)
@@ -53,7 +59,7 @@ def encode(block: Any) -> bytes:
     return _with_header({"kind": "array", "dtype": array.dtype.str, "shape": list(array.shape)}, array.tobytes())
 
 
-def encode_csv(block: Any, columns: Sequence[str] | None) -> bytes:
+def encode_csv(block: Block, columns: Sequence[str] | None) -> bytes:
     """A block as lines of comma-separated values; numbers in full precision."""
     rows = block.to_pylist() if _is_arrow(block) else np.atleast_1d(np.asarray(block)).tolist()
     names = list(columns) if columns is not None else (block.column_names if _is_arrow(block) else None)
@@ -64,7 +70,7 @@ def encode_csv(block: Any, columns: Sequence[str] | None) -> bytes:
     return ("\n".join(lines) + "\n").encode()
 
 
-def encode_arrow(block: Any, columns: Sequence[str] | None) -> bytes:
+def encode_arrow(block: Block, columns: Sequence[str] | None) -> bytes:
     """A block as an Arrow stream."""
     import pyarrow as pa  # noqa: PLC0415 - optional
 
@@ -76,23 +82,23 @@ def encode_arrow(block: Any, columns: Sequence[str] | None) -> bytes:
     return _arrow_stream(block)
 
 
-def is_sendable(block: Any) -> bool:
+def is_sendable(block: Block) -> bool:
     """Whether a block is an array of numbers, texts or dates, or an Arrow table; a question about types alone."""
     return _is_arrow(block) or np.asarray(block).dtype.kind in _DTYPE_KINDS
 
 
-def _with_header(header: dict[str, Any], content: bytes) -> bytes:
+def _with_header(header: Mapping[str, Json], content: bytes) -> bytes:
     bare = json.dumps({**header, "start": 999_999_999}).encode()
     start = -(-(4 + len(bare)) // ALIGNMENT) * ALIGNMENT
     text = json.dumps({**header, "start": start}).encode()
     return (struct.pack("<I", len(text)) + text).ljust(start, b"\0") + content
 
 
-def _is_arrow(block: Any) -> bool:
+def _is_arrow(block: Block) -> TypeGuard[pa.Table]:
     return type(block).__module__.startswith("pyarrow") and hasattr(block, "schema")
 
 
-def _arrow_stream(table: Any) -> bytes:
+def _arrow_stream(table: pa.Table) -> bytes:
     import pyarrow as pa  # noqa: PLC0415 - optional
 
     sink = io.BytesIO()
@@ -101,7 +107,7 @@ def _arrow_stream(table: Any) -> bytes:
     return sink.getvalue()
 
 
-def _quoted(value: object) -> str:
+def _quoted(value: object) -> str:  # an entry of a table: anything that prints
     """One field; a text is quoted where it must be."""
     if value is None:
         return ""

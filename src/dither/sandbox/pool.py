@@ -9,15 +9,15 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self, TypedDict
 
 import numpy as np
 
 from dither.errors import InvalidArgument, NotIsolated
-from dither.procedures.executor import Answers, Output
+from dither.procedures.executor import Answers, Block, Output
 from dither.sandbox import memory
 from dither.sandbox.probe import require_isolation
-from dither.sandbox.programs import Executable, Function, Program, as_program
+from dither.sandbox.programs import Executable, Function, GivenProgram, Program, as_program
 from dither.sandbox.schedule import SHORTEST_SLOT, Schedule, checked_seconds, moment_after_drawing, wait_until
 from dither.sandbox.worker import BlockJob, ResourceLimits, SandboxWorker, Task, encoded
 
@@ -25,6 +25,21 @@ MIB = 1 << 20
 _STARTING_SECONDS = 120.0
 _DESTROYING_SECONDS = 0.05
 _KEEPERS = 4  # processes of the sandbox itself that count against the same limit
+
+
+class SandboxSettings(TypedDict, total=False):
+    """What ``Sandbox`` takes beside the program and its output."""
+
+    slot: float
+    cores: int | None
+    preload: Sequence[str]
+    example: Block | None
+    lead: float
+    memory_mib: int
+    scratch_mib: int
+    processes: int
+    visible: Sequence[str | os.PathLike[str]]
+    files: bool
 
 
 class _Core:
@@ -90,13 +105,13 @@ class Sandbox:
 
     def __init__(
         self,
-        program: object,
+        program: GivenProgram,
         *,
         output: Output,
         slot: float = 1.0,
         cores: int | None = None,
         preload: Sequence[str] = (),
-        example: Any = None,
+        example: Block | None = None,
         lead: float = 0.0,
         memory_mib: int = 512,
         scratch_mib: int = 16,
@@ -172,7 +187,7 @@ class Sandbox:
         self._running = []
 
     def run(
-        self, blocks: Sequence[Any], *, progress: Callable[[int, int], None] | None = None, begun: float | None = None
+        self, blocks: Sequence[Block], *, progress: Callable[[int, int], None] | None = None, begun: float | None = None
     ) -> Answers:
         """The answers, one row a block, at the planned moment.
 

@@ -12,13 +12,14 @@ import dis
 import inspect
 import os
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import Any, Literal
+from typing import Literal, TypeAlias
 
 from dither.errors import InvalidArgument
+from dither.procedures.executor import OwnFunction
 
 _MOST_CHARACTERS = 1_000_000
 _MOST_IMPORTS = 200
@@ -51,7 +52,7 @@ class Function:
             raise InvalidArgument("program", self.name, "must name a function that the source defines")
 
     @classmethod
-    def of(cls, function: Callable[[Any], Any]) -> Function:
+    def of(cls, function: OwnFunction) -> Function:
         """The source of a function that was written with ``def``.
 
         Modules, what was imported from modules, and literals that it mentions by a global name are written out above
@@ -112,10 +113,11 @@ class Executable:
             raise InvalidArgument("arguments", list(self.arguments), "must be texts without NUL")
 
 
-Program = Function | Executable
+Program: TypeAlias = Function | Executable
+GivenProgram: TypeAlias = Program | OwnFunction | str
 
 
-def as_program(given: object) -> Program:
+def as_program(given: GivenProgram) -> Program:
     """A program from what an analyst may give: a Program, a function, or a path ``file.py:function``."""
     if isinstance(given, (Function, Executable)):
         return given
@@ -178,7 +180,7 @@ def _names_around(source: str) -> set[str]:
     return {one.id for node in evaluated for one in ast.walk(node) if isinstance(one, ast.Name)}
 
 
-def _definition(name: str, around: dict[str, Any]) -> str | None:
+def _definition(name: str, around: Mapping[str, object]) -> str | None:
     """A line that defines a global name anew, None if the name is no global of the function's module."""
     if name not in around or hasattr(builtins, name):
         return None

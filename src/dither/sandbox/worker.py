@@ -14,14 +14,18 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dither.errors import InvalidArgument, NotIsolated
+from dither.procedures.executor import Block
 from dither.sandbox import bubblewrap, memory, seccomp
 from dither.sandbox.programs import Executable, Function, Program, imported
 from dither.sandbox.syscalls import numbers
+
+if TYPE_CHECKING:
+    from dither.sandbox.fork_server import Settings
 
 _FLAG_BYTES = 8
 _COMPLAINT_BYTES = 4096
@@ -231,11 +235,15 @@ def _launch(task: Task, control: int, opened: contextlib.ExitStack) -> subproces
     )
 
 
-def _settings(task: Task, architecture: str) -> dict[str, Any]:
+def _settings(task: Task, architecture: str) -> Settings:
     limits = task.limits
-    common = {
+    is_function = isinstance(task.program, Function)
+    code = seccomp.assemble(seccomp.FUNCTION if is_function else seccomp.EXECUTABLE, architecture)
+    settings: Settings = {
+        "kind": "function" if is_function else "executable",
+        "filter": code.hex(),
         "paths": bubblewrap.package_paths(),
-        "devices": bubblewrap.DEVICES,
+        "devices": list(bubblewrap.DEVICES),
         "preload": list(task.preload),
         "outputs": task.outputs,
         "memory": limits.memory,
@@ -249,15 +257,13 @@ def _settings(task: Task, architecture: str) -> dict[str, Any]:
         "pivot_root": numbers(architecture)["pivot_root"],
     }
     if isinstance(task.program, Function):
-        code = seccomp.assemble(seccomp.FUNCTION, architecture)
-        program: dict[str, Any] = {"kind": "function", "source": task.program.source, "name": task.program.name}
+        settings["source"], settings["name"] = task.program.source, task.program.name
     else:
-        code = seccomp.assemble(seccomp.EXECUTABLE, architecture)
-        program = {"kind": "executable", "arguments": [bubblewrap.PROGRAM, *task.program.arguments]}
-    return {**common, **program, "filter": code.hex()}
+        settings["arguments"] = [bubblewrap.PROGRAM, *task.program.arguments]
+    return settings
 
 
-def encoded(program: Program, block: Any) -> bytes | None:
+def encoded(program: Program, block: Block) -> bytes | None:
     """A block as bytes; None if the program's format cannot represent it.
 
     Whether it can may depend on a person (a date beyond the calendar, half of a surrogate pair), so nothing is raised.
@@ -268,7 +274,7 @@ def encoded(program: Program, block: Any) -> bytes | None:
         return None
 
 
-def _encoded(program: Program, block: Any) -> bytes:
+def _encoded(program: Program, block: Block) -> bytes:
     if isinstance(program, Function):
         return memory.encode(block)
     if program.format == "arrow":

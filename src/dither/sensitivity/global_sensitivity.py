@@ -3,21 +3,41 @@
 from __future__ import annotations
 
 from abc import ABC
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+else:
+    from typing import TypeVar
 
 from dither.privacy import Neighbours
 
+if TYPE_CHECKING:
+    Data = TypeVar("Data", default=Any)  # a list of statistics of several sorts of data says nothing about them
+    """The data that a statistic is computed from: a column, a table, a graph, or the owner's own."""
+else:
+    Data = TypeVar("Data")
 
-class HasGlobalSensitivity(ABC):
+
+class HasGlobalSensitivity(ABC):  # noqa: B024  (its properties are for type checkers, fields of dataclasses else)
     """One or several numbers, with how far a change of one record can move each on any data (DMNS06 Def. 3)."""
 
-    neighbours: Neighbours
-    """What one change is: public."""
-    global_sensitivities: tuple[int, ...]
-    """How far one change can move each number, in its grid steps: public."""
+    if TYPE_CHECKING:
 
-    sensitivity_is_constant: ClassVar[bool] = False
-    """True if one change can move it by the global sensitivity on all data: nothing to fit, and no test can pass."""
+        @property
+        def neighbours(self) -> Neighbours:
+            """What one change is: public."""
+
+        @property
+        def global_sensitivities(self) -> tuple[int, ...]:
+            """How far one change can move each number, in its grid steps: public."""
+
+        @property
+        def sensitivity_is_constant(self) -> bool:
+            """True if one change can move it by the global sensitivity on all data: nothing to fit, no test passes."""
+
+    else:
+        sensitivity_is_constant = False
 
     @property
     def is_constant(self) -> bool:

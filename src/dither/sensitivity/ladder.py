@@ -16,21 +16,21 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Generic, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dither.errors import InvalidArgument
+from dither.kernels.elementary import Integers
 from dither.kernels.order import decay
-from dither.sensitivity.global_sensitivity import HasGlobalSensitivity
+from dither.sensitivity.global_sensitivity import Data, HasGlobalSensitivity
 from dither.sources.grid import Grid
 
 Algorithm: TypeAlias = Literal["exact", "linear", "sublinear"]
 """How a smooth bound is computed: exactly, or by one of NRS11's cheaper bounds."""
 
-Sensitivities = NDArray[Any]
-"""Non-decreasing whole numbers: int64, or Python integers (dtype object) where they are large."""
+Sensitivities: TypeAlias = Integers
+"""Non-decreasing whole numbers."""
 
 SLACK = Fraction(1, 1 << 35)
 """Part of beta that pays for computing the smooth bound in floats (docs/proofs/smooth.md, section 3)."""
@@ -163,21 +163,26 @@ class Ladder:
         return Ladder(sensitivity_at_distance, global_sensitivity, top=top, deepest=max(self.deepest // size, 1))
 
 
-class HasLadder(HasGlobalSensitivity):
+class HasLadder(HasGlobalSensitivity, Generic[Data]):
     """A number on a public grid with a global sensitivity and a ladder."""
 
-    answers: Grid
-    """Where released answers live: public."""
-    global_sensitivity: int
-    """The global sensitivity, in grid steps: public."""
+    if TYPE_CHECKING:
+
+        @property
+        def answers(self) -> Grid:
+            """Where released answers live: public."""
+
+        @property
+        def global_sensitivity(self) -> int:
+            """The global sensitivity, in grid steps: public."""
 
     @property
-    def global_sensitivities(self) -> tuple[int, ...]:  # type: ignore[override]
+    def global_sensitivities(self) -> tuple[int, ...]:
         """Of its one number."""
         return (self.global_sensitivity,)
 
     @abstractmethod
-    def ladder(self, data: Any, algorithm: Algorithm = "exact") -> Ladder:
+    def ladder(self, data: Data, algorithm: Algorithm = "exact") -> Ladder:
         """The ladder: private."""
 
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC
+from typing import TYPE_CHECKING
 
 
-class HasLargestChange(ABC):
+class HasLargestChange(ABC):  # noqa: B024  (its property is for type checkers, a field of dataclasses else)
     """Several numbers on grids of the same step, with their l-infinity sensitivity."""
 
-    linf: int
-    """How far one change can move the number that it moves most, in grid steps: public."""
+    if TYPE_CHECKING:
+
+        @property
+        def linf(self) -> int:
+            """How far one change can move the number that it moves most, in grid steps: public."""

@@ -14,14 +14,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
+from typing import Generic
 
 import numpy as np
 
 from dither.aliases import older_name
 from dither.errors import InvalidArgument
 from dither.kernels.order import decay
-from dither.numbers import exact
+from dither.numbers import Number, exact
+from dither.sensitivity.global_sensitivity import Data
 from dither.sensitivity.ladder import DEEPEST, HasLadder, Ladder, Sensitivities, least_bound, rounded_up, usable_rate
 
 MOST_MEMORY = 128
@@ -162,14 +163,14 @@ class _Climb(Ladder):
 
 
 @dataclass(frozen=True, eq=False)
-class LevelFunction:
+class LevelFunction(Generic[Data]):
     """Levels, and the function that puts data on them."""
 
     levels: Levels
-    level: Callable[[Any], int]
-    """Private: the level of the data, from 1."""
+    level: Callable[[Data], int]
+    """Private: the level of the data, from 1.  Where plans are sent to another process it has a name: no lambda."""
 
-    def over(self, statistic: HasLadder) -> LevelFunction:
+    def over(self, statistic: HasLadder[Data]) -> LevelFunction[Data]:
         """Itself: a level function that was made by hand suits the statistic it was made for."""
         if self.levels.global_sensitivity < statistic.global_sensitivity:
             raise InvalidArgument(
@@ -188,7 +189,7 @@ class Margin:
     below the top, and all but the top have the bound as their sensitivity.  ``depth``: so many changes are looked at.
     """
 
-    bound: Any
+    bound: Number
     """In the answers' own units: public, never tuned on the data."""
     depth: int = 1000
 
@@ -196,7 +197,7 @@ class Margin:
         if not isinstance(self.depth, int) or isinstance(self.depth, bool) or self.depth < 1:
             raise InvalidArgument("depth", self.depth, "must be a whole number of at least 1")
 
-    def over(self, statistic: HasLadder) -> LevelFunction:
+    def over(self, statistic: HasLadder[Data]) -> LevelFunction[Data]:
         """The level function for a statistic."""
         steps = math.floor(exact(self.bound, "bound") / statistic.answers.step)
         if not 1 <= steps < statistic.global_sensitivity:
@@ -205,15 +206,15 @@ class Margin:
             raise InvalidArgument("bound", self.bound, f"must be a bound of at least {least:g} and below {most:g}")
         levels = Levels([steps] * self.depth + [statistic.global_sensitivity])
 
-        def level(data: Any) -> int:
+        def level(data: Data) -> int:
             return self.depth + 1 - statistic.ladder(data).truncated(self.depth).margin(steps)
 
         return LevelFunction(levels, level)
 
 
-class HasLevels(ABC):
+class HasLevels(ABC, Generic[Data]):
     """A statistic with a level function of its own."""
 
     @abstractmethod
-    def level_function(self) -> LevelFunction:
+    def level_function(self) -> LevelFunction[Data]:
         """The public levels, and the private level of data."""

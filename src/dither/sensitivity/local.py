@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import TYPE_CHECKING, Generic
+
+from dither.sensitivity.global_sensitivity import Data
 
 
-class HasLocalSensitivity(ABC):
+class HasLocalSensitivity(ABC, Generic[Data]):
     """What noisy local sensitivity needs to know of a statistic (Karwa et al. 2011).
 
     For all neighbours x and y: ``|lipschitz_proxy(x) - lipschitz_proxy(y)| <= 1``, ``local(x)`` is at least the
@@ -14,15 +16,18 @@ class HasLocalSensitivity(ABC):
     ``|local(x) - local(y)| <= local_sensitivity_change(lipschitz_proxy(x))``, which is public and not falling.
     """
 
-    most_lipschitz_proxy: int
-    """No Lipschitz proxy is higher: public."""
+    if TYPE_CHECKING:
+
+        @property
+        def most_lipschitz_proxy(self) -> int:
+            """No Lipschitz proxy is higher: public."""
 
     @abstractmethod
-    def lipschitz_proxy(self, data: Any) -> int:
+    def lipschitz_proxy(self, data: Data) -> int:
         """A whole number from 0 to ``most_lipschitz_proxy``: private."""
 
     @abstractmethod
-    def local(self, data: Any) -> int:
+    def local(self, data: Data) -> int:
         """The local sensitivity or a bound on it, in grid steps: private."""
 
     @abstractmethod

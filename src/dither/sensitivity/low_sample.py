@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
-from typing import Any
+from typing import TypeAlias
 
 from dither.errors import InvalidArgument
-from dither.numbers import exact
+from dither.numbers import Number, exact
 from dither.privacy import fraction_of_unit
-from dither.sources.domain import declared, whole
+from dither.sources.domain import Value, declared, whole
 
-Records = tuple[Any, ...]
-Outcomes = Iterable[tuple[Any, Iterable[int], Any]]
+Outcomes: TypeAlias = Iterable[tuple[Number, Iterable[int], Number]]
 """All runs of a randomised algorithm on one input: (probability, indices of the records it reads, output)."""
 
 
-def sample_sensitivity(*, reads: Any, within: Any, chance: Any) -> Fraction:
+def sample_sensitivity(*, reads: Number, within: Number, chance: Number) -> Fraction:
     """A bound ``2 within`` on the sensitivity of a function that a sampling algorithm approximates.
 
     reads: no record is read with a probability above this.  within: the algorithm's error, in the norm of the answer.
@@ -51,12 +50,12 @@ class Premises:
 
 
 def check_premises(
-    algorithm: Callable[[Records], Outcomes],
-    function: Callable[[Records], Any],
+    algorithm: Callable[[tuple[Value, ...]], Outcomes],
+    function: Callable[[tuple[Value, ...]], Number],
     *,
-    domain: Any,
-    records: Any,
-    within: Any,
+    domain: Iterable[Value],
+    records: int,
+    within: Number,
 ) -> Premises:
     """The premises of Lemma 1 by enumeration of all datasets and all runs; scalar functions, small universes.
 
@@ -75,15 +74,17 @@ def check_premises(
     return Premises(reads, chance, honest)
 
 
-def _unread(listed: list[tuple[Fraction, frozenset[int], Any]], i: int) -> dict[tuple[frozenset[int], Any], Fraction]:
+def _unread(
+    listed: list[tuple[Fraction, frozenset[int], Number]], i: int
+) -> dict[tuple[frozenset[int], Number], Fraction]:
     """The law of reads and outputs where record i is not read."""
-    law: dict[tuple[frozenset[int], Any], Fraction] = {}
+    law: dict[tuple[frozenset[int], Number], Fraction] = {}
     for p, read, out in listed:
         if i not in read and p:
             law[read, out] = law.get((read, out), Fraction(0)) + p
     return law
 
 
-def changed_once(x: Records, values: tuple[Hashable, ...]) -> Iterable[tuple[int, Records]]:
+def changed_once(x: tuple[Value, ...], values: tuple[Value, ...]) -> Iterable[tuple[int, tuple[Value, ...]]]:
     """All datasets that differ in one record, each with the place of that record."""
     return ((i, (*x[:i], value, *x[i + 1 :])) for i in range(len(x)) for value in values if value != x[i])

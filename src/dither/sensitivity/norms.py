@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Generic, Literal
 
+from dither.sensitivity.global_sensitivity import Data
 from dither.sensitivity.ladder import Ladder
 
 
-class HasNormLadder(ABC):
+class HasNormLadder(ABC, Generic[Data]):
     """Several numbers on grids with one step, and a ladder of their moves in the l1 or l2 norm (NRS11 Def. 2.1)."""
 
-    norm: Literal["l1", "l2"]
-    norm_sensitivity: int
-    """The most that one change moves them on any data, in steps: public."""
+    if TYPE_CHECKING:
+
+        @property
+        def norm(self) -> Literal["l1", "l2"]: ...
+        @property
+        def norm_sensitivity(self) -> int:
+            """The most that one change moves them on any data, in steps: public."""
 
     @abstractmethod
-    def norm_ladder(self, data: Any) -> Ladder:
+    def norm_ladder(self, data: Data) -> Ladder:
         """Rung k: how far one more change can move them after k changes, in steps; private."""

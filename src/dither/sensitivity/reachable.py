@@ -5,7 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Generic
+
+from dither.sensitivity.global_sensitivity import Data
 
 
 @dataclass(frozen=True)
@@ -25,16 +27,19 @@ class ReachableValues:
     """From this index up the chain is the upper end of the grid: public."""
 
 
-class HasReachableValues(ABC):
+class HasReachableValues(ABC, Generic[Data]):
     """A statistic with a chain, so that answers can be drawn by how many changes they need."""
 
     linear_time_reachable_values: ClassVar[bool] = False
     """True if ``R_k`` takes time O(k), so that k of them take O(k^2); else each takes the same time."""
-    monotone_cost: bool
-    """True if one change moves the costs of all answers the same way, up or down (minimum, maximum): public.
+    if TYPE_CHECKING:
 
-    The exponential mechanism then needs half the noise (monotone scores).
-    """
+        @property
+        def monotone_cost(self) -> bool:
+            """True if one change moves the costs of all answers the same way, up or down (minimum, maximum): public.
+
+            The exponential mechanism then needs half the noise (monotone scores).
+            """
 
     @property
     def is_maximum(self) -> bool | None:
@@ -45,5 +50,5 @@ class HasReachableValues(ABC):
         return None
 
     @abstractmethod
-    def reachable_values(self, data: Any) -> ReachableValues:
+    def reachable_values(self, data: Data) -> ReachableValues:
         """The chain: private."""

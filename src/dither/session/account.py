@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 from dither.errors import InvalidArgument
 from dither.ledger import Ledger, MemoryLedger
-from dither.ledger.records import loss_of
+from dither.ledger.entries import Body, loss_of
 from dither.privacy import Budget, Loss, Relation
 from dither.release import Release, Releases
 from dither.session.reading import Source
@@ -103,7 +103,7 @@ class PaidSession:
         self._ledger.register(
             schema.name,
             schema.budget,
-            kind=schema.filter,
+            filter=schema.filter,
             slack=schema.slack,
             fingerprint=source.fingerprint() or None,
             relation=schema.relation,
@@ -238,5 +238,5 @@ def _warned(message: str) -> None:
     warnings.warn_explicit(message, UserWarning, here.co_filename, here.co_firstlineno)
 
 
-def _loss(body: dict[str, Json]) -> Loss:
+def _loss(body: Body) -> Loss:
     return sum((loss_of(*units) for units in body["losses"]), Loss(0.0))

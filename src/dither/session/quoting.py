@@ -370,7 +370,7 @@ def _quote(
         noise=planned.prepared.noise_name,
         kind=figures.kind,
         attained=figures.attained,
-        bar=figures.bar,
+        half_width=figures.half_width,
         groups=planned.groups,
         labels=planned.labels,
         assumptions=assumptions,

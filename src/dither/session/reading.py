@@ -109,7 +109,7 @@ class TableSource(Source):
             if plan.finder is not None:
                 selection = dataclasses.replace(selection, keys=found_keys(plan, selection))
             return [
-                released(plan, run(data), dict(zip(plan.by, _shown(plan, key), strict=True)) or None)
+                released(plan, run(data), dict(zip(plan.by, _displayed(plan, key), strict=True)) or None)
                 for key, data in zip(selection.groups, selected(plan, selection), strict=True)
             ]
 
@@ -136,7 +136,7 @@ class TableSource(Source):
     def groups_for_owner(self, plan: TablePlan) -> dict[tuple[GroupKey, ...], Records]:
         """NOT private: the records of every group by its key, with the same rows of each person every time."""
         selection = Selection(self.engine, plan.schema, plan.predicate, plan.by)
-        keys = (_shown(plan, key) for key in selection.groups)
+        keys = (_displayed(plan, key) for key in selection.groups)
         return dict(zip(keys, selected(plan, selection), strict=True))
 
     def rows_for_owner(self, columns: Sequence[str], predicate: Predicate | None) -> ArrowTable:
@@ -176,16 +176,16 @@ def found_keys(plan: TablePlan, selection: Selection) -> tuple[tuple[GroupKey, .
     grid, missing = plan.query.records_on if isinstance(plan.declared, Measured) else (None, None)
     counted = counts_by_key(selection, plan.query.column, grid, missing)
     known = {key: count for key, count in counted.items() if all(key[at] in values for at, values in declared.items())}
-    shown = plan.finder.release(known.keys(), known.values())
-    return tuple(sorted((key for key, _ in shown), key=str))[:MOST_GROUPS]
+    discovered = plan.finder.release(known.keys(), known.values())
+    return tuple(sorted((key for key, _ in discovered), key=str))[:MOST_GROUPS]
 
 
-def _shown(plan: TablePlan, key: tuple[GroupKey, ...]) -> tuple[GroupKey, ...]:
+def _displayed(plan: TablePlan, key: tuple[GroupKey, ...]) -> tuple[GroupKey, ...]:
     """The key of a group as users of its columns' types expect it."""
-    return tuple(_shown_part(plan.schema.columns[name], one) for name, one in zip(plan.by, key, strict=True))
+    return tuple(_displayed_part(plan.schema.columns[name], one) for name, one in zip(plan.by, key, strict=True))
 
 
-def _shown_part(declared: ColumnType, part: GroupKey) -> GroupKey:
+def _displayed_part(declared: ColumnType, part: GroupKey) -> GroupKey:
     if declared.type_name == "boolean":
         return bool(part)
     return declared.displayed(part) if isinstance(declared, Date) else part

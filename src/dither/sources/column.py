@@ -6,7 +6,7 @@ import contextlib
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,26 @@ class Shape:
     """What one step between neighbours does to these records."""
     rows_per_person: int = 1
     """How many such steps one person can make."""
+
+
+class RankedRecords(Protocol):
+    """Private: one column of records on a public grid, in memory, in an engine or imagined."""
+
+    @property
+    def grid(self) -> Grid: ...
+    @property
+    def records(self) -> int: ...
+    @property
+    def values(self) -> NDArray[np.int64]: ...
+    def ranks(self, first: int, last: int) -> NDArray[np.int64]: ...
+    def total(self, first: int | None = None, last: int | None = None) -> int: ...
+    def moments(self) -> tuple[int, int]: ...
+
+
+class BinnableRecords(Protocol):
+    """Private: records that fall into bins, each counted by its place."""
+
+    def bin_counts(self, bins: int) -> list[int]: ...
 
 
 class Column:

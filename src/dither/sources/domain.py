@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidArgument, InvalidData
 
-Indices = NDArray[np.int64]
+Indices: TypeAlias = NDArray[np.int64]
+Value = TypeVar("Value", bound=Hashable)
 
 
-def declared(values: object, argument: str, *, least: int = 2) -> tuple[Hashable, ...]:
+def declared(values: Iterable[Value], argument: str, *, least: int = 2) -> tuple[Value, ...]:
     """Distinct public values, in the order given."""
     accepted = f"must be at least {least} different values, known without looking at the data"
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         raise InvalidArgument(argument, values, accepted)
-    listed = tuple(values.tolist() if isinstance(values, np.ndarray) else values)
+    listed: tuple[Value, ...] = tuple(values.tolist() if isinstance(values, np.ndarray) else values)
     if not all(isinstance(value, Hashable) for value in listed):
         raise InvalidArgument(argument, listed, accepted)
     # NaN is unequal to itself, so no record could ever be found to be one.
     if len(listed) < least or len(set(listed)) < len(listed) or any(_unequal_to_itself(value) for value in listed):
         raise InvalidArgument(argument, listed, accepted)
     return listed
+
+
+def spelled(values: Iterable[Value]) -> Iterable[Value]:
+    """A text as its characters, anything else as it is."""
+    return cast("Iterable[Value]", tuple(values)) if isinstance(values, str) else values
 
 
 def encode(data: object, values: tuple[Hashable, ...], argument: str, other: object = None) -> Indices:

@@ -3,36 +3,36 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations, product
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidArgument
+from dither.sources.column import Table
 from dither.sources.domain import whole
-from dither.statistics.workloads import Counts, Family
+from dither.statistics.workloads import Counts, Family, Label
 
 MOST_QUERIES = 1 << 22
 
 
 @dataclass(frozen=True)
-class _Bits(Family):
+class _Bits(Family[Table]):
     """The domain {0, 1}^d; records are a ``Table`` of d columns of bits, the first one most significant."""
 
     attributes: int
 
     @property
-    def size(self) -> int:  # type: ignore[override]
+    def size(self) -> int:
         return int(1 << self.attributes)
 
-    def matrix(self, records: Any) -> NDArray[np.int64]:
+    def matrix(self, records: Table) -> NDArray[np.int64]:
         """The rows of a table of bits: private."""
         return np.column_stack([column.values for column in records.columns]).astype(np.int64)
 
-    def histogram(self, records: Any) -> NDArray[np.int64]:
+    def histogram(self, records: Table) -> NDArray[np.int64]:
         powers = 1 << np.arange(self.attributes - 1, -1, -1, dtype=np.int64)
         return np.bincount(self.matrix(records) @ powers, minlength=self.size).astype(np.int64)
 
@@ -43,7 +43,7 @@ class AttributeMeans(_Bits):
     name = "attribute means"
 
     @property
-    def queries(self) -> int:  # type: ignore[override]
+    def queries(self) -> int:
         return self.attributes
 
     @property
@@ -58,14 +58,17 @@ class AttributeMeans(_Bits):
     def points_counted(self) -> NDArray[np.int64]:
         return np.full(self.attributes, self.size // 2, dtype=np.int64)
 
-    def labels(self) -> Iterator[Any]:
+    def labels(self) -> Iterator[Label]:
         return iter(range(self.attributes))
 
     def from_histogram(self, histogram: Counts) -> Counts:
         cube = histogram.reshape((2,) * self.attributes)
-        return np.array([cube.take(1, axis=j).sum() for j in range(self.attributes)], dtype=histogram.dtype)
+        return np.array(
+            [cube.take(1, axis=j).sum() for j in range(self.attributes)],
+            dtype=object if histogram.dtype == object else np.int64,
+        )
 
-    def counts(self, records: Any) -> Counts:
+    def counts(self, records: Table) -> Counts:
         return np.array([column.total() for column in records.columns], dtype=np.int64)
 
 
@@ -84,7 +87,7 @@ class Conjunctions(_Bits):
         return (chosen for width in self._widths for chosen in combinations(range(self.attributes), width))
 
     @property
-    def queries(self) -> int:  # type: ignore[override]
+    def queries(self) -> int:
         return sum(math.comb(self.attributes, width) << width for width in self._widths)
 
     @property
@@ -103,7 +106,7 @@ class Conjunctions(_Bits):
             [math.comb(self.attributes, width) << width for width in self._widths],
         )
 
-    def labels(self) -> Iterator[Any]:
+    def labels(self) -> Iterator[Mapping[int, int]]:
         return (
             dict(zip(places, wanted, strict=True))
             for places in self._places()
@@ -118,7 +121,7 @@ class Conjunctions(_Bits):
         ]
         return np.concatenate(parts)
 
-    def counts(self, records: Any) -> Counts:
+    def counts(self, records: Table) -> Counts:
         parts, rows = [], self.matrix(records)
         for places in self._places():
             powers = 1 << np.arange(len(places) - 1, -1, -1, dtype=np.int64)
@@ -127,12 +130,12 @@ class Conjunctions(_Bits):
         return np.concatenate(parts).astype(np.int64)
 
 
-def attribute_means(attributes: Any) -> AttributeMeans:
+def attribute_means(attributes: int) -> AttributeMeans:
     """For rows of d bits, the d queries "how many records have attribute j"."""
     return AttributeMeans(whole("attributes", attributes, least=1, most=1 << 16))
 
 
-def conjunctions(attributes: Any, *, width: Any = None) -> Conjunctions:
+def conjunctions(attributes: int, *, width: int | None = None) -> Conjunctions:
     """For rows of d bits, all conjunctions of ``width`` literals; of any number of literals without ``width``.
 
     >>> conjunctions(4, width=2).queries, conjunctions(4).queries == 3**4

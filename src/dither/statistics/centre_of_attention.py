@@ -9,13 +9,13 @@ import numpy as np
 
 from dither.privacy import Neighbours
 from dither.sensitivity.ladder import Algorithm, Ladder, Sensitivities
-from dither.sources.column import Column
+from dither.sources.column import RankedRecords
 from dither.sources.grid import Grid
 from dither.statistics.statistic import FITTED_FIRST, Statistic
 
 
 @dataclass(frozen=True)
-class ShortestMiddle(Statistic):
+class ShortestMiddle(Statistic[RankedRecords]):
     """The middle of the shortest interval that holds ``t0 = floor((m+s)/2) + 1`` of m records; one person changes s.
 
     Guarantee  Rungs ``U_k = W(t0 + (k+1)s)``, the length of the shortest interval with so many records, the whole range
@@ -37,12 +37,12 @@ class ShortestMiddle(Statistic):
         return self.column
 
     @functools.cached_property
-    def answers(self) -> Grid:  # type: ignore[override]
+    def answers(self) -> Grid:
         low, high = self.column.ends
         return Grid(self.column.step / 2, 2 * low, 2 * high)
 
     @property
-    def global_sensitivity(self) -> int:  # type: ignore[override]
+    def global_sensitivity(self) -> int:
         low, high = self.answers.ends
         return high - low
 
@@ -51,14 +51,14 @@ class ShortestMiddle(Statistic):
         """t0: any two sets of so many records share an unchanged one."""
         return (self.records + self.touched) // 2 + 1
 
-    def value(self, data: Column) -> int:
+    def value(self, data: RankedRecords) -> int:
         held = min(self.majority, self.records)
         ordered = data.ranks(1, self.records)
         lengths = ordered[held - 1 :] - ordered[: self.records - held + 1]
         first = int(np.argmin(lengths))
         return int(ordered[first]) + int(ordered[first + held - 1])
 
-    def ladder(self, data: Column, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
+    def ladder(self, data: RankedRecords, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
         ordered = data.ranks(1, self.records)
 
         def sensitivity_at_distance(start: int, stop: int) -> Sensitivities:

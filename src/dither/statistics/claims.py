@@ -11,15 +11,17 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, product
-from typing import Any
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from dither.privacy import Neighbours
+from dither.sensitivity.global_sensitivity import Data
 from dither.sensitivity.ladder import Ladder
 from dither.sensitivity.levels import HasLevels
 from dither.sensitivity.local import HasLocalSensitivity
 from dither.sensitivity.norms import HasNormLadder
 from dither.statistics.statistic import Statistic, VectorStatistic
 
+Dataset = TypeVar("Dataset")
 SLACK = 1.0 + 2.0**-30
 """Smooth bounds are compared in floats."""
 
@@ -37,7 +39,9 @@ class Facts:
     """The Lipschitz proxy and the bound on the local sensitivity."""
 
 
-def facts_of(statistic: Statistic | VectorStatistic, data: Any, rungs: int, betas: Sequence[Fraction]) -> Facts:
+def facts_of(
+    statistic: Statistic[Data] | VectorStatistic[Data], data: Data, rungs: int, betas: Sequence[Fraction]
+) -> Facts:
     """What the statistic says about a dataset."""
     values, failed = tuple(int(one) for one in statistic.numbers(data)), statistic.fails(data)
     single = statistic.single
@@ -62,11 +66,13 @@ def _structure(ladder: Ladder, rungs: int, betas: Sequence[Fraction]) -> tuple[t
     return tuple(int(rung) for rung in ladder.sensitivity_at_distance(0, rungs)), ()
 
 
-def refuted(statistic: Statistic | VectorStatistic, here: Facts, there: Facts, betas: Sequence[Fraction]) -> str | None:
+def refuted(
+    statistic: Statistic[Data] | VectorStatistic[Data], here: Facts, there: Facts, betas: Sequence[Fraction]
+) -> str | None:
     """The first claim that a pair of neighbours refutes, with its numbers; None: all hold on this pair."""
-    single = statistic.single
-    if single is None:
+    if isinstance(statistic, VectorStatistic):
         return next(_broken_norms(statistic, here, there, betas), None)
+    single = statistic.single
     step = float(single.answers.step)
     moved = abs(here.values[0] - there.values[0])
     move = _Move(
@@ -93,75 +99,74 @@ class _Move:
     moved: float
     text: str
 
-    def shown(self, steps: float) -> str:
+    def in_units(self, steps: float) -> str:
         """A number of steps in the answers' own units."""
         return f"{self.step * steps:g}"
 
 
-def _broken_global(statistic: Statistic, move: _Move) -> Iterator[str]:
+def _broken_global(statistic: Statistic[Data], move: _Move) -> Iterator[str]:
     if move.moved > statistic.global_sensitivity:
-        yield f"global sensitivity: {move.text}, which is more than {move.shown(statistic.global_sensitivity)}"
+        yield f"global sensitivity: {move.text}, which is more than {move.in_units(statistic.global_sensitivity)}"
 
 
-def _broken_levels(statistic: Statistic, move: _Move, here: Facts, there: Facts) -> Iterator[str]:
+def _broken_levels(statistic: Statistic[Data], move: _Move, here: Facts, there: Facts) -> Iterator[str]:
     if not isinstance(statistic, HasLevels) or here.level is None or there.level is None:
         return
     levels = statistic.level_function().levels
     sensitivity = int(levels.sensitivities[here.level - 1])
     if move.moved > sensitivity:
-        yield f"levels: {move.text}, and level {here.level} has the sensitivity {move.shown(sensitivity)}"
+        yield f"levels: {move.text}, and level {here.level} has the sensitivity {move.in_units(sensitivity)}"
     if there.level not in levels.related(here.level):
         yield f"levels: one change leads from level {here.level} to level {there.level}, which are not related"
 
 
-def _broken_local(statistic: Statistic, move: _Move, here: Facts, there: Facts) -> Iterator[str]:
+def _broken_local(statistic: Statistic[Data], move: _Move, here: Facts, there: Facts) -> Iterator[str]:
     if not isinstance(statistic, HasLocalSensitivity) or here.local is None or there.local is None:
         return
     (proxy, own), (next_proxy, other) = here.local, there.local
     change = statistic.local_sensitivity_change(proxy)
     if move.moved > own:
-        yield f"local sensitivity: {move.text}, which is more than {move.shown(own)}"
+        yield f"local sensitivity: {move.text}, which is more than {move.in_units(own)}"
     if abs(proxy - next_proxy) > 1:
         yield f"Lipschitz proxy: one change moves it from {proxy} to {next_proxy}"
     if abs(own - other) > change:
-        by = f"from {move.shown(own)} to {move.shown(other)}, which is more than {move.shown(change)}"
+        by = f"from {move.in_units(own)} to {move.in_units(other)}, which is more than {move.in_units(change)}"
         yield f"change of the local sensitivity: one change moves it {by}"
 
 
 def _broken_ladder(move: _Move, here: Facts, there: Facts) -> Iterator[str]:
     if here.rungs and move.moved > here.rungs[0]:
-        yield f"ladder: {move.text}, and rung 0 is {move.shown(here.rungs[0])}"
+        yield f"ladder: {move.text}, and rung 0 is {move.in_units(here.rungs[0])}"
     for k, (own, above) in enumerate(zip(here.rungs, there.rungs[1:], strict=False)):
         if own > above:
-            yield f"ladder: rung {k} is {move.shown(own)} here, and rung {k + 1} there is {move.shown(above)}"
+            yield f"ladder: rung {k} is {move.in_units(own)} here, and rung {k + 1} there is {move.in_units(above)}"
 
 
 def _broken_smooth(move: _Move, here: Facts, there: Facts, betas: Sequence[Fraction]) -> Iterator[str]:
     for beta, own, other in zip(betas, here.smooth, there.smooth, strict=False):
         at = f"at beta = {float(beta):g}"
         if move.moved > own * SLACK:
-            yield f"smooth bound: {move.text}, and the bound {at} is {move.shown(own)}"
+            yield f"smooth bound: {move.text}, and the bound {at} is {move.in_units(own)}"
         if own > other * math.exp(float(beta)) * SLACK:
-            both = f"{move.shown(own)} here and {move.shown(other)} there"
+            both = f"{move.in_units(own)} here and {move.in_units(other)} there"
             yield f"smooth bound: {at} it is {both}, a factor of more than e^beta"
 
 
 def _broken_norms(
-    statistic: Statistic | VectorStatistic, here: Facts, there: Facts, betas: Sequence[Fraction]
+    statistic: VectorStatistic[Data], here: Facts, there: Facts, betas: Sequence[Fraction]
 ) -> Iterator[str]:
-    several: Any = statistic
     moves = [abs(a - b) for a, b in zip(here.values, there.values, strict=True)]
-    parts = [Fraction(one, max(most, 1)) for one, most in zip(moves, several.global_sensitivities, strict=True)]
+    parts = [Fraction(one, max(most, 1)) for one, most in zip(moves, statistic.global_sensitivities, strict=True)]
     for norm, found, most in (
-        ("l1", sum(parts, Fraction(0)), several.l1),
-        ("l2 squared", sum((one * one for one in parts), Fraction(0)), several.l2_squared),
+        ("l1", sum(parts, Fraction(0)), statistic.l1),
+        ("l2 squared", sum((one * one for one in parts), Fraction(0)), statistic.l2_squared),
     ):
         if found > most:
             yield f"global sensitivity: one change moves the values by {float(found / most):g} of what {norm} allows"
     if isinstance(statistic, HasNormLadder):
         length = math.sqrt(sum(one * one for one in moves)) / SLACK
         moved = sum(moves) if statistic.norm == "l1" else length
-        step = float(several.answers[0].step)
+        step = float(statistic.answers[0].step)
         move = _Move(step, moved, f"one change moves the values by {step * moved:g} in {statistic.norm}")
         yield from _broken_ladder(move, here, there)
         yield from _broken_smooth(move, here, there, betas)
@@ -182,7 +187,7 @@ class Draws:
         digest = hashlib.sha256(f"{self._seed}:{self._count}".encode()).digest()
         return int.from_bytes(digest[:8], "big") % limit
 
-    def among(self, things: Sequence[Any]) -> Any:
+    def among(self, things: Sequence[Dataset]) -> Dataset:
         """One of them."""
         return things[self.below(len(things))]
 
@@ -191,7 +196,7 @@ class Draws:
 class Moves:
     """Datasets of records out of a list of values, and what one change makes of them."""
 
-    values: tuple[Any, ...]
+    values: tuple[Hashable, ...]
     relation: Neighbours
     most: int
     """The number of records, or the most there can be where they are added and removed."""
@@ -212,7 +217,7 @@ class Moves:
         sizes = range(self.most + 1) if self.resizes else (self.most,)
         return sum(len(self.values) ** size for size in sizes)
 
-    def all(self) -> Iterator[tuple[Any, ...]]:
+    def all(self) -> Iterator[tuple[int, ...]]:
         """Every dataset, as the places of its records' values."""
         places = range(len(self.values))
         for size in range(self.most + 1) if self.resizes else (self.most,):
@@ -289,38 +294,51 @@ class GraphMoves:
 
 
 @dataclass(frozen=True)
-class Listed:
+class Listed(Generic[Dataset]):
     """Datasets and neighbours that are listed one by one."""
 
-    datasets: Sequence[Any]
-    neighbours: Callable[[Any], Iterable[Any]]
+    datasets: Sequence[Dataset]
+    neighbours: Callable[[Dataset], Iterable[Dataset]]
 
     @property
     def count(self) -> int:
         """How many datasets there are."""
         return len(self.datasets)
 
-    def all(self) -> Iterator[Any]:
+    def all(self) -> Iterator[Dataset]:
         """Every dataset."""
         yield from self.datasets
 
-    def near(self, here: Any) -> Iterable[Any]:
+    def near(self, here: Dataset) -> Iterable[Dataset]:
         """Every neighbour of a dataset."""
         return self.neighbours(here)
 
-    def random(self, draws: Draws) -> Any:
+    def random(self, draws: Draws) -> Dataset:
         """One of the datasets."""
         return draws.among(self.datasets)
 
-    def random_near(self, here: Any, draws: Draws) -> Any:
+    def random_near(self, here: Dataset, draws: Draws) -> Dataset:
         """One of the neighbours, or the dataset itself where it has none."""
         return draws.among(list(self.neighbours(here)) or [here])
 
 
-Space = Moves | GraphMoves | Listed
+Space: TypeAlias = Moves | GraphMoves | Listed[Any]  # listed datasets are the owner's own
 
 
-def pairs_of(space: Space, limit: int, seed: int, start: Any = None) -> tuple[bool, Iterator[tuple[Any, Any]]]:
+class Neighbourhood(Protocol[Dataset]):
+    """Datasets, and which of them are one change apart."""
+
+    @property
+    def count(self) -> int: ...
+    def all(self) -> Iterator[Dataset]: ...
+    def near(self, here: Dataset) -> Iterable[Dataset]: ...
+    def random(self, draws: Draws) -> Dataset: ...
+    def random_near(self, here: Dataset, draws: Draws) -> Dataset: ...
+
+
+def pairs_of(
+    space: Neighbourhood[Dataset], limit: int, seed: int, start: Dataset | None = None
+) -> tuple[bool, Iterator[tuple[Dataset, Dataset]]]:
     """Pairs of neighbours: all of them where there are few datasets, else drawn; and which of the two it is.
 
     Drawn pairs walk: half of the time the next pair begins where the last one ended.  ``start``: where they begin.
@@ -330,7 +348,9 @@ def pairs_of(space: Space, limit: int, seed: int, start: Any = None) -> tuple[bo
     return False, _drawn(space, limit, Draws(seed), start)
 
 
-def _drawn(space: Space, limit: int, draws: Draws, start: Any) -> Iterator[tuple[Any, Any]]:
+def _drawn(
+    space: Neighbourhood[Dataset], limit: int, draws: Draws, start: Dataset | None
+) -> Iterator[tuple[Dataset, Dataset]]:
     here = start
     for _ in range(limit):
         if here is None:
@@ -341,10 +361,10 @@ def _drawn(space: Space, limit: int, draws: Draws, start: Any) -> Iterator[tuple
         here = there if draws.below(2) else start
 
 
-def key_of(dataset: Any) -> Hashable:
+def key_of(dataset: Dataset) -> Dataset | None:
     """Something to remember a dataset's facts by; None where it can't be hashed."""
     try:
         hash(dataset)
     except TypeError:
         return None
-    return dataset  # type: ignore[no-any-return]
+    return dataset

@@ -10,11 +10,13 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Generic, Literal
 
 import numpy as np
 
+from dither.numbers import Number
 from dither.privacy import Neighbours
+from dither.sensitivity.global_sensitivity import Data
 from dither.sensitivity.ladder import Algorithm, Ladder, Sensitivities, usable_rate
 from dither.sensitivity.levels import HasLevels, LevelFunction
 from dither.sensitivity.local import HasLocalSensitivity
@@ -47,7 +49,7 @@ class AnswerGrid:
 
 
 @dataclass(frozen=True, eq=False)
-class OwnStatistic(Statistic):
+class OwnStatistic(Statistic[Data]):
     """A function with a global sensitivity that its author claims; everything else about it is the worst case.
 
     Guarantee  As good as its author's claim, for values on the grid and failures that count as ``default``.
@@ -55,28 +57,28 @@ class OwnStatistic(Statistic):
     Cost       One call of the function.
     """
 
-    function: Callable[[Any], Any]
+    function: Callable[[Data], Number]
     on: AnswerGrid
     default: int
     """What a failure counts as, in steps: public."""
     global_sensitivity: int
     neighbours: Neighbours
-    sensitivity_is_constant: ClassVar[bool] = True
-    mechanism_preference: ClassVar[tuple[str, ...]] = WORST_CASE_FIRST
+    sensitivity_is_constant = True
+    mechanism_preference = WORST_CASE_FIRST
     __hash__: ClassVar[None] = None  # type: ignore[assignment]  # nobody keeps the owner's functions
 
     @property
-    def answers(self) -> Grid:  # type: ignore[override]
+    def answers(self) -> Grid:
         return self.on.grid
 
-    def value(self, data: Any) -> int:
+    def value(self, data: Data) -> int:
         found = number_of(self.function, data)
         return self.default if found is None else self.on.place(found)
 
-    def fails(self, data: Any) -> bool:
+    def fails(self, data: Data) -> bool:
         return number_of(self.function, data) is None
 
-    def ladder(self, data: Any, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
+    def ladder(self, data: Data, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
         most = self.global_sensitivity
         return Ladder(lambda start, stop: self._capped([most] * (stop - start)), most, top=0)
 
@@ -102,7 +104,7 @@ class OwnStatistic(Statistic):
 
 
 @dataclass(frozen=True, eq=False)
-class OwnLadder(OwnStatistic):
+class OwnLadder(OwnStatistic[Data]):
     """A function with a ladder of its author's: ``claimed_ladder(data, k)`` bounds what one more change does after k.
 
     Guarantee  The running maximum of ``ceil(U_k / step)``, at most the global sensitivity, is a ladder if U is one.
@@ -110,13 +112,13 @@ class OwnLadder(OwnStatistic):
     Cost       One call for each rung that is looked at, up to the public number ``most_rungs``.
     """
 
-    claimed_ladder: Callable[[Any, int], Any]
+    claimed_ladder: Callable[[Data, int], Number]
     most_rungs: int
     """From this rung on the ladder is the global sensitivity: public."""
     sensitivity_is_constant = False
     mechanism_preference = FITTED_FIRST
 
-    def ladder(self, data: Any, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
+    def ladder(self, data: Data, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
         known: list[int] = []
 
         def rungs(start: int, stop: int) -> Sensitivities:
@@ -132,7 +134,7 @@ class OwnLadder(OwnStatistic):
 
 
 @dataclass(frozen=True, eq=False)
-class OwnSmoothBound(OwnStatistic):
+class OwnSmoothBound(OwnStatistic[Data]):
     """A function with a smooth bound of its author's: ``claimed_bound(data, beta)``.
 
     Guarantee  ``S / step + 1`` is a smooth bound on the grid if S is one; rungs are the least ``E^k S_b`` with
@@ -141,18 +143,18 @@ class OwnSmoothBound(OwnStatistic):
     Cost       One call for smooth noise, nine for anything that looks at rungs.
     """
 
-    claimed_bound: Callable[[Any, float], Any]
+    claimed_bound: Callable[[Data, float], Number]
     sensitivity_is_constant = False
     mechanism_preference = FITTED_FIRST
 
-    def ladder(self, data: Any, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
+    def ladder(self, data: Data, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
         return _Bounded(self, data)
 
     @property
     def _least_rung(self) -> int:
         return min(1 + self.on.spare, self.global_sensitivity)
 
-    def bound(self, data: Any, beta: Fraction) -> Fraction:
+    def bound(self, data: Data, beta: Fraction) -> Fraction:
         """The claimed bound in steps, for a slightly smaller beta and raised by what floats may have lost."""
         found = number_of(self.claimed_bound, data, usable_rate(beta))
         most = Fraction(self.global_sensitivity)
@@ -161,12 +163,12 @@ class OwnSmoothBound(OwnStatistic):
         return min(found * INFLATION / self.on.grid.step + 1 + self.on.spare, most)
 
 
-class _Bounded(Ladder):
+class _Bounded(Ladder, Generic[Data]):
     """The ladder of a smooth bound; its smooth bounds are the claimed ones."""
 
     follows_smooth_bound = True
 
-    def __init__(self, statistic: OwnSmoothBound, data: Any) -> None:
+    def __init__(self, statistic: OwnSmoothBound[Data], data: Data) -> None:
         super().__init__(self._grown, statistic.global_sensitivity)
         self._statistic, self._data = statistic, data
         self._columns: list[list[int]] | None = None
@@ -194,7 +196,7 @@ def rate_of(growth: Fraction) -> Fraction:
 
 
 @dataclass(frozen=True, eq=False)
-class OwnLevels(OwnStatistic, HasLevels):
+class OwnLevels(OwnStatistic[Data], HasLevels[Data]):
     """A function with levels of its author's; data whose level fails or is none stand on the highest.
 
     Guarantee  As good as the level function; its sensitivities are steps of the answers' grid.
@@ -202,27 +204,27 @@ class OwnLevels(OwnStatistic, HasLevels):
     Cost       One call of the level function.
     """
 
-    claimed_levels: LevelFunction
+    claimed_levels: LevelFunction[Data]
     sensitivity_is_constant = False
     mechanism_preference = ("largest_local", *FITTED_FIRST)
 
-    def ladder(self, data: Any, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
+    def ladder(self, data: Data, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
         return self.claimed_levels.levels.ladder(self._level(data))
 
     @property
     def _least_rung(self) -> int:
         return int(self.claimed_levels.levels.sensitivities[0])
 
-    def level_function(self) -> LevelFunction:
+    def level_function(self) -> LevelFunction[Data]:
         return LevelFunction(self.claimed_levels.levels, self._level)
 
-    def _level(self, data: Any) -> int:
+    def _level(self, data: Data) -> int:
         found, highest = number_of(self.claimed_levels.level, data), self.claimed_levels.levels.count
         return int(found) if found is not None and found.denominator == 1 and 1 <= found <= highest else highest
 
 
 @dataclass(frozen=True, eq=False)
-class OwnLocal(OwnStatistic, HasLocalSensitivity):
+class OwnLocal(OwnStatistic[Data], HasLocalSensitivity[Data]):
     """A function with a bound on its local sensitivity that one change moves by at most a public number.
 
     Guarantee  ``U_k = local + k change`` is a ladder.
@@ -230,24 +232,24 @@ class OwnLocal(OwnStatistic, HasLocalSensitivity):
     Cost       One call of the bound.
     """
 
-    claimed_local: Callable[[Any], Any]
+    claimed_local: Callable[[Data], Number]
     change: int
     """The most that one change moves the bound, in steps: public."""
     most_lipschitz_proxy = 0
     sensitivity_is_constant = False
     mechanism_preference = FITTED_FIRST
 
-    def ladder(self, data: Any, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
+    def ladder(self, data: Data, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
         first = self.local(data)
         return Ladder(
             lambda start, stop: self._capped([first + k * self.change for k in range(start, stop)]),
             self.global_sensitivity,
         )
 
-    def lipschitz_proxy(self, data: Any) -> int:  # noqa: ARG002
+    def lipschitz_proxy(self, data: Data) -> int:  # noqa: ARG002
         return 0
 
-    def local(self, data: Any) -> int:
+    def local(self, data: Data) -> int:
         return self._claimed(number_of(self.claimed_local, data))
 
     def local_sensitivity_change(self, lipschitz_proxy: int) -> int:  # noqa: ARG002
@@ -255,7 +257,7 @@ class OwnLocal(OwnStatistic, HasLocalSensitivity):
 
 
 @dataclass(frozen=True, eq=False)
-class OwnVector(VectorStatistic):
+class OwnVector(VectorStatistic[Data]):
     """A function with several numbers, and how far one change moves them in the l1 or l2 norm.
 
     Guarantee  As good as its author's claim; rounding d numbers adds at most d steps in l1 and sqrt(d) in l2.
@@ -263,7 +265,7 @@ class OwnVector(VectorStatistic):
     Cost       One call of the function.
     """
 
-    function: Callable[[Any], Any]
+    function: Callable[[Data], Sequence[Number]]
     on: tuple[AnswerGrid, ...]
     default: tuple[int, ...]
     norm_sensitivity: int
@@ -274,36 +276,36 @@ class OwnVector(VectorStatistic):
     __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     @property
-    def answers(self) -> tuple[Grid, ...]:  # type: ignore[override]
+    def answers(self) -> tuple[Grid, ...]:
         return tuple(one.grid for one in self.on)
 
     @property
-    def global_sensitivities(self) -> tuple[int, ...]:  # type: ignore[override]
+    def global_sensitivities(self) -> tuple[int, ...]:
         return (self.norm_sensitivity,) * len(self.on)
 
     @property
-    def l1(self) -> int:  # type: ignore[override]
+    def l1(self) -> int:
         return 1 if self.norm == "l1" else math.isqrt(len(self.on) - 1) + 1
 
     @property
-    def l2_squared(self) -> int:  # type: ignore[override]
+    def l2_squared(self) -> int:
         return 1
 
-    def values(self, data: Any) -> Sequence[int]:
+    def values(self, data: Data) -> Sequence[int]:
         found = numbers_of(self.function, len(self.on), data)
         return self.default if found is None else [on.place(one) for on, one in zip(self.on, found, strict=True)]
 
-    def fails(self, data: Any) -> bool:
+    def fails(self, data: Data) -> bool:
         return numbers_of(self.function, len(self.on), data) is None
 
 
 @dataclass(frozen=True, eq=False)
-class OwnNormLadder(OwnVector, HasNormLadder):
+class OwnNormLadder(OwnVector[Data], HasNormLadder[Data]):
     """The same with an author's ladder, smooth bound, levels or local sensitivity of the norm."""
 
-    claims: OwnStatistic
+    claims: OwnStatistic[Data]
     """A stand-in of one number, whose ladder is that of the norm."""
     mechanism_preference = FITTED_FIRST
 
-    def norm_ladder(self, data: Any) -> Ladder:
+    def norm_ladder(self, data: Data) -> Ladder:
         return self.claims.ladder(data)

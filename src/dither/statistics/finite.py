@@ -30,7 +30,7 @@ Whole = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class FiniteStatistic(Statistic, HasReachableValues, HasLevels, HasLocalSensitivity):
+class FiniteStatistic(Statistic[int], HasReachableValues[int], HasLevels[int], HasLocalSensitivity[int]):
     """A value for each of finitely many datasets; the data are the number of one of them.
 
     Guarantee  All structures are the exact ones of the listed neighbours.
@@ -88,11 +88,11 @@ class FiniteStatistic(Statistic, HasReachableValues, HasLevels, HasLocalSensitiv
                 )
 
     @functools.cached_property
-    def global_sensitivity(self) -> int:  # type: ignore[override]
+    def global_sensitivity(self) -> int:
         return int(self.local_sensitivities.max(initial=0))
 
     @property
-    def sensitivity_is_constant(self) -> bool:  # type: ignore[override]
+    def sensitivity_is_constant(self) -> bool:
         return bool((self.local_sensitivities == self.global_sensitivity).all())
 
     @property
@@ -160,7 +160,7 @@ class FiniteStatistic(Statistic, HasReachableValues, HasLevels, HasLocalSensitiv
         related = {(int(a), int(b)) for a, b in np.unique(np.stack([here, there]), axis=1).T}
         return Levels(sensitivities.tolist(), pairs=related), level
 
-    def level_function(self) -> LevelFunction:
+    def level_function(self) -> LevelFunction[int]:
         levels, level = self._placed
         return LevelFunction(levels, lambda data: int(level[data]))
 

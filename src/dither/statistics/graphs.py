@@ -7,12 +7,12 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dither.kernels.graph import Ranked, bounded_degree, degree_pairs, triangle_count
 from dither.kernels.subgraphs import clique_change, clique_count, k_triangle_change, k_triangle_count
+from dither.kernels.triangles import Ranked, bounded_degree, degree_pairs, triangle_count
 from dither.privacy import Neighbours
 from dither.sensitivity.ladder import Algorithm, Ladder, Sensitivities
 from dither.sensitivity.levels import HasLevels, LevelFunction, Levels
@@ -25,13 +25,23 @@ MOST_COUNT = 10**290
 """Larger counts do not fit the floats in which smooth bounds are computed."""
 
 
-class GraphCount(Statistic):
+class GraphCount(Statistic[Graph]):
     """A whole number counted in a graph with a public number of vertices; neighbours differ in one edge."""
 
     neighbours = Neighbours.EDGE
-    vertices: int
-    mechanism_preference: ClassVar[tuple[str, ...]] = FITTED_FIRST
-    beta_per_epsilon: ClassVar[Fraction | None] = Fraction(1, 14)
+
+    if TYPE_CHECKING:
+
+        @property
+        def vertices(self) -> int: ...
+        @property
+        def mechanism_preference(self) -> tuple[str, ...]: ...
+        @property
+        def beta_per_epsilon(self) -> Fraction | None: ...
+
+    else:
+        mechanism_preference = FITTED_FIRST
+        beta_per_epsilon = Fraction(1, 14)
 
     @property
     @abstractmethod
@@ -39,7 +49,7 @@ class GraphCount(Statistic):
         """The largest possible count: public."""
 
     @property
-    def answers(self) -> Grid:  # type: ignore[override]
+    def answers(self) -> Grid:
         return Grid(Fraction(1), 0, self.most)
 
     @property
@@ -49,7 +59,7 @@ class GraphCount(Statistic):
 
 
 @dataclass(frozen=True)
-class EdgeCount(GraphCount, HasLevels):
+class EdgeCount(GraphCount, HasLevels[Graph]):
     """The number of edges: one edge changes it by one, whatever the graph."""
 
     vertices: int
@@ -68,8 +78,12 @@ class EdgeCount(GraphCount, HasLevels):
     def ladder(self, data: Graph, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
         return flat(1)
 
-    def level_function(self) -> LevelFunction:
-        return LevelFunction(Levels([1]), lambda _: 1)
+    def level_function(self) -> LevelFunction[Graph]:
+        return LevelFunction(Levels([1]), _only_level)
+
+
+def _only_level(_: Graph) -> int:
+    return 1
 
 
 @dataclass(frozen=True)
@@ -84,7 +98,7 @@ class TriangleCount(GraphCount, ByCommonNeighbours):
     vertices: int
 
     @property
-    def global_sensitivity(self) -> int:  # type: ignore[override]
+    def global_sensitivity(self) -> int:
         return self.vertices - 2
 
     @property
@@ -128,7 +142,7 @@ class StarCount(GraphCount, ByDegree):
     k: int
 
     @property
-    def global_sensitivity(self) -> int:  # type: ignore[override]
+    def global_sensitivity(self) -> int:
         return 2 * math.comb(self.vertices - 2, self.k - 1)
 
     @property
@@ -177,7 +191,7 @@ class KTriangleCount(GraphCount, ByCommonNeighbours):
     k: int
 
     @property
-    def global_sensitivity(self) -> int:  # type: ignore[override]
+    def global_sensitivity(self) -> int:
         n, k = self.vertices, self.k
         return math.comb(n - 2, k) + 2 * (n - 2) * math.comb(n - 3, k - 1)
 
@@ -234,7 +248,7 @@ class CliqueCount(GraphCount, ByCommonNeighbours):
     k: int
 
     @property
-    def global_sensitivity(self) -> int:  # type: ignore[override]
+    def global_sensitivity(self) -> int:
         return math.comb(self.vertices - 2, self.k - 2)
 
     @property
@@ -279,7 +293,7 @@ class BoundedTriangleCount(GraphCount):
     beta_per_epsilon = None
 
     @property
-    def global_sensitivity(self) -> int:  # type: ignore[override]
+    def global_sensitivity(self) -> int:
         return self.vertices - 2 if self.degree >= self.vertices - 1 else 2 * (self.degree - 1)
 
     @property
@@ -327,7 +341,7 @@ def flat(global_sensitivity: int) -> Ladder:
 
 def listed(at_distance: Callable[[int], int], global_sensitivity: int, *, top: int) -> Ladder:
     """A ladder of Python numbers; in machine words where the cap fits them."""
-    dtype: Any = object if global_sensitivity >= 1 << 62 else np.int64
+    dtype = object if global_sensitivity >= 1 << 62 else np.int64
 
     def sensitivity_at_distance(start: int, stop: int) -> Sensitivities:
         return np.array([min(at_distance(s), global_sensitivity) for s in range(start, stop)], dtype=dtype)

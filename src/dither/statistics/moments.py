@@ -49,7 +49,7 @@ class PairSums:
 
 
 @dataclass(frozen=True)
-class Moments(VectorStatistic):
+class Moments(VectorStatistic[PairSums | Table]):
     """``sum u, sum v, sum u^2, [sum v^2,] sum uv`` of two columns, and the number of records where that is private.
 
     u and v are x and y in coordinates whose 0 is the middle of their bounds, and whose -1 and 1 are the bounds.
@@ -74,7 +74,7 @@ class Moments(VectorStatistic):
         return self.rows
 
     @property
-    def labels(self) -> tuple[str, ...]:  # type: ignore[override]
+    def labels(self) -> tuple[str, ...]:
         squares = ("x^2", "y^2") if self.has_y_square else ("x^2",)
         return ("x", "y", *squares, "xy", *(("records",) if self.private else ()))
 
@@ -92,7 +92,7 @@ class Moments(VectorStatistic):
         return (x, y, *squares, x * y, *((1,) if self.private else ()))
 
     @functools.cached_property
-    def answers(self) -> tuple[Grid, ...]:  # type: ignore[override]
+    def answers(self) -> tuple[Grid, ...]:
         positive = [name.endswith("^2") or name == "records" for name in self.labels]
         return tuple(
             Grid(Fraction(1, cap), 0 if is_positive else -cap * self.records, cap * self.records)
@@ -100,14 +100,14 @@ class Moments(VectorStatistic):
         )
 
     @property
-    def global_sensitivities(self) -> tuple[int, ...]:  # type: ignore[override]
+    def global_sensitivities(self) -> tuple[int, ...]:
         if self.neighbours is Neighbours.ADD_REMOVE:
             return self._caps
         signed = ("x", "y", "xy")
         return tuple(2 * cap if name in signed else cap for name, cap in zip(self.labels, self._caps, strict=True))
 
     @property
-    def l1(self) -> Fraction:  # type: ignore[override]
+    def l1(self) -> Fraction:
         if self.neighbours is Neighbours.ADD_REMOVE:
             return Fraction(self.rows * len(self.labels))
         replaced = Fraction(18, 5) if self.has_y_square else Fraction(3)
@@ -115,7 +115,7 @@ class Moments(VectorStatistic):
         return self.rows * (added if self.private else replaced)
 
     @property
-    def l2_squared(self) -> Fraction:  # type: ignore[override]
+    def l2_squared(self) -> Fraction:
         if self.neighbours is Neighbours.ADD_REMOVE:
             return Fraction(self.rows**2 * len(self.labels))
         added = Fraction(15, 4) if self.has_y_square else Fraction(3)
@@ -133,7 +133,7 @@ class Moments(VectorStatistic):
 
 
 @dataclass(frozen=True)
-class CrossProduct(Statistic):
+class CrossProduct(Statistic[PairSums | Table]):
     """``n sum xy - sum x sum y`` of two columns: their covariance in units of its grid.
 
     Guarantee  One change moves it by at most (n - 1) w w', w and w' the widths of the bounds: attained.
@@ -148,7 +148,7 @@ class CrossProduct(Statistic):
     sensitivity_is_constant = True
 
     @property
-    def global_sensitivity(self) -> int:  # type: ignore[override]
+    def global_sensitivity(self) -> int:
         (a, b), (c, d) = self.x.ends, self.y.ends
         return (self.records - 1) * (b - a) * (d - c)
 

@@ -6,13 +6,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidArgument
-from dither.kernels.elementary import exp
+from dither.kernels.elementary import Floats, exp
 from dither.kernels.order import decay, heaviest_pair
 from dither.privacy import Neighbours
 from dither.sensitivity.ladder import (
@@ -28,13 +27,13 @@ from dither.sensitivity.ladder import (
 )
 from dither.sensitivity.quantiles import HasQuantiles
 from dither.sensitivity.reachable import HasReachableValues, ReachableValues
-from dither.sources.column import Column
+from dither.sources.column import Column, RankedRecords
 from dither.sources.grid import Grid
 from dither.statistics.statistic import FITTED_FIRST, Statistic, VectorStatistic
 
 
 @dataclass(frozen=True)
-class RankedValue(Statistic, HasReachableValues):
+class RankedValue(Statistic[RankedRecords], HasReachableValues[RankedRecords]):
     """The value at one rank of a bounded column with a public number of records.
 
     Guarantee  The ladder obeys both axioms and is the exact one: A^(k) = max_t x_(r+t) - x_(r+t-k-1).
@@ -52,12 +51,12 @@ class RankedValue(Statistic, HasReachableValues):
     linear_time_ladder = True
 
     @property
-    def global_sensitivity(self) -> int:  # type: ignore[override]
+    def global_sensitivity(self) -> int:
         low, high = self.answers.ends
         return high - low
 
     @property
-    def monotone_cost(self) -> bool:  # type: ignore[override]
+    def monotone_cost(self) -> bool:
         # Costs are max(1, #{x < z}) at rank 1 and max(1, #{x > z}) at rank n: counts of one tail alone.
         return self.rank in (1, self.records)
 
@@ -82,10 +81,10 @@ class RankedValue(Statistic, HasReachableValues):
         """Where in the sorted data its ranks lie: public."""
         return (self.rank / self.records,)
 
-    def value(self, data: Column) -> int:
+    def value(self, data: RankedRecords) -> int:
         return int(data.ranks(self.rank, self.rank)[0])
 
-    def ladder(self, data: Column, algorithm: Algorithm = "exact") -> Ladder:
+    def ladder(self, data: RankedRecords, algorithm: Algorithm = "exact") -> Ladder:
         if algorithm == "linear":
             top = max(self.rank - 1, self.records - self.rank)
             return Ladder(
@@ -96,13 +95,13 @@ class RankedValue(Statistic, HasReachableValues):
     def even_data(self) -> Column:
         return evenly_spread(self.records, self.answers)
 
-    def _symmetric_sensitivities(self, data: Column, start: int, stop: int) -> Sensitivities:
+    def _symmetric_sensitivities(self, data: RankedRecords, start: int, stop: int) -> Sensitivities:
         """NRS11 Claim 3.5: U_k = x_(r+k+1) - x_(r-k-1), within a factor 2 of the exact rungs."""
         above = data.ranks(self.rank + start + 1, self.rank + stop)
         below = data.ranks(self.rank - stop, self.rank - start - 1)[::-1]
         return np.asarray(above - below)
 
-    def reachable_values(self, data: Column) -> ReachableValues:
+    def reachable_values(self, data: RankedRecords) -> ReachableValues:
         def values(first: int, last: int) -> list[int]:
             ranked: list[int] = data.ranks(self.rank + first, self.rank + last).tolist()
             return ranked
@@ -146,7 +145,7 @@ class _EvenColumn(Column):
 class OrderLadder(Ladder):
     """The exact ladder of one rank, with NRS11's near-linear smooth bound on a window of ranks."""
 
-    def __init__(self, statistic: RankedValue, data: Column, *, cut_for: int | None = None) -> None:
+    def __init__(self, statistic: RankedValue, data: RankedRecords, *, cut_for: int | None = None) -> None:
         """``cut_for``: a public number of records; smooth bounds then look at few ranks of so many (sublinear)."""
         # All n records must change before both ends of the bounds can be neighbours in rank.
         super().__init__(
@@ -184,7 +183,7 @@ class OrderLadder(Ladder):
                 return rounded_up(best)
             reach = min(2 * reach, limit)
 
-    def _heaviest(self, reach: int, weights: Any) -> float:
+    def _heaviest(self, reach: int, weights: Floats) -> float:
         left = self._data.ranks(self._rank - reach, self._rank)
         right = self._data.ranks(self._rank, self._rank + reach)
         return heaviest_pair(left, right, weights)
@@ -204,7 +203,7 @@ class OrderLadder(Ladder):
 
 
 @dataclass(frozen=True)
-class RankedValues(VectorStatistic, HasQuantiles):
+class RankedValues(VectorStatistic[RankedRecords], HasQuantiles[RankedRecords]):
     """The quantiles of several shares, in rising order."""
 
     shares: tuple[Fraction, ...]
@@ -222,11 +221,11 @@ class RankedValues(VectorStatistic, HasQuantiles):
         return self.grid
 
     @property
-    def answers(self) -> tuple[Grid, ...]:  # type: ignore[override]
+    def answers(self) -> tuple[Grid, ...]:
         return (self.grid,) * len(self.shares)
 
     @property
-    def global_sensitivities(self) -> tuple[int, ...]:  # type: ignore[override]
+    def global_sensitivities(self) -> tuple[int, ...]:
         return (self.grid.ends[1] - self.grid.ends[0],) * len(self.shares)
 
     @property
@@ -234,7 +233,7 @@ class RankedValues(VectorStatistic, HasQuantiles):
         return self.records
 
     @property
-    def l1(self) -> int:  # type: ignore[override]
+    def l1(self) -> int:
         return len(self.shares)
 
     l2_squared = l1
@@ -243,7 +242,7 @@ class RankedValues(VectorStatistic, HasQuantiles):
         """The single quantiles."""
         return [RankedValue(rank_of(share, self.records), self.records, self.grid) for share in self.shares]
 
-    def values(self, data: Column) -> Sequence[int]:
+    def values(self, data: RankedRecords) -> Sequence[int]:
         return [one.value(data) for one in self.each()]
 
 

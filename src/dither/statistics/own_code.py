@@ -12,40 +12,45 @@ import warnings
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+
+from dither.numbers import Number
+
+Argument = TypeVar("Argument")
+Result = TypeVar("Result")
 
 _FARTHEST = 400
 """Decimals beyond 10**400 are beyond all floats, and as little finite as they are."""
 
 
-def result_of(function: Callable[..., Any], *arguments: Any) -> Any:
+def result_of(function: Callable[..., Result], *arguments: Argument) -> Result | None:
     """What a function returns, whatever it is; None where it fails."""
     return _guarded(lambda: function(*map(_fresh, arguments)))
 
 
-def number_of(function: Callable[..., Any], *arguments: Any) -> Fraction | None:
+def number_of(function: Callable[..., Number], *arguments: Argument) -> Fraction | None:
     """What a function returns, exactly; None where it fails."""
-    found: Fraction | None = _guarded(lambda: as_number(function(*map(_fresh, arguments))))
-    return found
+    return _guarded(lambda: as_number(function(*map(_fresh, arguments))))
 
 
-def numbers_of(function: Callable[..., Any], length: int, *arguments: Any) -> tuple[Fraction, ...] | None:
+def numbers_of(
+    function: Callable[..., Sequence[Number]], length: int, *arguments: Argument
+) -> tuple[Fraction, ...] | None:
     """The ``length`` numbers that a function returns, exactly; None where it fails or there are more or fewer."""
 
     def called() -> tuple[Fraction, ...] | None:
         entries = _entries(function(*map(_fresh, arguments)))
         if entries is None or len(entries) != length:
             return None
-        found = [as_number(one) for one in entries]
-        return None if None in found else tuple(found)  # type: ignore[arg-type]
+        found = [number for number in map(as_number, entries) if number is not None]
+        return tuple(found) if len(found) == length else None
 
-    listed: tuple[Fraction, ...] | None = _guarded(called)
-    return listed
+    return _guarded(called)
 
 
-def as_number(found: Any) -> Fraction | None:
+def as_number(found: Any) -> Fraction | None:  # what the owner's function returned, checked here
     """A real number of Python, numpy or Arrow, exactly; None for anything else."""
     if hasattr(found, "as_py"):
         found = found.as_py()
@@ -60,7 +65,7 @@ def as_number(found: Any) -> Fraction | None:
     return Fraction(found) if isinstance(found, (int, Fraction)) else None
 
 
-def _entries(found: Any) -> Sequence[Any] | None:
+def _entries(found: Any) -> Sequence[Any] | None:  # what the owner's function returned
     if hasattr(found, "to_numpy"):
         found = np.asarray(found.to_numpy())
     if isinstance(found, np.ndarray):
@@ -68,7 +73,7 @@ def _entries(found: Any) -> Sequence[Any] | None:
     return found if isinstance(found, (list, tuple)) else None
 
 
-def _guarded(call: Callable[[], Any]) -> Any:
+def _guarded(call: Callable[[], Result]) -> Result | None:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
@@ -79,7 +84,7 @@ def _guarded(call: Callable[[], Any]) -> Any:
             return None
 
 
-def _fresh(argument: Any) -> Any:
+def _fresh(argument: Argument) -> Argument:
     """A copy of data that a function could change in place, so that the next call sees them as they were."""
     if isinstance(argument, (list, dict, set, np.ndarray)) or type(argument).__module__.startswith("pandas."):
         return copy.copy(argument)

@@ -13,7 +13,7 @@ from dither.privacy import Neighbours
 from dither.sensitivity.ladder import Algorithm, Ladder, Sensitivities
 from dither.sensitivity.levels import HasLevels, LevelFunction, Levels
 from dither.sensitivity.reachable import ReachableValues
-from dither.sources.column import Column
+from dither.sources.column import RankedRecords
 from dither.sources.grid import Grid
 from dither.statistics.statistic import FITTED_FIRST, Statistic
 from dither.statistics.totals import ColumnTotal
@@ -41,10 +41,10 @@ class SmallestTotal(ColumnTotal):
     def changes_to_worst_case(self) -> int:
         return self.records
 
-    def value(self, data: Column) -> int:
+    def value(self, data: RankedRecords) -> int:
         return exact_sum(data.ranks(1, self.smallest))
 
-    def ladder(self, data: Column, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
+    def ladder(self, data: RankedRecords, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
         k, low = self.smallest, self.column.ends[0]
 
         def sensitivity_at_distance(start: int, stop: int) -> Sensitivities:
@@ -53,7 +53,7 @@ class SmallestTotal(ColumnTotal):
 
         return Ladder(sensitivity_at_distance, self.global_sensitivity, top=self.records - k + 1)
 
-    def reachable_values(self, data: Column) -> ReachableValues:
+    def reachable_values(self, data: RankedRecords) -> ReachableValues:
         k, low = self.smallest, self.column.ends[0]
         centre = self.value(data)
 
@@ -68,7 +68,7 @@ class SmallestTotal(ColumnTotal):
 
 
 @dataclass(frozen=True, eq=False)
-class ChainTotal(Statistic, HasLevels):
+class ChainTotal(Statistic[int], HasLevels[int]):
     """The sum of the first k of a public list of values; k is private, neighbours have one value more or less.
 
     Guarantee  The ladder is the exact one for a list in rising order of values that are not negative.
@@ -84,7 +84,7 @@ class ChainTotal(Statistic, HasLevels):
     mechanism_preference = FITTED_FIRST
 
     @property
-    def global_sensitivity(self) -> int:  # type: ignore[override]
+    def global_sensitivity(self) -> int:
         return self.levels.global_sensitivity
 
     def value(self, data: int) -> int:
@@ -93,5 +93,9 @@ class ChainTotal(Statistic, HasLevels):
     def ladder(self, data: int, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
         return self.levels.ladder(data + 1)
 
-    def level_function(self) -> LevelFunction:
-        return LevelFunction(self.levels, lambda data: data + 1)
+    def level_function(self) -> LevelFunction[int]:
+        return LevelFunction(self.levels, self.level_of_place)
+
+    def level_of_place(self, data: int) -> int:
+        """The level of a place in the chain: private."""
+        return data + 1

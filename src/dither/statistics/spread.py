@@ -10,14 +10,14 @@ import numpy as np
 from dither.privacy import Neighbours
 from dither.sensitivity.ladder import MOST_SLOW_DISTANCES, Algorithm, Ladder, Sensitivities
 from dither.sensitivity.reachable import HasReachableValues, ReachableValues
-from dither.sources.column import Column
+from dither.sources.column import Column, RankedRecords
 from dither.sources.grid import Grid
 from dither.statistics.order import RankedValue, evenly_spread
 from dither.statistics.statistic import FITTED_FIRST, Statistic
 
 
 @dataclass(frozen=True)
-class RankDifference(Statistic, HasReachableValues):
+class RankDifference(Statistic[RankedRecords], HasReachableValues[RankedRecords]):
     """``x_(q) - x_(p)`` for two ranks p < q of a bounded column.
 
     Guarantee  The ladder is the sum of the two exact ladders (axioms hold termwise); the chain is exact.
@@ -43,7 +43,7 @@ class RankDifference(Statistic, HasReachableValues):
         return self.lower.records
 
     @property
-    def global_sensitivity(self) -> int:  # type: ignore[override]
+    def global_sensitivity(self) -> int:
         return self.answers.ends[1]
 
     @property
@@ -56,10 +56,10 @@ class RankDifference(Statistic, HasReachableValues):
         """Where in the sorted data its ranks lie: public."""
         return (*self.lower.shares, *self.upper.shares)
 
-    def value(self, data: Column) -> int:
+    def value(self, data: RankedRecords) -> int:
         return self.upper.value(data) - self.lower.value(data)
 
-    def ladder(self, data: Column, algorithm: Algorithm = "exact") -> Ladder:
+    def ladder(self, data: RankedRecords, algorithm: Algorithm = "exact") -> Ladder:
         below, above = self.lower.ladder(data, algorithm), self.upper.ladder(data, algorithm)
 
         def sensitivity_at_distance(start: int, stop: int) -> Sensitivities:
@@ -77,7 +77,7 @@ class RankDifference(Statistic, HasReachableValues):
     def even_data(self) -> Column:
         return evenly_spread(self.lower.records, self.records_on)
 
-    def reachable_values(self, data: Column) -> ReachableValues:
+    def reachable_values(self, data: RankedRecords) -> ReachableValues:
         p, q, n = self.lower.rank, self.upper.rank, self.lower.records
 
         def values(first: int, last: int) -> Sequence[int]:
@@ -96,7 +96,7 @@ class RankDifference(Statistic, HasReachableValues):
 
 
 @dataclass(frozen=True)
-class SquaredSpread(Statistic):
+class SquaredSpread(Statistic[RankedRecords]):
     """``n sum x^2 - (sum x)^2``, the variance in units of step^2 / n^2, computed exactly.
 
     Guarantee  Global sensitivity (n - 1)(hi - lo)^2, attained.
@@ -114,7 +114,7 @@ class SquaredSpread(Statistic):
         return self.column
 
     @property
-    def global_sensitivity(self) -> int:  # type: ignore[override]
+    def global_sensitivity(self) -> int:
         low, high = self.column.ends
         return (self.records - 1) * (high - low) ** 2
 
@@ -122,11 +122,11 @@ class SquaredSpread(Statistic):
     def changes_to_worst_case(self) -> int:
         return 0
 
-    def value(self, data: Column) -> int:
+    def value(self, data: RankedRecords) -> int:
         total, squares = data.moments()
         return self.records * squares - total**2
 
-    def ladder(self, data: Column, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
+    def ladder(self, data: RankedRecords, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
         return Ladder(
             lambda start, stop: np.full(stop - start, self.global_sensitivity, dtype=object),
             self.global_sensitivity,

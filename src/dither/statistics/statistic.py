@@ -5,34 +5,53 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Generic
 
-from dither.sensitivity.global_sensitivity import HasGlobalSensitivity
+from dither.sensitivity.global_sensitivity import Data, HasGlobalSensitivity
 from dither.sensitivity.ladder import HasLadder, Ladder
 from dither.sources.grid import Grid
 
-FITTED_FIRST = ("inverse", "smooth", "ladder", "worst_case")
+FITTED_FIRST: tuple[str, ...] = ("inverse", "smooth", "ladder", "worst_case")
 """The preference of statistics whose sensitivity on usual data is far below the global one."""
-WORST_CASE_FIRST = ("worst_case", "smooth", "inverse", "ladder")
+WORST_CASE_FIRST: tuple[str, ...] = ("worst_case", "smooth", "inverse", "ladder")
 """The preference of statistics that one record can move by the global sensitivity on most data: nothing to fit."""
 
 
-class Statistic(HasLadder):
+class Statistic(HasLadder[Data]):
     """A number on a public grid, computed from private data, with a ladder."""
 
-    mechanism_preference: ClassVar[tuple[str, ...]] = WORST_CASE_FIRST
-    """What "auto" means: the first of these mechanisms that serves the statistic.  Others are used only by name."""
-    prefers_least_error: ClassVar[bool] = False
-    """True if "auto" means the mechanism with the least expected error for all data, ties to the first preferred."""
-    beta_per_epsilon: ClassVar[Fraction | None] = None
-    """The smoothness beta of smooth sensitivity, over epsilon: for ladders that start far above their growth.
+    if TYPE_CHECKING:
 
-    None: the beta that suits a linearly growing ladder.  Laws that need delta keep their own (docs/decisions.md).
-    """
-    linear_time_ladder: ClassVar[bool] = False
-    """True if ``U_k`` takes time O(k), so that k of them take O(k^2); else each takes the same time."""
-    labels: ClassVar[tuple[str, ...] | None] = None
-    """The names of several numbers; None: it is one number."""
+        @property
+        def mechanism_preference(self) -> tuple[str, ...]:
+            """What "auto" means: the first of these mechanisms that serves the statistic; others only by name."""
+
+        @property
+        def prefers_least_error(self) -> bool:
+            """True if "auto" means the mechanism with the least expected error for all data, ties to the first."""
+
+        @property
+        def beta_per_epsilon(self) -> Fraction | None:
+            """The smoothness beta of smooth sensitivity, over epsilon: for ladders that start far above their growth.
+
+            None: the beta that suits a linearly growing ladder.  Laws that need delta keep their own
+            (docs/decisions.md).
+            """
+
+        @property
+        def linear_time_ladder(self) -> bool:
+            """True if ``U_k`` takes time O(k), so that k of them take O(k^2); else each takes the same time."""
+
+        @property
+        def labels(self) -> tuple[str, ...] | None:
+            """The names of several numbers; None: it is one number."""
+
+    else:
+        mechanism_preference = WORST_CASE_FIRST
+        prefers_least_error = False
+        beta_per_epsilon = None
+        linear_time_ladder = False
+        labels = None
 
     @property
     def records_on(self) -> Grid:
@@ -67,15 +86,15 @@ class Statistic(HasLadder):
         return 1
 
     @property
-    def single(self) -> Statistic:
+    def single(self) -> Statistic[Data]:
         """Itself: it is one number."""
         return self
 
-    def numbers(self, data: Any) -> Sequence[int]:
+    def numbers(self, data: Data) -> Sequence[int]:
         """The true value of each number, in its grid steps: private."""
         return (self.value(data),)
 
-    def released(self, numbers: Sequence[float]) -> Any:
+    def released(self, numbers: Sequence[float]) -> float:
         """What belongs to the one number of an answer, such as its error: a number, not a tuple."""
         return numbers[0]
 
@@ -84,12 +103,12 @@ class Statistic(HasLadder):
         None where it depends on more."""
         return None
 
-    def fails(self, data: Any) -> bool:  # noqa: ARG002
+    def fails(self, data: Data) -> bool:  # noqa: ARG002
         """Whether the value is a public default, because the owner's own function has none: private."""
         return False
 
     @abstractmethod
-    def value(self, data: Any) -> int:
+    def value(self, data: Data) -> int:
         """The true value, in grid steps: private."""
 
     @property
@@ -107,25 +126,42 @@ class Statistic(HasLadder):
         """
         return self.max_distance_to_instability
 
-    def even_data(self) -> Any:
+    def even_data(self) -> Data | None:
         """Public data to read a default proposal off, such as records spread evenly; None if there are none."""
         return None
 
 
-class VectorStatistic(HasGlobalSensitivity):
+class VectorStatistic(HasGlobalSensitivity, Generic[Data]):
     """Several numbers at once, each on its own public grid, with their joint sensitivity."""
 
-    mechanism_preference: ClassVar[tuple[str, ...]] = WORST_CASE_FIRST
-    """What "auto" means: the first of these mechanisms that serves the statistic."""
-    prefers_least_error: ClassVar[bool] = False
-    """True if "auto" means the mechanism with the least expected error for all data, ties to the first preferred."""
-    answers: tuple[Grid, ...]
-    """A grid for each number: public."""
-    l1: int | Fraction
-    """How far one change can move all numbers together, each measured in units of its cap: public."""
-    l2_squared: int | Fraction
-    """The same in squares."""
-    labels: tuple[str, ...]
+    if TYPE_CHECKING:
+
+        @property
+        def mechanism_preference(self) -> tuple[str, ...]:
+            """What "auto" means: the first of these mechanisms that serves the statistic."""
+
+        @property
+        def prefers_least_error(self) -> bool:
+            """True if "auto" means the mechanism with the least expected error for all data, ties to the first."""
+
+        @property
+        def answers(self) -> tuple[Grid, ...]:
+            """A grid for each number: public."""
+
+        @property
+        def l1(self) -> int | Fraction:
+            """How far one change can move all numbers together, each measured in units of its cap: public."""
+
+        @property
+        def l2_squared(self) -> int | Fraction:
+            """The same in squares."""
+
+        @property
+        def labels(self) -> tuple[str, ...]: ...
+
+    else:
+        mechanism_preference = WORST_CASE_FIRST
+        prefers_least_error = False
 
     @property
     def changes_to_worst_case(self) -> int | None:
@@ -156,11 +192,11 @@ class VectorStatistic(HasGlobalSensitivity):
         """None: these are several numbers."""
         return None
 
-    def numbers(self, data: Any) -> Sequence[int]:
+    def numbers(self, data: Data) -> Sequence[int]:
         """The true value of each number, in its grid steps: private."""
         return self.values(data)
 
-    def released(self, numbers: Sequence[float]) -> Any:
+    def released(self, numbers: Sequence[float]) -> tuple[float, ...]:
         """What belongs to the numbers of an answer, such as their errors: a tuple."""
         return tuple(numbers)
 
@@ -168,10 +204,10 @@ class VectorStatistic(HasGlobalSensitivity):
         """None: several numbers have no ladder."""
         return None
 
-    def fails(self, data: Any) -> bool:  # noqa: ARG002
+    def fails(self, data: Data) -> bool:  # noqa: ARG002
         """Whether the values are public defaults, because the owner's own function has none: private."""
         return False
 
     @abstractmethod
-    def values(self, data: Any) -> Sequence[int]:
+    def values(self, data: Data) -> Sequence[int]:
         """The true values, in grid steps: private."""

@@ -5,33 +5,41 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dither.privacy import Neighbours
 from dither.sensitivity.ladder import MOST_SLOW_DISTANCES, Algorithm, Ladder, Sensitivities
 from dither.sensitivity.reachable import HasReachableValues, ReachableValues
-from dither.sources.column import Column
+from dither.sources.column import Column, RankedRecords
 from dither.sources.grid import Grid
 from dither.statistics.order import evenly_spread
 from dither.statistics.statistic import FITTED_FIRST, WORST_CASE_FIRST, Statistic
 
 
-class ColumnTotal(Statistic, HasReachableValues):
+class ColumnTotal(Statistic[RankedRecords], HasReachableValues[RankedRecords]):
     """A total of records of one bounded column: one change moves it by at most the column's range."""
 
-    column: Grid
     neighbours = Neighbours.CHANGE_ONE
-    mechanism_preference: ClassVar[tuple[str, ...]] = FITTED_FIRST
     monotone_cost = False
+
+    if TYPE_CHECKING:
+
+        @property
+        def column(self) -> Grid: ...
+        @property
+        def mechanism_preference(self) -> tuple[str, ...]: ...
+
+    else:
+        mechanism_preference = FITTED_FIRST
 
     @property
     def records_on(self) -> Grid:
         return self.column
 
     @property
-    def global_sensitivity(self) -> int:  # type: ignore[override]
+    def global_sensitivity(self) -> int:
         low, high = self.column.ends
         return high - low
 
@@ -51,16 +59,16 @@ class TrimmedTotal(ColumnTotal):
     answers: Grid
 
     @property
-    def sensitivity_is_constant(self) -> bool:  # type: ignore[override]
+    def sensitivity_is_constant(self) -> bool:
         # One record can move a sum by its whole range whatever the others are: nothing to fit.
         return self.trimmed == 0
 
     @property
-    def mechanism_preference(self) -> tuple[str, ...]:  # type: ignore[override]
+    def mechanism_preference(self) -> tuple[str, ...]:
         return FITTED_FIRST if self.trimmed else WORST_CASE_FIRST
 
     @property
-    def linear_time_ladder(self) -> bool:  # type: ignore[override]
+    def linear_time_ladder(self) -> bool:
         # A sum's chain is read off in one pass, a trimmed one's ladder is not.
         return self.trimmed > 0
 
@@ -73,11 +81,11 @@ class TrimmedTotal(ColumnTotal):
         # After as many changes as are cut on a side, one more moves a record that counts.
         return self.trimmed
 
-    def value(self, data: Column) -> int:
+    def value(self, data: RankedRecords) -> int:
         m = self.trimmed
         return data.total() if m == 0 else data.total(m + 1, self.records - m)
 
-    def ladder(self, data: Column, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
+    def ladder(self, data: RankedRecords, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
         n, m = self.records, self.trimmed
 
         def sensitivity_at_distance(start: int, stop: int) -> Sensitivities:
@@ -92,7 +100,7 @@ class TrimmedTotal(ColumnTotal):
     def even_data(self) -> Column:
         return evenly_spread(self.records, self.column)
 
-    def reachable_values(self, data: Column) -> ReachableValues:
+    def reachable_values(self, data: RankedRecords) -> ReachableValues:
         n, m = self.records, self.trimmed
         centre = self.value(data)
 

@@ -29,7 +29,7 @@ class WeightedShape(GraphShape):
 
 
 @dataclass(frozen=True)
-class SpanningForestCost(Statistic):
+class SpanningForestCost(Statistic[Graph]):
     """The weight of a lightest spanning forest: of a lightest spanning tree in each component.
 
     Guarantee  The ladder is the exact one.
@@ -52,16 +52,16 @@ class SpanningForestCost(Statistic):
         return self.connectivity
 
     @property
-    def mechanism_preference(self) -> tuple[str, ...]:  # type: ignore[override]
+    def mechanism_preference(self) -> tuple[str, ...]:
         # With few edges in a cut the ladder reaches the global sensitivity too soon for a smooth bound far below it.
         return FITTED_FIRST if self.connectivity >= WELL_CONNECTED else WORST_CASE_FIRST
 
     @property
-    def answers(self) -> Grid:  # type: ignore[override]
+    def answers(self) -> Grid:
         return Grid(self.weights.step, 0, self.global_sensitivity * self.rank)
 
     @property
-    def global_sensitivity(self) -> int:  # type: ignore[override]
+    def global_sensitivity(self) -> int:
         return self.weights.ends[1]
 
     def value(self, data: Graph) -> int:

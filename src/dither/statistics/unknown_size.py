@@ -11,13 +11,14 @@ import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dither.kernels.elementary import exp
 from dither.privacy import Neighbours
+from dither.sensitivity.global_sensitivity import Data
 from dither.sensitivity.ladder import (
     DEEPEST,
     MOST_SLOW_DISTANCES,
@@ -28,6 +29,7 @@ from dither.sensitivity.ladder import (
     usable_rate,
 )
 from dither.sensitivity.reachable import HasReachableValues, ReachableValues
+from dither.sources.column import RankedRecords
 from dither.sources.grid import Grid
 from dither.statistics.order import OrderLadder, RankedValue, rank_of
 from dither.statistics.statistic import FITTED_FIRST, Statistic, VectorStatistic
@@ -37,7 +39,7 @@ FINE_STEPS = 36
 
 
 @dataclass(frozen=True)
-class SharedRank(Statistic, HasReachableValues):
+class SharedRank(Statistic[RankedRecords], HasReachableValues[RankedRecords]):
     """The value at rank ``max(1, ceil(q n))`` of a selection with a private number n of records.
 
     An empty selection has the upper bound as its value.
@@ -52,16 +54,16 @@ class SharedRank(Statistic, HasReachableValues):
     most: int
     answers: Grid
     neighbours: Neighbours
-    mechanism_preference: ClassVar[tuple[str, ...]] = FITTED_FIRST
-    linear_time_ladder: ClassVar[bool] = True
+    mechanism_preference = FITTED_FIRST
+    linear_time_ladder = True
 
     @property
-    def global_sensitivity(self) -> int:  # type: ignore[override]
+    def global_sensitivity(self) -> int:
         low, high = self.answers.ends
         return high - low
 
     @property
-    def monotone_cost(self) -> bool:  # type: ignore[override]
+    def monotone_cost(self) -> bool:
         # Counts of one tail alone, whatever n is.
         return self.share in (0, 1)
 
@@ -79,21 +81,21 @@ class SharedRank(Statistic, HasReachableValues):
         """Where in the sorted data its ranks lie."""
         return (float(self.share),)
 
-    def ranked(self, data: Any) -> RankedValue:
+    def ranked(self, data: RankedRecords) -> RankedValue:
         """The order statistic that it is for these data: private."""
         return RankedValue(rank_of(self.share, data.records), data.records, self.answers)
 
-    def value(self, data: Any) -> int:
+    def value(self, data: RankedRecords) -> int:
         return self.ranked(data).value(data)
 
-    def ladder(self, data: Any, algorithm: Algorithm = "exact") -> Ladder:
+    def ladder(self, data: RankedRecords, algorithm: Algorithm = "exact") -> Ladder:
         here = self.ranked(data)
         if algorithm == "linear":
             return here.ladder(data, algorithm)
         # The number of records is private here: a sublinear search is cut where the public bound on it says.
         return OrderLadder(here, data, cut_for=self.most if algorithm == "sublinear" else None)
 
-    def reachable_values(self, data: Any) -> ReachableValues:
+    def reachable_values(self, data: RankedRecords) -> ReachableValues:
         here = self.ranked(data)
         if self.neighbours is not Neighbours.ADD_REMOVE or self.monotone_cost:
             # For extremes costs must stay counts of one tail.
@@ -136,12 +138,12 @@ def reachable_ranks(share: Fraction, records: int, first: int, last: int) -> NDA
 def _ranks(share: Fraction, records: NDArray[np.int64]) -> NDArray[np.int64]:
     """``max(1, ceil(q n))`` of many n, exactly."""
     over, under = share.numerator, share.denominator
-    dtype: Any = np.int64 if over * (int(records.max()) + 1) < 1 << 62 else object
+    dtype = np.int64 if over * (int(records.max()) + 1) < 1 << 62 else object
     return np.asarray(np.maximum(1, -(-(over * records.astype(dtype)) // under)), dtype=np.int64)
 
 
 @dataclass(frozen=True)
-class FilteredTotal(Statistic):
+class FilteredTotal(Statistic[RankedRecords]):
     """The sum of the selected records (a count where all of them are 1), computed exactly.
 
     Guarantee  Global sensitivity max(|lo|, |hi|), or with replacement max(|lo|, |hi|, hi - lo): attained.
@@ -150,31 +152,31 @@ class FilteredTotal(Statistic):
     most: int
     column: Grid
     neighbours: Neighbours
-    sensitivity_is_constant: ClassVar[bool] = True
+    sensitivity_is_constant = True
 
     @property
     def records_on(self) -> Grid:
         return self.column
 
     @functools.cached_property
-    def answers(self) -> Grid:  # type: ignore[override]
+    def answers(self) -> Grid:
         low, high = self.column.ends
         return Grid(self.column.step, min(low, 0) * self.most, max(high, 0) * self.most)
 
     @property
-    def global_sensitivity(self) -> int:  # type: ignore[override]
+    def global_sensitivity(self) -> int:
         low, high = self.column.ends
         replaced = high - low if self.neighbours is not Neighbours.ADD_REMOVE else 0
         return max(abs(low), abs(high), replaced)
 
-    def value(self, data: Any) -> int:
-        return int(data.total())
+    def value(self, data: RankedRecords) -> int:
+        return data.total()
 
     @property
     def changes_to_worst_case(self) -> int:
         return 0
 
-    def ladder(self, data: Any, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
+    def ladder(self, data: RankedRecords, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
         return Ladder(
             lambda start, stop: np.full(stop - start, self.global_sensitivity, dtype=object),
             self.global_sensitivity,
@@ -183,7 +185,7 @@ class FilteredTotal(Statistic):
 
 
 @dataclass(frozen=True)
-class FilteredMean(Statistic):
+class FilteredMean(Statistic[RankedRecords]):
     """The mean of the selected records; the middle of the bounds for an empty selection.
 
     Guarantee  Rungs ``(hi - lo) / max(1, n - k)``, rounded up on the grid of the answers.
@@ -193,8 +195,8 @@ class FilteredMean(Statistic):
 
     column: Grid
     neighbours: Neighbours
-    beta_per_epsilon: ClassVar[Fraction | None] = Fraction(1, 5)
-    mechanism_preference: ClassVar[tuple[str, ...]] = FITTED_FIRST
+    beta_per_epsilon = Fraction(1, 5)
+    mechanism_preference = FITTED_FIRST
 
     @property
     def records_on(self) -> Grid:
@@ -206,20 +208,20 @@ class FilteredMean(Statistic):
         return 1 << max(0, FINE_STEPS - (high - low).bit_length() + 1)
 
     @functools.cached_property
-    def answers(self) -> Grid:  # type: ignore[override]
+    def answers(self) -> Grid:
         low, high = self.column.ends
         return Grid(self.column.step / self._finer, low * self._finer, high * self._finer)
 
     @property
-    def global_sensitivity(self) -> int:  # type: ignore[override]
+    def global_sensitivity(self) -> int:
         low, high = self.answers.ends
         return high - low
 
-    def value(self, data: Any) -> int:
+    def value(self, data: RankedRecords) -> int:
         low, high = self.answers.ends
-        return int(data.total()) * self._finer // data.records if data.records else (low + high) // 2
+        return data.total() * self._finer // data.records if data.records else (low + high) // 2
 
-    def ladder(self, data: Any, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
+    def ladder(self, data: RankedRecords, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
         return MeanLadder(data.records, self.global_sensitivity)
 
     def ladder_of_count(self, records: int) -> Ladder:
@@ -249,7 +251,7 @@ class MeanLadder(Ladder):
 
 
 @dataclass(frozen=True)
-class SharedRankDifference(Statistic):
+class SharedRankDifference(Statistic[RankedRecords]):
     """The difference of two quantiles of a selection.
 
     Guarantee  The sum of both ladders obeys the axioms termwise.
@@ -259,8 +261,8 @@ class SharedRankDifference(Statistic):
     upper: SharedRank
     answers: Grid
     neighbours: Neighbours
-    mechanism_preference: ClassVar[tuple[str, ...]] = FITTED_FIRST
-    linear_time_ladder: ClassVar[bool] = True
+    mechanism_preference = FITTED_FIRST
+    linear_time_ladder = True
 
     @property
     def records_on(self) -> Grid:
@@ -271,7 +273,7 @@ class SharedRankDifference(Statistic):
         return self.lower.most
 
     @property
-    def global_sensitivity(self) -> int:  # type: ignore[override]
+    def global_sensitivity(self) -> int:
         return self.answers.ends[1]
 
     @property
@@ -279,10 +281,10 @@ class SharedRankDifference(Statistic):
         """Where in the sorted data its ranks lie."""
         return (float(self.lower.share), float(self.upper.share))
 
-    def value(self, data: Any) -> int:
+    def value(self, data: RankedRecords) -> int:
         return self.upper.value(data) - self.lower.value(data)
 
-    def ladder(self, data: Any, algorithm: Algorithm = "exact") -> Ladder:
+    def ladder(self, data: RankedRecords, algorithm: Algorithm = "exact") -> Ladder:
         below, above = self.lower.ladder(data, algorithm), self.upper.ladder(data, algorithm)
 
         def sensitivity_at_distance(start: int, stop: int) -> Sensitivities:
@@ -297,15 +299,15 @@ class SharedRankDifference(Statistic):
 
 
 @dataclass(frozen=True)
-class OfPeople(Statistic):
+class OfPeople(Statistic[Data]):
     """A statistic for neighbours that differ in up to ``rows`` steps: all rows of one person."""
 
-    base: Statistic
+    base: Statistic[Data]
     rows: int
     neighbours: Neighbours = Neighbours.PERSON
 
     @property
-    def answers(self) -> Grid:  # type: ignore[override]
+    def answers(self) -> Grid:
         return self.base.answers
 
     @property
@@ -322,7 +324,7 @@ class OfPeople(Statistic):
         return None if grid.low is None or grid.high is None else grid.high - grid.low
 
     @property
-    def global_sensitivity(self) -> int:  # type: ignore[override]
+    def global_sensitivity(self) -> int:
         stepped = self.rows * self.base.global_sensitivity
         return stepped if self._diameter is None else min(stepped, self._diameter)
 
@@ -332,20 +334,20 @@ class OfPeople(Statistic):
         return None if base is None else -(-base // self.rows)
 
     @property
-    def sensitivity_is_constant(self) -> bool:  # type: ignore[override]
+    def sensitivity_is_constant(self) -> bool:
         # Several steps of a constant ladder make a constant one.
         return self.base.sensitivity_is_constant
 
     @property
-    def linear_time_ladder(self) -> bool:  # type: ignore[override]
+    def linear_time_ladder(self) -> bool:
         return self.base.linear_time_ladder
 
     @property
-    def beta_per_epsilon(self) -> Fraction | None:  # type: ignore[override]
+    def beta_per_epsilon(self) -> Fraction | None:
         return self.base.beta_per_epsilon
 
     @property
-    def mechanism_preference(self) -> tuple[str, ...]:  # type: ignore[override]
+    def mechanism_preference(self) -> tuple[str, ...]:
         return self.base.mechanism_preference
 
     @property
@@ -353,10 +355,10 @@ class OfPeople(Statistic):
         """Where in the sorted data its ranks lie."""
         return self.base.shares
 
-    def value(self, data: Any) -> int:
+    def value(self, data: Data) -> int:
         return self.base.value(data)
 
-    def ladder(self, data: Any, algorithm: Algorithm = "exact") -> Ladder:
+    def ladder(self, data: Data, algorithm: Algorithm = "exact") -> Ladder:
         return self.base.ladder(data, algorithm).stepped(self.rows, self._diameter)
 
     def ladder_of_count(self, records: int) -> Ladder | None:
@@ -365,14 +367,16 @@ class OfPeople(Statistic):
 
 
 @dataclass(frozen=True)
-class ReachableValuesOfPeople(OfPeople, HasReachableValues):
+class ReachableValuesOfPeople(OfPeople[Data], HasReachableValues[Data]):
     """The same for a statistic with a chain: one person moves along it by up to ``rows`` links."""
 
     mechanism_preference = FITTED_FIRST
     monotone_cost = False
 
-    def reachable_values(self, data: Any) -> ReachableValues:
-        base: Any = self.base
+    def reachable_values(self, data: Data) -> ReachableValues:
+        base = self.base
+        if not isinstance(base, HasReachableValues):
+            raise TypeError(type(base).__name__)
         fine = base.reachable_values(data)
         rows = self.rows
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from dither.kernels.sums import exact_dot, exact_sum
 from dither.privacy import Neighbours
-from dither.sources.column import Column, Table
+from dither.sources.column import BinnableRecords, Table
 from dither.sources.grid import Grid
 from dither.statistics.statistic import VectorStatistic
 
@@ -16,7 +16,7 @@ _COUNTS = Grid(Fraction(1), None, None)
 
 
 @dataclass(frozen=True)
-class BinCounts(VectorStatistic):
+class BinCounts(VectorStatistic[BinnableRecords]):
     """How many records fall into each bin.
 
     A replaced record leaves one bin and enters another: l1 sensitivity 2, l2 sqrt(2); one that comes or goes touches
@@ -32,27 +32,27 @@ class BinCounts(VectorStatistic):
         return self.rows
 
     @property
-    def l1(self) -> int:  # type: ignore[override]
+    def l1(self) -> int:
         return self.rows * (1 if self.neighbours is Neighbours.ADD_REMOVE else 2)
 
     @property
-    def l2_squared(self) -> int:  # type: ignore[override]
+    def l2_squared(self) -> int:
         return self.rows * self.l1
 
     @property
-    def answers(self) -> tuple[Grid, ...]:  # type: ignore[override]
+    def answers(self) -> tuple[Grid, ...]:
         return (_COUNTS,) * len(self.labels)
 
     @property
-    def global_sensitivities(self) -> tuple[int, ...]:  # type: ignore[override]
+    def global_sensitivities(self) -> tuple[int, ...]:
         return (1,) * len(self.labels)
 
-    def values(self, data: Column) -> Sequence[int]:
+    def values(self, data: BinnableRecords) -> Sequence[int]:
         return data.bin_counts(len(self.labels))
 
 
 @dataclass(frozen=True)
-class Totals(VectorStatistic):
+class Totals(VectorStatistic[Table]):
     """The sums of several columns of the same records."""
 
     columns: tuple[Grid, ...]
@@ -61,11 +61,11 @@ class Totals(VectorStatistic):
     neighbours = Neighbours.CHANGE_ONE
 
     @property
-    def global_sensitivities(self) -> tuple[int, ...]:  # type: ignore[override]
+    def global_sensitivities(self) -> tuple[int, ...]:
         return tuple(grid.ends[1] - grid.ends[0] for grid in self.columns)
 
     @property
-    def l1(self) -> int:  # type: ignore[override]
+    def l1(self) -> int:
         return len(self.columns)
 
     l2_squared = l1
@@ -75,7 +75,7 @@ class Totals(VectorStatistic):
 
 
 @dataclass(frozen=True)
-class CrossProducts(VectorStatistic):
+class CrossProducts(VectorStatistic[Table]):
     """``n sum x_j x_k - sum x_j sum x_k`` for all j <= k: the covariance matrix in units of its grid.
 
     Guarantee  One change moves entry (j, k) by at most (n - 1) w_j w_k, w the widths of the bounds; all entries can
@@ -93,12 +93,12 @@ class CrossProducts(VectorStatistic):
         return [(j, k) for j in range(len(self.columns)) for k in range(j, len(self.columns))]
 
     @property
-    def global_sensitivities(self) -> tuple[int, ...]:  # type: ignore[override]
+    def global_sensitivities(self) -> tuple[int, ...]:
         width = [grid.ends[1] - grid.ends[0] for grid in self.columns]
         return tuple(max(self.records - 1, 1) * width[j] * width[k] for j, k in self._pairs())
 
     @property
-    def l1(self) -> int:  # type: ignore[override]
+    def l1(self) -> int:
         return len(self._pairs())
 
     l2_squared = l1

@@ -7,37 +7,47 @@ answer all its queries from one histogram of the domain.  Families over rows of 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidArgument
+from dither.kernels.elementary import Integers
 from dither.privacy import Neighbours
 from dither.sensitivity.domain_histogram import HasDomainHistogram
+from dither.sensitivity.global_sensitivity import Data
 from dither.sensitivity.largest_change import HasLargestChange
-from dither.sources.domain import declared
+from dither.sources.column import BinnableRecords
+from dither.sources.domain import Value, declared, spelled
 from dither.sources.grid import Grid
 from dither.statistics.statistic import VectorStatistic
 
-Counts = NDArray[Any]
-"""Whole numbers: int64, or Python integers where noise does not fit."""
+Counts: TypeAlias = Integers
+Label: TypeAlias = Hashable | Mapping[int, int]
+"""What a counting query asks for: a value, a place, or the values of some attributes."""
 MOST_POINTS = 1 << 22
 _MOST_PREDICATES = 1 << 26
 _MOST_COMPARISONS = 1 << 33
 
 
-class Family(ABC):
+class Family(ABC, Generic[Data]):
     """Counting queries that are asked together."""
 
-    name: str
-    size: int
-    """The number of points of the domain."""
-    queries: int
+    name: ClassVar[str]
+
+    if TYPE_CHECKING:
+
+        @property
+        def size(self) -> int:
+            """The number of points of the domain."""
+
+        @property
+        def queries(self) -> int: ...
 
     @property
     @abstractmethod
@@ -55,40 +65,40 @@ class Family(ABC):
         """For each query, how many points of the domain it counts."""
 
     @abstractmethod
-    def labels(self) -> Iterator[Any]:
+    def labels(self) -> Iterator[Label]:
         """What each query asks, in order."""
 
     @abstractmethod
-    def histogram(self, records: Any) -> NDArray[np.int64]:
+    def histogram(self, records: Data) -> NDArray[np.int64]:
         """How many records lie at each point of the domain: private."""
 
     @abstractmethod
     def from_histogram(self, histogram: Counts) -> Counts:
         """All answers as sums over a histogram, true or noisy."""
 
-    def counts(self, records: Any) -> Counts:
+    def counts(self, records: Data) -> Counts:
         """The true answers: private."""
         return self.from_histogram(self.histogram(records))
 
 
 @dataclass(frozen=True)
-class _Listed(Family):
+class _Listed(Family[BinnableRecords]):
     """A domain given by its values, in order; records are numbers of places in that list (a ``Column`` or binned)."""
 
-    values: tuple[Any, ...]
+    values: tuple[Hashable, ...]
 
     @property
-    def size(self) -> int:  # type: ignore[override]
+    def size(self) -> int:
         return len(self.values)
 
     @property
-    def queries(self) -> int:  # type: ignore[override]
+    def queries(self) -> int:
         return len(self.values)
 
-    def labels(self) -> Iterator[Any]:
+    def labels(self) -> Iterator[Label]:
         return iter(self.values)
 
-    def histogram(self, records: Any) -> NDArray[np.int64]:
+    def histogram(self, records: BinnableRecords) -> NDArray[np.int64]:
         return np.array(records.bin_counts(self.size), dtype=np.int64)
 
 
@@ -132,7 +142,7 @@ class Thresholds(_Listed):
         return np.arange(1, self.size + 1, dtype=np.int64)
 
     def from_histogram(self, histogram: Counts) -> Counts:
-        return np.cumsum(histogram)
+        return histogram.cumsum()
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +161,7 @@ class Predicates(_Listed):
         return hash((self.values, self.table.shape, self.table.tobytes()))
 
     @property
-    def queries(self) -> int:  # type: ignore[override]
+    def queries(self) -> int:
         return len(self.table)
 
     @cached_property
@@ -176,15 +186,16 @@ class Predicates(_Listed):
     def points_counted(self) -> NDArray[np.int64]:
         return np.asarray(self.table.sum(axis=1), dtype=np.int64)
 
-    def labels(self) -> Iterator[Any]:
+    def labels(self) -> Iterator[Label]:
         return iter(range(self.queries))
 
     def from_histogram(self, histogram: Counts) -> Counts:
-        return self.table.astype(histogram.dtype) @ histogram
+        found: Counts = np.matmul(self.table.astype(histogram.dtype), histogram)
+        return found
 
 
 @dataclass(frozen=True)
-class WorkloadCounts(VectorStatistic, HasDomainHistogram, HasLargestChange):
+class WorkloadCounts(VectorStatistic[Data], HasDomainHistogram[Data], HasLargestChange):
     """The counts of a family of counting queries.
 
     Guarantee  One changed record moves at most S of the counts, each by one: S in l1, sqrt(S) in l2, 1 in l-infinity.
@@ -192,7 +203,7 @@ class WorkloadCounts(VectorStatistic, HasDomainHistogram, HasLargestChange):
     Theorem    V17 Table 2.1 with exact S; docs/proofs/counting_queries.md.
     """
 
-    family: Family
+    family: Family[Data]
     labels: tuple[str, ...]
     most: int
     """The number of records, or the most there can be."""
@@ -206,7 +217,7 @@ class WorkloadCounts(VectorStatistic, HasDomainHistogram, HasLargestChange):
         return self.rows
 
     @property
-    def l1(self) -> int:  # type: ignore[override]
+    def l1(self) -> int:
         family = self.family
         if self.neighbours is Neighbours.CHANGE_ONE:
             return self.rows * family.sensitivity
@@ -215,50 +226,50 @@ class WorkloadCounts(VectorStatistic, HasDomainHistogram, HasLargestChange):
         return self.rows * max(family.sensitivity, family.weight)
 
     @property
-    def l2_squared(self) -> int:  # type: ignore[override]
+    def l2_squared(self) -> int:
         # Counts move by whole numbers of at most ``rows`` each.
         return self.rows * self.l1
 
     @property
-    def linf(self) -> int:  # type: ignore[override]
+    def linf(self) -> int:
         return self.rows
 
     @property
-    def answers(self) -> tuple[Grid, ...]:  # type: ignore[override]
+    def answers(self) -> tuple[Grid, ...]:
         return (Grid(Fraction(1), 0, self.most),) * self.family.queries
 
     @property
-    def global_sensitivities(self) -> tuple[int, ...]:  # type: ignore[override]
+    def global_sensitivities(self) -> tuple[int, ...]:
         return (1,) * self.family.queries
 
     @property
-    def domain_size(self) -> int:  # type: ignore[override]
+    def domain_size(self) -> int:
         return self.family.size
 
     @property
-    def histogram_sensitivity(self) -> int:  # type: ignore[override]
+    def histogram_sensitivity(self) -> int:
         return self.rows * (1 if self.neighbours is Neighbours.ADD_REMOVE else 2)
 
     @property
-    def public_records(self) -> int | None:  # type: ignore[override]
+    def public_records(self) -> int | None:
         return self.most if self.neighbours is Neighbours.CHANGE_ONE else None
 
     @property
-    def points_counted(self) -> NDArray[np.int64]:  # type: ignore[override]
+    def points_counted(self) -> NDArray[np.int64]:
         return self.family.points_counted
 
-    def values(self, data: Any) -> Sequence[int]:
+    def values(self, data: Data) -> Sequence[int]:
         found: list[int] = self.family.counts(data).tolist()
         return found
 
-    def histogram(self, data: Any) -> NDArray[np.int64]:
+    def histogram(self, data: Data) -> NDArray[np.int64]:
         return self.family.histogram(data)
 
-    def from_histogram(self, histogram: NDArray[Any]) -> NDArray[Any]:
+    def from_histogram(self, histogram: Counts) -> Counts:
         return self.family.from_histogram(histogram)
 
 
-def points(values: Any) -> Points:
+def points(values: Iterable[Hashable]) -> Points:
     """All queries "how many records equal v".
 
     >>> points("abc").sensitivity
@@ -267,7 +278,7 @@ def points(values: Any) -> Points:
     return Points(_values(values))
 
 
-def thresholds(values: Any) -> Thresholds:
+def thresholds(values: Iterable[Hashable]) -> Thresholds:
     """All queries "how many records are at or before v" in the declared order.
 
     >>> thresholds(range(10)).sensitivity
@@ -278,7 +289,7 @@ def thresholds(values: Any) -> Thresholds:
     return Thresholds(_values(values))
 
 
-def predicates(asked: Iterable[Callable[[Any], Any]], *, values: Any) -> Predicates:
+def predicates(asked: Iterable[Callable[[Value], bool]], *, values: Iterable[Value]) -> Predicates:
     """Any counting queries, as predicates on the declared values; evaluated on the values, never on records.
 
     >>> predicates([lambda v: v > 1, lambda v: v % 2 == 0], values=range(4)).sensitivity
@@ -297,8 +308,8 @@ def predicates(asked: Iterable[Callable[[Any], Any]], *, values: Any) -> Predica
     return Predicates(known, table)
 
 
-def _values(values: Any) -> tuple[Any, ...]:
-    known = declared(tuple(values) if isinstance(values, str) else values, "values")
+def _values(values: Iterable[Value]) -> tuple[Value, ...]:
+    known = declared(spelled(values), "values")
     if len(known) > MOST_POINTS:
         raise InvalidArgument("values", f"<{len(known)} values>", f"must have at most {MOST_POINTS} values")
     return known

@@ -42,7 +42,7 @@ def test_the_list_is_complete():
         "noise_and_law_too_small",
         "local_sensitivity_used_raw",
         "beta_ignored",
-        "bar_unpaid",
+        "interval_unpaid",
         "grid_from_data",
         "delta_ignored",
     }

@@ -7,8 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from dither.mechanisms.mechanism import Outcome, Prepared
+from dither.privacy import Neighbours
 from dither.sensitivity.ladder import Algorithm, Ladder
 from dither.sensitivity.reachable import ReachableValues
+from dither.sources.grid import Grid
 from dither.statistics.statistic import Statistic
 from dither_lab.audit.attacks import HistogramAttack, LikelihoodRatio
 from dither_lab.audit.blackbox import FAILURE, Attack, Finding, Sampler, audit
@@ -18,7 +20,9 @@ from dither_lab.audit.laws.registry import Answer, law_of, published
 def as_answer(outcome: Outcome) -> Answer:
     """All that an outcome shows, as one flat tuple."""
     values = outcome.answer if isinstance(outcome.answer, tuple) else (outcome.answer,)
-    ends = (end for bar in outcome.interval or () for end in (bar if isinstance(bar, tuple) else (bar,)))
+    ends = (
+        end for interval in outcome.interval or () for end in (interval if isinstance(interval, tuple) else (interval,))
+    )
     return (*values, *ends)
 
 
@@ -33,6 +37,10 @@ class Remembering(Statistic):
     These are functions of the data alone, so the law of the answers is the same and thousands of runs are several times
     faster.
     """
+
+    neighbours: Neighbours
+    answers: Grid
+    global_sensitivity: int
 
     def __init__(self, statistic: Statistic) -> None:
         self.plain = statistic

@@ -30,12 +30,12 @@ from dither.sensitivity.levels import Margin
 from dither.sources.grid import Grid
 from dither.statistics.order import RankedValue
 from dither_lab.audit import own_functions as own
-from dither_lab.audit.agreement import draws_follow, own_law
 from dither_lab.audit.answers import as_answer, remembering
 from dither_lab.audit.attacks import Direction, HistogramAttack
 from dither_lab.audit.blackbox import audit
 from dither_lab.audit.checks import Check, Effort, Evidence
 from dither_lab.audit.exhaustive import axioms, privacy, sensitivities, structures, worst_pair
+from dither_lab.audit.law_comparison import draws_follow, own_law
 from dither_lab.audit.laws.registry import (
     IndependentLaw,
     NoIndependentLaw,

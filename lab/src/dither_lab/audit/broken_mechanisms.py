@@ -15,9 +15,11 @@ from typing import Any
 from dither.errors import NotApplicable
 from dither.mechanisms.mechanism import Outcome, Prepared
 from dither.numbers import exact
-from dither.privacy import Loss
+from dither.privacy import Loss, Neighbours
 from dither.sensitivity.ladder import Algorithm, Ladder, least_bound
+from dither.sources.grid import Grid
 from dither.statistics.statistic import Statistic
+from dither_lab.audit.imitation import Imitation
 from dither_lab.audit.laws.registry import law_of
 
 
@@ -54,11 +56,11 @@ def beta_ignored(prepared: Prepared, *, factor: object = 3) -> Prepared:
     return _with_smooth(prepared, "beta_ignored", lambda ladder, beta: ladder.smooth(faster * beta))
 
 
-def bar_unpaid(prepared: Prepared, *, factor: object = 100) -> Prepared:
+def interval_unpaid(prepared: Prepared, *, factor: object = 100) -> Prepared:
     """An interval that shows the private scale, or its ends, ``factor`` times as precisely as its epsilon allows."""
     broken = law_of(prepared).interval_for_free(prepared, exact(factor, "factor"))
     if broken is None:
-        raise _unsuited("bar_unpaid", prepared, "smooth or inverse with an interval")
+        raise _unsuited("interval_unpaid", prepared, "smooth or inverse with an interval")
     return broken
 
 
@@ -75,26 +77,12 @@ def delta_ignored(prepared: Prepared) -> Prepared:
 
 
 @dataclass(frozen=True)
-class Regridded(Prepared):
+class Regridded(Imitation):
     """An honest answer, rounded where honest answers are not."""
 
-    honest: Prepared
-
-    @property
-    def statistic(self) -> Statistic:  # type: ignore[override]
-        statistic: Any = self.honest.statistic
-        return statistic  # type: ignore[no-any-return]
-
-    @property
-    def loss(self) -> Loss:  # type: ignore[override]
-        return self.honest.loss
-
-    @property
-    def noise_name(self) -> str:  # type: ignore[override]
-        return self.honest.noise_name
-
     def run(self, data: Any) -> Outcome:
-        outcome, statistic = self.honest.run(data), self.statistic
+        outcome: Outcome = self.honest.run(data)
+        statistic: Any = self.statistic
         step = max(statistic.ladder(data)[0], 1)
         if outcome.answer is None:
             return outcome
@@ -104,6 +92,10 @@ class Regridded(Prepared):
 
 class _Misjudged(Statistic):
     """A statistic whose ladders have another smooth bound."""
+
+    neighbours: Neighbours
+    answers: Grid
+    global_sensitivity: int
 
     def __init__(self, statistic: Statistic, bound: Callable[[Ladder, Fraction], Fraction]) -> None:
         self.plain, self.bound = statistic, bound

@@ -162,7 +162,9 @@ def _write(out: Path, text: str, force: bool) -> None:
 
 def _source(data: str, out: Path) -> str:
     """The source as the schema file names it: files relative to its folder."""
-    if "://" in data or data.startswith("spark") or Path(data).is_absolute():
+    from dither.sources.engines.factory import ENGINES, guessed
+
+    if "://" in data or not ENGINES[guessed(data)].reads_files or Path(data).is_absolute():
         return data
     return os.path.relpath(data, out.absolute().parent)
 

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 def _common(command: Callable[..., None]) -> Callable[..., None]:
     """Options of every question to a registered dataset."""
     options = [
-        click.option("--epsilon", required=True, help="Total price, error bars included."),
+        click.option("--epsilon", required=True, help="Total privacy loss, intervals included."),
         click.option("--delta", default="0", show_default=True, help="Total delta."),
         click.option(
             "--confidence",
             default="0.95",
             show_default=True,
-            help='Of the error bars; "none" spends all on the answer.',
+            help='Of the intervals; "none" spends all on the answer.',
         ),
         click.option("--columns", default=None, metavar="A,B", help="Columns to use; all declared ones by default."),
         click.option("--blocks", type=int, default=None, help="How many blocks; by default from a public rule."),

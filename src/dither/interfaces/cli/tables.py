@@ -79,7 +79,7 @@ def only_whole(options: dict[str, Any]) -> None:
 
 
 def asked_of(options: dict[str, Any]) -> dict[str, Any]:
-    """What the options of a command say about price, noise and error bar."""
+    """What the options of a command say about privacy loss, noise and interval."""
     return {
         "epsilon": number("epsilon", options["epsilon"]),
         "delta": number("delta", options["delta"]),

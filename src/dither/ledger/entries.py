@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal, TypeAlias, TypedDict
 
 from dither.accounting.filters import DELTA_UNITS, EPSILON_UNITS
 from dither.accounting.rounding import printed_down, printed_up
 from dither.errors import InvalidArgument
+from dither.plain import Json, JsonObject
 from dither.privacy import Budget, Loss, Relation
 
 GENESIS = "0" * 64
@@ -19,6 +21,32 @@ GENESIS = "0" * 64
 LONGEST_NAME = 200
 LONGEST_TEXT = 1_000_000
 DEEPEST = 50
+
+
+Stored: TypeAlias = dict[str, Any]  # JSON, of a form that is known to who stored it
+
+
+class Filter(TypedDict):
+    """A budget and the rule that guards it, in whole units."""
+
+    kind: Literal["basic", "advanced"]
+    epsilon: int
+    delta: int
+    slack: int
+
+
+class Body(TypedDict, total=False):
+    """What an entry says, by its kind."""
+
+    account: int
+    filter: Filter
+    fingerprint: str | None
+    relation: JsonObject | None
+    version: int
+    question: JsonObject
+    losses: list[list[int]]
+    release: Stored
+    source: str
 
 
 @dataclass(frozen=True)
@@ -33,11 +61,11 @@ class Entry:
     request: str | None
     key: str | None
     charge: int | None
-    body: dict[str, Any]
+    body: Body
     previous: str
     hash: str
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Plain values for JSON."""
         return dict(self.__dict__)
 
@@ -51,9 +79,9 @@ class Charge:
     analyst: str
     request_id: str
     losses: tuple[Loss, ...]
-    question: dict[str, Any]
+    question: JsonObject
     version: int
-    release: dict[str, Any] | None = field(default=None, compare=False)
+    release: Stored | None = field(default=None, compare=False)
     source: str | None = field(default=None, compare=False)
     """The mark of the state of the source that the release was computed from, if it is known."""
     fresh: bool = field(default=True, compare=False)
@@ -72,7 +100,7 @@ class Registered:
     name: str
     account: int
     budget: Budget
-    kind: str
+    filter: str
     slack: float
     version: int
     retired: bool
@@ -89,7 +117,7 @@ class Report:
     head: str
     problem: str | None = None
     first_bad: int | None = None
-    relations: dict[str, dict[str, Any] | None] = field(default_factory=dict)
+    relations: dict[str, JsonObject | None] = field(default_factory=dict)
     """Between which datasets the losses of each name hold, as the entries say."""
 
     @property
@@ -97,12 +125,12 @@ class Report:
         """True if nothing is wrong."""
         return self.problem is None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Plain values for JSON."""
         return {"ok": self.ok, **self.__dict__}
 
 
-def canonical(value: object) -> str:
+def canonical(value: Json | Body) -> str:
     """The one JSON text of a value: sorted keys, no spaces, ASCII.
 
     >>> canonical({"b": [1, 2.5], "a": "é"})
@@ -111,7 +139,7 @@ def canonical(value: object) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
 
 
-def plain_json(argument: str, value: object) -> str:
+def plain_json(argument: str, value: Mapping[str, Json]) -> str:
     """The canonical text of a dictionary of JSON values; infinities are kept in Python's spelling."""
     try:
         if isinstance(value, dict):
@@ -121,7 +149,7 @@ def plain_json(argument: str, value: object) -> str:
     raise InvalidArgument(argument, type(value), "must be a dictionary of plain JSON values")
 
 
-def public_json(argument: str, value: object) -> str:
+def public_json(argument: str, value: Mapping[str, Json]) -> str:
     """The canonical text of a dictionary that is plain JSON, of a size and depth that every reader can take."""
     accepted = (
         f"must be a dictionary of plain JSON values (finite numbers, strings as keys), at most {DEEPEST} levels deep "
@@ -138,8 +166,8 @@ def public_json(argument: str, value: object) -> str:
     return text
 
 
-def _too_deep(value: object) -> bool:
-    level: list[object] = [value]
+def _too_deep(value: Mapping[str, Json]) -> bool:
+    level: list[Json] = [value]
     for _ in range(DEEPEST + 1):
         level = [
             inner
@@ -152,7 +180,7 @@ def _too_deep(value: object) -> bool:
     return bool(level)
 
 
-def chained(number: int, at: str, kind: str, labels: dict[str, Any], body: str, previous: str) -> str:
+def chained(number: int, at: str, kind: str, labels: Mapping[str, str | int | None], body: str, previous: str) -> str:
     """The hash of an entry, with everything in it and the hash before it."""
     text = canonical({"number": number, "at": at, "kind": kind, **labels, "body": body, "previous": previous})
     return hashlib.sha256(text.encode("ascii")).hexdigest()
@@ -163,7 +191,7 @@ def question_key(question: str, version: int) -> str:
     return hashlib.sha256(f"{version}:{question}".encode("ascii")).hexdigest()
 
 
-def name(argument: str, value: object) -> str:
+def name(argument: str, value: str | None) -> str:
     """A name of people or data: short, printable text."""
     if not isinstance(value, str) or not 0 < len(value) <= LONGEST_NAME or not value.isprintable():
         raise InvalidArgument(argument, value, f"must be a printable text of 1 to {LONGEST_NAME} characters")

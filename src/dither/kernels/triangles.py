@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 from queue import SimpleQueue
-from typing import Any, TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,8 @@ from dither.kernels.progress import report
 
 Whole: TypeAlias = NDArray[np.int64]
 Short: TypeAlias = NDArray[np.int32]
+Part = TypeVar("Part")
+Found = TypeVar("Found")
 
 ALONE = 64
 """So many rows are searched by one core before the others join: the first rows prune all the rest."""
@@ -39,7 +41,7 @@ def workers(entries: int) -> int:
     return max(1, min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, 8))
 
 
-def spread(run: Callable[[Any], Any], over: Sequence[Any], cores: int) -> Iterator[Any]:
+def spread(run: Callable[[Part], Found], over: Sequence[Part], cores: int) -> Iterator[Found]:
     """Results of ``run`` in order; compiled kernels do not hold the interpreter's lock, so threads serve."""
     if cores == 1 or len(over) == 1:
         yield from map(run, over)
@@ -147,7 +149,12 @@ def common_frontier(graph: Ranked) -> Frontier:
         parts = _cut(first, min(first + size, n), 1 if first == 0 else cores)
         known = [best] + [best.copy() for _ in parts[1:]]
 
-        def run(lane: int, parts: Any = parts, known: Any = known, partners: int = partners) -> int:
+        def run(
+            lane: int,
+            parts: list[tuple[int, int]] = parts,
+            known: list[Whole] = known,
+            partners: int = partners,
+        ) -> int:
             begin, end = parts[lane]
             left: int = _search_rows(starts, graph.ends, begin, end, partners, known[lane])
             return left
@@ -333,7 +340,7 @@ def edge_supports(graph: Ranked) -> Short:
     return total
 
 
-def in_parallel(graph: Ranked, kernel: Callable[..., Any], buffers: list[Any] | None = None) -> Iterator[Any]:
+def in_parallel(graph: Ranked, kernel: Callable[..., Found], buffers: list[Short] | None = None) -> Iterator[Found]:
     """Run ``kernel(starts, ends, split, first, last[, buffer])`` over blocks of vertices of about equal size."""
     n = graph.vertices
     cores = workers(len(graph.ends))
@@ -341,11 +348,11 @@ def in_parallel(graph: Ranked, kernel: Callable[..., Any], buffers: list[Any] | 
     shares = np.linspace(0, graph.starts[-1], blocks + 1)
     cuts = np.unique(np.concatenate([[0], np.searchsorted(graph.starts, shares), [n]]).clip(0, n))
     spans = [(int(a), int(b)) for a, b in pairwise(cuts)]
-    free: SimpleQueue[tuple[Any, ...]] = SimpleQueue()
+    free: SimpleQueue[tuple[Short, ...]] = SimpleQueue()
     for lane in range(cores):
         free.put(() if buffers is None else (buffers[lane],))
 
-    def run(span: tuple[int, int]) -> Any:
+    def run(span: tuple[int, int]) -> Found:
         own = free.get()
         try:
             return kernel(graph.starts, graph.ends, graph.split, *span, *own)
