@@ -83,7 +83,7 @@ if TYPE_CHECKING:
     from dither.privacy import Neighbours
     from dither.queries.moments import Part
     from dither.queries.workloads import FamilyChoice
-    from dither.typing import Anything, NormName, OwnFunction
+    from dither.typing import Anything, NormName, OwnFunction, OwnPoint, OwnVector
 
 E = TypeVar("E")
 Given: TypeAlias = Any
@@ -1114,7 +1114,7 @@ if TYPE_CHECKING:
         data: Anything,
         *,
         neighbours: Neighbours = Neighbours.CHANGE_ONE,
-        function: OwnFunction | None = None,
+        function: OwnVector | None = None,
         dimension: int | None = None,
         step: Number | None = None,
         default: NumberList | None = None,
@@ -1132,7 +1132,7 @@ if TYPE_CHECKING:
         data: Anything,
         *,
         neighbours: Neighbours = Neighbours.CHANGE_ONE,
-        function: OwnFunction | None = None,
+        function: OwnPoint | None = None,
         space: MetricSpace,
         sensitivity: Number,
         default: Hashable = None,
@@ -1148,7 +1148,7 @@ if TYPE_CHECKING:
         data: Anything,
         *,
         neighbours: Neighbours = Neighbours.CHANGE_ONE,
-        function: OwnFunction | None = None,
+        function: OwnVector | None = None,
         dimension: int | None = None,
         step: Number | None = None,
         default: NumberList | None = None,

@@ -13,15 +13,17 @@ for epsilon.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Sized
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Required, SupportsFloat, TypeAlias, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Literal, Protocol, Required, SupportsFloat, TypeAlias, TypedDict, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from dither import release
     from dither.ledger import Ledger
     from dither.mechanisms.mechanism import Mechanism
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from dither.procedures.metrics import Metric
     from dither.quotes.priors import Prior
     from dither.sandbox.programs import Executable, Function
-    from dither.sources.predicates import Predicate
+    from dither.sources import predicates
 
 Entry_co = TypeVar("Entry_co", covariant=True)
 
@@ -64,7 +66,7 @@ class Series(Protocol):
     """One column of pandas, Polars or Arrow."""
 
     def __len__(self) -> int: ...
-    def to_numpy(self) -> Foreign:
+    def to_numpy(self) -> Array:
         """The entries as an array."""
 
 
@@ -72,10 +74,22 @@ class Frame(Protocol):
     """A frame of pandas, Polars, Arrow or Spark: columns by name."""
 
     @property
-    def columns(self) -> Foreign:
+    def columns(self) -> object:
         """The columns, or their names."""
 
-    def __getitem__(self, name: str, /) -> Foreign: ...
+    def __getitem__(self, name: str, /) -> object: ...
+
+
+class Named(Protocol):
+    """A mapping of names to columns.
+
+    Checkers join lists of numbers and of texts to a mapping of objects, so they do not look at its columns.
+    """
+
+    def keys(self) -> Iterable[str]:
+        """The names."""
+
+    def __getitem__(self, name: str, /) -> object: ...
 
 
 class Listed(Protocol[Entry_co]):
@@ -87,11 +101,9 @@ class Listed(Protocol[Entry_co]):
     def __contains__(self, entry: object, /) -> bool: ...  # (of a text: only for texts)
 
 
-Foreign: TypeAlias = Any
-"""What another library gives: pandas and Arrow ship no types."""
-ArrowTable: TypeAlias = Foreign
+ArrowTable: TypeAlias = "pa.Table"
 """A table of Arrow."""
-ArrowColumn: TypeAlias = Foreign
+ArrowColumn: TypeAlias = "pa.Array | pa.ChunkedArray"
 """A column of Arrow."""
 Array: TypeAlias = NDArray[np.generic]
 """An array of numpy, masked ones included."""
@@ -101,8 +113,6 @@ Entries: TypeAlias = Array | Listed[Hashable] | Series
 """One column of entries of any type."""
 Columns: TypeAlias = Array | Frame | Mapping[str, Column] | Sequence[Sequence[SupportsFloat | None]] | Sequence[Array]
 """Several columns: a two-dimensional array, a frame, a mapping of names to columns, or a list of rows."""
-Named: TypeAlias = Mapping[str, object]
-"""Columns by name.  Checkers join lists of different entries to a mapping of objects, so entries are not looked at."""
 Mixed: TypeAlias = Array | Frame | Named | Listed[Hashable] | Listed[Sequence[Hashable]] | Sequence[Array]
 """Rows for a program: as ``Columns``, with entries of any type."""
 ColumnData: TypeAlias = Column | Frame | Named
@@ -154,7 +164,7 @@ FilterName: TypeAlias = Literal["basic", "advanced"]
 
 Names: TypeAlias = str | Sequence[str]
 """One name of a column, or several."""
-Filter: TypeAlias = "str | Predicate"
+Filter: TypeAlias = "str | predicates.Predicate"
 """A filter such as ``"year = 2014"``."""
 PriorChoice: TypeAlias = "Prior | Mapping[str, Prior]"
 """What is publicly known about values: for all columns, or by column."""
@@ -167,11 +177,17 @@ LedgerPlace: TypeAlias = "str | os.PathLike[str] | Ledger"
 
 # --- programs and functions of one's own --------------------------------------------------------------------
 
-OwnResult: TypeAlias = Any
-"""What a function of the owner's returns: whatever is no number counts as its default."""
-OwnFunction: TypeAlias = Callable[..., OwnResult]
-"""A function of the data."""
-ProgramChoice: TypeAlias = "OwnFunction | str | Function | Executable"
+OwnFunction: TypeAlias = Callable[..., SupportsFloat]
+"""A function of the data that returns a number."""
+OwnVector: TypeAlias = Callable[..., Sequence[SupportsFloat] | Array]
+"""A function of the data that returns several numbers."""
+OwnPoint: TypeAlias = Callable[..., Hashable]
+"""A function of the data that returns a point of a finite space."""
+ProgramFunction: TypeAlias = Callable[..., ArrayLike]
+"""A function of one block that returns a number or several."""
+Predicate: TypeAlias = Callable[..., "bool | np.bool"]
+"""A function that says yes or no."""
+ProgramChoice: TypeAlias = "ProgramFunction | str | Function | Executable"
 """A function of one block, ``"file.py:function"``, or an executable."""
 MetricChoice: TypeAlias = 'Literal["l1", "l2"] | Metric | OwnFunction'
 """A metric for the centre of answers."""
@@ -200,7 +216,7 @@ Counts: TypeAlias = tuple[int, ...]
 """Several counts."""
 CountIntervals: TypeAlias = tuple[CountInterval, ...]
 """An interval for each of several counts."""
-CategoryValue: TypeAlias = Any
+CategoryValue: TypeAlias = Hashable
 """An entry as the data have it: a text, a number, a date or anything else that can be told apart."""
 Points: TypeAlias = tuple[Numbers, ...]
 """Several points."""
@@ -319,7 +335,7 @@ class SandboxSettings(TypedDict, total=False):
     lead: float
     cores: int | None
     preload: Sequence[str]
-    example: Foreign
+    example: Array | Frame | None
     memory_mib: int
     scratch_mib: int
     processes: int

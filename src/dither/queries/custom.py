@@ -6,10 +6,10 @@ import copy
 import dataclasses
 import math
 import secrets
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
 from fractions import Fraction
-from typing import ClassVar, Literal, TypeAlias, TypeGuard, cast
+from typing import ClassVar, Literal, SupportsFloat, TypeAlias, TypeGuard, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,7 @@ from dither.statistics.finite import FiniteStatistic
 from dither.statistics.own_code import number_of
 from dither.statistics.statistic import Statistic, VectorStatistic
 from dither.typing import Anything, Bounds, EachBounds, Interval, Names, NeighboursName, Number, NumberList, OwnFunction
+from dither.typing import OwnVector as OwnNumbers
 
 CLAIM = "its privacy rests on what the author of the function claims about its sensitivity"
 """What every release of an own function says."""
@@ -50,7 +51,7 @@ STRUCTURES = ("ladder", "smooth_bound", "levels", "local_sensitivity")
 MOST_RUNGS = 1024
 MOST_PAIRS = 1 << 24
 """Of neighbours that a finite space may list, each pair in both orders."""
-SpaceNeighbours: TypeAlias = Literal["chain"] | OwnFunction | Iterable[tuple[Hashable, Hashable]]
+SpaceNeighbours: TypeAlias = Literal["chain"] | Callable[..., Iterable[Hashable]] | Iterable[tuple[Hashable, Hashable]]
 """A function that lists the neighbours of a dataset, pairs of datasets, or "chain"."""
 SpaceValues: TypeAlias = OwnFunction | Mapping[Hashable, Number]
 """A function of a dataset, or a mapping."""
@@ -107,7 +108,7 @@ class Custom(StatisticQuery[Released, Released, Anything]):
     """
 
     name: InitVar[str] = field(kw_only=True)  # the class keeps the registry's name
-    value: OwnFunction = field(kw_only=True)
+    value: OwnFunction | OwnNumbers = field(kw_only=True)
     ladder: OwnFunction | None = field(default=None, kw_only=True)
     smooth_bound: OwnFunction | None = field(default=None, kw_only=True)
     levels: LevelFunction | None = field(default=None, kw_only=True)
@@ -185,7 +186,7 @@ class Custom(StatisticQuery[Released, Released, Anything]):
 
     def _claimed(self, on: AnswerGrid, default: int, most: int) -> OwnStatistic:
         """The statistic with the structure that is claimed."""
-        facts = (self.value, on, default, most, self.relation)
+        facts = (cast("OwnFunction", self.value), on, default, most, self.relation)
         if self.levels is not None:
             return self._with_levels(self.levels, on, default)
         if self.ladder is not None:
@@ -205,7 +206,7 @@ class Custom(StatisticQuery[Released, Released, Anything]):
             least = on.outward(_not_negative(self.global_sensitivity))
             accepted = f"must be a highest sensitivity of at least the global one, {least} steps"
             raise InvalidArgument("levels", top, accepted)
-        return OwnLevels(self.value, on, default, top, self.relation, levels)
+        return OwnLevels(cast("OwnFunction", self.value), on, default, top, self.relation, levels)
 
     def _vector(self, bounds: Sequence[Bounds]) -> OwnVector:
         norm: Literal["l1", "l2"] = "l1" if self.norm is None else self.norm
@@ -229,7 +230,8 @@ class Custom(StatisticQuery[Released, Released, Anything]):
         most = self._most(of_norm, diameter)
         labels = tuple(str(place + 1) for place in range(length))
         claims = self._claimed(of_norm, 0, most)
-        facts = (self.value, on, default, claims.global_sensitivity, norm, self.relation, labels)
+        function = cast("Callable[..., Sequence[SupportsFloat]]", self.value)
+        facts = (function, on, default, claims.global_sensitivity, norm, self.relation, labels)
         return OwnVector(*facts) if claims.sensitivity_is_constant else OwnNormLadder(*facts, claims)
 
     def _grid(self, bounds: Bounds | None, step: Number | None) -> AnswerGrid:
@@ -555,7 +557,7 @@ def _number_of(dataset: Hashable, numbered: dict[Hashable, int]) -> int:
 
 
 def _values(value: SpaceValues, listed: tuple[Hashable, ...]) -> list[Fraction]:
-    function = value.get if isinstance(value, Mapping) else value
+    function = cast("OwnFunction", value.get if isinstance(value, Mapping) else value)
     if not callable(function):
         raise InvalidArgument("value", type(value), "must be a function of a dataset, or a mapping of datasets")
     found = []

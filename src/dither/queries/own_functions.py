@@ -46,6 +46,8 @@ from dither.typing import (
     Number,
     NumberList,
     Numbers,
+    OwnPoint,
+    OwnVector,
 )
 from dither.typing import OwnFunction as FunctionOfData
 
@@ -218,7 +220,7 @@ class MetricRelease(OwnFunction[Hashable, None]):
     True
     """
 
-    function: FunctionOfData | None = field(default=None, kw_only=True)
+    function: OwnPoint | None = field(default=None, kw_only=True)
     space: MetricSpace = field(kw_only=True)
     sensitivity: Number = field(kw_only=True)
     default: Hashable = field(default=None, kw_only=True)
@@ -293,7 +295,7 @@ class VectorPlan(Plan):
 class _Vector(OwnFunction[Numbers, Intervals]):
     """A vector in R^d that a function of the data gives, with noise for its sensitivity in a norm."""
 
-    function: FunctionOfData | None = field(default=None, kw_only=True)
+    function: OwnVector | None = field(default=None, kw_only=True)
     dimension: int | None = field(default=None, kw_only=True)
     step: Number | None = field(default=None, kw_only=True)
     default: NumberList | None = field(default=None, kw_only=True)

@@ -127,8 +127,9 @@ class Histogram(StatisticQuery[Counts, CountIntervals, EntriesData]):
     @functools.cached_property
     def _edges(self) -> list[float]:
         listed = self._listed("edges", 2)
-        if all(isinstance(edge, float) and math.isfinite(edge) for edge in listed):
-            return [float(edge) for edge in listed]
+        floats = [edge for edge in listed if isinstance(edge, float) and math.isfinite(edge)]
+        if len(floats) == len(listed):
+            return [float(edge) for edge in floats]
         return [float(exact(edge, "edges")) for edge in listed]
 
     @property

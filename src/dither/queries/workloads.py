@@ -35,11 +35,11 @@ from dither.typing import (
     Names,
     Nulls,
     NumberList,
-    OwnFunction,
+    Predicate,
 )
 
 FamilyName: TypeAlias = Literal["attribute_means", "conjunctions", "points", "thresholds"]
-FamilyChoice: TypeAlias = FamilyName | Sequence[OwnFunction]
+FamilyChoice: TypeAlias = FamilyName | Sequence[Predicate]
 """A family by name, or functions of a bin."""
 OF_BITS: tuple[FamilyName, ...] = ("attribute_means", "conjunctions")
 OF_BINS: tuple[FamilyName, ...] = ("points", "thresholds")
@@ -273,7 +273,7 @@ class CountingQueries(StatisticQuery[Counts, CountIntervals, Columns | EntriesDa
         return self._bins.bin_labels if self.categories is None else (*self.categories, "other")
 
 
-def _named(numbered: tuple[int, OwnFunction]) -> str:
+def _named(numbered: tuple[int, Predicate]) -> str:
     place, function = numbered
     name = getattr(function, "__name__", "<lambda>")
     return f"query {place + 1}" if name == "<lambda>" else name
