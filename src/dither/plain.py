@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from typing import Any
 
 from dither.errors import InvalidArgument
@@ -72,3 +73,8 @@ def with_infinities(value: Any) -> Any:
     if isinstance(value, list):
         return [with_infinities(one) for one in value]
     return float(value) if isinstance(value, str) and value in ("Infinity", "-Infinity", "NaN") else value
+
+
+def without_contents(value: Any) -> Any:
+    """What an error shows of a JSON value: itself where it is short and plain, else its type."""
+    return value if value is None or isinstance(value, (str, bool, int, float, Decimal)) else type(value)
