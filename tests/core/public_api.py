@@ -88,6 +88,12 @@ def fields(schema: dict) -> str:
     return " ".join(one if one in needed else f"[{one}]" for one in schema.get("properties", {}))
 
 
+def answer(response: dict) -> str:
+    """What an answer is called, if it has a model."""
+    (content,) = response["content"].values()
+    return f" {content['schema']['title']}" if "title" in content["schema"] else ""
+
+
 def http():
     """Routes with the fields of their bodies, what may stand after ``?``, and the models that bodies name."""
     from dither.interfaces.http.openapi import document
@@ -97,9 +103,9 @@ def http():
         for method, one in sorted(methods.items()):
             after = [each["name"] for each in one.get("parameters", ()) if each["in"] == "query"]
             body = one.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
-            statuses = [status for status in one["responses"] if status != "default"]
+            answers = [f"{status}{answer(each)}" for status, each in one["responses"].items() if status != "default"]
             route = f"{method.upper()} {path}{'?' + '&'.join(after) if after else ''}"
-            yield " ".join(filter(None, [route, fields(body), "->", *statuses]))
+            yield " ".join(filter(None, [route, fields(body), "->", *answers]))
     for name, schema in sorted(whole["components"]["schemas"].items()):
         yield f"{name}: {fields(schema)}"
 
@@ -116,13 +122,13 @@ def schema_files():
     """Sections and keys."""
     from dither.sources import schema_models as models
 
-    sections = {"": models.TableFile, "dataset": models.DatasetSection, "budget": models.BudgetSection}
-    sections |= {"": models.TableFile, "graph": models.GraphSection}
-    sections |= {f"columns.NAME] type = {name} [": one for name, one in models.COLUMNS.items()}
-    sections |= {f"priors.NAME] kind = {name} [": one for name, one in models.PRIORS.items()}
+    sections = {"of a table": models.TableFile, "of a graph": models.GraphFile}
+    sections |= {"dataset": models.DatasetSection, "graph": models.GraphSection, "budget": models.BudgetSection}
+    sections |= {f"columns.NAME of type {name}": one for name, one in models.COLUMNS.items()}
+    sections |= {f"priors.NAME of kind {name}": one for name, one in models.PRIORS.items()}
     for section, model in sections.items():
         keys = [name if one.is_required() else f"[{name}]" for name, one in model.model_fields.items()]
-        yield f"[{section}] {' '.join(keys)}".replace(" []", "")
+        yield f"{section}: {' '.join(keys)}"
 
 
 def names():

@@ -48,9 +48,11 @@ class Releases(LossAnswer):
     releases: list[ReleaseAnswer]
 
 
-class ProblemAnswer(Answer):
+class Problem(Answer):
     """Why there is no answer."""
 
+    type: str
+    title: str
     status: int
     code: str
     detail: str
@@ -63,7 +65,7 @@ class Job(Answer):
     state: Annotated[str, Accepts(choice("running", "done", "failed"))]
     ready_in: Finite
     answer: Releases | None = None
-    problem: ProblemAnswer | None = None
+    problem: Problem | None = None
 
 
 class Asked(RootModel[Any]):

@@ -232,8 +232,8 @@ class TableFile(Model):
     """A schema file of a table."""
 
     dataset: DatasetSection
-    budget: BudgetSection | None = None
     columns: Annotated[dict[str, Any], Accepts(_sections(_told_apart(COLUMNS, "type"), NO_COLUMN))]
+    budget: BudgetSection | None = None
     priors: Annotated[dict[str, Any], Accepts(dict[str, _told_apart(PRIORS, "kind")])] = Field(default_factory=dict)
     version: Annotated[int | None, Accepts(_VERSION)] = None
 

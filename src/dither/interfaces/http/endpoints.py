@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from dither.borders import Model, fields_of, read
 from dither.errors import DitherError, InvalidArgument, SourceFailed, UnknownDataset
+from dither.interfaces import answers
 from dither.interfaces.http import models, planning, questions, shared_jobs
 from dither.interfaces.http import service as answering
 from dither.interfaces.http.bodies import json_object, json_response
@@ -124,7 +125,7 @@ async def list_queries(request: Request) -> Response:  # noqa: ARG001
 # --- datasets ----------------------------------------------------------------------------------------------
 
 
-@endpoint("GET", "/v1/datasets", SOMEBODY)
+@endpoint("GET", "/v1/datasets", SOMEBODY, answers={200: answers.Datasets})
 async def list_datasets(request: Request) -> Response:
     """All datasets that this token may see."""
     curator, token = curator_of(request), token_of(request)
@@ -200,7 +201,7 @@ async def register(request: Request) -> Response:
     return json_response(built, 201, {"Location": f"/v1/datasets/{body.name}"})
 
 
-@endpoint("GET", "/v1/datasets/{name}", SOMEBODY)
+@endpoint("GET", "/v1/datasets/{name}", SOMEBODY, answers={200: answers.Dataset})
 async def show_dataset(request: Request) -> Response:
     """One dataset."""
     return json_response(await _shown(request, await _dataset(request)))
@@ -243,7 +244,7 @@ async def retire(request: Request) -> Response:
 # --- questions ---------------------------------------------------------------------------------------------
 
 
-@endpoint("POST", "/v1/datasets/{name}/quote", SOMEBODY, body=models.Quote)
+@endpoint("POST", "/v1/datasets/{name}/quote", SOMEBODY, body=models.Quote, answers={200: answers.Quotes})
 async def quote(request: Request) -> Response:
     """What an answer would cost and how exact it would be; reads and charges nothing."""
     dataset, curator = await _dataset(request), curator_of(request)
@@ -273,6 +274,7 @@ async def _in_helper(request: Request, work: Callable[..., Any], body: Any, ques
     SOMEBODY,
     body=models.Ask,
     outcomes={200: "What was asked for.", 202: "A job; see Location."},
+    answers={200: answers.Releases, 202: answers.Job},
 )
 async def ask(request: Request) -> Response:
     """Pay, read, answer: at the end of a public slot."""
@@ -340,7 +342,7 @@ def _refusal_of(body: dict[str, Any]) -> Refused:
     return Refused(body["status"], body["code"], body["detail"])
 
 
-@endpoint("GET", "/v1/datasets/{name}/releases", SOMEBODY, parameters=models.Page)
+@endpoint("GET", "/v1/datasets/{name}/releases", SOMEBODY, parameters=models.Page, answers={200: answers.History})
 async def history(request: Request) -> Response:
     """Own questions with their answers; owners see everyone's."""
     dataset, curator, token = await _dataset(request), curator_of(request), token_of(request)
@@ -351,7 +353,7 @@ async def history(request: Request) -> Response:
     return json_response({"releases": payload})
 
 
-@endpoint("GET", "/v1/datasets/{name}/budget", SOMEBODY)
+@endpoint("GET", "/v1/datasets/{name}/budget", SOMEBODY, answers={200: answers.Account})
 async def budget(request: Request) -> Response:
     """What may be spent, what was spent, what is left."""
     dataset, curator = await _dataset(request), curator_of(request)
@@ -393,7 +395,7 @@ def _all_datasets(token: Token) -> None:
         raise forbidden("this token is for some datasets only: name one of them as ?dataset=")
 
 
-@endpoint("GET", "/v1/jobs/{id}", SOMEBODY)
+@endpoint("GET", "/v1/jobs/{id}", SOMEBODY, answers={200: answers.Job})
 async def job(request: Request) -> Response:
     """A question in the background, as its schedule shows it."""
     token, curator, job_id = token_of(request), curator_of(request), request.path_params["id"]

@@ -4,21 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from dither.borders import json_schema
+from dither.borders import Model, json_schema
+from dither.interfaces.answers import Problem
 from dither.interfaces.http.problems import MEDIA_TYPE
 from dither.interfaces.http.routes import ALL, Endpoint, registered_endpoints
 
-_PROBLEM_BODY = {
-    "type": "object",
-    "required": ["type", "title", "status", "code", "detail"],
-    "properties": {
-        "type": {"type": "string"},
-        "title": {"type": "string"},
-        "status": {"type": "integer"},
-        "code": {"type": "string"},
-        "detail": {"type": "string"},
-    },
-}
 _PROBLEM = {
     "description": "Refused: see the code.",
     "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
@@ -27,7 +17,7 @@ _PROBLEM = {
 
 def document() -> dict[str, Any]:
     """The OpenAPI document."""
-    schemas: dict[str, Any] = {"Problem": _PROBLEM_BODY}
+    schemas: dict[str, Any] = {"Problem": json_schema(Problem)}
     paths: dict[str, dict[str, Any]] = {}
     for one in registered_endpoints():
         paths.setdefault(one.path, {})[one.method.lower()] = _operation(one, schemas)
@@ -41,13 +31,20 @@ def document() -> dict[str, Any]:
 
 def _operation(one: Endpoint, schemas: dict[str, Any]) -> dict[str, Any]:
     """One method at one path; parts of its body that have names go into ``schemas``."""
-    held = {"type": "object"} if one.media_type == "application/json" else {"type": "string"}
+    held = {"type": "object" if one.media_type == "application/json" else "string"}
+
+    def described_by(model: type[Model]) -> dict[str, Any]:
+        schema = json_schema(model)
+        schemas.update(schema.pop("$defs", {}))
+        return schema
+
+    answers = {status: described_by(one.answers[status]) if status in one.answers else held for status in one.outcomes}
     described: dict[str, Any] = {
         "operationId": one.handler.__name__,
         "summary": (one.handler.__doc__ or "").strip().split("\n")[0],
         "description": f"For: {one.who}.",
         "responses": {
-            str(status): {"description": meaning, "content": {one.media_type: {"schema": held}}}
+            str(status): {"description": meaning, "content": {one.media_type: {"schema": answers[status]}}}
             for status, meaning in one.outcomes.items()
         }
         | {"default": _PROBLEM},
@@ -59,12 +56,11 @@ def _operation(one: Endpoint, schemas: dict[str, Any]) -> dict[str, Any]:
         if part.startswith("{")
     ]
     if one.parameters is not None:
-        fields = json_schema(one.parameters)["properties"]
+        fields = described_by(one.parameters)["properties"]
         parameters += [{"name": name, "in": "query", "schema": schema} for name, schema in fields.items()]
     if parameters:
         described["parameters"] = parameters
     if one.body is not None:
-        body = json_schema(one.body)
-        schemas.update(body.pop("$defs", {}))
-        described["requestBody"] = {"required": True, "content": {"application/json": {"schema": body}}}
+        body = {"schema": described_by(one.body)}
+        described["requestBody"] = {"required": True, "content": {"application/json": body}}
     return described
