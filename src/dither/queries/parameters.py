@@ -203,13 +203,13 @@ class Bounds(Parameter):
     type = "bounds"
 
     def accepts(self) -> Any:
-        from dither.borders import either, is_list, listed, number, pair
+        from dither.borders import either, followed, is_list, listed, number, pair
 
         more = "" if self.most == 1 else ", or a list of pairs,"
         one = pair(number(), f"must be a list of two numbers such as [0, 100]{more}")
         if self.most == 1:
             return one
-        several = listed(one, self.most, 1, "pairs")
+        several = followed(listed(one, self.most, 1, "pairs"), list)
         return either(lambda value: is_list(value) and any(map(is_list, value[:1])), several, one)
 
 

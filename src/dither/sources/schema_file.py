@@ -24,7 +24,15 @@ from dither.errors import InvalidArgument, InvalidText
 from dither.privacy import Budget
 from dither.sources.graph_schema import GraphSchema
 from dither.sources.schema import PRIOR_PARAMETERS, PRIVATE, Schema
-from dither.sources.schema_models import NO_COLUMN, VERSIONS, BudgetSection, GraphFile, TableFile, suggested
+from dither.sources.schema_models import (
+    NO_COLUMN,
+    VERSIONS,
+    BudgetSection,
+    GraphFile,
+    GraphSection,
+    TableFile,
+    suggested,
+)
 from dither.sources.toml_places import Path, Places
 from dither.sources.types import TYPES, ColumnType, Measured
 
@@ -243,7 +251,7 @@ class _SchemaReader:
             raise self.problem(("columns", first), "a graph has no columns: its section [graph] names what is read")
         file = self._read(GraphFile)
         given = {"name": name, **given_fields(file.dataset), **given_fields(file.graph)}
-        with self._pointing({key: ("graph", key) for key in given}):
+        with self._pointing({key: ("graph", key) for key in GraphSection.model_fields}):
             return GraphSchema(folder=folder, **given, **self._budget(file.budget))
 
     def _read(self, model: type[M]) -> M:
