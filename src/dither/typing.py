@@ -13,7 +13,7 @@ for epsilon.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal, Protocol, Required, SupportsFloat, TypeAlias, TypedDict, TypeVar
