@@ -202,8 +202,8 @@ class Tab:
             if value := self.run(script):
                 return value
             time.sleep(0.03)
-        shown = self.run("document.body.innerText")
-        raise AssertionError(f"never happened: {what or script}\n--- the page shows\n{shown}\n--- {self.complaints}")
+        text = self.run("document.body.innerText")
+        raise AssertionError(f"never happened: {what or script}\n--- the page shows\n{text}\n--- {self.complaints}")
 
     def see(self, text: str, within: str = "body") -> None:
         """Wait until a text can be read on the page."""

@@ -4,9 +4,12 @@
 whose dataset is missing is skipped, or fails if ``DITHER_REQUIRE=all``.
 """
 
+import fcntl
 import importlib.util
 import os
 import sys
+import tempfile
+import threading
 from pathlib import Path
 from typing import NoReturn
 
@@ -30,21 +33,53 @@ WAITING = (
 """Tests that mostly wait: for public schedules, limits in time, servers and browsers."""
 
 
+def pytest_configure(config):
+    """Workers compile in turn: who waited finds the compiled code of the other, instead of compiling it again."""
+    run = getattr(config, "workerinput", {}).get("testrunuid")
+    if run is None:
+        return
+    from numba.core.dispatcher import Dispatcher
+
+    compile_now, inside = Dispatcher.compile, threading.local()
+
+    def compile_in_turn(self, signature):
+        if getattr(inside, "turn", False):  # a kernel that another one calls
+            return compile_now(self, signature)
+        with (Path(tempfile.gettempdir()) / f"dither-tests-{run}.lock").open("w") as turn:
+            fcntl.flock(turn, fcntl.LOCK_EX)
+            inside.turn = True
+            try:
+                return compile_now(self, signature)
+            finally:
+                inside.turn = False
+
+    Dispatcher.compile = compile_in_turn
+
+
+def pytest_unconfigure(config):
+    """The lock goes with the run."""
+    if (run := getattr(config, "workerinput", {}).get("testrunuid")) is not None:
+        (Path(tempfile.gettempdir()) / f"dither-tests-{run}.lock").unlink(missing_ok=True)
+
+
 def pytest_collection_modifyitems(config, items):
     """Half of the workers begin with the tests that wait, so that the others keep the processor busy meanwhile.
 
-    xdist first gives each worker an equal run of the list, and then lets whoever is done take from the others' ends.
+    Another one begins with those that need Spark, so that few workers start a Java of their own.  xdist first gives
+    each worker an equal run of the list, and then lets whoever is done take from the others' ends.
     """
     workers = getattr(config, "workerinput", {}).get("workercount", 1)
     if workers == 1:
         return
     waiting = [[] for _ in range(workers // 2)]
-    others = []
+    others, spark_tests = [], []
     modules = {}
     for item in items:
         name = Path(item.path).relative_to(config.rootpath / "tests").as_posix() if "tests" in item.path.parts else ""
         if name.startswith(WAITING):
             waiting[modules.setdefault(name, len(modules)) % len(waiting)].append(item)
+        elif "spark" in getattr(item, "fixturenames", ()) or ("spark" in item.name and name.startswith("contract/")):
+            spark_tests.append(item)
         else:
             others.append(item)
     size = len(items) // workers
@@ -53,7 +88,7 @@ def pytest_collection_modifyitems(config, items):
         rest = max(0, size - len(one))
         ordered += one + others[:rest]
         others = others[rest:]
-    items[:] = ordered + others
+    items[:] = ordered + spark_tests + others
 
 
 def trials(short: int, long: int) -> int:

@@ -31,17 +31,17 @@ class Crowd:
             request = f"{number}-{count}"
             try:
                 body = median(EPSILON, request_id=request, again=True)
-                status, told, _ = self.server.call("POST", ASK, body, token=f"analyst{number}", timeout=20)
+                status, payload, _ = self.server.call("POST", ASK, body, token=f"analyst{number}", timeout=20)
             except OSError:
                 time.sleep(0.05)
                 continue
             except Exception:  # noqa: BLE001  (a connection that died in the middle of an answer)
                 continue
             if status == 200:
-                self.answered[request] = told
+                self.answered[request] = payload
                 count += 1
             else:
-                self.other.append((status, told))
+                self.other.append((status, payload))
                 time.sleep(0.05)
 
     def end(self) -> None:
@@ -61,6 +61,6 @@ def checked(place: str, crowd: Crowd) -> None:
     assert len(set(charges.values())) == len(charges)
     assert spent == EPSILON * len(charges)
     stored = {charges[entry.charge]: entry.body["release"] for entry in entries if entry.kind == "release"}
-    for request, told in crowd.answered.items():
-        assert stored[request]["answers"][0][0]["value"] == told["releases"][0]["value"]
+    for request, payload in crowd.answered.items():
+        assert stored[request]["answers"][0][0]["value"] == payload["releases"][0]["value"]
     assert len(crowd.answered) <= len(charges)

@@ -130,10 +130,10 @@ class CuratorProcess:
         line = self.process.stdout.readline()
         if not line:
             raise RuntimeError(self.log.read_text())
-        told = json.loads(line)
-        self.url = told["address"].rstrip("/")
+        payload = json.loads(line)
+        self.url = payload["address"].rstrip("/")
         self.port = urlsplit(self.url).port
-        self.tokens.update(told["tokens"])
+        self.tokens.update(payload["tokens"])
         return self
 
     def kill(self) -> None:
@@ -160,10 +160,10 @@ class CuratorProcess:
 
     def token(self, name: str, **rules: object) -> str:
         """A new token with rules; its secret is also remembered under its name."""
-        status, told, _ = self.call("POST", "/v1/tokens", {"name": name, **rules})
-        assert status == 201, told
-        self.tokens[name] = told["token"]
-        return told["token"]
+        status, payload, _ = self.call("POST", "/v1/tokens", {"name": name, **rules})
+        assert status == 201, payload
+        self.tokens[name] = payload["token"]
+        return payload["token"]
 
     def logs(self) -> str:
         """Everything it wrote to standard error."""

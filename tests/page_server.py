@@ -53,8 +53,8 @@ class Curator:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         assert line, (folder / "server.log").read_text()
-        told = json.loads(line)
-        self.address, self.owner = told["address"], told["tokens"]["owner"]
+        payload = json.loads(line)
+        self.address, self.owner = payload["address"], payload["tokens"]["owner"]
 
     def call(self, method: str, path: str, body: Any = None, token: str | None = None) -> Any:
         """One request to the API, which must succeed."""

@@ -32,11 +32,11 @@ def rounded(number: float) -> float:
 
 
 def quoted(query: Any, rows: int, epsilon: float, mechanism: str = "auto", where: str | None = None) -> float:
-    """The expected error of an answer about lognormal pay, without an error bar."""
+    """The expected error of an answer about lognormal pay, without a confidence interval."""
     columns = {"pay": dt.Real(0, 600_000), "active": dt.Boolean()}
     schema = dt.Schema("pay.csv", columns, rows=rows)
-    told = dt.quote(query, schema, epsilon=epsilon, prior=PRIOR, confidence=None, mechanism=mechanism, where=where)
-    return rounded(told.worst_expected)
+    quote = dt.quote(query, schema, epsilon=epsilon, prior=PRIOR, confidence=None, mechanism=mechanism, where=where)
+    return rounded(quote.worst_expected)
 
 
 def of_column(query: Any, *, worst: bool = True, unit: str = "dollars") -> Curve:
@@ -97,13 +97,13 @@ def of_program() -> Curve:
     sizes, errors = (1_000, 10_000, 100_000), []
     for n in sizes:
         pay = np.clip(rng.lognormal(np.log(60_000), 0.6, n), 0, 600_000)
-        told = [
+        answers = [
             dt.sample_and_aggregate(
                 pay, np.median, bounds=(0, 600_000), epsilon=1.0, confidence=None, executor="trusted"
             ).value
             for _ in range(30)
         ]
-        errors.append(rounded(float(np.mean(np.abs(np.array(told) - np.median(pay))))))
+        errors.append(rounded(float(np.mean(np.abs(np.array(answers) - np.median(pay))))))
     direct = [quoted(dt.Median("pay"), n, 1.0) for n in sizes]
     lines = {"any program, here the median": errors, "median() itself": direct}
     return {"x": list(sizes), "xlabel": "people", "ylabel": "mean error, dollars", "lines": lines}
@@ -176,8 +176,8 @@ def kept() -> dict[str, Curve]:
 
 if __name__ == "__main__":
     PICTURES.mkdir(exist_ok=True)
-    told = {name: curve() for name, curve in CURVES.items()}
-    lines = [f"  {json.dumps(name)}: {json.dumps(curve)}" for name, curve in told.items()]
+    curves = {name: curve() for name, curve in CURVES.items()}
+    lines = [f"  {json.dumps(name)}: {json.dumps(curve)}" for name, curve in curves.items()]
     KEPT.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
     import draw
 

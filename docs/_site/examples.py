@@ -108,10 +108,10 @@ def masked(text: str) -> list[str]:
 
 def alike(said: str, printed: str) -> bool:
     """Whether a page says what was printed; a line ``...`` stands for any lines."""
-    told, got = masked(said), masked(printed)
-    if "..." not in told:
-        return told == got
-    pattern = "\n".join(".*" if line == "..." else re.escape(line) for line in told)
+    written, got = masked(said), masked(printed)
+    if "..." not in written:
+        return written == got
+    pattern = "\n".join(".*" if line == "..." else re.escape(line) for line in written)
     return re.fullmatch(pattern, "\n".join(got), re.DOTALL) is not None
 
 
@@ -126,7 +126,7 @@ class Stage:
 
     def run(self, text: str) -> list[tuple[Block, int, str, str]]:
         """Runs a page: (block, place in it, what it says, what was printed) for each example that says something."""
-        told: list[tuple[Block, int, str, str]] = []
+        outputs: list[tuple[Block, int, str, str]] = []
         found = blocks(text)
         for place, block in enumerate(found):
             if block.not_run or block.language not in RUN:
@@ -134,7 +134,7 @@ class Stage:
             after = found[place + 1] if place + 1 < len(found) else None
             said = after if after is not None and after.follows and after.language == "text" else None
             if block.language == "console":
-                told += [(block, *one) for one in self.console(block)]
+                outputs += [(block, *one) for one in self.console(block)]
             elif block.language == "toml":
                 self.toml(block)
             elif block.language == "sh":
@@ -142,8 +142,8 @@ class Stage:
             else:
                 printed = self.python(block) if block.language == "python" else self.sql(block)
                 if said is not None:
-                    told.append((said, 0, said.text, printed))
-        return told
+                    outputs.append((said, 0, said.text, printed))
+        return outputs
 
     def python(self, block: Block) -> str:
         """Runs a block in the page's namespace."""
@@ -219,15 +219,15 @@ class Stage:
             if not line:
                 raise AssertionError(f"dither serve ended: {printed}")
             printed.append(line)
-        told = "".join(printed)
-        found = re.search(r"http://[\d.]+:\d+", told)
+        output = "".join(printed)
+        found = re.search(r"http://[\d.]+:\d+", output)
         self.address = found[0] if found else self.address
         for role in ("owner", "analyst"):
-            token = re.search(rf"{role} token: (\S+)", told)
+            token = re.search(rf"{role} token: (\S+)", output)
             if token:
                 os.environ[f"{role.upper()}_TOKEN"] = token[1]
         os.environ["DITHER_TOKEN"] = os.environ.get("ANALYST_TOKEN", "")
-        return re.sub(r"token: \S+", "token: dither_...", told.replace(self.address, _SERVED))
+        return re.sub(r"token: \S+", "token: dither_...", output.replace(self.address, _SERVED))
 
     def close(self) -> None:
         """Stops what was started."""
@@ -281,11 +281,11 @@ def rewritten(text: str, stage: Stage) -> str:
     """The page with fresh output wherever it shows some; blocks with ``...`` are kept."""
     lines = text.splitlines()
     for block, place, said, printed in reversed(stage.run(text)):
-        told = said.splitlines()
-        if "..." in told or (block.language == "console" and not said.strip() and not printed.strip()):
+        written = said.splitlines()
+        if "..." in written or (block.language == "console" and not said.strip() and not printed.strip()):
             continue
         start = block.first + place
-        lines[start : start + len(told)] = [line.rstrip() for line in printed.rstrip("\n").splitlines()]
+        lines[start : start + len(written)] = [line.rstrip() for line in printed.rstrip("\n").splitlines()]
     return "\n".join(lines) + "\n"
 
 

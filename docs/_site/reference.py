@@ -34,7 +34,7 @@ SECTIONS = {
 def api_page() -> str:
     """Every public name of ``dither``."""
     listed = [name for names in SECTIONS.values() for name in names.split()]
-    rest = [name for name in dt.__all__ if name not in listed and name not in ("__version__", "inspect")]
+    rest = [name for name in dt.__all__ if name not in listed and name not in ("__version__", "inspect", "typing")]
     sections = {title: names.split() for title, names in SECTIONS.items()}
     functions = {one.function for one in entries().values() if one.of in OF_TABLES}
     sections["Statistics of arrays"] += [name for name in rest if name in functions]
@@ -125,14 +125,14 @@ def _definitions(lines: list[str], names: set[str]) -> Iterable[str]:
         # The parts of a mechanism's docstring (Guarantee, Theorem, ...) are aligned by hand.
         aligned = any(re.match(r"^[A-Z][a-z]+ {2,}\S", line) for line in lines)
         return ["```text", *lines, "```"] if aligned else [_escaped(line) for line in lines]
-    told: list[str] = []
+    entries: list[str] = []
     for line in lines:
         found = _option(line, names)
         if found:
-            told += ["", f"`{found['names']}`", f":   {_escaped(found['text'])}"]
+            entries += ["", f"`{found['names']}`", f":   {_escaped(found['text'])}"]
         else:
-            told.append(f"    {_escaped(line.strip())}" if told else _escaped(line))
-    return told
+            entries.append(f"    {_escaped(line.strip())}" if entries else _escaped(line))
+    return entries
 
 
 def _escaped(line: str) -> str:
@@ -173,6 +173,6 @@ def _help(path: tuple[str, ...], command: click.Command) -> list[str]:
     for one in options:
         kind = "" if one.is_flag else f" {one.make_metavar(context)}"
         default = "" if not one.show_default or one.default is None else f" Default: `{one.default}`."
-        told = (one.help or "").replace("|", "\\|")
-        lines += [f"| `{', '.join(one.opts)}{kind.replace('|', ' or ')}` | {_escaped(told)}{default} |"]
+        text = (one.help or "").replace("|", "\\|")
+        lines += [f"| `{', '.join(one.opts)}{kind.replace('|', ' or ')}` | {_escaped(text)}{default} |"]
     return [*lines, ""]

@@ -35,8 +35,8 @@ pairs = rng.integers(0, 400, size=(3_000, 2))
 pairs = np.unique(np.sort(pairs[pairs[:, 0] != pairs[:, 1]], axis=1), axis=0)
 """
 QUOTED = (
-    "Expected error of `{}` for lognormal pay (median 60,000, bounds 0 to 600,000), without an error bar, as `dt.quote` tells it. "
-    "An error bar takes a share of epsilon."
+    "Expected error of `{}` for lognormal pay (median 60,000, bounds 0 to 600,000), without a confidence interval, as `dt.quote` tells it. "
+    "A confidence interval takes a share of epsilon."
 )
 
 ENTRIES = (
@@ -49,7 +49,7 @@ ENTRIES = (
         "and hardly depends on the bounds.",
         "A gap in the middle (two groups of equal size): no private answer knows on which side of the gap it should be. Fewer than about 10/epsilon records.",
         PAY + "release = dt.median(pay, bounds=(0, 600_000), epsilon=0.5)\nprint(release)",
-        ("order", "inverse", "smooth", "error-bars"),
+        ("order", "inverse", "smooth", "intervals"),
         "median",
         QUOTED.format("median"),
     ),
@@ -57,7 +57,7 @@ ENTRIES = (
         "quantiles",
         "Quantiles",
         "`dt.quantile(q=)`, `dt.quantiles(q=[...])`, `dt.Quantile`, `dt.Quantiles`, SQL `quantile(c, 0.9)`, `quantiles(c, 0.1, 0.5)`",
-        "The smallest value that a share q of the records does not exceed; several at once are one joint draw, in order, for the price of one.",
+        "The smallest value that a share q of the records does not exceed; several at once are one joint draw, in order, for the privacy loss of one.",
         "Between 1/(n epsilon) and 1 - 1/(n epsilon), with some room: there must be enough records beyond the quantile. Ask for several quantiles together, not one by one.",
         "Quantiles so far out that only a handful of records lie beyond; see [extremes](extremes.md). More than 20 at once are drawn level by level and are a little worse.",
         PAY
@@ -72,7 +72,7 @@ ENTRIES = (
         "`dt.iqr(low=, high=)`, `dt.IQR`, SQL `iqr(c)`",
         "The distance between two quantiles, by default the quartiles, as one number.",
         "To tell the spread of skewed or outlier-ridden records; far more precise than a [variance](variance.md) on wide bounds.",
-        "If both quartiles are wanted as well: `quantiles` gives them for the same price, and their difference is free.",
+        "If both quartiles are wanted as well: `quantiles` gives them for the same privacy loss, and their difference is free.",
         PAY + "print(dt.iqr(pay, bounds=(0, 600_000), epsilon=0.5))",
         ("order", "inverse"),
         "iqr",
@@ -97,7 +97,7 @@ ENTRIES = (
         "`dt.mean`, `dt.Mean`, SQL `avg(c)`; a table with a pair of bounds for each column gives a vector",
         "The mean of the clamped records.",
         "Tight bounds: the error is (upper - lower)/(n epsilon), whatever the records are.",
-        "Wide bounds: one record may be at the end of them. A [trimmed mean](trimmed_mean.md) or a [median](median.md) then has a fraction of the error. Clamping pulls the mean inwards, and no error bar tells by how much. "
+        "Wide bounds: one record may be at the end of them. A [trimmed mean](trimmed_mean.md) or a [median](median.md) then has a fraction of the error. Clamping pulls the mean inwards, and no confidence interval tells by how much. "
         "Behind a filter or in groups the number of records is private too, which costs more.",
         PAY + "print(dt.mean(pay, bounds=(0, 200_000), epsilon=0.5))  # pay above 200,000 counts as 200,000",
         ("totals", "filtered"),
@@ -158,7 +158,7 @@ ENTRIES = (
         "Histogram",
         "`dt.histogram(edges=)`, `dt.histogram(categories=)`, `dt.Histogram`, SQL `histogram(c, 0, 50, 100)`",
         "How many records fall into each declared bin. Without declared bins, those with enough people are found and shown; that needs a delta.",
-        "One price for all bins: whoever changes bins changes two counts by one. The error of each count is 2/epsilon, for all data and all n.",
+        "One privacy loss for all bins: whoever changes bins changes two counts by one. The error of each count is 2/epsilon, for all data and all n.",
         "Many bins with few people each: noise of 2/epsilon in every one of them adds up when bins are summed. Counts are not cut off at 0, so that sums stay unbiased.",
         PAY
         + "release = dt.histogram(pay, edges=[0, 50_000, 100_000, 200_000], epsilon=0.5)\nfor label, count, bar in release.rows():\n    print(label, count, bar)",
@@ -192,7 +192,7 @@ ENTRIES = (
         "Linear regression",
         "`dt.regression(X, y)`, `dt.Regression`",
         "The coefficients of a linear model: the middle of robust fits of random blocks of people.",
-        "From about 1,700 records on at epsilon 1 (3,300 with error bars); no bounds are needed, delta stays unspent, and gross outliers in a minority of the records do little harm.",
+        "From about 1,700 records on at epsilon 1 (3,300 with confidence intervals); no bounds are needed, delta stays unspent, and gross outliers in a minority of the records do little harm.",
         "Many features: every coefficient takes a share. Columns that are constant or collinear in most blocks give a refusal.",
         "import numpy as np\nimport dither as dt\n\nrng = np.random.default_rng(1)\nX = rng.uniform(-1, 1, size=(20_000, 2))\n"
         "y = 2 * X[:, 0] - X[:, 1] + 0.5 + rng.normal(0, 0.3, 20_000)\nprint(dt.regression(X, y, epsilon=1.0))",

@@ -32,9 +32,9 @@ def scores(aggregator: str, numbers: int, blocks: int, runs: int) -> tuple[str, 
         found = made.run(middle + SPREAD * rng.normal(size=(blocks, numbers))).values
         if found is not None:
             errors.append(float(np.sqrt(np.mean((np.array(found) - middle) ** 2))) / SPREAD)
-    told = f"{np.median(errors):.3g} ({max(errors):.3g})" if errors else "refused"
+    summary = f"{np.median(errors):.3g} ({max(errors):.3g})" if errors else "refused"
     refused = runs - len(errors)
-    return made.aggregator, told + (f", {refused} of {runs} refused" if refused and errors else "")
+    return made.aggregator, summary + (f", {refused} of {runs} refused" if refused and errors else "")
 
 
 def main() -> None:
@@ -45,9 +45,9 @@ def main() -> None:
     chosen = parser.parse_args()
     print("| numbers | epsilon * blocks / numbers | median | average | auto takes |\n|---|---|---|---|---|")
     for numbers in (1, 4, 6, 8, 9, 10, 12, 16, 32):
-        told = [scores(name, numbers, chosen.blocks, chosen.runs)[1] for name in ("median", "average")]
+        rows = [scores(name, numbers, chosen.blocks, chosen.runs)[1] for name in ("median", "average")]
         auto = scores("auto", numbers, chosen.blocks, 1)[0]
-        print(f"| {numbers} | {EPSILON * chosen.blocks / numbers:.0f} | {told[0]} | {told[1]} | {auto} |")
+        print(f"| {numbers} | {EPSILON * chosen.blocks / numbers:.0f} | {rows[0]} | {rows[1]} | {auto} |")
 
 
 if __name__ == "__main__":

@@ -77,23 +77,23 @@ def main(draws: int) -> None:
                     started = time.perf_counter()
                     options = {"epsilon": epsilon, "confidence": None}
                     try:
-                        told = dt.quote(query, schema, prior=prior, rows=ROWS, **options)
+                        quote = dt.quote(query, schema, prior=prior, rows=ROWS, **options)
                     except dt.NotProved:
                         continue
                     spent = time.perf_counter() - started
-                    bound = dt.quote(query, schema, mechanism=told.mechanism, **options)
+                    bound = dt.quote(query, schema, mechanism=quote.mechanism, **options)
                     # Joint draws take a hundred times as long.
                     count = draws // 5 if isinstance(query, dt.Quantiles) else draws
-                    errors = measured(query, schema, make, count, mechanism=told.mechanism, **options)
+                    errors = measured(query, schema, make, count, mechanism=quote.mechanism, **options)
                     found = errors.mean(axis=0)
                     # Errors below a dollar (at ties) are not compared.
-                    ratios = np.maximum(np.atleast_1d(told.expected_error), 1.0) / np.maximum(found, 1.0)
+                    ratios = np.maximum(np.atleast_1d(quote.expected_error), 1.0) / np.maximum(found, 1.0)
                     ratio = max(ratios, key=lambda one: abs(np.log(one)))
-                    within = np.mean(errors <= np.atleast_1d(told.bound))
+                    within = np.mean(errors <= np.atleast_1d(quote.bound))
                     worst = max(worst, ratio, 1 / ratio)
                     print(
-                        f"{query.kind[:16]:16} {name:14} {known:12} {epsilon:<4g} {told.mechanism:10} "
-                        f"{told.worst_expected:11,.2f} {found.max():11,.2f} {ratio:5.2f} {within:6.1%}  "
+                        f"{query.kind[:16]:16} {name:14} {known:12} {epsilon:<4g} {quote.mechanism:10} "
+                        f"{quote.worst_expected:11,.2f} {found.max():11,.2f} {ratio:5.2f} {within:6.1%}  "
                         f"{bound.worst_expected:12,.1f} {1000 * spent:4.0f}"
                     )
     print(f"farthest from 1: a factor {worst:.2f}")

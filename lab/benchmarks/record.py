@@ -14,7 +14,7 @@ from pathlib import Path
 
 from dither_lab.bench.areas import AREAS
 from dither_lab.bench.explanations import why
-from dither_lab.bench.rows import PEER_LOWER
+from dither_lab.bench.result_rows import PEER_LOWER
 from dither_lab.bench.run import Results
 from dither_lab.bench.texts import explained, footer, markdown
 
@@ -65,9 +65,9 @@ def parts_of(results: Results) -> dict[str, str]:
 def main() -> None:
     """Write both files."""
     results = joined([Path(name) for name in sys.argv[1:]])
-    told = results.to_dict()
-    rows = ",\n".join(json.dumps(row, ensure_ascii=False) for row in told.pop("rows"))
-    head = json.dumps(told, indent=1, ensure_ascii=False).removesuffix("\n}")
+    payload = results.to_dict()
+    rows = ",\n".join(json.dumps(row, ensure_ascii=False) for row in payload.pop("rows"))
+    head = json.dumps(payload, indent=1, ensure_ascii=False).removesuffix("\n}")
     (DOCS / "benchmarks.json").write_text(f'{head},\n "rows": [\n{rows}\n]}}\n')
     page = DOCS / "benchmarks.md"
     page.write_text(filled(page.read_text(), parts_of(results)))

@@ -69,10 +69,10 @@ ALGORITHMS = {
     "scale, test": Algorithm(lambda n, loss: plan_scale(n, loss, QUARTILES, "exact"), _spread),
     "scale, paper": Algorithm(lambda n, loss: plan_scale(n, loss, QUARTILES, "paper"), _spread),
     "range, test": Algorithm(lambda n, loss: plan_range(n, loss, QUARTILES, "exact"), _spread),
-    "range, drawn": Algorithm(lambda n, loss: plan_drawn_range(n, loss, QUARTILES, bar=False), _spread),
+    "range, drawn": Algorithm(lambda n, loss: plan_drawn_range(n, loss, QUARTILES, interval=False), _spread),
     "median, test": Algorithm(lambda n, loss: plan_location(n, loss, HALF, "exact"), _rank(0.5)),
     "median, paper": Algorithm(lambda n, loss: plan_location(n, loss, HALF, "paper"), _rank(0.5)),
-    "median, drawn": Algorithm(lambda n, loss: plan_drawn_quantile(n, loss, HALF, bar=False), _rank(0.5)),
+    "median, drawn": Algorithm(lambda n, loss: plan_drawn_quantile(n, loss, HALF, interval=False), _rank(0.5)),
     "trimmed mean, test": Algorithm(lambda n, loss: plan_trimmed(n, loss, n // 10, "exact"), _trimmed),
     "trimmed mean, paper": Algorithm(lambda n, loss: plan_trimmed(n, loss, n // 10, "paper"), _trimmed),
 }
@@ -124,11 +124,11 @@ def show(found: dict[str, Any], options: argparse.Namespace) -> None:
         table.add_column(f"{records:,}", justify="right")
     for name, laws in found.items():
         for law, row in laws.items():
-            table.add_row(name, law, *(_shown(row[records]) for records in options.sizes))
+            table.add_row(name, law, *(_formatted(row[records]) for records in options.sizes))
     Console(width=150).print(table)
 
 
-def _shown(one: dict[str, Any]) -> str:
+def _formatted(one: dict[str, Any]) -> str:
     if one["refusal"] is None:
         return "-"
     refusal = "0" if one["refusal"] < 5e-4 else f"{one['refusal']:.3f}"
@@ -148,9 +148,9 @@ def plot(found: dict[str, Any], options: argparse.Namespace) -> None:
             subject, manner = name.split(", ")
             style = {"color": colours[subject], "ls": dashes[manner], "marker": "o", "ms": 3, "label": name}
             row = laws[law]
-            told = [n for n in options.sizes if row[n]["refusal"] is not None]
-            axes[0, column].plot(told, [row[n]["refusal"] for n in told], **style)
-            right = [n for n in told if row[n]["error"] is not None]
+            measured = [n for n in options.sizes if row[n]["refusal"] is not None]
+            axes[0, column].plot(measured, [row[n]["refusal"] for n in measured], **style)
+            right = [n for n in measured if row[n]["error"] is not None]
             axes[1, column].plot(right, [max(row[n]["error"], 1e-8) for n in right], **style)
         axes[0, column].set_title(law, fontsize=11)
         axes[1, column].set_xlabel("records")

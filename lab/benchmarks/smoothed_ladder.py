@@ -68,8 +68,8 @@ def figures(statistic: Any, records: Any, epsilon: float, mechanism: Any) -> tup
     """Mean and 95% quantile of the error, and the usual half-width."""
     _, plain = prepare(statistic, epsilon=epsilon, mechanism=mechanism)
     (law,) = plain.error_laws(records)
-    _, told = prepare(statistic, epsilon=epsilon, mechanism=mechanism, confidence=CONFIDENCE)
-    widths = told.typical_half_widths(records)
+    _, with_interval = prepare(statistic, epsilon=epsilon, mechanism=mechanism, confidence=CONFIDENCE)
+    widths = with_interval.typical_half_widths(records)
     return law.mean, Mixture([law]).quantile(1 - CONFIDENCE), math.nan if widths is None else widths[0]
 
 

@@ -1,6 +1,7 @@
 # The public face of dither: every public name and where it lives.  __init__.py loads each when it is first used.
 
 from dither import inspect as inspect
+from dither import typing as typing
 from dither.accounting.capacity import budget_for as budget_for
 from dither.accounting.capacity import queries_within as queries_within
 from dither.accounting.composition import compose as compose

@@ -5,15 +5,18 @@ Sessions put a charge between plan and run; arrays and graphs in memory have no 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from dither.errors import InvalidArgument
 from dither.queries.plan import Options, Plan, Result
-from dither.queries.query import Query
-from dither.release import Release
+from dither.queries.query import D, Query
+from dither.release import B, Release, V
+
+if TYPE_CHECKING:
+    from dither.typing import GroupKey
 
 
-def answer(query: Query, data: Any, options: Options) -> Release:
+def answer(query: Query[V, B, D], data: D, options: Options) -> Release[V, B]:
     """The answer to a query about data in memory."""
     if not isinstance(query, Query):
         raise InvalidArgument("query", query, "must be a query object such as Median(bounds=(0, 1))")
@@ -23,7 +26,7 @@ def answer(query: Query, data: Any, options: Options) -> Release:
         return released(plan, run(query.read(data, facts)))
 
 
-def released(plan: Plan, result: Result, group: dict[str, Any] | None = None) -> Release:
+def released(plan: Plan, result: Result, group: dict[str, GroupKey] | None = None) -> Release:
     """The release of what a plan let out: the only place where one is made."""
     return Release(
         value=result.value,

@@ -9,8 +9,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast, overload
 
 from dither.aliases import accepts_calibration
 from dither.answer import answer, released
@@ -22,33 +22,87 @@ from dither.queries.graphs import Edges, KCliques, KStars, KTriangles, Triangles
 from dither.queries.order import Maximum, Median, Minimum, OrderStatistic, Quantile, Quantiles
 from dither.queries.plan import Options
 from dither.queries.programs import Program
-from dither.queries.query import Query
-from dither.queries.registry import entries
-from dither.queries.regression import Regression
+from dither.queries.query import D, Query
+from dither.queries.registry import dataclass_fields, entries
+from dither.queries.regression import Method, Regression
 from dither.queries.smallest import SmallestSum
 from dither.queries.spread import IQR, Variance
 from dither.queries.totals import Count, Mean, Sum, TrimmedMean
 from dither.queries.trees import MinCut, MSTCost
 from dither.queries.unbounded import Mode, Scale
 from dither.queries.vectors import Covariance, Histogram, MeanVector
-from dither.release import Release
+from dither.release import B, Release, V
 from dither.sources.column import only_columns
 from dither.sources.frames import named_columns
+from dither.sources.graph import Graph
+from dither.typing import (
+    AggregatorChoice,
+    Array,
+    BinChoice,
+    Bounds,
+    Categories,
+    CategoryValue,
+    Centres,
+    Column,
+    Columns,
+    Confidence,
+    ConstantsName,
+    Corners,
+    CountInterval,
+    CountIntervals,
+    Counts,
+    EachBounds,
+    Entries,
+    ExecutorChoice,
+    Frame,
+    Interval,
+    Intervals,
+    Listed,
+    MechanismChoice,
+    MetricChoice,
+    Mixed,
+    NoiseChoice,
+    Nulls,
+    Number,
+    NumberList,
+    Numbers,
+    Points,
+    ProgramChoice,
+    SamplingName,
+    SandboxSettings,
+    SeveralBounds,
+    Whole,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+    from fractions import Fraction
+    from typing import Unpack
+
+    from dither.mechanisms.metric_space import MetricSpace
+    from dither.privacy import Neighbours
+    from dither.queries.moments import Part
+    from dither.queries.workloads import FamilyChoice
+    from dither.typing import Anything, NormName, OwnFunction, OwnPoint, OwnVector
+
+E = TypeVar("E")
+Given: TypeAlias = Any
+"""What a function made of a query is given: its signature says what is taken."""
 
 
 @accepts_calibration
 def median(
-    data: Any,
+    data: Column,
     *,
-    bounds: Any = None,
-    epsilon: Any,
-    delta: Any = 0.0,
-    mechanism: Any = "auto",
-    noise: Any = "auto",
-    confidence: Any = 0.95,
-    step: Any = None,
-    nulls: Any = None,
-) -> Release:
+    bounds: Bounds | None = None,
+    epsilon: Number,
+    delta: Number = 0.0,
+    mechanism: MechanismChoice = "auto",
+    noise: NoiseChoice = "auto",
+    confidence: Confidence = 0.95,
+    step: Number | None = None,
+    nulls: Nulls | None = None,
+) -> Release[float, Interval]:
     """The lower median of one bounded column; neighbours change one record.
 
     bounds: the public range of the records, known without looking at them; values outside are clamped.  None: no
@@ -74,18 +128,18 @@ def median(
 
 @accepts_calibration
 def quantile(
-    data: Any,
+    data: Column,
     *,
-    q: Any,
-    bounds: Any = None,
-    epsilon: Any,
-    delta: Any = 0.0,
-    mechanism: Any = "auto",
-    noise: Any = "auto",
-    confidence: Any = 0.95,
-    step: Any = None,
-    nulls: Any = None,
-) -> Release:
+    q: Number,
+    bounds: Bounds | None = None,
+    epsilon: Number,
+    delta: Number = 0.0,
+    mechanism: MechanismChoice = "auto",
+    noise: NoiseChoice = "auto",
+    confidence: Confidence = 0.95,
+    step: Number | None = None,
+    nulls: Nulls | None = None,
+) -> Release[float, Interval]:
     """The smallest value that a share ``q`` of the records does not exceed; options as for ``median``.
 
     >>> 85 <= quantile(list(range(101)), q=0.9, bounds=(0, 100), epsilon=5.0, step=1).value <= 95
@@ -97,18 +151,18 @@ def quantile(
 
 @accepts_calibration
 def quantiles(
-    data: Any,
+    data: Column,
     *,
-    q: Any,
-    bounds: Any = None,
-    epsilon: Any,
-    delta: Any = 0.0,
-    mechanism: Any = "auto",
-    noise: Any = "auto",
-    confidence: Any = 0.95,
-    step: Any = None,
-    nulls: Any = None,
-) -> Release:
+    q: NumberList,
+    bounds: Bounds | None = None,
+    epsilon: Number,
+    delta: Number = 0.0,
+    mechanism: MechanismChoice = "auto",
+    noise: NoiseChoice = "auto",
+    confidence: Confidence = 0.95,
+    step: Number | None = None,
+    nulls: Nulls | None = None,
+) -> Release[Numbers, Intervals]:
     """Several quantiles at once, rising with q; options as for ``median``.
 
     One joint draw: every answer is about as good as if it were asked alone with all of epsilon.  The intervals are as
@@ -125,17 +179,17 @@ def quantiles(
 
 @accepts_calibration
 def minimum(
-    data: Any,
+    data: Column,
     *,
-    bounds: Any = None,
-    epsilon: Any,
-    delta: Any = 0.0,
-    mechanism: Any = "auto",
-    noise: Any = "auto",
-    confidence: Any = 0.95,
-    step: Any = None,
-    nulls: Any = None,
-) -> Release:
+    bounds: Bounds | None = None,
+    epsilon: Number,
+    delta: Number = 0.0,
+    mechanism: MechanismChoice = "auto",
+    noise: NoiseChoice = "auto",
+    confidence: Confidence = 0.95,
+    step: Number | None = None,
+    nulls: Nulls | None = None,
+) -> Release[float, Interval]:
     """The smallest record; options as for ``median``.
 
     >>> 0 <= minimum([30] * 500, bounds=(0, 100), epsilon=1.0).value <= 100
@@ -147,17 +201,17 @@ def minimum(
 
 @accepts_calibration
 def maximum(
-    data: Any,
+    data: Column,
     *,
-    bounds: Any = None,
-    epsilon: Any,
-    delta: Any = 0.0,
-    mechanism: Any = "auto",
-    noise: Any = "auto",
-    confidence: Any = 0.95,
-    step: Any = None,
-    nulls: Any = None,
-) -> Release:
+    bounds: Bounds | None = None,
+    epsilon: Number,
+    delta: Number = 0.0,
+    mechanism: MechanismChoice = "auto",
+    noise: NoiseChoice = "auto",
+    confidence: Confidence = 0.95,
+    step: Number | None = None,
+    nulls: Nulls | None = None,
+) -> Release[float, Interval]:
     """The largest record; options as for ``median``.
 
     >>> 0 <= maximum([30] * 500, bounds=(0, 100), epsilon=1.0).value <= 100
@@ -169,18 +223,18 @@ def maximum(
 
 @accepts_calibration
 def order_statistic(
-    data: Any,
+    data: Column,
     *,
     rank: int = 1,
-    bounds: Any,
-    epsilon: Any,
-    delta: Any = 0.0,
-    mechanism: Any = "auto",
-    noise: Any = "auto",
-    confidence: Any = 0.95,
-    step: Any = None,
-    nulls: Any = None,
-) -> Release:
+    bounds: Bounds,
+    epsilon: Number,
+    delta: Number = 0.0,
+    mechanism: MechanismChoice = "auto",
+    noise: NoiseChoice = "auto",
+    confidence: Confidence = 0.95,
+    step: Number | None = None,
+    nulls: Nulls | None = None,
+) -> Release[float, Interval]:
     """The record at ``rank`` (1 is the smallest); options as for ``median``.
 
     >>> 0 <= order_statistic([30] * 500, rank=2, bounds=(0, 100), epsilon=1.0).value <= 100
@@ -192,18 +246,18 @@ def order_statistic(
 
 @accepts_calibration
 def smallest_sum(
-    data: Any,
+    data: Column,
     *,
     k: int,
-    bounds: Any,
-    epsilon: Any,
-    delta: Any = 0.0,
-    mechanism: Any = "auto",
-    noise: Any = "auto",
-    confidence: Any = 0.95,
-    step: Any = None,
-    nulls: Any = None,
-) -> Release:
+    bounds: Bounds,
+    epsilon: Number,
+    delta: Number = 0.0,
+    mechanism: MechanismChoice = "auto",
+    noise: NoiseChoice = "auto",
+    confidence: Confidence = 0.95,
+    step: Number | None = None,
+    nulls: Nulls | None = None,
+) -> Release[float, Interval]:
     """The sum of the ``k`` smallest records; options as for ``median``.
 
     >>> 0 <= smallest_sum([30] * 500, k=10, bounds=(0, 100), epsilon=1.0).value <= 1000
@@ -215,18 +269,18 @@ def smallest_sum(
 
 @accepts_calibration
 def trimmed_mean(
-    data: Any,
+    data: Column,
     *,
-    trim: Any = 0.1,
-    bounds: Any = None,
-    epsilon: Any,
-    delta: Any = 0.0,
-    mechanism: Any = "auto",
-    noise: Any = "auto",
-    confidence: Any = 0.95,
-    step: Any = None,
-    nulls: Any = None,
-) -> Release:
+    trim: Number = 0.1,
+    bounds: Bounds | None = None,
+    epsilon: Number,
+    delta: Number = 0.0,
+    mechanism: MechanismChoice = "auto",
+    noise: NoiseChoice = "auto",
+    confidence: Confidence = 0.95,
+    step: Number | None = None,
+    nulls: Nulls | None = None,
+) -> Release[float, Interval]:
     """The mean without the ``trim`` share of the smallest and of the largest records; options as for ``median``.
 
     >>> import numpy as np
@@ -239,19 +293,19 @@ def trimmed_mean(
 
 @accepts_calibration
 def iqr(
-    data: Any,
+    data: Column,
     *,
-    low: Any = 0.25,
-    high: Any = 0.75,
-    bounds: Any = None,
-    epsilon: Any,
-    delta: Any = 0.0,
-    mechanism: Any = "auto",
-    noise: Any = "auto",
-    confidence: Any = 0.95,
-    step: Any = None,
-    nulls: Any = None,
-) -> Release:
+    low: Number = 0.25,
+    high: Number = 0.75,
+    bounds: Bounds | None = None,
+    epsilon: Number,
+    delta: Number = 0.0,
+    mechanism: MechanismChoice = "auto",
+    noise: NoiseChoice = "auto",
+    confidence: Confidence = 0.95,
+    step: Number | None = None,
+    nulls: Nulls | None = None,
+) -> Release[float, Interval]:
     """The distance between two quantiles, by default the quartiles; options as for ``median``.
 
     >>> import numpy as np
@@ -264,15 +318,15 @@ def iqr(
 
 @accepts_calibration
 def count(
-    mask: Any,
+    mask: Column,
     *,
-    epsilon: Any,
-    delta: Any = 0.0,
-    mechanism: Any = "auto",
-    noise: Any = "auto",
-    confidence: Any = 0.95,
-    nulls: Any = None,
-) -> Release:
+    epsilon: Number,
+    delta: Number = 0.0,
+    mechanism: MechanismChoice = "auto",
+    noise: NoiseChoice = "auto",
+    confidence: Confidence = 0.95,
+    nulls: Nulls | None = None,
+) -> Release[int, CountInterval]:
     """The number of true entries of a mask; missing entries count as false unless ``nulls="upper"``.
 
     A column of numbers is clamped to 0..1 and rounded first, so this does not count the entries that are present.
@@ -285,17 +339,17 @@ def count(
 
 @accepts_calibration
 def sum(
-    data: Any,
+    data: Column,
     *,
-    bounds: Any = None,
-    epsilon: Any,
-    delta: Any = 0.0,
-    mechanism: Any = "auto",
-    noise: Any = "auto",
-    confidence: Any = 0.95,
-    step: Any = None,
-    nulls: Any = None,
-) -> Release:
+    bounds: Bounds | None = None,
+    epsilon: Number,
+    delta: Number = 0.0,
+    mechanism: MechanismChoice = "auto",
+    noise: NoiseChoice = "auto",
+    confidence: Confidence = 0.95,
+    step: Number | None = None,
+    nulls: Nulls | None = None,
+) -> Release[float, Interval]:
     """The sum of one bounded column, computed exactly; options as for ``median``.
 
     >>> 2_000 < sum([30] * 100, bounds=(0, 100), epsilon=2.0).value < 4_000
@@ -305,43 +359,84 @@ def sum(
     return _ask(query, data, epsilon, delta, mechanism, noise, confidence)
 
 
+@overload
+def mean(
+    data: Frame | Mapping[str, Column],
+    *,
+    bounds: SeveralBounds | None = None,
+    epsilon: Number,
+    delta: Number = 0.0,
+    mechanism: MechanismChoice = "auto",
+    noise: NoiseChoice = "auto",
+    confidence: Confidence = 0.95,
+    step: Number | None = None,
+    nulls: Nulls | None = None,
+) -> Release[Numbers, Intervals]: ...
+@overload
+def mean(
+    data: Array,
+    *,
+    bounds: Sequence[Bounds],
+    epsilon: Number,
+    delta: Number = 0.0,
+    mechanism: MechanismChoice = "auto",
+    noise: NoiseChoice = "auto",
+    confidence: Confidence = 0.95,
+    step: Number | None = None,
+    nulls: Nulls | None = None,
+) -> Release[Numbers, Intervals]: ...
+@overload
+def mean(
+    data: Column,
+    *,
+    bounds: Bounds | None = None,
+    epsilon: Number,
+    delta: Number = 0.0,
+    mechanism: MechanismChoice = "auto",
+    noise: NoiseChoice = "auto",
+    confidence: Confidence = 0.95,
+    step: Number | None = None,
+    nulls: Nulls | None = None,
+) -> Release[float, Interval]: ...
 @accepts_calibration
 def mean(
-    data: Any,
+    data: Column | Frame | Mapping[str, Column],
     *,
-    bounds: Any = None,
-    epsilon: Any,
-    delta: Any = 0.0,
-    mechanism: Any = "auto",
-    noise: Any = "auto",
-    confidence: Any = 0.95,
-    step: Any = None,
-    nulls: Any = None,
-) -> Release:
+    bounds: SeveralBounds | None = None,
+    epsilon: Number,
+    delta: Number = 0.0,
+    mechanism: MechanismChoice = "auto",
+    noise: NoiseChoice = "auto",
+    confidence: Confidence = 0.95,
+    step: Number | None = None,
+    nulls: Nulls | None = None,
+) -> Release[float, Interval] | Release[Numbers, Intervals]:
     """The mean of one bounded column, or of each column of a table (``bounds``: a pair for each); else as ``median``.
 
     >>> 25 < mean([30] * 1_000, bounds=(0, 100), epsilon=2.0).value < 35
     True
     """
     several = named_columns(data) is not None or getattr(data, "ndim", 1) == 2
-    query: Query = (MeanVector if several else Mean)(bounds=bounds, step=step, nulls=nulls)
-    return _ask(query, data, epsilon, delta, mechanism, noise, confidence)
+    asked = (epsilon, delta, mechanism, noise, confidence)
+    if several:
+        return _ask(MeanVector(bounds=bounds, step=step, nulls=nulls), cast("Columns", data), *asked)
+    return _ask(Mean(bounds=cast("Bounds | None", bounds), step=step, nulls=nulls), data, *asked)
 
 
 @accepts_calibration
 def variance(
-    data: Any,
+    data: Column,
     *,
-    ddof: int = 0,
-    bounds: Any = None,
-    epsilon: Any,
-    delta: Any = 0.0,
-    mechanism: Any = "auto",
-    noise: Any = "auto",
-    confidence: Any = 0.95,
-    step: Any = None,
-    nulls: Any = None,
-) -> Release:
+    ddof: Literal[0, 1] = 0,
+    bounds: Bounds | None = None,
+    epsilon: Number,
+    delta: Number = 0.0,
+    mechanism: MechanismChoice = "auto",
+    noise: NoiseChoice = "auto",
+    confidence: Confidence = 0.95,
+    step: Number | None = None,
+    nulls: Nulls | None = None,
+) -> Release[float, Interval]:
     """The variance of one bounded column, divided by n - ``ddof``; options as for ``median``.
 
     >>> variance([0, 100] * 500, bounds=(0, 100), epsilon=5.0).value > 2_000
@@ -353,18 +448,18 @@ def variance(
 
 @accepts_calibration
 def covariance(
-    data: Any,
+    data: Columns,
     *,
-    bounds: Any = None,
-    names: Any = None,
-    epsilon: Any,
-    delta: Any = 0.0,
-    mechanism: Any = "auto",
-    noise: Any = "auto",
-    confidence: Any = 0.95,
-    step: Any = None,
-    nulls: Any = None,
-) -> Release:
+    bounds: SeveralBounds | None = None,
+    names: Sequence[str] | None = None,
+    epsilon: Number,
+    delta: Number = 0.0,
+    mechanism: MechanismChoice = "auto",
+    noise: NoiseChoice = "auto",
+    confidence: Confidence = 0.95,
+    step: Number | None = None,
+    nulls: Nulls | None = None,
+) -> Release[Numbers, Intervals]:
     """The covariance matrix (divided by n) of a table of bounded columns: its entries (j, k) with j <= k.
 
     data: a two-dimensional array, a frame, or a mapping of names to columns.
@@ -382,17 +477,17 @@ def covariance(
 
 @accepts_calibration
 def histogram(
-    data: Any,
+    data: Entries,
     *,
-    edges: Any = None,
-    categories: Any = None,
-    epsilon: Any,
-    delta: Any = 0.0,
-    mechanism: Any = "auto",
-    noise: Any = "auto",
-    confidence: Any = 0.95,
-    nulls: Any = None,
-) -> Release:
+    edges: NumberList | None = None,
+    categories: Categories | None = None,
+    epsilon: Number,
+    delta: Number = 0.0,
+    mechanism: MechanismChoice = "auto",
+    noise: NoiseChoice = "auto",
+    confidence: Confidence = 0.95,
+    nulls: Nulls | None = None,
+) -> Release[Counts, CountIntervals]:
     """How many records fall between declared ``edges``, or into declared ``categories`` (any other counts as "other").
 
     With neither, categories are found in the data; those of few people are not shown, and delta > 0 is needed.
@@ -410,17 +505,17 @@ def histogram(
 
 @accepts_calibration
 def scale(
-    data: Any,
+    data: Column,
     *,
-    low: Any = 0.25,
-    high: Any = 0.75,
-    epsilon: Any,
-    delta: Any = 0.0,
-    mechanism: Any = "auto",
-    noise: Any = "auto",
-    confidence: Any = 0.95,
-    nulls: Any = None,
-) -> Release:
+    low: Number = 0.25,
+    high: Number = 0.75,
+    epsilon: Number,
+    delta: Number = 0.0,
+    mechanism: MechanismChoice = "auto",
+    noise: NoiseChoice = "auto",
+    confidence: Confidence = 0.95,
+    nulls: Nulls | None = None,
+) -> Release[float, Interval]:
     """The interquartile range (or that of other quantiles) of one column without bounds, to a factor.
 
     A test makes sure that no few records decide the order of magnitude; if it does not pass, the release is refused,
@@ -440,7 +535,17 @@ def scale(
     return _ask(query, data, epsilon, delta, mechanism, noise, confidence)
 
 
-def mode(data: Any, *, epsilon: Any, delta: Any = 0.0, confidence: Any = 0.95, rows_per_person: int = 1) -> Release:
+@overload
+def mode(
+    data: Listed[E], *, epsilon: Number, delta: Number = 0.0, confidence: Confidence = 0.95, rows_per_person: int = 1
+) -> Release[E, None]: ...
+@overload
+def mode(
+    data: Entries, *, epsilon: Number, delta: Number = 0.0, confidence: Confidence = 0.95, rows_per_person: int = 1
+) -> Release[CategoryValue, None]: ...
+def mode(
+    data: Entries, *, epsilon: Number, delta: Number = 0.0, confidence: Confidence = 0.95, rows_per_person: int = 1
+) -> Release[CategoryValue, None]:
     """The most common entry of a column of any type, released exactly if it leads by enough, else refused.
 
     Categories need not be declared.  delta > 0 is needed.
@@ -453,15 +558,15 @@ def mode(data: Any, *, epsilon: Any, delta: Any = 0.0, confidence: Any = 0.95, r
 
 @accepts_calibration
 def edges(
-    graph: Any,
+    graph: Graph,
     *,
-    max_degree: Any = None,
-    epsilon: Any,
-    delta: Any = 0.0,
-    mechanism: Any = "auto",
-    noise: Any = "auto",
-    confidence: Any = 0.95,
-) -> Release:
+    max_degree: Whole | None = None,
+    epsilon: Number,
+    delta: Number = 0.0,
+    mechanism: MechanismChoice = "auto",
+    noise: NoiseChoice = "auto",
+    confidence: Confidence = 0.95,
+) -> Release[int, CountInterval]:
     """The number of edges; neighbours differ in one edge.  Options as for ``triangles``.
 
     >>> from dither.sources.graph import Graph
@@ -474,16 +579,16 @@ def edges(
 
 @accepts_calibration
 def triangles(
-    graph: Any,
+    graph: Graph,
     *,
-    max_degree: Any = None,
-    epsilon: Any,
-    delta: Any = 0.0,
-    mechanism: Any = "auto",
-    noise: Any = "auto",
-    confidence: Any = 0.95,
+    max_degree: Whole | None = None,
+    epsilon: Number,
+    delta: Number = 0.0,
+    mechanism: MechanismChoice = "auto",
+    noise: NoiseChoice = "auto",
+    confidence: Confidence = 0.95,
     progress: Progress | None = None,
-) -> Release:
+) -> Release[int, CountInterval]:
     """The number of triangles of a ``Graph``; neighbours differ in one edge.
 
     max_degree: a public hypothesis: no vertex has more neighbours.  Where it is true the answer is about all triangles,
@@ -510,15 +615,15 @@ def triangles(
 
 @accepts_calibration
 def kstars(
-    graph: Any,
+    graph: Graph,
     *,
-    k: Any,
-    epsilon: Any,
-    delta: Any = 0.0,
-    mechanism: Any = "auto",
-    noise: Any = "auto",
-    confidence: Any = 0.95,
-) -> Release:
+    k: Whole,
+    epsilon: Number,
+    delta: Number = 0.0,
+    mechanism: MechanismChoice = "auto",
+    noise: NoiseChoice = "auto",
+    confidence: Confidence = 0.95,
+) -> Release[int, CountInterval]:
     """The number of k-stars (a centre and k of its neighbours); options as for ``triangles``.
 
     >>> from dither.sources.graph import Graph
@@ -530,16 +635,16 @@ def kstars(
 
 @accepts_calibration
 def ktriangles(
-    graph: Any,
+    graph: Graph,
     *,
-    k: Any,
-    epsilon: Any,
-    delta: Any = 0.0,
-    mechanism: Any = "auto",
-    noise: Any = "auto",
-    confidence: Any = 0.95,
+    k: Whole,
+    epsilon: Number,
+    delta: Number = 0.0,
+    mechanism: MechanismChoice = "auto",
+    noise: NoiseChoice = "auto",
+    confidence: Confidence = 0.95,
     progress: Progress | None = None,
-) -> Release:
+) -> Release[int, CountInterval]:
     """The number of k-triangles (k triangles on one edge); options as for ``triangles``.
 
     >>> from dither.sources.graph import Graph
@@ -552,16 +657,16 @@ def ktriangles(
 
 @accepts_calibration
 def kcliques(
-    graph: Any,
+    graph: Graph,
     *,
-    k: Any,
-    epsilon: Any,
-    delta: Any = 0.0,
-    mechanism: Any = "auto",
-    noise: Any = "auto",
-    confidence: Any = 0.95,
+    k: Whole,
+    epsilon: Number,
+    delta: Number = 0.0,
+    mechanism: MechanismChoice = "auto",
+    noise: NoiseChoice = "auto",
+    confidence: Confidence = 0.95,
     progress: Progress | None = None,
-) -> Release:
+) -> Release[int, CountInterval]:
     """The number of cliques of k vertices; options as for ``triangles``.
 
     >>> from dither.sources.graph import Graph
@@ -574,17 +679,17 @@ def kcliques(
 
 @accepts_calibration
 def mst_cost(
-    graph: Any,
+    graph: Graph,
     *,
-    cap: Any = None,
-    step: Any = None,
-    epsilon: Any,
-    delta: Any = 0.0,
-    mechanism: Any = "auto",
-    noise: Any = "auto",
-    confidence: Any = 0.95,
+    cap: Number | None = None,
+    step: Number | None = None,
+    epsilon: Number,
+    delta: Number = 0.0,
+    mechanism: MechanismChoice = "auto",
+    noise: NoiseChoice = "auto",
+    confidence: Confidence = 0.95,
     progress: Progress | None = None,
-) -> Release:
+) -> Release[float, Interval]:
     """The cost of a lightest spanning tree; neighbours change the weight of one edge, and the edges are public.
 
     graph: a ``Graph`` with weights.  If it is in pieces, the cost of a lightest spanning forest.
@@ -613,14 +718,14 @@ def mst_cost(
 
 @accepts_calibration
 def min_cut(
-    graph: Any,
+    graph: Graph,
     *,
-    epsilon: Any,
-    delta: Any = 0.0,
-    mechanism: Any = "auto",
-    noise: Any = "auto",
-    confidence: Any = 0.95,
-) -> Release:
+    epsilon: Number,
+    delta: Number = 0.0,
+    mechanism: MechanismChoice = "auto",
+    noise: NoiseChoice = "auto",
+    confidence: Confidence = 0.95,
+) -> Release[int, CountInterval]:
     """The number of edges of a smallest cut, 0 if the graph is in pieces; neighbours differ in one edge.
 
     graph: a ``Graph`` without weights, of at least two vertices.  Options as for ``mst_cost``; noise for the worst
@@ -635,17 +740,17 @@ def min_cut(
 
 
 def regression(
-    X: Any,
-    y: Any,
+    X: Column | Columns,
+    y: Column,
     *,
-    method: Any = "auto",
+    method: Method = "auto",
     intercept: bool = True,
     block_size: int | None = None,
-    constants: Any = "exact",
-    epsilon: Any,
-    delta: Any = 0.0,
-    confidence: Any = 0.95,
-) -> Release:
+    constants: ConstantsName = "exact",
+    epsilon: Number,
+    delta: Number = 0.0,
+    confidence: Confidence = 0.95,
+) -> Release[Numbers, Intervals]:
     """The coefficients of a linear regression of ``y`` on the columns of ``X``; neighbours change one record.
 
     X: one column, a two-dimensional array, a frame, or a mapping of names to columns.  No bounds are needed.  Records
@@ -674,8 +779,15 @@ def regression(
 
 
 def kmeans(
-    points: Any, *, k: Any, bounds: Any, blocks: Any = None, epsilon: Any, delta: Any, confidence: Any = 0.95
-) -> Release:
+    points: Columns,
+    *,
+    k: Whole,
+    bounds: EachBounds,
+    blocks: int | None = None,
+    epsilon: Number,
+    delta: Number,
+    confidence: Confidence = 0.95,
+) -> Release[Points, Corners]:
     """The centres of k clusters; neighbours change one point.
 
     Random blocks of points are clustered one by one.  Where most blocks agree, an average of their centres is certified
@@ -706,16 +818,16 @@ def kmeans(
 
 
 def kmeans_cost(
-    points: Any,
+    points: Columns,
     *,
-    centres: Any,
-    bounds: Any,
-    epsilon: Any,
-    delta: Any = 0.0,
-    mechanism: Any = "auto",
-    noise: Any = "auto",
-    confidence: Any = 0.95,
-) -> Release:
+    centres: Centres,
+    bounds: EachBounds,
+    epsilon: Number,
+    delta: Number = 0.0,
+    mechanism: MechanismChoice = "auto",
+    noise: NoiseChoice = "auto",
+    confidence: Confidence = 0.95,
+) -> Release[float, Interval]:
     """The mean squared distance of the points to the nearest of public centres; neighbours change one point.
 
     Distances are measured as in ``kmeans``, and given in the unit of the widest coordinate: with bounds of equal widths
@@ -732,8 +844,15 @@ def kmeans_cost(
 
 
 def gaussian_mixture(
-    points: Any, *, k: Any, bounds: Any, blocks: Any = None, epsilon: Any, delta: Any, confidence: Any = 0.95
-) -> Release:
+    points: Columns,
+    *,
+    k: Whole,
+    bounds: EachBounds,
+    blocks: int | None = None,
+    epsilon: Number,
+    delta: Number,
+    confidence: Confidence = 0.95,
+) -> Release[Points, Corners]:
     """Centres, shares and standard deviations of k spherical Gaussians; neighbours change one point.
 
     As ``kmeans``, with expectation-maximisation in place of Lloyd's algorithm.  The value is a tuple of the components
@@ -753,24 +872,62 @@ def gaussian_mixture(
     return _ask(query, points, epsilon, delta, "auto", "auto", confidence)
 
 
+@overload
+def sample_and_aggregate(  # type: ignore[overload-overlap]
+    rows: Mixed,
+    program: ProgramChoice,
+    *,
+    output: Literal[1] = 1,
+    bounds: Bounds | None = None,
+    blocks: int | None = None,
+    metric: MetricChoice | None = None,
+    aggregator: AggregatorChoice = "auto",
+    sampling: SamplingName = "partition",
+    executor: ExecutorChoice = "sandbox",
+    default: Number | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    epsilon: Number,
+    delta: Number = 0.0,
+    confidence: Confidence = 0.95,
+    **settings: Unpack[SandboxSettings],
+) -> Release[float, Interval]: ...
+@overload
 def sample_and_aggregate(
-    rows: Any,
-    program: Any,
+    rows: Mixed,
+    program: ProgramChoice,
+    *,
+    output: int,
+    bounds: EachBounds | None = None,
+    blocks: int | None = None,
+    metric: MetricChoice | None = None,
+    aggregator: AggregatorChoice = "auto",
+    sampling: SamplingName = "partition",
+    executor: ExecutorChoice = "sandbox",
+    default: Number | NumberList | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    epsilon: Number,
+    delta: Number = 0.0,
+    confidence: Confidence = 0.95,
+    **settings: Unpack[SandboxSettings],
+) -> Release[Numbers, Intervals]: ...
+def sample_and_aggregate(
+    rows: Mixed,
+    program: ProgramChoice,
     *,
     output: int = 1,
-    bounds: Any = None,
+    bounds: EachBounds | None = None,
     blocks: int | None = None,
-    metric: Any = None,
-    aggregator: Any = "auto",
-    sampling: str = "partition",
-    executor: Any = "sandbox",
-    default: Any = None,
+    metric: MetricChoice | None = None,
+    aggregator: AggregatorChoice = "auto",
+    sampling: SamplingName = "partition",
+    executor: ExecutorChoice = "sandbox",
+    default: Number | NumberList | None = None,
     progress: Callable[[int, int], None] | None = None,
-    epsilon: Any,
-    delta: Any = 0.0,
-    confidence: Any = 0.95,
-    **settings: Any,
-) -> Release:
+    epsilon: Number,
+    delta: Number = 0.0,
+    confidence: Confidence = 0.95,
+    **settings: Unpack[SandboxSettings],
+) -> Release[float, Interval] | Release[Numbers, Intervals]:
     """Run any program on random blocks of people and release a private aggregate of its answers.
 
     Neighbours change one row.
@@ -815,15 +972,15 @@ def sample_and_aggregate(
 
 @accepts_calibration
 def ask(
-    query: Query,
-    data: Any,
+    query: Query[V, B, D],
+    data: D,
     *,
-    epsilon: Any,
-    delta: Any = 0.0,
-    mechanism: Any = "auto",
-    noise: Any = "auto",
-    confidence: Any = 0.95,
-) -> Release:
+    epsilon: Number,
+    delta: Number = 0.0,
+    mechanism: MechanismChoice = "auto",
+    noise: NoiseChoice = "auto",
+    confidence: Confidence = 0.95,
+) -> Release[V, B]:
     """Ask a query object of an array, a graph, or the columns of a mapping or frame that it names.
 
     >>> from dither.queries.order import Median
@@ -831,11 +988,17 @@ def ask(
     True
     """
     if isinstance(query, Query) and query.column is not None and named_columns(data) is not None:
-        data = only_columns(data, (query.column,), "column")[query.column]
+        data = cast("D", only_columns(data, (query.column,), "column")[query.column])
     return answer(query, data, Options.asked(epsilon, delta, mechanism, noise, confidence))
 
 
-def count_from(release: Release, of: Any, *, records: Any = None, confidence: Any = 0.95) -> Release:
+def count_from(
+    release: Release[Counts, CountIntervals],
+    of: BinChoice,
+    *,
+    records: int | None = None,
+    confidence: Confidence = 0.95,
+) -> Release[int, CountInterval]:
     """How many records lie in some bins of a histogram that was released before: post-processing, for free.
 
     of: the labels of the bins, or a function of a label.
@@ -857,28 +1020,210 @@ def count_from(release: Release, of: Any, *, records: Any = None, confidence: An
     return released(plan, plan.run(release.value))
 
 
-def _ask(query: Query, data: Any, *asked: Any) -> Release:
-    return answer(query, data, Options.asked(*asked))
+def _ask(
+    query: Query[V, B, D],
+    data: D,
+    epsilon: Number,
+    delta: Number,
+    mechanism: MechanismChoice,
+    noise: NoiseChoice,
+    confidence: Confidence,
+) -> Release[V, B]:
+    return answer(query, data, Options.asked(epsilon, delta, mechanism, noise, confidence))
 
 
-def __getattr__(name: str) -> Any:
-    """The one-line function of a query that has no function here: of its fields and the usual options."""
-    if name.startswith("_"):
-        raise AttributeError(name)
-    found = [one for one in entries().values() if one.function == name and one.has("function")]
-    if not found:
-        raise AttributeError(f"module 'dither.api' has no attribute {name!r}")
-    return _function(found[0].name)
+if TYPE_CHECKING:
+    # The functions that are made of their queries: tests/core/test_typed_face.py compares them with what is made.
+    def correlation(  # noqa: D103
+        data: Columns,
+        *,
+        bounds: SeveralBounds | None = None,
+        step: Number | None = None,
+        nulls: Nulls | None = None,
+        names: Sequence[str] | None = None,
+        epsilon: Number,
+        delta: Number = 0.0,
+        mechanism: MechanismChoice = "auto",
+        noise: NoiseChoice = "auto",
+        confidence: Confidence = 0.95,
+    ) -> Release[float, Interval]: ...
+
+    def counting_queries(  # noqa: D103
+        data: Columns | Entries,
+        *,
+        family: FamilyChoice = "attribute_means",
+        width: int | None = None,
+        edges: NumberList | None = None,
+        categories: Categories | None = None,
+        nulls: Nulls | None = None,
+        joint: bool = False,
+        epsilon: Number,
+        delta: Number = 0.0,
+        mechanism: MechanismChoice = "auto",
+        noise: NoiseChoice = "auto",
+        confidence: Confidence = 0.95,
+    ) -> Release[Counts, CountIntervals]: ...
+
+    def distance_to_property(  # noqa: D103
+        data: Anything,
+        *,
+        neighbours: Neighbours = Neighbours.CHANGE_ONE,
+        distance: OwnFunction,
+        most: int | None = None,
+        epsilon: Number,
+        delta: Number = 0.0,
+        mechanism: MechanismChoice = "auto",
+        noise: NoiseChoice = "auto",
+        confidence: Confidence = 0.95,
+    ) -> Release[int, CountInterval]: ...
+
+    @overload
+    def least_squares(
+        data: Columns,
+        *,
+        bounds: SeveralBounds | None = None,
+        step: Number | None = None,
+        nulls: Nulls | None = None,
+        names: Sequence[str] | None = None,
+        part: Literal["both"] = "both",
+        epsilon: Number,
+        delta: Number = 0.0,
+        mechanism: MechanismChoice = "auto",
+        noise: NoiseChoice = "auto",
+        confidence: Confidence = 0.95,
+    ) -> Release[Numbers, Intervals]: ...
+    @overload
+    def least_squares(
+        data: Columns,
+        *,
+        bounds: SeveralBounds | None = None,
+        step: Number | None = None,
+        nulls: Nulls | None = None,
+        names: Sequence[str] | None = None,
+        part: Literal["slope", "intercept"],
+        epsilon: Number,
+        delta: Number = 0.0,
+        mechanism: MechanismChoice = "auto",
+        noise: NoiseChoice = "auto",
+        confidence: Confidence = 0.95,
+    ) -> Release[float, Interval]: ...
+
+    def least_squares(data: Columns, *, part: Part = "both", **options: Given) -> Release: ...  # noqa: D103
+
+    def low_sample_release(  # noqa: D103
+        data: Anything,
+        *,
+        neighbours: Neighbours = Neighbours.CHANGE_ONE,
+        function: OwnVector | None = None,
+        dimension: int | None = None,
+        step: Number | None = None,
+        default: NumberList | None = None,
+        reads: Number,
+        within: Number,
+        chance: Number,
+        epsilon: Number,
+        delta: Number = 0.0,
+        mechanism: MechanismChoice = "auto",
+        noise: NoiseChoice = "auto",
+        confidence: Confidence = 0.95,
+    ) -> Release[Numbers, Intervals]: ...
+
+    def metric_release(  # noqa: D103
+        data: Anything,
+        *,
+        neighbours: Neighbours = Neighbours.CHANGE_ONE,
+        function: OwnPoint | None = None,
+        space: MetricSpace,
+        sensitivity: Number,
+        default: Hashable = None,
+        constants: ConstantsName = "exact",
+        epsilon: Number,
+        delta: Number = 0.0,
+        mechanism: MechanismChoice = "auto",
+        noise: NoiseChoice = "auto",
+        confidence: Confidence = 0.95,
+    ) -> Release[Hashable, None]: ...
+
+    def norm_release(  # noqa: D103
+        data: Anything,
+        *,
+        neighbours: Neighbours = Neighbours.CHANGE_ONE,
+        function: OwnVector | None = None,
+        dimension: int | None = None,
+        step: Number | None = None,
+        default: NumberList | None = None,
+        sensitivity: Number,
+        norm: NormName = "l2",
+        epsilon: Number,
+        delta: Number = 0.0,
+        mechanism: MechanismChoice = "auto",
+        noise: NoiseChoice = "auto",
+        confidence: Confidence = 0.95,
+    ) -> Release[Numbers, Intervals]: ...
+
+    def pair_covariance(  # noqa: D103
+        data: Columns,
+        *,
+        bounds: SeveralBounds | None = None,
+        step: Number | None = None,
+        nulls: Nulls | None = None,
+        names: Sequence[str] | None = None,
+        ddof: Literal[0, 1] = 0,
+        epsilon: Number,
+        delta: Number = 0.0,
+        mechanism: MechanismChoice = "auto",
+        noise: NoiseChoice = "auto",
+        confidence: Confidence = 0.95,
+    ) -> Release[float, Interval]: ...
+
+    def std(  # noqa: D103
+        data: Column,
+        *,
+        bounds: Bounds | None = None,
+        step: Number | None = None,
+        nulls: Nulls | None = None,
+        ddof: Literal[0, 1] = 0,
+        epsilon: Number,
+        delta: Number = 0.0,
+        mechanism: MechanismChoice = "auto",
+        noise: NoiseChoice = "auto",
+        confidence: Confidence = 0.95,
+    ) -> Release[float, Interval]: ...
+
+    def winsorised_mean(  # noqa: D103
+        data: Column,
+        *,
+        bounds: Bounds | None = None,
+        step: Number | None = None,
+        nulls: Nulls | None = None,
+        share: Number = Fraction(1, 10),
+        epsilon: Number,
+        delta: Number = 0.0,
+        mechanism: MechanismChoice = "auto",
+        noise: NoiseChoice = "auto",
+        confidence: Confidence = 0.95,
+    ) -> Release[float, Interval]: ...
+
+else:
+
+    def __getattr__(name: str) -> Callable[..., Release]:
+        """The one-line function of a query that has no function here: of its fields and the usual options."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        found = [one for one in entries().values() if one.function == name and one.has("function")]
+        if not found:
+            raise AttributeError(f"module 'dither.api' has no attribute {name!r}")
+        return _function(found[0].name)
 
 
 @functools.cache
 def _function(name: str) -> Callable[..., Release]:
     """A function of the data and, by keyword, of the fields of a query and the usual options."""
     entry = entries()[name]
-    fields = [one for one in dataclasses.fields(entry.query) if one.init and one.name not in ("column", "columns")]
+    fields = [one for one in dataclass_fields(entry.query) if one.init and one.name not in ("column", "columns")]
     options = list(inspect.signature(ask).parameters.values())[2:]
 
-    def function(data: Any, **given: Any) -> Release:
+    def function(data: Given, **given: Given) -> Release:
         own = {one.name: given.pop(one.name) for one in fields if one.name in given}
         return ask(entry.query(**own), data, **given)
 

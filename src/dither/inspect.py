@@ -339,7 +339,7 @@ def _records_universe(
         raise InvalidArgument("records", records, "must be a whole number of at least 1")
     own = [] if data is None else list(data)
     pool = (*given, *failing, *own)
-    relation = query.neighbours if isinstance(query, Custom) else Neighbours.CHANGE_ONE
+    relation = query.relation if isinstance(query, Custom) else Neighbours.CHANGE_ONE
     most = len(own) if own else records or 1
     moves = Moves(pool, relation, most)
     if own and moves.resizes:

@@ -5,12 +5,23 @@ from __future__ import annotations
 import datetime
 import sys
 import textwrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from dither.errors import InvalidArgument
 
 if TYPE_CHECKING:
-    from dither.release import Release
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
+    from dither.release import Release, Released
+
+    class Drawn(Axes):
+        """Axes of a whole figure, so that ``plot().figure.savefig(path)`` saves it."""
+
+        @property
+        def figure(self) -> Figure: ...
+
 
 ACCENT = "#3b6fb6"
 INK = "#333333"
@@ -21,8 +32,8 @@ MOST_LABELS, MOST_WHISKERS = 12, 60
 MANY = 10_000_000
 
 
-def plot_release(release: Release, ax: Any = None) -> Any:
-    """One answer as a dot with its error bar, several below each other, a histogram as bars."""
+def plot_release(release: Release, ax: Axes | None = None) -> Drawn:
+    """One answer as a dot with its interval, several below each other, a histogram as bars."""
     title = f"{release.title} ({release.loss})"
     if release.value is None or isinstance(release.value, str):
         ax = _axes(ax, height=1.9)
@@ -39,7 +50,9 @@ def plot_release(release: Release, ax: Any = None) -> Any:
     elif isinstance(release.value, tuple):
         rows = release.rows()
         ax = _axes(ax, height=1.2 + 0.4 * len(rows))
-        draw_rows(ax, [value for _, value, _ in rows], [bar for *_, bar in rows], [label for label, *_ in rows])
+        draw_rows(
+            ax, [value for _, value, _ in rows], [interval for *_, interval in rows], [label for label, *_ in rows]
+        )
     else:
         ax = _axes(ax, height=1.9)
         draw_rows(ax, [release.value], [release.interval], [""])
@@ -49,37 +62,38 @@ def plot_release(release: Release, ax: Any = None) -> Any:
     return ax
 
 
-def plot_releases(releases: list[Release], labels: list[str], title: str, ax: Any = None) -> Any:
+def plot_releases(releases: list[Release], labels: list[str], title: str, ax: Axes | None = None) -> Drawn:
     """Several answers below each other, on one axis; answers of several numbers take a row for each."""
-    names, values, bars = _rows(releases, labels)
+    names, values, intervals = _rows(releases, labels)
     ax = _axes(ax, height=_height(names))
-    draw_rows(ax, values, bars, names)
+    draw_rows(ax, values, intervals, names)
     ax.set_title(_wrapped(title), fontsize=11, loc="left")
     ax.figure.tight_layout()
     return ax
 
 
-def plot_questions(questions: list[tuple[str, list[Release], list[str]]]) -> Any:
+def plot_questions(questions: list[tuple[str, list[Release], list[str]]]) -> Drawn:
     """A panel for each question, with its own scale: (title, answers, labels); returns the axes of the first."""
     rows = [_rows(releases, labels) for _, releases, labels in questions]
     heights = [_height(names) for names, *_ in rows]
     panels = _figure(sum(heights)).subplots(len(questions), 1, squeeze=False, height_ratios=heights)[:, 0]
-    for ax, (title, *_), (names, values, bars) in zip(panels, questions, rows, strict=True):
-        draw_rows(ax, values, bars, names)
+    for ax, (title, *_), (names, values, intervals) in zip(panels, questions, rows, strict=True):
+        draw_rows(ax, values, intervals, names)
         ax.set_title(_wrapped(title), fontsize=11, loc="left")
-    panels[0].figure.tight_layout()
-    return panels[0]
+    first: Drawn = panels[0]
+    first.figure.tight_layout()
+    return first
 
 
-def _rows(releases: list[Release], labels: list[str]) -> tuple[list[str], list[Any], list[Any]]:
-    names, values, bars = [], [], []
+def _rows(releases: list[Release], labels: list[str]) -> tuple[list[str], list[Released], list[Released]]:
+    names, values, intervals = [], [], []
     for release, label in zip(releases, labels, strict=True):
-        for name, value, bar in release.rows():
+        for name, value, interval in release.rows():
             text = f"{label}: {name}" if isinstance(release.value, tuple) else label
             names.append(f"{text}: {value}" if isinstance(value, str) else text)
             values.append(None if isinstance(value, str) else value)
-            bars.append(bar)
-    return names, values, bars
+            intervals.append(interval)
+    return names, values, intervals
 
 
 def _height(names: list[str]) -> float:
@@ -90,11 +104,11 @@ def _wrapped(title: str) -> str:
     return "\n".join(textwrap.wrap(title, 85))
 
 
-def draw_rows(ax: Any, values: list[Any], bars: list[Any], labels: list[str]) -> None:
-    """A row for each answer: its error bar as a line, its value as a dot."""
-    for row, (value, bar) in enumerate(zip(values, bars, strict=True)):
-        if bar is not None:
-            ax.plot(bar, [row, row], color=ACCENT, lw=6, alpha=0.35, solid_capstyle="round")
+def draw_rows(ax: Axes, values: list[Released], intervals: list[Released], labels: list[str]) -> None:
+    """A row for each answer: its interval as a line, its value as a dot."""
+    for row, (value, interval) in enumerate(zip(values, intervals, strict=True)):
+        if interval is not None:
+            ax.plot(interval, [row, row], color=ACCENT, lw=6, alpha=0.35, solid_capstyle="round")
         if value is not None:
             ax.plot([value], [row], "o", color=ACCENT, ms=8)
     ax.set_yticks(range(len(labels)), labels)
@@ -115,14 +129,14 @@ def draw_rows(ax: Any, values: list[Any], bars: list[Any], labels: list[str]) ->
     ax.grid(axis="x", alpha=0.25)
 
 
-def draw_points(ax: Any, release: Release) -> None:
-    """Points by their first two numbers, each with its error bars as a cross."""
-    for label, point, bar in release.rows():
+def draw_points(ax: Axes, release: Release) -> None:
+    """Points by their first two numbers, each with its intervals as a cross."""
+    for label, point, interval in release.rows():
         x, y = point[0], point[1] if len(point) > 1 else 0.0
-        if bar is not None:
-            ax.plot([bar[0][0], bar[1][0]], [y, y], color=ACCENT, lw=3, alpha=0.35)
-            if len(bar[0]) > 1:
-                ax.plot([x, x], [bar[0][1], bar[1][1]], color=ACCENT, lw=3, alpha=0.35)
+        if interval is not None:
+            ax.plot([interval[0][0], interval[1][0]], [y, y], color=ACCENT, lw=3, alpha=0.35)
+            if len(interval[0]) > 1:
+                ax.plot([x, x], [interval[0][1], interval[1][1]], color=ACCENT, lw=3, alpha=0.35)
         ax.plot([x], [y], "o", color=ACCENT, ms=6)
         ax.annotate(label, (x, y), xytext=(6, 6), textcoords="offset points", fontsize=9)
     for side in ("top", "right"):
@@ -131,16 +145,16 @@ def draw_points(ax: Any, release: Release) -> None:
     ax.grid(alpha=0.25)
 
 
-def draw_histogram(ax: Any, release: Release) -> None:
-    """Noisy counts as bars with their error bars: upright for bins of numbers, lying for categories with long names."""
+def draw_histogram(ax: Axes, release: Release) -> None:
+    """Noisy counts as bars with their intervals: upright for bins of numbers, lying for categories with long names."""
     rows = release.rows()
-    labels, counts, bars = ([row[part] for row in rows] for part in range(3))
+    labels, counts, intervals = [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
     if any(len(label) > LONG_NAME for label in labels) and not all(" to " in label for label in labels):
-        return _draw_lying(ax, labels, counts, bars)
+        return _draw_lying(ax, labels, counts, intervals)
     places = range(len(rows))
     ax.bar(places, counts, color=ACCENT, alpha=0.8, width=0.9)
-    if bars[0] is not None and len(rows) <= MOST_WHISKERS:
-        ax.errorbar(places, counts, yerr=_whiskers(counts, bars), fmt="none", ecolor=INK, elinewidth=1, capsize=2)
+    if intervals[0] is not None and len(rows) <= MOST_WHISKERS:
+        ax.errorbar(places, counts, yerr=_whiskers(counts, intervals), fmt="none", ecolor=INK, elinewidth=1, capsize=2)
     every = -(-len(rows) // MOST_LABELS)
     ax.set_xticks(list(places)[::every], labels[::every], rotation=30, ha="right", rotation_mode="anchor")
     ax.yaxis.set_major_formatter(lambda y, _: _tick(y))
@@ -151,11 +165,11 @@ def draw_histogram(ax: Any, release: Release) -> None:
     return None
 
 
-def _draw_lying(ax: Any, labels: list[str], counts: list[Any], bars: list[Any]) -> None:
+def _draw_lying(ax: Axes, labels: list[str], counts: list[Released], intervals: list[Released]) -> None:
     places = range(len(labels))
     ax.barh(places, counts, color=ACCENT, alpha=0.8, height=0.8)
-    if bars[0] is not None and len(labels) <= MOST_WHISKERS:
-        ax.errorbar(counts, places, xerr=_whiskers(counts, bars), fmt="none", ecolor=INK, elinewidth=1, capsize=2)
+    if intervals[0] is not None and len(labels) <= MOST_WHISKERS:
+        ax.errorbar(counts, places, xerr=_whiskers(counts, intervals), fmt="none", ecolor=INK, elinewidth=1, capsize=2)
     ax.set_yticks(places, ["\n".join(textwrap.wrap(label, 28)) for label in labels])
     ax.invert_yaxis()
     ax.xaxis.set_major_formatter(lambda x, _: _tick(x))
@@ -166,9 +180,9 @@ def _draw_lying(ax: Any, labels: list[str], counts: list[Any], bars: list[Any]) 
     ax.grid(axis="x", alpha=0.25)
 
 
-def _whiskers(counts: list[Any], bars: list[Any]) -> list[list[Any]]:
-    pairs = list(zip(counts, bars, strict=True))
-    return [[count - bar[0] for count, bar in pairs], [bar[1] - count for count, bar in pairs]]
+def _whiskers(counts: list[float], intervals: list[tuple[float, float]]) -> list[list[float]]:
+    pairs = list(zip(counts, intervals, strict=True))
+    return [[count - interval[0] for count, interval in pairs], [interval[1] - count for count, interval in pairs]]
 
 
 def _tick(x: float) -> str:
@@ -176,21 +190,21 @@ def _tick(x: float) -> str:
     return f"{x / 1e6:,.6g} M" if abs(x) >= MANY else f"{x:,.6g}"
 
 
-def _few_ticks() -> Any:
+def _few_ticks() -> MaxNLocator:
     from matplotlib.ticker import MaxNLocator  # noqa: PLC0415  (slow to load)
 
     return MaxNLocator(nbins=6, steps=[1, 2, 2.5, 5, 10])
 
 
-def _axes(ax: Any, height: float) -> Any:
+def _axes(ax: Axes | None, height: float) -> Drawn:
     if ax is not None:
         if not hasattr(ax, "set_yticks"):
             raise InvalidArgument("ax", ax, "must be matplotlib axes; plot().figure.savefig(path) saves")
-        return ax
-    return _figure(height).add_subplot()
+        return cast("Drawn", ax)
+    return cast("Drawn", _figure(height).add_subplot())
 
 
-def _figure(height: float) -> Any:
+def _figure(height: float) -> Figure:
     if PYPLOT in sys.modules or "ipykernel" in sys.modules:
         # Notebooks, and scripts that call plt.show() or plt.savefig(), only see figures that pyplot made.
         import matplotlib.pyplot as plt  # noqa: PLC0415  (slow to load)

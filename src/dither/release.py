@@ -2,39 +2,67 @@
 
 from __future__ import annotations
 
+import datetime
 import html
-from collections.abc import Iterable
+import types
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias
 
 from dither.aliases import older_name
 from dither.errors import InvalidArgument
 from dither.plain import plain, unchanged
 from dither.privacy import Loss, Neighbours
 
-Number = int | float
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from pandas import DataFrame
+    from typing_extensions import TypeVar
+
+    from dither.plots import Drawn
+
+    V = TypeVar("V", default=Any)
+    B = TypeVar("B", default=Any)
+    V_co = TypeVar("V_co", covariant=True, default=Any)
+    B_co = TypeVar("B_co", covariant=True, default=Any)
+else:
+    from typing import TypeVar
+
+    V, B = TypeVar("V"), TypeVar("B")
+    V_co, B_co = TypeVar("V_co", covariant=True), TypeVar("B_co", covariant=True)
+
+Json: TypeAlias = Any
+"""Plain values for JSON: texts, numbers, truth values, None, and lists and mappings of them."""
+GroupKey: TypeAlias = str | int | float | datetime.date
+"""The key of a group, by the type of its column: a category, a number, a truth value or a date."""
+MaybeNone: TypeAlias = Any
+"""None where a mechanism declined to answer.  Most never do, so checkers do not ask for a test of it."""
+Released: TypeAlias = Any
+"""A released value of any query: a number, a text, a date, or a tuple of them."""
 
 
 @dataclass(frozen=True)
-class Release:
+class Release(Generic[V_co, B_co]):
     """A private answer.
 
     ``interval`` covers the statistic of the (clamped) records with probability ``confidence``; ``loss`` is all
     that was spent, interval included; ``missing`` is the public value that missing records count as.
+
+    Checkers know what is in it: ``Release[float, tuple[float, float]]`` has a number and an interval of two.
     """
 
-    value: Any
-    interval: Any
+    value: V_co | MaybeNone
+    interval: B_co | None
     confidence: float | None
     loss: Loss
     neighbours: Neighbours
     query: str
     mechanism: str
     noise: str
-    missing: Any = None
+    missing: Released = None
     labels: tuple[str, ...] | None = None
     """Names of the values where there are several: ``value`` and ``interval`` are then tuples."""
-    group: dict[str, Any] | None = None
+    group: dict[str, GroupKey] | None = None
     """The keys of the group that was asked about; ``loss`` is then the privacy loss of all groups together."""
     reason: str | None = None
     """Why there is no answer, or only a part of it, in public terms: which test did not pass, what was not found."""
@@ -44,13 +72,15 @@ class Release:
     """What the guarantee rests on beside the proofs of the library: a claim of the author of a function."""
 
     calibration = older_name("mechanism")
+    if not TYPE_CHECKING:  # Release[float] leaves its interval open, which typing's own does not allow before 3.13
+        __class_getitem__ = classmethod(types.GenericAlias)
 
     @property
     def refused(self) -> bool:
         """True if the mechanism declined to answer; that is a result, and it was paid for."""
         return self.value is None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Json]:
         """Plain values for JSON; the keys are stable and documented in docs/release.md."""
         return {
             "query": self.query,
@@ -73,7 +103,7 @@ class Release:
         }
 
     @classmethod
-    def from_dict(cls, payload: dict[str, Any]) -> Release:
+    def from_dict(cls, payload: Mapping[str, Json]) -> Release:
         """The release that ``to_dict`` wrote; dates stay texts."""
         group = payload.get("group")
         return cls(
@@ -107,7 +137,7 @@ class Release:
         """Question, answer, interval and privacy loss."""
         if self.value is None:
             return f"{self.title}: refused ({self.loss}, paid){self._reason()}"
-        return f"{self.title} = {self._answer()}{self._bar()} ({self.loss}){self._reason()}"
+        return f"{self.title} = {self._answer()}{self._interval_text()} ({self.loss}){self._reason()}"
 
     def _reason(self) -> str:
         return "" if self.reason is None else f"; {self.reason}"
@@ -118,12 +148,13 @@ class Release:
         few = ", ".join(formatted(one) for one in self.value[:6])
         return f"[{few}{', ...' if len(self.value) > 6 else ''}]"
 
-    def _bar(self) -> str:
+    def _interval_text(self) -> str:
         if self.interval is None or self.confidence is None:
             return ""
         if isinstance(self.value, tuple):
-            return f", each with a {self.confidence:.0%} bar"
-        low, high = (formatted(end) for end in self.interval)
+            return f", each with a {self.confidence:.0%} interval"
+        ends: Released = self.interval
+        low, high = (formatted(end) for end in ends)
         return f", {self.confidence:.0%} between {low} and {high}"
 
     def __repr__(self) -> str:
@@ -135,46 +166,50 @@ class Release:
     def _claim(self) -> str:
         return "" if self.claim is None else f"; {self.claim}"
 
-    def rows(self) -> list[tuple[str, Any, Any]]:
+    def rows(self) -> list[tuple[str, Released, Released]]:
         """(label, value, interval) for each value; one row for a single answer."""
         if not isinstance(self.value, tuple):
             return [(self.title, self.value, self.interval)]
         labels = self.labels or tuple(str(index + 1) for index in range(len(self.value)))
-        return list(zip(labels, self.value, self.interval or (None,) * len(self.value), strict=True))
+        ends: Released = self.interval or (None,) * len(self.value)
+        return list(zip(labels, self.value, ends, strict=True))
 
     def _repr_html_(self) -> str:
-        note = f"price {self.loss}; {self.mechanism}{_bars([self])}{self._missing()}{self._claim()}"
+        note = f"privacy loss {self.loss}; {self.mechanism}{_interval_level([self])}{self._missing()}{self._claim()}"
         if self.value is not None:
             note += self._reason()
         note_text = f"<br><small>{html.escape(note)}</small>"
         if isinstance(self.value, tuple):
             body = "".join(
                 f"<tr><td>{html.escape(label)}</td><td>{formatted(value)}</td>"
-                f"<td>{'' if bar is None else f'{formatted(bar[0])} to {formatted(bar[1])}'}</td></tr>"
-                for label, value, bar in self.rows()
+                f"<td>{'' if interval is None else f'{formatted(interval[0])} to {formatted(interval[1])}'}</td></tr>"
+                for label, value, interval in self.rows()
             )
             return f"<div><b>{html.escape(self.title)}</b><table>{body}</table>{note_text}</div>"
         if self.value is None:
             why = "" if self.reason is None else f"<br><small>{html.escape(self.reason)}</small>"
             return f"<div><b>{html.escape(self.title)}</b>: <b>refused</b>{why}{note_text}</div>"
-        value = self._answer()
-        return f"<div><b>{html.escape(self.title)}</b> = <b>{value}</b>{html.escape(self._bar())}{note_text}</div>"
+        value, covered = self._answer(), html.escape(self._interval_text())
+        return f"<div><b>{html.escape(self.title)}</b> = <b>{value}</b>{covered}{note_text}</div>"
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Drawn:
         """Draw the answer with its interval; returns the matplotlib axes."""
         from dither.plots import plot_release  # noqa: PLC0415  (matplotlib is slow to load)
 
         return plot_release(self, ax)
 
 
-class Releases(list[Release]):
+class Releases(list[Release[V, B]], Generic[V, B]):
     """Several releases: one for each group or each column of a query.  ``loss`` is that of all of them together."""
 
-    def __init__(self, releases: Iterable[Release], loss: Loss) -> None:
+    if not TYPE_CHECKING:
+        __class_getitem__ = classmethod(types.GenericAlias)
+
+    def __init__(self, releases: Iterable[Release[V, B]], loss: Loss) -> None:
         super().__init__(releases)
         self.loss = loss
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[dict[str, Released]]:
         """One row for each value: keys of the group, question, label, value and interval."""
         return [
             {
@@ -182,29 +217,29 @@ class Releases(list[Release]):
                 "query": release.query,
                 **({} if release.labels is None else {"label": label}),
                 "value": value,
-                "lower": None if bar is None else bar[0],
-                "upper": None if bar is None else bar[1],
+                "lower": None if interval is None else interval[0],
+                "upper": None if interval is None else interval[1],
             }
             for release in self
-            for label, value, bar in release.rows()
+            for label, value, interval in release.rows()
         ]
 
-    def wide_rows(self) -> list[dict[str, Any]]:
+    def wide_rows(self) -> list[dict[str, Released]]:
         """One row for each group: its keys, and for each question its value and the ends of its interval.
 
         Questions are named as in ``AS name``, else by what they ask.
         """
-        payload: dict[str, dict[str, Any]] = {}
+        payload: dict[str, dict[str, Released]] = {}
         for release in self:
             row = payload.setdefault(str(release.group), dict(release.group or {}))
             name = release.alias or release.query
-            for label, value, bar in release.rows():
+            for label, value, interval in release.rows():
                 column = name if release.labels is None else f"{name} {label}"
-                low, high = (None, None) if bar is None else bar
+                low, high = (None, None) if interval is None else interval
                 row |= {column: value, f"{column}_lower": low, f"{column}_upper": high}
         return list(payload.values())
 
-    def to_frame(self, *, wide: bool = False) -> Any:
+    def to_frame(self, *, wide: bool = False) -> DataFrame:
         """A pandas frame of ``rows``; ``wide``: of ``wide_rows``, one row for each group."""
         try:
             import pandas as pd  # noqa: PLC0415  (an optional part)
@@ -212,7 +247,7 @@ class Releases(list[Release]):
             raise InvalidArgument("to_frame", "pandas", "install pandas for frames; .rows() needs nothing") from None
         return pd.DataFrame(self.wide_rows() if wide else self.rows())
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Json]:
         """Plain values for JSON."""
         return {
             "epsilon": self.loss.epsilon,
@@ -234,10 +269,11 @@ class Releases(list[Release]):
             for row in self.rows()
         )
         missing = ", ".join(sorted({formatted_all(one.missing) for one in self if one.missing is not None}))
-        note = f"price {self.loss}{_bars(self)}{f'; missing values count as {missing}' if missing else ''}"
+        counted = f"; missing values count as {missing}" if missing else ""
+        note = f"privacy loss {self.loss}{_interval_level(self)}{counted}"
         return f"<div><table><tr>{head}</tr>{body}</table><small>{html.escape(note)}</small></div>"
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Drawn:
         """Draw the answers with their intervals; returns the matplotlib axes.
 
         Several questions have a panel each, and the axes of the first are returned; on axes that were given they share
@@ -247,22 +283,36 @@ class Releases(list[Release]):
 
         asked = list(dict.fromkeys(release.query for release in self))
         if len(asked) > 1 and ax is not None:
-            return plot_releases(list(self), [one.title for one in self], f"answers{_bars(self)} ({self.loss})", ax)
+            return plot_releases(
+                list(self), [one.title for one in self], f"answers{_interval_level(self)} ({self.loss})", ax
+            )
         questions = []
         for query in asked:
             same = [one for one in self if one.query == query]
             loss = self.loss if len(asked) == 1 else same[0].loss
-            questions.append((f"{query}{_bars(same)} ({loss})", same, [_key_text(one) for one in same]))
+            questions.append((f"{query}{_interval_level(same)} ({loss})", same, [_key_text(one) for one in same]))
         if ax is None:
             return plot_questions(questions)
         title, same, labels = questions[0]
         return plot_releases(same, labels, title, ax)
 
 
-def _bars(releases: list[Release]) -> str:
+if TYPE_CHECKING:
+
+    class Answered(Release, Releases):  # type: ignore[misc]
+        """What SQL gives: one release, or several where the statement asks for several queries or groups.
+
+        Only the statement says which.  Checkers allow what either of them has.
+        """
+
+else:
+    Answered = Release | Releases
+
+
+def _interval_level(releases: Iterable[Release[Released, Released]]) -> str:
     """The confidence of the intervals, if all have the same."""
     levels = {release.confidence for release in releases if release.interval is not None}
-    return f", {next(iter(levels)):.0%} error bars" if len(levels) == 1 and None not in levels else ""
+    return f", {next(iter(levels)):.0%} intervals" if len(levels) == 1 and None not in levels else ""
 
 
 def _key_text(release: Release) -> str:
@@ -273,16 +323,16 @@ def _key_text(release: Release) -> str:
     return ", ".join(f"{key} {one}" for key, one in group.items())
 
 
-def _tupled(value: Any) -> Any:
+def _tupled(value: Json) -> Released:
     return tuple(_tupled(one) for one in value) if isinstance(value, list) else value
 
 
-def formatted_all(numbers: Any) -> str:
+def formatted_all(numbers: Released) -> str:
     """One number, or several in a row."""
     return ", ".join(formatted(one) for one in numbers) if isinstance(numbers, tuple) else formatted(numbers)
 
 
-def formatted(number: Any) -> str:
+def formatted(number: Released) -> str:
     """A number with as many digits as people read, a point as several; dates and categories as they are."""
     if isinstance(number, tuple):
         return f"({', '.join(formatted(one) for one in number)})"

@@ -288,21 +288,21 @@ def test_printed_bounds_are_on_the_safe_side(value):
 @pytest.mark.parametrize(("epsilon", "delta", "budget"), [(0.01, 0.0, (1.0, 1e-6)), (0.3, 1e-9, (2.0, 1e-5))])
 def test_the_number_of_fixed_questions_is_the_greatest(epsilon, delta, budget):
     """That many fit by optimal composition, and one more does not."""
-    count = queries_within(Loss(epsilon, delta), Budget(*budget), kind="fixed")
+    count = queries_within(Loss(epsilon, delta), Budget(*budget), filter="fixed")
     assert optimal(epsilon, delta, count, budget[1]).epsilon <= budget[0]
     assert optimal(epsilon, delta, count + 1, budget[1]).epsilon > budget[0]
 
 
-def test_the_number_of_questions_by_kind():
+def test_the_number_of_questions_by_filter():
     """Hand-worked: basic 1/0.01; advanced V <= (sqrt(2L + 2) - sqrt(2L))^2 with L = ln(2e6); fixed beats both."""
     price, budget = Loss(0.01), Budget(1.0, 1e-6)
     log = math.log(2e6)
     assert queries_within(price, budget) == 100
     by_hand = int((math.sqrt(2 * log + 2) - math.sqrt(2 * log)) ** 2 / 1e-4)
-    assert queries_within(price, budget, kind="advanced") == by_hand == 333
-    assert queries_within(price, budget, kind="fixed") == 562
-    assert queries_within(Loss(0.0, 1e-9), budget, kind="fixed") == 1000
-    assert queries_within(Loss(2.0), Budget(1.0)) == queries_within(Loss(2.0), Budget(1.0), kind="fixed") == 0
+    assert queries_within(price, budget, filter="advanced") == by_hand == 333
+    assert queries_within(price, budget, filter="fixed") == 562
+    assert queries_within(Loss(0.0, 1e-9), budget, filter="fixed") == 1000
+    assert queries_within(Loss(2.0), Budget(1.0)) == queries_within(Loss(2.0), Budget(1.0), filter="fixed") == 0
 
 
 @pytest.mark.parametrize(
@@ -323,8 +323,8 @@ def test_the_number_of_questions_by_kind():
         (lambda: queries_within(0.1, Budget(1.0)), "loss"),
         (lambda: queries_within(Loss(0.1), 1.0), "budget"),
         (lambda: queries_within(Loss(0.0), Budget(1.0)), "loss"),
-        (lambda: queries_within(Loss(0.1), Budget(1.0), kind="magic"), "kind"),
-        (lambda: queries_within(Loss(0.1), Budget(1.0), kind="advanced"), "budget.delta"),
+        (lambda: queries_within(Loss(0.1), Budget(1.0), filter="magic"), "filter"),
+        (lambda: queries_within(Loss(0.1), Budget(1.0), filter="advanced"), "budget.delta"),
         (lambda: concentrated.zcdp_epsilon(-1, 1e-6), "rho"),
         (lambda: concentrated.zcdp_epsilon(1, 0), "delta"),
         (lambda: concentrated.gaussian_rho(1, 0), "scale"),

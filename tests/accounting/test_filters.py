@@ -59,7 +59,7 @@ def test_the_basic_filter_never_spends_beyond_its_theorem(budget, asked):
 def test_the_advanced_filter_never_spends_beyond_its_theorem(budget, asked, part):
     """sqrt(2 ln(1/d') V) + V/2 <= eps and sum delta <= delta - d' for the accepted prices, and no sooner a stop."""
     slack = fraction(budget.delta) * fraction(part)
-    state, taken = open_filter(budget, kind="advanced", slack=slack), []
+    state, taken = open_filter(budget, filter="advanced", slack=slack), []
     for loss in asked:
         try:
             state = spend(state, loss)
@@ -79,9 +79,9 @@ def test_the_advanced_filter_never_spends_beyond_its_theorem(budget, asked, part
 
 @settings(deadline=None)
 @given(budgets, st.lists(prices, max_size=10), st.sampled_from(["basic", "advanced"]), st.data())
-def test_a_greedy_spender_gets_exactly_what_is_left(budget, asked, kind, data):
+def test_a_greedy_spender_gets_exactly_what_is_left(budget, asked, name, data):
     """After any history `left` is accepted whole, and one unit more of epsilon is not."""
-    state = open_filter(budget, kind=kind)
+    state = open_filter(budget, filter=name)
     for loss in asked:
         if covers(state, loss):
             state = spend(state, loss)
@@ -94,9 +94,9 @@ def test_a_greedy_spender_gets_exactly_what_is_left(budget, asked, kind, data):
 
 @settings(deadline=None)
 @given(budgets, prices, st.sampled_from(["basic", "advanced"]))
-def test_times_is_what_a_loop_would_count(budget, loss, kind):
+def test_times_is_what_a_loop_would_count(budget, loss, name):
     """The closed form agrees with spending one by one."""
-    state = open_filter(budget, kind=kind)
+    state = open_filter(budget, filter=name)
     if loss.epsilon == 0 and loss.delta == 0:
         return
     count = times(state, loss)
@@ -132,14 +132,14 @@ def divergence(state, strategy, bar, depth, path=(), here=1.0, there=1.0):
     st.lists(st.tuples(st.floats(0.02, 1.5), st.sampled_from([0.0, 0.0, 0.01, 0.05])), min_size=4, max_size=16),
     st.sampled_from(["basic", "advanced"]),
 )
-def test_an_adaptive_adversary_gains_no_more_than_the_budget(epsilon, delta, menu, kind):
+def test_an_adaptive_adversary_gains_no_more_than_the_budget(epsilon, delta, menu, name):
     """Over the whole game tree, prices chosen from earlier answers, the divergence stays within delta."""
 
     def strategy(path):
         place = sum(2**i for i, answer in enumerate(path) if answer) + 3 * len(path)
         return Loss(*menu[place % len(menu)])
 
-    state = open_filter(Budget(epsilon, delta), kind=kind)
+    state = open_filter(Budget(epsilon, delta), filter=name)
     assert divergence(state, strategy, math.exp(epsilon), 9) <= delta * (1 + 1e-9) + 1e-12
 
 
@@ -149,29 +149,29 @@ def undercharge(monkeypatch, part):
     monkeypatch.setattr(filters, "charge", lambda loss: (int(charge(loss)[0] * part), charge(loss)[1]))
 
 
-@pytest.mark.parametrize(("kind", "part"), [("basic", 0.9), ("advanced", 0.3)])
-def test_an_adversary_beats_a_filter_that_charges_too_little(monkeypatch, kind, part):
+@pytest.mark.parametrize(("name", "part"), [("basic", 0.9), ("advanced", 0.3)])
+def test_an_adversary_beats_a_filter_that_charges_too_little(monkeypatch, name, part):
     """Power of the game above: repetition exceeds the budget if epsilon is charged at 90% (basic) or 30% (advanced).
 
     The advanced theorem itself is loose in so short a game; the next test is the sharp one.
     """
-    budget = Budget(1.0, 0.1) if kind == "advanced" else Budget(1.0, 1e-9)
-    state = open_filter(budget, kind=kind, slack=0.1 if kind == "advanced" else None)
+    budget = Budget(1.0, 0.1) if name == "advanced" else Budget(1.0, 1e-9)
+    state = open_filter(budget, filter=name, slack=0.1 if name == "advanced" else None)
     undercharge(monkeypatch, part)
-    assert divergence(state, lambda path: Loss(0.4 if kind == "advanced" else 0.11), math.exp(1.0), 12) > budget.delta
+    assert divergence(state, lambda path: Loss(0.4 if name == "advanced" else 0.11), math.exp(1.0), 12) > budget.delta
 
 
 def test_the_comparison_with_the_theorem_finds_one_percent(monkeypatch):
     """Power of the comparison in 60 digits: a filter that charges 1% too little spends beyond the theorem."""
     undercharge(monkeypatch, 0.99)
-    state = open_filter(Budget(1.0, 1e-6), kind="advanced", slack=5e-7)
+    state = open_filter(Budget(1.0, 1e-6), filter="advanced", slack=5e-7)
     taken = [Loss(0.01)] * times(state, Loss(0.01))
     assert theorem(taken, Fraction(state.slack, DELTA_UNITS))[0] > 1
 
 
 def test_hand_worked_advanced_case():
     """eps = 1, d' = 1e-6: V <= (sqrt(2L + 2) - sqrt(2L))^2 = 0.034936..., so 349 releases of 0.01."""
-    state = open_filter(Budget(1.0, 1e-6), kind="advanced", slack=1e-6)
+    state = open_filter(Budget(1.0, 1e-6), filter="advanced", slack=1e-6)
     log = math.log(1e6)
     most = (math.sqrt(2 * log + 2) - math.sqrt(2 * log)) ** 2
     assert filters.most_squares(state.epsilon, state.slack) / 1e18 == pytest.approx(most, rel=1e-9)
@@ -215,11 +215,11 @@ def test_spending_leaves_the_old_state_alone():
     ("call", "argument"),
     [
         (lambda: open_filter(1.0), "budget"),
-        (lambda: open_filter(Budget(1.0), kind="other"), "kind"),
+        (lambda: open_filter(Budget(1.0), filter="other"), "filter"),
         (lambda: open_filter(Budget(1.0), slack=0.1), "slack"),
-        (lambda: open_filter(Budget(1.0), kind="advanced"), "budget.delta"),
-        (lambda: open_filter(Budget(1.0, 1e-6), kind="advanced", slack=2e-6), "slack"),
-        (lambda: open_filter(Budget(1.0, 1e-6), kind="advanced", slack=0), "slack"),
+        (lambda: open_filter(Budget(1.0), filter="advanced"), "budget.delta"),
+        (lambda: open_filter(Budget(1.0, 1e-6), filter="advanced", slack=2e-6), "slack"),
+        (lambda: open_filter(Budget(1.0, 1e-6), filter="advanced", slack=0), "slack"),
         (lambda: spend(open_filter(Budget(1.0)), 0.5), "loss"),
         (lambda: times(open_filter(Budget(1.0)), Loss(0.0)), "loss"),
     ],

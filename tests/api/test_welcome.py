@@ -34,7 +34,7 @@ def test_printing_a_release_tells_what_missing_values_count_as():
 
 
 @pytest.mark.parametrize("mechanism", ["inverse", "smooth", "worst_case"])
-def test_a_quote_tells_how_wide_the_error_bar_will_be(mechanism):
+def test_a_quote_tells_how_wide_the_interval_will_be(mechanism):
     """Quoted against drawn half-widths on fresh samples of the prior.
 
     Widths have a standard deviation of at most 0.9 of their mean here; the median of 60 of them then is within 0.15 of
@@ -43,28 +43,28 @@ def test_a_quote_tells_how_wide_the_error_bar_will_be(mechanism):
     prior = dt.Lognormal(median=float(np.exp(11)), sigma=0.6)
     schema = dt.Schema("pay.csv", {"pay": dt.Real(0, 600_000)}, rows=3_000)
     query = dt.Mean("pay") if mechanism == "worst_case" else dt.Median("pay")
-    told = dt.quote(query, schema, epsilon=1.0, prior=prior, mechanism=mechanism)
+    quote = dt.quote(query, schema, epsilon=1.0, prior=prior, mechanism=mechanism)
     rng = np.random.default_rng(8)
     widths = []
     for _ in range(60):
         sample = rng.lognormal(11, 0.6, 3_000)
-        bar = dt.ask(type(query)(bounds=(0, 600_000)), sample, epsilon=1.0, mechanism=mechanism).interval
-        widths.append((bar[1] - bar[0]) / 2)
-    assert told.bar == pytest.approx(float(np.median(widths)), rel=0.5 if mechanism != "worst_case" else 1e-3)
-    assert f"error bar about ± {told.bar:,.0f}" in str(told) or f"± {told.bar:,.4g}" in str(told)
-    assert told.to_dict()["bar"] == told.bar
+        interval = dt.ask(type(query)(bounds=(0, 600_000)), sample, epsilon=1.0, mechanism=mechanism).interval
+        widths.append((interval[1] - interval[0]) / 2)
+    assert quote.half_width == pytest.approx(float(np.median(widths)), rel=0.5 if mechanism != "worst_case" else 1e-3)
+    assert f"interval about ± {quote.half_width:,.0f}" in str(quote) or f"± {quote.half_width:,.4g}" in str(quote)
+    assert quote.to_dict()["bar"] == quote.half_width
 
 
-def test_a_quote_without_a_bar_has_none():
+def test_a_quote_without_a_interval_has_none():
     """No bar is asked for, or nothing is known about it for all data."""
     schema = dt.Schema("pay.csv", {"pay": dt.Real(0, 600_000)}, rows=3_000)
-    assert dt.quote(dt.Median("pay"), schema, epsilon=1.0).bar is None
-    assert dt.quote(dt.Mean("pay"), schema, epsilon=1.0, confidence=None).bar is None
-    assert dt.quote(dt.Mean("pay"), schema, epsilon=1.0).bar > 0
+    assert dt.quote(dt.Median("pay"), schema, epsilon=1.0).half_width is None
+    assert dt.quote(dt.Mean("pay"), schema, epsilon=1.0, confidence=None).half_width is None
+    assert dt.quote(dt.Mean("pay"), schema, epsilon=1.0).half_width > 0
     several = dt.quote(
         dt.Quantiles("pay", q=[0.25, 0.5]), schema, epsilon=1.0, prior=dt.Lognormal(median=6e4, sigma=0.6)
     )
-    assert len(several.bar) == 2
+    assert len(several.half_width) == 2
 
 
 def test_many_groups_are_told_of_before_their_answers(session):
@@ -145,8 +145,8 @@ def test_long_tables_are_cut_on_the_screen_and_whole_in_json(tmp_path):
     head = '[dataset]\nsource = "a.csv"\nrows = 500\n[budget]\nepsilon = 9\n'
     (tmp_path / "a.toml").write_text(f'{head}[columns.age]\ntype = "integer"\nbounds = [0, 120]\n')
     words = ["ask", str(tmp_path / "a.toml"), "count(*)", "--by", "age", "--epsilon", "1"]
-    shown = CliRunner().invoke(main, words).output
-    assert "... and 61 more: --json prints all of them" in shown
+    output = CliRunner().invoke(main, words).output
+    assert "... and 61 more: --json prints all of them" in output
     assert CliRunner().invoke(main, [*words, "--json"]).output.count('"query"') == 121
 
 

@@ -53,18 +53,18 @@ def test_ask_answers_about_a_file(files, file, question):
     """One column of a CSV or Parquet file, as JSON."""
     done = run("ask", str(files / file), question, "--bounds", "0", "600000", "--epsilon", "1", "--json")
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert 0 <= told["value"] <= 600_000
-    assert told["epsilon"] == 1
-    assert told["query"].endswith("of total pay")
+    payload = json.loads(done.stdout)
+    assert 0 <= payload["value"] <= 600_000
+    assert payload["epsilon"] == 1
+    assert payload["query"].endswith("of total pay")
 
 
 def test_parquet_integers_give_integer_answers(files):
     """The declared type of a Parquet column is public; a CSV's is not, there the step is declared."""
-    told = json.loads(
+    payload = json.loads(
         run("ask", str(files / "pay.parquet"), "median(age)", "--bounds", "0", "120", "--epsilon", "1", "--json").stdout
     )
-    assert isinstance(told["value"], int)
+    assert isinstance(payload["value"], int)
     csv = ("ask", str(files / "pay.csv"), "median(age)", "--bounds", "0", "120", "--epsilon", "1", "--json")
     assert isinstance(json.loads(run(*csv).stdout)["value"], float)
     assert isinstance(json.loads(run(*csv, "--step", "1").stdout)["value"], int)
@@ -86,7 +86,7 @@ def test_ask_prints_a_table_and_saves_a_picture(files, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     heading, answer, *_ = done.stdout.splitlines()
-    assert heading.split() == ["question", "answer", "95%", "error", "bar", "epsilon", "mechanism"]
+    assert heading.split() == ["question", "answer", "95%", "interval", "epsilon", "mechanism"]
     assert answer.split()[-2:] == ["0.5", "inverse"]
     assert answer.startswith("median of total pay")
     assert (tmp_path / "answer.png").stat().st_size > 5_000
@@ -122,8 +122,8 @@ def test_errors_are_one_line_with_exit_code_2(files, words, message):
     assert done.returncode == 2
     assert message in done.stderr
     assert "Traceback" not in done.stderr
-    told = json.loads(run(*words, "--json").stdout)
-    assert told["error"]["code"] in ("invalid-argument", "invalid-text", "not-applicable", "invalid-data")
+    payload = json.loads(run(*words, "--json").stdout)
+    assert payload["error"]["code"] in ("invalid-argument", "invalid-text", "not-applicable", "invalid-data")
 
 
 def test_no_record_of_a_csv_makes_an_error(tmp_path):
@@ -182,9 +182,9 @@ def test_demo_ends_with_answers_budget_and_picture(tmp_path):
     assert "left epsilon" in done.stdout
     assert "95%" in done.stdout
     assert (tmp_path / "demo-output" / "payroll.png").stat().st_size > 10_000
-    told = json.loads(run("demo", "--json", cwd=tmp_path).stdout)
-    assert len(told["releases"]) == 9
-    assert told["left"] == 0.15
+    payload = json.loads(run("demo", "--json", cwd=tmp_path).stdout)
+    assert len(payload["releases"]) == 9
+    assert payload["left"] == 0.15
 
 
 def test_help_names_every_command():
@@ -206,17 +206,17 @@ def test_an_empty_file_is_called_what_it_is(tmp_path):
 
 def test_every_command_is_told_in_one_line():
     """No description in the list of commands is cut off."""
-    told = CliRunner().invoke(main, ["--help"], terminal_width=80).output
-    listed = told.split("Commands:")[1]
+    output = CliRunner().invoke(main, ["--help"], terminal_width=80).output
+    listed = output.split("Commands:")[1]
     assert "..." not in listed
     assert all(f"  {name} " in listed for name in main.commands)
 
 
 @pytest.mark.parametrize(
-    ("asked", "told"), [(["medain"], "did you mean median"), (["--sabotage", "lapace"], "did you mean laplace")]
+    ("asked", "message"), [(["medain"], "did you mean median"), (["--sabotage", "lapace"], "did you mean laplace")]
 )
-def test_an_audit_of_nothing_is_refused(asked, told):
+def test_an_audit_of_nothing_is_refused(asked, message):
     """With the name that was probably meant; a sabotage that is not there is not all of them."""
     done = CliRunner().invoke(main, ["audit", "--list", *asked])
     assert done.exit_code == 2
-    assert told in done.output
+    assert message in done.output

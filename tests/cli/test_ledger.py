@@ -25,7 +25,7 @@ def fill(ledger):
     ledger.register(
         "pay",
         Budget(1.0, 1e-6),
-        kind="advanced",
+        filter="advanced",
         fingerprint="file:pay.parquet",
         relation=Relation(Neighbours.PERSON, ("u",), 3),
     )
@@ -56,26 +56,26 @@ def test_show_lists_budgets_and_histories(place):
     history = run("show", place, "pay").output
     assert history.count("charge") == 2
     assert "epsilon 0.15" in history
-    told = json.loads(run("show", place, "--json").output)["datasets"]
-    assert [one["dataset"] for one in told] == ["[bold]weather", "pay"]
-    assert told[1]["relation"] == {"neighbours": "person", "unit": ["u"], "rows_per_unit": 3}
-    assert told[0]["relation"] is None
+    payload = json.loads(run("show", place, "--json").output)["datasets"]
+    assert [one["dataset"] for one in payload] == ["[bold]weather", "pay"]
+    assert payload[1]["relation"] == {"neighbours": "person", "unit": ["u"], "rows_per_unit": 3}
+    assert payload[0]["relation"] is None
     assert "no neighbour relation yet" in table.output
-    assert told[1]["spent"] == {"epsilon": 0.25, "delta": 0.0}
-    assert told[1]["analysts"]["ann"]["spent"]["epsilon"] == 0.1
+    assert payload[1]["spent"] == {"epsilon": 0.25, "delta": 0.0}
+    assert payload[1]["analysts"]["ann"]["spent"]["epsilon"] == 0.1
     entries = json.loads(run("show", place, "pay", "--json").output)["entries"]
     assert [entry["kind"] for entry in entries] == ["register", "allow", "charge", "release", "charge"]
 
 
 def test_verify_tells_the_head_and_takes_one(place):
     """The head printed today is accepted tomorrow; another hash is not."""
-    told = json.loads(run("verify", place, "--json").output)
-    assert told["ok"]
-    assert told["entries"] == 8
-    assert told["relations"]["pay"]["neighbours"] == "person"
-    assert told["head"] in run("verify", place).output
+    payload = json.loads(run("verify", place, "--json").output)
+    assert payload["ok"]
+    assert payload["entries"] == 8
+    assert payload["relations"]["pay"]["neighbours"] == "person"
+    assert payload["head"] in run("verify", place).output
     assert "pay: person, identified by u, up to 3 rows each" in run("verify", place).output
-    assert run("verify", place, "--head", told["head"]).exit_code == 0
+    assert run("verify", place, "--head", payload["head"]).exit_code == 0
     wrong = run("verify", place, "--head", "f" * 64)
     assert wrong.exit_code == 1
     assert "no entry has the hash" in wrong.output
@@ -110,9 +110,9 @@ def test_a_backup_is_taken_in_use_and_restored(tmp_path):
     with SqliteLedger(tmp_path / "ledger.db") as ledger:
         fill(ledger)
         done = run("backup", tmp_path / "ledger.db", tmp_path / "copy.db", "--json")
-        told = json.loads(done.output)
-        assert told["ok"]
-        assert told["head"] == ledger.verify().head
+        payload = json.loads(done.output)
+        assert payload["ok"]
+        assert payload["head"] == ledger.verify().head
         ledger.charge("pay", Loss(0.01), question={"n": 3})
         later = ledger.verify().head
     assert (tmp_path / "copy.db").stat().st_mode & 0o077 == 0

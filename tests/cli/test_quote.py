@@ -29,7 +29,7 @@ def schema_fixture(tmp_path):
     return str(path)
 
 
-def told(*words):
+def quoted(*words):
     """The JSON that ``dither quote`` prints."""
     done = CliRunner().invoke(main, ["quote", *words, "--json"])
     assert done.exit_code == 0, done.output
@@ -45,8 +45,8 @@ def refused(*words):
 
 def test_a_price_gives_an_error(schema):
     """An estimate with a prior, an upper bound without."""
-    with_prior = told(schema, MEDIAN, "--epsilon", "0.5", "--by", "year", *PRIOR)["quotes"][0]
-    without = told(schema, f"SELECT {MEDIAN} FROM payroll GROUP BY year", "--epsilon", "0.5")["quotes"][0]
+    with_prior = quoted(schema, MEDIAN, "--epsilon", "0.5", "--by", "year", *PRIOR)["quotes"][0]
+    without = quoted(schema, f"SELECT {MEDIAN} FROM payroll GROUP BY year", "--epsilon", "0.5")["quotes"][0]
     assert (with_prior["kind"], without["kind"]) == ("estimate", "upper bound")
     assert with_prior["expected_error"] < 1000 < without["expected_error"]
     assert with_prior["groups"] == 4
@@ -55,10 +55,10 @@ def test_a_price_gives_an_error(schema):
 
 def test_a_target_gives_a_price(schema):
     """The least epsilon for an error of 500."""
-    found = told(schema, MEDIAN, "--target-error", "500", "--by", "year", *PRIOR)
+    found = quoted(schema, MEDIAN, "--target-error", "500", "--by", "year", *PRIOR)
     assert 0 < found["epsilon"] < 0.5
     assert found["quotes"][0]["expected_error"] <= 500
-    stricter = told(schema, MEDIAN, "--target-error", "500", "--of", "bound", "--by", "year", *PRIOR)
+    stricter = quoted(schema, MEDIAN, "--target-error", "500", "--of", "bound", "--by", "year", *PRIOR)
     assert stricter["epsilon"] > found["epsilon"]
     assert stricter["quotes"][0]["bound"] <= 500
 

@@ -82,9 +82,9 @@ RUN = [
 
 def test_a_program_is_run_and_paid_for(shops, isolated):
     """The answer, its price, and what is left; the same question again is free."""
-    code, told = called(shops, *RUN, "--epsilon", "40", "--confidence", "none", "--json")
-    assert code == 0, told
-    made = json.loads(told.splitlines()[-1])
+    code, output = called(shops, *RUN, "--epsilon", "40", "--confidence", "none", "--json")
+    assert code == 0, output
+    made = json.loads(output.splitlines()[-1])
     assert np.abs(made["releases"][0]["value"]).max() < 2
     assert made["budget"]["spent"]["epsilon"] == 40
     code, again = called(shops, *RUN, "--epsilon", "40", "--confidence", "none", "--json")
@@ -93,31 +93,31 @@ def test_a_program_is_run_and_paid_for(shops, isolated):
 
 def test_a_program_may_be_shown_no_files(shops, isolated):
     """What it imports is there all the same; what it opens is not."""
-    code, told = called(shops, *RUN, "--epsilon", "1", "--no-files", "--dry-run")
-    assert code == 0, told
+    code, output = called(shops, *RUN, "--epsilon", "1", "--no-files", "--dry-run")
+    assert code == 0, output
     (shops / "reader.py").write_text("import os\n\ndef read(table):\n    return open(os.__file__).read(0) == ''\n")
     reader = ["run", "shops.toml", "reader.py:read", "--bounds", "0", "1", "--epsilon", "1", "--dry-run"]
     assert called(shops, *reader)[0] == 0
-    code, told = called(shops, *reader, "--no-files")
+    code, output = called(shops, *reader, "--no-files")
     assert code != 0
-    assert "FileNotFoundError" in told
+    assert "FileNotFoundError" in output
 
 
 def test_a_dry_run_tries_the_program_and_charges_nothing(shops, isolated):
     """On rows made up from the schema; what is wrong with a program is said."""
-    code, told = called(shops, *RUN, "--epsilon", "1", "--dry-run", "--json")
-    assert code == 0, told
-    plan = json.loads(told.splitlines()[-1])["plan"]
+    code, output = called(shops, *RUN, "--epsilon", "1", "--dry-run", "--json")
+    assert code == 0, output
+    plan = json.loads(output.splitlines()[-1])["plan"]
     assert (plan["blocks"], plan["aggregator"], plan["epsilon"]) == (40, "median", 1.0)
     broken = [one.replace("middle", "broken") for one in RUN]
-    code, told = called(shops, *broken, "--epsilon", "1", "--dry-run")
+    code, output = called(shops, *broken, "--epsilon", "1", "--dry-run")
     assert code == 2
-    assert "KeyError" in told
+    assert "KeyError" in output
     assert not list(shops.glob("*.ledger")) or dt.open(shops / "shops.toml").budget.spent == dt.Loss(0.0)
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("changed", "message"),
     [
         (["--slot", "0.01"], "0.2"),
         (["--executor", "trusted"], "executor"),
@@ -130,15 +130,15 @@ def test_a_dry_run_tries_the_program_and_charges_nothing(shops, isolated):
         (["--epsilon", "much"], "epsilon"),
     ],
 )
-def test_bad_options_are_named(shops, changed, told):
+def test_bad_options_are_named(shops, changed, message):
     """And nothing is charged."""
     code, output = called(shops, *RUN, *(["--epsilon", "1"] if "--epsilon" not in changed else []), *changed)
     assert code == 2, output
-    assert told in output
+    assert message in output
 
 
 @pytest.mark.parametrize(
-    ("program", "told"),
+    ("program", "message"),
     [
         ("programs.py:nobody", "function that the source defines"),
         ("nowhere.py:f", "source file"),
@@ -146,28 +146,28 @@ def test_bad_options_are_named(shops, changed, told):
         ("nothing", "executed"),
     ],
 )
-def test_bad_programs_are_named(shops, program, told):
+def test_bad_programs_are_named(shops, program, message):
     """What is no program."""
     code, output = called(shops, "run", "shops.toml", program, "--bounds", "0", "1", "--epsilon", "1")
     assert code == 2, output
-    assert told in output
+    assert message in output
 
 
 def test_clusters_of_a_registered_dataset(shops):
     """With the bounds of the schema."""
-    code, told = called(shops, "clusters", "shops.toml", "-k", "2", "--epsilon", "4", "--delta", "1e-6", "--json")
-    assert code == 0, told
-    made = json.loads(told)
+    code, output = called(shops, "clusters", "shops.toml", "-k", "2", "--epsilon", "4", "--delta", "1e-6", "--json")
+    assert code == 0, output
+    made = json.loads(output)
     assert np.abs(np.array(made["releases"][0]["value"]) - CENTRES).max() < 0.5
     assert made["budget"]["spent"] == {"epsilon": 4.0, "delta": 1e-6}
-    code, told = called(
+    code, output = called(
         shops, "clusters", "shops.toml", "-k", "2", "--mixture", "--columns", "x", "--epsilon", "4", "--delta", "1e-6"
     )
-    assert code == 0, told
-    assert "component 2" in told, told
-    code, told = called(shops, "clusters", "shops.toml", "-k", "2", "--epsilon", "1")
+    assert code == 0, output
+    assert "component 2" in output, output
+    code, output = called(shops, "clusters", "shops.toml", "-k", "2", "--epsilon", "1")
     assert code == 2
-    assert "delta" in told
+    assert "delta" in output
 
 
 def test_clusters_in_a_session():
@@ -220,12 +220,12 @@ def test_made_up_rows_are_of_the_declared_types():
 def test_a_program_that_fails_on_made_up_rows_is_not_paid_for(shops, isolated):
     """Otherwise its failures would count as the default, and the answer would look like one; --untried insists."""
     broken = [one.replace("middle", "broken") for one in RUN]
-    code, told = called(shops, *broken, "--epsilon", "1")
+    code, output = called(shops, *broken, "--epsilon", "1")
     assert code == 2
-    assert "KeyError" in told
+    assert "KeyError" in output
     assert dt.open(shops / "shops.toml").budget.spent == dt.Loss(0.0)
-    code, told = called(shops, *broken, "--epsilon", "1", "--untried")
-    assert code == 0, told
+    code, output = called(shops, *broken, "--epsilon", "1", "--untried")
+    assert code == 0, output
     assert dt.open(shops / "shops.toml").budget.spent == dt.Loss(1.0)
 
 
@@ -240,7 +240,7 @@ def test_a_program_that_fails_on_made_up_rows_is_not_paid_for(shops, isolated):
 def test_data_in_the_place_of_a_schema_are_refused_unread(shops, command):
     """By their name: an error that points into the text would show a record of a file without a header."""
     (shops / "shops.csv").write_text("mary smith,91000\n", encoding="utf-8")
-    code, told = called(shops, *command)
+    code, output = called(shops, *command)
     assert code == 2
-    assert "dither register" in told
-    assert "mary" not in told
+    assert "dither register" in output
+    assert "mary" not in output

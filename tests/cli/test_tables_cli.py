@@ -61,7 +61,7 @@ def run_installed(folder, *words):
     return subprocess.run([DITHER, *words], capture_output=True, text=True, cwd=folder, check=False, timeout=120)
 
 
-def told(folder, *words):
+def payload_of(folder, *words):
     """The JSON that a command prints."""
     done = run(folder, *words, "--json")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -84,7 +84,7 @@ def folder(tmp_path):
 
 def test_register_ask_and_run_out(folder):
     """The whole way of an owner and an analyst; what does not fit is refused, and nothing of it is charged."""
-    drafted = told(
+    drafted = payload_of(
         folder, "register", "data/pay.csv", "-o", "payroll.toml", *COLUMNS, "--rows", "2000", "--epsilon", "1"
     )
     assert drafted["complete"]
@@ -92,26 +92,26 @@ def test_register_ask_and_run_out(folder):
     assert drafted["stored"]["total_pay"] == "text"
     assert load_schema(folder / "payroll.toml").rows == 2000
 
-    shown = run_installed(folder, "ask", "payroll.toml", "median(total_pay)", "--epsilon", "0.4")
-    assert shown.returncode == 0, shown.stderr
-    assert "budget epsilon 1; spent epsilon 0.4; left epsilon 0.6" in shown.stdout
+    printed = run_installed(folder, "ask", "payroll.toml", "median(total_pay)", "--epsilon", "0.4")
+    assert printed.returncode == 0, printed.stderr
+    assert "budget epsilon 1; spent epsilon 0.4; left epsilon 0.6" in printed.stdout
 
     text = "SELECT job, avg(total_pay) AS pay, count(*) FROM payroll WHERE year > 2011 GROUP BY job"
-    grouped = told(folder, "ask", "payroll.toml", text, "--epsilon", "0.5", "--weights", "pay=4")
+    grouped = payload_of(folder, "ask", "payroll.toml", text, "--epsilon", "0.5", "--weights", "pay=4")
     assert [release["group"]["job"] for release in grouped["releases"]] == ["clerk", "nurse"] * 2
     assert [release["epsilon"] for release in grouped["releases"]] == [0.4, 0.4, 0.1, 0.1]
     assert grouped["budget"]["left"]["epsilon"] == pytest.approx(0.1)
 
-    again = told(folder, "ask", "payroll.toml", "median(total_pay)", "--epsilon", "0.4")
+    again = payload_of(folder, "ask", "payroll.toml", "median(total_pay)", "--epsilon", "0.4")
     assert again["budget"]["spent"]["epsilon"] == pytest.approx(0.9)
 
     refused = run(folder, "ask", "payroll.toml", "max(year), min(year)", "--epsilon", "0.2", "--json")
     assert refused.returncode == 2
     assert json.loads(refused.stdout)["error"]["code"] == "budget-exceeded"
-    last = told(folder, "ask", "payroll.toml", "count(*)", "--epsilon", "0.1", "--by", "active", "--by", "year")
+    last = payload_of(folder, "ask", "payroll.toml", "count(*)", "--epsilon", "0.1", "--by", "active", "--by", "year")
     assert len(last["releases"]) == 10
     assert last["budget"]["left"]["epsilon"] == 0
-    free = told(folder, "ask", "payroll.toml", "count(*)", "--epsilon", "0.1")
+    free = payload_of(folder, "ask", "payroll.toml", "count(*)", "--epsilon", "0.1")
     assert free["releases"][0]["value"] == 2000
     kept = run(folder, "ledger", "show", "payroll.ledger")
     assert kept.returncode == 0, kept.stderr
@@ -257,7 +257,9 @@ def test_bad_questions(folder, words, message):
     assert message in done.stderr
     assert "Traceback" not in done.stderr
     if words[0] == "p.toml":
-        left = told(folder, "ask", "p.toml", "count(*)", "--where", "year = 2012", "--epsilon", "1")["budget"]["left"]
+        left = payload_of(folder, "ask", "p.toml", "count(*)", "--where", "year = 2012", "--epsilon", "1")["budget"][
+            "left"
+        ]
         assert left["epsilon"] == 0
 
 

@@ -41,10 +41,11 @@ REMOVED: dict[str, str] = {
     "dither.Release.from_dict(told)": "its one argument is called payload",
     "dither.Release(calibration)": "releases are made by dither; the field is called mechanism, .calibration reads it",
     "dither.Quote(calibration)": "quotes are made by dither; the field is called mechanism, .calibration reads it",
+    "dither.Quote(bar)": "quotes are made by dither; the field is called half_width, .bar reads it",
 }
 """Names, members ("dither.Release.plot"), parameters ("dither.median(step)"), options ("dither ask --step"), routes
 ("GET /v1/me", "POST /v1/tokens name") and SQL functions that 0.1.0 had and that are gone, each with the reason."""
-RENAMED = {"calibration": "mechanism"}
+RENAMED = {"calibration": "mechanism", "kind": "filter"}
 """Parameters with a new name: the old one is still accepted, with a warning, though signatures show the new one."""
 CHANGED_DEFAULTS: dict[str, str] = {}
 """Parameters with another default than in 0.1.0, each with the reason."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from contract.record_sources import POSTGRES, SPARK, Place
+from contract.record_sources import Place
 
 
 @pytest.fixture(scope="session")
@@ -14,12 +14,4 @@ def folder(tmp_path_factory):
 @pytest.fixture
 def place(request, folder):
     """``place(name)``: where a source of this name can be built; a server is started when it is first needed."""
-
-    def built(name):
-        return Place(
-            folder,
-            request.getfixturevalue("postgres") if name in POSTGRES else None,
-            request.getfixturevalue("spark") if name in SPARK else None,
-        )
-
-    return built
+    return lambda name: Place(folder, request.getfixturevalue)

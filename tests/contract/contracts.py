@@ -21,6 +21,7 @@ from dither.mechanisms.stable import StableValue
 from dither.privacy import Loss
 from dither.sources.grid import Grid
 from dither.statistics.order import RankedValue
+from dither_lab.audit.checks import within_rounding
 from dither_lab.audit.divergence import over_box
 from dither_lab.audit.enumeration import (
     as_column,
@@ -31,7 +32,7 @@ from dither_lab.audit.enumeration import (
     output_law,
     worst_log_ratio,
 )
-from dither_lab.audit.exhaustive import worst_pair
+from dither_lab.audit.exhaustive import keeps, worst_pair
 from dither_lab.audit.propose_test_release import divergence, mechanism_law
 
 
@@ -39,7 +40,7 @@ def within(found, loss):
     """Whether a divergence stays within a loss, to the accuracy of the quadrature."""
     if loss.delta:
         return found.delta <= loss.delta * (1 + 1e-6)
-    return found.epsilon <= loss.epsilon * (1 + 1e-9)
+    return within_rounding(found.epsilon, loss.epsilon)
 
 
 class NoiseContract:
@@ -169,7 +170,7 @@ class MechanismContract:
         return grid, range(self.high + 1), datasets(range(self.high + 1), self.records)
 
     def mechanisms(self, rank):
-        """The mechanisms under test, without an error bar."""
+        """The mechanisms under test, without an interval."""
         statistic = RankedValue(rank, self.records, Grid(Fraction(1), 0, self.high))
         for mechanism, noise, loss in self.cases:
             yield mechanism.prepare(MechanismSpec(statistic, loss, noise)), loss
@@ -183,12 +184,12 @@ class MechanismContract:
         if isinstance(prepared, (TestedNoise, StableValue)):
             laws = {x: mechanism_law(prepared, as_column(x, grid)) for x in universe}
             found = max(divergence(laws[x], laws[y], loss.epsilon) for x in universe for y in neighbours(x, values))
-            return found <= loss.delta * (1 + 1e-9)
+            return within_rounding(found, loss.delta)
         if "point" not in vars(prepared):
             columns = {x: as_column(x, grid) for x in universe}
             pairs = [(columns[x], columns[y]) for x in universe[::-stride] for y in neighbours(x, values)]
             lower, upper, _ = worst_pair(prepared, pairs)
-            return (lower if upper is None else upper) <= loss.epsilon
+            return keeps(lower, upper, loss.epsilon)
         prepared = replace(prepared, point=replace(prepared.point, loss=loss))
         # The largest ratios sit at spread-out datasets; the order of ``datasets`` puts them last.
         return all(
@@ -214,7 +215,7 @@ class MechanismContract:
             assert not self.holds(prepared, sharper), prepared.noise_name
 
     def test_what_is_spent_is_what_was_asked(self):
-        """The loss of the mechanism never exceeds the asked one and has the same epsilon, bar or no bar."""
+        """The loss of the mechanism never exceeds the asked one and has the same epsilon, interval or none."""
         statistic = RankedValue(self.rank, self.records, Grid(Fraction(1), 0, self.high))
         for mechanism, noise, loss in self.cases:
             for confidence in (None, Fraction(19, 20)):

@@ -70,9 +70,9 @@ def pick(items: Iterable[Item], key: object) -> Item:
 
 def real(nulls: Any = None) -> tuple[Any, Declared]:
     """The same column for the schema and for the oracle."""
-    told = Fraction(nulls) if isinstance(nulls, float) else nulls
+    exact_nulls = Fraction(nulls) if isinstance(nulls, float) else nulls
     return dt.Real(LOWER, UPPER, step=STEP, nulls=nulls), Declared(
-        Fraction(LOWER), Fraction(UPPER), Fraction(STEP), told
+        Fraction(LOWER), Fraction(UPPER), Fraction(STEP), exact_nulls
     )
 
 

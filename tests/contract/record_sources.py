@@ -26,8 +26,8 @@ class Place:
     """Where sources are built: a folder, and servers where there are any."""
 
     folder: Path
-    postgres: str | None = None
-    spark: Any = None
+    server: Callable[[str], Any]
+    """The server of an engine, by the name of its fixture: started when it is first asked for."""
 
     def file(self, suffix: str) -> Path:
         """A path that nothing has used yet."""
@@ -151,7 +151,7 @@ def parquet_duckdb(place: Place, table: pa.Table) -> dict[str, Any]:
 def parquet_spark(place: Place, table: pa.Table) -> dict[str, Any]:
     """As Spark writes it."""
     folder = place.file("")
-    place.spark.createDataFrame(table).coalesce(1).write.parquet(str(folder))
+    place.server("spark").createDataFrame(table).coalesce(1).write.parquet(str(folder))
     return {"source": str(next(folder.glob("part-*.parquet")))}
 
 
@@ -204,7 +204,7 @@ def _in_postgres(place: Place, table: pa.Table, types: dict[str, str]) -> str:
 
     name = f"records_{os.urandom(6).hex()}"
     columns = ", ".join(f'"{one.name}" {types.get(one.name, postgres_type(one.type))}' for one in table.schema)
-    with psycopg.connect(str(place.postgres), autocommit=True) as connection:
+    with psycopg.connect(str(place.server("postgres")), autocommit=True) as connection:
         connection.execute(f"CREATE TABLE {name} ({columns})")
         with connection.cursor() as cursor, cursor.copy(f"COPY {name} FROM STDIN") as copy:
             for row in table.to_pylist():
@@ -216,12 +216,12 @@ def _in_postgres(place: Place, table: pa.Table, types: dict[str, str]) -> str:
 
 def postgres_table(place: Place, table: pa.Table) -> dict[str, Any]:
     """A table of PostgreSQL."""
-    return {"source": str(place.postgres), "table": _in_postgres(place, table, {})}
+    return {"source": str(place.server("postgres")), "table": _in_postgres(place, table, {})}
 
 
 def postgres_view(place: Place, table: pa.Table) -> dict[str, Any]:
     """A view of PostgreSQL."""
-    return {"source": str(place.postgres), "table": _in_postgres(place, table, {}) + "_view"}
+    return {"source": str(place.server("postgres")), "table": _in_postgres(place, table, {}) + "_view"}
 
 
 def postgres_numeric(place: Place, table: pa.Table) -> dict[str, Any]:
@@ -233,17 +233,17 @@ def postgres_numeric(place: Place, table: pa.Table) -> dict[str, Any]:
         else table.column(one.name)
         for one in table.schema
     }
-    return {"source": str(place.postgres), "table": _in_postgres(place, pa.table(columns), types)}
+    return {"source": str(place.server("postgres")), "table": _in_postgres(place, pa.table(columns), types)}
 
 
 def spark_frame(place: Place, table: pa.Table) -> dict[str, Any]:
     """A DataFrame of Spark."""
-    return {"source": place.spark.createDataFrame(table)}
+    return {"source": place.server("spark").createDataFrame(table)}
 
 
 def spark_parquet(place: Place, table: pa.Table) -> dict[str, Any]:
     """A DataFrame of Spark over a Parquet file that pyarrow wrote."""
-    return {"source": place.spark.read.parquet(parquet_arrow_groups(place, table)["source"])}
+    return {"source": place.server("spark").read.parquet(parquet_arrow_groups(place, table)["source"])}
 
 
 FILES = {
@@ -266,7 +266,11 @@ SPARK = {one.__name__: one for one in (spark_frame, spark_parquet, parquet_spark
 
 
 EMBEDDED = {**FILES, **FRAMES, **TEXTS}
-EVERYWHERE = {**EMBEDDED, **POSTGRES, **SPARK}
+FAMILIES = (FILES, FRAMES, TEXTS, POSTGRES, SPARK)
+"""An engine with sources of its own has a family here; tests take one of it, unless they say how many."""
+EVERYWHERE = {name: one for family in FAMILIES for name, one in family.items()}
+BY_ENGINE = {"duckdb": arrow_frame, "postgres": postgres_table, "spark": spark_frame}
+"""Of every engine the source that ``tests/sources`` compares with those of the others."""
 BUDGET = dt.Budget(1_000_000, 0.1)
 
 
@@ -294,8 +298,8 @@ def asked(given: dict[str, Any], columns: dict[str, Any], **options: Any) -> Ite
 
 def some(test: str, *few: int) -> list[str]:
     """Sources for a test, of every family so many; all of them if DITHER_LONG is set."""
-    families = (FILES, FRAMES, TEXTS, POSTGRES, SPARK)
-    return [name for family, short in zip(families, few, strict=True) for name in chosen(family, short, test)]
+    counted = itertools.zip_longest(FAMILIES, few, fillvalue=1)
+    return [name for family, short in counted for name in chosen(family, short, test)]
 
 
 def both_ways(names: Iterable[str]) -> list[tuple[str, str]]:

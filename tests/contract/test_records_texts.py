@@ -226,7 +226,7 @@ def test_bytes_that_are_no_text_are_another_text(where, place):
         file = place("parquet_arrow").file(".parquet")
         options = {"use_dictionary": False, "row_group_size": 3} if where == "plain parquet" else {}
         pq.write_table(table, file, **options)
-        source = str(file) if where != "spark" else place("spark_frame").spark.read.parquet(str(file))
+        source = str(file) if where != "spark" else place("spark_frame").server("spark").read.parquet(str(file))
     with asked({"source": source}, {"g": dt.Category(names), "v": dt.Integer(0, 9)}, rows=len(RAW)) as session:
         assert dt.inspect.value(dt.Histogram("g"), session) == (2, 1, 1, 6)
         assert list(dt.inspect.value(dt.Count(), session, by="g").values()) == [2, 1, 1]

@@ -32,8 +32,8 @@ SLOW = {
 
 def loaded_by(code):
     """The top-level packages, and the number of our own modules, that a fresh Python has loaded after some code."""
-    told = f"{code}\nimport sys\nprint(*sorted(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
+    script = f"{code}\nimport sys\nprint(*sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     modules = done.stdout.splitlines()[-1].split()
     return {name.partition(".")[0] for name in modules}, [name for name in modules if name.startswith("dither")]
 

@@ -94,7 +94,7 @@ def test_the_product_works_without_the_laboratory_and_with_it(wheels, tmp_path):
     there.install(wheels["dither_lab"])
     assert str(there.site) in there.run("-c", "import dither_lab; print(dither_lab.__file__)")
     whole = trials(0, 1)
-    told = there.run(
+    output = there.run(
         "-m", "dither", "audit", *([] if whole else ["count", "--mechanism", "worst_case"]), "--quick", "--workers", "2"
     )
-    assert "no finding" in told
+    assert "no finding" in output

@@ -32,27 +32,27 @@ def test_first_start_makes_one_owner(server):
 
 def test_datasets_show_no_source(server):
     """Analysts see the schema, and not where the data are."""
-    status, told, _ = server.call("GET", "/v1/datasets", token="alice")
+    status, payload, _ = server.call("GET", "/v1/datasets", token="alice")
     assert status == 200
-    assert [one["name"] for one in told["datasets"]] == ["pay"]
-    status, told, _ = server.call("GET", "/v1/datasets/pay", token="alice")
+    assert [one["name"] for one in payload["datasets"]] == ["pay"]
+    status, payload, _ = server.call("GET", "/v1/datasets/pay", token="alice")
     assert status == 200
-    assert told["columns"]["pay"] == {"type": "integer", "bounds": [0, 1000000]}
-    assert "pay.csv" not in json.dumps(told)
-    assert "q" in told["kinds"]["quantile"]
+    assert payload["columns"]["pay"] == {"type": "integer", "bounds": [0, 1000000]}
+    assert "pay.csv" not in json.dumps(payload)
+    assert "q" in payload["kinds"]["quantile"]
 
 
 def test_answers_and_history(server):
     """An answer costs what it says; each analyst sees their own history, the owner everyone's."""
     before = server.call("GET", "/v1/datasets/pay/budget")[1]["spent"]["epsilon"]
-    status, told, headers = server.call("POST", ASK, median(0.5, request_id="a1"), token="alice")
+    status, payload, headers = server.call("POST", ASK, median(0.5, request_id="a1"), token="alice")
     assert status == 200
-    assert 0 <= told["releases"][0]["value"] <= 1_000_000
-    assert told["budget"]["spent"]["epsilon"] == pytest.approx(before + 0.5)
+    assert 0 <= payload["releases"][0]["value"] <= 1_000_000
+    assert payload["budget"]["spent"]["epsilon"] == pytest.approx(before + 0.5)
     assert headers["Cache-Control"] == "no-store"
     mine = server.call("GET", ASK, token="alice")[1]["releases"]
     assert [one["request_id"] for one in mine] == ["a1"]
-    assert mine[0]["releases"][0]["value"] == told["releases"][0]["value"]
+    assert mine[0]["releases"][0]["value"] == payload["releases"][0]["value"]
     assert server.call("GET", ASK, token="bob")[1]["releases"] == []
     everyone = server.call("GET", "/v1/datasets/pay/releases?limit=1000")[1]["releases"]
     assert "a1" in [one["request_id"] for one in everyone]
@@ -66,8 +66,8 @@ def test_retries_pay_once(server):
         retry = server.call("POST", ASK, median(0.25, request_id="r", again=True), token="bob")
         assert retry[1]["releases"] == first[1]["releases"]
     assert server.call("GET", "/v1/datasets/pay/budget")[1]["spent"]["epsilon"] == spent
-    status, told, _ = server.call("POST", ASK, median(0.3, request_id="r"), token="bob")
-    assert (status, told["code"]) == (409, "contradiction")
+    status, payload, _ = server.call("POST", ASK, median(0.3, request_id="r"), token="bob")
+    assert (status, payload["code"]) == (409, "contradiction")
 
 
 def test_answered_questions_are_free(server):
@@ -84,22 +84,22 @@ def test_answered_questions_are_free(server):
 def test_sql_groups_and_lists(server):
     """SQL with groups, several queries in one question, and a public count that is free."""
     sql = {"sql": "SELECT job, median(pay), count(*) AS n FROM pay GROUP BY job", "epsilon": 1}
-    status, told, _ = server.call("POST", ASK, sql, token="alice")
-    assert status == 200, told
-    assert {one["group"]["job"] for one in told["releases"]} == {"clerk", "nurse"}
+    status, payload, _ = server.call("POST", ASK, sql, token="alice")
+    assert status == 200, payload
+    assert {one["group"]["job"] for one in payload["releases"]} == {"clerk", "nurse"}
     both = {"query": [{"kind": "median", "column": "pay"}, {"kind": "count"}], "epsilon": 1, "weights": [3, 1]}
-    status, told, _ = server.call("POST", ASK, both, token="alice")
-    assert status == 200, told
-    assert told["releases"][1]["value"] == 200
+    status, payload, _ = server.call("POST", ASK, both, token="alice")
+    assert status == 200, payload
+    assert payload["releases"][1]["value"] == 200
 
 
 def test_quote_charges_nothing(server):
     """A quote names price and mechanism, and leaves the budget alone."""
     spent = server.call("GET", "/v1/datasets/pay/budget")[1]["spent"]
-    status, told, _ = server.call("POST", "/v1/datasets/pay/quote", median(0.7), token="alice")
-    assert status == 200, told
-    assert told["epsilon"] == 0.7
-    assert told["quotes"][0]["mechanism"]
+    status, payload, _ = server.call("POST", "/v1/datasets/pay/quote", median(0.7), token="alice")
+    assert status == 200, payload
+    assert payload["epsilon"] == 0.7
+    assert payload["quotes"][0]["mechanism"]
     status, _, _ = server.call(
         "POST", "/v1/datasets/pay/quote", {"sql": "SELECT median(pay) FROM pay", "epsilon": 1}, token="alice"
     )
@@ -110,25 +110,25 @@ def test_quote_charges_nothing(server):
 def test_quotes_under_priors(server):
     """What is publicly known makes a quote an estimate, and a release the same choice of mechanism."""
     known = {"prior": {"kind": "lognormal", "median": 70000, "sigma": 0.8}}
-    status, told, _ = server.call("POST", "/v1/datasets/pay/quote", median(0.5) | known, token="alice")
-    assert status == 200, told
-    assert told["quotes"][0]["kind"] == "estimate"
-    assert told["quotes"][0]["expected_error"] > 0
+    status, payload, _ = server.call("POST", "/v1/datasets/pay/quote", median(0.5) | known, token="alice")
+    assert status == 200, payload
+    assert payload["quotes"][0]["kind"] == "estimate"
+    assert payload["quotes"][0]["expected_error"] > 0
     status, released, _ = server.call("POST", ASK, median(0.5, again=True) | known, token="alice")
     assert status == 200, released
-    assert released["releases"][0]["mechanism"] == told["quotes"][0]["mechanism"]
+    assert released["releases"][0]["mechanism"] == payload["quotes"][0]["mechanism"]
     for bad in ({"kind": "nope"}, {"kind": "normal", "mean": 1}, [], {"kind": "uniform", "low": 2, "high": 1}):
-        status, told, _ = server.call("POST", "/v1/datasets/pay/quote", median(0.5) | {"prior": bad}, token="alice")
-        assert status == 422, told
+        status, payload, _ = server.call("POST", "/v1/datasets/pay/quote", median(0.5) | {"prior": bad}, token="alice")
+        assert status == 422, payload
 
 
 def test_jobs_keep_the_schedule(server):
     """A job is running until its slot ends, for the analyst; other analysts don't see it."""
     server.call("PATCH", "/v1/datasets/pay", {"answer_seconds": 1.5})
     try:
-        status, told, headers = server.call("POST", ASK, median(0.11, wait=False), token="alice")
-        assert (status, told["state"]) == (202, "running")
-        assert "progress" not in told
+        status, payload, headers = server.call("POST", ASK, median(0.11, wait=False), token="alice")
+        assert (status, payload["state"]) == (202, "running")
+        assert "progress" not in payload
         place = headers["Location"]
         assert server.call("GET", place, token="bob")[0] == 404
         until(lambda: server.call("GET", place)[1]["progress"]["stage"] == "ready")
@@ -167,8 +167,8 @@ def test_answers_are_padded(server):
 )
 def test_only_owners(server, method, path):
     """What owners do is refused to analysts."""
-    status, told, _ = server.call(method, path, {} if method != "GET" else None, token="alice")
-    assert (status, told["code"]) == (403, "forbidden")
+    status, payload, _ = server.call(method, path, {} if method != "GET" else None, token="alice")
+    assert (status, payload["code"]) == (403, "forbidden")
 
 
 def test_tokens(server):
@@ -181,8 +181,8 @@ def test_tokens(server):
     time.sleep(0.25)
     for secret in (None, "nonsense", ended, server.tokens["short"], "", "é"):
         headers = {} if secret is None else {"Authorization": f"Bearer {secret}".encode()}
-        status, told, answer = call(server.port, "GET", "/v1/datasets", headers=headers)
-        assert (status, told["code"]) == (401, "unauthenticated")
+        status, payload, answer = call(server.port, "GET", "/v1/datasets", headers=headers)
+        assert (status, payload["code"]) == (401, "unauthenticated")
         assert answer["WWW-Authenticate"] == "Bearer"
     assert call(server.port, "GET", "/v1/me", headers={"Authorization": f"Basic {server.tokens['alice']}"})[0] == 401
     listed = json.dumps(server.call("GET", "/v1/tokens")[1])
@@ -200,8 +200,8 @@ def test_rules_of_a_token(server):
     hidden = {"sql": "SELECT median(pay), avg(pay) FROM pay", "epsilon": 0.1}
     assert server.call("POST", ASK, hidden, token="carol")[1]["code"] == "forbidden"
     assert server.call("POST", ASK, median(0.2, again=True), token="carol")[0] == 200
-    status, told, _ = server.call("POST", ASK, median(0.2, again=True), token="carol")
-    assert (status, told["code"]) == (403, "budget-exceeded")
+    status, payload, _ = server.call("POST", ASK, median(0.2, again=True), token="carol")
+    assert (status, payload["code"]) == (403, "budget-exceeded")
     assert server.call("GET", "/v1/datasets/pay/budget", token="carol")[1]["own"]["left"]["epsilon"] == 0.1
     assert "carol" in server.call("GET", "/v1/datasets/pay/budget")[1]["analysts"]
     assert set(server.call("GET", "/v1/datasets/pay", token="carol")[1]["kinds"]) == {"median", "count"}
@@ -259,18 +259,18 @@ def test_bad_bodies(server, raw, status, code):
     """Refused with a stable code, before anything is read or charged."""
     before = server.call("GET", "/v1/datasets/pay/budget")[1]
     for path in (ASK, "/v1/datasets/pay/quote"):
-        found, told, headers = server.call("POST", path, token="alice", raw=raw)
-        assert (found, told["code"]) == (status, code) or (b"request_id" in raw and path.endswith("quote")), told
+        found, payload, headers = server.call("POST", path, token="alice", raw=raw)
+        assert (found, payload["code"]) == (status, code) or (b"request_id" in raw and path.endswith("quote")), payload
         assert headers["Content-Type"] == "application/problem+json"
-        assert told["status"] == found
+        assert payload["status"] == found
     assert server.call("GET", "/v1/datasets/pay/budget")[1] == before
 
 
 def test_absurd_prices(server):
     """More than any budget is refused, by whatever says so first."""
     for epsilon in (1e5, 1e9, 1e50):
-        status, told, _ = server.call("POST", ASK, median(epsilon), token="alice")
-        assert told["code"] in ("budget-exceeded", "invalid-argument")
+        status, payload, _ = server.call("POST", ASK, median(epsilon), token="alice")
+        assert payload["code"] in ("budget-exceeded", "invalid-argument")
         assert status in (403, 422)
 
 
@@ -301,18 +301,18 @@ def test_wrong_media_type_method_and_address(server):
 def test_path_tricks(server, name):
     """A name is a name: nothing outside the folder of datasets can be reached."""
     for tail in ("", "/budget", "/releases"):
-        status, told, _ = server.call("GET", f"/v1/datasets/{name}{tail}")
-        assert status in (404, 405), told
-    status, told, _ = server.call("POST", "/v1/datasets", {"name": name, "schema": PAYROLL.format(epsilon=1)})
-    assert (status, told["code"]) in ((422, "invalid-argument"), (400, "malformed"))
+        status, payload, _ = server.call("GET", f"/v1/datasets/{name}{tail}")
+        assert status in (404, 405), payload
+    status, payload, _ = server.call("POST", "/v1/datasets", {"name": name, "schema": PAYROLL.format(epsilon=1)})
+    assert (status, payload["code"]) in ((422, "invalid-argument"), (400, "malformed"))
 
 
 @pytest.mark.parametrize("source", ["/etc/passwd", "../server.db", "../../x.csv", "${HOME}/x.csv", "/etc/../etc/x.csv"])
 def test_sources_stay_in_their_folder(server, source):
     """Not even an owner reaches other files of the machine over HTTP."""
     text = PAYROLL.format(epsilon=1).replace("pay.csv", source)
-    status, told, _ = server.call("POST", "/v1/datasets", {"name": "other", "schema": text})
-    assert (status, told["code"]) in ((422, "invalid-argument"), (422, "invalid-text"))
+    status, payload, _ = server.call("POST", "/v1/datasets", {"name": "other", "schema": text})
+    assert (status, payload["code"]) in ((422, "invalid-argument"), (422, "invalid-text"))
     assert not (server.home / "datasets" / "other.toml").exists()
 
 
@@ -320,10 +320,10 @@ def test_register_and_retire(server):
     """The same data under another name share the account; a retired dataset answers no more."""
     (server.home / "data" / "more.csv").write_text("pay,job\n" + "5,nurse\n" * 200)
     text = PAYROLL.format(epsilon=2).replace("pay.csv", "more.csv")
-    status, told, headers = server.call(
+    status, payload, headers = server.call(
         "POST", "/v1/datasets", {"name": "more", "schema": text, "answer_seconds": 0.05}
     )
-    assert (status, headers["Location"]) == (201, "/v1/datasets/more"), told
+    assert (status, headers["Location"]) == (201, "/v1/datasets/more"), payload
     assert server.call("POST", "/v1/datasets", {"name": "more", "schema": text})[0] == 201
     assert server.call("POST", "/v1/datasets", {"name": "more", "schema": text + "\n"})[1]["code"] == "contradiction"
     twin = text.replace("epsilon = 2", "epsilon = 50")
@@ -331,8 +331,8 @@ def test_register_and_retire(server):
     assert server.call("POST", "/v1/datasets", {"name": "bad", "schema": "nonsense"})[1]["code"] == "invalid-text"
     assert server.call("POST", "/v1/datasets/more/releases", median(0.5), token="alice")[0] == 200
     assert server.call("DELETE", "/v1/datasets/more")[1]["retired"] is True
-    status, told, _ = server.call("POST", "/v1/datasets/more/releases", median(0.4), token="alice")
-    assert (status, told["code"]) == (410, "retired")
+    status, payload, _ = server.call("POST", "/v1/datasets/more/releases", median(0.4), token="alice")
+    assert (status, payload["code"]) == (410, "retired")
     # What was answered stays answered.
     assert server.call("POST", "/v1/datasets/more/releases", median(0.5), token="alice")[0] == 200
 
@@ -343,8 +343,8 @@ def test_a_source_that_is_gone_costs_nothing(server):
     text = PAYROLL.format(epsilon=2).replace("pay.csv", "gone.csv")
     server.call("POST", "/v1/datasets", {"name": "gone", "schema": text})
     (server.home / "data" / "gone.csv").rename(server.home / "data" / "away")
-    status, told, _ = server.call("POST", "/v1/datasets/gone/releases", median(0.5), token="alice")
-    assert (status, told["code"]) == (503, "source-failed"), told
+    status, payload, _ = server.call("POST", "/v1/datasets/gone/releases", median(0.5), token="alice")
+    assert (status, payload["code"]) == (503, "source-failed"), payload
     assert server.call("GET", "/v1/datasets/gone/budget")[1]["spent"]["epsilon"] == 0
     (server.home / "data" / "away").rename(server.home / "data" / "gone.csv")
     assert server.call("POST", "/v1/datasets/gone/releases", median(0.5), token="alice")[0] == 200
@@ -358,6 +358,6 @@ def test_health_metrics_openapi(server):
     assert "pay" not in public.replace("payroll", "")
     server.call("GET", "/v1/datasets/pay/budget")  # its account is opened when it is first looked at
     assert 'dither_left_epsilon{dataset="pay"}' in server.call("GET", "/metrics")[1]
-    told = server.call("GET", "/openapi.json", token=None)[1]
-    assert told["openapi"].startswith("3.1")
-    assert set(told["paths"]) >= {"/v1/datasets/{name}/releases", "/v1/tokens", "/healthz"}
+    payload = server.call("GET", "/openapi.json", token=None)[1]
+    assert payload["openapi"].startswith("3.1")
+    assert set(payload["paths"]) >= {"/v1/datasets/{name}/releases", "/v1/tokens", "/healthz"}

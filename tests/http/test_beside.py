@@ -106,10 +106,10 @@ def test_hostile_requests_beside_a_long_question(tmp_path):
         """One question about the slow table is under way at any time."""
         while not ended.is_set():
             body = {"query": {"kind": "mean", "column": "pay"}, "epsilon": 1, "again": True, "wait": False}
-            status, told, _ = server.call("POST", "/v1/datasets/slow/releases", body)
+            status, payload, _ = server.call("POST", "/v1/datasets/slow/releases", body)
             statuses.append(status)
             if status == 202:
-                until(lambda job=told["id"]: server.call("GET", f"/v1/jobs/{job}")[1]["state"] != "running", 600)
+                until(lambda job=payload["id"]: server.call("GET", f"/v1/jobs/{job}")[1]["state"] != "running", 600)
 
     def look_on() -> None:
         while not ended.wait(0.1):
@@ -129,11 +129,11 @@ def test_hostile_requests_beside_a_long_question(tmp_path):
             chance = random.Random(place)
             return [hostile_request(server, chance) for _ in range(each)]
 
-        told = together(storm, 4)
+        results = together(storm, 4)
         ended.set()
         for one in watching:
             one.join()
-        for one in told:
+        for one in results:
             assert not isinstance(one, BaseException), one
             statuses += one
         assert {one for one in statuses if one >= 500} == set()

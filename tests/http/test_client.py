@@ -96,10 +96,10 @@ def test_quotes_at_the_shell_are_those_of_the_server(server, tmp_path):
     ):
         there, here = quoted("pay", *words, *to, "--json"), quoted(schema, *words, "--json")
         assert there[0] == here[0] == 0, (there, here)
-        told = [json.loads(text) for _, text in (there, here)]
-        for one in told[0]["quotes"] + told[1]["quotes"]:
+        payloads = [json.loads(text) for _, text in (there, here)]
+        for one in payloads[0]["quotes"] + payloads[1]["quotes"]:
             one["prior"] = one["prior"] is not None  # (70000 and 70000.0)
-        assert told[0] == told[1]
+        assert payloads[0] == payloads[1]
         assert quoted("pay", *words, *to) == quoted(schema, *words)
     for words, message in (
         (["median(pay)", "--target-error", "5"], "target_error"),
@@ -235,9 +235,9 @@ def test_at_the_shell(server):
     """dither ask --server, with the token in an option or in the environment."""
     run = CliRunner()
     words = ["ask", "pay", "median(pay)", "--epsilon", "0.5", "--server", server.url, "--json"]
-    told = run.invoke(main, [*words, "--token", server.tokens["alice"]])
-    assert told.exit_code == 0, told.output
-    assert json.loads(told.output)["releases"][0]["query"] == "median of pay"
+    result = run.invoke(main, [*words, "--token", server.tokens["alice"]])
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.output)["releases"][0]["query"] == "median of pay"
     where = [*words, "--where", "job = 'nurse'"]
     assert run.invoke(main, where, env={"DITHER_TOKEN": server.tokens["alice"]}).exit_code == 0
     refused = run.invoke(main, [*words, "--token", "nonsense"])

@@ -175,11 +175,11 @@ def test_answers_that_nobody_reads_are_given_up(served, monkeypatch):
 def test_two_lengths_are_refused_and_the_connection_closed(port, headers):
     """400 as problem+json; what would follow, to whoever believes the other length, is not looked at."""
     line = _line(port, b"POST / HTTP/1.1\r\nHost: x\r\n" + headers + b"\r\n\r\n0\r\n\r\n" + GET)
-    told = b""
+    received = b""
     while part := line.recv(65_536):
-        told += part
+        received += part
     line.close()
-    head, _, body = told.partition(b"\r\n\r\n")
+    head, _, body = received.partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 400")
     assert b"application/problem+json" in head
     assert b"connection: close" in head.lower()
@@ -207,12 +207,12 @@ resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 session.ask(dt.Median("pay"), epsilon=0.5)
 print(session.budget.spent.epsilon)
 """
-    told = subprocess.run(
+    lines = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path / "home")], check=True, capture_output=True, text=True, timeout=120
     ).stdout.splitlines()
-    assert told[0].startswith("source-failed")
-    assert "nothing was charged" in told[0]
-    assert told[1:] == ["0.0", "0.5"]
+    assert lines[0].startswith("source-failed")
+    assert "nothing was charged" in lines[0]
+    assert lines[1:] == ["0.0", "0.5"]
 
 
 def test_few_descriptors_mean_few_connections(monkeypatch):

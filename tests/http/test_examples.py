@@ -80,7 +80,7 @@ def test_behind_nginx(proxied):
         page = client.get("/")
         assert "trusted-types" in page.headers["content-security-policy"]
         assert page.headers["strict-transport-security"]
-        told = client.post(
+        response = client.post(
             "/v1/datasets/pay/releases",
             content=b"x" * 300_000,
             headers={
@@ -88,7 +88,7 @@ def test_behind_nginx(proxied):
                 "Content-Type": "application/json",
             },
         )
-        assert (told.status_code, told.json()["code"]) == (413, "too-large")
+        assert (response.status_code, response.json()["code"]) == (413, "too-large")
         limited = [client.get("/v1/me").status_code for _ in range(150)]
         assert set(limited) <= {401, 429}
         assert 429 in limited
@@ -102,11 +102,11 @@ def test_a_slow_answer_comes_through(proxied):
     curator, address, chain, _ = proxied
     curator.call("PATCH", "/v1/datasets/pay", {"answer_seconds": 3})
     session = dt.connect(address, token=curator.tokens["owner"], dataset="pay", certificate=str(chain))
-    told: list[object] = []
-    asking = threading.Thread(target=lambda: told.append(session.ask(dt.Median("pay"), epsilon=0.125)))
+    releases: list[object] = []
+    asking = threading.Thread(target=lambda: releases.append(session.ask(dt.Median("pay"), epsilon=0.125)))
     asking.start()
     asking.join()
-    assert told
+    assert releases
     assert curator.call("POST", "/v1/datasets/pay/releases", median(0.125))[0] == 200
 
 
@@ -119,9 +119,11 @@ def test_the_systemd_unit(tmp_path):
     command = re.search(r"^ExecStart=(\S+)", text, re.MULTILINE)[1]
     stand_in = shutil.which("true")
     (tmp_path / "dither.service").write_text(text.replace(command, stand_in))
-    told = subprocess.run([verify, "verify", tmp_path / "dither.service"], capture_output=True, text=True, check=False)
-    about = [line for line in (told.stdout + told.stderr).splitlines() if "dither" in line]
-    assert (told.returncode, about) == (0, [])
+    process = subprocess.run(
+        [verify, "verify", tmp_path / "dither.service"], capture_output=True, text=True, check=False
+    )
+    about = [line for line in (process.stdout + process.stderr).splitlines() if "dither" in line]
+    assert (process.returncode, about) == (0, [])
     assert "LimitCORE=0" in text  # a core dump would hold records
 
 

@@ -59,7 +59,7 @@ def test_killed_postgres(tmp_path, postgres_server):
     finally:
         crowd.end()
         server.stop()
-    assert {told["code"] for _, told in crowd.other} <= {"ledger-unavailable"}
+    assert {payload["code"] for _, payload in crowd.other} <= {"ledger-unavailable"}
     checked(place, crowd)
 
 
@@ -82,8 +82,10 @@ def test_disk_full(tmp_path):
                 out.write(b"x" * 512)
         codes = set()
         for number in range(20):
-            _, told, _ = server.call("POST", ASK, median(EPSILON, request_id=f"f{number}", again=True), token="alice")
-            codes.add(told.get("code"))
+            _, payload, _ = server.call(
+                "POST", ASK, median(EPSILON, request_id=f"f{number}", again=True), token="alice"
+            )
+            codes.add(payload.get("code"))
         assert "ledger-unavailable" in codes
         until(lambda: server.call("GET", "/healthz", token=None)[0] == 503)
         ballast.unlink()
@@ -153,10 +155,10 @@ def test_backup_and_restore(tmp_path):
 
 
 def _serve(*words: object) -> tuple[int, str]:
-    told = CliRunner().invoke(main, ["serve", "--port", "0", *map(str, words)])
-    assert "token" not in told.output
-    assert told.exception is None or isinstance(told.exception, SystemExit)
-    return told.exit_code, told.output
+    result = CliRunner().invoke(main, ["serve", "--port", "0", *map(str, words)])
+    assert "token" not in result.output
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+    return result.exit_code, result.output
 
 
 def test_bad_starts(tmp_path):
@@ -164,19 +166,19 @@ def test_bad_starts(tmp_path):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        code, told = _serve("--home", tmp_path / "a", "--port", taken.getsockname()[1])
-    assert (code, "in use" in told) == (2, True)
+        code, output = _serve("--home", tmp_path / "a", "--port", taken.getsockname()[1])
+    assert (code, "in use" in output) == (2, True)
     assert not (tmp_path / "a").exists()
     (tmp_path / "file").write_text("")
-    code, told = _serve("--home", tmp_path / "file" / "home")
-    assert (code, "home must" in told) == (2, True)
+    code, output = _serve("--home", tmp_path / "file" / "home")
+    assert (code, "home must" in output) == (2, True)
     home = with_dataset(tmp_path / "home")
     open_ledger(home / "ledger.db").close()
     with contextlib.closing(sqlite3.connect(home / "ledger.db", isolation_level=None)) as connection:
         connection.execute("UPDATE dither_ledger SET version = 99")
-    code, told = _serve("--home", home)
-    assert (code, "newer" in told or "version" in told) == (2, True)
-    code, told = _serve("--home", tmp_path / "b", "--ledger", "postgresql://127.0.0.1:1/nothing")
+    code, output = _serve("--home", home)
+    assert (code, "newer" in output or "version" in output) == (2, True)
+    code, output = _serve("--home", tmp_path / "b", "--ledger", "postgresql://127.0.0.1:1/nothing")
     assert code == 2
     assert _serve("--home", tmp_path / "c", "--answer-seconds", "0")[0] == 2
     assert _serve("--home", tmp_path / "c", "--rate", "0")[0] == 2
@@ -192,8 +194,8 @@ def test_demo_answers(tmp_path):
         names = [one["name"] for one in server.call("GET", "/v1/datasets", token="analyst")[1]["datasets"]]
         assert names == ["friends", "payroll"]
         body = {"query": {"kind": "triangles"}, "epsilon": 1}
-        status, told, _ = server.call("POST", "/v1/datasets/friends/releases", body, token="analyst")
-        assert status == 200, told
+        status, payload, _ = server.call("POST", "/v1/datasets/friends/releases", body, token="analyst")
+        assert status == 200, payload
         sql = {"sql": "SELECT job, median(total_pay) FROM payroll GROUP BY job", "epsilon": 1}
         assert server.call("POST", "/v1/datasets/payroll/releases", sql, token="analyst")[0] == 200
     finally:

@@ -79,20 +79,20 @@ def bodies(schema: dict):
     return st.one_of(_objects(schema), spoiled, JUNK)
 
 
-def _spoiled(told: dict, field: str, junk: object) -> dict:
-    told = copy.deepcopy(told)
-    told[field] = junk
-    return told
+def _spoiled(body: dict, field: str, junk: object) -> dict:
+    body = copy.deepcopy(body)
+    body[field] = junk
+    return body
 
 
 def requests():
     """(method, path, body) of all operations."""
     drawn_requests = []
     for path, methods in DOCUMENT["paths"].items():
-        for method, told in methods.items():
+        for method, operation in methods.items():
             places = st.sampled_from(["pay", "pay", "pay", "nope", "..", "%2e%2e%2f", "a b", "x" * 300])
-            body = told.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
-            if told["operationId"] in ("retire", "revoke_token"):
+            body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
+            if operation["operationId"] in ("retire", "revoke_token"):
                 places = st.sampled_from(["nope", "..", "%00"])
             query = st.sampled_from(["", "?after=1", "?limit=5", "?limit=x", "?after=-1", "?q=%ff"])
             drawn_requests.append(
@@ -131,12 +131,12 @@ def test_no_server_error(server, request, who):
     """Whatever comes: a documented status, problem+json where refused, and no 500."""
     method, path, body = request
     raw = None if body is None else json.dumps(body).encode()
-    status, told, headers = server.call(method, path, token=who, raw=raw)
-    assert status < 500 or told["code"] in ("source-failed", "busy"), (request, told)
+    status, payload, headers = server.call(method, path, token=who, raw=raw)
+    assert status < 500 or payload["code"] in ("source-failed", "busy"), (request, payload)
     if status >= 400:
         assert headers["Content-Type"] == "application/problem+json", request
-        assert {"type", "title", "status", "code", "detail"} == set(told)
-        assert told["status"] == status
+        assert {"type", "title", "status", "code", "detail"} == set(payload)
+        assert payload["status"] == status
     assert headers["X-Content-Type-Options"] == "nosniff"
 
 
@@ -153,7 +153,7 @@ def test_nothing_broke(server):
 def test_every_operation_is_documented():
     """Each operation says who may use it, what it answers, and what a refusal looks like."""
     for path, methods in DOCUMENT["paths"].items():
-        for method, told in methods.items():
-            assert told["summary"], (method, path)
-            assert "default" in told["responses"]
-            assert told["security"]
+        for method, operation in methods.items():
+            assert operation["summary"], (method, path)
+            assert "default" in operation["responses"]
+            assert operation["security"]

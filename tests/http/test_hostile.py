@@ -46,9 +46,9 @@ def test_one_request_from_many_connections_at_once(server):
     """The same request sixteen times at the same moment: one charge, one answer for all."""
     before = server.call("GET", "/v1/datasets/pay/budget")[1]["spent"]["epsilon"]
     body = median(0.2, request_id="race", again=True)
-    told = together(lambda _: server.call("POST", ASK, body, token="alice"), 16)
-    assert {status for status, _, _ in told} == {200}
-    assert len({json.dumps(answer["releases"]) for _, answer, _ in told}) == 1
+    responses = together(lambda _: server.call("POST", ASK, body, token="alice"), 16)
+    assert {status for status, _, _ in responses} == {200}
+    assert len({json.dumps(answer["releases"]) for _, answer, _ in responses}) == 1
     after = server.call("GET", "/v1/datasets/pay/budget")[1]["spent"]["epsilon"]
     assert after == pytest.approx(before + 0.2)
 
@@ -91,9 +91,9 @@ def test_sources_that_reach_elsewhere(server, source):
         listening.settimeout(0.2)
         named = source.format(home=server.home, port=listening.getsockname()[1])
         text = PAYROLL.format(epsilon=1).replace('"pay.csv"', json.dumps(named) + '\ntable = "x"')
-        status, told, _ = server.call("POST", "/v1/datasets", {"name": "elsewhere", "schema": text})
-        assert status in (422, 503), told
-        assert "hunter2" not in json.dumps(told)
+        status, payload, _ = server.call("POST", "/v1/datasets", {"name": "elsewhere", "schema": text})
+        assert status in (422, 503), payload
+        assert "hunter2" not in json.dumps(payload)
         with pytest.raises(TimeoutError):
             listening.accept()
     assert not (server.home / "datasets" / "elsewhere.toml").exists()
@@ -114,10 +114,10 @@ def test_errors_do_not_name_the_source(server):
     body = {"query": {"kind": "edges"}, "epsilon": 0.1}
     assert server.call("POST", "/v1/datasets/graph/releases", body, token="alice")[0] == 200
     edges.rename(edges.with_suffix(".away"))
-    status, told, _ = server.call("POST", "/v1/datasets/graph/releases", body | {"again": True}, token="alice")
-    assert (status, told["code"]) == (503, "source-failed")
-    assert "secret-edges" not in json.dumps(told)
-    assert "nothing was charged" in told["detail"]
+    status, payload, _ = server.call("POST", "/v1/datasets/graph/releases", body | {"again": True}, token="alice")
+    assert (status, payload["code"]) == (503, "source-failed")
+    assert "secret-edges" not in json.dumps(payload)
+    assert "nothing was charged" in payload["detail"]
     assert server.call("GET", "/v1/datasets/graph/budget")[1]["spent"]["epsilon"] == 0.1
 
 
@@ -171,10 +171,10 @@ def test_addresses_cannot_be_forged(tmp_path):
     """The limit for strangers counts the connection's address, whatever a header says."""
     one = CuratorProcess(with_dataset(tmp_path / "home"), "--rate", "1").start()
     try:
-        told = [
+        statuses = [
             call(one.port, "GET", "/v1/me", headers={"X-Forwarded-For": f"10.0.0.{number}"})[0] for number in range(90)
         ]
-        assert 429 in told
+        assert 429 in statuses
     finally:
         one.stop()
 
@@ -232,8 +232,8 @@ def test_a_schema_that_changes_meanwhile(server):
         return [server.call("POST", place, median(0.25, again=True), token="alice")[:2] for _ in range(3)]
 
     # A file that is half written is no schema: such a question is refused, and not charged.
-    told = together(ask, 4)
-    refused = [answer for each in told[1:] for status, answer in each if status != 200]
+    responses = together(ask, 4)
+    refused = [answer for each in responses[1:] for status, answer in each if status != 200]
     assert {(one["status"], one["code"]) for one in refused} <= {(503, "source-failed")}
     assert all("nothing was charged" in one["detail"] for one in refused)
     file.write_text(text)
@@ -332,8 +332,8 @@ def test_the_budget_beside_an_answer_is_that_of_its_leaving(server):
     before = server.call("GET", "/v1/datasets/pay")[1]["answer_seconds"]
     server.call("PATCH", "/v1/datasets/pay", {"answer_seconds": 3.0})
     try:
-        told = server.call("POST", ASK, median(0.01, again=True, wait=False), token="alice")[1]
-        place = f"/v1/jobs/{told['id']}"
+        payload = server.call("POST", ASK, median(0.01, again=True, wait=False), token="alice")[1]
+        place = f"/v1/jobs/{payload['id']}"
         until(lambda: server.call("GET", place)[1]["progress"]["stage"] == "ready")
         assert server.call("POST", ASK, median(0.01, again=True), token="bob")[0] == 200
         until(lambda: server.call("GET", place, token="alice")[1]["state"] == "done")

@@ -20,8 +20,8 @@ SOURCE = "def middle(table):\n    pay = sorted(table['pay'].to_pylist())\n    re
 
 def program(**more: object) -> dict[str, object]:
     """A question that runs code, in few and short slots."""
-    told = {"kind": "program", "source": SOURCE, "function": "middle", "columns": ["pay"], "bounds": [0, 1000000]}
-    return {"query": told | {"blocks": 4, "slot": 0.3} | more, "epsilon": 0.5}
+    query = {"kind": "program", "source": SOURCE, "function": "middle", "columns": ["pay"], "bounds": [0, 1000000]}
+    return {"query": query | {"blocks": 4, "slot": 0.3} | more, "epsilon": 0.5}
 
 
 @pytest.fixture(scope="module")
@@ -36,14 +36,14 @@ def server(tmp_path_factory):
 
 def test_programs_run_as_jobs(server, isolated):
     """Quoted with blocks and seconds, charged once, answered at the end of a public schedule, from the store again."""
-    status, told, _ = server.call("POST", "/v1/datasets/pay/quote", program(), token="alice")
-    assert status == 200, told
-    quote = told["quotes"][0]
+    status, payload, _ = server.call("POST", "/v1/datasets/pay/quote", program(), token="alice")
+    assert status == 200, payload
+    quote = payload["quotes"][0]
     assert (quote["blocks"], quote["expected_error"]) == (4, None)
     begun = time.monotonic()
-    status, told, headers = server.call("POST", ASK, program() | {"wait": False}, token="alice")
-    assert (status, told["state"]) == (202, "running"), told
-    assert told["answer_seconds"] == pytest.approx(quote["seconds"] + 0.05)
+    status, payload, headers = server.call("POST", ASK, program() | {"wait": False}, token="alice")
+    assert (status, payload["state"]) == (202, "running"), payload
+    assert payload["answer_seconds"] == pytest.approx(quote["seconds"] + 0.05)
     until(lambda: server.call("GET", headers["Location"], token="alice")[1]["state"] != "running", 120)
     assert time.monotonic() - begun >= quote["seconds"]
     done = server.call("GET", headers["Location"], token="alice")[1]
@@ -68,8 +68,8 @@ def test_programs_are_for_those_who_may(server):
     spent = server.call("GET", "/v1/datasets/pay/budget")[1]["spent"]["epsilon"]
     both = program() | {"query": [program()["query"], {"kind": "median", "column": "pay"}]}
     for question in (program(), both):
-        status, told, _ = server.call("POST", ASK, question, token="bob")
-        assert (status, told["code"]) == (403, "forbidden")
+        status, payload, _ = server.call("POST", ASK, question, token="bob")
+        assert (status, payload["code"]) == (403, "forbidden")
         assert server.call("POST", "/v1/datasets/pay/quote", question, token="bob")[1]["code"] == "forbidden"
     assert "program" not in server.call("GET", "/v1/datasets/pay", token="bob")[1]["kinds"]
     assert "program" in server.call("GET", "/v1/datasets/pay", token="alice")[1]["kinds"]
@@ -114,9 +114,9 @@ def test_programs_are_for_those_who_may(server):
 def test_bad_programs(server, bad):
     """Refused from public facts, with a code, before anything is charged; where it runs is not an analyst's choice."""
     spent = server.call("GET", "/v1/datasets/pay/budget")[1]["spent"]["epsilon"]
-    status, told, _ = server.call("POST", ASK, program(**bad), token="alice")
-    assert status in (400, 422), told
-    assert told["code"] in ("invalid-argument", "unknown-field", "not-applicable")
+    status, payload, _ = server.call("POST", ASK, program(**bad), token="alice")
+    assert status in (400, 422), payload
+    assert payload["code"] in ("invalid-argument", "unknown-field", "not-applicable")
     assert server.call("GET", "/v1/datasets/pay/budget")[1]["spent"]["epsilon"] == spent
 
 
@@ -124,9 +124,9 @@ def test_few_programs_in_a_question(server):
     """The sandboxes of all of them are open at once: fifty would take the memory of the machine."""
     many = program() | {"query": [program()["query"]] * 3}
     for address in (ASK, "/v1/datasets/pay/quote"):
-        status, told, _ = server.call("POST", address, many, token="alice")
-        assert (status, told["code"]) == (422, "invalid-argument")
-        assert "3 programs" in told["detail"]
+        status, payload, _ = server.call("POST", address, many, token="alice")
+        assert (status, payload["code"]) == (422, "invalid-argument")
+        assert "3 programs" in payload["detail"]
 
 
 def test_programs_from_afar_see_no_files():
@@ -138,20 +138,20 @@ def test_programs_from_afar_see_no_files():
 @pytest.mark.parametrize(("slot", "accepted"), [("0.2", True), ("0.19", False)])
 def test_the_least_slot_is_that_of_sandboxes(slot, accepted):
     """What a sandbox would refuse later is not quoted either."""
-    told = {"kind": "program", "source": SOURCE, "function": "middle", "bounds": [0, 1], "slot": Decimal(slot)}
+    query = {"kind": "program", "source": SOURCE, "function": "middle", "bounds": [0, 1], "slot": Decimal(slot)}
     if accepted:
-        assert from_json(told).settings["slot"] == float(slot)
+        assert from_json(query).settings["slot"] == float(slot)
     else:
         with pytest.raises(InvalidArgument, match=r"query\.slot"):
-            from_json(told)
+            from_json(query)
 
 
 def test_a_program_that_fails_tells_nothing(server, isolated):
     """Its exception, with a record in its words, reaches nobody: the blocks are the default, and it is paid for."""
     source = "def leak(table):\n    raise ValueError(str(table['pay'].to_pylist()))\n"
-    status, told, _ = server.call("POST", ASK, program(source=source, function="leak", default=7), token="alice")
-    assert status == 200, told
-    assert "777123" not in json.dumps(told)
+    status, payload, _ = server.call("POST", ASK, program(source=source, function="leak", default=7), token="alice")
+    assert status == 200, payload
+    assert "777123" not in json.dumps(payload)
     assert "777123" not in server.logs()
     assert "ValueError" not in server.logs()
 
@@ -164,12 +164,12 @@ def test_jobs_of_another_server(tmp_path, postgres_schema):
     try:
         for name in ("alice", "bob"):
             second.tokens[name] = first.token(name)
-        status, told, headers = first.call("POST", ASK, median(0.5, wait=False), token="alice")
+        status, payload, headers = first.call("POST", ASK, median(0.5, wait=False), token="alice")
         assert status == 202
         place = headers["Location"]
         assert second.call("GET", place, token="bob")[0] == 404
         there = second.call("GET", place, token="alice")[1]
-        assert (there["state"], there["request_id"]) == ("running", told["request_id"])
+        assert (there["state"], there["request_id"]) == ("running", payload["request_id"])
         assert "progress" not in there
         until(lambda: first.call("GET", place)[1]["progress"]["stage"] == "ready")
         early = second.call("GET", place, token="alice")[1]
@@ -194,10 +194,10 @@ def test_jobs_outlive_their_server(tmp_path):
     try:
         place = server.call("POST", ASK, median(0.5, wait=False))[2]["Location"]
         until(lambda: server.call("GET", place)[1]["state"] == "done")
-        told = server.call("GET", place)[1]["answer"]["releases"]
+        releases = server.call("GET", place)[1]["answer"]["releases"]
         server.stop()
         server.start()
-        assert server.call("GET", place)[1]["answer"]["releases"] == told
+        assert server.call("GET", place)[1]["answer"]["releases"] == releases
     finally:
         server.stop()
     store, now = Store(home / "server.db"), datetime.now(UTC)
@@ -224,8 +224,8 @@ def test_a_client_asks_again_for_a_lost_job(server, monkeypatch):
     def lossy(method, path, body=None):
         if method == "POST":
             asked.append(body["request_id"])
-            told = call(method, path, body)
-            return running if len(asked) <= 2 else told
+            payload = call(method, path, body)
+            return running if len(asked) <= 2 else payload
         if path == "/v1/jobs/x" and len(asked) == 1:
             raise dt.interfaces.client.ServerRefused(404, "not-found", "gone")
         if path == "/v1/jobs/x":
@@ -250,13 +250,13 @@ def test_revoked_while_waiting(server):
         number = next(one["id"] for one in server.call("GET", "/v1/tokens")[1]["tokens"] if one["name"] == "eve")
         spent = server.call("GET", "/v1/datasets/pay/budget")[1]["spent"]["epsilon"]
         place = server.call("POST", ASK, median(0.07, wait=False), token="eve")[2]["Location"]
-        told = []
-        asking = threading.Thread(target=lambda: told.append(server.call("POST", ASK, median(0.08), token="eve")))
+        responses = []
+        asking = threading.Thread(target=lambda: responses.append(server.call("POST", ASK, median(0.08), token="eve")))
         asking.start()
         until(lambda: server.call("GET", "/v1/datasets/pay/budget")[1]["spent"]["epsilon"] > spent + 0.14)
         server.call("DELETE", f"/v1/tokens/{number}")
         asking.join()
-        assert (told[0][0], told[0][1]["code"]) == (401, "unauthenticated")
+        assert (responses[0][0], responses[0][1]["code"]) == (401, "unauthenticated")
         assert server.call("GET", place, token="eve")[0] == 401
         assert server.call("GET", place)[0] == 200  # (the owner still sees it)
     finally:

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from curators import PAYROLL, CuratorProcess, held, median, until, with_dataset
-from dither.ledger.records import canonical
+from dither.ledger.entries import canonical
 
 ASK = "/v1/datasets/pay/releases"
 
@@ -30,17 +30,17 @@ def server(tmp_path_factory):
 
 def test_entries_can_be_checked_by_whoever_reads_them(server):
     """Every hash follows from its entry and the hash before; the last is the head."""
-    told = server.call("GET", "/v1/ledger?limit=1000")[1]
+    payload = server.call("GET", "/v1/ledger?limit=1000")[1]
     previous = "0" * 64
-    for one in told["entries"]:
+    for one in payload["entries"]:
         assert one["previous"] == previous
         fields = {key: one[key] for key in ("number", "at", "kind", "dataset", "analyst", "request", "key", "charge")}
         assert json.loads(one["text"]) == one["body"]
         text = canonical(fields | {"body": one["text"], "previous": previous})
         previous = hashlib.sha256(text.encode()).hexdigest()
         assert previous == one["hash"]
-    assert told["head"] == {"number": len(told["entries"]), "hash": previous}
-    assert {one["kind"] for one in told["entries"]} >= {"register", "allow", "charge", "release"}
+    assert payload["head"] == {"number": len(payload["entries"]), "hash": previous}
+    assert {one["kind"] for one in payload["entries"]} >= {"register", "allow", "charge", "release"}
 
 
 def test_pages_of_entries(server):
@@ -69,9 +69,9 @@ def test_the_chain_is_for_owners(server):
 
 def test_verify(server):
     """In order, with a head that was noted; not in order after somebody changed an entry behind the server's back."""
-    told = server.call("GET", "/v1/ledger/verify")[1]
-    assert told["ok"] is True
-    assert server.call("GET", f"/v1/ledger/verify?known={told['head']}")[1]["ok"] is True
+    payload = server.call("GET", "/v1/ledger/verify")[1]
+    assert payload["ok"] is True
+    assert server.call("GET", f"/v1/ledger/verify?known={payload['head']}")[1]["ok"] is True
     assert server.call("GET", f"/v1/ledger/verify?known={'ab' * 32}")[1]["ok"] is False
     assert server.call("GET", "/v1/ledger/verify?known=nope")[1]["code"] == "invalid-argument"
     with sqlite3.connect(server.home / "ledger.db") as connection:
@@ -98,11 +98,11 @@ def test_budgets_and_caps_in_delta(server):
         body = median(0.1, delta=delta, again=True, noise="laplace", mechanism="smooth")
         return server.call("POST", ASK, body, token="carol")
 
-    status, told, _ = ask(2e-7)
-    assert (status, told["code"]) == (403, "forbidden")
+    status, payload, _ = ask(2e-7)
+    assert (status, payload["code"]) == (403, "forbidden")
     assert ask(1e-7)[0] == 200
-    status, told, _ = ask(1e-7)
-    assert (status, told["code"]) == (403, "budget-exceeded")
+    status, payload, _ = ask(1e-7)
+    assert (status, payload["code"]) == (403, "budget-exceeded")
     own = server.call("GET", "/v1/datasets/pay/budget", token="carol")[1]["own"]
     assert own["left"]["delta"] == pytest.approx(5e-8)
     for bad in (-1, 2, "x"):
@@ -116,11 +116,11 @@ def test_declared_priors(server):
     declared = text + '\n[priors.pay]\nkind = "lognormal"\nmedian = 70000\nsigma = 0.8\n'
     for bad in ('kind = "nope"', 'kind = "normal"\nmean = 5', 'kind = "uniform"\nlow = 5\nhigh = 1'):
         body = {"name": "prior", "schema": f"{text}\n[priors.pay]\n{bad}\n"}
-        status, told, _ = server.call("POST", "/v1/datasets", body)
-        assert status == 422, told
-    status, told, _ = server.call("POST", "/v1/datasets", {"name": "prior", "schema": declared})
-    assert status == 201, told
-    assert told["priors"] == {"pay": {"kind": "lognormal", "median": 70000, "sigma": 0.8}}
+        status, payload, _ = server.call("POST", "/v1/datasets", body)
+        assert status == 422, payload
+    status, payload, _ = server.call("POST", "/v1/datasets", {"name": "prior", "schema": declared})
+    assert status == 201, payload
+    assert payload["priors"] == {"pay": {"kind": "lognormal", "median": 70000, "sigma": 0.8}}
     quote = server.call("POST", "/v1/datasets/prior/quote", median(0.5))[1]["quotes"][0]
     assert (quote["kind"], quote["expected_error"] > 0) == ("estimate", True)
     assert "values as the schema declares" in quote["assumptions"]
@@ -146,9 +146,9 @@ def test_a_schema_edited_behind_the_server_is_refused(tmp_path):
         assert with_server.call("POST", ASK, median(1.0))[0] == 200
         file = home / "datasets" / "pay.toml"
         file.write_text(file.read_text().replace("rows = 200\n", ""))
-        status, told, _ = with_server.call("POST", ASK, median(0.5))
-        assert (status, told["code"]) == (409, "contradiction")
-        assert "neighbour relation change-one" in told["detail"]
+        status, payload, _ = with_server.call("POST", ASK, median(0.5))
+        assert (status, payload["code"]) == (409, "contradiction")
+        assert "neighbour relation change-one" in payload["detail"]
         assert with_server.call("GET", "/v1/ledger/verify")[1]["entries"] == 3
     finally:
         with_server.stop()
@@ -166,9 +166,9 @@ def test_owners_learn_that_a_source_changed(tmp_path):
         (home / "data" / "pay.csv").write_text("\n".join([lines[0], *(["3,nurse"] * 200)]) + "\n")
         one.stop()
         one.start()
-        told = one.call("POST", ASK, median(1.0), token="alice")[1]
-        assert told["releases"] == first["releases"]
-        assert told.keys() == first.keys()
+        payload = one.call("POST", ASK, median(1.0), token="alice")[1]
+        assert payload["releases"] == first["releases"]
+        assert payload.keys() == first.keys()
         assert one.call("GET", "/v1/datasets/pay")[1]["source_changed"] is True
         assert "source_changed" not in one.call("GET", "/v1/datasets/pay", token="alice")[1]
         assert one.log.read_text().count('"event": "source changed"') == 1
@@ -191,8 +191,10 @@ def test_readers_do_not_wait_for_a_charge_that_waits(tmp_path):
     try:
         assert one.call("POST", ASK, median(1.0))[0] == 200
         with held(str(home / "ledger.db")):
-            told = []
-            asking = threading.Thread(target=lambda: told.append(one.call("POST", ASK, median(2.0))[0]), daemon=True)
+            statuses = []
+            asking = threading.Thread(
+                target=lambda: statuses.append(one.call("POST", ASK, median(2.0))[0]), daemon=True
+            )
             asking.start()
             until(
                 lambda: "dither_questions_under_way 1" in one.call("GET", "/metrics")[1],
@@ -203,7 +205,7 @@ def test_readers_do_not_wait_for_a_charge_that_waits(tmp_path):
             assert one.call("GET", "/v1/datasets/pay/budget")[1]["spent"]["epsilon"] == 1.0
             assert asking.is_alive()
         asking.join(120)
-        assert told == [200]
+        assert statuses == [200]
         assert one.call("GET", "/v1/datasets/pay/budget")[1]["spent"]["epsilon"] == 3.0
     finally:
         one.stop()

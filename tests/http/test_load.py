@@ -20,16 +20,16 @@ def asked_until_gone(servers: list[CuratorProcess], budget: float) -> list[list[
             other.tokens[f"analyst{number}"] = secret
 
     def analyst(number: int) -> list[tuple[str, int, dict]]:
-        told: list[tuple[str, int, dict]] = []
+        asked: list[tuple[str, int, dict]] = []
         while True:
-            server = servers[(number + len(told)) % len(servers)]
-            request = f"{number}-{len(told)}"
+            server = servers[(number + len(asked)) % len(servers)]
+            request = f"{number}-{len(asked)}"
             body = median(EPSILON, request_id=request, again=True)
             status, answer, _ = server.call("POST", ASK, body, token=f"analyst{number}")
-            told.append((request, status, answer))
+            asked.append((request, status, answer))
             if status != 200:
-                return told
-            assert len(told) <= budget / EPSILON
+                return asked
+            assert len(asked) <= budget / EPSILON
 
     results = together(analyst, ANALYSTS)
     for one in results:
@@ -38,10 +38,10 @@ def asked_until_gone(servers: list[CuratorProcess], budget: float) -> list[list[
     return results
 
 
-def checked(told: list[list[tuple[str, int, dict]]], place: str, budget: float) -> None:
+def checked(results: list[list[tuple[str, int, dict]]], place: str, budget: float) -> None:
     """Nothing spent beyond the budget, nothing answered without its entry, nobody left without words."""
-    answered = {request: answer for each in told for request, status, answer in each if status == 200}
-    refusals = [answer for each in told for _, status, answer in each if status != 200]
+    answered = {request: answer for each in results for request, status, answer in each if status == 200}
+    refusals = [answer for each in results for _, status, answer in each if status != 200]
     assert len(refusals) == ANALYSTS
     assert {one["code"] for one in refusals} == {"budget-exceeded"}
     assert len(answered) == budget / EPSILON
@@ -60,9 +60,9 @@ def test_sqlite(tmp_path):
     """Sixteen analysts, one server, a ledger in a file."""
     budget = EPSILON * trials(60, 2_000)
     server = CuratorProcess(with_dataset(tmp_path / "home", epsilon=budget)).start()
-    told = asked_until_gone([server], budget)
+    results = asked_until_gone([server], budget)
     assert server.stop() == 0
-    checked(told, str(tmp_path / "home" / "ledger.db"), budget)
+    checked(results, str(tmp_path / "home" / "ledger.db"), budget)
 
 
 def test_postgres_two_servers(tmp_path, postgres_schema):
@@ -72,9 +72,9 @@ def test_postgres_two_servers(tmp_path, postgres_schema):
     servers = [CuratorProcess(home, ledger=postgres_schema).start() for _ in range(2)]
     assert "owner" not in servers[1].tokens  # the first start made the token, and only the first
     servers[1].tokens.update(servers[0].tokens)
-    told = asked_until_gone(servers, budget)
+    results = asked_until_gone(servers, budget)
     assert [one.stop() for one in servers] == [0, 0]
-    checked(told, postgres_schema, budget)
+    checked(results, postgres_schema, budget)
 
 
 def test_rate_limit(tmp_path):
@@ -83,8 +83,8 @@ def test_rate_limit(tmp_path):
     try:
         server.token("hasty")
         server.token("calm")
-        told = [server.call("GET", "/v1/me", token="hasty") for _ in range(80)]
-        refused = [one for one in told if one[0] == 429]
+        responses = [server.call("GET", "/v1/me", token="hasty") for _ in range(80)]
+        refused = [one for one in responses if one[0] == 429]
         assert refused
         assert refused[0][1]["code"] == "too-many-requests"
         assert int(refused[0][2]["Retry-After"]) >= 1

@@ -95,8 +95,8 @@ def test_health_is_bad_when_nothing_can_be_written(curator, client, monkeypatch)
     assert client.get("/healthz").status_code == 200
     real = os.write
     monkeypatch.setattr(os, "write", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
-    told = client.get("/healthz")
-    assert (told.status_code, told.json()["code"]) == (503, "ledger-unavailable")
+    response = client.get("/healthz")
+    assert (response.status_code, response.json()["code"]) == (503, "ledger-unavailable")
     monkeypatch.setattr(os, "write", real)
     assert client.get("/healthz").status_code == 200
     assert not list(curator.home.glob(".probe*"))
@@ -138,10 +138,10 @@ def test_health_needs_a_store_that_can_be_written(curator, monkeypatch):
 @pytest.mark.parametrize("rate", ["inf", "nan", "0", "-1", "1e9"])
 def test_rates_that_are_none(tmp_path, rate):
     """An error that says what is accepted, and no traceback."""
-    told = CliRunner().invoke(main, ["serve", "--home", str(tmp_path / "home"), "--rate", rate])
-    assert told.exit_code != 0
-    assert "rate must" in told.output
-    assert "1,000,000" in told.output
+    result = CliRunner().invoke(main, ["serve", "--home", str(tmp_path / "home"), "--rate", rate])
+    assert result.exit_code != 0
+    assert "rate must" in result.output
+    assert "1,000,000" in result.output
 
 
 def test_a_home_is_closed_to_others(tmp_path):
@@ -200,8 +200,8 @@ def test_the_page_and_unknown_addresses_have_a_limit(tmp_path):
     server = CuratorProcess(with_dataset(tmp_path / "home"), "--rate", "0.01").start()
     try:
         for path in ("/", "/openapi.json", "/nothing"):
-            told = [call(server.port, "GET", path) for _ in range(320)]
-            refused = [one for one in told if one[0] == 429]
+            responses = [call(server.port, "GET", path) for _ in range(320)]
+            refused = [one for one in responses if one[0] == 429]
             assert refused, path
             assert refused[0][1]["code"] == "too-many-requests"
             assert int(refused[0][2]["Retry-After"]) >= 1
@@ -216,7 +216,7 @@ def test_analysts_are_not_told_where_things_lie(tmp_path):
     server.token("alice")
     schema, source = home / "datasets" / "pay.toml", home / "data" / "pay.csv"
     good, rows = schema.read_text(), source.read_text()
-    told = []
+    responses = []
 
     def collect(number: int) -> None:
         for method, path, body in (
@@ -228,7 +228,7 @@ def test_analysts_are_not_told_where_things_lie(tmp_path):
             ("GET", ASK, None),
             ("GET", "/healthz", None),
         ):
-            told.append(server.call(method, path, body, token="alice"))
+            responses.append(server.call(method, path, body, token="alice"))
 
     try:
         schema.write_text(good.replace("[budget]", 'password = "hunter2"\n[budget'))
@@ -249,8 +249,8 @@ def test_analysts_are_not_told_where_things_lie(tmp_path):
         (home / "elsewhere").rename(ledger)
     finally:
         server.kill()
-    assert [one for one in told if one[0] >= 400]
-    for status, body, _ in told:
+    assert [one for one in responses if one[0] >= 400]
+    for status, body, _ in responses:
         assert "secret-home" not in json.dumps(body), body
         assert "hunter2" not in json.dumps(body), body
         assert status != 500, body
@@ -285,12 +285,12 @@ def test_mistakes_of_ours_in_the_store_are_no_outage(curator):
 @pytest.mark.parametrize("request_id", ["\n", "a\tb", "\x7f", "\u2028"])
 def test_request_ids_can_be_printed(client, request_id):
     """They stand in logs, ledgers and headers."""
-    told = client.post(ASK, json=median(0.1, request_id=request_id))
-    assert (told.status_code, told.json()["code"]) == (422, "invalid-argument")
+    response = client.post(ASK, json=median(0.1, request_id=request_id))
+    assert (response.status_code, response.json()["code"]) == (422, "invalid-argument")
 
 
 def test_request_ids_without_a_character_are_refused(client):
     """Half of a surrogate pair once was an unforeseen failure."""
     body = b'{"query": {"kind": "median", "column": "pay"}, "epsilon": 0.1, "request_id": "\\ud800"}'
-    told = client.post(ASK, content=body, headers={"Content-Type": "application/json"})
-    assert (told.status_code, told.json()["code"]) == (400, "malformed")
+    response = client.post(ASK, content=body, headers={"Content-Type": "application/json"})
+    assert (response.status_code, response.json()["code"]) == (400, "malformed")

@@ -76,8 +76,8 @@ def test_recovery_over_a_running_server(tmp_path, monkeypatch):
     try:
         listed = server.call("GET", "/v1/tokens")[1]["tokens"]
         assert [one["by"] for one in listed] == ["first start"]
-        status, told, _ = server.call("DELETE", f"/v1/tokens/{listed[0]['id']}")
-        assert (status, told["code"]) == (409, "last-owner")
+        status, payload, _ = server.call("DELETE", f"/v1/tokens/{listed[0]['id']}")
+        assert (status, payload["code"]) == (409, "last-owner")
         monkeypatch.setattr(logging.root, "handlers", logging.root.handlers)  # the command replaces them
         monkeypatch.setattr(logging.root, "level", logging.root.level)
         done = CliRunner().invoke(main, ["tokens", "recover", "--home", str(home), "--json"])

@@ -93,8 +93,8 @@ def test_nobody_holds_all_helpers(forks):
             assert await planners.run("modest", os.getpid) > 0
         assert len(planners._running) == 1
         planners.stop()
-        for told in await asyncio.gather(*greedy, return_exceptions=True):
-            assert told.code == "stopping"
+        for outcome in await asyncio.gather(*greedy, return_exceptions=True):
+            assert outcome.code == "stopping"
 
     run(forks, work)
 
@@ -124,8 +124,8 @@ def test_whoever_hangs_up_frees_the_helper(forks):
         first = [asyncio.create_task(planners.run("a", time.sleep, FOR_EVER, gone=left.wait)) for _ in range(3)]
         await _until(lambda: planners._running)
         left.set()
-        for told in await asyncio.gather(*first, return_exceptions=True):
-            assert told.code == "gone"
+        for outcome in await asyncio.gather(*first, return_exceptions=True):
+            assert outcome.code == "gone"
         await _until(lambda: not planners._running)
         assert not planners._waiting
         assert await planners.run("a", os.getpid) > 0
@@ -231,13 +231,13 @@ def server(tmp_path):
 
 def test_slow_quotes_stop_nobody_and_end_with_the_server(server):
     """Eight of them: tokens are looked up, health is told, questions answered; then SIGTERM ends the process."""
-    told = []
+    responses = []
 
     def ask(place: int) -> object:
         body = {"query": SLOW, "epsilon": 25, "delta": place * 1e-9, "prior": PRIOR}
         return server.call("POST", "/v1/datasets/large/quote", body, token="alice")
 
-    asking = threading.Thread(target=lambda: told.extend(together(ask, 8)))
+    asking = threading.Thread(target=lambda: responses.extend(together(ask, 8)))
     asking.start()
     for _ in range(5):
         assert server.call("GET", "/healthz", token=None)[0] == 200
@@ -245,7 +245,7 @@ def test_slow_quotes_stop_nobody_and_end_with_the_server(server):
         assert server.call("POST", "/v1/datasets/pay/releases", median(0.1, again=True), token="bob")[0] == 200
     assert server.stop(60) == 0  # far below the 90 seconds of a drain: nobody waits for what costs nothing
     asking.join()
-    codes = {one[1].get("code") for one in told if not isinstance(one, BaseException)}
+    codes = {one[1].get("code") for one in responses if not isinstance(one, BaseException)}
     assert codes <= {"stopping", "takes-too-long", None}  # (a quick machine may have finished one)
 
 
@@ -253,9 +253,9 @@ def test_statements_are_as_long_as_lists(server):
     """SQL has no more queries than a list may have."""
     body = {"sql": "SELECT " + ", ".join(["median(pay)"] * 51) + " FROM pay", "epsilon": 1}
     for what in ("quote", "releases"):
-        status, told, _ = server.call("POST", f"/v1/datasets/pay/{what}", body)
-        assert (status, told["code"]) == (422, "invalid-argument")
-        assert "51 queries" in told["detail"]
+        status, payload, _ = server.call("POST", f"/v1/datasets/pay/{what}", body)
+        assert (status, payload["code"]) == (422, "invalid-argument")
+        assert "51 queries" in payload["detail"]
 
 
 def test_a_stored_quote_needs_the_same_rights(server):

@@ -172,8 +172,8 @@ def test_the_curator_starts_and_answers(bare):
     try:
         for dataset, query in (("pay", {"kind": "median", "column": "pay"}), ("friends", {"kind": "triangles"})):
             body = {"query": query, "epsilon": 1, "wait": False}
-            status, told, headers = server.call("POST", f"/v1/datasets/{dataset}/releases", body)
-            assert status == 202, told
+            status, payload, headers = server.call("POST", f"/v1/datasets/{dataset}/releases", body)
+            assert status == 202, payload
             until(lambda place=headers["Location"]: server.call("GET", place)[1]["state"] != "running")
             job = server.call("GET", headers["Location"])[1]
             assert job["state"] == "done", job

@@ -60,9 +60,9 @@ def test_no_server_error(tmp_path):
         "all",
     ]
     try:
-        told = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False, timeout=3_000)
-        assert told.returncode == 0, told.stdout[-6_000:] + told.stderr[-2_000:]
-        assert " passed" in told.stdout
+        process = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False, timeout=3_000)
+        assert process.returncode == 0, process.stdout[-6_000:] + process.stderr[-2_000:]
+        assert " passed" in process.stdout
         assert server.call("GET", "/healthz", token=None)[0] == 200
         lines = server.call("GET", "/metrics")[1].splitlines()
         assert not [one for one in lines if one.startswith("dither_failures_total")]

@@ -36,18 +36,18 @@ def test_planted_values_stay_inside(server):
     """Whatever is asked, refused or broken: no log, metric or error shows a record or a category nobody declared."""
     bodies = []
     for question in QUESTIONS:
-        status, told, _ = server.call("POST", ASK, question, token="alice")
+        status, payload, _ = server.call("POST", ASK, question, token="alice")
         if status != 200:
-            bodies.append(json.dumps(told))
+            bodies.append(json.dumps(payload))
         bodies.append(json.dumps(server.call("POST", "/v1/datasets/pay/quote", question, token="alice")[1]))
     # A record that breaks, and a source that breaks: the errors of engines are not passed on.
     source = server.home / "data" / "pay.csv"
     kept = source.read_bytes()
     for broken in (kept + b"\xff\xfe,\x00\x01,,,\n", b"pay\n" + kept, b"", kept.replace(b"pay,job", b"job,pay")):
         source.write_bytes(broken)
-        status, told, _ = server.call("POST", ASK, median(0.013, again=True), token="alice")
+        status, payload, _ = server.call("POST", ASK, median(0.013, again=True), token="alice")
         if status != 200:
-            bodies.append(json.dumps(told))
+            bodies.append(json.dumps(payload))
     source.write_bytes(kept)
     places = {
         "errors and quotes": "\n".join(bodies),
@@ -70,5 +70,5 @@ def test_logs_are_json_without_questions(server):
     lines = [json.loads(line) for line in server.logs().splitlines()]
     assert {"at", "level", "event"} <= set(lines[0])
     assert "424242" not in server.logs()
-    told = [one for one in lines if one["event"] == "request"]
-    assert all({"method", "route", "status"} <= set(one) for one in told)
+    requests = [one for one in lines if one["event"] == "request"]
+    assert all({"method", "route", "status"} <= set(one) for one in requests)

@@ -39,8 +39,8 @@ def _two_graphs(folder) -> None:
 def _seconds(server: CuratorProcess, path: str) -> float:
     body = {"query": {"kind": "kcliques", "k": 4}, "epsilon": 0.5, "again": True}
     start = time.monotonic()
-    status, told, _ = server.call("POST", f"/v1/datasets/{path}/releases", body)
-    assert status == 200, told
+    status, payload, _ = server.call("POST", f"/v1/datasets/{path}/releases", body)
+    assert status == 200, payload
     return time.monotonic() - start
 
 

@@ -32,8 +32,8 @@ def test_torn_logs(tmp_path):
             before = len(crowd.answered)
             until(lambda seen=before: len(crowd.answered) > seen + 2, 60)
             server.token(f"gone{turn}")
-            told = server.call("GET", "/v1/tokens")[1]["tokens"]
-            number = next(one["id"] for one in told if one["name"] == f"gone{turn}")
+            tokens = server.call("GET", "/v1/tokens")[1]["tokens"]
+            number = next(one["id"] for one in tokens if one["name"] == f"gone{turn}")
             assert server.call("DELETE", f"/v1/tokens/{number}")[0] == 200
             revoked.append(f"gone{turn}")
             time.sleep(rng.uniform(0, 0.1))
@@ -84,7 +84,7 @@ def test_clock_jumps(tmp_path):
         assert server.call("POST", ASK, retry)[1]["releases"] == first
     finally:
         crowd.end()
-        assert {told["code"] for _, told in crowd.other} == set()
+        assert {payload["code"] for _, payload in crowd.other} == set()
         assert server.stop() == 0
     with open_ledger(home / "ledger.db", create=False) as ledger:
         assert ledger.verify().ok

@@ -41,8 +41,8 @@ def _spent(server: CuratorProcess) -> float:
 
 def _asked(server: CuratorProcess, body: dict, request: str) -> str:
     """Ask in the background; where the job is."""
-    status, told, headers = server.call("POST", ASK, body | {"wait": False, "request_id": request})
-    assert status == 202, told
+    status, payload, headers = server.call("POST", ASK, body | {"wait": False, "request_id": request})
+    assert status == 202, payload
     return headers["Location"]
 
 
@@ -90,8 +90,8 @@ def test_a_killed_worker_costs_one_question(server):
     assert _spent(server) == 0.25
     assert server.call("POST", ASK, median(0.25, request_id="second"))[0] == 200
     _go_on(server)
-    status, told, _ = server.call("POST", ASK, WAITING | {"request_id": "first"})
-    assert (status, told["request_id"]) == (200, "first"), told
+    status, payload, _ = server.call("POST", ASK, WAITING | {"request_id": "first"})
+    assert (status, payload["request_id"]) == (200, "first"), payload
     assert _spent(server) == 0.5
     _checked(server, {"first", "second"})
 
@@ -99,8 +99,8 @@ def test_a_killed_worker_costs_one_question(server):
 def test_an_abort_costs_one_question(server):
     """As DuckDB's own checks do: the server lives, and says so of this question only; the log holds no word of it."""
     for request in ("first", "second"):
-        status, told, _ = server.call("POST", ASK, ABORTING | {"request_id": request, "again": True})
-        assert (status, told["code"]) == (503, "worker-ended")
+        status, payload, _ = server.call("POST", ASK, ABORTING | {"request_id": request, "again": True})
+        assert (status, payload["code"]) == (503, "worker-ended")
         assert server.call("POST", ASK, median(0.25, request_id=f"{request}-good", again=True))[0] == 200
     assert _spent(server) == 1.0
     assert '"code": "worker-ended"' in server.logs()
@@ -114,8 +114,8 @@ def test_others_are_answered_when_one_question_aborts(server):
     """What was read in the same process is read again, alone: only the question that aborts there too has failed."""
     place = _asked(server, WAITING, "innocent")
     _is_read(server, "Minimum")
-    status, told, _ = server.call("POST", ASK, ABORTING | {"request_id": "guilty"})
-    assert (status, told["code"]) == (503, "worker-ended")
+    status, payload, _ = server.call("POST", ASK, ABORTING | {"request_id": "guilty"})
+    assert (status, payload["code"]) == (503, "worker-ended")
     _go_on(server)
     job = _outcome(server, place)
     assert job["state"] == "done", job
@@ -254,13 +254,15 @@ def test_every_source_is_read_by_its_worker(tmp_path, postgres_schema):
     try:
         registered = {"friends": FRIENDS.replace("roads", "friends"), "staff": STAFF.format(source=postgres_schema)}
         for name, schema in registered.items():
-            status, told, _ = server.call("POST", "/v1/datasets", {"name": name, "schema": schema})
-            assert status == 201, told
+            status, payload, _ = server.call("POST", "/v1/datasets", {"name": name, "schema": schema})
+            assert status == 201, payload
         for name, kind in (("pay", "median"), ("staff", "median"), ("roads", "mst_cost"), ("friends", "triangles")):
             query = {"kind": kind} | ({"column": "pay"} if kind == "median" else {})
             for path in ("quote", "releases"):
-                status, told, _ = server.call("POST", f"/v1/datasets/{name}/{path}", {"query": query, "epsilon": 8.1})
-                assert status == 200, told
+                status, payload, _ = server.call(
+                    "POST", f"/v1/datasets/{name}/{path}", {"query": query, "epsilon": 8.1}
+                )
+                assert status == 200, payload
         assert len(workers_of(server.process.pid)) == 5  # (one of them in reserve)
         opened = Path(f"/proc/{server.process.pid}/maps").read_text()
         assert "duckdb" not in opened

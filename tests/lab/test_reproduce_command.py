@@ -21,11 +21,11 @@ def test_errata_are_reproduced_as_tables_plots_and_a_page(tmp_path):
     assert "disagree" in result.output
     assert "report.html" in result.output
     assert "s of processor time" in result.output
-    told = json.loads((tmp_path / "out" / "report.json").read_text())
-    assert told["size"] == "quick"
+    payload = json.loads((tmp_path / "out" / "report.json").read_text())
+    assert payload["size"] == "quick"
     assert "dither reproduce errata --quick" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-    assert all(row["verdict"] for one in told["experiments"] for row in one["rows"])
-    assert len(list((tmp_path / "out").glob("*.png"))) == len(told["experiments"]) >= 18
+    assert all(row["verdict"] for one in payload["experiments"] for row in one["rows"])
+    assert len(list((tmp_path / "out").glob("*.png"))) == len(payload["experiments"]) >= 18
 
 
 def test_json_is_all_that_is_printed(tmp_path):

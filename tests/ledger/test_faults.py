@@ -39,9 +39,9 @@ def worker(task):
         finally:
             os._exit(code)
     os.close(write)
-    with os.fdopen(read) as told:
+    with os.fdopen(read) as lines:
         try:
-            yield child, told
+            yield child, lines
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(child, signal.SIGKILL)
@@ -64,7 +64,7 @@ def spend_forever(make, name):
     return task
 
 
-def check(ledger, told):
+def check(ledger, reported):
     """Everything told is in the ledger, every request is there once, the sums agree."""
     report = ledger.verify()
     assert report.ok, report.problem
@@ -72,8 +72,8 @@ def check(ledger, told):
     charged = [entry.request for entry in entries if entry.kind == "charge"]
     stored = {entry.request for entry in entries if entry.kind == "release"}
     assert len(set(charged)) == len(charged)
-    assert {line.split()[1] for line in told if line.startswith("charged")} <= set(charged)
-    assert {line.split()[1] for line in told if line.startswith("stored")} <= stored
+    assert {line.split()[1] for line in reported if line.startswith("charged")} <= set(charged)
+    assert {line.split()[1] for line in reported if line.startswith("stored")} <= stored
     assert ledger.spent("pay").exact_epsilon == PRICE.exact_epsilon * len(charged)
     return len(charged)
 
@@ -86,20 +86,20 @@ def test_kill_9_loses_no_acknowledged_charge(tmp_path):
 
     with make() as ledger:
         ledger.register("pay", Budget(1000.0))
-    rng, told = Random(7), []
+    rng, reported = Random(7), []
     for life in range(trials(20, 200)):
         with worker(spend_forever(make, f"life{life}")) as (child, lines):
             first = lines.readline()
             time.sleep(rng.uniform(0, 0.03))
             os.kill(child, signal.SIGKILL)
-            told += [line for line in (first + lines.read()).splitlines() if line]
+            reported += [line for line in (first + lines.read()).splitlines() if line]
     with make() as ledger:
-        count = check(ledger, told)
+        count = check(ledger, reported)
         # Retrying all that was told pays nothing; the last request of a life may be finished.
-        for request in {line.split()[1] for line in told}:
+        for request in {line.split()[1] for line in reported}:
             charge = ledger.charge("pay", PRICE, question={"n": request}, request_id=request)
             assert not charge.fresh
-        assert check(ledger, told) == count
+        assert check(ledger, reported) == count
 
 
 def until_gone(make):
@@ -136,9 +136,9 @@ def test_eight_processes_spend_exactly_the_budget(kind, request, tmp_path):
         ledger.register("pay", Budget(trials(400, 4000) / 1000))
     with contextlib.ExitStack() as stack:
         crowd = [stack.enter_context(worker(until_gone(make))) for _ in range(8)]
-        told = [lines.read().split() for _, lines in crowd]
-    assert all(words[0] == "gone" for words in told), told
-    assert sum(int(words[1]) for words in told) == trials(400, 4000)
+        reported = [lines.read().split() for _, lines in crowd]
+    assert all(words[0] == "gone" for words in reported), reported
+    assert sum(int(words[1]) for words in reported) == trials(400, 4000)
     with make() as ledger:
         assert ledger.verify().ok
         assert ledger.left("pay") == Loss(0.0)
@@ -177,14 +177,14 @@ def test_a_full_disk_is_said_and_survived(tmp_path):
             tell(f"refused r-{number} {error}")
 
     with worker(task) as (_, lines):
-        told = lines.read().splitlines()
-    assert told[-1].startswith("refused")
-    assert told[-1].endswith(("nothing was charged", "pays at most once"))
-    assert len(told) > 10
+        reported = lines.read().splitlines()
+    assert reported[-1].startswith("refused")
+    assert reported[-1].endswith(("nothing was charged", "pays at most once"))
+    assert len(reported) > 10
     with SqliteLedger(tmp_path / "ledger.db") as ledger:
-        check(ledger, told[:-1])
-        ledger.charge("pay", PRICE, question={"filling": "x" * 500}, request_id=told[-1].split()[1])
-        assert check(ledger, told[:-1]) == len(told)
+        check(ledger, reported[:-1])
+        ledger.charge("pay", PRICE, question={"filling": "x" * 500}, request_id=reported[-1].split()[1])
+        assert check(ledger, reported[:-1]) == len(reported)
 
 
 def test_a_database_at_its_limit_says_that_there_is_no_room(tmp_path):
@@ -381,7 +381,7 @@ def test_postgres_killed_and_started_again(postgres_server, postgres_schema):
 
     with make() as ledger:
         ledger.register("pay", Budget(1000.0))
-        rng, told = Random(11), []
+        rng, reported = Random(11), []
         with contextlib.ExitStack() as stack:
             crowd = [stack.enter_context(worker(task(f"w{number}"))) for number in range(3)]
             for _ in range(trials(1, 20)):
@@ -396,6 +396,6 @@ def test_postgres_killed_and_started_again(postgres_server, postgres_schema):
                     time.sleep(0.02)
             for child, lines in crowd:
                 os.kill(child, signal.SIGKILL)
-                told += lines.read().splitlines()
-        assert len(told) >= 20
-        check(ledger, told)
+                reported += lines.read().splitlines()
+        assert len(reported) >= 20
+        check(ledger, reported)

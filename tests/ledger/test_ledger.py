@@ -110,12 +110,12 @@ def test_a_batch_is_paid_whole_or_not_at_all(ledger):
 
 def test_an_advanced_filter_spends_squares_in_two_words(ledger):
     """333 questions of 0.01 fit into (1, 1e-6), as the filter says; large budgets pass 64 bits."""
-    ledger.register("small", Budget(1.0, 1e-6), kind="advanced")
+    ledger.register("small", Budget(1.0, 1e-6), filter="advanced")
     ledger.charge("small", [Loss(0.01)] * 333, question={})
     with pytest.raises(BudgetExceeded):
         ledger.charge("small", Loss(0.01), question={"one": "more"})
-    ledger.register("large", Budget(900_000.0, 1e-3), kind="advanced", slack=1e-4)
-    state = filters.open_filter(Budget(900_000.0, 1e-3), kind="advanced", slack=1e-4)
+    ledger.register("large", Budget(900_000.0, 1e-3), filter="advanced", slack=1e-4)
+    state = filters.open_filter(Budget(900_000.0, 1e-3), filter="advanced", slack=1e-4)
     while (rest := ledger.left("large")).epsilon > 0.001:
         assert rest == filters.left(state)
         ledger.charge("large", Loss(rest.epsilon), question={})
@@ -125,17 +125,17 @@ def test_an_advanced_filter_spends_squares_in_two_words(ledger):
 
 def test_registering_again_changes_nothing(ledger):
     """The same words twice are fine; another budget, rule or fingerprint is a contradiction."""
-    ledger.register("pay", Budget(1.0, 1e-6), kind="advanced", fingerprint="file:pay.parquet")
+    ledger.register("pay", Budget(1.0, 1e-6), filter="advanced", fingerprint="file:pay.parquet")
     ledger.charge("pay", Loss(0.1), question=MEDIAN)
     before = ledger.left("pay")
-    ledger.register("pay", Budget(1.0, 1e-6), kind="advanced", fingerprint="file:pay.parquet")
-    ledger.register("pay", Budget(1.0, 1e-6), kind="advanced")
-    ledger.register("pay", Budget(1.0, 1e-6), kind="advanced", slack=5e-7)
+    ledger.register("pay", Budget(1.0, 1e-6), filter="advanced", fingerprint="file:pay.parquet")
+    ledger.register("pay", Budget(1.0, 1e-6), filter="advanced")
+    ledger.register("pay", Budget(1.0, 1e-6), filter="advanced", slack=5e-7)
     for budget, words in [
-        (Budget(2.0, 1e-6), {"kind": "advanced"}),
+        (Budget(2.0, 1e-6), {"filter": "advanced"}),
         (Budget(1.0, 1e-6), {}),
-        (Budget(1.0, 1e-6), {"kind": "advanced", "slack": 1e-7}),
-        (Budget(1.0, 1e-6), {"kind": "advanced", "fingerprint": "file:other.parquet"}),
+        (Budget(1.0, 1e-6), {"filter": "advanced", "slack": 1e-7}),
+        (Budget(1.0, 1e-6), {"filter": "advanced", "fingerprint": "file:other.parquet"}),
     ]:
         with pytest.raises(Contradiction, match="nothing was charged"):
             ledger.register("pay", budget, **words)
@@ -206,7 +206,7 @@ def test_analysts_have_budgets_of_their_own(ledger):
     ledger.register("pay", Budget(2.0, 1e-6))
     ledger.charge("pay", Loss(0.25), question=MEDIAN, analyst="ann")
     ledger.allow("pay", "ann", Budget(0.5))
-    ledger.allow("pay", "ben", Budget(5.0, 1e-6), kind="advanced")
+    ledger.allow("pay", "ben", Budget(5.0, 1e-6), filter="advanced")
     assert ledger.left("pay", "ann") == Loss(0.25)
     assert ledger.left("pay", "cat") == ledger.left("pay") == Loss(1.75, 1e-6)
     with pytest.raises(BudgetExceeded, match="for 'ann'"):
@@ -389,10 +389,10 @@ def spend_all(state, losses):
 class Model:
     """What a ledger does, in a few dictionaries: datasets a and b are the same data."""
 
-    def __init__(self, kind):
+    def __init__(self, name):
         budget = Budget(1.0, 2e-6)
         self.account = {"a": 0, "b": 0, "c": 1}
-        self.states = {one: filters.open_filter(budget, kind=kind) for one in (0, 1)}
+        self.states = {one: filters.open_filter(budget, filter=name) for one in (0, 1)}
         self.limits, self.paid, self.stored, self.retired = {}, {}, {}, set()
 
     def charge(self, dataset, person, losses, request):
@@ -423,11 +423,11 @@ class Model:
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 @given(st.sampled_from(["basic", "advanced"]), st.lists(steps, max_size=40))
-def test_a_ledger_does_what_a_plain_model_does(kind, script):
+def test_a_ledger_does_what_a_plain_model_does(name, script):
     """Any mixture of charges, retries, stores, allowances, growth and retirement: same outcomes, same sums."""
-    model, ledger = Model(kind), MemoryLedger()
+    model, ledger = Model(name), MemoryLedger()
     for dataset, mark in (("a", "x"), ("b", "x"), ("c", "y")):
-        ledger.register(dataset, Budget(1.0, 2e-6), kind=kind, fingerprint=mark)
+        ledger.register(dataset, Budget(1.0, 2e-6), filter=name, fingerprint=mark)
     charges = {}
     for step in script:
         if step[0] == "charge":

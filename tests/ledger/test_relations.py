@@ -13,7 +13,7 @@ import dither as dt
 from dither.errors import Contradiction, LedgerDamaged, LedgerUnavailable
 from dither.interfaces.cli.main import main
 from dither.ledger import MemoryLedger, PostgresLedger, SqliteLedger, open_ledger
-from dither.ledger.records import canonical, chained
+from dither.ledger.entries import canonical, chained
 from dither.privacy import Budget, Loss, Neighbours, Relation
 from dither.sources.graph_schema import GraphSchema
 
@@ -21,7 +21,7 @@ OLD = Path(__file__).with_name("ledger_0_1_0.sql").read_text(encoding="utf-8")
 """A ledger that version 0.1.0 wrote, as text."""
 ROWS, PRIVATE_ROWS = Relation(Neighbours.CHANGE_ONE), Relation(Neighbours.ADD_REMOVE_CHANGE)
 PEOPLE = Relation(Neighbours.PERSON, ("u",), 10)
-PAY = {"budget": Budget(1.0, 1e-6), "kind": "advanced"}
+PAY = {"budget": Budget(1.0, 1e-6), "filter": "advanced"}
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

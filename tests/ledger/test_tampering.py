@@ -6,8 +6,8 @@ import sqlite3
 import pytest
 
 from dither.errors import InvalidArgument, LedgerDamaged, LedgerUnavailable
-from dither.ledger import MemoryLedger, PostgresLedger, SqliteLedger, open_ledger, schema
-from dither.ledger.records import canonical, chained
+from dither.ledger import MemoryLedger, PostgresLedger, SqliteLedger, database_schema, open_ledger
+from dither.ledger.entries import canonical, chained
 from dither.privacy import Budget, Loss
 
 
@@ -199,27 +199,29 @@ def test_a_newer_version_is_refused(store):
 
 def test_an_older_version_is_upgraded(store, monkeypatch):
     """The steps run in one transaction, once; entries and chain stay as they are."""
-    now = schema.VERSION
-    monkeypatch.setattr(schema, "VERSION", now + 2)
+    now = database_schema.VERSION
+    monkeypatch.setattr(database_schema, "VERSION", now + 2)
     steps = {
         now: ("ALTER TABLE dither_names ADD COLUMN note TEXT",),
         now + 1: ("CREATE TABLE dither_more (x {BIGINT}) {STRICT}",),
     }
-    monkeypatch.setattr(schema, "UPGRADES", steps)
+    monkeypatch.setattr(database_schema, "UPGRADES", steps)
     for _ in range(2):
         with store.open() as ledger:
             assert ledger.verify().ok
             assert ledger.left("pay") == Loss(0.6, 1e-6)
-    monkeypatch.setattr(schema, "VERSION", now)
+    monkeypatch.setattr(database_schema, "VERSION", now)
     with pytest.raises(LedgerDamaged, match=f"version {now + 2}"):
         store.open()
 
 
 def test_an_upgrade_that_fails_changes_nothing(store, monkeypatch):
     """All or nothing: the old version stays usable."""
-    now = schema.VERSION
-    monkeypatch.setattr(schema, "VERSION", now + 1)
-    monkeypatch.setattr(schema, "UPGRADES", {now: ("CREATE TABLE dither_more (x TEXT)", "SELECT nothing_like_it")})
+    now = database_schema.VERSION
+    monkeypatch.setattr(database_schema, "VERSION", now + 1)
+    monkeypatch.setattr(
+        database_schema, "UPGRADES", {now: ("CREATE TABLE dither_more (x TEXT)", "SELECT nothing_like_it")}
+    )
     with pytest.raises(LedgerUnavailable, match="nothing was charged"):
         store.open()
     monkeypatch.undo()

@@ -128,13 +128,13 @@ def test_noisy_local_sensitivity_is_quoted_below_the_whole_range():
     graph = crowded()
     statistic = KStars(2).resolve(graph.shape)
     _, prepared = prepare(statistic, epsilon=4.0, delta=1e-6, mechanism="noisy_local", confidence=0.9)
-    told = for_all_data(prepared, 0.9)
+    error = for_all_data(prepared, 0.9)
     scale = statistic.global_sensitivity / float(prepared.answer_epsilon)
-    assert told.expected == pytest.approx(scale, rel=1e-2)
-    assert told.bound < statistic.most / 10
-    assert (told.kind, told.attained, told.bar) == ("upper bound", False, None)
+    assert error.expected == pytest.approx(scale, rel=1e-2)
+    assert error.bound < statistic.most / 10
+    assert (error.kind, error.attained, error.half_width) == ("upper bound", False, None)
     (law,), (width,) = prepared.error_laws(graph), prepared.typical_half_widths(graph)
-    assert law.mean < told.expected
+    assert law.mean < error.expected
     ends = np.array([prepared.run(graph).interval for _ in range(500)])
     assert np.mean(ends[:, 1] - ends[:, 0]) / 2 == pytest.approx(width, rel=0.1)
 

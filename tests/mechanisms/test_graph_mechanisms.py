@@ -310,7 +310,7 @@ def test_noisy_local_spends_all_shares_and_skips_a_gauge_that_tells_nothing():
 
 
 @pytest.mark.parametrize("query", STEADY, ids=named)
-def test_bars_of_noisy_local_cover(query, trials):
+def test_intervals_of_noisy_local_cover(query, trials):
     """At 80%, for free; false alarms below 1e-9."""
     graph = Graph([(u, v) for u, v in combinations(range(12), 2) if (u * v) % 3 != 1], n=12)
     statistic = query.resolve(graph.shape)
@@ -322,7 +322,7 @@ def test_bars_of_noisy_local_cover(query, trials):
     assert missed / many <= 0.2 + math.sqrt(math.log(1e9) / (2 * many))
 
 
-def test_bars_of_the_ladder_mechanism_cover_on_a_graph(trials):
+def test_intervals_of_the_ladder_mechanism_cover_on_a_graph(trials):
     """At 80%; false alarms below 1e-9."""
     graph = Graph([(u, v) for u, v in combinations(range(30), 2) if (u * v) % 7 < 2], n=30)
     statistic = Triangles().resolve(graph.shape)

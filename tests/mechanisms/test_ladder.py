@@ -13,7 +13,7 @@ import oracle
 from conftest import trials
 from dither.errors import InvalidArgument, NotApplicable
 from dither.mechanisms.ladder import LadderMechanism, displacement, points_at_cost
-from dither.mechanisms.ladder_interval import LadderBar
+from dither.mechanisms.ladder_interval import LadderInterval
 from dither.mechanisms.mechanism import MechanismSpec
 from dither.noise.discrete_exponential import draw_endless, geometric
 from dither.privacy import Loss
@@ -160,12 +160,12 @@ def test_draws_follow_the_audited_law():
 
 def bar(epsilon=Fraction(1, 2), miss=Fraction(1, 10), rate=Fraction(1, 2)):
     """A bar on the small universe."""
-    return LadderBar(epsilon, miss, rate, HIGH)
+    return LadderInterval(epsilon, miss, rate, HIGH)
 
 
 def test_quantiles_of_the_error_are_right():
     """Every rung of the bar's ladder is the oracle's quantile, to the whole number, or the span."""
-    one = LadderBar(Fraction(1, 2), Fraction(1, 10), Fraction(1, 2), 60)
+    one = LadderInterval(Fraction(1, 2), Fraction(1, 10), Fraction(1, 2), 60)
     for widths in ([0, 0, 1, 4], [3, 3, 3, 3], [1, 2, 5, 7]):
         for top in (4, None):
             ladder = Ladder(lambda a, b, w=widths: np.array([w[k] if k < 4 else 9 for k in range(a, b)]), 9, top=top)
@@ -177,7 +177,7 @@ def test_quantiles_of_the_error_are_right():
 def test_the_quantiles_are_a_ladder_on_a_whole_universe():
     """H_k(x) <= H_{k+1}(y) for all neighbours; with half the fall of the tails it fails somewhere."""
     for statistic, values in statistics():
-        one = LadderBar(Fraction(1, 2), Fraction(1, 10), Fraction(1, 2), 50)
+        one = LadderInterval(Fraction(1, 2), Fraction(1, 10), Fraction(1, 2), 50)
         universe = datasets(values, RECORDS)
         ladders = {x: statistic.ladder(as_column(x, statistic.records_on)) for x in universe}
         climbed = {x: one.quantiles(ladder).sensitivity_at_distance(0, 9).tolist() for x, ladder in ladders.items()}
@@ -193,23 +193,23 @@ def test_the_quantiles_are_a_ladder_on_a_whole_universe():
         assert any(climbed[x][0] > climbed[y][0] for x in universe for y in neighbours(x, values))
 
 
-def test_what_a_bar_tells_moves_by_what_was_paid_for():
+def test_what_a_interval_tells_moves_by_what_was_paid_for():
     """|ln Q(x) - ln Q(y)| <= beta for all neighbours; a bound smoothed at three times the rate moves faster."""
     # The ladder of a dataset k changes away from trouble: nothing, and then everything.
     cap = 10**6
-    one = LadderBar(Fraction(2, 3), Fraction(1, 20), Fraction(2, 3), 10**9)
+    one = LadderInterval(Fraction(2, 3), Fraction(1, 20), Fraction(2, 3), 10**9)
     distances = range(60)
     ladders = [Ladder(lambda a, b, k=k: np.where(np.arange(a, b) < k, 1, cap), cap, top=k) for k in distances]
 
     def fastest(times):
-        told = [math.log(one.quantiles(ladder).smooth(one.beta * times)) for ladder in ladders]
-        return max(abs(here - there) for here, there in pairwise(told))
+        logarithms = [math.log(one.quantiles(ladder).smooth(one.beta * times)) for ladder in ladders]
+        return max(abs(here - there) for here, there in pairwise(logarithms))
 
     assert fastest(1) <= float(one.beta)
     assert fastest(3) > float(one.beta)
 
 
-def test_prices_too_small_for_a_bar_are_refused_before_anything_is_read():
+def test_prices_too_small_for_a_interval_are_refused_before_anything_is_read():
     """Below 3.2e-8 no smooth bound is computed; without a bar any price will do."""
     statistic = RankedValue(2, RECORDS, GRID)
     with pytest.raises(InvalidArgument, match="epsilon"):
@@ -218,7 +218,7 @@ def test_prices_too_small_for_a_bar_are_refused_before_anything_is_read():
     assert answer in VALUES
 
 
-def test_bars_cover(trials):
+def test_intervals_cover(trials):
     """At 80% the bar misses at most 20% of the time; false alarms below 1e-9."""
     grid = Grid(Fraction(1), 0, 1000)
     statistic = RankedValue(250, 500, grid)

@@ -278,7 +278,7 @@ LOOPED = (
 def test_every_loop_is_accounted_for():
     """docs/proofs says of each ``while`` why it ends: in sampling.md, or on the mechanism's own page."""
     pages = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs/proofs").glob("*.md"))]
-    told = {
+    documented = {
         (file, name): int(count or 1)
         for page in pages
         for file, name, count in re.findall(r"`([a-z_/]+\.py)` `([A-Za-z_.]+)`(?: \((\d)\))?", page)
@@ -289,7 +289,7 @@ def test_every_loop_is_accounted_for():
         for file in [path] if path.suffix else sorted(path.glob("*.py")):
             for name, loops in loops_of(ast.parse(file.read_text())):
                 found[str(file.relative_to(ROOT / "src/dither")), name] = loops
-    assert told == found
+    assert documented == found
 
 
 def loops_of(tree):

@@ -12,7 +12,7 @@ import oracle
 from dither.mechanisms.interval_endpoints import Ends, distances
 from dither.mechanisms.inverse import Inverse
 from dither.mechanisms.mechanism import MechanismSpec
-from dither.mechanisms.smooth import Smooth, bar_factor
+from dither.mechanisms.smooth import Smooth, half_width_factor
 from dither.noise.gaussian import Gaussian
 from dither.noise.heavy_tails import Cauchy, PowerLaw, Student
 from dither.noise.laplace import Laplace
@@ -114,7 +114,7 @@ def test_ends_follow_the_laboratorys_law(upper, epsilon):
 
 @pytest.mark.parametrize("upper", [True, False])
 @pytest.mark.parametrize("rank", [1, 2, 4])
-def test_ends_of_error_bars_are_private_and_cover(upper, rank):
+def test_ends_of_intervals_are_private_and_cover(upper, rank):
     """Each end is epsilon-private given the answer, and falls short no more often than allowed: all data."""
     records = 9
     grid = Grid(Fraction(1), 0, 3)
@@ -157,11 +157,11 @@ def test_candidate_distances_grow_and_end_at_the_bound():
 
 @pytest.mark.parametrize("law", LAWS, ids=str)
 @pytest.mark.parametrize("spread", [0.05, 0.5, 1.5])
-def test_bar_factor_is_the_quantile_of_the_pivot(law, spread):
+def test_interval_factor_is_the_quantile_of_the_pivot(law, spread):
     """P(|Z| e^{-spread L} > c) is at most 5%, and at least 4.8%: an honest bar (by quadrature)."""
     from scipy.integrate import quad
 
-    c = bar_factor(law, spread, 0.05)
+    c = half_width_factor(law, spread, 0.05)
 
     def missed(length):
         both = float(law.tail(c * math.exp(spread * length))) + float(law.tail(c * math.exp(-spread * length)))
@@ -174,9 +174,9 @@ def test_bar_factor_is_the_quantile_of_the_pivot(law, spread):
 @pytest.mark.parametrize("law", LAWS, ids=str)
 @pytest.mark.parametrize("spread", [0.2, 1.2])
 @pytest.mark.parametrize("miss", [1e-3, 1e-6])
-def test_bars_of_high_confidence_are_as_wide_as_they_claim(law, spread, miss):
+def test_intervals_of_high_confidence_are_as_wide_as_they_claim(law, spread, miss):
     """Rare noise on the logarithm decides them (cells of equal mass missed up to 14 times too often)."""
-    c = bar_factor(law, spread, miss)
+    c = half_width_factor(law, spread, miss)
     ends = np.linspace(0.0, math.log(1 / miss) + 25.0, 60_001)
     masses = -np.diff(np.exp(-ends)) / 2
     # From above: in every cell the L with the larger share.

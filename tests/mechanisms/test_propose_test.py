@@ -21,9 +21,9 @@ from dither.sensitivity.ladder import Ladder
 from dither.sources.column import Column
 from dither.sources.grid import Grid
 from dither.statistics.order import RankedValue, _EvenColumn, evenly_spread
-from dither_lab.audit.agreement import draws_follow
 from dither_lab.audit.answers import as_answer
 from dither_lab.audit.enumeration import as_column, datasets, neighbours
+from dither_lab.audit.law_comparison import draws_follow
 from dither_lab.audit.laws.facts import Published
 from dither_lab.audit.propose_test_release import REFUSED, Mixed, divergence, mechanism_law
 
@@ -191,9 +191,9 @@ def test_refusals_cost_what_was_quoted_and_say_why():
     assert "refused" in str(refused)
     assert "test did not pass" in repr(refused)
     assert "test did not pass" in refused._repr_html_()
-    told = refused.to_dict()
-    assert (told["refused"], told["value"], told["epsilon"], told["delta"]) == (True, None, 1.0, 1e-6)
-    assert "test did not pass" in told["reason"]
+    payload = refused.to_dict()
+    assert (payload["refused"], payload["value"], payload["epsilon"], payload["delta"]) == (True, None, 1.0, 1e-6)
+    assert "test did not pass" in payload["reason"]
     assert answered.to_dict()["reason"] is None
 
 

@@ -36,10 +36,10 @@ from dither.statistics.order import RankedValue
 from dither.statistics.totals import TrimmedTotal
 from dither.statistics.unknown_size import FilteredMean
 from dither_lab.audit import broken_mechanisms
-from dither_lab.audit.agreement import draws_follow
 from dither_lab.audit.answers import as_answer
 from dither_lab.audit.enumeration import as_column, datasets, neighbours
 from dither_lab.audit.exhaustive import privacy, worst_pair
+from dither_lab.audit.law_comparison import draws_follow
 from dither_lab.audit.laws.registry import law_named
 from dither_lab.audit.universes import chain_universe, column_universe, graph_universe
 
@@ -168,9 +168,9 @@ def test_the_constant_is_nearly_sharp():
     beta, steps = Fraction(1, 10), [round(1000 * math.exp(k / 10)) for k in range(40)]
     universe = chain_universe(ChainSum(steps, step=1), len(steps))
     prepared = prepared_for(universe.statistic, 1.0, beta=beta)
-    shown, upper, _ = worst_pair(prepared, universe.different_pairs)
+    lower, upper, _ = worst_pair(prepared, universe.different_pairs)
     assert upper <= 1.0
-    assert shown == pytest.approx(0.1 + 0.9 * math.exp(-0.1), rel=5e-3)
+    assert lower == pytest.approx(0.1 + 0.9 * math.exp(-0.1), rel=5e-3)
 
 
 def ideal(value, rungs, cap, decay, rate, words):
@@ -380,8 +380,8 @@ def test_the_logarithm_that_is_told_moves_by_beta():
 
         def most(decay, universe=universe):
             with precision(128):
-                told = [SmoothedRungs(universe.statistic.ladder(x), decay).first().log() for x in universe.data]
-                return max(float((told[here] - told[there]).upper()) for here, there in universe.pairs)
+                logarithms = [SmoothedRungs(universe.statistic.ladder(x), decay).first().log() for x in universe.data]
+                return max(float((logarithms[here] - logarithms[there]).upper()) for here, there in universe.pairs)
 
         assert most(prepared.decay) <= 0.1
     assert most(prepared.decay**3) > 0.1
@@ -399,19 +399,21 @@ def test_the_interval_has_the_noise_that_it_spends():
     widths, many = prepared.widths(column), 10_000
     with precision(128):
         first = float(widths.first())
-    told = np.sort([math.log(prepared._half_width(widths) / (first * prepared._factor)) for _ in range(many)])
+    logarithms = np.sort([math.log(prepared._half_width(widths) / (first * prepared._factor)) for _ in range(many)])
     spread = float(prepared.beta / prepared.interval_epsilon)
     allowed = math.sqrt(math.log(2e9) / (2 * many)) + 1 / many
 
     def distance(scale):
-        below = np.where(told < 0, np.exp(-np.abs(told) / scale) / 2, 1 - np.exp(-np.abs(told) / scale) / 2)
+        below = np.where(
+            logarithms < 0, np.exp(-np.abs(logarithms) / scale) / 2, 1 - np.exp(-np.abs(logarithms) / scale) / 2
+        )
         return np.abs(np.arange(1, many + 1) / many - below).max()
 
     assert distance(spread) <= allowed < distance(spread / 0.7)
     universe = UNIVERSES["minimum"]
     honest = prepared_for(universe.statistic, 1.0, confidence=Fraction(9, 10))
     assert privacy(honest, universe, stride=20).holds
-    assert not privacy(broken_mechanisms.bar_unpaid(honest), universe, stride=20).holds
+    assert not privacy(broken_mechanisms.interval_unpaid(honest), universe, stride=20).holds
 
 
 def test_intervals_cover_in_runs(trials):

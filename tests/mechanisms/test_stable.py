@@ -206,12 +206,12 @@ ALIKE = [
 @pytest.mark.parametrize(("others", "one"), ALIKE)
 def test_a_record_that_equals_others_does_not_choose_how_they_are_told(others, one):
     """One record in front, behind or absent: the same category is told in the same way."""
-    told = set()
+    labels = set()
     for data in ([one, *others], [*others, one], [*others, others[0]]):
         release = dt.mode(data, epsilon=2.0, delta=1e-6)
-        told.add((type(release.value), repr(release.value)))
-        told.add(dt.histogram(data, epsilon=2.0, delta=1e-6).labels)
-    assert len(told) == 2
+        labels.add((type(release.value), repr(release.value)))
+        labels.add(dt.histogram(data, epsilon=2.0, delta=1e-6).labels)
+    assert len(labels) == 2
     assert dt.mode(np.array([-0.0, *[0.0] * 999]), epsilon=2.0, delta=1e-6).value.hex() == "0x0.0p+0"
 
 
@@ -233,20 +233,20 @@ def test_missing_whole_numbers_of_a_frame():
 
 
 @pytest.mark.parametrize(("epsilon", "delta", "miss"), [(1.0, 1e-6, 0.05), (4.0, 1e-3, 0.1), (0.3, 0.1, 0.3)])
-def test_bars_cover_the_bins_that_are_shown(epsilon, delta, miss):
+def test_intervals_cover_the_bins_that_are_shown(epsilon, delta, miss):
     """Exactly, for every count: a bin is shown because its noise is large, and that must not spoil its bar."""
     bins = StableBins.of(Loss(epsilon, delta))
     rate, threshold = float(bins.rate), bins.threshold
     far = math.ceil(45 / rate)
     worst_miss = 0.0
     for count in range(1, threshold + far // 2):
-        shown = missed = 0.0
+        released = missed = 0.0
         for noisy in range(threshold, max(threshold, count) + far):
             chance = math.exp(-rate * (abs(noisy - count) - max(threshold - count, 0)))
-            low, high = bins.bar(noisy, exact(miss))
-            shown += chance
+            low, high = bins.interval(noisy, exact(miss))
+            released += chance
             missed += chance * (not low <= count <= high)
-        worst_miss = max(worst_miss, missed / shown)
+        worst_miss = max(worst_miss, missed / released)
     assert worst_miss <= miss * (1 + 1e-9)
     assert worst_miss >= miss * math.exp(-rate) * (1 - 1e-9)
 

@@ -78,5 +78,5 @@ def test_uniform_integers_leave_out_the_words_that_would_favour_some(bound):
 @pytest.mark.parametrize("bound", [0, -1, 2**32 + 1])
 def test_a_bound_that_does_not_fit_is_refused(bound):
     """Zero integers cannot be drawn from, and products of 64-bit words stay below 2^64."""
-    with pytest.raises(ValueError, match=r"^bound[ =]"):
+    with pytest.raises(ValueError, match=r"^bound must "):
         uniform_integers(1, bound)

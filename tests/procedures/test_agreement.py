@@ -53,14 +53,14 @@ def test_sets_of_points_in_any_order():
     assert np.abs(found - truth).max() < 0.1
 
 
-def test_bars_cover_the_mean():
+def test_intervals_cover_the_mean():
     """95% bars of 200 numbers: more than 40 missed has a probability below 1e-9."""
     rng = np.random.default_rng(4)
     middle = np.full(200, 0.5)
     task = Aggregation(500, 1, Output(200, bounds=(0, 1)), LOSS, Fraction(19, 20))
     table = answers(rng, 500, middle, 0.001)
-    told = Average().prepare(task).run(table)
-    missed = sum(not low <= 0.5 <= high for low, high in told.intervals)
+    found = Average().prepare(task).run(table)
+    missed = sum(not low <= 0.5 <= high for low, high in found.intervals)
     assert missed <= 40
 
 

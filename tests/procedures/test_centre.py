@@ -214,7 +214,7 @@ def cut(length):
 
 
 @pytest.mark.parametrize(
-    ("function", "told"),
+    ("function", "message"),
     [
         (lambda a, b: -np.abs(a - b).sum(), "negative"),
         (lambda a, b: max(a[0] - b[0], 0.0), "asymmetric"),
@@ -226,9 +226,9 @@ def cut(length):
         (lambda a: 0.0, "metric"),
     ],
 )
-def test_a_function_that_is_no_metric_is_refused_on_public_probes(function, told):
+def test_a_function_that_is_no_metric_is_refused_on_public_probes(function, message):
     """Before anything is read."""
-    with pytest.raises(InvalidArgument, match=told):
+    with pytest.raises(InvalidArgument, match=message):
         plan(1_000, Output(2, bounds=(0, 9)), Loss(1.0, 1e-6), aggregator="centre", metric=function)
 
 
@@ -300,7 +300,7 @@ def test_the_scale_in_use_is_private_end_to_end(delta, metric):
         assert abs(math.log(bound / others)) <= float(made.point.beta)
 
 
-def test_points_are_released_in_order_and_bars_cover_the_centre():
+def test_points_are_released_in_order_and_intervals_cover_the_centre():
     """Point sets come sorted; the bars of each number hold the centre's (miss 5% each: 200 of 300 misses is absurd)."""
     rows = np.random.default_rng(4).normal([[0.2]], 0.02, size=(4_000, 1))
 

@@ -118,10 +118,10 @@ def test_a_pass_finds_the_means():
     means = np.array([points[part * 3000 : (part + 1) * 3000].mean(axis=0) for part in range(3)])
     assert np.abs(hard.centres - means).max() < 1e-3
     soft = PrivatePass(Fraction(1000), 3.0, soft=True)
-    told = soft.run(points, soft.run(points, start))
-    assert np.abs(told.centres - means).max() < 1e-2
-    assert np.abs(told.deviations - 0.2).max() < 0.02
-    assert np.abs(told.shares - 1 / 3).max() < 0.01
+    fitted = soft.run(points, soft.run(points, start))
+    assert np.abs(fitted.centres - means).max() < 1e-2
+    assert np.abs(fitted.deviations - 0.2).max() < 0.02
+    assert np.abs(fitted.shares - 1 / 3).max() < 0.01
 
 
 def test_empty_centres_stay():
@@ -144,7 +144,7 @@ def test_all_noise_together_is_one_gaussian_mechanism():
         assert sum(part**2 for part in parts) >= plan.mu**2 * Fraction(999, 1000)
 
 
-def test_bars_cover_the_pass_without_noise():
+def test_intervals_cover_the_pass_without_noise():
     """80% bars of 2 * 400 coordinates: 240 misses have a probability below 1e-9; bars half as long have many more."""
     rng = np.random.default_rng(4)
     points = np.vstack([rng.normal(-2, 1, (1500, 1)), rng.normal(3, 1, (500, 1))])
@@ -154,7 +154,7 @@ def test_bars_cover_the_pass_without_noise():
     truth = now.centres[:, 0] + 4.0 * np.array([row[0] / count for row, count in zip(offsets, counts, strict=True)])
     missed, short = 0, 0
     for _ in range(400):
-        low, high = step.run(points, now).bars
+        low, high = step.run(points, now).intervals
         middle, half = (low + high)[:, 0] / 2, (high - low)[:, 0] / 2
         missed += int((np.abs(truth - middle) > half).sum())
         short += int((np.abs(truth - middle) > half / 2).sum())

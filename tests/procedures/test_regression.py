@@ -14,7 +14,7 @@ from dither.mechanisms.margin_test import MarginTest
 from dither.privacy import Loss
 from dither.procedures.block_fits import RegressionRecords, block_fits, random_order
 from dither.procedures.cell_regression import PaperCell, StableCell, cells_of, plan_robust
-from dither.procedures.floating import FloatingGrid, draw_bar, draw_quantile, quantile_draw, sampling_ranks
+from dither.procedures.floating import FloatingGrid, draw_interval, draw_quantile, quantile_draw, sampling_ranks
 from dither.procedures.regression import Model, plan_blocks, plan_shortcut
 from dither.queries.plan import Options
 from dither.queries.regression import ModelFacts
@@ -84,7 +84,7 @@ def test_medians_without_bounds_lose_what_they_cost(share):
     assert 0.8 * epsilon < worst <= epsilon * (1 + 1e-9)
 
 
-def test_bars_reach_as_many_ranks_as_sampling_needs():
+def test_intervals_reach_as_many_ranks_as_sampling_needs():
     """The binomial chance of more than so many entries on one side of the true median stays within the allowance."""
     from scipy.stats import binom
 
@@ -97,13 +97,13 @@ def test_bars_reach_as_many_ranks_as_sampling_needs():
             assert above + below <= miss
 
 
-def test_bars_cover_the_centre_of_the_law():
+def test_intervals_cover_the_centre_of_the_law():
     """95% bars on 60 samples, with sampling: misses of more than 15 have probability below 1e-7."""
     rng, grid, missed = np.random.default_rng(3), FloatingGrid(1.0), 0
     for _ in range(trials(60, 600)):
         codes = grid.codes(2.0 + rng.normal(size=400))
         answer = draw_quantile(codes, grid, Fraction(1, 2))
-        low, high = draw_bar(codes, grid, answer, Fraction(1), Fraction(1, 20))
+        low, high = draw_interval(codes, grid, answer, Fraction(1), Fraction(1, 20))
         missed += not grid.value(low) <= 2.0 <= grid.value(high)
     assert missed <= trials(15, 75)
 

@@ -174,8 +174,8 @@ def test_one_rare_category_is_in_no_other_block():
     """Categories of frames are decoded: their list would show everybody's."""
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"job": pandas.Categorical(["clerk"] * 299 + ["astronaut"])})
-    told = looks_of(frame, lambda block: "astronaut" in str(block.schema) + str(block["job"].chunks))
-    assert told.count(True) == 1
+    seen = looks_of(frame, lambda block: "astronaut" in str(block.schema) + str(block["job"].chunks))
+    assert seen.count(True) == 1
     assert looks_of(frame, lambda block: block.schema.metadata)[0] is None
 
 

@@ -87,18 +87,21 @@ def test_a_session_charges_the_histogram_once(tmp_path):
 @pytest.mark.parametrize(
     ("make", "named"),
     [
-        (lambda: dt.count_from(3, ["a"]), "^release[ =]"),
-        (lambda: dt.count_from(dt.count([True] * 9, epsilon=1), ["a"]), "^release[ =]"),
+        (lambda: dt.count_from(3, ["a"]), "^release must "),
+        (lambda: dt.count_from(dt.count([True] * 9, epsilon=1), ["a"]), "^release must "),
         (
             lambda: dt.count_from(dt.histogram(DATA, edges=EDGES, epsilon=1, delta=0.1, noise="gaussian"), []),
             "^release ",
         ),
-        (lambda: dt.count_from(dt.histogram(["a"] * 99, epsilon=1, delta=0.1), ["a"]), "^release[ =]"),
-        (lambda: dt.count_from(dt.counting_queries(DATA, family="points", edges=EDGES, epsilon=1), []), "^release[ =]"),
-        (lambda: dt.count_from(dt.histogram(DATA, edges=EDGES, epsilon=1), ["no bin"]), "^of[ =]"),
-        (lambda: dt.count_from(dt.histogram(DATA, edges=EDGES, epsilon=1), 3), "^of[ =]"),
-        (lambda: dt.count_from(dt.histogram(DATA, edges=EDGES, epsilon=1), [], records=0), "^records[ =]"),
-        (lambda: dt.count_from(dt.histogram(DATA, edges=EDGES, epsilon=1), [], confidence=2), "^confidence[ =]"),
+        (lambda: dt.count_from(dt.histogram(["a"] * 99, epsilon=1, delta=0.1), ["a"]), "^release must "),
+        (
+            lambda: dt.count_from(dt.counting_queries(DATA, family="points", edges=EDGES, epsilon=1), []),
+            "^release must ",
+        ),
+        (lambda: dt.count_from(dt.histogram(DATA, edges=EDGES, epsilon=1), ["no bin"]), "^of must "),
+        (lambda: dt.count_from(dt.histogram(DATA, edges=EDGES, epsilon=1), 3), "^of must "),
+        (lambda: dt.count_from(dt.histogram(DATA, edges=EDGES, epsilon=1), [], records=0), "^records must "),
+        (lambda: dt.count_from(dt.histogram(DATA, edges=EDGES, epsilon=1), [], confidence=2), "^confidence must "),
     ],
 )
 def test_what_is_no_histogram_is_refused(make, named):

@@ -71,17 +71,17 @@ def test_losses_of_all_pairs_of_centres_are_within_epsilon():
 
 def test_bad_arguments_of_points_are_named():
     """A sensitivity below the least distance, a space that is none, a default that is no point."""
-    with pytest.raises(InvalidArgument, match=r"^sensitivity[ =]"):
+    with pytest.raises(InvalidArgument, match=r"^sensitivity must "):
         dt.metric_release(1, space=PATH, epsilon=1, sensitivity=0.5)
-    with pytest.raises(InvalidArgument, match=r"^space[ =]"):
+    with pytest.raises(InvalidArgument, match=r"^space must "):
         dt.metric_release(1, space="path", epsilon=1, sensitivity=1)
-    with pytest.raises(InvalidArgument, match=r"^constants[ =]"):
+    with pytest.raises(InvalidArgument, match=r"^constants must "):
         dt.metric_release(1, space=PATH, epsilon=1, sensitivity=1, constants="best")
-    with pytest.raises(InvalidArgument, match=r"^default[ =]"):
+    with pytest.raises(InvalidArgument, match=r"^default must "):
         dt.metric_release(1, space=PATH, epsilon=1, sensitivity=1, default=17)
-    with pytest.raises(InvalidArgument, match=r"^function[ =]"):
+    with pytest.raises(InvalidArgument, match=r"^function must "):
         dt.metric_release(1, space=PATH, epsilon=1, sensitivity=1, function="max")
-    with pytest.raises(dt.NotApplicable, match=r"^mechanism[ =]"):
+    with pytest.raises(dt.NotApplicable, match=r"^mechanism='smooth': a point of a metric space is drawn"):
         dt.metric_release(1, space=PATH, epsilon=1, sensitivity=1, mechanism="smooth")
 
 
@@ -112,10 +112,10 @@ def test_low_samples_use_twice_the_error():
     release = dt.low_sample_release([5.0], reads=0.1, within=0.5, chance=0.9, epsilon=2.0)
     low, high = release.interval[0]
     assert high - low == pytest.approx(math.log(20), rel=1e-4)
-    for options, named in (({"within": 0}, "^within[ =]"), ({"chance": 0.55}, "^chance[ =]")):
+    for options, named in (({"within": 0}, "^within must "), ({"chance": 0.55}, "^chance must ")):
         with pytest.raises(InvalidArgument, match=named):
             dt.low_sample_release([5.0], **{"reads": 0.1, "within": 0.5, "chance": 0.9, "epsilon": 2.0} | options)
-    with pytest.raises(InvalidArgument, match=r"^neighbours[ =]"):
+    with pytest.raises(InvalidArgument, match=r"^neighbours=.*: the lemma is about neighbours that change one record"):
         dt.LowSampleRelease(reads=0.1, within=0.5, chance=0.9, neighbours=dt.Neighbours.EDGE)
 
 
@@ -139,19 +139,19 @@ def test_huge_entries_are_clamped():
 @pytest.mark.parametrize(
     ("value", "options", "named"),
     [
-        ([1.0], {"epsilon": 1, "sensitivity": 0}, "^sensitivity[ =]"),
-        ([1.0], {"epsilon": 1, "sensitivity": 1, "norm": "l3"}, "^norm[ =]"),
-        ([1.0], {"epsilon": 1, "sensitivity": 1, "step": -1}, "^step[ =]"),
-        ([1.0], {"epsilon": 0, "sensitivity": 1}, "^epsilon[ =]"),
-        ([], {"epsilon": 1, "sensitivity": 1}, "^value[ =]"),
-        ([[1.0]], {"epsilon": 1, "sensitivity": 1}, "^value[ =]"),
-        (np.ones((2, 2)), {"epsilon": 1, "sensitivity": 1}, "^value[ =]"),
-        ("one", {"epsilon": 1, "sensitivity": 1}, "^value[ =]"),
-        ([1.0], {"epsilon": 1, "sensitivity": 1, "confidence": 2}, "^confidence[ =]"),
-        ([1.0], {"epsilon": 1, "sensitivity": 1, "function": len}, "^dimension[ =]"),
-        ([1.0], {"epsilon": 1, "sensitivity": 1, "default": [1, 2]}, "^default[ =]"),
-        ([1.0], {"epsilon": 1, "sensitivity": 1, "default": [math.nan]}, "^default[ =]"),
-        ([1.0], {"epsilon": 1, "sensitivity": 1e300}, "^sensitivity[ =]"),
+        ([1.0], {"epsilon": 1, "sensitivity": 0}, "^sensitivity must "),
+        ([1.0], {"epsilon": 1, "sensitivity": 1, "norm": "l3"}, "^norm must "),
+        ([1.0], {"epsilon": 1, "sensitivity": 1, "step": -1}, "^step must "),
+        ([1.0], {"epsilon": 0, "sensitivity": 1}, "^epsilon must "),
+        ([], {"epsilon": 1, "sensitivity": 1}, "^value must "),
+        ([[1.0]], {"epsilon": 1, "sensitivity": 1}, "^value must "),
+        (np.ones((2, 2)), {"epsilon": 1, "sensitivity": 1}, "^value must "),
+        ("one", {"epsilon": 1, "sensitivity": 1}, "^value must "),
+        ([1.0], {"epsilon": 1, "sensitivity": 1, "confidence": 2}, "^confidence must "),
+        ([1.0], {"epsilon": 1, "sensitivity": 1, "function": len}, "^dimension must "),
+        ([1.0], {"epsilon": 1, "sensitivity": 1, "default": [1, 2]}, "^default must "),
+        ([1.0], {"epsilon": 1, "sensitivity": 1, "default": [math.nan]}, "^default must "),
+        ([1.0], {"epsilon": 1, "sensitivity": 1e300}, "^sensitivity must "),
     ],
 )
 def test_bad_arguments_of_vectors_are_named(value, options, named):
@@ -174,9 +174,9 @@ def test_in_a_session_each_function_is_a_question_of_its_own(tmp_path):
         assert session.budget.spent.epsilon == 5.0
         session.ask(dt.DistanceToProperty(distance=query.distance), epsilon=5.0)
         assert session.budget.spent.epsilon == 10.0
-        with pytest.raises(InvalidArgument, match=r"^neighbours[ =]"):
+        with pytest.raises(InvalidArgument, match=r"^neighbours must "):
             session.ask(dt.DistanceToProperty(distance=len, neighbours=dt.Neighbours.EDGE), epsilon=1.0)
-        with pytest.raises(InvalidArgument, match=r"^where[ =]"):
+        with pytest.raises(InvalidArgument, match=r"^where=.*: distance_to_property is asked of the whole table"):
             session.ask(query, epsilon=1.0, where="age < 50")
         assert session.budget.spent.epsilon == 10.0
 

@@ -3,8 +3,12 @@
 A new query needs no line here: what is asked follows from the table of parameters and from what the query is asked of.
 """
 
+import contextlib
 import json
+import pickle
+from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +17,9 @@ from click.testing import CliRunner
 import dither as dt
 from curators import CuratorProcess
 from dither.interfaces.cli.main import main
+from dither.interfaces.http.planning import planned
+from dither.interfaces.http.questions import question_of
+from dither.mechanisms.choice import MECHANISMS
 from dither.queries.documentation import page
 from dither.queries.registry import entries, positionals
 from dither.queries.wire import catalogue, from_json, served, to_json
@@ -229,7 +236,7 @@ def test_ask(entry):
 
 @every
 def test_session_and_quote(entry, sessions):
-    """A session answers and charges; its quote says the price before."""
+    """A session answers and charges; its quote says the privacy loss before."""
     session, query = sessions[dataset_of(entry)], query_of(entry)
     quote = session.quote(query, **LOSS)
     before = session.budget.spent.epsilon
@@ -258,6 +265,21 @@ def test_http_and_client(entry, server):
     release = remote.ask(query, **LOSS)
     assert json.loads(json.dumps(release.to_dict())) == answered["releases"][0]
     assert remote.budget.spent == spent
+
+
+@with_http
+def test_plans_are_sent_to_workers(entry, sessions):
+    """Whatever mechanism is asked for, the plan of a question over HTTP survives its way into another process."""
+    anybody = SimpleNamespace(may_ask=lambda name: True, epsilon_cap=None, delta_cap=None)
+    schema, sent = sessions[dataset_of(entry)].schema, []
+    for mechanism in ("auto", *MECHANISMS):
+        body = json.loads(json.dumps({"query": example(entry), "mechanism": mechanism, **LOSS}), parse_float=Decimal)
+        with contextlib.suppress(dt.InvalidArgument, dt.NotApplicable, dt.NotProved):
+            plans = planned(question_of(body), schema, anybody).plans
+            again = pickle.loads(pickle.dumps(plans))
+            assert [one.loss for one in again] == [one.loss for one in plans]
+            sent.append(mechanism)
+    assert "auto" in sent
 
 
 @with_http

@@ -54,13 +54,13 @@ def test_where_the_number_of_records_is_private_it_is_refused():
 def test_quotes_follow_from_the_variance(prior):
     """Roots of the variance's errors, which hold for all data; a prior does not change that."""
     schema = dt.Schema("x.csv", {"age": dt.Real(0, 100)}, rows=len(AGES))
-    told = dt.quote(dt.Std("age"), schema, epsilon=0.5, prior=prior)
+    quote = dt.quote(dt.Std("age"), schema, epsilon=0.5, prior=prior)
     below = dt.quote(dt.Variance("age"), schema, epsilon=0.5)
-    assert told.kind == "upper bound"
-    assert told.expected_error == math.sqrt(below.expected_error)
-    assert told.bound == math.sqrt(below.bound)
-    assert told.loss == below.loss
-    least = dt.least_epsilon(dt.Std("age"), schema, target_error=told.expected_error)
+    assert quote.kind == "upper bound"
+    assert quote.expected_error == math.sqrt(below.expected_error)
+    assert quote.bound == math.sqrt(below.bound)
+    assert quote.loss == below.loss
+    least = dt.least_epsilon(dt.Std("age"), schema, target_error=quote.expected_error)
     assert least.loss.epsilon == pytest.approx(0.5, rel=0.03)
 
 
@@ -71,13 +71,13 @@ def test_quoted_errors_hold_where_they_are_largest(trials):
     than 12%, have a probability below 1e-7.
     """
     schema = dt.Schema("x.csv", {"age": dt.Real(0, 100)}, rows=1_000)
-    told = dt.quote(dt.Std("age"), schema, epsilon=0.5, confidence=None)
+    quote = dt.quote(dt.Std("age"), schema, epsilon=0.5, confidence=None)
     runs = trials(400, 4_000)
     errors = [dt.std([0.0] * 1_000, bounds=BOUNDS, epsilon=0.5, confidence=None).value for _ in range(runs)]
-    beyond = sum(error > told.bound for error in errors)
+    beyond = sum(error > quote.bound for error in errors)
     assert beyond <= 0.12 * runs
-    assert sum(error > 0.5 * told.bound for error in errors) > 0.12 * runs  # (a bound of half the size is seen to fail)
-    assert np.mean(errors) <= told.expected_error
+    assert sum(error > 0.5 * quote.bound for error in errors) > 0.12 * runs  # (half the bound fails)
+    assert np.mean(errors) <= quote.expected_error
 
 
 def test_squares_beyond_all_floats_are_the_largest_float():

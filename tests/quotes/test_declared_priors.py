@@ -22,14 +22,14 @@ type = "category"
 values = ["a", "b"]
 
 [priors.{column}]
-{told}
+{prior}
 """
 KNOWN = 'kind = "lognormal"\nmedian = 70000\nsigma = 0.8'
 
 
-def schema(column: str = "pay", told: str = KNOWN, rows: object = 10_000) -> dt.Schema:
+def schema(column: str = "pay", prior: str = KNOWN, rows: object = 10_000) -> dt.Schema:
     """A schema with one prior."""
-    return read_schema(TEXT.format(column=column, told=told, rows=rows), "pay.toml")
+    return read_schema(TEXT.format(column=column, prior=prior, rows=rows), "pay.toml")
 
 
 def test_a_schema_survives_being_written():
@@ -45,7 +45,7 @@ def test_a_schema_survives_being_written():
 
 
 @pytest.mark.parametrize(
-    ("column", "told", "line"),
+    ("column", "prior", "line"),
     [
         ("nope", KNOWN, "priors.nope"),
         ("job", KNOWN, "priors.job"),
@@ -57,10 +57,10 @@ def test_a_schema_survives_being_written():
         ("pay", 'kind = "uniform"\nlow = 0\nhigh = 1\nmode = 3', "mode = 3"),
     ],
 )
-def test_mistakes_are_pointed_at(column, told, line):
+def test_mistakes_are_pointed_at(column, prior, line):
     """At the line where they stand."""
     with pytest.raises(InvalidText) as error:
-        schema(column, told)
+        schema(column, prior)
     assert line in str(error.value)
 
 
@@ -68,7 +68,7 @@ def test_quotes_use_it_and_answers_do_not():
     """The same figures as with the prior given, for the mechanism of the public rule; questions stay the same."""
     with_it, without = (
         schema(),
-        read_schema(TEXT.format(column="pay", told=KNOWN, rows=10_000).split("[priors")[0], "p"),
+        read_schema(TEXT.format(column="pay", prior=KNOWN, rows=10_000).split("[priors")[0], "p"),
     )
     quoted = dt.quote(dt.Median("pay"), with_it, epsilon=0.5)
     prior = dt.Lognormal(median=70_000, sigma=0.8)

@@ -85,30 +85,30 @@ def test_quoted_errors_are_within_a_factor_two_of_measured_ones(query, schema, o
     e^{-100 (ln 2 - 1/2)}, and 3e-6 even if quotes are 15% high; bounds of 95% hold less than 80 errors of 100 with
     probability below 1e-7."""
     prior, make = SOURCES[source]
-    told = dt.quote(query, schema, prior=prior, rows=ROWS, **options)
-    errors = measured(query, schema, make, trials(100, 1000), **{**options, "mechanism": told.mechanism})
-    assert told.kind == "estimate"
-    assert errors.mean() / 2 < told.expected_error < 2 * errors.mean()
-    assert np.mean(errors <= told.bound) >= 0.8
-    assert told.bound < 6 * errors.mean()
+    quote = dt.quote(query, schema, prior=prior, rows=ROWS, **options)
+    errors = measured(query, schema, make, trials(100, 1000), **{**options, "mechanism": quote.mechanism})
+    assert quote.kind == "estimate"
+    assert errors.mean() / 2 < quote.expected_error < 2 * errors.mean()
+    assert np.mean(errors <= quote.bound) >= 0.8
+    assert quote.bound < 6 * errors.mean()
 
 
 def test_each_of_several_quantiles_is_quoted():
     """Joint draws: all three quoted errors within a factor 2 (80 draws, false alarms below 1e-5)."""
     query = dt.Quantiles("pay", q=[0.25, 0.5, 0.75])
-    told = dt.quote(query, SCHEMA, epsilon=4.0, prior=PRIOR)
+    quote = dt.quote(query, SCHEMA, epsilon=4.0, prior=PRIOR)
     found = measured(query, SCHEMA, SOURCES["lognormal"][1], trials(80, 800), epsilon=4.0).mean(axis=0)
-    assert told.labels == ("0.25", "0.5", "0.75")
-    assert all(one / 2 < quoted < 2 * one for one, quoted in zip(found, told.expected_error, strict=True))
+    assert quote.labels == ("0.25", "0.5", "0.75")
+    assert all(one / 2 < quoted < 2 * one for one, quoted in zip(found, quote.expected_error, strict=True))
 
 
 @pytest.mark.parametrize("mechanism", ["smooth", "ladder", "worst_case"])
 def test_other_mechanisms_are_quoted_too(mechanism):
     """Medians by added noise and by the ladder; heavy tails make 300 draws vary by 15%: a factor 2 is above 6 sigma."""
     options = {"epsilon": 1.0, "mechanism": mechanism, "confidence": None}
-    told = dt.quote(dt.Median("pay"), SCHEMA, prior=PRIOR, **options)
+    quote = dt.quote(dt.Median("pay"), SCHEMA, prior=PRIOR, **options)
     errors = measured(dt.Median("pay"), SCHEMA, SOURCES["lognormal"][1], trials(300, 3000), **options)
-    assert errors.mean() / 2 < told.expected_error < 2 * errors.mean()
+    assert errors.mean() / 2 < quote.expected_error < 2 * errors.mean()
 
 
 @pytest.mark.parametrize("query", [dt.Median("pay"), dt.Mean("pay"), dt.Maximum("pay"), dt.IQR("pay")], ids=repr)
@@ -130,20 +130,20 @@ def test_more_epsilon_never_quotes_a_greater_error(query):
 
 def test_worst_case_noise_is_quoted_exactly():
     """Integer Laplace noise: E|K| = 1 / sinh(1/s); its tail gives the bound."""
-    told = dt.quote(dt.Histogram("job"), SCHEMA, epsilon=0.5)
+    quote = dt.quote(dt.Histogram("job"), SCHEMA, epsilon=0.5)
     scale = 2 / 0.5
-    assert told.kind == "exact"
-    assert told.expected_error == pytest.approx((1 / math.sinh(1 / scale),) * 3)
+    assert quote.kind == "exact"
+    assert quote.expected_error == pytest.approx((1 / math.sinh(1 / scale),) * 3)
     beyond = [2 * math.exp(-(k + 1) / scale) / (1 + math.exp(-1 / scale)) for k in range(100)]
-    assert told.bound == (next(k for k, one in enumerate(beyond) if one <= 0.05),) * 3
+    assert quote.bound == (next(k for k, one in enumerate(beyond) if one <= 0.05),) * 3
 
 
 def test_means_are_quoted_in_closed_form():
     """Scale (hi - lo) / (n eps), far from the bounds."""
-    told = dt.quote(dt.Mean("pay"), SCHEMA, epsilon=1.0)
-    assert told.kind == "upper bound"
-    assert told.expected_error == pytest.approx(600_000 / ROWS, rel=1e-6)
-    assert told.bound == pytest.approx(600_000 / ROWS * math.log(20), rel=1e-6)
+    quote = dt.quote(dt.Mean("pay"), SCHEMA, epsilon=1.0)
+    assert quote.kind == "upper bound"
+    assert quote.expected_error == pytest.approx(600_000 / ROWS, rel=1e-6)
+    assert quote.bound == pytest.approx(600_000 / ROWS * math.log(20), rel=1e-6)
 
 
 @pytest.mark.parametrize("rank", [1, 2, 4])
@@ -183,11 +183,11 @@ def test_a_leaning_measure_is_bounded_by_its_lighter_end():
 @pytest.mark.parametrize("query", [dt.Median("pay"), dt.Maximum("pay"), dt.Mean("pay")], ids=repr)
 def test_without_a_prior_the_quote_is_never_below_the_measured_error(query, source):
     """The mean of 100 errors; for worst-case noise, whose bound is attained, up to four standard errors (1e-4)."""
-    told = dt.quote(query, PRIVATE if isinstance(query, dt.Mean) else SCHEMA, epsilon=0.5, rows=ROWS)
+    quote = dt.quote(query, PRIVATE if isinstance(query, dt.Mean) else SCHEMA, epsilon=0.5, rows=ROWS)
     schema = PRIVATE if isinstance(query, dt.Mean) else SCHEMA
     errors = measured(query, schema, SOURCES[source][1], trials(100, 1000), epsilon=0.5)
-    assert told.kind == "upper bound"
-    assert errors.mean() - 4 * errors.std() / math.sqrt(len(errors)) <= told.expected_error
+    assert quote.kind == "upper bound"
+    assert errors.mean() - 4 * errors.std() / math.sqrt(len(errors)) <= quote.expected_error
 
 
 def test_a_private_mean_uses_the_number_of_rows_that_is_assumed():
@@ -253,8 +253,8 @@ def test_imagined_samples_are_samples():
 
 def test_the_largest_tables_are_imagined_as_quickly():
     """A trillion rows: only a window of them is made."""
-    told = dt.quote(dt.Median("pay"), PRIVATE, epsilon=1.0, prior=PRIOR, rows=1 << 40, mechanism="inverse")
-    assert told.expected_error < 0.001
+    quote = dt.quote(dt.Median("pay"), PRIVATE, epsilon=1.0, prior=PRIOR, rows=1 << 40, mechanism="inverse")
+    assert quote.expected_error < 0.001
 
 
 def test_gaps_of_imagined_samples_are_exponential():
@@ -279,21 +279,21 @@ def test_quantiles_of_mixtures_are_least():
 
 def test_groups_share_the_rows_and_the_quote_says_so():
     """Four years: a thousand rows each, assumed; a number that is given is used instead."""
-    told = dt.quote(dt.Median("pay"), SCHEMA, epsilon=1.0, by="year", prior=PRIOR)
-    assert (told.groups, told.rows) == (4, 1000)
-    assert "assuming 1,000 records in each group" in told.assumptions[0]
+    quote = dt.quote(dt.Median("pay"), SCHEMA, epsilon=1.0, by="year", prior=PRIOR)
+    assert (quote.groups, quote.rows) == (4, 1000)
+    assert "assuming 1,000 records in each group" in quote.assumptions[0]
     more = dt.quote(dt.Median("pay"), SCHEMA, epsilon=1.0, by="year", prior=PRIOR, rows=4000)
-    assert more.expected_error < told.expected_error / 2
-    assert more.loss == told.loss == Loss(1.0)
+    assert more.expected_error < quote.expected_error / 2
+    assert more.loss == quote.loss == Loss(1.0)
 
 
 def test_a_prior_lets_auto_compare():
     """The best mechanism comes first, and asking with the prior uses it."""
-    told = dt.quote(dt.Median("pay"), SCHEMA, epsilon=1.0, prior=PRIOR)
-    assert next(iter(told.alternatives)) == told.mechanism
-    assert set(told.alternatives) >= {"inverse", "smooth", "ladder", "worst_case"}
-    assert not any(MECHANISMS[name].may_refuse for name in told.alternatives)
-    assert list(told.alternatives.values()) == sorted(told.alternatives.values())
+    quote = dt.quote(dt.Median("pay"), SCHEMA, epsilon=1.0, prior=PRIOR)
+    assert next(iter(quote.alternatives)) == quote.mechanism
+    assert set(quote.alternatives) >= {"inverse", "smooth", "ladder", "worst_case"}
+    assert not any(MECHANISMS[name].may_refuse for name in quote.alternatives)
+    assert list(quote.alternatives.values()) == sorted(quote.alternatives.values())
     session = dt.open({"pay": [100.0] * 50}, columns={"pay": dt.Real(0, 600)}, rows=50, budget=dt.Budget(2.0))
     asked = session.plan(dt.TrimmedMean("pay"), epsilon=1.0, prior=dt.Uniform(0, 600))
     assert asked.mechanism == session.quote(dt.TrimmedMean("pay"), epsilon=1.0, prior=dt.Uniform(0, 600)).mechanism
@@ -313,18 +313,18 @@ def test_quotes_read_nothing_and_charge_nothing():
 
 def test_a_batch_shares_its_price():
     """All quotes of a list together cost what was said; a prior may be named for one column."""
-    told = dt.quote([dt.Median("pay"), dt.Mean("pay")], SCHEMA, epsilon=1.0, weights=[3, 1], prior={"pay": PRIOR})
-    assert [one.loss.epsilon for one in told] == [0.75, 0.25]
-    assert told.loss == Loss(1.0)
-    assert [one.kind for one in told] == ["estimate", "estimate"]
-    assert "for all 2" in repr(told)
-    assert len(told.to_dict()["quotes"]) == 2
+    quote = dt.quote([dt.Median("pay"), dt.Mean("pay")], SCHEMA, epsilon=1.0, weights=[3, 1], prior={"pay": PRIOR})
+    assert [one.loss.epsilon for one in quote] == [0.75, 0.25]
+    assert quote.loss == Loss(1.0)
+    assert [one.kind for one in quote] == ["estimate", "estimate"]
+    assert "for all 2" in repr(quote)
+    assert len(quote.to_dict()["quotes"]) == 2
 
 
 def test_sql_is_quoted():
     """The queries of a statement share the price as their answers will; a public count is free."""
-    told = dt.quote("SELECT count(*), median(pay), avg(pay) FROM data", SCHEMA, epsilon=1.0, prior=PRIOR)
-    assert [one.loss.epsilon for one in told] == [0.0, 0.5, 0.5]
+    quote = dt.quote("SELECT count(*), median(pay), avg(pay) FROM data", SCHEMA, epsilon=1.0, prior=PRIOR)
+    assert [one.loss.epsilon for one in quote] == [0.0, 0.5, 0.5]
     grouped = dt.quote(
         "SELECT median(pay) FROM data WHERE full_time = true GROUP BY year", SCHEMA, epsilon=1.0, prior=PRIOR, rows=700
     )
@@ -335,11 +335,11 @@ def test_sql_is_quoted():
 
 def test_mechanisms_that_may_refuse_are_quoted_for_when_they_answer():
     """Propose, test, release: noise of a public scale, never chosen by "auto"."""
-    told = dt.quote(dt.Median("pay"), SCHEMA, epsilon=1.0, delta=1e-6, mechanism="propose_test")
-    assert told.expected_error < 60_000
-    assert "may refuse" in told.assumptions[0]
+    quote = dt.quote(dt.Median("pay"), SCHEMA, epsilon=1.0, delta=1e-6, mechanism="propose_test")
+    assert quote.expected_error < 60_000
+    assert "may refuse" in quote.assumptions[0]
     under = dt.quote(dt.Median("pay"), SCHEMA, epsilon=1.0, delta=1e-6, prior=PRIOR, mechanism="propose_test")
-    assert under.expected_error == pytest.approx(told.expected_error, rel=1e-2)
+    assert under.expected_error == pytest.approx(quote.expected_error, rel=1e-2)
 
 
 def test_groups_that_have_to_be_found_need_a_number_of_rows():
@@ -348,16 +348,16 @@ def test_groups_that_have_to_be_found_need_a_number_of_rows():
     asked = {"epsilon": 1.0, "delta": 1e-6, "by": "job", "prior": PRIOR}
     with pytest.raises(dt.InvalidArgument, match="rows"):
         dt.quote(dt.Median("pay"), schema, **asked)
-    told = dt.quote(dt.Median("pay"), schema, rows=500, **asked)
-    assert told.groups is None
-    assert "in each group" in repr(told)
+    quote = dt.quote(dt.Median("pay"), schema, rows=500, **asked)
+    assert quote.groups is None
+    assert "in each group" in repr(quote)
 
 
 def test_quotes_are_told_in_words_and_in_plain_values():
     """The word for what the error is stands in both."""
-    told = dt.quote(dt.Median("pay"), SCHEMA, epsilon=0.5)
-    assert "upper bound for all data" in repr(told)
-    assert told.to_dict()["kind"] == "upper bound"
+    quote = dt.quote(dt.Median("pay"), SCHEMA, epsilon=0.5)
+    assert "upper bound for all data" in repr(quote)
+    assert quote.to_dict()["kind"] == "upper bound"
     under = dt.quote(dt.Median("pay"), SCHEMA, epsilon=0.5, prior=PRIOR, where="year = 2014", rows=1000)
     assert "if the records are as the prior says" in repr(under)
     assert "Lognormal(median=70000, sigma=0.8)" in under.to_dict()["prior"]
@@ -367,8 +367,8 @@ def test_quotes_are_told_in_words_and_in_plain_values():
 def test_dates_are_quoted_in_days():
     """Twenty years of hirings."""
     prior = dt.Uniform(date(2000, 1, 1), date(2020, 12, 31))
-    told = dt.quote(dt.Median("hired"), SCHEMA, epsilon=1.0, prior=prior)
-    assert 1 < told.expected_error < 100
+    quote = dt.quote(dt.Median("hired"), SCHEMA, epsilon=1.0, prior=prior)
+    assert 1 < quote.expected_error < 100
 
 
 # --- the least epsilon --------------------------------------------------------------------------------------
@@ -377,16 +377,16 @@ def test_dates_are_quoted_in_days():
 @pytest.mark.parametrize("of", ["expected_error", "bound"])
 def test_the_least_epsilon_reaches_the_target_and_less_does_not(of):
     """To a few percent."""
-    told = dt.least_epsilon(dt.Median("pay"), SCHEMA, target_error=500, of=of, prior=PRIOR, mechanism="inverse")
-    assert getattr(told, of) <= 500
-    less = dt.quote(dt.Median("pay"), SCHEMA, epsilon=0.9 * told.loss.epsilon, prior=PRIOR, mechanism="inverse")
+    quote = dt.least_epsilon(dt.Median("pay"), SCHEMA, target_error=500, of=of, prior=PRIOR, mechanism="inverse")
+    assert getattr(quote, of) <= 500
+    less = dt.quote(dt.Median("pay"), SCHEMA, epsilon=0.9 * quote.loss.epsilon, prior=PRIOR, mechanism="inverse")
     assert getattr(less, of) > 500
 
 
 def test_the_least_epsilon_of_a_mean_needs_no_prior():
     """Scale (hi - lo) / (n eps)."""
-    told = dt.least_epsilon(dt.Mean("pay"), SCHEMA, target_error=100)
-    assert told.loss.epsilon == pytest.approx(600_000 / ROWS / 100, rel=0.02)
+    quote = dt.least_epsilon(dt.Mean("pay"), SCHEMA, target_error=100)
+    assert quote.loss.epsilon == pytest.approx(600_000 / ROWS / 100, rel=0.02)
 
 
 def test_targets_out_of_reach_are_refused():

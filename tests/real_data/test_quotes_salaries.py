@@ -39,12 +39,12 @@ def test_medians_by_year_stay_within_the_quoted_bound(session, truths, guess, sh
     The first guess is wide: 99% were measured over 160 answers, and fewer than 90 of 100 are then rarer than 1e-6.  The
     others are about exact (95% to 98% measured), where fewer than 85 of 100 have probability 4e-5.
     """
-    told = session.quote(MEDIAN, epsilon=0.5, by="Year", prior=dt.Lognormal(*guess))
-    assert told.kind == "estimate"
+    quote = session.quote(MEDIAN, epsilon=0.5, by="Year", prior=dt.Lognormal(*guess))
+    assert quote.kind == "estimate"
     errors = [
         abs(release.value - truths[release.group["Year"]])
         for _ in range(trials(25, 250))
         for release in session.ask(MEDIAN, epsilon=0.5, by="Year", again=True)
     ]
-    assert np.mean(np.array(errors) <= told.bound) >= share
-    assert told.expected_error < 3 * np.mean(errors)
+    assert np.mean(np.array(errors) <= quote.bound) >= share
+    assert quote.expected_error < 3 * np.mean(errors)

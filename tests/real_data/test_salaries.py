@@ -29,7 +29,7 @@ def test_private_medians_are_close(pay):
     assert np.mean(errors) < 60
 
 
-def test_error_bars_cover_real_salaries(pay):
+def test_intervals_cover_real_salaries(pay):
     """Of 60 bars at 95% at least 48 cover the truth (chance of fewer by accident: below 1e-9)."""
     covered = 0
     for _ in range(60):

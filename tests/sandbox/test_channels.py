@@ -209,14 +209,14 @@ with Sandbox(Function(source, "program"), output=Output(1, bounds=(0, 1), defaul
 def test_streams_and_exit_code_say_nothing():
     """With the default in place of the answer, the owner's process prints and returns the same for both."""
 
-    def told(where, value):
+    def outcome(where, value):
         text = SCRIPT.format(target=TARGET, value=value, where=where)
         done = subprocess.run([sys.executable, "-c", text], capture_output=True, check=False)
         return done.returncode, done.stdout, done.stderr
 
-    assert told("inside", TARGET) == told("inside", 0.0) == (0, b"1.0\n", b"")
-    assert told("outside", TARGET)[0] == 77
-    assert b"target" in told("outside", TARGET)[1]
+    assert outcome("inside", TARGET) == outcome("inside", 0.0) == (0, b"1.0\n", b"")
+    assert outcome("outside", TARGET)[0] == 77
+    assert b"target" in outcome("outside", TARGET)[1]
 
 
 COUNTERS = """

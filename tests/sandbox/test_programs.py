@@ -297,9 +297,9 @@ def test_the_probe_notices_a_missing_layer(monkeypatch, tmp_path, layer, noticed
         extra = (("/etc/passwd", "/etc/passwd"),) if layer == "FILES" else ()
 
         def altered(**given):
-            shown = view(**given)
-            binds = [(str(changed), to) if to == bubblewrap.INSIDE else (path, to) for path, to in shown.binds]
-            return bubblewrap.FileView((*binds, *extra), shown.links)
+            files = view(**given)
+            binds = [(str(changed), to) if to == bubblewrap.INSIDE else (path, to) for path, to in files.binds]
+            return bubblewrap.FileView((*binds, *extra), files.links)
 
         monkeypatch.setattr(bubblewrap, "view", altered)
     missing = {one.name for one in probe() if not one.holds}

@@ -33,7 +33,7 @@ def test_everything_in_the_guide_runs(tmp_path, monkeypatch):
     needs_package("sklearn")
     monkeypatch.chdir(tmp_path)
     names: dict = {}
-    told = ""
+    output = ""
     for language, file, text in pieces():
         if file is not None:
             Path(file).write_text(text, encoding="utf-8")
@@ -43,11 +43,11 @@ def test_everything_in_the_guide_runs(tmp_path, monkeypatch):
             command = text.strip().replace("dither ", f"{sys.executable} -m dither ", 1)
             done = subprocess.run(command.split(), capture_output=True, check=False, env=dict(os.environ))
             assert done.returncode == 0, done.stderr.decode()
-            told += done.stdout.decode()
+            output += done.stdout.decode()
         elif language == "python":
             exec(text, names)  # noqa: S102 - running it is the point
-    assert "141" in told
-    assert "median (inverse)" in told
+    assert "141" in output
+    assert "median (inverse)" in output
     assert names["release"].loss == dt.Loss(4.0, 1e-6)
     centres = np.reshape(names["release"].value, (3, 2))
     assert np.abs(centres[np.argsort(centres[:, 0])] - names["truth"]).max() < 1.0

@@ -69,7 +69,7 @@ def test_a_session_runs_programs_isolated_too():
 
 
 @pytest.mark.parametrize(
-    ("program", "told"),
+    ("program", "message"),
     [
         (lambda: Function("def f(rows:\n    return 1", "f"), "parses"),
         (lambda: Function("def f(rows):\n    return 1", "g"), "function that the source defines"),
@@ -80,9 +80,9 @@ def test_a_session_runs_programs_isolated_too():
         (lambda: 7, "program"),
     ],
 )
-def test_what_is_wrong_with_a_program_is_said_before_data_are_read(program, told):
+def test_what_is_wrong_with_a_program_is_said_before_data_are_read(program, message):
     """On public facts and a public example only."""
-    with pytest.raises(InvalidArgument, match=told):
+    with pytest.raises(InvalidArgument, match=message):
         ask(program(), example=EXAMPLE)
 
 
@@ -132,14 +132,14 @@ def test_drawing_that_takes_long_moves_the_answer_by_whole_leads(seconds, doubli
         query = dt.Program(average, bounds=(0, 1), blocks=2, executor=box)
         plan = query.plan(RowFacts(6, is_table=False), Options(Loss.asked(1.0, 0)))
         planned = box.schedule(2).seconds + SETTLING + (2**doublings - 1)
-        with warnings.catch_warnings(record=True) as told:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             begun = time.monotonic()
             plan.run(Slow(seconds))
             taken = time.monotonic() - begun
     assert taken >= planned
-    assert len(told) >= (doublings > 0)
-    assert all("longer lead" in str(one.message) for one in told)
+    assert len(caught) >= (doublings > 0)
+    assert all("longer lead" in str(one.message) for one in caught)
 
 
 def test_progress_is_told_to_the_owner():

@@ -184,9 +184,9 @@ def test_graphs_at_the_shell(folder):
 
     asked = CliRunner().invoke(main, ["ask", str(folder / "friends.toml"), "kstars(2)", "--epsilon", "2", "--json"])
     assert asked.exit_code == 0, asked.output
-    told = json.loads(asked.output)
-    assert told["budget"]["spent"]["epsilon"] == 2.0
-    assert told["releases"][0]["neighbours"] == "edge"
+    payload = json.loads(asked.output)
+    assert payload["budget"]["spent"]["epsilon"] == 2.0
+    assert payload["releases"][0]["neighbours"] == "edge"
     wrong = CliRunner().invoke(main, ["ask", str(folder / "friends.toml"), "kstars()", "--epsilon", "2"])
     assert wrong.exit_code == 2
     assert "kstars(k)" in wrong.output

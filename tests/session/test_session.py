@@ -338,8 +338,8 @@ def test_private_values_stay_out_of_reprs(session):
     """Nothing printable about a session, a plan or its engine shows a record."""
     planned = session.plan(dt.Median("pay"), epsilon=1.0, where="job = 'clerk'")
     secret = f"{people()['pay'].to_pylist()[0]:.3f}"[:6]
-    for shown in (repr(session), repr(planned), str(session.budget), repr(session.ask(dt.Median("age"), epsilon=1.0))):
-        assert secret not in shown
+    for text in (repr(session), repr(planned), str(session.budget), repr(session.ask(dt.Median("age"), epsilon=1.0))):
+        assert secret not in text
 
 
 def test_a_request_sent_again_pays_once():

@@ -109,8 +109,8 @@ def test_values_ladders_and_smooth_bounds_are_the_same_everywhere(engines_of, se
             here = facts(question, options, schema, engines["duckdb"])
         except dt.NotProved:
             continue
-        for name in ("postgres", "spark"):
-            assert facts(question, options, schema, engines[name]) == here, (name, question, options)
+        for name, engine in engines.items():
+            assert facts(question, options, schema, engine) == here, (name, question, options)
     for engine in engines.values():
         engine.close()
 
@@ -118,10 +118,10 @@ def test_values_ladders_and_smooth_bounds_are_the_same_everywhere(engines_of, se
 def test_owners_inspect_sessions_on_every_engine(engines_of):
     """dt.inspect takes a session; values, ladders and smooth bounds are those of the other engines."""
     table = random_table(42, rows=300)
-    shown = []
+    inspected = []
     for engine in engines_of(table).values():
         session = dt.Session(Schema(table, COLUMNS, rows=300, budget=dt.Budget(1.0)), engine=engine)
-        shown += [
+        inspected += [
             (
                 dt.inspect.value(query, session),
                 dt.inspect.ladder(query, session, rungs=5),
@@ -130,7 +130,7 @@ def test_owners_inspect_sessions_on_every_engine(engines_of):
             for query in (dt.Median("pay"), dt.Sum("cents"), dt.Maximum("age"))
         ]
         assert session.budget.spent == dt.Loss(0.0)
-    assert shown[:3] == shown[3:6] == shown[6:]
+    assert inspected == inspected[:3] * (len(inspected) // 3)
 
 
 def test_engines_agree_with_arrays():
@@ -293,7 +293,7 @@ def test_blocks_of_programs_hold_the_same_rows_everywhere(engines_of, options):
         held[name] = sorted(map(repr, rows)) if not options else sorted({repr(row["person"]) for row in rows})
         per_person = np.unique([row["person"] for row in rows], return_counts=True)[1]
         assert not options or per_person.max() <= 2
-    assert held["duckdb"] == held["postgres"] == held["spark"]
+    assert all(rows == held["duckdb"] for rows in held.values())
 
 
 def test_spark_says_when_its_files_changed(spark, tmp_path):

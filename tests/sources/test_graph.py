@@ -101,8 +101,8 @@ def test_private_rows_that_are_no_edges_are_left_out_or_refused_on_demand(fault)
     assert edges_of(Graph(DIRTY[fault], n=5)) == set(EDGES)
     with pytest.raises(InvalidData) as caught:
         Graph(DIRTY[fault], n=5, strict=True)
-    shown = "".join(traceback.format_exception(caught.value))
-    assert str(DIRTY[fault][-1]) not in shown
+    traceback_text = "".join(traceback.format_exception(caught.value))
+    assert str(DIRTY[fault][-1]) not in traceback_text
 
 
 @pytest.mark.parametrize("fault", DIRTY)
@@ -160,7 +160,7 @@ def test_what_cannot_be_edges_is_refused(edges):
 @pytest.mark.parametrize("n", [0, -1, 2.0, True, None, "5", 1 << 31])
 def test_the_number_of_vertices_is_checked(n):
     """Vertices are a public whole number."""
-    with pytest.raises(InvalidArgument, match=r"^n[ =]"):
+    with pytest.raises(InvalidArgument, match=r"^n must "):
         Graph(EDGES, n=n)
 
 

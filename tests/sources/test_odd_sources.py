@@ -105,8 +105,8 @@ def test_awkward_texts_mean_the_same_on_all_engines(engines_of):
         assert [one.value for one in declared.ask(dt.Count(), by="name", **SURE)] == wanted, label
         assert list(declared.ask(dt.Histogram("name"), **SURE).value) == [*wanted, 0], label
         found = session(engine, {"name": dt.Category()}, name=f"{label} found")
-        shown = found.ask(dt.Count(), by="name", epsilon=2000.0, delta=0.5e-3, confidence=None)
-        counts = {one.group["name"]: one.value for one in shown}
+        grouped = found.ask(dt.Count(), by="name", epsilon=2000.0, delta=0.5e-3, confidence=None)
+        counts = {one.group["name"]: one.value for one in grouped}
         assert set(names[3:]) <= set(counts), label
         assert all(counts[one] == names.index(one) + 1 for one in counts), label
 

@@ -286,7 +286,7 @@ def test_files_that_are_no_schemas(tmp_path):
     """Absent, binary, far too long, a folder, Windows line ends and a byte order mark."""
     for name, contents in (("a.toml", b"\xff\xfe\x00"), ("b.toml", b"x" * 8_000_001)):
         (tmp_path / name).write_bytes(contents)
-        with pytest.raises(dt.InvalidArgument, match=r"^schema[ =]"):
+        with pytest.raises(dt.InvalidArgument, match=r"^schema must "):
             load_schema(tmp_path / name)
     for missing in (tmp_path / "none.toml", tmp_path, tmp_path / "nul\0.toml"):
         with pytest.raises(dt.InvalidArgument, match="readable schema file"):

@@ -394,14 +394,14 @@ def test_the_documentation_lists_every_function():
             "flag": dt.Boolean(),
         },
     )
-    shown = documented()
+    rows = documented()
     known = {*functions_of(scope_of(schema)), *functions_of(GRAPH)}
     assert {call.split("(")[0] for call in generated()} == known
-    assert {call.split("(")[0] for call in shown} <= known
+    assert {call.split("(")[0] for call in rows} <= known
     assert "reference/queries.md" in (DOCS / "sql.md").read_text()
     explained = {one.function for entry in entries().values() for one in entry.functions if not is_plain(entry, one)}
-    assert explained <= {call.split("(")[0] for call in shown}
-    for call in shown:
+    assert explained <= {call.split("(")[0] for call in rows}
+    for call in rows:
         if call.split("(")[0] in functions_of(GRAPH):
             assert len(parse_graph_items(call).items) == 1
         else:

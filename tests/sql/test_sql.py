@@ -299,7 +299,7 @@ def test_categories_are_data_not_sql():
 def test_texts_without_measure():
     """Not a text, nothing, far too long."""
     for bad in (None, 5, "", "  \n", "SELECT " + "median(year), " * LONGEST):
-        with pytest.raises(dt.InvalidArgument, match=r"^sql[ =]"):
+        with pytest.raises(dt.InvalidArgument, match=r"^sql must "):
             parse_sql(bad, SCHEMA)
 
 
@@ -467,7 +467,7 @@ def test_errors_of_planning_point_into_the_text(session):
     with pytest.raises(InvalidText, match="not real") as caught:
         session.sql(text, epsilon=1)
     assert caught.value.start == text.rindex("pay")
-    with pytest.raises(dt.InvalidArgument, match=r"^epsilon[ =]"):
+    with pytest.raises(dt.InvalidArgument, match=r"^epsilon must "):
         session.sql("SELECT min(pay) FROM payroll", epsilon=0)
 
 

@@ -31,7 +31,7 @@ def centre(made):
     [(MEDIAN, 0.0, medians), (SMOOTH_MEDIAN, 0.0, medians), (Centre(), 0.0, centre), (Centre(), 1e-5, centre)],
     ids=lambda one: getattr(one, "name", getattr(one, "__name__", one)),
 )
-def test_bars_cover_the_aggregate(aggregator, delta, truth):
+def test_intervals_cover_the_aggregate(aggregator, delta, truth):
     """Misses of a 90% bar are no more than chance allows: false alarm 1e-9 a number.  Bounds are far away."""
     runs = trials(80, 3_000)
     output = Output(2, bounds=(-1e6, 1e6))

@@ -67,8 +67,8 @@ def test_centres_that_are_not_found_are_said():
     happens in all of three releases is rarer than 1e-12.
     """
     points = np.full((5_000, 2), 0.3)
-    told = [dt.kmeans(points, k=3, bounds=(0, 1), epsilon=1.0, delta=1e-6) for _ in range(3)]
-    release = next(one for one in told if len(one.value) == 1)
+    releases = [dt.kmeans(points, k=3, bounds=(0, 1), epsilon=1.0, delta=1e-6) for _ in range(3)]
+    release = next(one for one in releases if len(one.value) == 1)
     assert np.abs(np.array(release.value) - 0.3).max() < 0.1
     assert release.labels == ("centre 1",)
     assert len(release.interval) == 1
@@ -84,8 +84,10 @@ def test_no_centre_at_all_is_a_refusal():
     Their count would have to exceed what is true by four standard deviations less ten people: with probability below
     0.002 a centre is told by mistake, in all of four releases below 1e-9.
     """
-    told = [dt.gaussian_mixture(np.full((10, 2), 0.3), k=2, bounds=(0, 1), epsilon=1.0, delta=1e-6) for _ in range(4)]
-    release = next(one for one in told if one.refused)
+    releases = [
+        dt.gaussian_mixture(np.full((10, 2), 0.3), k=2, bounds=(0, 1), epsilon=1.0, delta=1e-6) for _ in range(4)
+    ]
+    release = next(one for one in releases if one.refused)
     assert release.interval is None
     assert release.reason.startswith("2 of 2 components not found")
     assert release.loss == dt.Loss(1.0, 1e-6)

@@ -49,7 +49,7 @@ def bars(name, mechanism, epsilon, q, options, runs, confidence=0.95):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c[0]}-{c[1]}-{c[4].get('noise', 'auto')}-{c[3]}")
-def test_bars_cover_with_the_stated_confidence(case):
+def test_intervals_cover_with_the_stated_confidence(case):
     """At least 95%: a count this low has probability below 1e-9 if the claim is true.  And honestly: at most 99.9%
     on continuous data (one-sided, below 1e-9 if the true coverage is 99.5%)."""
     runs = trials(300, 2_000)
@@ -59,7 +59,7 @@ def test_bars_cover_with_the_stated_confidence(case):
         assert binom.sf(covered - 1, runs, 0.995) > 1e-9
 
 
-def test_bars_that_are_30_percent_too_short_are_caught():
+def test_intervals_that_are_30_percent_too_short_are_caught():
     """The coverage test has power: bars made for a confidence of 0.6 fail it at once."""
     runs = 300
     covered = bars("uniform", "smooth", 1.0, 0.5, {}, runs, confidence=0.6)

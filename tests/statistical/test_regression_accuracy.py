@@ -65,7 +65,7 @@ def test_the_short_cut_needs_many_records():
 
 
 @pytest.mark.slow
-def test_bars_cover_the_true_coefficients():
+def test_intervals_cover_the_true_coefficients():
     """95% bars of three coefficients, sampling included: more than a quarter missed has probability below 1e-9."""
     rng, missed, runs = np.random.default_rng(3), 0, trials(15, 150)
     for _ in range(runs):

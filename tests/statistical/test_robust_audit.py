@@ -1,4 +1,4 @@
-"""Whole algorithms without bounds, run end to end on pairs at the threshold; error bars; draws of stable bins.
+"""Whole algorithms without bounds, run end to end on pairs at the threshold; intervals; draws of stable bins.
 
 Every finding of the auditor is wrong with probability at most 1e-9; other rates stand next to the tests.
 """
@@ -97,7 +97,7 @@ def test_refusals_happen_as_often_as_the_closed_form_says():
 
 
 @pytest.mark.parametrize("name", ["scale", "median", "range", "trimmed mean", "drawn median", "drawn range"])
-def test_error_bars_cover(name):
+def test_intervals_cover(name):
     """90% bars cover the statistic of the records at least that often; a false alarm is less likely than 1e-6."""
     n, loss, half = 4000, Loss(2.0, 1e-4), Fraction(1, 2)
     x = np.sort(np.random.default_rng(2).lognormal(0, 1, n))
@@ -107,17 +107,17 @@ def test_error_bars_cover(name):
         "median": lambda: (plan_location(n, loss, half), x[1999]),
         "range": lambda: (plan_range(n, loss, QUARTILES, "exact"), spread),
         "trimmed mean": lambda: (plan_trimmed(n, loss, 400, "exact"), x[400:3600].mean()),
-        "drawn median": lambda: (plan_drawn_quantile(n, loss, half, bar=True), x[1999]),
-        "drawn range": lambda: (plan_drawn_range(n, loss, QUARTILES, bar=True), spread),
+        "drawn median": lambda: (plan_drawn_quantile(n, loss, half, interval=True), x[1999]),
+        "drawn range": lambda: (plan_drawn_range(n, loss, QUARTILES, interval=True), spread),
     }[name]()
     runs, data = trials(150, 3000), Ordered(x)
     answers = [plan.run(data, Fraction(1, 10)).found for _ in range(runs)]
-    told = [found for found in answers if not found.refused]
-    assert len(told) > 0.9 * runs
+    answered = [found for found in answers if not found.refused]
+    assert len(answered) > 0.9 * runs
     covered = sum(
-        float(found.low) <= truth * (1 + 1e-12) and truth <= float(found.high) * (1 + 1e-12) for found in told
+        float(found.low) <= truth * (1 + 1e-12) and truth <= float(found.high) * (1 + 1e-12) for found in answered
     )
-    assert covered >= 0.9 * len(told) - math.sqrt(len(told) * math.log(1e6) / 2)
+    assert covered >= 0.9 * len(answered) - math.sqrt(len(answered) * math.log(1e6) / 2)
 
 
 def test_bins_are_shown_as_often_as_the_closed_form_says():
@@ -125,5 +125,5 @@ def test_bins_are_shown_as_often_as_the_closed_form_says():
     bins = StableBins(Fraction(2), Fraction(1, 1000))
     runs = trials(2000, 50_000)
     for count in (bins.threshold - 2, bins.threshold, bins.threshold + 3):
-        shown = len(bins.release(range(runs), [count] * runs))
-        assert abs(shown / runs - bins.chance(count)) <= math.sqrt(math.log(2e6) / (2 * runs))
+        released = len(bins.release(range(runs), [count] * runs))
+        assert abs(released / runs - bins.chance(count)) <= math.sqrt(math.log(2e6) / (2 * runs))

@@ -76,7 +76,7 @@ def test_the_lemma_as_printed_is_false_at_equality(reads):
     found = check_premises(guess, lambda x: x[0], domain=BITS, records=1, within=0)
     assert (found.reads, found.chance, found.honest) == (reads, (1 + reads) / 2, True)
     assert sensitivity(lambda x: x[0], 1) == 1
-    with pytest.raises(InvalidArgument, match=r"^chance[ =]"):
+    with pytest.raises(InvalidArgument, match=r"^chance must "):
         sample_sensitivity(reads=reads, within=0, chance=found.chance)
 
 
@@ -104,12 +104,12 @@ def test_an_algorithm_that_peeks_is_found_out():
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        ({"reads": -0.1, "within": 1, "chance": 0.9}, "^reads[ =]"),
-        ({"reads": 1, "within": 1, "chance": 1}, "^chance[ =]"),
-        ({"reads": 0.5, "within": 1, "chance": 0.75}, "^chance[ =]"),
-        ({"reads": 0.5, "within": -1, "chance": 0.9}, "^within[ =]"),
-        ({"reads": 0.5, "within": math.nan, "chance": 0.9}, "^within[ =]"),
-        ({"reads": 0.5, "within": 1, "chance": 1.1}, "^chance[ =]"),
+        ({"reads": -0.1, "within": 1, "chance": 0.9}, "^reads must "),
+        ({"reads": 1, "within": 1, "chance": 1}, "^chance must "),
+        ({"reads": 0.5, "within": 1, "chance": 0.75}, "^chance must "),
+        ({"reads": 0.5, "within": -1, "chance": 0.9}, "^within must "),
+        ({"reads": 0.5, "within": math.nan, "chance": 0.9}, "^within must "),
+        ({"reads": 0.5, "within": 1, "chance": 1.1}, "^chance must "),
     ],
 )
 def test_premises_that_fail_are_named(options, named):
@@ -186,17 +186,17 @@ def test_a_distance_that_is_none_counts_as_the_greatest(wrong, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        ({"distance": 3, "epsilon": 1}, "^distance[ =]"),
-        ({"distance": None, "epsilon": 1}, "^distance[ =]"),
-        ({"distance": len, "epsilon": 0}, "^epsilon[ =]"),
-        ({"distance": len, "epsilon": 1, "most": 0}, "^most[ =]"),
-        ({"distance": len, "epsilon": 1, "neighbours": "close"}, "^neighbours[ =]"),
-        ({"distance": len, "epsilon": 1, "confidence": 95}, "^confidence[ =]"),
+        ({"distance": 3, "epsilon": 1}, "^distance must "),
+        ({"distance": None, "epsilon": 1}, "^distance must "),
+        ({"distance": len, "epsilon": 0}, "^epsilon must "),
+        ({"distance": len, "epsilon": 1, "most": 0}, "^most must "),
+        ({"distance": len, "epsilon": 1, "neighbours": "close"}, "^neighbours must "),
+        ({"distance": len, "epsilon": 1, "confidence": 95}, "^confidence must "),
     ],
 )
 def test_bad_arguments_are_named(options, named):
     """The message names the argument; data without a length need a public maximum."""
     with pytest.raises(InvalidArgument, match=named):
         dt.distance_to_property([1], **options)
-    with pytest.raises(InvalidArgument, match=r"^most[ =]"):
+    with pytest.raises(InvalidArgument, match=r"^most must "):
         dt.distance_to_property(object(), distance=lambda _: 1, epsilon=1)

@@ -72,7 +72,7 @@ class Visit:
 
     def pay(self) -> None:
         """Press the button that says what it costs, and wait for the answer."""
-        self.tab.until("document.querySelector('button[name=ask]')?.innerText.startsWith('Pay ε')", "a price")
+        self.tab.until("document.querySelector('button[name=ask]')?.innerText.startsWith('Spend ε')", "a quote")
         self.tab.run("document.querySelector('[aria-label=Answer]')?.remove()")
         self.tab.click("button[name=ask]")
         self.tab.see("Save CSV", "[aria-label=Answer]")

@@ -39,7 +39,7 @@ def test_a_question_is_asked_by_keyboard_alone(visit, pictures):
     tab.run("document.activeElement.select()")
     tab.type("0.5")
     tab.key("Enter")
-    tab.until("document.querySelector('button[name=ask]').innerText === 'Pay ε 0.5 and ask'")
+    tab.until("document.querySelector('button[name=ask]').innerText === 'Spend ε 0.5 and ask'")
     tab.tab_to("button[name=ask]")
     tab.picture(pictures / "keyboard.png")
     tab.key("Enter")
@@ -59,7 +59,7 @@ def test_the_page_fits_a_phone(visit, pictures):
     for view in VIEWS:
         visit.open(name, view)
         if not view:
-            tab.see("ε 0.9", ".price")
+            tab.see("ε 0.9", ".loss")
         _fits(tab)
         tab.picture(pictures / f"phone-{view or 'ask'}.png")
     visit.open(name)

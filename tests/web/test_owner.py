@@ -91,8 +91,8 @@ def test_the_chain_of_entries(visit, pictures, tmp_path):
     tab.see("Audit trail")
     for kind in ("register", "charge", "release"):
         tab.see(kind, "main")
-    told = visit.curator.call("GET", "/v1/ledger?dataset=chained")
-    tab.see(told["entries"][-1]["hash"][:12])
+    payload = visit.curator.call("GET", "/v1/ledger?dataset=chained")
+    tab.see(payload["entries"][-1]["hash"][:12])
     tab.see("Head of the chain")
     tab.click("button[name=verify]")
     tab.see("fit together")
@@ -100,7 +100,7 @@ def test_the_chain_of_entries(visit, pictures, tmp_path):
     tab.save_downloads(tmp_path)
     tab.click_text("Save JSON", "section button")
     saved = json.loads(tab.downloaded(tmp_path / "chained-ledger.json"))
-    assert [one["hash"] for one in saved["entries"]] == [one["hash"] for one in told["entries"]]
+    assert [one["hash"] for one in saved["entries"]] == [one["hash"] for one in payload["entries"]]
 
 
 def test_a_budget_in_delta(visit, pictures):

@@ -44,7 +44,7 @@ def test_from_registration_to_a_drawn_answer(visit, pictures):
 
     visit.sign_in(token)
     tab.click_text("story", ".dataset h2")
-    tab.see("ε 0.2", ".price")
+    tab.see("ε 0.2", ".loss")
     tab.see("10% of what is left")
     tab.see("Expected error")
     assert curator.spent("story") == 0.0
@@ -193,7 +193,7 @@ def test_a_budget_runs_out(visit, pictures):
     tab.see("more than is left")
     tab.choose("select[name=kind]", "mean")
     tab.see("more than is left")
-    tab.until("document.querySelector('button[name=ask]').innerText.startsWith('Pay')")
+    tab.until("document.querySelector('button[name=ask]').innerText.startsWith('Spend')")
     tab.click("button[name=ask]")
     tab.see("The budget does not cover this", ".problem")
     tab.see("nothing was charged", ".problem")
@@ -207,7 +207,7 @@ def test_the_same_question_is_free(visit):
     visit.sign_in()
     visit.open(name)
     visit.pay()
-    tab.see("paid ε 1", "[aria-label=Answer]")
+    tab.see("spent ε 1", "[aria-label=Answer]")
     visit.pay()
     tab.see("from the store, free", "[aria-label=Answer]")
     assert visit.curator.spent(name) == 1.0
@@ -218,7 +218,7 @@ def test_an_answer_lost_on_its_way_is_paid_for_once(visit):
     tab, name = visit.tab, visit.curator.dataset("lost")
     visit.sign_in()
     visit.open(name)
-    tab.until("document.querySelector('button[name=ask]')?.innerText.startsWith('Pay')")
+    tab.until("document.querySelector('button[name=ask]')?.innerText.startsWith('Spend')")
     tab.click("input[name=again]")  # a fresh answer each time: only the request's name protects the budget
     tab.lose_answer("*/releases")
     tab.click("button[name=ask]")
@@ -235,7 +235,7 @@ def test_long_answers_show_the_public_schedule(visit, pictures):
     visit.sign_in(visit.curator.analyst("ida"))
     visit.open(name)
     tab.see("4 s after asking")
-    tab.until("document.querySelector('button[name=ask]')?.innerText.startsWith('Pay')")
+    tab.until("document.querySelector('button[name=ask]')?.innerText.startsWith('Spend')")
     tab.click("button[name=ask]")
     tab.see("Waiting for the public schedule")
     tab.see("The answer is due in")

@@ -130,8 +130,8 @@ def test_quotes_say_what_their_error_is(module, kind, name):
         "assumptions": ["groups are alike"],
         "groups": 4,
     }
-    told = {"epsilon": 0.1, "delta": 0, "quotes": [quote]}
-    text = module("quote.js", "quoteParts", told, {"answer_seconds": 2}, {"epsilon": 1, "delta": 0})
+    payload = {"epsilon": 0.1, "delta": 0, "quotes": [quote]}
+    text = module("quote.js", "quoteParts", payload, {"answer_seconds": 2}, {"epsilon": 1, "delta": 0})
     for part in (
         "ε 0.1",
         "10% of what is left",

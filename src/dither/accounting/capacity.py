@@ -7,28 +7,30 @@ from collections import Counter
 from collections.abc import Callable
 
 from dither.accounting.composition import CountedLosses, advanced_epsilon, delta_left, optimal
-from dither.accounting.filters import KINDS, open_filter, times
+from dither.accounting.filters import FILTERS, open_filter, times
 from dither.accounting.rounding import BITS
+from dither.aliases import accepts_older
 from dither.errors import InvalidArgument
 from dither.numbers import Number, exact, precision
 from dither.privacy import Budget, Loss
 
 MOST_OPTIMAL = 1_000_000
-"""Beyond this many questions ``kind="fixed"`` counts by the closed form of ``advanced``: sound, a little fewer."""
+"""Beyond this many questions ``filter="fixed"`` counts by the closed form of ``advanced``: sound, a little fewer."""
 
 
-def queries_within(loss: Loss, budget: Budget, *, kind: str = "basic", slack: Number | None = None) -> int:
+@accepts_older("kind", "filter")
+def queries_within(loss: Loss, budget: Budget, *, filter: str = "basic", slack: Number | None = None) -> int:
     """How many questions of this privacy loss fit into a budget that nothing was spent of yet.
 
-    ``kind``: ``"basic"`` and ``"advanced"`` count what the adaptive filter of that name accepts, to the unit (with
+    ``filter``: ``"basic"`` and ``"advanced"`` count what the adaptive filter of that name accepts, to the unit (with
     ``slack`` = d', half of the budget's delta unless stated); ``"fixed"`` counts a batch whose number of questions
     and losses are fixed in advance, by optimal composition.
 
     >>> queries_within(Loss(0.1), Budget(1.0))
     10
-    >>> queries_within(Loss(0.01), Budget(1.0, 1e-6), kind="advanced")
+    >>> queries_within(Loss(0.01), Budget(1.0, 1e-6), filter="advanced")
     333
-    >>> queries_within(Loss(0.01), Budget(1.0, 1e-6), kind="fixed")
+    >>> queries_within(Loss(0.01), Budget(1.0, 1e-6), filter="fixed")
     562
     """
     if not isinstance(loss, Loss):
@@ -37,10 +39,10 @@ def queries_within(loss: Loss, budget: Budget, *, kind: str = "basic", slack: Nu
         raise InvalidArgument("budget", budget, "must be a Budget")
     if loss.epsilon == 0 and loss.is_pure:
         raise InvalidArgument("loss", str(loss), "must have an epsilon or a delta above 0")
-    if kind in KINDS:
-        return times(open_filter(budget, kind=kind, slack=slack), loss)
-    if kind != "fixed":
-        raise InvalidArgument("kind", kind, f"must be one of {', '.join(KINDS)}, fixed")
+    if filter in FILTERS:
+        return times(open_filter(budget, filter=filter, slack=slack), loss)
+    if filter != "fixed":
+        raise InvalidArgument("filter", filter, f"must be one of {', '.join(FILTERS)}, fixed")
     if slack is not None:
         raise InvalidArgument("slack", slack, "is for the advanced filter: leave it out")
     return _fixed(loss, budget)
@@ -49,7 +51,7 @@ def queries_within(loss: Loss, budget: Budget, *, kind: str = "basic", slack: Nu
 def budget_for(loss: Loss, budget: Budget, *, kind: str = "basic", slack: Number | None = None) -> int:
     """The older name of ``queries_within``."""
     warnings.warn("budget_for is now called queries_within", DeprecationWarning, stacklevel=2)
-    return queries_within(loss, budget, kind=kind, slack=slack)
+    return queries_within(loss, budget, filter=kind, slack=slack)
 
 
 def _fixed(loss: Loss, budget: Budget) -> int:

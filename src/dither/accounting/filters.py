@@ -24,8 +24,8 @@ SQUARE_UNITS = EPSILON_UNITS**2
 DELTA_UNITS = 10**18
 _LOG_BITS = 64
 
-Kind = Literal["basic", "advanced"]
-KINDS: tuple[Kind, ...] = ("basic", "advanced")
+FilterName = Literal["basic", "advanced"]
+FILTERS: tuple[FilterName, ...] = ("basic", "advanced")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class FilterState:
     ``slack`` is d', the part of delta that the advanced rule keeps for itself; the basic rule keeps none.
     """
 
-    kind: Kind
+    name: FilterName
     epsilon: int
     delta: int
     slack: int = 0
@@ -44,7 +44,7 @@ class FilterState:
     spent_delta: int = 0
 
 
-def open_filter(budget: Budget, *, kind: str = "basic", slack: Number | None = None) -> FilterState:
+def open_filter(budget: Budget, *, filter: str = "basic", slack: Number | None = None) -> FilterState:
     """A filter with nothing spent; the budget is rounded down to whole units.
 
     ``slack`` (advanced only) is d', by default half of the budget's delta.
@@ -54,12 +54,12 @@ def open_filter(budget: Budget, *, kind: str = "basic", slack: Number | None = N
     """
     if not isinstance(budget, Budget):
         raise InvalidArgument("budget", budget, "must be a Budget")
-    if kind not in KINDS:
-        raise InvalidArgument("kind", kind, f"must be one of {', '.join(KINDS)}")
+    if filter not in FILTERS:
+        raise InvalidArgument("filter", filter, f"must be one of {', '.join(FILTERS)}")
     whole = Loss(budget.epsilon, budget.delta)
     epsilon = math.floor(whole.exact_epsilon * EPSILON_UNITS)
     delta = math.floor(whole.exact_delta * DELTA_UNITS)
-    if kind == "basic":
+    if filter == "basic":
         if slack is not None:
             raise InvalidArgument("slack", slack, "is for the advanced filter: leave it out")
         return FilterState("basic", epsilon, delta)
@@ -115,7 +115,7 @@ def covers(state: FilterState, loss: Loss) -> bool:
 
 def left(state: FilterState) -> Loss:
     """The greatest single loss that would still be accepted: its epsilon and its delta, rounded down."""
-    if state.kind == "basic":
+    if state.name == "basic":
         epsilon = state.epsilon - state.spent_epsilon
     else:
         epsilon = math.isqrt(max(0, most_squares(state.epsilon, state.slack) - state.spent_squares))
@@ -135,7 +135,7 @@ def times(state: FilterState, loss: Loss) -> int:
     counts = []
     if delta:
         counts.append((state.delta - state.slack - state.spent_delta) // delta)
-    if epsilon and state.kind == "basic":
+    if epsilon and state.name == "basic":
         counts.append((state.epsilon - state.spent_epsilon) // epsilon)
     elif epsilon:
         counts.append((most_squares(state.epsilon, state.slack) - state.spent_squares) // epsilon**2)
@@ -181,7 +181,7 @@ def _after(state: FilterState, loss: Loss) -> FilterState:
 def _admitted(state: FilterState) -> bool:
     if state.spent_delta > state.delta - state.slack:
         return False
-    if state.kind == "basic":
+    if state.name == "basic":
         return state.spent_epsilon <= state.epsilon
     return squares_fit(state.spent_squares, state.epsilon, state.slack)
 

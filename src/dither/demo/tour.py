@@ -69,7 +69,7 @@ def tour(out: Path, tell: Callable[[str], Any] | None = None) -> Told:
         (label, release) for label, release in zip(labels, releases, strict=True) if label.startswith("median pay")
     ]
     axes = plot_releases(
-        [release for _, release in drawn], [label for label, _ in drawn], "Pay, privately: answers with 95% error bars"
+        [release for _, release in drawn], [label for label, _ in drawn], "Pay, privately: answers with 95% intervals"
     )
     axes.figure.savefig(picture)
     return Told(releases, labels, account.total, account.spent, account.left, picture)

@@ -15,7 +15,7 @@ import urllib.parse
 import urllib.request
 import uuid
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast, overload
 
 from dither import errors
 from dither.aliases import newer, older_name
@@ -24,8 +24,31 @@ from dither.plain import finite_number, plain, with_infinities
 from dither.privacy import Budget, Loss
 from dither.queries.query import Query
 from dither.queries.wire import to_json
-from dither.release import Release, Releases
+from dither.release import B, Release, Releases, V
 from dither.session.account import Account, Spend
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from dither.quotes.priors import Prior
+    from dither.typing import (
+        Answered,
+        Interval,
+        Json,
+        NamedWeights,
+        Names,
+        RemoteAskOptions,
+        RemoteOptions,
+        RemoteQuoteOptions,
+        RemoteSeveralOptions,
+        RemoteSqlOptions,
+        Weights,
+    )
+
+Given: TypeAlias = Any
+"""An option of one of the overloads above it; the server refuses unknown ones."""
+Errors: TypeAlias = float | tuple[float, ...] | None
+"""The error of one number or of several; None: not known."""
 
 _ATTEMPTS = 5
 _PATIENCE = 420.0
@@ -59,18 +82,18 @@ class RemoteQuote:
 
     query: str
     loss: Loss
-    expected_error: Any
-    bound: Any
+    expected_error: Errors
+    bound: Errors
     confidence: float | None
     mechanism: str
     noise: str
-    payload: dict[str, Any] = dataclasses.field(repr=False, compare=False)
+    payload: dict[str, Json] = dataclasses.field(repr=False, compare=False)
     """Everything that the server said."""
 
     calibration = older_name("mechanism")
     told = older_name("payload")
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Json]:
         """Plain values for JSON."""
         return dict(self.payload)
 
@@ -94,21 +117,49 @@ class RemoteSession:
 
     # --- what a local session has --------------------------------------------------------------------------
 
-    def ask(self, query: Any, *, by: Any = None, **options: Any) -> Any:
+    @overload
+    def ask(self, query: Query[V, B], *, by: None = None, **options: Unpack[RemoteAskOptions]) -> Release[V, B]: ...
+    @overload
+    def ask(self, query: Query[V, B], *, by: Names, **options: Unpack[RemoteAskOptions]) -> Releases[V, B]: ...
+    @overload
+    def ask(
+        self,
+        query: Sequence[Query[float, Interval]],
+        *,
+        by: Names | None = None,
+        **options: Unpack[RemoteSeveralOptions],
+    ) -> Releases[float, Interval]: ...
+    @overload
+    def ask(
+        self, query: Sequence[Query], *, by: Names | None = None, **options: Unpack[RemoteSeveralOptions]
+    ) -> Releases: ...
+    def ask(self, query: Query | Sequence[Query], *, by: Names | None = None, **options: Given) -> Release | Releases:
         """Ask one query or program, or several at once; options as for a local session, and ``dataset``."""
-        payload: dict[str, Any] = {"query": _queries_json(query)}
+        payload: dict[str, Json] = {"query": _queries_json(query)}
         if by is not None:
             payload["by"] = by if isinstance(by, str) else list(by)
         answered = self._asked(payload, **options)
         return answered[0] if isinstance(query, Query) and by is None else answered
 
-    def sql(self, text: str, **options: Any) -> Any:
+    def sql(self, text: str, **options: Unpack[RemoteSqlOptions]) -> Answered:
         """Ask in SQL; one release, or ``Releases`` where several queries or groups are asked for."""
         answered = self._asked({"sql": text}, **options)
-        return answered[0] if len(answered) == 1 and answered[0].group is None else answered
+        return cast("Answered", answered[0] if len(answered) == 1 and answered[0].group is None else answered)
 
-    def quote(self, query: Any, *, dataset: str | None = None, **options: Any) -> Any:
-        """Price and expected error; reads and charges nothing.  A text is SQL."""
+    @overload
+    def quote(self, query: Query, **options: Unpack[RemoteQuoteOptions]) -> RemoteQuote: ...
+    @overload
+    def quote(
+        self, query: Sequence[Query], *, weights: Weights | None = None, **options: Unpack[RemoteQuoteOptions]
+    ) -> list[RemoteQuote]: ...
+    @overload
+    def quote(
+        self, query: str, *, weights: NamedWeights | None = None, **options: Unpack[RemoteOptions]
+    ) -> list[RemoteQuote]: ...
+    def quote(
+        self, query: Query | Sequence[Query] | str, *, dataset: str | None = None, **options: Given
+    ) -> RemoteQuote | list[RemoteQuote]:
+        """Privacy loss and expected error; reads and charges nothing.  A text is SQL."""
         payload = {"sql": query} if isinstance(query, str) else {"query": _queries_json(query)}
         answer = self._call("POST", f"{self._path(dataset)}/quote", payload | _options(options))
         quotes = [_quote(one) for one in answer["quotes"]]
@@ -150,12 +201,12 @@ class RemoteSession:
                 return spends
 
     @property
-    def datasets(self) -> list[dict[str, Any]]:
+    def datasets(self) -> list[dict[str, Json]]:
         """Everything that this token may ask."""
         return list(self._call("GET", "/v1/datasets")["datasets"])
 
     @property
-    def schema(self) -> dict[str, Any]:
+    def schema(self) -> dict[str, Json]:
         """What is public about the dataset."""
         return self._call("GET", self._path(None))
 
@@ -186,7 +237,7 @@ class RemoteSession:
             name = self._dataset = known[0]
         return f"/v1/datasets/{urllib.parse.quote(name, safe='')}"
 
-    def _asked(self, payload: dict[str, Any], *, dataset: str | None = None, **options: Any) -> Releases:
+    def _asked(self, payload: dict[str, Json], *, dataset: str | None = None, **options: Given) -> Releases:
         payload = payload | _options(options) | {"request_id": options.get("request_id") or uuid.uuid4().hex}
         path = f"{self._path(dataset)}/releases"
         answer = self._call("POST", path, payload)
@@ -202,7 +253,7 @@ class RemoteSession:
         releases = [Release.from_dict(_finite(one)) for one in answer["releases"]]
         return Releases(releases, Loss(answer["epsilon"], answer["delta"]))
 
-    def _settled(self, answer: dict[str, Any]) -> dict[str, Any] | None:
+    def _settled(self, answer: dict[str, Json]) -> dict[str, Json] | None:
         """The answer of a job, when its schedule says so; None if no server works on it any more."""
         while "releases" not in answer:
             if answer["state"] == "done":
@@ -220,7 +271,7 @@ class RemoteSession:
                 raise
         return answer
 
-    def _call(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+    def _call(self, method: str, path: str, body: dict[str, Json] | None = None) -> dict[str, Json]:
         """One request; sent again where no answer came, which is free since it has a request id."""
         data = None if body is None else json.dumps(body, allow_nan=False).encode()
         headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json"}
@@ -230,7 +281,7 @@ class RemoteSession:
             request = urllib.request.Request(self._base + path, data=data, headers=headers, method=method)
             try:
                 with self._opener.open(request, timeout=_PATIENCE) as response:
-                    answer: dict[str, Any] = json.loads(response.read())
+                    answer: dict[str, Json] = json.loads(response.read())
                     return answer
             except urllib.error.HTTPError as error:
                 problem = _problem(error)
@@ -258,7 +309,7 @@ def connect(url: str, *, token: str, dataset: str | None = None, certificate: st
 
 
 def _opener(certificate: str | None) -> urllib.request.OpenerDirector:
-    handlers: list[Any] = [_NoRedirect()]
+    handlers: list[urllib.request.BaseHandler] = [_NoRedirect()]
     if certificate is not None:
         import ssl
 
@@ -272,11 +323,11 @@ def _opener(certificate: str | None) -> urllib.request.OpenerDirector:
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
     """Follows no redirect, so that a token is sent to no other address."""
 
-    def redirect_request(self, *_: Any, **__: Any) -> None:
+    def redirect_request(self, *_: object, **__: object) -> None:
         return None
 
 
-def _problem(error: urllib.error.HTTPError) -> dict[str, Any]:
+def _problem(error: urllib.error.HTTPError) -> dict[str, Json]:
     try:
         payload = json.loads(error.read())
         return {"status": error.code, "code": str(payload["code"]), "detail": str(payload["detail"])}
@@ -284,7 +335,7 @@ def _problem(error: urllib.error.HTTPError) -> dict[str, Any]:
         return {"status": error.code, "code": "malformed", "detail": f"the server answered with status {error.code}"}
 
 
-def _error(problem: dict[str, Any]) -> DitherError:
+def _error(problem: dict[str, Json]) -> DitherError:
     """The error of a local session that has this code, so that callers can catch the same."""
     error_class = _LOCAL_ERRORS.get(problem["code"])
     if error_class is None:
@@ -294,7 +345,7 @@ def _error(problem: dict[str, Any]) -> DitherError:
     return rebuilt
 
 
-def _options(options: dict[str, Any]) -> dict[str, Any]:
+def _options(options: dict[str, Json]) -> dict[str, Json]:
     """The options of ``ask`` in JSON; the server refuses unknown ones."""
     options = newer(options, stacklevel=5)
     payload = {
@@ -312,24 +363,25 @@ def _options(options: dict[str, Any]) -> dict[str, Any]:
     return payload
 
 
-def _queries_json(query: Any) -> Any:
+def _queries_json(query: Query | Sequence[Query]) -> Json:
     if isinstance(query, Query) or not isinstance(query, Sequence) or isinstance(query, str):
         return to_json(query)
     return [to_json(one) for one in query]
 
 
-def _prior_json(prior: Any) -> dict[str, Any]:
-    fields = {one.name: plain(getattr(prior, one.name), finite_number) for one in dataclasses.fields(prior)}
+def _prior_json(prior: Prior) -> dict[str, Json]:
+    named = dataclasses.fields(prior)  # type: ignore[arg-type]
+    fields = {one.name: plain(getattr(prior, one.name), finite_number) for one in named}
     return {"kind": type(prior).__name__.lower(), **fields}
 
 
-def _finite(payload: dict[str, Any]) -> dict[str, Any]:
+def _finite(payload: dict[str, Json]) -> dict[str, Json]:
     """A release with its infinite numbers back.  A single answer is finite: a text is a category or a date."""
     numbers = () if isinstance(payload["value"], str) else ("value", "interval", "missing")
     return {key: with_infinities(value) if key in numbers else value for key, value in payload.items()}
 
 
-def _quote(payload: dict[str, Any]) -> RemoteQuote:
+def _quote(payload: dict[str, Json]) -> RemoteQuote:
     return RemoteQuote(
         payload["query"],
         Loss(payload["epsilon"], payload["delta"]),

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from dither.kernels.adjacency import Ends, Starts
 from dither.kernels.compiled import compiled
-from dither.kernels.graph import Ranked, Short, Whole, in_parallel, spread, workers
 from dither.kernels.progress import report
+from dither.kernels.triangles import Ranked, Short, Whole, in_parallel, spread, workers
 
 Real: TypeAlias = NDArray[np.float64]
 Bits: TypeAlias = NDArray[np.uint64]

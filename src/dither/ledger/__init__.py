@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from dither.ledger.book import Ledger
+from dither.ledger.entries import Charge, Entry, Registered, Report
 from dither.ledger.postgres import PostgresDatabase
-from dither.ledger.records import Charge, Entry, Registered, Report
 from dither.ledger.sqlite import SqliteDatabase, file_of
 
 __all__ = [

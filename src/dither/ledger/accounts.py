@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from dither.accounting.filters import FilterState, most_squares, open_filter
 from dither.errors import InvalidArgument, UnknownDataset
 from dither.ledger.database import Row, Transaction
-from dither.ledger.records import canonical
-from dither.ledger.schema import ACCOUNTS, RELATION, WORD
+from dither.ledger.database_schema import ACCOUNTS, RELATION, WORD
+from dither.ledger.entries import canonical
 from dither.numbers import Number
 from dither.privacy import Budget, Relation
 
@@ -35,9 +35,9 @@ class AccountRow:
     """Between which datasets its losses hold; None of an analyst, and until an opening says so."""
 
 
-def rules(budget: Budget, kind: str, slack: Number | None) -> FilterState:
+def rules(budget: Budget, filter: str, slack: Number | None) -> FilterState:
     """A filter with nothing spent, of a size that a ledger can keep."""
-    state = open_filter(budget, kind=kind, slack=slack)
+    state = open_filter(budget, filter=filter, slack=slack)
     if budget.epsilon > MOST_EPSILON:
         raise InvalidArgument("budget.epsilon", budget.epsilon, f"must be at most {MOST_EPSILON:,}")
     return state
@@ -45,7 +45,7 @@ def rules(budget: Budget, kind: str, slack: Number | None) -> FilterState:
 
 def same_rules(one: FilterState, other: FilterState) -> bool:
     """True if two filters would admit the same, whatever was spent."""
-    return (one.kind, one.epsilon, one.delta, one.slack) == (other.kind, other.epsilon, other.delta, other.slack)
+    return (one.name, one.epsilon, one.delta, one.slack) == (other.name, other.epsilon, other.delta, other.slack)
 
 
 def find(work: Transaction, dataset: str) -> AccountRow | None:
@@ -81,7 +81,7 @@ def create(work: Transaction, state: FilterState, *, parent: int | None = None, 
     """A new account; its number."""
     row = work.one("SELECT COALESCE(MAX(id), 0) + 1 FROM dither_accounts")
     number = int(row[0]) if row else 1
-    most = most_squares(state.epsilon, state.slack) if state.kind == "advanced" else 0
+    most = most_squares(state.epsilon, state.slack) if state.name == "advanced" else 0
     work.run(
         "INSERT INTO dither_accounts (id, parent, analyst, version, retired, kind, epsilon, delta, slack, most_high, "
         "most_low, spent_epsilon, spent_high, spent_low, spent_delta) "
@@ -89,7 +89,7 @@ def create(work: Transaction, state: FilterState, *, parent: int | None = None, 
         number,
         parent,
         analyst,
-        state.kind,
+        state.name,
         state.epsilon,
         state.delta,
         state.slack,
@@ -103,11 +103,11 @@ def create(work: Transaction, state: FilterState, *, parent: int | None = None, 
 
 def replace(work: Transaction, account: int, state: FilterState) -> None:
     """Other rules for an account that stays."""
-    most = most_squares(state.epsilon, state.slack) if state.kind == "advanced" else 0
+    most = most_squares(state.epsilon, state.slack) if state.name == "advanced" else 0
     work.run(
         "UPDATE dither_accounts SET kind = ?, epsilon = ?, delta = ?, slack = ?, most_high = ?, most_low = ? "
         "WHERE id = ?",
-        state.kind,
+        state.name,
         state.epsilon,
         state.delta,
         state.slack,
@@ -135,7 +135,7 @@ def write_spent(work: Transaction, account: int, state: FilterState) -> None:
 def _account(row: Row | None) -> AccountRow | None:
     if row is None:
         return None
-    number, version, retired, kind, epsilon, delta, slack, spent, high, low, spent_delta, relation = row
-    state = FilterState(kind, epsilon, delta, slack, spent, high * WORD + low, spent_delta)
+    number, version, retired, filter_name, epsilon, delta, slack, spent, high, low, spent_delta, relation = row
+    state = FilterState(filter_name, epsilon, delta, slack, spent, high * WORD + low, spent_delta)
     held = None if relation is None else Relation.from_dict(json.loads(str(relation)))
     return AccountRow(number, version, bool(retired), state, held)

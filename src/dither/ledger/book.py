@@ -16,11 +16,13 @@ from typing import Self
 
 from dither.accounting import filters
 from dither.accounting.filters import DELTA_UNITS, FilterState
+from dither.aliases import accepts_older
 from dither.errors import BudgetExceeded, Contradiction, InvalidArgument, Retired
 from dither.ledger import accounts, chain
 from dither.ledger.accounts import AccountRow
 from dither.ledger.database import STORING, WRITING, Database, Transaction
-from dither.ledger.records import (
+from dither.ledger.database_schema import prepare
+from dither.ledger.entries import (
     Body,
     Charge,
     Entry,
@@ -37,7 +39,6 @@ from dither.ledger.records import (
     question_key,
 )
 from dither.ledger.replay import verify
-from dither.ledger.schema import prepare
 from dither.numbers import Number
 from dither.plain import Json, JsonObject
 from dither.privacy import Budget, Loss, Relation
@@ -68,12 +69,13 @@ class Ledger:
 
     # What owners do
 
+    @accepts_older("kind", "filter")
     def register(
         self,
         dataset: str,
         budget: Budget,
         *,
-        kind: str = "basic",
+        filter: str = "basic",
         slack: Number | None = None,
         fingerprint: str | None = None,
         relation: Relation | None = None,
@@ -85,7 +87,7 @@ class Ledger:
         account without one takes the first that is stated.
         """
         name("dataset", dataset)
-        state = accounts.rules(budget, kind, slack)
+        state = accounts.rules(budget, filter, slack)
         if fingerprint is not None:
             name("fingerprint", fingerprint)
         with self._database.transaction() as look:
@@ -165,15 +167,16 @@ class Ledger:
             chain.append(work, "grow", dataset, {"version": version, "fingerprint": fingerprint})
             return version
 
+    @accepts_older("kind", "filter")
     def allow(
-        self, dataset: str, analyst: str, budget: Budget, *, kind: str = "basic", slack: Number | None = None
+        self, dataset: str, analyst: str, budget: Budget, *, filter: str = "basic", slack: Number | None = None
     ) -> None:
         """Give an analyst a budget of their own, within the dataset's; it counts what they have spent already.
 
         It may be raised or lowered later, though not below what is spent.
         """
         name("analyst", analyst)
-        state = accounts.rules(budget, kind, slack)
+        state = accounts.rules(budget, filter, slack)
         with self._database.transaction(WRITING) as work:
             account = _open_account(work, dataset)
             own = accounts.of_analyst(work, account.id, analyst)
@@ -448,7 +451,7 @@ def _agree(account: AccountRow, state: FilterState, relation: Relation | None, k
     if not accounts.same_rules(account.state, state):
         held = account.state
         raise Contradiction(
-            f"{known_as} with a {held.kind} budget of {budget_of(held.epsilon, held.delta)} and a slack of "
+            f"{known_as} with a {held.name} budget of {budget_of(held.epsilon, held.delta)} and a slack of "
             f"{loss_of(0, held.slack).delta:g}: a budget is set once; {_UNTOUCHED}"
         )
 
@@ -473,7 +476,7 @@ def _before(
     same = paid == units or (asked != forms[0] and len(paid) == len(units) and _at_most(units, paid))
     if asked not in forms or not same:
         raise Contradiction(
-            f"request_id={request!r} was used for another question or price; nothing was charged this time"
+            f"request_id={request!r} was used for another question or privacy loss; nothing was charged this time"
         )
     return chain.charge_of(before, chain.release_of(look, before.number), fresh=False)
 
@@ -493,7 +496,7 @@ def _retired(dataset: str) -> Retired:
 
 
 def _filter(state: FilterState) -> Filter:
-    return {"kind": state.kind, "epsilon": state.epsilon, "delta": state.delta, "slack": state.slack}
+    return {"kind": state.name, "epsilon": state.epsilon, "delta": state.delta, "slack": state.slack}
 
 
 def _losses(loss: Loss | Sequence[Loss]) -> list[Loss]:
@@ -528,7 +531,7 @@ def _registered(look: Transaction, dataset: str) -> Registered:
         name=dataset,
         account=account.id,
         budget=budget_of(state.epsilon, state.delta),
-        kind=state.kind,
+        filter=state.name,
         slack=loss_of(0, state.slack).delta,
         version=account.version,
         retired=account.retired,

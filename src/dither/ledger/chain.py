@@ -9,7 +9,7 @@ from dither.accounting.filters import FilterState
 from dither.errors import LedgerDamaged
 from dither.ledger.accounts import AccountRow
 from dither.ledger.database import Row, Transaction, Value
-from dither.ledger.records import Body, Charge, Entry, canonical, chained, loss_of
+from dither.ledger.entries import Body, Charge, Entry, canonical, chained, loss_of
 
 ENTRIES = """SELECT number, at, kind, dataset, analyst, request, key, charge, body, previous, hash
     FROM dither_entries"""

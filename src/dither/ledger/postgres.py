@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, ClassVar, cast
 
 from dither.errors import DitherError, InvalidArgument, LedgerDamaged, LedgerUnavailable
 from dither.ledger.database import Changes, Connection, Database, Transaction
+from dither.ledger.database_schema import POSTGRES_ONLY
 from dither.ledger.indexes import incomplete_index
-from dither.ledger.schema import POSTGRES_ONLY
 
 if TYPE_CHECKING:
     import psycopg

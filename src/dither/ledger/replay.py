@@ -10,8 +10,8 @@ from dither.accounting import filters
 from dither.accounting.filters import FilterState
 from dither.ledger.chain import ENTRIES, entry_of
 from dither.ledger.database import Row, Transaction
-from dither.ledger.records import GENESIS, Entry, Filter, Report, canonical, chained, question_key
-from dither.ledger.schema import ACCOUNTS, RELATION, WORD
+from dither.ledger.database_schema import ACCOUNTS, RELATION, WORD
+from dither.ledger.entries import GENESIS, Entry, Filter, Report, canonical, chained, question_key
 from dither.plain import JsonObject
 from dither.privacy import Loss, Relation
 
@@ -178,7 +178,7 @@ class Replay:
             raise Broken("charges for a version or question that it does not name")
         for epsilon, delta in entry.body["losses"]:
             if epsilon < 0 or delta < 0:
-                raise Broken("has a price below zero")
+                raise Broken("has a privacy loss below zero")
             self.states[account] = _after(self.states[account], epsilon, delta)
             if whose in self.allowances:
                 self.allowances[whose] = _after(self.allowances[whose], epsilon, delta)
@@ -194,8 +194,8 @@ class Replay:
             "SELECT id, parent, analyst, version, retired, kind, epsilon, delta, slack, spent_epsilon, spent_high, "  # noqa: S608
             f"spent_low, spent_delta, {RELATION} FROM {ACCOUNTS}"
         ):
-            kind, epsilon, delta, slack, spent, high, low, spent_delta, relation = row[5:]
-            state = FilterState(kind, epsilon, delta, slack, spent, high * WORD + low, spent_delta)
+            filter_name, epsilon, delta, slack, spent, high, low, spent_delta, relation = row[5:]
+            state = FilterState(filter_name, epsilon, delta, slack, spent, high * WORD + low, spent_delta)
             if row[1] is None:
                 found_accounts[row[0]] = (row[3], bool(row[4]), state, relation)
             else:
@@ -232,7 +232,7 @@ def _state(payload: Filter) -> FilterState:
 
 
 def _rules(state: FilterState) -> tuple[str, int, int, int]:
-    return state.kind, state.epsilon, state.delta, state.slack
+    return state.name, state.epsilon, state.delta, state.slack
 
 
 def _after(state: FilterState, epsilon: int, delta: int) -> FilterState:

@@ -11,7 +11,7 @@ from typing import ClassVar, cast
 
 from dither.errors import DitherError, InvalidArgument, LedgerDamaged, LedgerUnavailable
 from dither.ledger.database import LEDGER, Connection, Contents, Database, Transaction
-from dither.ledger.schema import SQLITE_ONLY
+from dither.ledger.database_schema import SQLITE_ONLY
 
 _OLDEST = (3, 37)  # the first with STRICT tables
 _BUSY = ("SQLITE_BUSY", "SQLITE_LOCKED")

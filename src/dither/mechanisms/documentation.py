@@ -29,7 +29,15 @@ def _line(name: str, made: type[Mechanism]) -> str:
     meaning = (made.__doc__ or "").strip().split("\n")[0].replace("``", "`").replace("|", "\\|")
     needs = " or ".join((one.__doc__ or "").strip().split("\n")[0].rstrip(".") for one in made.needs)
     refuses = "; may refuse" if made.may_refuse else ""
-    return f"| `{name}` | `dt.{made.__name__}` | {meaning} | {needs}{refuses} |"
+    return f"| `{name}` | `{_in_python(made)}` | {meaning} | {needs}{refuses} |"
+
+
+def _in_python(made: type[Mechanism]) -> str:
+    """``dt.Smooth`` where the class is a public name of the package, else where it is defined."""
+    import dither  # noqa: PLC0415  (the package loads its public names when they are used)
+
+    is_public = made.__name__ in dither.__all__ and getattr(dither, made.__name__) is made
+    return f"dt.{made.__name__}" if is_public else f"{made.__module__}.{made.__name__}"
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ class Ends:
     below the true value R_0 has cost above t, the right one costs nothing: with K candidates an end falls short with
     probability below ``K e^{-eps (t + 1) / 2}``, for all data, and t is chosen from public facts to make that what the
     confidence allows.  Only the end on the far side of the true value can fall short, so the two need not share the
-    allowance (docs/proofs/error-bars.md).
+    allowance (docs/proofs/intervals.md).
     """
 
     epsilon: Fraction

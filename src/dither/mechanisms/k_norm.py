@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dither.errors import NotApplicable
 from dither.mechanisms.error import AddedNoise, ErrorLaw, WorstCaseError, most_cut_mean, rooms, span
 from dither.mechanisms.mechanism import Mechanism, MechanismSpec, Outcome, Prepared, only_noises
-from dither.mechanisms.norms import norm_draw
+from dither.mechanisms.norm_noise import norm_draw
 from dither.mechanisms.registry import mechanism
 from dither.numbers import exact
 from dither.privacy import Loss

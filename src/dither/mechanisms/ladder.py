@@ -21,7 +21,7 @@ from dither.mechanisms.error import (
     rooms,
     samples_for,
 )
-from dither.mechanisms.ladder_interval import SPREAD, LadderBar
+from dither.mechanisms.ladder_interval import SPREAD, LadderInterval
 from dither.mechanisms.mechanism import SLOW, Mechanism, MechanismSpec, Outcome, Prepared, only_noises
 from dither.mechanisms.registry import mechanism
 from dither.mechanisms.worst_case import around, placed
@@ -31,7 +31,7 @@ from dither.sensitivity.global_sensitivity import Data
 from dither.sensitivity.ladder import LEAST_BETA, HasLadder, Ladder
 from dither.statistics.statistic import Statistic
 
-BAR_SHARE = Fraction(1, 3)
+INTERVAL_SHARE = Fraction(1, 3)
 """The part of epsilon for the interval."""
 _MOST_DISTANCES = 1024
 
@@ -61,20 +61,20 @@ class LadderMechanism(Mechanism):
     def prepare(self, ask: MechanismSpec[Data]) -> Prepared[Data]:
         only_noises(self.name, ask.noise)
         statistic = ask.single_number(self.name)
-        epsilon, bar = ask.usable.exact_epsilon, None
+        epsilon, interval = ask.usable.exact_epsilon, None
         if ask.confidence is not None:
             grid = statistic.answers
             if grid.low is None or grid.high is None:
                 raise NotApplicable("confidence", float(ask.confidence), "these answers have no bounds", "None")
-            rate = epsilon * (1 - BAR_SHARE) / 2
-            bar = LadderBar(epsilon * BAR_SHARE, 1 - ask.confidence, rate, grid.high - grid.low)
-            if bar.beta < LEAST_BETA:
-                least = float(LEAST_BETA / (BAR_SHARE * SPREAD))
+            rate = epsilon * (1 - INTERVAL_SHARE) / 2
+            interval = LadderInterval(epsilon * INTERVAL_SHARE, 1 - ask.confidence, rate, grid.high - grid.low)
+            if interval.beta < LEAST_BETA:
+                least = float(LEAST_BETA / (INTERVAL_SHARE * SPREAD))
                 accepted = f"must be at least {least:.2g} for an answer with an interval"
                 raise InvalidArgument("epsilon", ask.loss.epsilon, accepted)
         else:
             rate = epsilon / 2
-        return LadderDraw(statistic, Loss(ask.loss.epsilon), rate, bar)
+        return LadderDraw(statistic, Loss(ask.loss.epsilon), rate, interval)
 
 
 @dataclass(frozen=True)
@@ -85,13 +85,15 @@ class LadderDraw(Prepared[Data]):
     statistic: Statistic[Data]
     loss: Loss
     rate: Fraction
-    bar: LadderBar | None
+    interval: LadderInterval | None
     noise_name = "ladder"
 
     @property
     def draw_length(self) -> int:
         steps = first_reach(2 * self.statistic.global_sensitivity, self.rate)
-        return steps if self.bar is None else max(steps, self.bar.draw_length(self.statistic.global_sensitivity))
+        return (
+            steps if self.interval is None else max(steps, self.interval.draw_length(self.statistic.global_sensitivity))
+        )
 
     @property
     def step_weight(self) -> int:
@@ -102,7 +104,7 @@ class LadderDraw(Prepared[Data]):
         settled = None if ladder.top is None else ladder.top + 1
         cost, index = draw_endless(points_at_cost(ladder), 2 * ladder.global_sensitivity, settled, self.rate)
         noisy = self.statistic.answers.clamp(self.statistic.value(data) + displacement(ladder, cost, index))
-        return around(self.statistic, noisy, None if self.bar is None else self.bar.half_width(ladder))
+        return around(self.statistic, noisy, None if self.interval is None else self.interval.half_width(ladder))
 
     def error_laws(self, records: Data) -> list[ErrorLaw]:
         down, up = rooms(*placed(self.statistic, records))
@@ -119,10 +121,10 @@ class LadderDraw(Prepared[Data]):
         return WorstCaseError((between / 2.0,), (between,))
 
     def typical_half_widths(self, records: Data) -> tuple[float, ...] | None:
-        if self.bar is None:
+        if self.interval is None:
             return None
-        bound = self.bar.quantiles(self.statistic.ladder(records)).smooth(self.bar.beta)
-        width = float(bound) * float(self.bar.miss) ** -float(SPREAD)
+        bound = self.interval.quantiles(self.statistic.ladder(records)).smooth(self.interval.beta)
+        width = float(bound) * float(self.interval.miss) ** -float(SPREAD)
         return (cut_half_width(width, *placed(self.statistic, records)),)
 
     def _cells(self, ladder: Ladder, room: float) -> Cells:

@@ -35,7 +35,7 @@ _MOST_QUANTILES = 1 << 18
 
 
 @dataclass(frozen=True)
-class LadderBar:
+class LadderInterval:
     """A private release of how far a draw with this rate may be from the truth.
 
     Guarantee  ``epsilon``-DP, and at least the true distance with probability ``1 - miss``, for all data.

@@ -11,7 +11,7 @@ from fractions import Fraction
 from dither.errors import InvalidArgument, NotApplicable
 from dither.mechanisms.mechanism import Mechanism, MechanismSpec, Prepared, point_of
 from dither.mechanisms.registry import mechanism
-from dither.mechanisms.smooth import BAR_SHARE, SmoothNoise
+from dither.mechanisms.smooth import SmoothNoise, check_smoothness, interval_and_answer
 from dither.noise.heavy_tails import PowerLaw
 from dither.noise.laplace import Laplace
 from dither.noise.law import AdmissiblePoint, Constants, Law
@@ -80,19 +80,11 @@ class LargestLocal(Mechanism):
                 "LargestLocal(levels=Margin(bound=...))",
             )
         law = ask.noise or (Laplace() if ask.loss.delta else PowerLaw())
-        bar, loss = None, ask.usable
-        if ask.confidence is not None:
-            bar = Loss(loss.share(BAR_SHARE).epsilon)
-            loss = Loss(loss.share(1 - BAR_SHARE).epsilon, loss.delta)
+        interval_loss, loss = interval_and_answer(ask.usable, ask.confidence)
         point = self._point(law, loss, function.levels)
-        if not LEAST_BETA <= point.beta <= MOST_BETA:
-            raise InvalidArgument(
-                "epsilon",
-                ask.loss.epsilon,
-                f"its smoothness {float(point.beta):.3g} must lie between {float(LEAST_BETA):.3g} and {MOST_BETA}",
-            )
+        check_smoothness(point, ask.loss)
         spent = Loss(ask.loss.epsilon, 0.0 if law.pure else ask.loss.delta)
-        return LevelNoise(ByLevel(statistic, function), spent, point, "exact", bar, ask.confidence)
+        return LevelNoise(ByLevel(statistic, function), spent, point, "exact", interval_loss, ask.confidence)
 
     def _point(self, law: Law, loss: Loss, levels: Levels) -> AdmissiblePoint:
         if self.constants == "paper":

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dither.errors import InvalidArgument
+from dither.noise.comparisons import exceeds
 from dither.noise.entropy import Source, system
 from dither.noise.laplace import Laplace
-from dither.noise.thresholds import exceeds
 from dither.numbers import Ball, ball, precision, upper_float
 
 RARELY = Fraction(1, 1000)

@@ -25,7 +25,7 @@ _MOST_CONVOLVED = 1 << 12
 
 
 def missed_share(confidence: Number | None) -> Fraction | None:
-    """``1 - confidence``, or None if no bar is wanted."""
+    """``1 - confidence``, or None if no interval is wanted."""
     return None if confidence is None else 1 - fraction_of_unit("confidence", confidence)
 
 
@@ -67,7 +67,7 @@ def laplace_sum_half_widths(scale: Fraction, terms: NDArray[np.int64], missed: F
     """Half-widths of sums of so many independent integer Laplace variables, entry by entry.
 
     A sum of more variables is spread wider, so numbers of terms above 32 are rounded up to a public list that grows
-    by a twentieth: a few FFTs serve any number of queries, and no bar is more than 2.5% too wide.
+    by a twentieth: a few FFTs serve any number of queries, and no interval is more than 2.5% too wide.
     """
     most = int(terms.max(initial=0))
     steps = list(range(min(most, 32) + 1))

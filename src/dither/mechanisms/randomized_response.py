@@ -49,7 +49,7 @@ class Responses:
 
     @property
     def interval(self) -> Bar | dict[Hashable, Bar] | None:
-        """The error bar of ``estimate``."""
+        """The interval of ``estimate``."""
         return self.intervals[1] if self.binary and self.intervals is not None else self.intervals
 
     def __repr__(self) -> str:
@@ -68,14 +68,14 @@ def randomized_response(
 ) -> Responses:
     """Report each record truthfully with chance ``e^eps / (e^eps + k - 1)``, else one of the other k - 1 categories.
 
-    Releases the reports, record by record, with unbiased estimates of the counts and their error bars.
+    Releases the reports, record by record, with unbiased estimates of the counts and their intervals.
     categories: the public values; without them the records are bits.  other: what a record outside them counts as.
 
     Guarantee  eps-DP of every report by itself (local model: whoever collects the reports need not be trusted), hence
                eps-DP of all of them together; neighbours change one record.
     Theorem    V17 section 1.5 for bits; docs/proofs/metric_spaces.md section 1 for k categories.
-    Constants  The chance is the greatest that eps allows.  Estimates and bars are post-processing: they cost nothing.
-    Cost       O(n) for the reports; O(sqrt n log n) float operations for each bar.
+    Constants  The chance is the greatest that eps allows.  Estimates and intervals are post-processing, free.
+    Cost       O(n) for the reports; O(sqrt n log n) float operations for each interval.
 
     >>> answer = randomized_response([1] * 600 + [0] * 1400, epsilon=2.0)
     >>> 400 < answer.estimate < 800
@@ -92,17 +92,17 @@ def randomized_response(
     counts = np.bincount(reports, minlength=len(values)).tolist()
     growth = math.exp(min(loss.epsilon, 700.0))
     keep, stray = growth / (growth + len(values) - 1), 1.0 / (growth + len(values) - 1)
-    bars = None
+    intervals = None
     if missed is not None:
         ends = (counts_covered(count, len(truth), keep, stray, float(missed)) for count in counts)
-        bars = dict(zip(values, ends, strict=True))
+        intervals = dict(zip(values, ends, strict=True))
     return Responses(
         reports=tuple(values[index] for index in reports.tolist()),
         estimates={
             value: unbiased(float(count), len(truth), len(values), math.expm1(min(loss.epsilon, 700.0)))
             for value, count in zip(values, counts, strict=True)
         },
-        intervals=bars,
+        intervals=intervals,
         confidence=None if missed is None else float(1 - missed),
         loss=loss,
         binary=binary,

@@ -27,9 +27,9 @@ from dither.sensitivity.ladder import LEAST_BETA, MOST_BETA, Algorithm, HasLadde
 from dither.sensitivity.norms import HasNormLadder
 from dither.statistics.statistic import Statistic, VectorStatistic
 
-BAR_SHARE = Fraction(1, 4)
+INTERVAL_SHARE = Fraction(1, 4)
 """The part of epsilon for the interval (docs/decisions.md has the measurements)."""
-BAR_BETA = Fraction(7, 10)
+INTERVAL_BETA = Fraction(7, 10)
 """With an interval, the part of the best beta that is used: the logarithm of a smoother scale needs less noise."""
 LOG_GRID = 1 << 20
 """Logarithms of scales are released in steps of 2**-20."""
@@ -72,22 +72,14 @@ class Smooth(Mechanism):
             return prepare_vector(self, ask, ask.statistic)
         statistic = ask.single_number(self.name)
         law = ask.noise or PowerLaw()
-        bar, loss = None, ask.usable
-        if ask.confidence is not None:
-            bar = Loss(loss.share(BAR_SHARE).epsilon)
-            loss = Loss(loss.share(1 - BAR_SHARE).epsilon, loss.delta)
+        interval_loss, loss = interval_and_answer(ask.usable, ask.confidence)
         beta = self._smoothness(statistic, law, loss)
         point = point_of(law, loss, beta, self.constants)
-        if bar is not None and beta is None and self.constants == "exact":
-            point = point_of(law, loss, point.beta * BAR_BETA, self.constants)
-        if not LEAST_BETA <= point.beta <= MOST_BETA:
-            raise InvalidArgument(
-                "epsilon",
-                ask.loss.epsilon,
-                f"its smoothness {float(point.beta):.3g} must lie between {float(LEAST_BETA):.3g} and {MOST_BETA}",
-            )
+        if interval_loss is not None and beta is None and self.constants == "exact":
+            point = point_of(law, loss, point.beta * INTERVAL_BETA, self.constants)
+        check_smoothness(point, ask.loss)
         spent = Loss(ask.loss.epsilon, 0.0 if law.pure else ask.loss.delta)
-        return SmoothNoise(statistic, spent, point, self.algorithm, bar, ask.confidence)
+        return SmoothNoise(statistic, spent, point, self.algorithm, interval_loss, ask.confidence)
 
     def _smoothness(self, statistic: Statistic[Data], law: Law, loss: Loss) -> Fraction | None:
         """The public rule for beta: as asked, as the statistic suggests to pure laws, or (None) as suits the law."""
@@ -107,7 +99,7 @@ class SmoothNoise(Prepared[Data]):
     loss: Loss
     point: AdmissiblePoint
     algorithm: Algorithm
-    bar_loss: Loss | None
+    interval_loss: Loss | None
     confidence: Fraction | None
 
     @property
@@ -124,26 +116,16 @@ class SmoothNoise(Prepared[Data]):
         scale = bound / self.point.alpha
         most = headroom(self.statistic.global_sensitivity / self.point.alpha)
         noisy = rounded_draw(self.point.law, self.statistic.value(data), scale, headroom=most)
-        return around(self.statistic, noisy, None if self.bar_loss is None else self._half_width(bound))
+        return around(self.statistic, noisy, None if self.interval_loss is None else self._half_width(bound))
 
     def _bound(self, data: Data) -> Fraction:
         """The smooth bound on the local sensitivity: private."""
         return self.statistic.ladder(data, self.algorithm).smooth(self.point.beta)
 
     def _half_width(self, bound: Fraction) -> int:
-        """Released: ``ln S + Lap(beta / eps')``.  S is beta-smooth, so ln S has sensitivity beta.
-
-        |error| / (e^L / alpha) = |Z| e^{-Lap} has a law that depends on public numbers only, so its quantile
-        gives an interval with exactly the stated coverage (docs/proofs/error-bars.md).
-        """
-        assert self.bar_loss is not None and self.confidence is not None  # noqa: PT018, S101
-        if bound == 0:
-            return 0  # only where the cap is 0: the same answer on all data
-        logarithm, spread = noisy_logarithm(bound, self.point.beta, self.bar_loss)
-        reach = bar_factor(self.point.law, spread, float(1 - self.confidence))
-        widest = self.statistic.global_sensitivity / float(self.point.alpha) * 1e6
-        width = math.exp(min(logarithm, 700.0)) / float(self.point.alpha) * reach
-        return math.ceil(min(width * (1 + 1e-6), widest)) + 1
+        assert self.interval_loss is not None and self.confidence is not None  # noqa: PT018, S101
+        unit, most = float(1 / self.point.alpha), float(self.statistic.global_sensitivity)
+        return private_half_width(bound, unit, most, self.point, self.interval_loss, self.confidence)
 
     def error_laws(self, records: Data) -> list[ErrorLaw]:
         scale = float(self._bound(records) / self.point.alpha)
@@ -164,13 +146,47 @@ class SmoothNoise(Prepared[Data]):
         return WorstCaseError((expected,), (min(half_width, between),), attained=counted is not None)
 
     def typical_half_widths(self, records: Data) -> tuple[float, ...] | None:
-        if self.bar_loss is None or self.confidence is None:
+        if self.interval_loss is None or self.confidence is None:
             return None
-        # The noise on the logarithm of the scale has median 0.
-        spread = float(self.point.beta / self.bar_loss.exact_epsilon)
-        factor = bar_factor(self.point.law, spread, float(1 - self.confidence))
-        width = float(self._bound(records) / self.point.alpha) * factor
+        scale = float(self._bound(records) / self.point.alpha)
+        width = typical_half_width(scale, self.point, self.interval_loss, self.confidence)
         return (cut_half_width(width, *placed(self.statistic, records)),)
+
+
+def interval_and_answer(loss: Loss, confidence: Fraction | None) -> tuple[Loss | None, Loss]:
+    """The shares of a loss for the interval (None: none is asked for) and for the answer."""
+    if confidence is None:
+        return None, loss
+    return Loss(loss.share(INTERVAL_SHARE).epsilon), Loss(loss.share(1 - INTERVAL_SHARE).epsilon, loss.delta)
+
+
+def check_smoothness(point: AdmissiblePoint, asked: Loss) -> None:
+    """Refuse a loss whose point is too smooth, or not smooth enough, to be computed."""
+    if not LEAST_BETA <= point.beta <= MOST_BETA:
+        between = f"between {float(LEAST_BETA):.3g} and {MOST_BETA}"
+        raise InvalidArgument("epsilon", asked.epsilon, f"its smoothness {float(point.beta):.3g} must lie {between}")
+
+
+def private_half_width(
+    bound: Fraction, unit: float, most: float, point: AdmissiblePoint, loss: Loss, confidence: Fraction
+) -> int:
+    """Half the width of an interval around noise of scale ``unit`` times a smooth bound S, which is at most ``most``.
+
+    Released: ``ln S + Lap(beta / eps')``.  S is beta-smooth, so ln S has sensitivity beta.
+    |error| / (unit e^L) = |Z| e^{-Lap} has a law that depends on public numbers only, so its quantile
+    gives an interval with exactly the stated coverage (docs/proofs/intervals.md).
+    """
+    if bound == 0:
+        return 0  # only where nothing can move: the same answer on all data
+    logarithm, spread = noisy_logarithm(bound, point.beta, loss)
+    reach = half_width_factor(point.law, spread, float(1 - confidence))
+    width = math.exp(min(logarithm, 700.0)) * unit * reach
+    return math.ceil(min(width * (1 + 1e-6), most * unit * 1e6)) + 1
+
+
+def typical_half_width(scale: float, point: AdmissiblePoint, loss: Loss, confidence: Fraction) -> float:
+    """The median of ``private_half_width`` for a scale: the noise on its logarithm has median 0."""
+    return scale * half_width_factor(point.law, float(point.beta / loss.exact_epsilon), float(1 - confidence))
 
 
 class Tailed(Protocol):
@@ -194,7 +210,7 @@ def noisy_logarithm(bound: Fraction, beta: Fraction, loss: Loss) -> tuple[float,
 
 
 @functools.lru_cache(maxsize=1024)
-def bar_factor(law: Tailed, spread: float, miss: float) -> float:
+def half_width_factor(law: Tailed, spread: float, miss: float) -> float:
     """The c with ``P(|Z| e^{-spread L} > c) = miss`` for a standard Laplace L, rounded up."""
     # Cells of |L| by length, not by mass: rare L decide intervals of high confidence.  What lies beyond is missed.
     ends = np.arange(0.0, math.log(1.0 / miss) + _BEYOND, _CELL)

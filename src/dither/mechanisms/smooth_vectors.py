@@ -8,10 +8,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import cast
 
-from dither.errors import InvalidArgument
 from dither.mechanisms.error import AddedNoise, ErrorLaw, WorstCaseError, cut_half_width, most_cut_mean, rooms, span
 from dither.mechanisms.mechanism import MechanismSpec, Outcome, Prepared
-from dither.mechanisms.smooth import BAR_BETA, BAR_SHARE, Smooth, bar_factor, noisy_logarithm
+from dither.mechanisms.smooth import (
+    INTERVAL_BETA,
+    Smooth,
+    check_smoothness,
+    interval_and_answer,
+    private_half_width,
+    typical_half_width,
+)
 from dither.mechanisms.worst_case import headroom
 from dither.noise.exact import rounded_draw
 from dither.noise.gaussian import Gaussian
@@ -20,7 +26,6 @@ from dither.noise.law import AdmissiblePoint, Constants, Law
 from dither.numbers import exact
 from dither.privacy import Loss
 from dither.sensitivity.global_sensitivity import Data
-from dither.sensitivity.ladder import LEAST_BETA, MOST_BETA
 from dither.sensitivity.norms import HasNormLadder
 from dither.statistics.statistic import VectorStatistic
 
@@ -35,23 +40,20 @@ def prepare_vector(
                coordinates; docs/proofs/custom.md, section 6.
     Constants  The law's own for d dimensions; with a delta the power law or the Gaussian law, whichever is smaller.
     """
-    bar, loss = None, ask.usable
-    if ask.confidence is not None:
-        bar = Loss(loss.share(BAR_SHARE).epsilon)
-        loss = Loss(loss.share(1 - BAR_SHARE).epsilon, loss.delta)
+    interval_loss, loss = interval_and_answer(ask.usable, ask.confidence)
     beta = None if mechanism.beta is None else exact(mechanism.beta, "beta")
     laws: list[Law] = [ask.noise] if ask.noise is not None else [PowerLaw()]
     if ask.noise is None and not loss.is_pure:
         laws.append(Gaussian())
     length = len(statistic.answers)
-    part = BAR_BETA if bar is not None and beta is None and mechanism.constants == "exact" else Fraction(1)
+    part = (
+        INTERVAL_BETA if interval_loss is not None and beta is None and mechanism.constants == "exact" else Fraction(1)
+    )
     points = [_point(law, loss, beta, part, length, mechanism.constants) for law in laws]
     point = min(points, key=lambda one: one.law.typical / float(one.alpha) * float(stretch(one.law, statistic)))
-    if not LEAST_BETA <= point.beta <= MOST_BETA:
-        between = f"between {float(LEAST_BETA):.3g} and {MOST_BETA}"
-        raise InvalidArgument("epsilon", ask.loss.epsilon, f"its smoothness {float(point.beta):.3g} must lie {between}")
+    check_smoothness(point, ask.loss)
     spent = Loss(ask.loss.epsilon, 0.0 if point.law.pure else ask.loss.delta)
-    return SmoothVectorNoise(statistic, spent, point, bar, ask.confidence)
+    return SmoothVectorNoise(statistic, spent, point, interval_loss, ask.confidence)
 
 
 @functools.lru_cache(maxsize=256)
@@ -83,7 +85,7 @@ class SmoothVectorNoise(Prepared[Data]):
     statistic: VectorStatistic[Data]
     loss: Loss
     point: AdmissiblePoint
-    bar_loss: Loss | None
+    interval_loss: Loss | None
     confidence: Fraction | None
 
     @property
@@ -107,22 +109,17 @@ class SmoothVectorNoise(Prepared[Data]):
             rounded_draw(self.point.law, int(value), scale, headroom=most) for value in self.statistic.values(data)
         ]
         places = tuple(grid.clamp(one) for grid, one in zip(grids, noisy, strict=True))
-        if self.bar_loss is None:
+        if self.interval_loss is None:
             return Outcome(places)
         width = self._half_width(bound)
         ends = [(grid.clamp(one - width), grid.clamp(one + width)) for grid, one in zip(grids, noisy, strict=True)]
         return Outcome(places, tuple(ends))
 
     def _half_width(self, bound: Fraction) -> int:
-        """As for one number: each |Z_i| has the law of one coordinate (docs/proofs/error-bars.md)."""
-        assert self.bar_loss is not None and self.confidence is not None  # noqa: PT018, S101
-        if bound == 0:
-            return 0  # only where nothing can move: the same answers on all data
-        logarithm, spread = noisy_logarithm(bound, self.point.beta, self.bar_loss)
-        reach = bar_factor(self.point.law, spread, float(1 - self.confidence))
-        widest = float(in_norm(self.statistic).norm_sensitivity * self._unit) * 1e6
-        width = math.exp(min(logarithm, 700.0)) * float(self._unit) * reach
-        return math.ceil(min(width * (1 + 1e-6), widest)) + 1
+        """As for one number: each |Z_i| has the law of one coordinate (docs/proofs/intervals.md)."""
+        assert self.interval_loss is not None and self.confidence is not None  # noqa: PT018, S101
+        most = float(in_norm(self.statistic).norm_sensitivity)
+        return private_half_width(bound, float(self._unit), most, self.point, self.interval_loss, self.confidence)
 
     def error_laws(self, records: Data) -> list[ErrorLaw]:
         scale = float(self._bound(records) * self._unit)
@@ -139,10 +136,9 @@ class SmoothVectorNoise(Prepared[Data]):
         return WorstCaseError(expected, tuple(min(half_width, between) for between in spans))
 
     def typical_half_widths(self, records: Data) -> tuple[float, ...] | None:
-        if self.bar_loss is None or self.confidence is None:
+        if self.interval_loss is None or self.confidence is None:
             return None
-        spread = float(self.point.beta / self.bar_loss.exact_epsilon)
-        factor = bar_factor(self.point.law, spread, float(1 - self.confidence))
-        width = float(self._bound(records) * self._unit) * factor
+        scale = float(self._bound(records) * self._unit)
+        width = typical_half_width(scale, self.point, self.interval_loss, self.confidence)
         placed = zip(self.statistic.answers, self.statistic.values(records), strict=True)
         return tuple(cut_half_width(width, grid, int(value)) for grid, value in placed)

@@ -19,7 +19,7 @@ from dither.mechanisms.ladder import rung_widths
 from dither.mechanisms.limits import MOST_STEPS
 from dither.mechanisms.mechanism import SLOW, Mechanism, MechanismSpec, Outcome, Prepared, only_noises
 from dither.mechanisms.registry import mechanism
-from dither.mechanisms.smooth import LOG_GRID, bar_factor
+from dither.mechanisms.smooth import LOG_GRID, half_width_factor
 from dither.mechanisms.worst_case import around, headroom, placed
 from dither.noise.discrete_exponential import doubled, geometric, located, powers
 from dither.noise.entropy import LazyBits, Source, system
@@ -200,7 +200,7 @@ class SmoothedLadderDraw(Prepared[Data]):
     def _factor(self) -> float:
         assert self.interval_epsilon is not None  # noqa: S101
         law = Dominating(float(self.rate), float(self.beta))
-        return bar_factor(law, float(self.beta / self.interval_epsilon), self._miss * (1.0 - 1e-5))
+        return half_width_factor(law, float(self.beta / self.interval_epsilon), self._miss * (1.0 - 1e-5))
 
     def error_laws(self, records: Data) -> list[ErrorLaw]:
         around_value = rooms(*placed(self.statistic, records))

@@ -74,7 +74,7 @@ class StableBins:
         tail = math.exp(-rate * abs(gap if gap >= 0 else gap - 1)) / (1.0 + math.exp(-rate))
         return tail if gap >= 0 else 1.0 - tail
 
-    def bar(self, count: int, miss: Fraction) -> tuple[int, int]:
+    def interval(self, count: int, miss: Fraction) -> tuple[int, int]:
         """An interval around a released count that misses with at most this probability, *given that it was released*.
 
         Bins are released because their noisy count is large, so one just above the threshold may be of any

@@ -232,8 +232,8 @@ def public_noise_error(law: Law, scale: Fraction, statistic: Statistic[Data], co
 def around(statistic: Statistic[Data], noisy: int, half_width: int | None) -> Outcome:
     """The answer clamped to the public range, with an interval around the unclamped one cut to that range."""
     clamp = statistic.answers.clamp
-    bar = None if half_width is None else (clamp(noisy - half_width), clamp(noisy + half_width))
-    return Outcome(clamp(noisy), bar)
+    interval = None if half_width is None else (clamp(noisy - half_width), clamp(noisy + half_width))
+    return Outcome(clamp(noisy), interval)
 
 
 def headroom(public_scale: Fraction) -> int:

@@ -153,15 +153,15 @@ class EachNumberAggregate(Aggregate):
         return self.mechanisms[0].noise_name
 
     def run(self, answers: Answers) -> Aggregated:
-        values, bars = [], []
+        values, intervals = [], []
         for column, prepared, grid in zip(answers.T, self.mechanisms, self.grids, strict=True):
             outcome = prepared.run(quantised(column, grid))
             (output_grid,) = prepared.statistic.answer_grids
             values.append(float(output_grid.value(outcome.number)))
             if outcome.ends is not None:
                 low, high = outcome.ends
-                bars.append((float(output_grid.value(low)), float(output_grid.value(high))))
-        return Aggregated(tuple(values), tuple(bars) or None)
+                intervals.append((float(output_grid.value(low)), float(output_grid.value(high))))
+        return Aggregated(tuple(values), tuple(intervals) or None)
 
 
 def quantised(numbers: Answers, grid: Grid) -> Column:

@@ -119,8 +119,8 @@ class StableCell(RegressionPlan):
         values = tuple((at / 2 + 0.5) * float(side) for at, side in zip(corner, sides, strict=True))
         if self.miss is None:
             return Fit(values)
-        bars = tuple((at / 2 * float(h), (at / 2 + 1) * float(h)) for at, h in zip(corner, sides, strict=True))
-        return Fit(values, bars)
+        intervals = tuple((at / 2 * float(h), (at / 2 + 1) * float(h)) for at, h in zip(corner, sides, strict=True))
+        return Fit(values, intervals)
 
     def _side(self, fits: BlockFits, index: int) -> float:
         """The side of the cells for one coefficient, from the private spread of the blocks' fits."""
@@ -174,10 +174,10 @@ class PaperCell(RegressionPlan):
         values = tuple(float(one.value or 0) * side for one, side in zip(noise, sides, strict=True))
         if self.miss is None:
             return Fit(values)
-        bars = tuple(
+        intervals = tuple(
             (float(one.low or 0) * side, float(one.high or 0) * side) for one, side in zip(noise, sides, strict=True)
         )
-        return Fit(values, bars)
+        return Fit(values, intervals)
 
 
 def minimiser_in(corner: tuple[int, ...], design: Floats, response: Floats, sides: Floats) -> list[Fraction]:

@@ -17,14 +17,12 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidArgument
 from dither.kernels.elementary import exp
-from dither.mechanisms.smooth import BAR_SHARE, LOG_GRID, bar_factor
+from dither.mechanisms.smooth import interval_and_answer, private_half_width
 from dither.mechanisms.worst_case import headroom
 from dither.noise.exact import rounded_draw
 from dither.noise.gaussian import Gaussian
 from dither.noise.heavy_tails import PowerLaw
-from dither.noise.laplace import Laplace
 from dither.noise.law import AdmissiblePoint, Law
-from dither.numbers import ball
 from dither.privacy import Loss
 from dither.procedures.aggregate import Aggregate, Aggregated, Aggregation, Aggregator, EachNumber
 from dither.procedures.executor import Answers
@@ -73,7 +71,7 @@ class Centre(Aggregator):
             return MIDDLE.prepare(dataclasses.replace(task, metric=None))
         if task.blocks > MOST_BLOCKS:
             raise InvalidArgument("blocks", task.blocks, f"must be at most {MOST_BLOCKS} for the centre")
-        loss, bar = _parts(task)
+        interval_loss, loss = _parts(task)
         spread = Fraction(task.touched, task.blocks)
         point, norm_factor = _chosen_point(self.noise, loss, metric.norm, task.length, spread)
         majority = (task.blocks + task.touched) // 2 + 1
@@ -98,7 +96,7 @@ class Centre(Aggregator):
             norm_factor,
             task.blocks,
             task.touched,
-            bar,
+            interval_loss,
             task.confidence,
         )
 
@@ -106,7 +104,7 @@ class Centre(Aggregator):
         metric = self._metric(task)
         if self._is_middle(task, metric):
             return MIDDLE.blocks_wanted(task)
-        point, _ = _chosen_point(self.noise, _parts(task)[0], metric.norm, task.length, Fraction(1))
+        point, _ = _chosen_point(self.noise, _parts(task)[1], metric.norm, task.length, Fraction(1))
         return int(ENOUGH * task.touched / point.beta) + 1
 
     def _metric(self, task: Aggregation) -> Metric:
@@ -119,12 +117,9 @@ class Centre(Aggregator):
         return task.length == 1 and not self.constrained and metric.name in METRICS
 
 
-def _parts(task: Aggregation) -> tuple[Loss, Loss | None]:
-    """What the answer and what its interval may cost."""
-    loss = Loss(min(task.loss.epsilon, 100.0), task.loss.delta)
-    if task.confidence is None:
-        return loss, None
-    return Loss(loss.share(1 - BAR_SHARE).epsilon, loss.delta), Loss(loss.share(BAR_SHARE).epsilon)
+def _parts(task: Aggregation) -> tuple[Loss | None, Loss]:
+    """What the interval and what the answer may spend."""
+    return interval_and_answer(Loss(min(task.loss.epsilon, 100.0), task.loss.delta), task.confidence)
 
 
 @functools.lru_cache(maxsize=256)
@@ -172,7 +167,7 @@ class CentreOfAttention(Aggregate):
     norm_factor: Fraction
     blocks: int
     touched: int
-    bar_loss: Loss | None
+    interval_loss: Loss | None
     confidence: Fraction | None
     mechanism = "centre"
 
@@ -186,7 +181,7 @@ class CentreOfAttention(Aggregate):
         scale = Fraction(bound) * self.norm_factor / self.point.alpha
         most = headroom(Fraction(self._diameter) * 3 * self.norm_factor / self.point.alpha)
         noisy = [rounded_draw(self.point.law, int(one), scale, headroom=most) for one in steps]
-        width = None if self.bar_loss is None else self._half_width(bound)
+        width = None if self.interval_loss is None else self._half_width(bound)
         return self._aggregated(noisy, width)
 
     def located(self, answers: Answers) -> tuple[int, float]:
@@ -207,18 +202,13 @@ class CentreOfAttention(Aggregate):
         return self.metric.diameter(np.array([grid.points - 1 for grid in self.grids]))
 
     def _half_width(self, bound: float) -> int:
-        """From ``ln S + Lap(b / eps')``, as in docs/proofs/error-bars.md; b is the whole smoothness of S."""
-        if self.bar_loss is None or self.confidence is None:
-            raise RuntimeError("no bar was asked for")
-        spread = self.point.beta / self.bar_loss.exact_epsilon
-        exactly = Fraction(bound)
-        logarithm = (
-            rounded_draw(Laplace(), lambda: ball(exactly).log() * LOG_GRID, spread * LOG_GRID, headroom=64) / LOG_GRID
-        )
-        reach = bar_factor(self.point.law, float(spread), float(1 - self.confidence))
+        """From ``ln S + Lap(b / eps')``, as in docs/proofs/intervals.md; b is the whole smoothness of S."""
+        if self.interval_loss is None or self.confidence is None:
+            raise RuntimeError("no interval was asked for")
         unit = float(self.norm_factor / self.point.alpha)
-        widest = self._diameter * unit * 1e6
-        return math.ceil(min(math.exp(min(logarithm, 700.0)) * unit * reach * (1 + 1e-6), widest)) + 1
+        return private_half_width(
+            Fraction(bound), unit, self._diameter, self.point, self.interval_loss, self.confidence
+        )
 
     def _aggregated(self, noisy: list[int], width: int | None) -> Aggregated:
         """Numbers within their bounds; points of a set in order (the noise is the same for each)."""
@@ -232,10 +222,10 @@ class CentreOfAttention(Aggregate):
         values = tuple(value(one, grid) for one, grid in zip(flat, self.grids, strict=True))
         if width is None:
             return Aggregated(values)
-        bars = tuple(
+        intervals = tuple(
             (value(one - width, grid), value(one + width, grid)) for one, grid in zip(flat, self.grids, strict=True)
         )
-        return Aggregated(values, bars)
+        return Aggregated(values, intervals)
 
 
 def centre_and_bound(radii: Answers, diameter: float, touched: int, beta: float) -> tuple[int, float]:

@@ -111,16 +111,16 @@ class ClusterPlan:
         name = CERTIFIED
         if start is None:
             start, name = self._plain(points)
-        return Clustering(self._told(self._polished(points, start, PASSES[name])), name)
+        return Clustering(self._released(self._polished(points, start, PASSES[name])), name)
 
-    def _told(self, now: Components) -> Components:
+    def _released(self, now: Components) -> Components:
         """The components that were found, back in the bounds: a function of what is released."""
         found = np.ones(len(now.centres), dtype=bool) if now.found is None else now.found
         centres = self.space.from_cube(now.centres[found])
-        bars = None if now.bars is None else tuple(self.space.from_cube(end[found]) for end in now.bars)
+        intervals = None if now.intervals is None else tuple(self.space.from_cube(end[found]) for end in now.intervals)
         shares = None if now.shares is None else now.shares[found] / max(now.shares[found].sum(), 1e-300)
         deviations = None if now.deviations is None else now.deviations[found] * self.space.width
-        return Components(centres, shares, deviations, None if bars is None else (bars[0], bars[1]))
+        return Components(centres, shares, deviations, None if intervals is None else (intervals[0], intervals[1]))
 
     def _certified(self, points: Floats) -> Components | None:
         """The certified average of the blocks' centres."""

@@ -95,7 +95,7 @@ def draw_quantile(codes: np.ndarray, floating: FloatingGrid, epsilon: Fraction, 
     return answer
 
 
-def draw_bar(
+def draw_interval(
     codes: np.ndarray, floating: FloatingGrid, answer: int, epsilon: Fraction, miss: Fraction
 ) -> tuple[int, int]:
     """Codes around the median *of the law* of independent entries, except with probability ``miss``.

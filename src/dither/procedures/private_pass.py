@@ -38,7 +38,7 @@ class Components:
     centres: Floats
     shares: Floats | None = None
     deviations: Floats | None = None
-    bars: tuple[Floats, Floats] | None = None
+    intervals: tuple[Floats, Floats] | None = None
     """Lower and upper ends for the coordinates of each centre."""
     found: NDArray[np.bool_] | None = None
     """Which of them hold more people than noise alone would say; the others stayed where they were."""
@@ -94,7 +94,7 @@ class PrivatePass:
         means *= np.minimum(1.0, 1.0 / np.maximum(np.sqrt((means**2).sum(axis=1)), 1e-300))[:, None]
         centres = now.centres + self.reach * means
         if squared is None:
-            return Components(centres, bars=self._centre_bars(now, held, moved), found=enough)
+            return Components(centres, intervals=self._centre_intervals(now, held, moved), found=enough)
         variances = squared / mass - (means**2).sum(axis=1)
         deviations = self.reach * np.sqrt(np.clip(variances / now.centres.shape[1], LEAST_SPREAD**2, 1.0))
         before = np.full(len(held), self.reach / 2.0) if now.deviations is None else now.deviations
@@ -103,11 +103,11 @@ class PrivatePass:
             centres,
             present / present.sum(),
             np.where(enough, deviations, before),
-            self._centre_bars(now, held, moved),
+            self._centre_intervals(now, held, moved),
             enough,
         )
 
-    def _centre_bars(self, now: Components, held: Floats, moved: Floats) -> tuple[Floats, Floats] | None:
+    def _centre_intervals(self, now: Components, held: Floats, moved: Floats) -> tuple[Floats, Floats] | None:
         """Ends that hold each coordinate of the centres without noise, each with probability 1 - miss; infinite if few.
 
         With c and s the true count and offset, the noisy mean is off by ``(N_s - (s/c) N_c) / held``, and either noise

@@ -13,12 +13,12 @@ from fractions import Fraction
 from dither.accounting.cascades import Composition, Concurrent, Sequential, Step
 from dither.errors import InvalidArgument
 from dither.mechanisms.mechanism import MOST_EPSILON
+from dither.noise.comparisons import exceeds
 from dither.noise.laplace import Laplace
 from dither.noise.law import Constants
-from dither.noise.thresholds import exceeds
 from dither.privacy import Loss
 from dither.procedures.block_fits import BlockFits, RegressionRecords, block_fits, random_order
-from dither.procedures.floating import FloatingGrid, draw_bar, draw_quantile
+from dither.procedures.floating import FloatingGrid, draw_interval, draw_quantile
 from dither.procedures.ordered import LARGEST, Ordered
 from dither.procedures.plans import LocationPlan, plan_location
 from dither.procedures.unbounded import enough_records, least_records
@@ -135,8 +135,8 @@ class BlockMedians(RegressionPlan):
         small = block_fits(sample, order, min(self.size, SHORT_BLOCK * self.model.coefficients), intercept=intercept)
         units = [draw_spread(small, j, self.scale_epsilon) for j in range(self.model.coefficients)]
         found = [self._coefficient(fits, j, unit) for j, unit in enumerate(units)]
-        bars = tuple(bar for _, bar in found if bar is not None)
-        return Fit(tuple(value for value, _ in found), bars or None)
+        intervals = tuple(interval for _, interval in found if interval is not None)
+        return Fit(tuple(value for value, _ in found), intervals or None)
 
     def _coefficient(self, fits: BlockFits, index: int, unit: float) -> tuple[float, tuple[float, float] | None]:
         grid = FloatingGrid(unit, bits=self.bits)
@@ -145,7 +145,7 @@ class BlockMedians(RegressionPlan):
             return grid.value(draw_quantile(codes, grid, self.coefficient_epsilon)), None
         bought = self.coefficient_epsilon * VALUE_SHARE
         answer = draw_quantile(codes, grid, bought)
-        low, high = draw_bar(codes, grid, answer, self.coefficient_epsilon - bought, self.miss)
+        low, high = draw_interval(codes, grid, answer, self.coefficient_epsilon - bought, self.miss)
         return grid.value(answer), (grid.value(low), grid.value(high))
 
 
@@ -188,7 +188,7 @@ class ShortCut(RegressionPlan):
 
     def run(self, sample: RegressionRecords) -> Fit:
         fits = block_fits(sample, random_order(sample.records), self.size, intercept=self.model.intercept)
-        values, bars = [], []
+        values, intervals = [], []
         for index, plan in enumerate(self.medians):
             column = fits.column(index, LARGEST).clip(-LARGEST, LARGEST) + 0.0
             answer = plan.run(Ordered(column), self.miss)
@@ -198,8 +198,8 @@ class ShortCut(RegressionPlan):
                 return Fit(None, refused_at=answer.refused_at or SINGULAR)
             values.append(float(found.value))
             if found.low is not None and found.high is not None:
-                bars.append((float(found.low), float(found.high)))
-        return Fit(tuple(values), tuple(bars) or None)
+                intervals.append((float(found.low), float(found.high)))
+        return Fit(tuple(values), tuple(intervals) or None)
 
 
 # --- plans from public facts -------------------------------------------------------------------------

@@ -155,15 +155,15 @@ class TableBlocks:
 
     def drawn(self, sampling: Sampling) -> list[pa.Table]:
         """The rows of every block as Arrow tables, in random order: that of the engine may depend on anybody."""
-        streamed, shown = self._read()
+        streamed, declared = self._read()
         if not self._by_person:
-            return [table_block(shown, members) for members in sampling.draw(streamed.num_rows)]
+            return [table_block(declared, members) for members in sampling.draw(streamed.num_rows)]
         if not isinstance(sampling, Independent):
             raise RuntimeError("people with several rows are drawn independently")
         encoded = streamed.column("h").dictionary_encode().unify_dictionaries()
         person = np.concatenate([np.zeros(0, dtype=np.int64), *(np.asarray(chunk.indices) for chunk in encoded.chunks)])
         drawn = sampling.draw_groups(person.astype(np.int64), int(person.max(initial=-1)) + 1)
-        return [table_block(shown, members) for members in drawn]
+        return [table_block(declared, members) for members in drawn]
 
 
 def _one_column(rows: pd.Series | pa.ChunkedArray) -> NDArray[np.generic] | Entries:

@@ -96,17 +96,17 @@ class DrawnPlan(ProcedurePlan, Generic[Data]):
     statistic: Statistic[Data]
     epsilon: Fraction
     """The epsilon of the answer."""
-    bar: Fraction | None
+    interval_epsilon: Fraction | None
     """The epsilon of each end of the interval."""
     mechanism_name = "inverse"
     noise = "exponential"
 
     @property
     def composition(self) -> Composition:
-        return Step(self.epsilon + 2 * (self.bar or 0))
+        return Step(self.epsilon + 2 * (self.interval_epsilon or 0))
 
     def run(self, data: Ordered, miss: Fraction | None = None) -> Answer:
-        ends = None if miss is None or self.bar is None else Ends(self.bar, miss)
+        ends = None if miss is None or self.interval_epsilon is None else Ends(self.interval_epsilon, miss)
         drawn = ExponentialDraw.of(self.statistic, self.loss, self.epsilon, ends).run(self._coded(data))
         value = Fraction(REALS.value(drawn.number))
         if drawn.ends is None:
@@ -142,15 +142,15 @@ class DrawnRangePlan(DrawnPlan[Ordered]):
         return data
 
 
-def plan_drawn_quantile(records: int, loss: Loss, share: Fraction, *, bar: bool) -> DrawnQuantilePlan:
+def plan_drawn_quantile(records: int, loss: Loss, share: Fraction, *, interval: bool) -> DrawnQuantilePlan:
     """Any quantile; all of epsilon for the answer, or half of it where an interval is wanted; delta is not spent."""
-    return _plan(DrawnQuantilePlan, RankedValue(rank_of(share, records), records, REALS.grid), loss, bar=bar)
+    return _plan(DrawnQuantilePlan, RankedValue(rank_of(share, records), records, REALS.grid), loss, interval=interval)
 
 
-def plan_drawn_range(records: int, loss: Loss, shares: tuple[Fraction, Fraction], *, bar: bool) -> DrawnRangePlan:
+def plan_drawn_range(records: int, loss: Loss, shares: tuple[Fraction, Fraction], *, interval: bool) -> DrawnRangePlan:
     """The distance of any two quantiles, likewise."""
     lower, upper = distinct_ranks(records, shares)
-    return _plan(DrawnRangePlan, CodedRange(lower, upper, records), loss, bar=bar)
+    return _plan(DrawnRangePlan, CodedRange(lower, upper, records), loss, interval=interval)
 
 
 def _plan(
@@ -158,10 +158,10 @@ def _plan(
     statistic: Statistic[Data],
     loss: Loss,
     *,
-    bar: bool,
+    interval: bool,
 ) -> Plan:
     epsilon = min(loss.exact_epsilon, Fraction(int(MOST_EPSILON)))
-    part = epsilon * VALUE_SHARE if bar else epsilon
+    part = epsilon * VALUE_SHARE if interval else epsilon
     spent = Loss(loss.epsilon)
     check_cost(ExponentialDraw.of(statistic, spent, part, None), loss.epsilon)
-    return within(plan_class(spent, statistic, part, (epsilon - part) / 2 if bar else None), spent)
+    return within(plan_class(spent, statistic, part, (epsilon - part) / 2 if interval else None), spent)

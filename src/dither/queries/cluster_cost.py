@@ -6,24 +6,27 @@ import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 import numpy as np
 
 from dither.errors import InvalidArgument
 from dither.kernels.elementary import Floats
+from dither.mechanisms.mechanism import Prepared
 from dither.numbers import exact
 from dither.procedures.cluster_cost import costs, greatest_cost
 from dither.procedures.clusters import MOST_CENTRES, MOST_DIMENSIONS
 from dither.procedures.space import Space
 from dither.queries.clusters import PointFacts, PointsQuery, bound_pairs
 from dither.queries.parameters import Bounds, ColumnNames, PointList
+from dither.queries.plan import Records
 from dither.queries.query import StatisticQuery, not_proved
 from dither.queries.registry import Menu, Sql, query
 from dither.queries.vectors import column_names
 from dither.sources.column import Column
 from dither.sources.grid import Grid
 from dither.statistics.totals import TrimmedTotal
+from dither.typing import Centres, Columns, EachBounds, Interval, Names, NumberList
 
 if TYPE_CHECKING:
     from dither.queries.tables import TableRecords
@@ -47,17 +50,17 @@ _ACCEPTED = "must be a list of points, or of their coordinates one after the oth
     proof="certified_average",
 )
 @dataclass(frozen=True)
-class KMeansCost(PointsQuery, StatisticQuery):  # type: ignore[misc]
+class KMeansCost(PointsQuery[float, Interval], StatisticQuery[float, Interval, Columns]):  # type: ignore[misc]
     """The mean, over records, of the squared distance to the nearest of public ``centres``.
 
     As in ``KMeans`` distances are parts of each column's bounds; they are given in the unit of the widest column, so
     that with bounds of equal widths this is the usual cost.
     """
 
-    columns: Any = None
-    centres: Any = field(kw_only=True)
+    columns: Names | None = None
+    centres: Centres = field(kw_only=True)
     """A list of points, or of their coordinates one after the other; within the bounds."""
-    bounds: Any = field(default=None, kw_only=True)
+    bounds: EachBounds | None = field(default=None, kw_only=True)
     noun: ClassVar[str] = "k-means cost"
 
     def __post_init__(self) -> None:
@@ -101,10 +104,10 @@ class KMeansCost(PointsQuery, StatisticQuery):  # type: ignore[misc]
     def missing(self, shape: PointFacts) -> None:  # noqa: ARG002
         return None
 
-    def read(self, data: object, shape: PointFacts) -> Column:  # noqa: ARG002
+    def read(self, data: Columns, shape: PointFacts) -> Column:  # noqa: ARG002
         return self._column(self.points(data))
 
-    def select(self, records: TableRecords, prepared: Any) -> Sequence[Any]:  # noqa: ARG002
+    def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[Records]:  # noqa: ARG002
         return [self._column(self.selected_points(records))]
 
     def _column(self, points: Floats) -> Column:
@@ -121,7 +124,7 @@ def _grid(space: Space, places: tuple[tuple[float, ...], ...]) -> Grid:
     return Grid.between((Fraction(0), most))
 
 
-def _listed(centres: Any) -> tuple[Any, ...]:
+def _listed(centres: Centres) -> tuple[float, ...] | tuple[tuple[float, ...], ...]:
     """Numbers or tuples of numbers."""
     if centres is None or isinstance(centres, (str, bytes)) or not hasattr(centres, "__len__") or len(centres) == 0:
         raise InvalidArgument("centres", type(centres), _ACCEPTED)
@@ -131,4 +134,4 @@ def _listed(centres: Any) -> tuple[Any, ...]:
         raise InvalidArgument("centres", type(centres), _ACCEPTED)
     if kinds == {False}:
         return tuple(float(exact(one, "centres")) for one in rows)
-    return tuple(tuple(float(exact(one, "centres")) for one in row) for row in rows)
+    return tuple(tuple(float(exact(one, "centres")) for one in row) for row in cast("list[NumberList]", rows))

@@ -5,26 +5,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 import numpy as np
 
 from dither.errors import InvalidArgument
 from dither.kernels.elementary import Floats
+from dither.mechanisms.mechanism import Prepared
 from dither.privacy import Loss, Neighbours
 from dither.procedures.clusters import MOST_CENTRES, MOST_DIMENSIONS, ClusterPlan, plan_clusters
 from dither.procedures.private_pass import Components
 from dither.procedures.space import Space
 from dither.queries.parameters import Bounds, ColumnNames, Whole
-from dither.queries.plan import Options, Plan, Result
-from dither.queries.query import Query
+from dither.queries.plan import Options, Plan, Records, Result
+from dither.queries.query import Field, Missing, Query
 from dither.queries.registry import NUMBERS, Menu, Sql, query
 from dither.queries.unbounded import declared_missing, public_rows
 from dither.queries.vectors import column_names
+from dither.release import B_co, V_co
 from dither.sources.column import Shape, columns_of, floats_of, only_columns
 from dither.sources.grid import Grid
 from dither.sources.schema import Schema
 from dither.sources.types import Measured
+from dither.typing import Array, Columns, Corners, EachBounds, Names, Points
+from dither.typing import Bounds as OneBounds
+from dither.typing import Whole as WholeNumber
 
 if TYPE_CHECKING:
     from dither.queries.tables import TableRecords
@@ -43,27 +48,34 @@ class PointFacts:
     rows_per_person: int = 1
 
 
-class PointsQuery(Query):
+class PointsQuery(Query[V_co, B_co, Columns]):
     """A query about points: columns of numbers within public bounds."""
 
-    columns: Any
-    bounds: Any
     column = None
     accepts = ()
+    if TYPE_CHECKING:
+
+        @property
+        def columns(self) -> Names | None:
+            """Their names; None: all of numbers."""
+
+        @property
+        def bounds(self) -> EachBounds | None:
+            """The public range of each."""
 
     @property
     def label(self) -> str:
         return self.noun if self.columns is None else f"{self.noun} of {', '.join(self.columns)}"
 
-    def shape(self, data: object) -> PointFacts:
+    def shape(self, data: Columns) -> PointFacts:
         columns = self._coordinates(data)
         return PointFacts(len(columns[0]), len(columns))
 
-    def points(self, data: object) -> Floats:
+    def points(self, data: Columns) -> Floats:
         """The points as rows: private."""
         return np.column_stack([floats_of(column) for column in self._coordinates(data)])
 
-    def _coordinates(self, data: Any) -> list[Any]:
+    def _coordinates(self, data: Columns) -> list[Array]:
         """The coordinates of the points: shapes and types are public."""
         chosen = only_columns(data, self.columns)
         columns = [] if isinstance(chosen, dict) and not chosen else columns_of(chosen, "points")
@@ -86,18 +98,18 @@ class PointsQuery(Query):
 
     @property
     def used(self) -> tuple[str, ...]:
-        return tuple(self.columns)
+        return () if self.columns is None else tuple(self.columns)
 
     def table_facts(self, schema: Schema, shape: Shape) -> PointFacts:
-        return PointFacts(public_rows(self, schema, shape).records, len(self.columns))
+        return PointFacts(public_rows(self, schema, shape).records, len(self.used))
 
-    def missing_in(self, schema: Schema) -> Any:
+    def missing_in(self, schema: Schema) -> Missing:
         return declared_missing(schema, self.used)
 
     def selected_points(self, records: TableRecords) -> Floats:
         """The points of a table as rows: private."""
-        rows = records.rows(self.columns)
-        return np.column_stack([rows.column(name).to_numpy().astype(np.float64) for name in self.columns])
+        rows = records.rows(self.used)
+        return np.column_stack([rows.column(name).to_numpy().astype(np.float64) for name in self.used])
 
 
 @dataclass(frozen=True)
@@ -114,7 +126,7 @@ class CentresPlan(Plan):
     noise = "gaussian"
 
     @property
-    def labels(self) -> tuple[str, ...]:  # type: ignore[override]
+    def labels(self) -> tuple[str, ...]:
         return tuple(f"{self.query.part} {place + 1}" for place in range(int(self.query.k)))
 
     def run(self, records: Floats) -> Result:
@@ -125,7 +137,7 @@ class CentresPlan(Plan):
         if not rows:
             return Result(None, reason=reason, mechanism=found.start)
         order = sorted(range(len(rows)), key=rows.__getitem__)
-        ends = found.components.bars
+        ends = found.components.intervals
         return Result(
             tuple(rows[place] for place in order),
             None if ends is None else tuple((_row(ends[0][place]), _row(ends[1][place])) for place in order),
@@ -150,17 +162,17 @@ _PARAMETERS = {
     sql=(Sql("kmeans", "k", example="k => 3"),),
 )
 @dataclass(frozen=True)
-class KMeans(PointsQuery):
+class KMeans(PointsQuery[Points, Corners]):
     """The centres of k clusters of the named ``columns``, or of all columns of numbers.
 
     Distances are measured in parts of each column's bounds, so that no column outweighs another by its unit.
     """
 
-    columns: Any = None
-    k: Any = field(kw_only=True)
-    bounds: Any = field(default=None, kw_only=True)
+    columns: Names | None = None
+    k: WholeNumber = field(kw_only=True)
+    bounds: EachBounds | None = field(default=None, kw_only=True)
     """In a session they may be left out: then they are those that the schema declares."""
-    blocks: Any = field(default=None, kw_only=True)
+    blocks: int | None = field(default=None, kw_only=True)
     noun: ClassVar[str] = "kmeans"
     soft: ClassVar[bool] = False
     part: ClassVar[str] = "centre"
@@ -184,14 +196,14 @@ class KMeans(PointsQuery):
             raise RuntimeError("the parts of a plan cost more than the whole")
         return CentresPlan(self.label, options.loss, options.level, procedure, self)
 
-    def read(self, data: object, shape: PointFacts) -> Floats:  # noqa: ARG002
+    def read(self, data: Columns, shape: PointFacts) -> Floats:  # noqa: ARG002
         return self.points(data)
 
     def rows_of(self, components: Components) -> list[tuple[float, ...]]:
         """What is released of each component."""
         return [_row(centre) for centre in components.centres]
 
-    def stored_0_1_0(self) -> dict[str, Any]:
+    def stored_0_1_0(self) -> dict[str, Field]:
         columns = list(self.columns or ())
         pairs = [list(pair) for pair in bound_pairs(self.bounds, len(columns))]
         return {"kind": self.name, "columns": columns, "k": int(self.k), "blocks": self.blocks, "bounds": pairs}
@@ -199,7 +211,7 @@ class KMeans(PointsQuery):
     not_stored_0_1_0 = ("where", "by", "calibration", "noise")
     plain_0_1_0 = True
 
-    def select(self, records: TableRecords, prepared: Any) -> Sequence[Any]:  # noqa: ARG002
+    def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[Records]:  # noqa: ARG002
         return [self.selected_points(records)]
 
 
@@ -236,13 +248,14 @@ def _row(numbers: Floats) -> tuple[float, ...]:
     return tuple(float(number) for number in numbers)
 
 
-def bound_pairs(bounds: Any, dimensions: int | None) -> list[tuple[float, float]]:
+def bound_pairs(bounds: EachBounds | None, dimensions: int | None) -> list[tuple[float, float]]:
     """A pair of floats for each coordinate; None leaves open how many there are."""
     accepted = "must be a pair (lower, upper) for all coordinates, or one pair for each"
     if bounds is None or isinstance(bounds, (str, bytes)) or not hasattr(bounds, "__len__"):
         raise InvalidArgument("bounds", bounds, accepted)
     each = len(bounds) > 0 and all(hasattr(pair, "__len__") and not isinstance(pair, (str, bytes)) for pair in bounds)
-    pairs = [tuple(pair) for pair in bounds] if each else [tuple(bounds)] * (dimensions or 1)
+    listed = cast("Sequence[OneBounds]", bounds if each else [bounds] * (dimensions or 1))
+    pairs = [tuple(pair) for pair in listed]
     if dimensions is not None and len(pairs) != dimensions:
         raise InvalidArgument("bounds", f"{len(pairs)} pairs", f"must be one pair, or {dimensions} of them")
     for pair in pairs:

@@ -9,18 +9,21 @@ import secrets
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar, Literal, SupportsFloat, TypeAlias, TypeGuard, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dither.errors import DitherError, InvalidArgument, NotApplicable
+from dither.mechanisms.mechanism import Prepared
 from dither.numbers import exact
 from dither.privacy import Neighbours
-from dither.queries.plan import Options, Plan
-from dither.queries.query import Query, StatisticQuery
+from dither.queries.plan import Options, Plan, Records
+from dither.queries.query import Field, Query, StatisticQuery
 from dither.queries.registry import Door, query
 from dither.queries.tables import TableRecords
 from dither.queries.vectors import column_names
+from dither.release import Released
 from dither.sensitivity.levels import LevelFunction
 from dither.sources.column import Shape
 from dither.sources.graph import Graph
@@ -39,6 +42,8 @@ from dither.statistics.custom import (
 from dither.statistics.finite import FiniteStatistic
 from dither.statistics.own_code import number_of
 from dither.statistics.statistic import Statistic, VectorStatistic
+from dither.typing import Anything, Bounds, EachBounds, Interval, Names, NeighboursName, Number, NumberList, OwnFunction
+from dither.typing import OwnVector as OwnNumbers
 
 CLAIM = "its privacy rests on what the author of the function claims about its sensitivity"
 """What every release of an own function says."""
@@ -46,6 +51,10 @@ STRUCTURES = ("ladder", "smooth_bound", "levels", "local_sensitivity")
 MOST_RUNGS = 1024
 MOST_PAIRS = 1 << 24
 """Of neighbours that a finite space may list, each pair in both orders."""
+SpaceNeighbours: TypeAlias = Literal["chain"] | Callable[..., Iterable[Hashable]] | Iterable[tuple[Hashable, Hashable]]
+"""A function that lists the neighbours of a dataset, pairs of datasets, or "chain"."""
+SpaceValues: TypeAlias = OwnFunction | Mapping[Hashable, Number]
+"""A function of a dataset, or a mapping."""
 _OWNER = "it is the owner's code and runs in the owner's process alone"
 _OUTSIDE: dict[Door, str] = dict.fromkeys(("sql", "cli", "http", "page", "client"), _OWNER)
 _COVERS = {
@@ -63,7 +72,7 @@ _COVERS = {
     proof="custom",
 )
 @dataclass(frozen=True, eq=False)
-class Custom(StatisticQuery):
+class Custom(StatisticQuery[Released, Released, Anything]):
     """Your own function of the data, with what you claim about how far few changes can move it.
 
     name: what a release calls it.
@@ -99,21 +108,23 @@ class Custom(StatisticQuery):
     """
 
     name: InitVar[str] = field(kw_only=True)  # the class keeps the registry's name
-    value: Callable[[Any], Any] = field(kw_only=True)
-    ladder: Callable[[Any, int], Any] | None = field(default=None, kw_only=True)
-    smooth_bound: Callable[[Any, float], Any] | None = field(default=None, kw_only=True)
+    value: OwnFunction | OwnNumbers = field(kw_only=True)
+    ladder: OwnFunction | None = field(default=None, kw_only=True)
+    smooth_bound: OwnFunction | None = field(default=None, kw_only=True)
     levels: LevelFunction | None = field(default=None, kw_only=True)
-    local_sensitivity: Callable[[Any], Any] | None = field(default=None, kw_only=True)
-    local_sensitivity_change: Any = field(default=None, kw_only=True)
-    global_sensitivity: Any = field(default=None, kw_only=True)
-    default: Any = field(kw_only=True)
-    neighbours: Any = field(default=Neighbours.CHANGE_ONE, kw_only=True)
-    bounds: Any = field(default=None, kw_only=True)
-    step: Any = field(default=None, kw_only=True)
-    norm: Any = field(default=None, kw_only=True)
+    local_sensitivity: OwnFunction | None = field(default=None, kw_only=True)
+    local_sensitivity_change: Number | None = field(default=None, kw_only=True)
+    global_sensitivity: Number | None = field(default=None, kw_only=True)
+    default: Number | NumberList = field(kw_only=True)
+    neighbours: Neighbours | NeighboursName = field(default=Neighbours.CHANGE_ONE, kw_only=True)
+    bounds: EachBounds | None = field(default=None, kw_only=True)
+    step: Number | None = field(default=None, kw_only=True)
+    norm: Literal["l1", "l2"] | None = field(default=None, kw_only=True)
     rungs: int = field(default=MOST_RUNGS, kw_only=True)
-    columns: Any = field(default=None, kw_only=True)
+    columns: Names | None = field(default=None, kw_only=True)
     title: str = field(init=False, repr=False)
+    _statistic: ClassVar[OwnStatistic | OwnVector]
+    _token: ClassVar[str]
     column = None
     nulls = None
     accepts = ("where",)
@@ -125,12 +136,19 @@ class Custom(StatisticQuery):
         object.__setattr__(self, "_token", secrets.token_hex(16))
         object.__setattr__(self, "neighbours", relation_of(self.neighbours))
         self._check_functions()
-        made = self._vector() if _is_several(self.bounds) else self._single()
+        made = (
+            self._vector(self.bounds) if _is_several(self.bounds) else self._single(cast("Bounds | None", self.bounds))
+        )
         object.__setattr__(self, "_statistic", made)
 
     @property
     def label(self) -> str:
         return self.title
+
+    @property
+    def relation(self) -> Neighbours:
+        """Between which data the claims hold."""
+        return relation_of(self.neighbours)
 
     # --- from public facts alone ---------------------------------------------------------------------------
 
@@ -156,19 +174,19 @@ class Custom(StatisticQuery):
         if not isinstance(self.rungs, int) or isinstance(self.rungs, bool) or not 1 <= self.rungs <= 1 << 20:
             raise InvalidArgument("rungs", self.rungs, f"must be a whole number from 1 to {1 << 20}")
 
-    def _single(self) -> OwnStatistic:
+    def _single(self, bounds: Bounds | None) -> OwnStatistic:
         if self.norm is not None:
             raise InvalidArgument(
                 "norm", self.norm, "is for several numbers: pass bounds such as [(0, 1), (0, 1)], or leave it out"
             )
-        on = self._grid(self.bounds, self.step)
+        on = self._grid(bounds, self.step)
         width = None if on.grid.low is None or on.grid.high is None else on.grid.high - on.grid.low
-        default = on.place(_within(self.default, self.bounds, "default"))
+        default = on.place(_within(self.default, bounds, "default"))
         return self._claimed(on, default, self._most(on, width))
 
     def _claimed(self, on: AnswerGrid, default: int, most: int) -> OwnStatistic:
         """The statistic with the structure that is claimed."""
-        facts = (self.value, on, default, most, self.neighbours)
+        facts = (cast("OwnFunction", self.value), on, default, most, self.relation)
         if self.levels is not None:
             return self._with_levels(self.levels, on, default)
         if self.ladder is not None:
@@ -188,13 +206,13 @@ class Custom(StatisticQuery):
             least = on.outward(_not_negative(self.global_sensitivity))
             accepted = f"must be a highest sensitivity of at least the global one, {least} steps"
             raise InvalidArgument("levels", top, accepted)
-        return OwnLevels(self.value, on, default, top, self.neighbours, levels)
+        return OwnLevels(cast("OwnFunction", self.value), on, default, top, self.relation, levels)
 
-    def _vector(self) -> OwnVector:
-        norm: Any = "l1" if self.norm is None else self.norm
+    def _vector(self, bounds: Sequence[Bounds]) -> OwnVector:
+        norm: Literal["l1", "l2"] = "l1" if self.norm is None else self.norm
         if norm not in ("l1", "l2"):
             raise InvalidArgument("norm", self.norm, 'must be "l1" or "l2"')
-        several = tuple(self.bounds)
+        several = tuple(bounds)
         # One step for all of them: the norm adds up steps.
         step = max(Grid.between(one, self.step).step for one in several)
         on = tuple(self._grid(one, step) for one in several)
@@ -212,10 +230,11 @@ class Custom(StatisticQuery):
         most = self._most(of_norm, diameter)
         labels = tuple(str(place + 1) for place in range(length))
         claims = self._claimed(of_norm, 0, most)
-        facts = (self.value, on, default, claims.global_sensitivity, norm, self.neighbours, labels)
+        function = cast("Callable[..., Sequence[SupportsFloat]]", self.value)
+        facts = (function, on, default, claims.global_sensitivity, norm, self.relation, labels)
         return OwnVector(*facts) if claims.sensitivity_is_constant else OwnNormLadder(*facts, claims)
 
-    def _grid(self, bounds: Any, step: Any) -> AnswerGrid:
+    def _grid(self, bounds: Bounds | None, step: Number | None) -> AnswerGrid:
         spare = 0 if self.step is not None else 1
         if bounds is not None:
             return AnswerGrid(Grid.between(bounds, step), spare)
@@ -241,37 +260,37 @@ class Custom(StatisticQuery):
 
     # --- in memory, in sessions ----------------------------------------------------------------------------
 
-    def shape(self, data: object) -> Shape:
+    def shape(self, data: Anything) -> Shape:
         if isinstance(data, Graph):
             return data.shape
         if isinstance(data, Iterator):
             accepted = "must be data that can be read more than once, such as a list or an array"
             raise InvalidArgument("data", type(data), accepted)
-        return Shape(1, whole=False, nullable=False, neighbours=self.neighbours)
+        return Shape(1, whole=False, nullable=False, neighbours=self.relation)
 
-    def read(self, data: object, shape: Any) -> Any:  # noqa: ARG002
+    def read(self, data: Anything, shape: Shape) -> Records:  # noqa: ARG002
         return data
 
-    def resolve(self, shape: Any) -> Statistic | VectorStatistic:
+    def resolve(self, shape: Shape) -> Statistic | VectorStatistic:
         """The statistic, if its claims are about neighbours such as these."""
         asked = shape.neighbours
-        if asked is not self.neighbours and asked not in _COVERS.get(self.neighbours, ()):
+        if asked is not self.relation and asked not in _COVERS.get(self.relation, ()):
             raise NotApplicable(
                 "neighbours",
                 str(self.neighbours),
                 f"the claims are not about these data, whose neighbours are {asked}",
                 f"neighbours={str(asked)!r} with claims that hold for it",
             )
-        statistic: Statistic | VectorStatistic = self._statistic  # type: ignore[attr-defined]
+        statistic = self._statistic
         if statistic.single is None and shape.rows_per_person > 1:
             accepted = "neighbours='person' with claims about all rows of one person"
             raise NotApplicable("neighbours", str(self.neighbours), "people own several rows here", accepted)
         return statistic
 
-    def missing(self, shape: Any) -> None:  # noqa: ARG002
+    def missing(self, shape: Shape) -> None:  # noqa: ARG002
         return None
 
-    def plan(self, facts: Any, options: Options) -> Plan:
+    def plan(self, facts: Shape, options: Options) -> Plan:
         return dataclasses.replace(super().plan(facts, options), claim=CLAIM)  # type: ignore[type-var]
 
     def bound(self, schema: Schema) -> Query:
@@ -284,20 +303,20 @@ class Custom(StatisticQuery):
 
     @property
     def used(self) -> tuple[str, ...]:
-        return tuple(self.columns)
+        return () if self.columns is None else tuple(self.columns)
 
     def table_facts(self, schema: Schema, shape: Shape) -> Shape:  # noqa: ARG002
         # Claims about people are about all of their rows at once.
         return dataclasses.replace(shape, rows_per_person=1) if self.neighbours is Neighbours.PERSON else shape
 
-    def select(self, records: TableRecords, plan: Any) -> Sequence[Any]:  # noqa: ARG002
-        return [records.rows(self.columns)]
+    def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[Records]:  # noqa: ARG002
+        return [records.rows(self.used)]
 
-    def stored(self) -> dict[str, Any]:
+    def stored(self) -> dict[str, Field]:
         """The very object: functions can't be told apart by what they are called, so each object is a question."""
-        return {"title": self.title, "object": self._token, "columns": list(self.columns or ())}  # type: ignore[attr-defined]
+        return {"title": self.title, "object": self._token, "columns": list(self.columns or ())}
 
-    def stored_0_1_0(self) -> dict[str, Any]:
+    def stored_0_1_0(self) -> dict[str, Field]:
         return {"kind": "Custom", **self.stored()}
 
     plain_0_1_0 = True
@@ -315,7 +334,7 @@ class Custom(StatisticQuery):
     proof="custom",
 )
 @dataclass(frozen=True, eq=False)
-class FiniteSpace(StatisticQuery):
+class FiniteSpace(StatisticQuery[float, Interval, Hashable]):
     """A function on a public, finite list of datasets; the data asked about are one of them.
 
     datasets: all that the data can be, each hashable: numbers, texts, tuples, frozensets.
@@ -336,11 +355,13 @@ class FiniteSpace(StatisticQuery):
     """
 
     datasets: Iterable[Hashable]
-    neighbours: Any = field(kw_only=True)
-    value: Any = field(kw_only=True)
-    step: Any = field(default=None, kw_only=True)
-    default: Any = field(default=None, kw_only=True)
+    neighbours: SpaceNeighbours = field(kw_only=True)
+    value: SpaceValues = field(kw_only=True)
+    step: Number | None = field(default=None, kw_only=True)
+    default: Hashable = field(default=None, kw_only=True)
     noun: ClassVar[str] = "value in a finite space"
+    _statistic: ClassVar[FiniteStatistic]
+    _number: ClassVar[dict[Hashable, int]]
     column = None
     nulls = None
 
@@ -362,13 +383,12 @@ class FiniteSpace(StatisticQuery):
     @property
     def statistic(self) -> FiniteStatistic:
         """The enumerated space: public."""
-        found: FiniteStatistic = self._statistic  # type: ignore[attr-defined]
-        return found
+        return self._statistic
 
     @property
-    def pairs(self) -> list[tuple[Any, Any]]:
+    def pairs(self) -> list[tuple[Hashable, Hashable]]:
         """All pairs of neighbours, each in both orders."""
-        listed: Any = self.datasets
+        listed = tuple(self.datasets)
         return [(listed[here], listed[there]) for here, there in self.statistic.pairs.T.tolist()]
 
     @property
@@ -385,7 +405,7 @@ class FiniteSpace(StatisticQuery):
         own = self.statistic.rungs[:, self._place(dataset)].tolist()
         return [self._in_units(rung) for rung in own[: own.index(own[-1]) + 1]]
 
-    def smooth_sensitivity(self, dataset: Hashable, beta: Any) -> float:
+    def smooth_sensitivity(self, dataset: Hashable, beta: Number) -> float:
         """``max_y LS(y) e^{-beta d(x, y)}`` (NRS11 Definition 2.2), to float accuracy."""
         smoothness = exact(beta, "beta")
         if smoothness < 0:
@@ -420,37 +440,36 @@ class FiniteSpace(StatisticQuery):
     def _in_units(self, steps: int) -> int | float:
         return self.statistic.answers.value(steps)
 
-    def _place(self, dataset: Any) -> int:
+    def _place(self, dataset: Hashable) -> int:
         found = self._known(dataset)
         if found is None:
             raise InvalidArgument("dataset", type(dataset), "must be one of the datasets")
         return found
 
-    def _known(self, dataset: Any) -> int | None:
-        numbered: dict[Any, int] = self._number  # type: ignore[attr-defined]
+    def _known(self, dataset: Hashable) -> int | None:
         try:
-            return numbered.get(dataset)
+            return self._number.get(dataset)
         except Exception:  # noqa: BLE001  (data that can't be hashed are outside of the space, whatever they hold)
             return None
 
-    def shape(self, data: object) -> Shape:  # noqa: ARG002
-        return Shape(len(self._number), whole=True, nullable=False, neighbours=Neighbours.LISTED)  # type: ignore[attr-defined]
+    def shape(self, data: Hashable) -> Shape:  # noqa: ARG002
+        return Shape(len(self._number), whole=True, nullable=False, neighbours=Neighbours.LISTED)
 
-    def resolve(self, shape: Any) -> FiniteStatistic:  # noqa: ARG002
+    def resolve(self, shape: Shape) -> FiniteStatistic:  # noqa: ARG002
         # A space that is too large to be enumerated is refused here, before anything is read.
         return self.statistic.enumerated()
 
-    def read(self, data: object, shape: Any) -> int:  # noqa: ARG002
+    def read(self, data: Hashable, shape: Shape) -> int:  # noqa: ARG002
         found = self._known(data)
         if found is not None:
             return found
         return 0 if self.default is None else self._place(self.default)
 
-    def missing(self, shape: Any) -> None:  # noqa: ARG002
+    def missing(self, shape: Shape) -> None:  # noqa: ARG002
         return None
 
 
-def relation_of(given: Any) -> Neighbours:
+def relation_of(given: Neighbours | NeighboursName) -> Neighbours:
     """A neighbour relation by its name."""
     try:
         return Neighbours(given)
@@ -459,12 +478,12 @@ def relation_of(given: Any) -> Neighbours:
     raise InvalidArgument("neighbours", given, f"must be one of {accepted}")
 
 
-def _is_several(bounds: Any) -> bool:
+def _is_several(bounds: EachBounds | None) -> TypeGuard[Sequence[Bounds]]:
     """True for a list of pairs: the bounds of several numbers."""
     return isinstance(bounds, (list, tuple)) and len(bounds) > 0 and isinstance(bounds[0], (list, tuple))
 
 
-def _within(given: Any, bounds: Any, argument: str) -> Fraction:
+def _within(given: Number | NumberList, bounds: Bounds | None, argument: str) -> Fraction:
     number = exact(given, argument)
     if bounds is not None:
         low, high = (exact(end, "bounds") for end in bounds)
@@ -473,7 +492,7 @@ def _within(given: Any, bounds: Any, argument: str) -> Fraction:
     return number
 
 
-def _not_negative(given: Any, argument: str = "global_sensitivity") -> Fraction:
+def _not_negative(given: Number | None, argument: str = "global_sensitivity") -> Fraction:
     number = exact(given, argument)
     if number < 0:
         raise InvalidArgument(argument, given, "must be a number of at least 0")
@@ -483,7 +502,7 @@ def _not_negative(given: Any, argument: str = "global_sensitivity") -> Fraction:
 # --- finite spaces ------------------------------------------------------------------------------------------
 
 
-def _numbered(listed: tuple[Any, ...]) -> dict[Any, int]:
+def _numbered(listed: tuple[Hashable, ...]) -> dict[Hashable, int]:
     try:
         numbered = {dataset: place for place, dataset in enumerate(listed)}
     except TypeError:
@@ -494,7 +513,9 @@ def _numbered(listed: tuple[Any, ...]) -> dict[Any, int]:
     return numbered
 
 
-def _pairs(neighbours: Any, listed: tuple[Any, ...], numbered: dict[Any, int]) -> Any:
+def _pairs(
+    neighbours: SpaceNeighbours, listed: tuple[Hashable, ...], numbered: dict[Hashable, int]
+) -> NDArray[np.int64]:
     """Both rows of pairs of numbers, each pair in both orders and once."""
     if neighbours == "chain":
         found: Iterable[tuple[int, int]] = ((place, place + 1) for place in range(len(listed) - 1))
@@ -521,22 +542,22 @@ def _pairs(neighbours: Any, listed: tuple[Any, ...], numbered: dict[Any, int]) -
     return np.stack([codes // size, codes % size])
 
 
-def _pair(given: Any, numbered: dict[Any, int]) -> tuple[int, int]:
+def _pair(given: tuple[Hashable, Hashable], numbered: dict[Hashable, int]) -> tuple[int, int]:
     if not isinstance(given, (tuple, list)) or len(given) != 2:
         raise InvalidArgument("neighbours", given, "must be pairs of datasets")
     one, other = given
     return _number_of(one, numbered), _number_of(other, numbered)
 
 
-def _number_of(dataset: Any, numbered: dict[Any, int]) -> int:
+def _number_of(dataset: Hashable, numbered: dict[Hashable, int]) -> int:
     place = numbered.get(dataset)
     if place is None:
         raise InvalidArgument("neighbours", dataset, "must be neighbours that are among the datasets")
     return place
 
 
-def _values(value: Any, listed: tuple[Any, ...]) -> list[Fraction]:
-    function = value.get if isinstance(value, Mapping) else value
+def _values(value: SpaceValues, listed: tuple[Hashable, ...]) -> list[Fraction]:
+    function = cast("OwnFunction", value.get if isinstance(value, Mapping) else value)
     if not callable(function):
         raise InvalidArgument("value", type(value), "must be a function of a dataset, or a mapping of datasets")
     found = []
@@ -548,7 +569,7 @@ def _values(value: Any, listed: tuple[Any, ...]) -> list[Fraction]:
     return found
 
 
-def _placed(values: list[Fraction], step: Any) -> tuple[Any, Grid]:
+def _placed(values: list[Fraction], step: Number | None) -> tuple[NDArray[np.int64], Grid]:
     """The values in whole steps, and their grid."""
     if step is not None:
         size = exact(step, "step")

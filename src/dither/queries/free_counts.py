@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from dither.errors import InvalidArgument
 from dither.mechanisms.noise_intervals import laplace_sum_half_width, largest_laplace_scale, missed_share
@@ -13,6 +12,7 @@ from dither.queries.plan import Plan, Result
 from dither.queries.vectors import Histogram
 from dither.release import Release
 from dither.sources.domain import whole
+from dither.typing import BinChoice, Confidence, CountIntervals, Counts
 
 MOST_RECORDS = 1 << 60
 
@@ -33,7 +33,7 @@ class FreeCountPlan(Plan):
     loss = Loss(0.0)
 
     @property
-    def confidence(self) -> float | None:  # type: ignore[override]
+    def confidence(self) -> float | None:
         return None if self.missed is None or self.scale is None else float(1 - self.missed)
 
     def run(self, records: tuple[int, ...]) -> Result:
@@ -51,7 +51,9 @@ class FreeCountPlan(Plan):
         return max(count, 0) if self.records is None else min(max(count, 0), self.records)
 
 
-def free_count(release: Release, of: Any, records: Any, confidence: Any) -> FreeCountPlan:
+def free_count(
+    release: Release[Counts, CountIntervals], of: BinChoice, records: int | None, confidence: Confidence
+) -> FreeCountPlan:
     """The plan for a count of bins of a released histogram; refuses releases that are none."""
     accepted = "must be the release of a histogram with declared bins and Laplace noise"
     is_histogram = isinstance(release, Release) and release.query.startswith(Histogram.noun)
@@ -74,17 +76,19 @@ def free_count(release: Release, of: Any, records: Any, confidence: Any) -> Free
     )
 
 
-def _chosen(of: Any, labels: tuple[str, ...]) -> tuple[bool, ...]:
+def _chosen(of: BinChoice, labels: tuple[str, ...]) -> tuple[bool, ...]:
     if callable(of):
         return tuple(bool(of(label)) for label in labels)
     listed = (of,) if isinstance(of, str) else tuple(of) if hasattr(of, "__iter__") else (of,)
     for one in listed:
         if one not in labels:
-            raise InvalidArgument("of", one, f"bins of the histogram, or a function of a bin: {', '.join(labels[:9])}")
+            raise InvalidArgument(
+                "of", one, f"must be bins of the histogram, or a function of a bin: {', '.join(labels[:9])}"
+            )
     return tuple(label in listed for label in labels)
 
 
-def _scale(release: Release) -> Fraction | None:
+def _scale(release: Release[Counts, CountIntervals]) -> Fraction | None:
     """At least the scale of the noise: the largest at which intervals of the stated confidence are so wide."""
     if release.interval is None or release.confidence is None:
         return None

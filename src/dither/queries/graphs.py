@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -25,21 +25,22 @@ from dither.statistics.graphs import (
     StarCount,
     TriangleCount,
 )
+from dither.typing import CountInterval, Whole
 
 
 @dataclass(frozen=True)
-class GraphQuery(StatisticQuery):
+class GraphQuery(StatisticQuery[int, CountInterval, Graph]):
     """A question about a graph in which every edge is a person's."""
 
     column = None
     nulls = None
 
-    def shape(self, data: object) -> GraphShape:
+    def shape(self, data: Graph) -> GraphShape:
         if not isinstance(data, Graph):
             raise InvalidArgument("data", type(data), "must be a graph such as dither.Graph(edges, n=100)")
         return data.shape
 
-    def read(self, data: object, shape: Shape) -> Any:  # noqa: ARG002
+    def read(self, data: Graph, shape: Shape) -> Graph:  # noqa: ARG002
         return data
 
     def missing(self, shape: Shape) -> None:  # noqa: ARG002
@@ -73,7 +74,7 @@ class GraphQuery(StatisticQuery):
 class Edges(GraphQuery):
     """The number of edges.  ``max_degree``: count only edges within the first so many of both of their vertices."""
 
-    max_degree: Any = field(default=None, kw_only=True)
+    max_degree: Whole | None = field(default=None, kw_only=True)
     noun: ClassVar[str] = "edges"
 
     def __post_init__(self) -> None:
@@ -93,7 +94,7 @@ class Edges(GraphQuery):
 class Triangles(GraphQuery):
     """The number of triangles.  ``max_degree``: count only edges within the first so many of both of their vertices."""
 
-    max_degree: Any = field(default=None, kw_only=True)
+    max_degree: Whole | None = field(default=None, kw_only=True)
     noun: ClassVar[str] = "triangles"
 
     def __post_init__(self) -> None:
@@ -109,7 +110,7 @@ class Triangles(GraphQuery):
 
 @dataclass(frozen=True)
 class _KQuery(GraphQuery):
-    k: Any
+    k: Whole
     least: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
@@ -153,9 +154,10 @@ class KCliques(_KQuery):
     least: ClassVar[int] = 2
 
     def _counted(self, vertices: int) -> GraphCount:
-        self._at_least(vertices, self.k)
+        self._at_least(vertices, int(self.k))
         small: dict[int, type[EdgeCount | TriangleCount]] = {2: EdgeCount, 3: TriangleCount}
-        return small[self.k](vertices) if self.k in small else CliqueCount(vertices, int(self.k))
+        k = int(self.k)
+        return small[k](vertices) if k in small else CliqueCount(vertices, k)
 
 
 def whole(argument: str, number: object, least: int) -> None:

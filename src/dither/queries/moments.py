@@ -11,19 +11,23 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, cast, get_args
 
 from dither.errors import InvalidArgument
+from dither.mechanisms.mechanism import Prepared
 from dither.privacy import Loss
 from dither.queries.parameters import ColumnNames, Text
-from dither.queries.plan import Options, Plan, Result, WrappedPlan
-from dither.queries.query import Query, not_proved
+from dither.queries.plan import Options, Plan, Records, Result, WrappedPlan
+from dither.queries.query import Missing, Query, not_proved
 from dither.queries.registry import Menu, Sql, query
 from dither.queries.vectors import Matrix, MatrixShape
+from dither.release import B_co, Released, V_co
 from dither.sources.column import Shape
 from dither.sources.grid import Grid
 from dither.sources.schema import Schema
 from dither.statistics.moments import CrossProduct, Moments, PairSums
+from dither.statistics.statistic import Statistic, VectorStatistic
+from dither.typing import Columns, Interval
 
 if TYPE_CHECKING:
     from dither.queries.tables import TableRecords
@@ -38,12 +42,13 @@ _PARAMETERS = {
     "columns": ColumnNames("Two columns", "The second explains the first."),
     **dict.fromkeys(("bounds", "step", "nulls", "names")),
 }
-PARTS = ("both", "slope", "intercept")
+Part: TypeAlias = Literal["both", "slope", "intercept"]
+PARTS: tuple[Part, ...] = get_args(Part)
 Span = tuple[float, float]
 
 
 @dataclass(frozen=True)
-class _Pair(Matrix):
+class _Pair(Matrix[V_co, B_co]):
     """A question about two bounded columns."""
 
     accepts = ("where", "by")  # type: ignore[assignment]
@@ -65,18 +70,18 @@ class _Pair(Matrix):
         return found
 
     def table_facts(self, schema: Schema, shape: Shape) -> Shape:
-        grids = tuple(schema.measured(name).grid for name in self.columns)
+        grids = tuple(schema.measured(name).grid for name in self.used)
         known = {one.name: getattr(shape, one.name) for one in dataclasses.fields(Shape)}
-        return MatrixShape(**{**known, "columns": 2, "names": tuple(self.columns)}, declared=grids)
+        return MatrixShape(**{**known, "columns": 2, "names": self.used}, declared=grids)
 
-    def missing_in(self, schema: Schema) -> Any:
-        return None if any(schema.columns[name].drops_nulls for name in self.columns) else super().missing_in(schema)
+    def missing_in(self, schema: Schema) -> Missing:
+        return None if any(schema.columns[name].drops_nulls for name in self.used) else super().missing_in(schema)
 
-    def read(self, data: object, shape: Shape) -> Any:
+    def read(self, data: Columns, shape: Shape) -> Records:
         return PairSums.of(super().read(data, shape))
 
-    def select(self, records: TableRecords, prepared: Any) -> Sequence[Any]:  # noqa: ARG002
-        return records.pair_sums(self.columns)
+    def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[Records]:  # noqa: ARG002
+        return records.pair_sums(self.used)
 
 
 @query(
@@ -92,7 +97,7 @@ class _Pair(Matrix):
     ),
 )
 @dataclass(frozen=True)
-class PairCovariance(_Pair):
+class PairCovariance(_Pair[float, Interval]):
     """The covariance of two bounded columns: divided by n (``ddof=0``) or by n - 1 (``ddof=1``).
 
     >>> import dither as dt
@@ -101,7 +106,7 @@ class PairCovariance(_Pair):
     True
     """
 
-    ddof: int = field(default=0, kw_only=True)
+    ddof: Literal[0, 1] = field(default=0, kw_only=True)
     noun: ClassVar[str] = "covariance"
 
     def __post_init__(self) -> None:
@@ -121,7 +126,7 @@ class PairCovariance(_Pair):
 
 
 @dataclass(frozen=True)
-class _OfMoments(_Pair):
+class _OfMoments(_Pair[V_co, B_co]):
     """A function of private moments: post-processing (docs/proofs/moments.md)."""
 
     is_transformed = True
@@ -143,15 +148,15 @@ class _OfMoments(_Pair):
         """The names of what is released where these are several numbers."""
         return None
 
-    def function_of(self, statistic: Moments) -> Callable[[Sequence[float]], Any]:
-        return functools.partial(self.of_moments, statistic)
+    def function_of(self, statistic: Statistic | VectorStatistic) -> Callable[[Sequence[float]], Released]:
+        return functools.partial(self.of_moments, cast("Moments", statistic))
 
     @abstractmethod
-    def of_moments(self, statistic: Moments, moments: Sequence[float]) -> Any:
+    def of_moments(self, statistic: Moments, moments: Sequence[float]) -> Released:
         """What is released in their place."""
 
     @abstractmethod
-    def between(self, statistic: Moments, ends: Sequence[Span]) -> Any:
+    def between(self, statistic: Moments, ends: Sequence[Span]) -> Released:
         """What it can be where the moments lie between these ends."""
 
 
@@ -168,18 +173,18 @@ class MomentsPlan(WrappedPlan):
     """The confidence; each moment has an interval of a greater one."""
 
     @property
-    def labels(self) -> tuple[str, ...] | None:  # type: ignore[override]
+    def labels(self) -> tuple[str, ...] | None:
         return self.parts
 
     @property
-    def confidence(self) -> float | None:  # type: ignore[override]
+    def confidence(self) -> float | None:
         return self.level
 
     @property
-    def loss(self) -> Loss:  # type: ignore[override]
+    def loss(self) -> Loss:
         return self.inner.loss
 
-    def run(self, records: Any) -> Result:
+    def run(self, records: Records) -> Result:
         result = self.inner.run(records)
         ends = None if result.interval is None else self.query.between(self.statistic, result.interval)
         return Result(self.query.of_moments(self.statistic, result.value), ends)
@@ -267,7 +272,7 @@ def _less(one: Span, other: Span, within: Span) -> Span:
     sql=(Sql("corr", form="corr(y, x)"), Sql("correlation", form="correlation(y, x)")),
 )
 @dataclass(frozen=True)
-class Correlation(_OfMoments):
+class Correlation(_OfMoments[float, Interval]):
     """Pearson's correlation of two bounded columns: a function of five private moments, in [-1, 1].
 
     It is 0 where a (noisy) variance is not positive.  The interval is conservative: it holds for all moments within
@@ -309,7 +314,7 @@ class Correlation(_OfMoments):
     ),
 )
 @dataclass(frozen=True)
-class LeastSquares(_OfMoments):
+class LeastSquares(_OfMoments[Released, Released]):
     """Intercept and slope of the line of least squares that explains the first of two bounded columns by the second.
 
     part: "both", "slope" or "intercept"; all of them are functions of the same four private moments.
@@ -324,7 +329,7 @@ class LeastSquares(_OfMoments):
     True
     """
 
-    part: str = field(default="both", kw_only=True)
+    part: Part = field(default="both", kw_only=True)
     noun: ClassVar[str] = "least squares"
     has_y_square = False
 
@@ -343,13 +348,13 @@ class LeastSquares(_OfMoments):
     def parts(self, shape: Shape) -> tuple[str, ...] | None:
         return ("intercept", self._labels(shape)[1]) if self.part == "both" else None
 
-    def of_moments(self, statistic: Moments, moments: Sequence[float]) -> Any:
+    def of_moments(self, statistic: Moments, moments: Sequence[float]) -> Released:
         summary = _Summary.of(statistic, moments)
         slope = 0.0 if summary.uu <= NO_SPREAD else _cut(summary.uv / summary.uu, -STEEPEST, STEEPEST)
         line = _Line(statistic)
         return self._chosen(line.intercept(summary.v, slope, summary.u), line.slope(slope))
 
-    def between(self, statistic: Moments, ends: Sequence[Span]) -> Any:
+    def between(self, statistic: Moments, ends: Sequence[Span]) -> Released:
         spans = _Spans.of(statistic, ends)
         slopes: Span = (-STEEPEST, STEEPEST)
         if spans.uu[0] > NO_SPREAD:
@@ -359,7 +364,7 @@ class LeastSquares(_OfMoments):
         intercepts = [line.intercept(v, slope, u) for v, slope, u in product(spans.v, slopes, spans.u)]
         return self._chosen((min(intercepts), max(intercepts)), (line.slope(slopes[0]), line.slope(slopes[1])))
 
-    def _chosen(self, intercept: Any, slope: Any) -> Any:
+    def _chosen(self, intercept: float | Span, slope: float | Span) -> Released:
         return (intercept, slope) if self.part == "both" else slope if self.part == "slope" else intercept
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from dither.errors import InvalidArgument
 from dither.privacy import fraction_of_unit
@@ -19,6 +19,8 @@ from dither.sources.schema import Schema
 from dither.statistics.order import RankedValue, RankedValues, rank_of
 from dither.statistics.statistic import Statistic
 from dither.statistics.unknown_size import SharedRank
+from dither.typing import Interval, Intervals, NumberList, Numbers
+from dither.typing import Number as AnyNumber
 
 MOST_TOGETHER = 10_000_000
 """Several quantiles are drawn together from all records: tables above this size refuse."""
@@ -31,7 +33,7 @@ MOST_TOGETHER = 10_000_000
     sql=(Sql("order_statistic", "rank", example="5"),),
 )
 @dataclass(frozen=True)
-class OrderStatistic(ColumnQuery):
+class OrderStatistic(ColumnQuery[float, Interval]):
     """The value at ``rank`` (1 is the smallest) of one bounded column; neighbours change one record."""
 
     rank: int = field(default=1, kw_only=True)
@@ -88,7 +90,7 @@ class _ByShare(OrderStatistic):
 class Quantile(BoundsOptional, _ByShare):
     """The smallest value that a share ``q`` of the records does not exceed: rank ``ceil(q n)``, exactly."""
 
-    q: Any = field(kw_only=True)
+    q: AnyNumber = field(kw_only=True)
     noun: ClassVar[str] = "quantile"
 
     def check(self) -> None:
@@ -124,10 +126,10 @@ class Quantile(BoundsOptional, _ByShare):
     ),
 )
 @dataclass(frozen=True)
-class Quantiles(ColumnQuery):
+class Quantiles(ColumnQuery[Numbers, Intervals]):
     """Several quantiles at once; the answers rise with q."""
 
-    q: Any = field(kw_only=True)
+    q: NumberList = field(kw_only=True)
     noun: ClassVar[str] = "quantiles"
     dates = "dates"
 

@@ -10,30 +10,46 @@ import dataclasses
 import math
 import secrets
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from dither.errors import InvalidArgument
+from dither.mechanisms.mechanism import Prepared
 from dither.mechanisms.metric_space import MetricSpace, nearby
-from dither.mechanisms.norms import VARIATES, Norm, norm_draw, norm_radius
+from dither.mechanisms.norm_noise import VARIATES, Norm, norm_draw, norm_radius
 from dither.numbers import exact
 from dither.privacy import Loss, Neighbours
-from dither.queries.plan import Options, Plan, Result
-from dither.queries.query import Query, StatisticQuery
+from dither.queries.plan import Options, Plan, Records, Result
+from dither.queries.query import Field, Query, StatisticQuery
 from dither.queries.registry import Door, query
 from dither.queries.tables import TableRecords
 from dither.queries.unbounded import public_rows
 from dither.queries.vectors import column_names
+from dither.release import B_co, V_co
 from dither.sensitivity.low_sample import sample_sensitivity
 from dither.sources.column import Shape
 from dither.sources.domain import whole
 from dither.sources.schema import Schema
 from dither.statistics.distances import DistanceToSet
 from dither.statistics.own_code import result_of
+from dither.typing import (
+    Anything,
+    ConstantsName,
+    CountInterval,
+    Intervals,
+    Names,
+    NormName,
+    Number,
+    NumberList,
+    Numbers,
+    OwnPoint,
+    OwnVector,
+)
+from dither.typing import OwnFunction as FunctionOfData
 
 WHY = "it takes a Python function of the owner's"
 WITHOUT: Mapping[Door, str] = dict.fromkeys(("sql", "cli", "http", "page", "client"), WHY)
@@ -45,10 +61,10 @@ _LARGEST = Fraction(10**300)
 
 
 @dataclass(frozen=True)
-class OwnFunction(Query):
+class OwnFunction(Query[V_co, B_co, Anything]):
     """A query that runs a function of the owner's: on the data in memory, or on an Arrow table of whole rows."""
 
-    columns: Any = None
+    columns: Names | None = None
     """In a session: the columns of the rows that the function gets; None: all declared ones."""
     neighbours: Neighbours = field(default=Neighbours.CHANGE_ONE, kw_only=True)
     """Between which data the author's statement holds."""
@@ -67,15 +83,15 @@ class OwnFunction(Query):
         # Functions cannot be told apart by what they print: each object is a question of its own.
         object.__setattr__(self, "_token", secrets.token_hex(16))
 
-    def shape(self, data: object) -> Shape:
+    def shape(self, data: Anything) -> Shape:
         return Shape(len(data) if hasattr(data, "__len__") else 0, whole=False, nullable=False)
 
-    def read(self, data: object, shape: Shape) -> Any:  # noqa: ARG002
+    def read(self, data: Anything, shape: Shape) -> Records:  # noqa: ARG002
         return data
 
     def bound(self, schema: Schema) -> Query:
         if self.neighbours is not Neighbours.CHANGE_ONE:
-            raise InvalidArgument("neighbours", self.neighbours, "in a table neighbours change one record")
+            raise InvalidArgument("neighbours", self.neighbours, "must be change-one in a table")
         columns = tuple(schema.columns) if self.columns is None else self.columns
         for name in columns:
             schema.column(name, "columns")
@@ -87,18 +103,18 @@ class OwnFunction(Query):
 
     @property
     def used(self) -> tuple[str, ...]:
-        return tuple(self.columns)
+        return () if self.columns is None else tuple(self.columns)
 
     def table_facts(self, schema: Schema, shape: Shape) -> Shape:
         return public_rows(self, schema, shape)
 
-    def select(self, records: TableRecords, plan: Any) -> Sequence[Any]:  # noqa: ARG002
-        return [records.rows(self.columns)]
+    def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[Records]:  # noqa: ARG002
+        return [records.rows(self.used)]
 
-    def stored(self) -> dict[str, Any]:
+    def stored(self) -> dict[str, Field]:
         return {"columns": list(self.columns or ()), "own": self._token}
 
-    def stored_0_1_0(self) -> dict[str, Any]:
+    def stored_0_1_0(self) -> dict[str, Field]:
         return {"kind": type(self).__name__, **self.stored()}  # version 0.1.0 did not have it
 
     plain_0_1_0 = True
@@ -112,7 +128,7 @@ class OwnFunction(Query):
     proof="metric_spaces",
 )
 @dataclass(frozen=True)
-class DistanceToProperty(OwnFunction, StatisticQuery):
+class DistanceToProperty(OwnFunction[int, CountInterval], StatisticQuery[int, CountInterval, Anything]):
     """How many records would have to change until the data have a property.
 
     distance: computes it; any function that changes by at most 1 between neighbours will do.  It is rounded down and
@@ -130,7 +146,7 @@ class DistanceToProperty(OwnFunction, StatisticQuery):
     True
     """
 
-    distance: Any = field(kw_only=True)
+    distance: FunctionOfData = field(kw_only=True)
     most: int | None = field(default=None, kw_only=True)
     noun: ClassVar[str] = "distance to a property"
     function_field = "distance"
@@ -144,7 +160,9 @@ class DistanceToProperty(OwnFunction, StatisticQuery):
 
     def resolve(self, shape: Shape) -> DistanceToSet:
         if self.most is None and not shape.records:
-            raise InvalidArgument("most", None, "the greatest distance is accepted where the data have no length")
+            raise InvalidArgument(
+                "most", None, "must be the greatest distance there can be, where the data have no length"
+            )
         return DistanceToSet(self.distance, self.most or shape.records, self.neighbours)
 
     def missing(self, shape: Shape) -> None:  # noqa: ARG002
@@ -167,7 +185,7 @@ class MetricPlan(Plan):
     mechanism = "metric_space"
     noise = "exponential"
 
-    def run(self, records: Any) -> Result:
+    def run(self, records: Records) -> Result:
         space = self.query.space
         return Result(space.points[nearby(space, self.query.centre(records), self.rate)])
 
@@ -180,7 +198,7 @@ class MetricPlan(Plan):
     proof="metric_spaces",
 )
 @dataclass(frozen=True)
-class MetricRelease(OwnFunction):
+class MetricRelease(OwnFunction[Hashable, None]):
     """A point of a finite metric space, drawn near the one that a function of the data gives.
 
     function: gives a point of the space; None: the data are that point.  Where it fails, or gives no point of the
@@ -202,11 +220,11 @@ class MetricRelease(OwnFunction):
     True
     """
 
-    function: Any = field(default=None, kw_only=True)
-    space: Any = field(kw_only=True)
-    sensitivity: Any = field(kw_only=True)
-    default: Any = field(default=None, kw_only=True)
-    constants: str = field(default="exact", kw_only=True)
+    function: OwnPoint | None = field(default=None, kw_only=True)
+    space: MetricSpace = field(kw_only=True)
+    sensitivity: Number = field(kw_only=True)
+    default: Hashable = field(default=None, kw_only=True)
+    constants: ConstantsName = field(default="exact", kw_only=True)
     noun: ClassVar[str] = "point of a metric space"
 
     def __post_init__(self) -> None:
@@ -214,7 +232,7 @@ class MetricRelease(OwnFunction):
         if not isinstance(self.space, MetricSpace):
             raise InvalidArgument("space", type(self.space), "must be a MetricSpace.of(points, distance)")
         if self.constants not in ("exact", "paper"):
-            raise InvalidArgument("constants", self.constants, '"exact" or "paper" is accepted')
+            raise InvalidArgument("constants", self.constants, 'must be "exact" or "paper"')
         if self.default is not None and self.default not in self.space.points:
             raise InvalidArgument("default", self.default, "must be a point of the space")
         self._reach  # noqa: B018  (refuses what is no sensitivity)
@@ -227,7 +245,7 @@ class MetricRelease(OwnFunction):
             raise InvalidArgument("sensitivity", self.sensitivity, accepted)
         return found
 
-    def plan(self, facts: Any, options: Options) -> MetricPlan:  # noqa: ARG002
+    def plan(self, facts: Shape, options: Options) -> MetricPlan:  # noqa: ARG002
         options.only_auto("a point of a metric space is drawn", 'mechanism="auto"')
         loss = Loss(options.loss.epsilon)
         rate = self.space.rate(loss.exact_epsilon, self._reach, self.constants)
@@ -235,7 +253,7 @@ class MetricRelease(OwnFunction):
         label = self.label if radius is None else f"{self.label} ({options.level:.0%} within {radius:g})"
         return MetricPlan(label, self, rate, radius, loss, self.neighbours, options.level)
 
-    def centre(self, data: Any) -> int:
+    def centre(self, data: Anything) -> int:
         """The place of the true point among the points of the space: private."""
         places = {point: index for index, point in enumerate(self.space.points)}
         fallback = 0 if self.default is None else places[self.default]
@@ -262,10 +280,10 @@ class VectorPlan(Plan):
     mechanism = "norm"
 
     @property
-    def noise(self) -> str:  # type: ignore[override]
+    def noise(self) -> str:
         return f"exp(-{self.query.measured_in} norm)"
 
-    def run(self, records: Any) -> Result:
+    def run(self, records: Records) -> Result:
         true = self.query.vector(records, self.dimension)
         steps = norm_draw([number / self.step for number in true], self.scale / self.step, self.query.measured_in)
         value = tuple(_nearest(self.step * number) for number in steps)
@@ -274,18 +292,18 @@ class VectorPlan(Plan):
 
 
 @dataclass(frozen=True)
-class _Vector(OwnFunction):
+class _Vector(OwnFunction[Numbers, Intervals]):
     """A vector in R^d that a function of the data gives, with noise for its sensitivity in a norm."""
 
-    function: Any = field(default=None, kw_only=True)
+    function: OwnVector | None = field(default=None, kw_only=True)
     dimension: int | None = field(default=None, kw_only=True)
-    step: Any = field(default=None, kw_only=True)
-    default: Any = field(default=None, kw_only=True)
+    step: Number | None = field(default=None, kw_only=True)
+    default: NumberList | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.function is not None and self.dimension is None:
-            raise InvalidArgument("dimension", None, "the length of the function's vectors must be declared")
+            raise InvalidArgument("dimension", None, "must be the length of the function's vectors")
         if self.dimension is not None:
             whole("dimension", self.dimension, least=1, most=1 << 20)
         if self.step is not None:
@@ -304,7 +322,7 @@ class _Vector(OwnFunction):
     def stated(self) -> Fraction:
         """The sensitivity that the author states, in the norm."""
 
-    def shape(self, data: object) -> Shape:
+    def shape(self, data: Anything) -> Shape:
         if self.function is not None:
             return super().shape(data)
         # A list of rows is refused as a matter of its shape; what else a list holds is looked at when it is read.
@@ -331,7 +349,7 @@ class _Vector(OwnFunction):
         radius = None if missed is None else norm_radius(dimension, scale, self.measured_in, step, float(missed))
         return VectorPlan(self.label, self, dimension, scale, step, radius, loss, self.neighbours, options.level)
 
-    def vector(self, data: Any, dimension: int) -> list[Fraction]:
+    def vector(self, data: Anything, dimension: int) -> list[Fraction]:
         """The true vector; where the function fails or gives something else, the public default: private."""
         found: list[Fraction] | None = result_of(
             lambda given: _read(given if self.function is None else self.function(given), dimension), data
@@ -372,19 +390,18 @@ class NormRelease(_Vector):
     (2, Loss(epsilon=2.0, delta=0.0))
     """
 
-    sensitivity: Any = field(kw_only=True)
-    norm: Any = field(default="l2", kw_only=True)
+    sensitivity: Number = field(kw_only=True)
+    norm: NormName = field(default="l2", kw_only=True)
     noun: ClassVar[str] = "vector"
 
     def __post_init__(self) -> None:
         if self.norm not in VARIATES:
-            raise InvalidArgument("norm", self.norm, '"l1", "l2" or "linf" is accepted')
+            raise InvalidArgument("norm", self.norm, 'must be "l1", "l2" or "linf"')
         super().__post_init__()
 
     @property
     def measured_in(self) -> Norm:
-        chosen: Norm = self.norm
-        return chosen
+        return self.norm
 
     @property
     def stated(self) -> Fraction:
@@ -418,9 +435,9 @@ class LowSampleRelease(_Vector):
     Loss(epsilon=1.0, delta=0.0)
     """
 
-    reads: Any = field(kw_only=True)
-    within: Any = field(kw_only=True)
-    chance: Any = field(kw_only=True)
+    reads: Number = field(kw_only=True)
+    within: Number = field(kw_only=True)
+    chance: Number = field(kw_only=True)
     noun: ClassVar[str] = "vector of low sample complexity"
 
     def __post_init__(self) -> None:
@@ -432,7 +449,7 @@ class LowSampleRelease(_Vector):
     def stated(self) -> Fraction:
         bound = sample_sensitivity(reads=self.reads, within=self.within, chance=self.chance)
         if bound == 0:
-            accepted = "a positive error is accepted: no function of people is known exactly"
+            accepted = "must be a positive error: no function of people is known exactly"
             raise InvalidArgument("within", self.within, accepted)
         return bound
 

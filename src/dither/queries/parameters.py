@@ -10,15 +10,19 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, ClassVar
+from typing import ClassVar, TypeAlias
 
 from dither.errors import InvalidArgument
 from dither.numbers import exact
+from dither.typing import Json
 
 MOST_NUMBERS = 1_000
 MOST_NAMES = 100
 LONGEST_NAME = 200
-Schema = dict[str, Any]
+Exact: TypeAlias = int | float | Decimal
+"""A number as a JSON reader gives it."""
+Schema: TypeAlias = dict[str, Json]
+"""A JSON Schema."""
 _NUMBER: Schema = {"type": "number"}
 
 
@@ -28,7 +32,7 @@ class Parameter(ABC):
 
     label: str
     help: str = ""
-    example: Any = None
+    example: Json = None
     """What a form starts with, where the query has no default."""
     is_needed: bool = False
     """True if JSON must name it although the class has a default: what is sent is about registered data."""
@@ -38,14 +42,14 @@ class Parameter(ABC):
     """Which control a form has for it."""
 
     @abstractmethod
-    def read(self, name: str, value: Any) -> Any:
+    def read(self, name: str, value: Json) -> Json:
         """The value for the query, or an error that says what is accepted."""
 
     @abstractmethod
     def schema(self) -> Schema:
         """As JSON Schema."""
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, Json]:
         """What a form needs to know besides label and help."""
         return {}
 
@@ -58,7 +62,7 @@ class Text(Parameter):
     choices: tuple[str, ...] = ()
     type = "text"
 
-    def read(self, name: str, value: Any) -> str:
+    def read(self, name: str, value: Json) -> str:
         if not isinstance(value, str) or not 0 < len(value) <= self.longest:
             raise InvalidArgument(name, without_contents(value), f"must be a text of 1 to {self.longest} characters")
         if self.choices and value not in self.choices:
@@ -70,7 +74,7 @@ class Text(Parameter):
             return {"enum": list(self.choices)}
         return {"type": "string", "minLength": 1, "maxLength": self.longest}
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, Json]:
         return {"choices": list(self.choices)} if self.choices else {}
 
 
@@ -93,7 +97,7 @@ class Names(Parameter):
     most: int = MOST_NAMES
     type = "names"
 
-    def read(self, name: str, value: Any) -> list[str]:
+    def read(self, name: str, value: Json) -> list[str]:
         if not isinstance(value, list) or len(value) > self.most or not all(isinstance(one, str) for one in value):
             raise InvalidArgument(name, without_contents(value), f"must be a list of at most {self.most} texts")
         return value
@@ -114,7 +118,7 @@ class Flag(Parameter):
 
     type = "flag"
 
-    def read(self, name: str, value: Any) -> bool:
+    def read(self, name: str, value: Json) -> bool:
         if not isinstance(value, bool):
             raise InvalidArgument(name, without_contents(value), "must be true or false")
         return value
@@ -131,7 +135,7 @@ class Whole(Parameter):
     most: int | None = None
     type = "whole"
 
-    def read(self, name: str, value: Any) -> int:
+    def read(self, name: str, value: Json) -> int:
         if isinstance(value, bool) or not isinstance(value, int):
             raise InvalidArgument(name, without_contents(value), "must be a whole number")
         _within(name, value, self.least, self.most, "a whole number")
@@ -140,7 +144,7 @@ class Whole(Parameter):
     def schema(self) -> Schema:
         return {"type": "integer"} | _limits(self.least, self.most)
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, Json]:
         return _limits(self.least, self.most)
 
 
@@ -152,7 +156,7 @@ class Number(Parameter):
     most: float | None = None
     type = "number"
 
-    def read(self, name: str, value: Any) -> Any:
+    def read(self, name: str, value: Json) -> Json:
         number = _number(name, value)
         _within(name, number, self.least, self.most, "a number")
         return number
@@ -160,7 +164,7 @@ class Number(Parameter):
     def schema(self) -> Schema:
         return _NUMBER | _limits(self.least, self.most)
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, Json]:
         return _limits(self.least, self.most)
 
 
@@ -172,7 +176,7 @@ class NumbersParameter(Parameter):
     or_one: bool = False
     type = "numbers"
 
-    def read(self, name: str, value: Any) -> Any:
+    def read(self, name: str, value: Json) -> Json:
         if self.or_one and not isinstance(value, list):
             return _number(name, value)
         if not isinstance(value, list) or not 0 < len(value) <= self.most:
@@ -187,7 +191,7 @@ class NumbersParameter(Parameter):
 class PointList(NumbersParameter):
     """A list of points, each a list of numbers; or their numbers one after the other."""
 
-    def read(self, name: str, value: Any) -> Any:
+    def read(self, name: str, value: Json) -> Json:
         if not isinstance(value, list) or not any(isinstance(one, list) for one in value):
             return super().read(name, value)
         if not all(isinstance(one, list) and one for one in value) or sum(map(len, value)) > self.most:
@@ -212,14 +216,14 @@ class Bounds(Parameter):
     most: int = 1
     type = "bounds"
 
-    def read(self, name: str, value: Any) -> Any:
+    def read(self, name: str, value: Json) -> Json:
         if self.most > 1 and isinstance(value, list) and value and isinstance(value[0], list):
             if len(value) > self.most:
                 raise InvalidArgument(name, without_contents(value), f"must be at most {self.most} pairs")
             return [self._pair(name, one) for one in value]
         return self._pair(name, value)
 
-    def _pair(self, name: str, value: Any) -> tuple[Any, Any]:
+    def _pair(self, name: str, value: Json) -> tuple[Exact, Exact]:
         if not isinstance(value, list) or len(value) != 2:
             more = "" if self.most == 1 else ", or a list of pairs,"
             raise InvalidArgument(
@@ -241,7 +245,7 @@ class MissingValue(Parameter):
     type = "missing"
     _ends: ClassVar[tuple[str, ...]] = ("lower", "upper")
 
-    def read(self, name: str, value: Any) -> Any:
+    def read(self, name: str, value: Json) -> Json:
         if isinstance(value, str):
             if value not in self._ends:
                 raise InvalidArgument(name, value, 'must be a number, "lower" or "upper"')
@@ -252,13 +256,13 @@ class MissingValue(Parameter):
         return {"anyOf": [_NUMBER, {"enum": list(self._ends)}]}
 
 
-def _number(name: str, value: Any) -> Any:
+def _number(name: str, value: Json) -> Exact:
     if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)) or not math.isfinite(value):
         raise InvalidArgument(name, without_contents(value), "must be a finite number")
     return value
 
 
-def _within(name: str, number: Any, least: float | None, most: float | None, what: str) -> None:
+def _within(name: str, number: Exact, least: float | None, most: float | None, what: str) -> None:
     # A decimal such as 0.2 is not below the float that prints as 0.2.
     if (least is not None and exact(number) < exact(least)) or (most is not None and exact(number) > exact(most)):
         low = "" if least is None else f" of at least {least:g}" if most is None else f" from {least:g}"
@@ -271,7 +275,7 @@ def _limits(least: float | None, most: float | None) -> Schema:
     return {name: one for name, one in given.items() if one is not None}
 
 
-def without_contents(value: Any) -> Any:
+def without_contents(value: Json) -> Json:
     """What an error shows of a JSON value: itself where it is short and plain, else its type."""
     return value if value is None or isinstance(value, (str, bool, int, float, Decimal)) else type(value)
 

@@ -7,15 +7,21 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from dither.errors import NotApplicable
 from dither.mechanisms.mechanism import Prepared
 from dither.numbers import exact
 from dither.privacy import Loss, Neighbours, fraction_of_unit
+from dither.release import Released
 from dither.sources.grid import Grid
 
-AUTO = "auto"
+if TYPE_CHECKING:
+    from dither.typing import Confidence, MechanismChoice, NoiseChoice, Number
+
+AUTO: Literal["auto"] = "auto"
+Records: TypeAlias = Any
+"""Private data as one plan reads them: what ``Query.read`` or ``Query.select`` made of a source."""
 
 
 @dataclass(frozen=True)
@@ -23,13 +29,18 @@ class Options:
     """What an analyst says about an answer besides the query: the loss, the mechanism and the confidence interval."""
 
     loss: Loss
-    mechanism: Any = AUTO
-    noise: Any = AUTO
+    mechanism: MechanismChoice = AUTO
+    noise: NoiseChoice = AUTO
     confidence: Fraction | None = None
 
     @classmethod
     def asked(
-        cls, epsilon: Any, delta: Any = 0.0, mechanism: Any = AUTO, noise: Any = AUTO, confidence: Any = 0.95
+        cls,
+        epsilon: Number,
+        delta: Number = 0.0,
+        mechanism: MechanismChoice = AUTO,
+        noise: NoiseChoice = AUTO,
+        confidence: Confidence = 0.95,
     ) -> Options:
         """From what a user wrote."""
         level = None if confidence is None else exact(confidence, "confidence")
@@ -56,9 +67,9 @@ class Options:
 class Result:
     """What leaves a plan: private no longer, in the units of the user."""
 
-    value: Any
+    value: Released
     """None: the mechanism declined to answer."""
-    interval: Any = None
+    interval: Released = None
     reason: str | None = None
     """Why there is no answer, or not all of it, in public terms."""
     labels: tuple[str, ...] | None = None
@@ -72,20 +83,51 @@ class Plan(ABC):
     the records.
     """
 
-    label: str
-    """How the release names the query."""
-    loss: Loss
-    neighbours: Neighbours
-    mechanism: str
-    noise: str
-    confidence: float | None
-    missing: Any = None
-    """The public value that missing records count as."""
-    labels: tuple[str, ...] | None = None
-    claim: str | None = None
-    """What the guarantee rests on beside the proofs of the library, such as a claim of the query's author."""
-    is_scheduled: bool = False
-    """True if it reads and runs on a public schedule of its own."""
+    if TYPE_CHECKING:  # a field, a constant of the class or a property in each kind of plan
+
+        @property
+        def label(self) -> str:
+            """How the release names the query."""
+
+        @property
+        def loss(self) -> Loss:
+            """All that the answer costs, its interval included."""
+
+        @property
+        def neighbours(self) -> Neighbours:
+            """Between which datasets the loss holds."""
+
+        @property
+        def mechanism(self) -> str:
+            """The public name of the mechanism."""
+
+        @property
+        def noise(self) -> str:
+            """The public name of the noise."""
+
+        @property
+        def confidence(self) -> float | None:
+            """Of the interval; None: there is none."""
+
+        @property
+        def missing(self) -> Released:
+            """The public value that missing records count as."""
+
+        @property
+        def labels(self) -> tuple[str, ...] | None:
+            """The names of several values."""
+
+        @property
+        def claim(self) -> str | None:
+            """What the guarantee rests on beside the proofs of the library, such as a claim of the query's author."""
+
+        @property
+        def is_scheduled(self) -> bool:
+            """True if it reads and runs on a public schedule of its own."""
+
+    else:
+        missing = labels = claim = None
+        is_scheduled = False
 
     @property
     def released_by(self) -> Prepared | None:
@@ -98,12 +140,12 @@ class Plan(ABC):
         return self.released_by
 
     @contextlib.contextmanager
-    def opened(self) -> Iterator[Callable[[Any], Result]]:
+    def opened(self) -> Iterator[Callable[[Records], Result]]:
         """What a run needs beside the records, such as a sandbox, from before the charge on."""
         yield self.run
 
     @abstractmethod
-    def run(self, records: Any) -> Result:
+    def run(self, records: Records) -> Result:
         """Private records in, a public result out."""
 
 
@@ -115,7 +157,7 @@ class StatisticPlan(Plan):
     prepared: Prepared
     mechanism: str
     confidence: float | None
-    missing: Any = None
+    missing: Released = None
     claim: str | None = None
 
     @property
@@ -123,28 +165,28 @@ class StatisticPlan(Plan):
         return self.prepared
 
     @property
-    def loss(self) -> Loss:  # type: ignore[override]
+    def loss(self) -> Loss:
         return self.prepared.loss
 
     @property
-    def neighbours(self) -> Neighbours:  # type: ignore[override]
+    def neighbours(self) -> Neighbours:
         return self.prepared.statistic.neighbours
 
     @property
-    def noise(self) -> str:  # type: ignore[override]
+    def noise(self) -> str:
         return self.prepared.noise_name
 
     @property
-    def labels(self) -> tuple[str, ...] | None:  # type: ignore[override]
+    def labels(self) -> tuple[str, ...] | None:
         return self.prepared.statistic.labels
 
-    def run(self, records: Any) -> Result:
+    def run(self, records: Records) -> Result:
         outcome = self.prepared.run(records)
         if outcome.refused:
             return Result(None, reason=self.prepared.refusal)
         grids = self.prepared.statistic.answers
-        answer: Any = outcome.answer
-        ends: Any = outcome.interval
+        answer: Released = outcome.answer
+        ends: Released = outcome.interval
         if isinstance(grids, Grid):
             return Result(grids.value(answer), None if ends is None else tuple(grids.value(end) for end in ends))
         if all(grid.step == 1 for grid in {id(grid): grid for grid in grids}.values()):
@@ -158,38 +200,42 @@ class StatisticPlan(Plan):
 class WrappedPlan(Plan):
     """A plan around another one, ``inner``: it is that one in whatever it does not say itself."""
 
-    inner: Plan
+    if TYPE_CHECKING:
+
+        @property
+        def inner(self) -> Plan:
+            """The plan that it wraps."""
 
     @property
-    def neighbours(self) -> Neighbours:  # type: ignore[override]
+    def neighbours(self) -> Neighbours:
         return self.inner.neighbours
 
     @property
-    def mechanism(self) -> str:  # type: ignore[override]
+    def mechanism(self) -> str:
         return self.inner.mechanism
 
     @property
-    def noise(self) -> str:  # type: ignore[override]
+    def noise(self) -> str:
         return self.inner.noise
 
     @property
-    def confidence(self) -> float | None:  # type: ignore[override]
+    def confidence(self) -> float | None:
         return self.inner.confidence
 
     @property
-    def missing(self) -> Any:
+    def missing(self) -> Released:
         return self.inner.missing
 
     @property
-    def labels(self) -> tuple[str, ...] | None:  # type: ignore[override]
+    def labels(self) -> tuple[str, ...] | None:
         return self.inner.labels
 
     @property
-    def claim(self) -> str | None:  # type: ignore[override]
+    def claim(self) -> str | None:
         return self.inner.claim
 
     @property
-    def is_scheduled(self) -> bool:  # type: ignore[override]
+    def is_scheduled(self) -> bool:
         return self.inner.is_scheduled
 
     @property
@@ -209,10 +255,10 @@ class TransformedPlan(WrappedPlan):
     function: Callable[[float], float]
 
     @property
-    def loss(self) -> Loss:  # type: ignore[override]
+    def loss(self) -> Loss:
         return self.inner.loss
 
-    def run(self, records: Any) -> Result:
+    def run(self, records: Records) -> Result:
         result = self.inner.run(records)
         if result.value is None:
             return result

@@ -8,37 +8,71 @@ import hashlib
 import re
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import NoneType
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeAlias, cast, runtime_checkable
 
 from dither.errors import InvalidArgument, NotIsolated
+from dither.kernels.elementary import Floats
+from dither.mechanisms.mechanism import Prepared
 from dither.privacy import Loss, Neighbours
 from dither.procedures.executor import Executor, Output
 from dither.procedures.metrics import Matching
-from dither.procedures.partition import Members
+from dither.procedures.partition import Members, Sampling
 from dither.procedures.rows import Rows
 from dither.procedures.sample_aggregate import SampleAggregatePlan, plan
 from dither.queries.parameters import Bounds, ColumnNames, Names, Number, NumbersParameter, SourceParameter, Text, Whole
-from dither.queries.plan import Options, Plan, Result
-from dither.queries.query import Query
+from dither.queries.plan import Options, Plan, Records, Result
+from dither.queries.query import Field, Query
 from dither.queries.registry import Menu, query
 from dither.queries.vectors import column_names
+from dither.release import Released
 from dither.sandbox import Executable, Function, as_program, open_executor
 from dither.sandbox.schedule import LEAST_SLOT, SETTLING, public_moment, wait_until
 from dither.sources.column import Shape
 from dither.sources.schema import Schema
+from dither.typing import (
+    AggregatorChoice,
+    EachBounds,
+    ExecutorChoice,
+    Json,
+    MetricChoice,
+    Mixed,
+    NumberList,
+    ProgramChoice,
+    SamplingName,
+    SandboxSettings,
+)
+from dither.typing import Names as ColumnChoice
+from dither.typing import Number as AnyNumber
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from dither.queries.tables import TableRecords
+
+
+Block: TypeAlias = Any
+"""Private: the rows of one block, an array or an Arrow table, as the program gets them."""
+
+
+@runtime_checkable
+class Scheduled(Protocol):
+    """An executor with a public schedule: each release ends at a moment that was fixed before."""
+
+    def schedule(self, blocks: int) -> object:
+        """When so many blocks end."""
+
+    def run(self, blocks: Sequence[Block], *, begun: float, progress: Callable[[int, int], None] | None) -> Floats:
+        """One row of numbers for every block."""
 
 
 class Blocks(Protocol):
     """Private: rows that can be cut into blocks of people."""
 
-    def drawn(self, sampling: Any) -> Sequence[Any]:
+    def drawn(self, sampling: Sampling) -> Sequence[Block]:
         """The rows of every block of a sampling."""
 
 
@@ -65,15 +99,15 @@ class ProgramPlan(Plan):
     is_scheduled = True
 
     @property
-    def loss(self) -> Loss:  # type: ignore[override]
+    def loss(self) -> Loss:
         return self.procedure.loss
 
     @property
-    def mechanism(self) -> str:  # type: ignore[override]
+    def mechanism(self) -> str:
         return self.procedure.aggregate.mechanism
 
     @property
-    def noise(self) -> str:  # type: ignore[override]
+    def noise(self) -> str:
         return self.procedure.aggregate.noise
 
     @property
@@ -82,7 +116,7 @@ class ProgramPlan(Plan):
         return self.procedure.sampling.blocks
 
     @contextlib.contextmanager
-    def opened(self) -> Iterator[Callable[[Any], Result]]:
+    def opened(self) -> Iterator[Callable[[Records], Result]]:
         # What is wrong with a program or with isolation is said before anything is charged.
         with self.query.isolated(tables=self.is_table) as executor:
             yield lambda records: self._answered(executor, records)
@@ -93,18 +127,17 @@ class ProgramPlan(Plan):
 
     def _answered(self, executor: Executor, records: Blocks) -> Result:
         """Draw, run, aggregate.  Where there is a schedule each of the three ends at a moment that it fixed before."""
-        scheduled: Any = executor
-        if not hasattr(executor, "schedule"):
+        if not isinstance(executor, Scheduled):
             found = self.procedure.run(executor.run(records.drawn(self.procedure.sampling)))
         else:
             begun = time.monotonic()
             blocks = records.drawn(self.procedure.sampling)
-            answers = scheduled.run(blocks, begun=begun, progress=self.query.progress)
+            answers = executor.run(blocks, begun=begun, progress=self.query.progress)
             planned = time.monotonic()
             found = self.procedure.run(answers)
             wait_until(public_moment(planned, SETTLING))
-        value: Any = found.values
-        interval: Any = found.intervals if self.confidence is not None else None
+        value: Released = found.values
+        interval: Released = found.intervals if self.confidence is not None else None
         if self.query.output == 1 and value is not None:
             value, interval = value[0], None if interval is None else interval[0]
         return Result(value, interval, getattr(self.procedure.aggregate, "refusal", None) if value is None else None)
@@ -146,24 +179,24 @@ MOST_OUTPUTS = 1_000
     },
 )
 @dataclass(frozen=True)
-class Program(Query):
+class Program(Query[Released, Released, Mixed]):
     """Sample and aggregate as a query: options as for ``sample_and_aggregate``.
 
     In a session ``columns`` names the columns that a block's Arrow table has; None: all declared ones.
     """
 
-    program: Any
-    columns: Any = None
+    program: ProgramChoice
+    columns: ColumnChoice | None = None
     output: int = field(default=1, kw_only=True)
-    bounds: Any = field(default=None, kw_only=True)
+    bounds: EachBounds | None = field(default=None, kw_only=True)
     blocks: int | None = field(default=None, kw_only=True)
-    metric: Any = field(default=None, kw_only=True)
-    aggregator: Any = field(default="auto", kw_only=True)
-    sampling: str = field(default="partition", kw_only=True)
-    executor: Any = field(default="sandbox", kw_only=True)
-    default: Any = field(default=None, kw_only=True)
+    metric: MetricChoice | None = field(default=None, kw_only=True)
+    aggregator: AggregatorChoice = field(default="auto", kw_only=True)
+    sampling: SamplingName = field(default="partition", kw_only=True)
+    executor: ExecutorChoice = field(default="sandbox", kw_only=True)
+    default: AnyNumber | NumberList | None = field(default=None, kw_only=True)
     progress: Callable[[int, int], None] | None = field(default=None, kw_only=True)
-    settings: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
+    settings: SandboxSettings = field(default_factory=SandboxSettings, kw_only=True)
     noun: ClassVar[str] = "program"
     column = None
     accepts = ("where",)
@@ -176,14 +209,14 @@ class Program(Query):
     @property
     def label(self) -> str:
         if isinstance(self.program, str):
-            name: Any = self.program.rpartition(":")[2]
+            name: str | None = self.program.rpartition(":")[2]
         elif isinstance(self.program, Executable):
             name = Path(self.program.path).name
         else:
             name = getattr(self.program, "name", None) or getattr(self.program, "__name__", None)
         return f"program {name}" if name else "program"
 
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> dict[str, Field]:
         """What a client sends: source text and plain values."""
         if self.executor != "sandbox":
             raise InvalidArgument(
@@ -218,13 +251,13 @@ class Program(Query):
         return {name: one for name, one in given.items() if one is not None}
 
     @classmethod
-    def from_parameters(cls, given: dict[str, Any]) -> Self:
+    def from_parameters(cls, given: dict[str, Field]) -> Self:
         """A program that was sent; nothing of it runs here, and where it will run is not for analysts to choose."""
         for name in given.get("preload", ()):
             if not _MODULE.fullmatch(name) or len(name) > 100:
                 raise InvalidArgument("query.preload", name[:80], "must be names of modules")
         same = ("columns", "output", "blocks", "metric", "aggregator", "sampling")
-        named: dict[str, Any] = {name: given[name] for name in same if name in given}
+        named: dict[str, Field] = {name: given[name] for name in same if name in given}
         if "default" in given:
             named["default"] = _floats(given["default"])
         return cls(
@@ -241,7 +274,9 @@ class Program(Query):
     @property
     def answers(self) -> Output:
         """The public shape of an answer."""
-        return Output(self.output, bounds=self.bounds, default=self.default)
+        return Output(
+            self.output, bounds=cast("ArrayLike", self.bounds), default=cast("ArrayLike | None", self.default)
+        )
 
     def plan(self, facts: RowFacts, options: Options) -> Plan:
         options.only_auto("a program has aggregators instead", "Program(aggregator=)")
@@ -259,7 +294,7 @@ class Program(Query):
         return ProgramPlan(self.label, self, procedure, options.level, facts.is_table)
 
     @contextlib.contextmanager
-    def isolated(self, *, tables: bool) -> Iterator[Any]:
+    def isolated(self, *, tables: bool) -> Iterator[Executor]:
         """The executor while it is in use; where isolation fails the error says what else there is."""
         with contextlib.ExitStack() as running:
             try:
@@ -269,28 +304,29 @@ class Program(Query):
                 raise NotIsolated(reason) from None
             yield executor
 
-    def _executor(self, *, tables: bool) -> Any:
+    def _executor(self, *, tables: bool) -> contextlib.AbstractContextManager[Executor]:
         """What is wrong with the program is said here.
 
         tables: blocks will be Arrow tables, so functions in sandboxes find that package loaded.
         """
-        if hasattr(self.executor, "run"):
-            if self.executor.output != self.answers:
-                raise InvalidArgument("executor", type(self.executor), "must be an executor for this output")
-            return contextlib.nullcontext(self.executor)
-        settings = dict(self.settings)
+        executor = self.executor
+        if not isinstance(executor, str) and hasattr(executor, "run"):
+            if executor.output != self.answers:
+                raise InvalidArgument("executor", type(executor), "must be an executor for this output")
+            return contextlib.nullcontext(executor)
+        settings: SandboxSettings = {**self.settings}
         if tables and self.executor != "trusted" and not isinstance(self.program, Executable):
             settings["preload"] = tuple(dict.fromkeys((*settings.get("preload", ()), "pyarrow")))
         try:
-            return open_executor(self.executor, self.program, output=self.answers, **settings)
+            return open_executor(cast("str", executor), self.program, output=self.answers, **settings)
         except TypeError:
             raise InvalidArgument("settings", sorted(self.settings), "must be settings of the executor") from None
 
-    def shape(self, data: object) -> RowFacts:
+    def shape(self, data: Mixed) -> RowFacts:
         rows = Rows(data)
         return RowFacts(rows.people, rows.is_table)
 
-    def read(self, data: object, shape: RowFacts) -> Blocks:  # noqa: ARG002
+    def read(self, data: Mixed, shape: RowFacts) -> Blocks:  # noqa: ARG002
         return _InMemory(Rows(data))
 
     # --- in a table ----------------------------------------------------------------------------------------
@@ -303,17 +339,17 @@ class Program(Query):
 
     @property
     def used(self) -> tuple[str, ...]:
-        return tuple(self.columns)
+        return () if self.columns is None else tuple(self.columns)
 
     def table_facts(self, schema: Schema, shape: Shape) -> RowFacts:  # noqa: ARG002
         return RowFacts(None if shape.private else shape.records, is_table=True)
 
-    def select(self, records: TableRecords, prepared: Any) -> Sequence[Any]:  # noqa: ARG002
-        return [records.blocks(self.columns)]
+    def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[Records]:  # noqa: ARG002
+        return [records.blocks(self.used)]
 
-    def stored(self) -> dict[str, Any]:
+    def stored(self) -> dict[str, Field]:
         """In plain values.  Parts without a name or text (objects in memory) make a new query every time."""
-        metric = self.metric
+        metric: object = self.metric
         if metric is not None and not isinstance(metric, (str, Matching)):
             metric = secrets.token_hex(8)
         aggregator = self.aggregator if isinstance(self.aggregator, str) else secrets.token_hex(8)
@@ -330,11 +366,11 @@ class Program(Query):
             "aggregator": aggregator,
             "sampling": self.sampling,
             "executor": self.executor if isinstance(self.executor, str) else type(self.executor).__name__,
-            "settings": {name: _setting(self.settings[name]) for name in sorted(self.settings)},
+            "settings": {name: _setting(one) for name, one in sorted(self.settings.items())},
             "defaults": repr([getattr(self.program, name, None) for name in ("__defaults__", "__kwdefaults__")]),
         }
 
-    def stored_0_1_0(self) -> dict[str, Any]:
+    def stored_0_1_0(self) -> dict[str, Field]:
         kept = {key: one for key, one in self.stored().items() if key not in ("executor", "settings", "defaults")}
         return {"kind": "Program", **{"name" if key == "label" else key: one for key, one in kept.items()}}
 
@@ -353,22 +389,22 @@ class _InMemory:
     def __repr__(self) -> str:
         return "Blocks(<private>)"
 
-    def drawn(self, sampling: Any) -> Sequence[Any]:
+    def drawn(self, sampling: Sampling) -> Sequence[Block]:
         """The rows of every block."""
         members: Sequence[Members] = sampling.draw(self._rows.people)
         return [self._rows.block(each) for each in members]
 
 
-def _floats(given: Any) -> Any:
+def _floats(given: Json) -> Json:
     """Numbers, or lists of them, in floats."""
     return type(given)(_floats(one) for one in given) if isinstance(given, (list, tuple)) else float(given)
 
 
-def _setting(value: Any) -> Any:
+def _setting(value: Field) -> Json:
     return value if isinstance(value, (str, bool, int, float)) or value is None else repr(value)
 
 
-def _digest(program: Any) -> str:
+def _digest(program: ProgramChoice) -> str:
     try:
         known = as_program(program)
         if isinstance(known, Executable):

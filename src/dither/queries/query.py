@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 import functools
 import importlib
+import types
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeAlias
 
 from dither.aliases import older_name
 from dither.errors import DitherError, InvalidArgument, NotApplicable, NotProved
@@ -17,8 +18,9 @@ from dither.mechanisms.choice import prepare
 from dither.mechanisms.mechanism import Prepared
 from dither.plain import exact_number, plain
 from dither.procedures.unbounded import least_records
-from dither.queries.plan import Options, Plan, StatisticPlan, TransformedPlan
-from dither.queries.registry import entry_of
+from dither.queries.plan import Options, Plan, Records, StatisticPlan, TransformedPlan
+from dither.queries.registry import dataclass_fields, entries, entry_of
+from dither.release import B_co, Release, Released, V_co
 from dither.sources.column import Column, Shape, missing_steps, read_column, shape_of
 from dither.sources.grid import Grid
 from dither.sources.schema import Schema
@@ -27,8 +29,26 @@ from dither.statistics.statistic import Statistic, VectorStatistic
 from dither.statistics.unknown_size import for_people
 
 if TYPE_CHECKING:
-    from dither.queries.tables import TableRecords
+    from typing import Never
 
+    from typing_extensions import TypeVar
+
+    from dither.queries.tables import TableRecords
+    from dither.typing import Bounds, ColumnData, Confidence, Json, Nulls, Number
+
+    D = TypeVar("D")
+    D_contra = TypeVar("D_contra", contravariant=True, default=Never)
+else:
+    from typing import TypeVar
+
+    D, D_contra = TypeVar("D"), TypeVar("D_contra", contravariant=True)
+
+Facts: TypeAlias = Any
+"""What is public about data: a query makes them (``shape``, ``table_facts``) and its plan reads them."""
+Field: TypeAlias = Any
+"""A field of a query of any class, or what JSON or the ledger has for it."""
+Missing: TypeAlias = int | float | tuple[int | float, ...] | None
+"""What a missing value counts as, in the units of the user: one number, one for each column, or None."""
 MOST_TRIED = 1 << 20
 """Errors name the least number of records that is enough, up to this."""
 
@@ -41,8 +61,14 @@ def not_proved(kind: str) -> NotProved:
     )
 
 
-class Query(ABC):
-    """A query: a small immutable value.  Planning it uses public facts only; reading gives private data."""
+class Query(ABC, Generic[V_co, B_co, D_contra]):
+    """A query: a small immutable value.  Planning it uses public facts only; reading gives private data.
+
+    For type checkers ``Query[V, B, D]`` is asked of data D and released as a value V with an interval B.
+    """
+
+    if not TYPE_CHECKING:  # Query[float] leaves the rest open, which typing's own does not allow before 3.13
+        __class_getitem__ = classmethod(types.GenericAlias)
 
     name: ClassVar[str] = "query"
     """Its public name; the registry sets it."""
@@ -62,14 +88,14 @@ class Query(ABC):
         return self.noun if self.column is None else f"{self.noun} of {self.column}"
 
     @abstractmethod
-    def plan(self, facts: Any, options: Options) -> Plan:
+    def plan(self, facts: Facts, options: Options) -> Plan:
         """Everything public about the answer; refuses here or never."""
 
-    def transformed(self, number: Any) -> Any:
+    def transformed(self, number: float) -> float:
         """What is released in the place of a number; see ``is_transformed``."""
         return number
 
-    def function_of(self, statistic: Any) -> Callable[[Any], Any]:  # noqa: ARG002
+    def function_of(self, statistic: Statistic | VectorStatistic) -> Callable[[Released], Released]:  # noqa: ARG002
         """What is released in the place of the statistic, as a function of its numbers."""
         return self.transformed
 
@@ -83,18 +109,21 @@ class Query(ABC):
     # --- in memory -----------------------------------------------------------------------------------------
 
     @abstractmethod
-    def shape(self, data: object) -> Any:
+    def shape(self, data: D_contra) -> Facts:
         """The public facts of the data: lengths and types only."""
 
     @abstractmethod
-    def read(self, data: object, shape: Any) -> Any:
+    def read(self, data: D_contra, shape: Facts) -> Records:
         """The data as the plan reads them: private."""
 
-    def ask(self, data: object, *, epsilon: Any, delta: Any = 0.0, confidence: Any = 0.95) -> Any:
+    def ask(
+        self, data: D_contra, *, epsilon: Number, delta: Number = 0.0, confidence: Confidence = 0.95
+    ) -> Release[V_co, B_co]:
         """The older way of asking models and programs: ``dither.ask(query, data, ...)`` asks every query."""
         warnings.warn("query.ask(data) is now dither.ask(query, data)", DeprecationWarning, stacklevel=2)
         options = {"epsilon": epsilon, "delta": delta, "confidence": confidence}
-        return importlib.import_module("dither.api").ask(self, data, **options)
+        release: Release[V_co, B_co] = importlib.import_module("dither.api").ask(self, data, **options)
+        return release
 
     kind = older_name("noun")
 
@@ -109,7 +138,7 @@ class Query(ABC):
         """The columns that it reads, once it is bound to a schema."""
         return () if self.column is None else (self.column,)
 
-    def table_facts(self, schema: Schema, shape: Shape) -> Any:  # noqa: ARG002
+    def table_facts(self, schema: Schema, shape: Shape) -> Facts:  # noqa: ARG002
         """The public facts of selected records of a table, once it is bound to a schema."""
         return shape
 
@@ -118,43 +147,41 @@ class Query(ABC):
         """The grid of the records that a group is found by, where it has one."""
         return None, None
 
-    def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[Any]:  # noqa: ARG002
+    def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[Records]:  # noqa: ARG002
         """The records of every group, as the plan reads them: private.  prepared: the mechanism they are read for."""
         raise NotApplicable("query", self.name, "it is not asked of tables", "arrays and graphs")
 
-    def missing_in(self, schema: Schema) -> Any:  # noqa: ARG002
+    def missing_in(self, schema: Schema) -> Missing:  # noqa: ARG002
         """What a missing value of a table counts as, in the units of the user; None if nothing can be missing."""
         return None
 
     # --- in JSON -------------------------------------------------------------------------------------------
 
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> dict[str, Field]:
         """The fields that differ from their defaults, as ``queries.wire`` sends them."""
         return {
             one.name: getattr(self, one.name)
-            for one in dataclasses.fields(self)  # type: ignore[arg-type]
+            for one in dataclass_fields(self)
             if one.init and not _same(getattr(self, one.name), one.default)
         }
 
     @classmethod
-    def from_parameters(cls, given: dict[str, Any]) -> Self:
+    def from_parameters(cls, given: dict[str, Field]) -> Self:
         """The query that was sent so."""
         return cls(**given)
 
     # --- in a ledger ---------------------------------------------------------------------------------------
 
-    def stored(self) -> dict[str, Any]:
+    def stored(self) -> dict[str, Field]:
         """The fields that differ from their defaults, however they were written: for the ledger (``session.forms``)."""
-        fields = {one.name: one.default for one in dataclasses.fields(self) if one.init}  # type: ignore[arg-type]
+        fields = {one.name: one.default for one in dataclass_fields(self) if one.init}
         kept = {name: plain(getattr(self, name), exact_number) for name in fields}
         return {name: one for name, one in kept.items() if one != _plain_default(fields[name])}
 
-    def stored_0_1_0(self) -> dict[str, Any]:
+    def stored_0_1_0(self) -> dict[str, Field]:
         """What version 0.1.0 kept of it: the name of its class and all fields that are something."""
         fields = {
-            one.name: getattr(self, one.name)
-            for one in dataclasses.fields(self)  # type: ignore[arg-type]
-            if getattr(self, one.name) is not None
+            one.name: getattr(self, one.name) for one in dataclass_fields(self) if getattr(self, one.name) is not None
         }
         return {"kind": entry_of(self).stored_as, **fields}
 
@@ -164,31 +191,35 @@ class Query(ABC):
     """True if ``stored_0_1_0`` is plain JSON as it is; else numbers were written as exact texts."""
 
 
-def _plain_default(default: Any) -> Any:
+def _plain_default(default: Field) -> Json:
     return dataclasses.MISSING if default is dataclasses.MISSING else plain(default, exact_number)
 
 
-def _same(value: Any, default: Any) -> bool:
+def _same(value: Field, default: Field) -> bool:
     return value is default or (type(value) is type(default) and bool(value == default))
 
 
-class StatisticQuery(Query):
+class StatisticQuery(Query[V_co, B_co, D_contra]):
     """A query that is one statistic, released by one mechanism."""
 
-    nulls: Any
+    if TYPE_CHECKING:
 
-    def shape(self, data: object) -> Shape:
+        @property
+        def nulls(self) -> Nulls | None:
+            """What a missing value counts as."""
+
+    def shape(self, data: D_contra) -> Shape:
         return shape_of(data)
 
     @abstractmethod
-    def resolve(self, shape: Any) -> Statistic | VectorStatistic:
+    def resolve(self, shape: Facts) -> Statistic | VectorStatistic:
         """The statistic, from public facts."""
 
     @abstractmethod
-    def missing(self, shape: Any) -> Any:
+    def missing(self, shape: Facts) -> Missing:
         """The public value that missing records count as; None if the type has no missing values."""
 
-    def plan(self, facts: Any, options: Options) -> Plan:
+    def plan(self, facts: Facts, options: Options) -> Plan:
         statistic = for_people(self.resolve(facts), facts.rows_per_person)
         try:
             name, prepared = _prepared(statistic, options)
@@ -197,7 +228,7 @@ class StatisticQuery(Query):
         plan = StatisticPlan(self.label, prepared, name, options.level, self.missing(facts))
         return TransformedPlan(self.label, plan, self.transformed) if self.is_transformed else plan
 
-    def _naming_the_least(self, error: InvalidArgument, facts: Any, options: Options) -> InvalidArgument:
+    def _naming_the_least(self, error: InvalidArgument, facts: Facts, options: Options) -> InvalidArgument:
         """Where there are too few records for a mechanism, the least number of them for which it works: public."""
         if error.argument != "data" or facts.private:
             return error
@@ -240,14 +271,14 @@ _remembered = functools.lru_cache(maxsize=256)(_fresh)
 
 
 @dataclass(frozen=True)
-class ColumnQuery(StatisticQuery):
+class ColumnQuery(StatisticQuery[V_co, B_co, "ColumnData"]):
     """A query about one bounded column."""
 
     column: str | None = None
-    bounds: Any = field(default=None, kw_only=True)
+    bounds: Bounds | None = field(default=None, kw_only=True)
     """Needed for arrays; a session takes them from its schema."""
-    step: Any = field(default=None, kw_only=True)
-    nulls: Any = field(default=None, kw_only=True)
+    step: Number | None = field(default=None, kw_only=True)
+    nulls: Nulls | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         if self.bounds is not None:
@@ -280,7 +311,7 @@ class ColumnQuery(StatisticQuery):
         missing_steps(self.nulls, grid)
         return grid
 
-    def read(self, data: object, shape: Shape) -> Column:
+    def read(self, data: ColumnData, shape: Shape) -> Column:
         return read_column(data, self.grid(whole=shape.whole), self.nulls)
 
     def missing(self, shape: Shape) -> int | float | None:
@@ -290,17 +321,16 @@ class ColumnQuery(StatisticQuery):
     def bound(self, schema: Schema) -> Query:
         declared = measured_column(self, schema)
         low, high = declared.grid.ends
-        filled: dict[str, Any] = {
-            "bounds": self.bounds if self.bounds is not None else (low * declared.grid.step, high * declared.grid.step),
-            "step": self.step if self.step is not None else declared.grid.step,
-        }
-        if self.nulls is None:
-            filled["nulls"] = declared.grid.step * declared.missing
-            if self.bounds is not None:
-                # Like any other record, what a missing value counts as is cut to the bounds of the question.
-                grid = Grid.between(self.bounds, filled["step"])
-                filled["nulls"] = grid.step * grid.clamp(round(filled["nulls"] / grid.step))
-        return dataclasses.replace(self, **filled)
+        bounds = (low * declared.grid.step, high * declared.grid.step) if self.bounds is None else self.bounds
+        step = declared.grid.step if self.step is None else self.step
+        if self.nulls is not None:
+            return dataclasses.replace(self, bounds=bounds, step=step)
+        missing = declared.grid.step * declared.missing
+        if self.bounds is not None:
+            # Like any other record, what a missing value counts as is cut to the bounds of the question.
+            grid = Grid.between(self.bounds, step)
+            missing = grid.step * grid.clamp(round(missing / grid.step))
+        return dataclasses.replace(self, bounds=bounds, step=step, nulls=missing)
 
     @property
     def records_on(self) -> tuple[Grid, int]:
@@ -308,12 +338,14 @@ class ColumnQuery(StatisticQuery):
         grid = self.grid(whole=False)
         return grid, missing_steps(self.nulls, grid)
 
-    def select(self, records: TableRecords, prepared: Any) -> Sequence[Any]:
+    def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[Records]:
+        if prepared is None:
+            raise RuntimeError("a column is read for a mechanism")
         statistic = prepared.statistic
         width = prepared.reach * statistic.rows_per_person
         return records.columns(self.column, *self.records_on, near=statistic.read_near(), width=width)
 
-    def missing_in(self, schema: Schema) -> Any:
+    def missing_in(self, schema: Schema) -> Missing:
         if self.column is None or schema.column(self.column).drops_nulls:
             return None
         grid, missing = self.records_on
@@ -326,5 +358,8 @@ def measured_column(query: Query, schema: Schema) -> Measured:
         raise InvalidArgument("column", None, f"must be a declared column: {', '.join(schema.columns)}")
     declared = schema.measured(query.column)
     if isinstance(declared, Date) and query.dates == "refused":
-        raise InvalidArgument("query", query.name, f"{query.column} has dates: ask quantiles, mean or iqr of it")
+        takers = sorted(
+            name for name, entry in entries().items() if getattr(entry.query, "dates", "refused") != "refused"
+        )
+        raise InvalidArgument("query", query.name, f"{query.column} has dates: ask one of {', '.join(takers)} of it")
     return declared

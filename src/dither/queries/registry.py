@@ -13,10 +13,14 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from dither.errors import InvalidArgument
 from dither.queries.parameters import PARAMETERS, Parameter
+
+if TYPE_CHECKING:
+    from dither.queries.query import Query
+    from dither.typing import Json
 
 SourceType: TypeAlias = Literal[
     "column", "columns", "table", "graph", "weighted graph", "chain", "finite space", "anything"
@@ -27,7 +31,9 @@ Door: TypeAlias = Literal["function", "session", "quote", "sql", "cli", "http", 
 DOORS: tuple[Door, ...] = ("function", "session", "quote", "sql", "cli", "http", "page", "client")
 NUMBERS = ("real", "integer", "decimal")
 """The types of column that hold numbers."""
-Q = TypeVar("Q", bound=type)
+Asked: TypeAlias = Any
+"""A query object of the class that registers."""
+Q = TypeVar("Q", bound="type[Query]")
 
 
 @dataclass(frozen=True)
@@ -68,7 +74,7 @@ class Sql:
     function: str
     arguments: str = ""
     """The fields whose numbers follow the columns; see ``Positional.of``."""
-    fixed: Mapping[str, Any] = field(default_factory=dict)
+    fixed: Mapping[str, Json] = field(default_factory=dict)
     """Fields that the function decides."""
     form: str | None = None
     """How it is written, where that does not follow from the columns and ``example``."""
@@ -111,7 +117,7 @@ class QueryEntry:
 
     name: str
     """Its public name: of the one-line function, in JSON, at the shell and in the ledger."""
-    query: type
+    query: type[Query]
     of: SourceType
     sql: tuple[Sql, ...] = ()
     menu: Menu | None = None
@@ -127,11 +133,11 @@ class QueryEntry:
     """The one-line function, where users know it under another name than the query's."""
     runs_code: bool = False
     """True if it runs code of the analyst's: tokens must name it."""
-    any_type: Callable[[Any], bool] = field(default=lambda _: False, compare=False)
+    any_type: Callable[[Asked], bool] = field(default=lambda _: False, compare=False)
     """Whether a query object is asked of entries of any type, not of numbers."""
     proof: str = ""
     """The page of docs/proofs with its sensitivity."""
-    audited: Mapping[str, Any] = field(default_factory=dict)
+    audited: Mapping[str, Json] = field(default_factory=dict)
     """Fields for which few records say something: the audit enumerates all data of four."""
 
     @functools.cached_property
@@ -155,7 +161,7 @@ class QueryEntry:
     @functools.cached_property
     def fields(self) -> tuple[str, ...]:
         """The names of its parameters, the column or columns first."""
-        return tuple(one.name for one in dataclasses.fields(self.query) if one.init)
+        return tuple(one.name for one in dataclass_fields(self.query) if one.init)
 
     @functools.cached_property
     def needed(self) -> tuple[str, ...]:
@@ -163,11 +169,11 @@ class QueryEntry:
         missing = dataclasses.MISSING
         return tuple(
             one.name
-            for one in dataclasses.fields(self.query)
+            for one in dataclass_fields(self.query)
             if one.init and one.default is missing and one.default_factory is missing
         )
 
-    def few_records(self, **fields: Any) -> Any:
+    def few_records(self, **fields: Json) -> Query:
         """The query that audits ask of few records, with these fields besides its own."""
         return self.query(**{**dict.fromkeys(self.needed, 2), **self.audited, **fields})
 
@@ -191,7 +197,7 @@ class QueryEntry:
     @functools.cached_property
     def declared(self) -> tuple[str, ...]:
         """The fields that a schema fills in: of data without one they are given with the query."""
-        empty = (one.name for one in dataclasses.fields(self.query) if one.init and one.default is None)
+        empty = (one.name for one in dataclass_fields(self.query) if one.init and one.default is None)
         return tuple(one for one in empty if one not in self.parameters)
 
     @functools.cached_property
@@ -214,6 +220,11 @@ class QueryEntry:
         return f"{function.function}({'*' if function.star else ', '.join([*columns, *numbers])})"
 
 
+def dataclass_fields(asked: Query | type[Query]) -> tuple[dataclasses.Field[Json], ...]:
+    """The fields of a query, which is a dataclass where it is registered."""
+    return dataclasses.fields(asked)  # type: ignore[arg-type]
+
+
 _ENTRIES: dict[str, QueryEntry] = {}
 
 
@@ -229,9 +240,9 @@ def query(
     in_json: Mapping[str, Parameter] | None = None,
     function: str | None = None,
     runs_code: bool = False,
-    any_type: Callable[[Any], bool] = lambda _: False,
+    any_type: Callable[[Asked], bool] = lambda _: False,
     proof: str = "",
-    audited: Mapping[str, Any] | None = None,
+    audited: Mapping[str, Json] | None = None,
 ) -> Callable[[Q], Q]:
     """Registers the class that follows under its public name.
 
@@ -249,9 +260,9 @@ def query(
             cls.__qualname__,
         ):
             raise RuntimeError(f"two queries have the name {name!r}")
-        cls.name = name  # type: ignore[attr-defined]
+        cls.name = name
         if "noun" not in vars(cls):
-            cls.noun = name.replace("_", " ")  # type: ignore[attr-defined]
+            cls.noun = name.replace("_", " ")
         _ENTRIES[name] = QueryEntry(
             name,
             cls,

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, cast, get_args
 
 import numpy as np
 
 from dither.errors import InvalidArgument, NotApplicable
+from dither.mechanisms.mechanism import Prepared
 from dither.privacy import Loss, Neighbours
 from dither.procedures.block_fits import RegressionRecords
 from dither.procedures.cell_regression import plan_robust
 from dither.procedures.regression import Model, RegressionPlan, plan_blocks, plan_shortcut
-from dither.queries.plan import Options, Plan, Result
-from dither.queries.query import Query
+from dither.queries.plan import Options, Plan, Records, Result
+from dither.queries.query import Missing, Query
 from dither.queries.registry import NUMBERS, Menu, query
 from dither.queries.unbounded import declared_missing, public_rows
 from dither.queries.vectors import column_names
@@ -26,11 +27,13 @@ from dither.sources.column import Shape, as_array, columns_of, floats_of
 from dither.sources.frames import named_columns
 from dither.sources.schema import Schema
 from dither.sources.types import Measured
+from dither.typing import Array, Column, Columns, ConstantsName, Intervals, ModelData, Names, Numbers
 
 if TYPE_CHECKING:
     from dither.queries.tables import TableRecords
 
-METHODS = ("auto", "shortcut", "robust")
+Method: TypeAlias = Literal["auto", "shortcut", "robust"]
+METHODS: tuple[Method, ...] = get_args(Method)
 MOST_FEATURES = 50
 
 
@@ -55,15 +58,15 @@ class FitPlan(Plan):
     neighbours = Neighbours.CHANGE_ONE
 
     @property
-    def loss(self) -> Loss:  # type: ignore[override]
+    def loss(self) -> Loss:
         return self.procedure.loss
 
     @property
-    def mechanism(self) -> str:  # type: ignore[override]
+    def mechanism(self) -> str:
         return self.procedure.name
 
     @property
-    def noise(self) -> str:  # type: ignore[override]
+    def noise(self) -> str:
         return self.procedure.noise
 
     def run(self, records: RegressionRecords) -> Result:
@@ -77,15 +80,15 @@ class FitPlan(Plan):
     menu=Menu("Models", "Linear regression", (*NUMBERS, "boolean")),
 )
 @dataclass(frozen=True)
-class Regression(Query):
+class Regression(Query[Numbers, Intervals, ModelData]):
     """A linear regression of the column ``target`` on the columns ``features`` (all others if None)."""
 
     target: str | None = None
-    features: Any = None
-    method: Any = field(default="auto", kw_only=True)
+    features: Names | None = None
+    method: Method = field(default="auto", kw_only=True)
     intercept: bool = field(default=True, kw_only=True)
     block_size: int | None = field(default=None, kw_only=True)
-    constants: Any = field(default="exact", kw_only=True)
+    constants: ConstantsName = field(default="exact", kw_only=True)
     noun: ClassVar[str] = "regression"
     column = None
     accepts = ()
@@ -121,13 +124,13 @@ class Regression(Query):
             raise RuntimeError("the parts of a plan cost more than the whole")
         return FitPlan(self.label, procedure, options.level, facts.labels)
 
-    def shape(self, data: object) -> ModelFacts:
+    def shape(self, data: ModelData) -> ModelFacts:
         columns, names, response = self._parts(data)
         if len(response) != len(columns[0]):
             raise InvalidArgument("y", f"{len(response)} records", f"must have as many records as X, {len(columns[0])}")
         return self._facts(len(response), names)
 
-    def read(self, data: object, shape: ModelFacts) -> RegressionRecords:  # noqa: ARG002
+    def read(self, data: ModelData, shape: ModelFacts) -> RegressionRecords:  # noqa: ARG002
         columns, _, response = self._parts(data)
         return RegressionRecords(np.column_stack([floats_of(column) for column in columns]), floats_of(response))
 
@@ -135,7 +138,7 @@ class Regression(Query):
         labels = ("intercept", *names) if self.intercept else names
         return ModelFacts(Model(records, len(names), self.intercept), labels)
 
-    def _parts(self, data: Any) -> tuple[list[Any], tuple[str, ...], Any]:
+    def _parts(self, data: ModelData) -> tuple[list[Array], tuple[str, ...], Array]:
         """Features, their names and the response: of a pair (X, y), or of named columns."""
         if isinstance(data, tuple) and len(data) == 2:
             columns, names = _columns(data[0])
@@ -145,7 +148,7 @@ class Regression(Query):
             raise InvalidArgument("data", type(data), "must be a frame, a mapping of names to columns, or (X, y)")
         if self.target is None or self.target not in named:
             raise InvalidArgument("target", self.target, "must be the name of a column of the data")
-        columns, names = _columns({name: named[name] for name in self._chosen(tuple(named))})
+        columns, names = _columns({name: cast("Column", named[name]) for name in self._chosen(tuple(named))})
         return columns, names, as_array(named[self.target], "y")
 
     def _chosen(self, names: Sequence[str]) -> tuple[str, ...]:
@@ -166,25 +169,29 @@ class Regression(Query):
 
     @property
     def used(self) -> tuple[str, ...]:
-        return (*self.features, str(self.target))
+        return (*self._features, str(self.target))
+
+    @property
+    def _features(self) -> tuple[str, ...]:
+        return () if self.features is None else tuple(self.features)
 
     def table_facts(self, schema: Schema, shape: Shape) -> ModelFacts:
         for name in self.used:
             schema.measured(name, "features")
-        if not 1 <= len(self.features) <= MOST_FEATURES:
-            raise InvalidArgument("features", list(self.features), f"must be from 1 to {MOST_FEATURES} columns")
-        return self._facts(public_rows(self, schema, shape).records, tuple(self.features))
+        if not 1 <= len(self._features) <= MOST_FEATURES:
+            raise InvalidArgument("features", list(self._features), f"must be from 1 to {MOST_FEATURES} columns")
+        return self._facts(public_rows(self, schema, shape).records, self._features)
 
-    def missing_in(self, schema: Schema) -> Any:
+    def missing_in(self, schema: Schema) -> Missing:
         return declared_missing(schema, self.used)
 
-    def select(self, records: TableRecords, prepared: Any) -> Sequence[Any]:  # noqa: ARG002
+    def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[Records]:  # noqa: ARG002
         rows = records.rows(self.used)
         floats = [np.asarray(rows.column(name).to_numpy()).astype(np.float64) for name in self.used]
         return [RegressionRecords(np.column_stack(floats[:-1]), floats[-1])]
 
 
-def _columns(X: Any) -> tuple[list[Any], tuple[str, ...]]:
+def _columns(X: Column | Columns) -> tuple[list[Array], tuple[str, ...]]:
     """The columns of X and their names: public shapes and types only."""
     named = named_columns(X)
     flat = named is None and (getattr(X, "ndim", None) == 1 or (isinstance(X, Sequence) and not _nested(X)))
@@ -194,5 +201,5 @@ def _columns(X: Any) -> tuple[list[Any], tuple[str, ...]]:
     return columns, tuple(named or ()) or tuple(f"x{j + 1}" for j in range(len(columns)))
 
 
-def _nested(X: Sequence[Any]) -> bool:
+def _nested(X: Sequence[object]) -> bool:
     return len(X) > 0 and hasattr(X[0], "__len__")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from dither.sensitivity.levels import Levels
 from dither.sources.column import Shape, as_array
 from dither.sources.grid import Grid
 from dither.statistics.smallest import ChainTotal, SmallestTotal
+from dither.typing import Column as Values
+from dither.typing import Interval, Number, Whole
 
 
 @query(
@@ -25,7 +27,7 @@ from dither.statistics.smallest import ChainTotal, SmallestTotal
     sql=(Sql("smallest_sum", "k", example="3"),),
 )
 @dataclass(frozen=True)
-class SmallestSum(ColumnQuery):
+class SmallestSum(ColumnQuery[float, Interval]):
     """The sum of the k smallest records of one bounded column.
 
     Where the number of records is private (behind a filter, in groups) there may be fewer than k: each missing one
@@ -60,7 +62,7 @@ class SmallestSum(ColumnQuery):
     ),
 )
 @dataclass(frozen=True, eq=False)
-class ChainSum(StatisticQuery):
+class ChainSum(StatisticQuery[float, Interval, Whole]):
     """The sum of the first k of ``values``, smallest first; the data asked about are k (COQ17 Ex. 5).
 
     The values are public, how many of them are in the dataset is not.  Neighbours are the next and the previous dataset
@@ -72,11 +74,12 @@ class ChainSum(StatisticQuery):
     True
     """
 
-    values: Any
-    step: Any = field(default=None, kw_only=True)
+    values: Values
+    step: Number | None = field(default=None, kw_only=True)
     noun: ClassVar[str] = "sum along a chain"
     column = None
     nulls = None
+    _statistic: ClassVar[ChainTotal]
 
     def __post_init__(self) -> None:
         listed = as_array(self.values, "values")
@@ -91,16 +94,15 @@ class ChainSum(StatisticQuery):
         answers = Grid(grid.step, min(sums), max(sums))
         object.__setattr__(self, "_statistic", ChainTotal(sums, levels, answers))
 
-    def shape(self, data: object) -> Shape:
+    def shape(self, data: Whole) -> Shape:
         if not isinstance(data, (int, np.integer)) or isinstance(data, bool):
             raise InvalidArgument("data", type(data), "must be the number of values in the dataset, a whole number")
-        return Shape(len(self._statistic.sums) - 1, whole=True, nullable=False)  # type: ignore[attr-defined]
+        return Shape(len(self._statistic.sums) - 1, whole=True, nullable=False)
 
     def resolve(self, shape: Shape) -> ChainTotal:  # noqa: ARG002
-        statistic: ChainTotal = self._statistic  # type: ignore[attr-defined]
-        return statistic
+        return self._statistic
 
-    def read(self, data: object, shape: Shape) -> int:
+    def read(self, data: Whole, shape: Shape) -> int:
         return min(max(int(exact(data, "data")), 0), shape.records)
 
     def missing(self, shape: Shape) -> None:  # noqa: ARG002

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar, Literal
 
 from dither.errors import InvalidArgument
 from dither.queries.query import ColumnQuery, not_proved
@@ -17,6 +17,7 @@ from dither.statistics.order import RankedValue, rank_of
 from dither.statistics.spread import RankDifference, SquaredSpread
 from dither.statistics.statistic import Statistic
 from dither.statistics.unknown_size import SharedRank, SharedRankDifference
+from dither.typing import Interval, Number
 
 
 @query("iqr", of="column", sql=(Sql("iqr", near=("mad",)),), menu=Menu("Spread", "Interquartile range"))
@@ -24,8 +25,8 @@ from dither.statistics.unknown_size import SharedRank, SharedRankDifference
 class IQR(BoundsOptional):
     """The distance between two quantiles, by default the quartiles."""
 
-    low: Any = field(default=Fraction(1, 4), kw_only=True)
-    high: Any = field(default=Fraction(3, 4), kw_only=True)
+    low: Number = field(default=Fraction(1, 4), kw_only=True)
+    high: Number = field(default=Fraction(3, 4), kw_only=True)
     noun: ClassVar[str] = "interquantile range"
     dates = "days"
 
@@ -69,10 +70,10 @@ class IQR(BoundsOptional):
     ),
 )
 @dataclass(frozen=True)
-class Variance(ColumnQuery):
+class Variance(ColumnQuery[float, Interval]):
     """The variance of one bounded column: divided by n (``ddof=0``) or by n - 1 (``ddof=1``)."""
 
-    ddof: int = field(default=0, kw_only=True)
+    ddof: Literal[0, 1] = field(default=0, kw_only=True)
     noun: ClassVar[str] = "variance"
 
     def check(self) -> None:
@@ -115,7 +116,7 @@ class Std(Variance):
     noun: ClassVar[str] = "standard deviation"
     is_transformed = True
 
-    def transformed(self, number: Any) -> float:
+    def transformed(self, number: float) -> float:
         return math.sqrt(number)
 
     def error_after(self, error: float) -> float:

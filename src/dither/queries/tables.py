@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Sequence
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 from sqlglot import exp
 
 from dither.errors import SourceFailed
 from dither.procedures.rows import TableBlocks
+from dither.queries.plan import Records
 from dither.sources.column import Column, Table
 from dither.sources.engines.engine import Engine, arrow_schema
 from dither.sources.frames import arrow
@@ -22,6 +23,7 @@ from dither.sources.selection import Selection
 from dither.sources.types import Boolean, ColumnType, Date, Measured
 from dither.sources.windows import EngineColumns, binned_categories, binned_numbers
 from dither.statistics.moments import PairSums
+from dither.typing import ArrowColumn, ArrowTable
 
 
 class TableRecords:
@@ -37,21 +39,21 @@ class TableRecords:
 
     def columns(
         self, column: str | None, grid: Grid, missing: int, *, near: tuple[float, ...], width: int
-    ) -> Sequence[Any]:
+    ) -> Sequence[Records]:
         """One column on a grid, as windows of ``width`` ranks near some shares and totals."""
         columns = EngineColumns(self._selection, column, grid, missing, self._expected_rows)
         columns.shares, columns.width = near, width
         return columns.each()
 
-    def binned(self, column: str, cuts: Sequence[float], missing: float) -> Sequence[Any]:
+    def binned(self, column: str, cuts: Sequence[float], missing: float) -> Sequence[Records]:
         """How many numbers lie between edges."""
         return binned_numbers(self._selection, column, tuple(cuts), missing)
 
-    def counted(self, column: str, categories: Sequence[str]) -> Sequence[Any]:
+    def counted(self, column: str, categories: Sequence[str]) -> Sequence[Records]:
         """How many records each category has."""
         return binned_categories(self._selection, column, tuple(categories))
 
-    def rows(self, columns: Sequence[str]) -> Any:
+    def rows(self, columns: Sequence[str]) -> ArrowTable:
         """The whole rows of several columns, as users of their types expect them: an Arrow table."""
         return self._declared(columns)[1]
 
@@ -84,28 +86,28 @@ class TableRecords:
         """Whole rows that can be cut into blocks of people."""
         arrow()  # (loading it takes a second, once a process, which is no matter of the data)
 
-        def read() -> tuple[Any, Any]:
+        def read() -> tuple[ArrowTable, ArrowTable]:
             with self._selection.engine.snapshot():
                 return self._declared(columns)
 
         return TableBlocks(read, by_person=self._selection.schema.unit is not None)
 
-    def _declared(self, columns: Sequence[str]) -> tuple[Any, Any]:
+    def _declared(self, columns: Sequence[str]) -> tuple[ArrowTable, ArrowTable]:
         here = self._selection
         return declared_rows(here.schema, here.engine, columns, here.predicate, self._expected_rows)
 
 
 def declared_rows(
     schema: Schema, engine: Engine, columns: Sequence[str], predicate: Predicate | None, expected: int | None
-) -> tuple[Any, Any]:
+) -> tuple[ArrowTable, ArrowTable]:
     """Private: the rows as they were streamed, and their declared columns as users of their types expect them."""
     pa = arrow()
     query, kinds = _tuples(schema, engine, columns, predicate)
     streamed = arrow_schema([one.alias_or_name for one in query.selects], kinds)
     table = pa.Table.from_batches(engine.stream(query, kinds), streamed)
     _check_rows(table.num_rows, expected)
-    shown = {name: as_declared(pa, table.column(place), schema.columns[name]) for place, name in enumerate(columns)}
-    return table, pa.table(shown)
+    declared = {name: as_declared(pa, table.column(place), schema.columns[name]) for place, name in enumerate(columns)}
+    return table, pa.table(declared)
 
 
 def _tuples(
@@ -122,7 +124,7 @@ def _check_rows(found: int, expected: int | None) -> None:
         )
 
 
-def as_declared(pa: Any, values: Any, declared: ColumnType) -> Any:
+def as_declared(pa: ModuleType, values: ArrowColumn, declared: ColumnType) -> ArrowColumn:
     """A streamed column as users of its type expect it."""
     if not isinstance(declared, Measured):
         return values
@@ -139,10 +141,10 @@ def as_declared(pa: Any, values: Any, declared: ColumnType) -> Any:
     return pa.array(steps.astype(np.float64) * step.numerator / step.denominator)
 
 
-def made_up_rows(schema: Schema, columns: Sequence[str], rows: int = 100) -> Any:
+def made_up_rows(schema: Schema, columns: Sequence[str], rows: int = 100) -> ArrowTable:
     """Public: rows as the schema declares them, spread over the bounds; to try a program on before anything is read."""
     pa = arrow()
-    built: dict[str, Any] = {}
+    built: dict[str, ArrowColumn] = {}
     for place, name in enumerate(columns):
         kind = schema.columns[name]
         # Fractional parts of multiples of an irrational number, another one for each column, are spread evenly.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from dither.errors import InvalidArgument
 from dither.numbers import exact
@@ -13,16 +13,18 @@ from dither.queries.parameters import COLUMN
 from dither.queries.query import ColumnQuery, Query, measured_column, not_proved
 from dither.queries.registry import NUMBERS, Menu, Sql, query
 from dither.queries.unbounded import BoundsOptional, Unbounded, trimmed_mean_without_bounds
+from dither.release import B_co, V_co
 from dither.sources.column import Shape, missing_steps
 from dither.sources.grid import Grid
 from dither.sources.schema import Schema
 from dither.statistics.statistic import Statistic
 from dither.statistics.totals import TrimmedTotal
 from dither.statistics.unknown_size import FilteredMean, FilteredTotal
+from dither.typing import Bounds, CountInterval, Interval, Number
 
 
 @dataclass(frozen=True)
-class _Total(ColumnQuery):
+class _Total(ColumnQuery[V_co, B_co]):
     def _trimmed(self, records: int) -> int:  # noqa: ARG002
         return 0
 
@@ -45,7 +47,7 @@ class _Total(ColumnQuery):
 
 @query("sum", of="column", sql=(Sql("sum"),), menu=Menu("Totals", "Sum", (*NUMBERS, "boolean"), 2))
 @dataclass(frozen=True)
-class Sum(_Total):
+class Sum(_Total[float, Interval]):
     """The sum of one bounded column, computed exactly."""
 
     noun: ClassVar[str] = "sum"
@@ -63,11 +65,11 @@ class Sum(_Total):
     ),
 )
 @dataclass(frozen=True)
-class Count(_Total):
+class Count(_Total[int, CountInterval]):
     """The number of true entries of a boolean column."""
 
-    bounds: Any = field(default=(0, 1), kw_only=True)
-    step: Any = field(default=1, kw_only=True)
+    bounds: Bounds | None = field(default=(0, 1), kw_only=True)
+    step: Number | None = field(default=1, kw_only=True)
     noun: ClassVar[str] = "count"
 
     def bound(self, schema: Schema) -> Query:
@@ -89,7 +91,7 @@ class Count(_Total):
     "mean", of="column", sql=(Sql("avg"), Sql("mean")), menu=Menu("Middle", "Mean", (*NUMBERS, "date", "boolean"), 2)
 )
 @dataclass(frozen=True)
-class Mean(_Total):
+class Mean(_Total[float, Interval]):
     """The mean of one bounded column."""
 
     noun: ClassVar[str] = "mean"
@@ -109,10 +111,10 @@ class Mean(_Total):
     sql=(Sql("trimmed_mean", "trim?", example="0.1"),),
 )
 @dataclass(frozen=True)
-class TrimmedMean(BoundsOptional, _Total):
+class TrimmedMean(BoundsOptional, _Total[float, Interval]):
     """The mean of the records between the ranks ``floor(trim n) + 1`` and ``n - floor(trim n)``."""
 
-    trim: Any = field(default=Fraction(1, 10), kw_only=True)
+    trim: Number = field(default=Fraction(1, 10), kw_only=True)
     noun: ClassVar[str] = "trimmed mean"
     dates = "dates"
 

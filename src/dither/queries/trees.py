@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from dither.sources.column import Shape
 from dither.sources.graph import Graph
 from dither.sources.grid import Grid
 from dither.statistics.trees import EdgeConnectivity, SpanningForestCost, WeightedShape
+from dither.typing import Interval, Number
 
 _WEIGHTED = "must be a graph with weights such as dither.Graph(edges, n=100, weights=w, cap=1)"
 
@@ -32,7 +33,7 @@ class BridgeWarning(UserWarning):
     parameters={"cap": None, "step": None},
 )
 @dataclass(frozen=True)
-class MSTCost(StatisticQuery):
+class MSTCost(StatisticQuery[float, Interval, Graph]):
     """The cost of a lightest spanning tree; weights are private, one person's each, and edges are public.
 
     cap: the public upper bound of the weights, by default what the graph declares; the lower bound is 0.  Weights
@@ -42,8 +43,8 @@ class MSTCost(StatisticQuery):
     A graph in several pieces has a lightest spanning forest; its cost is the sum over the pieces.
     """
 
-    cap: Any = None
-    step: Any = field(default=None, kw_only=True)
+    cap: Number | None = None
+    step: Number | None = field(default=None, kw_only=True)
     noun: ClassVar[str] = "spanning tree cost"
     column = None
     nulls = None
@@ -52,7 +53,7 @@ class MSTCost(StatisticQuery):
         if self.cap is not None:
             Grid.between((0, self.cap), self.step)
 
-    def shape(self, data: object) -> WeightedShape:
+    def shape(self, data: Graph) -> WeightedShape:
         """The public facts: everything but the weights.  Warns if a bridge makes smooth noise pointless."""
         if not isinstance(data, Graph) or not data.weighted:
             raise InvalidArgument("data", type(data), _WEIGHTED)
@@ -76,7 +77,7 @@ class MSTCost(StatisticQuery):
             raise InvalidArgument("shape", type(shape), "must be the public facts of a graph with weights")
         return SpanningForestCost(shape.rank, shape.connectivity, shape.weights)
 
-    def read(self, data: object, shape: Shape) -> Any:  # noqa: ARG002
+    def read(self, data: Graph, shape: Shape) -> Graph:  # noqa: ARG002
         return data
 
     def missing(self, shape: Shape) -> int | float | None:

@@ -9,17 +9,17 @@ import dataclasses
 import sys
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
 from dither.errors import InvalidArgument, NotApplicable
 from dither.mechanisms.choice import chosen_among, named_noise
 from dither.mechanisms.margin_test import MarginTest
-from dither.mechanisms.mechanism import only_noises
+from dither.mechanisms.mechanism import Prepared, only_noises
 from dither.mechanisms.propose_test import ProposeTest
 from dither.mechanisms.stable import REFUSAL, lead_margin, stable_choice
 from dither.mechanisms.stable_bins import StableBins
@@ -30,13 +30,14 @@ from dither.procedures import plans
 from dither.procedures.ordered import LARGEST, read_unbounded
 from dither.procedures.unbounded import enough_records
 from dither.procedures.unbounded_quantiles import plan_drawn_quantile, plan_drawn_range
-from dither.queries.plan import AUTO, Options, Plan, Result
-from dither.queries.query import ColumnQuery, Query, measured_column
+from dither.queries.plan import AUTO, Options, Plan, Records, Result
+from dither.queries.query import ColumnQuery, Missing, Query, measured_column
 from dither.queries.registry import NUMBERS, Menu, query
 from dither.sources.column import Shape, shape_of
 from dither.sources.entries import text
 from dither.sources.schema import Schema
 from dither.sources.types import Measured
+from dither.typing import CategoryValue, ColumnData, EntriesData, Interval, Nulls, Number
 
 if TYPE_CHECKING:
     from dither.queries.tables import TableRecords
@@ -47,7 +48,9 @@ MOST_CATEGORIES = 5_000_000
 """Entries of any type are counted one by one: about 400 bytes for each."""
 Category: TypeAlias = tuple[type, str]
 """The type of a record and how it prints."""
-Planner: TypeAlias = Callable[[int, Loss, Any, bool], plans.ProcedurePlan]
+Chosen: TypeAlias = Any
+"""A mechanism; each planner knows which one it is for."""
+Planner: TypeAlias = Callable[[int, Loss, Chosen, bool], plans.ProcedurePlan]
 """(records, loss, mechanism, whether an interval is wanted) -> the procedure."""
 
 
@@ -72,18 +75,18 @@ class UnboundedPlan(Plan):
     neighbours = Neighbours.CHANGE_ONE
 
     @property
-    def loss(self) -> Loss:  # type: ignore[override]
+    def loss(self) -> Loss:
         return self.procedure.loss
 
     @property
-    def mechanism(self) -> str:  # type: ignore[override]
+    def mechanism(self) -> str:
         return self.procedure.mechanism_name
 
     @property
-    def noise(self) -> str:  # type: ignore[override]
+    def noise(self) -> str:
         return self.procedure.noise
 
-    def run(self, records: Any) -> Result:
+    def run(self, records: Records) -> Result:
         answer = self.procedure.run(records, self.miss)
         found = answer.found
         wanted = self.miss is not None and found.low is not None and found.high is not None
@@ -94,7 +97,7 @@ class UnboundedPlan(Plan):
         )
 
 
-def unbounded_plan(label: str, asked: Unbounded, nulls: Any, facts: Shape, options: Options) -> UnboundedPlan:
+def unbounded_plan(label: str, asked: Unbounded, nulls: Nulls | None, facts: Shape, options: Options) -> UnboundedPlan:
     """The plan of a column without bounds, from public facts alone."""
     why = f"not for a {asked.noun} without bounds=(lower, upper)"
     mechanism = chosen_among(options.mechanism, options.noise, tuple(asked.planners), why)
@@ -113,7 +116,7 @@ def _constants(mechanism: ProposeTest) -> Constants:
     return mechanism.constants
 
 
-class BoundsOptional(ColumnQuery):
+class BoundsOptional(ColumnQuery[float, Interval]):
     """A query about one column that is also answered where no bounds are known."""
 
     @abstractmethod
@@ -132,7 +135,7 @@ class BoundsOptional(ColumnQuery):
     def _noun(self) -> str:
         return self.label
 
-    def read(self, data: object, shape: Shape) -> Any:
+    def read(self, data: ColumnData, shape: Shape) -> Records:
         return super().read(data, shape) if self.bounds is not None else read_unbounded(data, _missing(self.nulls))
 
 
@@ -141,7 +144,7 @@ def quantile_without_bounds(share: Fraction) -> Unbounded:
     return Unbounded(
         "quantile",
         {
-            "inverse": lambda records, loss, _, bar: plan_drawn_quantile(records, loss, share, bar=bar),
+            "inverse": lambda records, loss, _, interval: plan_drawn_quantile(records, loss, share, interval=interval),
             "propose_test": lambda records, loss, m, _: plans.plan_location(records, loss, share, _constants(m)),
         },
     )
@@ -152,7 +155,7 @@ def range_without_bounds(shares: tuple[Fraction, Fraction]) -> Unbounded:
     return Unbounded(
         "range",
         {
-            "inverse": lambda records, loss, _, bar: plan_drawn_range(records, loss, shares, bar=bar),
+            "inverse": lambda records, loss, _, interval: plan_drawn_range(records, loss, shares, interval=interval),
             "propose_test": lambda records, loss, m, _: plans.plan_range(records, loss, shares, _constants(m)),
         },
     )
@@ -164,7 +167,7 @@ def scale_without_bounds(shares: tuple[Fraction, Fraction]) -> Unbounded:
         "scale",
         {
             "propose_test": lambda records, loss, m, _: plans.plan_scale(records, loss, shares, _constants(m)),
-            "inverse": lambda records, loss, _, bar: plan_drawn_range(records, loss, shares, bar=bar),
+            "inverse": lambda records, loss, _, interval: plan_drawn_range(records, loss, shares, interval=interval),
         },
     )
 
@@ -180,13 +183,13 @@ def trimmed_mean_without_bounds(trim: Fraction, trimmed_of: Callable[[int], int]
 
 @query("scale", of="column", menu=Menu("Spread", "Scale"))
 @dataclass(frozen=True)
-class Scale(Query):
+class Scale(Query[float, Interval, ColumnData]):
     """The interquartile range (or that of other quantiles) of one column without bounds, to a factor."""
 
     column: str | None = None
-    low: Any = field(default=Fraction(1, 4), kw_only=True)
-    high: Any = field(default=Fraction(3, 4), kw_only=True)
-    nulls: Any = field(default=None, kw_only=True)
+    low: Number = field(default=Fraction(1, 4), kw_only=True)
+    high: Number = field(default=Fraction(3, 4), kw_only=True)
+    nulls: Nulls | None = field(default=None, kw_only=True)
     noun: ClassVar[str] = "scale"
     accepts = ()
 
@@ -204,13 +207,13 @@ class Scale(Query):
         low, high = self.shares
         return f"{super().label} ({float(low):g} to {float(high):g})"
 
-    def shape(self, data: object) -> Shape:
+    def shape(self, data: ColumnData) -> Shape:
         return shape_of(data)
 
     def plan(self, facts: Shape, options: Options) -> Plan:
         return unbounded_plan(self.label, scale_without_bounds(self.shares), self.nulls, facts, options)
 
-    def read(self, data: object, shape: Shape) -> Any:  # noqa: ARG002
+    def read(self, data: ColumnData, shape: Shape) -> Records:  # noqa: ARG002
         return read_unbounded(data, _missing(self.nulls))
 
     def bound(self, schema: Schema) -> Query:
@@ -219,18 +222,18 @@ class Scale(Query):
         measured_column(self, schema)
         return self
 
-    def missing_in(self, schema: Schema) -> Any:
+    def missing_in(self, schema: Schema) -> Missing:
         return declared_missing(schema, self.used)
 
     def table_facts(self, schema: Schema, shape: Shape) -> Shape:
         return public_rows(self, schema, shape)
 
-    def select(self, records: TableRecords, prepared: Any) -> Sequence[Any]:  # noqa: ARG002
+    def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[Records]:  # noqa: ARG002
         column = records.rows(self.used).column(0).to_numpy()
         return [read_unbounded(column.astype(np.float64), _missing(self.nulls))]
 
 
-def declared_missing(schema: Schema, columns: Sequence[str]) -> Any:
+def declared_missing(schema: Schema, columns: Sequence[str]) -> Missing:
     """What missing values of these columns count as: one number, or one for each."""
     measured = [one for name in columns if isinstance(one := schema.columns[name], Measured)]
     each = tuple(one.grid.value(one.missing) for one in measured)
@@ -249,7 +252,7 @@ def public_rows(asked: Query, schema: Schema, shape: Shape, most: int = MOST_ENT
     return dataclasses.replace(shape, nullable=True)
 
 
-def share_pair(low: Any, high: Any) -> tuple[Fraction, Fraction]:
+def share_pair(low: Number, high: Number) -> tuple[Fraction, Fraction]:
     """Two shares in order."""
     ends = fraction_of_unit("low", low, closed=True), fraction_of_unit("high", high, closed=True)
     if not ends[0] < ends[1]:
@@ -263,7 +266,7 @@ def _float(number: Fraction) -> float:
     return float(min(max(number, -most), most))
 
 
-def _missing(nulls: Any) -> float:
+def _missing(nulls: Nulls | None) -> float:
     """The public number that a missing record counts as."""
     if nulls is None:
         return 0.0
@@ -280,7 +283,7 @@ class Entries(NamedTuple):
     """Private: the category of each record, and the value that stands for each category in a release."""
 
     keys: list[Category]
-    values: dict[Category, Any]
+    values: dict[Category, CategoryValue]
 
     def __repr__(self) -> str:
         return "Entries(<private>)"
@@ -293,7 +296,7 @@ class Entries(NamedTuple):
     any_type=lambda _: True,
 )
 @dataclass(frozen=True)
-class Mode(Query):
+class Mode(Query[CategoryValue, None, EntriesData]):
     """The most common entry of a column of any type, exactly if it leads by enough, else refused."""
 
     column: str | None = None
@@ -304,10 +307,10 @@ class Mode(Query):
     def __post_init__(self) -> None:
         _person_rows(self.rows_per_person)
 
-    def shape(self, data: object) -> Shape:
+    def shape(self, data: EntriesData) -> Shape:
         return entries_shape(data)
 
-    def read(self, data: object, shape: Shape) -> Entries:  # noqa: ARG002
+    def read(self, data: EntriesData, shape: Shape) -> Entries:  # noqa: ARG002
         return entries_of(data)
 
     def plan(self, facts: Shape, options: Options) -> Plan:
@@ -332,7 +335,7 @@ class Mode(Query):
     def table_facts(self, schema: Schema, shape: Shape) -> Shape:
         return public_rows(self, schema, shape, MOST_CATEGORIES)
 
-    def select(self, records: TableRecords, prepared: Any) -> Sequence[Any]:  # noqa: ARG002
+    def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[Records]:  # noqa: ARG002
         return [entries_of(records.rows(self.used).column(0).to_pylist())]
 
 
@@ -383,7 +386,7 @@ class FoundBinsPlan(Plan):
     def run(self, records: Entries) -> Result:
         counts = Counter(records.keys)
         released = self.bins.release(counts.keys(), counts.values())
-        intervals = None if self.miss is None else tuple(self.bins.bar(count, self.miss) for _, count in released)
+        intervals = None if self.miss is None else tuple(self.bins.interval(count, self.miss) for _, count in released)
         return Result(
             tuple(count for _, count in released),
             intervals,
@@ -395,7 +398,7 @@ def _only_stable(options: Options) -> None:
     chosen_among(options.mechanism, AUTO, ("stable",), "not for undeclared categories")
 
 
-def _person_rows(rows: Any) -> None:
+def _person_rows(rows: object) -> None:
     if not isinstance(rows, int) or isinstance(rows, bool) or rows < 1:
         raise InvalidArgument("rows_per_person", rows, "must be a whole number of at least 1")
 
@@ -407,19 +410,26 @@ def entries_shape(data: object) -> Shape:
     return Shape(len(data), whole=True, nullable=False)
 
 
-def entries_of(data: Any) -> Entries:
+def entries_of(data: EntriesData) -> Entries:
     """The records of a column of any type; missing numbers are one category.
 
     Which category a record falls into, and what is shown of it, depend on that record alone.  Equality would not do: 1,
     1.0 and True are equal, and so are 0.0 and -0.0, but the first of them in the data would be the one shown.
     """
-    values = data.tolist() if isinstance(data, np.ndarray) else list(data)
-    plain = [_plain_value(value) for value in values]
+    plain = [_plain_value(value) for value in entries_listed(data)]
     keys = [(type(value), value if type(value) is str else repr(value)) for value in plain]
     return Entries(keys, dict(zip(keys, plain, strict=True)))
 
 
-def _plain_value(value: Any) -> Any:
+def entries_listed(data: EntriesData) -> list[CategoryValue]:
+    """The entries of a column of any type as Python has them."""
+    if isinstance(data, np.ndarray):
+        listed: list[CategoryValue] = data.tolist()
+        return listed
+    return list(cast("Iterable[CategoryValue]", data))
+
+
+def _plain_value(value: CategoryValue) -> CategoryValue:
     """What is shown of a record if its category is: a text where it is no plain value."""
     if _is_missing(value):
         return "missing"
@@ -435,7 +445,7 @@ def _plain_value(value: Any) -> Any:
     return value
 
 
-def _is_missing(value: Any) -> bool:
+def _is_missing(value: CategoryValue) -> bool:
     """None, not a number, or what other libraries have for either."""
     if value is None:
         return True

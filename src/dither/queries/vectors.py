@@ -8,17 +8,26 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 import numpy as np
 
 from dither.errors import InvalidArgument
+from dither.mechanisms.mechanism import Prepared
 from dither.numbers import exact
 from dither.queries.parameters import ColumnNames
-from dither.queries.plan import Options, Plan
-from dither.queries.query import Query, StatisticQuery, not_proved
+from dither.queries.plan import Options, Plan, Records
+from dither.queries.query import Field, Missing, Query, StatisticQuery, not_proved
 from dither.queries.registry import NUMBERS, Menu, Sql, query
-from dither.queries.unbounded import MOST_CATEGORIES, FoundBinsPlan, entries_of, entries_shape, public_rows
+from dither.queries.unbounded import (
+    MOST_CATEGORIES,
+    FoundBinsPlan,
+    entries_listed,
+    entries_of,
+    entries_shape,
+    public_rows,
+)
+from dither.release import B_co, V_co
 from dither.sources.column import (
     Column,
     Shape,
@@ -35,6 +44,22 @@ from dither.sources.schema import Schema
 from dither.sources.types import Category as CategoryType
 from dither.sources.types import Measured, storable
 from dither.statistics.vectors import BinCounts, CrossProducts, Totals
+from dither.typing import (
+    Bounds,
+    Categories,
+    CategoryValue,
+    Columns,
+    CountIntervals,
+    Counts,
+    EntriesData,
+    Intervals,
+    Names,
+    Nulls,
+    Number,
+    NumberList,
+    Numbers,
+    SeveralBounds,
+)
 
 if TYPE_CHECKING:
     from dither.queries.tables import TableRecords
@@ -48,16 +73,16 @@ if TYPE_CHECKING:
     sql=(Sql("histogram", "edges*", form="histogram(column) of a category, or histogram(column, 0, 50, 100)"),),
 )
 @dataclass(frozen=True)
-class Histogram(StatisticQuery):
+class Histogram(StatisticQuery[Counts, CountIntervals, EntriesData]):
     """Counts of the records between declared ``edges``, or of declared ``categories`` (anything else is "other").
 
     Bins are [e0, e1), [e1, e2), ..., [e_{k-1}, e_k]; the first and the last edge are the public bounds.
     """
 
     column: str | None = None
-    edges: Any = field(default=None, kw_only=True)
-    categories: Any = field(default=None, kw_only=True)
-    nulls: Any = field(default=None, kw_only=True)
+    edges: NumberList | None = field(default=None, kw_only=True)
+    categories: Categories | None = field(default=None, kw_only=True)
+    nulls: Nulls | None = field(default=None, kw_only=True)
     noun: ClassVar[str] = "histogram"
 
     def __post_init__(self) -> None:
@@ -78,7 +103,7 @@ class Histogram(StatisticQuery):
                 raise InvalidArgument("categories", names, 'must be different categories, none of them "other"')
         self._missing()
 
-    def _listed(self, name: str, least: int) -> list[Any]:
+    def _listed(self, name: str, least: int) -> list[CategoryValue]:
         given = getattr(self, name)
         if given is None:
             raise InvalidArgument(name, given, "either edges or categories must be declared")
@@ -102,8 +127,9 @@ class Histogram(StatisticQuery):
     @functools.cached_property
     def _edges(self) -> list[float]:
         listed = self._listed("edges", 2)
-        if all(isinstance(edge, float) and math.isfinite(edge) for edge in listed):
-            return [float(edge) for edge in listed]
+        floats = [edge for edge in listed if isinstance(edge, float) and math.isfinite(edge)]
+        if len(floats) == len(listed):
+            return [float(edge) for edge in floats]
         return [float(exact(edge, "edges")) for edge in listed]
 
     @property
@@ -122,7 +148,7 @@ class Histogram(StatisticQuery):
         """True if the bins are not declared: finding them needs delta > 0."""
         return self.edges is None and self.categories is None
 
-    def shape(self, data: object) -> Shape:
+    def shape(self, data: EntriesData) -> Shape:
         if self.edges is not None:
             return super().shape(data)
         if isinstance(data, Mapping):
@@ -137,12 +163,12 @@ class Histogram(StatisticQuery):
     def resolve(self, shape: Shape) -> BinCounts:
         return BinCounts(self.bin_labels, shape.neighbours, shape.rows_per_person)
 
-    def read(self, data: object, shape: Shape) -> Any:  # noqa: ARG002
+    def read(self, data: EntriesData, shape: Shape) -> Records:  # noqa: ARG002
         if self._found:
             return entries_of(data)
         if self.categories is not None:
             place = {name: index for index, name in enumerate(self._listed("categories", 1))}
-            values = data.tolist() if isinstance(data, np.ndarray) else list(data)  # type: ignore[call-overload]
+            values = entries_listed(data)
             found = np.fromiter((_place(place, value) for value in values), dtype=np.int64, count=len(values))
             return Column(found, self._bins)
         edges = np.array(self._edges)
@@ -189,25 +215,25 @@ class Histogram(StatisticQuery):
     def table_facts(self, schema: Schema, shape: Shape) -> Shape:
         return public_rows(self, schema, shape, MOST_CATEGORIES) if self._found else shape
 
-    def select(self, records: TableRecords, prepared: Any) -> Sequence[Any]:  # noqa: ARG002
+    def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[Records]:  # noqa: ARG002
         column = str(self.column)
         if self._found:
             return [entries_of(records.rows(self.used).column(0).to_pylist())]
         if self.edges is None:
             return records.counted(column, self.names)
-        return records.binned(column, self.cuts, float(self.nulls))
+        return records.binned(column, self.cuts, self._missing())
 
-    def stored(self) -> dict[str, Any]:
+    def stored(self) -> dict[str, Field]:
         # What is counted are the texts of categories: 1 and 1.0 are different ones.
         return super().stored() | ({} if self.categories is None else {"categories": list(self.names)})
 
-    def missing_in(self, schema: Schema) -> Any:
+    def missing_in(self, schema: Schema) -> Missing:
         if self.edges is None or schema.column(self.column).drops_nulls:
             return None
-        return self.nulls
+        return self._missing()
 
 
-def _place(places: dict[Any, int], value: Any) -> int:
+def _place(places: dict[CategoryValue, int], value: CategoryValue) -> int:
     """The bin of a record; whatever is not declared, or cannot be looked up, is "other"."""
     try:
         return places.get(value, len(places))
@@ -231,7 +257,7 @@ class MatrixShape(Shape):
     declared: tuple[Grid, ...] = ()
 
 
-def column_names(given: Any) -> tuple[str, ...]:
+def column_names(given: Names) -> tuple[str, ...]:
     """Different names of columns; one name is a list of one."""
     names = (given,) if isinstance(given, str) else given
     if not isinstance(names, Sequence) or not names or len(set(names)) != len(names):
@@ -240,16 +266,16 @@ def column_names(given: Any) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Matrix(StatisticQuery):
+class Matrix(StatisticQuery[V_co, B_co, Columns]):
     """A question about several bounded columns: ``bounds`` is a list of pairs, or one pair for all."""
 
-    columns: Any = None
+    columns: Names | None = None
     """Their names, where the data have some; None: all of them."""
-    bounds: Any = field(default=None, kw_only=True)
+    bounds: SeveralBounds | None = field(default=None, kw_only=True)
     """Needed for arrays; a session takes them from its schema."""
-    step: Any = field(default=None, kw_only=True)
-    nulls: Any = field(default=None, kw_only=True)
-    names: Any = field(default=None, kw_only=True)
+    step: Number | None = field(default=None, kw_only=True)
+    nulls: Nulls | None = field(default=None, kw_only=True)
+    names: Sequence[str] | None = field(default=None, kw_only=True)
     column = None
     accepts = ()
 
@@ -261,7 +287,7 @@ class Matrix(StatisticQuery):
     def label(self) -> str:
         return self.noun if self.columns is None else f"{self.noun} of {', '.join(self.columns)}"
 
-    def shape(self, data: object) -> Shape:
+    def shape(self, data: Columns) -> Shape:
         return table_shape_of(only_columns(data, self.columns))
 
     def bound(self, schema: Schema) -> Query:
@@ -276,20 +302,20 @@ class Matrix(StatisticQuery):
 
     @property
     def used(self) -> tuple[str, ...]:
-        return tuple(self.columns)
+        return () if self.columns is None else tuple(self.columns)
 
     def table_facts(self, schema: Schema, shape: Shape) -> Shape:
         public_rows(self, schema, shape)
-        grids = tuple(schema.measured(name).grid for name in self.columns)
+        grids = tuple(schema.measured(name).grid for name in self.used)
         return MatrixShape(
-            shape.records, whole=False, nullable=True, columns=len(grids), names=tuple(self.columns), declared=grids
+            shape.records, whole=False, nullable=True, columns=len(grids), names=self.used, declared=grids
         )
 
-    def select(self, records: TableRecords, prepared: Any) -> Sequence[Any]:  # noqa: ARG002
-        return [Table(records.steps(self.columns))]
+    def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[Records]:  # noqa: ARG002
+        return [Table(records.steps(self.used))]
 
-    def missing_in(self, schema: Schema) -> Any:
-        declared = [schema.measured(name) for name in self.columns]
+    def missing_in(self, schema: Schema) -> Missing:
+        declared = [schema.measured(name) for name in self.used]
         each = tuple(one.grid.value(one.missing) for one in declared)
         return each[0] if len(set(each)) == 1 else each
 
@@ -310,7 +336,7 @@ class Matrix(StatisticQuery):
         listed = list(bounds) if hasattr(bounds[0], "__len__") else [bounds] * shape.columns
         if len(listed) != shape.columns:
             raise InvalidArgument("bounds", listed, accepted)
-        return tuple(Grid.between(pair, self.step, whole=shape.whole) for pair in listed)
+        return tuple(Grid.between(cast("Bounds", pair), self.step, whole=shape.whole) for pair in listed)
 
     def _labels(self, shape: Shape) -> list[str]:
         names = list(self.names or shape.names or (f"x{j + 1}" for j in range(shape.columns)))
@@ -318,12 +344,12 @@ class Matrix(StatisticQuery):
             raise InvalidArgument("names", names, f"must be a name for each of the {shape.columns} columns")
         return [str(name) for name in names]
 
-    def read(self, data: object, shape: Shape) -> Table:
+    def read(self, data: Columns, shape: Shape) -> Table:
         grids = self.grids(shape)
         columns = columns_of(only_columns(data, self.columns))
         return Table([read_column(c, grid, self.nulls) for c, grid in zip(columns, grids, strict=True)])
 
-    def missing(self, shape: Shape) -> Any:
+    def missing(self, shape: Shape) -> Missing:
         if not shape.nullable:
             return None
         each = tuple(grid.value(missing_steps(self.nulls, grid)) for grid in self.grids(shape))
@@ -341,7 +367,7 @@ _PARAMETERS = {"columns": ColumnNames("Columns", "None chosen: all of numbers.")
     parameters=_PARAMETERS,
 )
 @dataclass(frozen=True)
-class MeanVector(Matrix):
+class MeanVector(Matrix[Numbers, Intervals]):
     """The means of several bounded columns."""
 
     noun: ClassVar[str] = "mean"
@@ -361,7 +387,7 @@ class MeanVector(Matrix):
     parameters=_PARAMETERS,
 )
 @dataclass(frozen=True)
-class Covariance(Matrix):
+class Covariance(Matrix[Numbers, Intervals]):
     """The covariance matrix (divided by n) of several bounded columns: the entries (j, k) with j <= k."""
 
     noun: ClassVar[str] = "covariance"

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -23,6 +23,8 @@ from dither.sources.grid import Grid
 from dither.statistics.order import RankedValue, evenly_spread
 from dither.statistics.statistic import FITTED_FIRST, WORST_CASE_FIRST, Statistic
 from dither.statistics.totals import TrimmedTotal
+from dither.typing import Interval
+from dither.typing import Number as AnyNumber
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,7 @@ class WinsorisedTotal(Statistic, HasReachableValues):
     audited={"share": Fraction(1, 4)},
 )
 @dataclass(frozen=True)
-class WinsorisedMean(ColumnQuery):
+class WinsorisedMean(ColumnQuery[float, Interval]):
     """The mean after the lowest and the highest ``share`` of the records became the nearest record that is kept.
 
     >>> import dither as dt
@@ -129,7 +131,7 @@ class WinsorisedMean(ColumnQuery):
     True
     """
 
-    share: Any = field(default=Fraction(1, 10), kw_only=True)
+    share: AnyNumber = field(default=Fraction(1, 10), kw_only=True)
     noun: ClassVar[str] = "winsorised mean"
     dates = "dates"
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Mapping
-from typing import Any
 
 from dither.errors import InvalidArgument, UnknownField
 from dither.plain import finite_number, plain
 from dither.queries.parameters import without_contents
-from dither.queries.query import Query
-from dither.queries.registry import GROUPS, Menu, QueryEntry, SourceType, entries, entry_of
+from dither.queries.query import Field, Query
+from dither.queries.registry import GROUPS, Menu, QueryEntry, SourceType, dataclass_fields, entries, entry_of
+from dither.typing import Json
 
 OF_TABLES: tuple[SourceType, ...] = ("column", "columns", "table")
 
@@ -29,7 +29,7 @@ def served_of(*sources: SourceType) -> tuple[str, ...]:
     return tuple(name for name, one in served().items() if one.of in sources)
 
 
-def to_json(query: Any) -> dict[str, Any]:
+def to_json(query: Query) -> dict[str, Json]:
     """A query as a client sends it."""
     entry = entry_of(query)
     if not entry.has("client"):
@@ -43,7 +43,7 @@ def to_json(query: Any) -> dict[str, Any]:
     return {"kind": entry.name, **given}
 
 
-def from_json(payload: Any) -> Query:
+def from_json(payload: Json) -> Query:
     """The query that a JSON value describes; strictly: no other fields, no other types."""
     name = payload.get("kind") if isinstance(payload, dict) else type(payload)
     entry = served().get(name) if isinstance(name, str) else None
@@ -60,8 +60,7 @@ def from_json(payload: Any) -> Query:
     for field in required(entry):
         if field not in given:
             raise InvalidArgument(f"query.{field}", None, f"is missing: {entry.name} needs it")
-    built: Query = entry.query.from_parameters(given)  # type: ignore[attr-defined]
-    return built
+    return entry.query.from_parameters(given)
 
 
 def required(entry: QueryEntry) -> tuple[str, ...]:
@@ -69,13 +68,13 @@ def required(entry: QueryEntry) -> tuple[str, ...]:
     return tuple(name for name, parameter in entry.parameters.items() if parameter.is_needed or name in entry.needed)
 
 
-def schema_of(entry: QueryEntry) -> dict[str, Any]:
+def schema_of(entry: QueryEntry) -> dict[str, Json]:
     """The JSON Schema of a query's fields."""
     return {name: parameter.schema() for name, parameter in entry.parameters.items()}
 
 
 @functools.cache
-def catalogue() -> list[dict[str, Any]]:
+def catalogue() -> list[dict[str, Json]]:
     """Everything that a form needs to offer the queries: names, labels, groups, fields, columns, SQL."""
     offered = [one for one in served().values() if one.menu is not None]
     return [_described(one) for one in sorted(offered, key=_place)]
@@ -87,7 +86,7 @@ def _place(entry: QueryEntry) -> tuple[int, int, str]:
     return GROUPS.index(menu.group) if menu.group in GROUPS else len(GROUPS), menu.place, menu.label
 
 
-def _described(entry: QueryEntry) -> dict[str, Any]:
+def _described(entry: QueryEntry) -> dict[str, Json]:
     menu, needed = entry.menu, required(entry)
     if menu is None:
         raise RuntimeError(f"{entry.name} is on no menu")
@@ -126,7 +125,7 @@ def _described(entry: QueryEntry) -> dict[str, Any]:
     }
 
 
-def default_of(entry: QueryEntry, name: str) -> Any:
+def default_of(entry: QueryEntry, name: str) -> Field:
     """The default of a field; None if it has none."""
-    found = [one.default for one in dataclasses.fields(entry.query) if one.name == name]
+    found = [one.default for one in dataclass_fields(entry.query) if one.name == name]
     return found[0] if found and found[0] is not dataclasses.MISSING else None

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar, Literal, TypeAlias, cast
 
 from dither.errors import InvalidArgument
+from dither.mechanisms.mechanism import Prepared
 from dither.queries.parameters import ColumnNames, Flag, NumbersParameter, Text, Whole
-from dither.queries.plan import Options, Plan
-from dither.queries.query import Query, StatisticQuery
+from dither.queries.plan import Options, Plan, Records
+from dither.queries.query import Field, Missing, Query, StatisticQuery
 from dither.queries.registry import Menu, query
 from dither.queries.tables import TableRecords
 from dither.queries.unbounded import MOST_ENTRIES
@@ -24,9 +25,24 @@ from dither.sources.schema import Schema
 from dither.sources.types import Boolean
 from dither.statistics.bit_workloads import attribute_means, conjunctions
 from dither.statistics.workloads import Family, WorkloadCounts, points, predicates, thresholds
+from dither.typing import (
+    Categories,
+    CategoryValue,
+    Columns,
+    CountIntervals,
+    Counts,
+    EntriesData,
+    Names,
+    Nulls,
+    NumberList,
+    Predicate,
+)
 
-OF_BITS = ("attribute_means", "conjunctions")
-OF_BINS = ("points", "thresholds")
+FamilyName: TypeAlias = Literal["attribute_means", "conjunctions", "points", "thresholds"]
+FamilyChoice: TypeAlias = FamilyName | Sequence[Predicate]
+"""A family by name, or functions of a bin."""
+OF_BITS: tuple[FamilyName, ...] = ("attribute_means", "conjunctions")
+OF_BINS: tuple[FamilyName, ...] = ("points", "thresholds")
 MOST_QUERIES = 1 << 16
 """A release has at most so many numbers."""
 _BIT = Grid(Fraction(1), 0, 1)
@@ -48,7 +64,7 @@ _BIT = Grid(Fraction(1), 0, 1)
     },
 )
 @dataclass(frozen=True)
-class CountingQueries(StatisticQuery):
+class CountingQueries(StatisticQuery[Counts, CountIntervals, Columns | EntriesData]):
     """How many records satisfy each predicate of a family, with noise for the whole family.
 
     columns: the columns of bits of "attribute_means" and "conjunctions", or the one column of the other families.
@@ -69,12 +85,12 @@ class CountingQueries(StatisticQuery):
     ('k_norm', True)
     """
 
-    columns: Any = None
-    family: Any = field(default="attribute_means", kw_only=True)
+    columns: Names | None = None
+    family: FamilyChoice = field(default="attribute_means", kw_only=True)
     width: int | None = field(default=None, kw_only=True)
-    edges: Any = field(default=None, kw_only=True)
-    categories: Any = field(default=None, kw_only=True)
-    nulls: Any = field(default=None, kw_only=True)
+    edges: NumberList | None = field(default=None, kw_only=True)
+    categories: Categories | None = field(default=None, kw_only=True)
+    nulls: Nulls | None = field(default=None, kw_only=True)
     joint: bool = field(default=False, kw_only=True)
     noun: ClassVar[str] = "counting queries"
     column = None
@@ -131,15 +147,15 @@ class CountingQueries(StatisticQuery):
             asked += f" of {self.width}"
         return f"{self.noun} ({asked})" + ("" if self.columns is None else f" of {', '.join(self.columns)}")
 
-    def shape(self, data: object) -> Shape:
+    def shape(self, data: Columns | EntriesData) -> Shape:
         if self._of_bits:
             return table_shape_of(only_columns(data, self.columns))
         return self._declared_bins.shape(self._one_column(data))
 
-    def _one_column(self, data: object) -> Any:
+    def _one_column(self, data: Columns | EntriesData) -> EntriesData:
         if self.columns is None or named_columns(data) is None:
-            return data
-        return only_columns(data, self.columns)[self.columns[0]]
+            return cast("EntriesData", data)
+        return cast("EntriesData", only_columns(data, self.columns)[self.columns[0]])
 
     def _asked(self, shape: Shape) -> tuple[Family, tuple[str, ...]]:
         """The family and what each of its queries is called, from public facts."""
@@ -181,12 +197,12 @@ class CountingQueries(StatisticQuery):
         plan = super().plan(facts, dataclasses.replace(options, confidence=1 - missed))
         return dataclasses.replace(plan, confidence=options.level)  # type: ignore[type-var]
 
-    def read(self, data: object, shape: Shape) -> Any:
+    def read(self, data: Columns | EntriesData, shape: Shape) -> Records:
         if self._of_bits:
             return Table([read_column(one, _BIT) for one in columns_of(only_columns(data, self.columns))])
         return self._bins.read(self._one_column(data), shape)
 
-    def missing(self, shape: Shape) -> Any:
+    def missing(self, shape: Shape) -> Missing:
         if self._of_bits:
             return 0 if shape.nullable else None
         return self._bins.missing(shape)
@@ -213,33 +229,33 @@ class CountingQueries(StatisticQuery):
 
     @property
     def used(self) -> tuple[str, ...]:
-        return tuple(self.columns)
+        return () if self.columns is None else tuple(self.columns)
 
     def table_facts(self, schema: Schema, shape: Shape) -> Shape:
-        if self._of_bits and schema.most_rows * len(self.columns) > MOST_ENTRIES:
+        if self._of_bits and schema.most_rows * len(self.used) > MOST_ENTRIES:
             accepted = f"must be about at most {MOST_ENTRIES:,} entries in its columns, because it reads whole rows"
             raise InvalidArgument("query", self.name, accepted)
-        return dataclasses.replace(shape, columns=len(self.columns), names=tuple(self.columns))
+        return dataclasses.replace(shape, columns=len(self.used), names=self.used)
 
-    def select(self, records: TableRecords, plan: Any) -> Sequence[Any]:
-        return [Table(records.steps(self.columns))] if self._of_bits else self._bins.select(records, plan)
+    def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[Records]:
+        return [Table(records.steps(self.used))] if self._of_bits else self._bins.select(records, prepared)
 
-    def missing_in(self, schema: Schema) -> Any:
+    def missing_in(self, schema: Schema) -> Missing:
         if not self._of_bits:
             return self._bins.missing_in(schema)
-        each = {schema.measured(name).missing for name in self.columns}
+        each = {schema.measured(name).missing for name in self.used}
         return each.pop() if len(each) == 1 else None
 
     # --- in JSON and in a ledger ---------------------------------------------------------------------------
 
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> dict[str, Field]:
         if isinstance(self.family, tuple):
             raise InvalidArgument(
                 "family", "<functions>", f"must be one of {', '.join((*OF_BITS, *OF_BINS))} where a server is asked"
             )
         return super().parameters()
 
-    def stored(self) -> dict[str, Any]:
+    def stored(self) -> dict[str, Field]:
         # What functions ask is what they say about the public bins.
         asked = dataclasses.replace(self, family="points") if isinstance(self.family, tuple) else self
         kept = super(CountingQueries, asked).stored()
@@ -247,17 +263,17 @@ class CountingQueries(StatisticQuery):
             kept["family"] = [[int(bool(one(value))) for value in self._values] for one in self.family]
         return kept | ({} if self.categories is None else {"categories": list(self._bins.names)})
 
-    def stored_0_1_0(self) -> dict[str, Any]:
+    def stored_0_1_0(self) -> dict[str, Field]:
         return {"kind": "CountingQueries", **self.stored()}  # version 0.1.0 did not have it
 
     plain_0_1_0 = True
 
     @property
-    def _values(self) -> tuple[Any, ...]:
+    def _values(self) -> tuple[CategoryValue, ...]:
         return self._bins.bin_labels if self.categories is None else (*self.categories, "other")
 
 
-def _named(numbered: tuple[int, Callable[[Any], Any]]) -> str:
+def _named(numbered: tuple[int, Predicate]) -> str:
     place, function = numbered
     name = getattr(function, "__name__", "<lambda>")
     return f"query {place + 1}" if name == "<lambda>" else name

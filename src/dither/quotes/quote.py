@@ -58,7 +58,7 @@ class Quote:
     groups: int | None = 1
     """How many answers there will be; None where the groups have to be found."""
     labels: tuple[str, ...] | None = None
-    bar: Figure = None
+    half_width: Figure = None
     """How far the interval will typically reach to either side; None without an interval, or where nothing is known."""
     alternatives: dict[str, Figure] = field(default_factory=dict)
     """The expected errors of the mechanisms that were compared, the best first."""
@@ -79,6 +79,7 @@ class Quote:
         return max(_each(self.bound))
 
     calibration = older_name("mechanism")
+    bar = older_name("half_width")
 
     def to_dict(self) -> JsonObject:
         """Plain values for JSON."""
@@ -100,16 +101,17 @@ class Quote:
             "assumptions": list(self.assumptions),
             "groups": self.groups,
             "labels": plain(self.labels, unchanged),
-            "bar": plain(self.bar, unchanged),
+            "bar": plain(self.half_width, unchanged),
             "alternatives": plain(self.alternatives, unchanged),
         }
 
     @classmethod
     def from_dict(cls, payload: Mapping[str, Any]) -> Quote:  # JSON of a server, of the form below
         """The quote that ``to_dict`` described."""
-        several = ("expected_error", "bound", "bar", "labels", "assumptions")
+        several = ("expected_error", "bound", "labels", "assumptions")
         figures = ("confidence", "mechanism", "noise", "kind", "attained", "prior", "rows", "groups", "alternatives")
         found: dict[str, Any] = {name: with_infinities(payload[name]) for name in several}
+        found["half_width"] = with_infinities(payload["bar"])
         found |= {name: tuple(one) for name, one in found.items() if isinstance(one, list)}
         return cls(
             query=payload["query"],
@@ -126,9 +128,9 @@ class Quote:
             return f"{self.query}{many} for {self.loss} ({self.meaning}; {self.mechanism})"
         error, bound = (_formatted(_each(one)) for one in (self.expected_error, self.bound))
         assumed = "".join(f"; {one}" for one in self.assumptions)
-        bar = "" if self.bar is None else f", error bar about ± {_formatted(_each(self.bar))}"
+        width = "" if self.half_width is None else f", interval about ± {_formatted(_each(self.half_width))}"
         return (
-            f"{self.query}{many} for {self.loss}: expected error {error}, {self.confidence:.0%} within {bound}{bar} "
+            f"{self.query}{many} for {self.loss}: expected error {error}, {self.confidence:.0%} within {bound}{width} "
             f"({self.meaning}{assumed}; {self.mechanism})"
         )
 
@@ -163,7 +165,7 @@ class Figures:
     bound: Any  # likewise
     kind: str
     attained: bool = False
-    bar: Figure = None
+    half_width: Figure = None
 
 
 def for_all_data(prepared: Prepared[Data], confidence: float, rows: int | None = None) -> Figures:

@@ -168,7 +168,7 @@ class LevelFunction(Generic[Data]):
 
     levels: Levels
     level: Callable[[Data], int]
-    """Private: the level of the data, from 1."""
+    """Private: the level of the data, from 1.  Where plans are sent to another process it has a name: no lambda."""
 
     def over(self, statistic: HasLadder[Data]) -> LevelFunction[Data]:
         """Itself: a level function that was made by hand suits the statistic it was made for."""

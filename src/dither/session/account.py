@@ -5,14 +5,17 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self, SupportsFloat
 
 from dither.errors import InvalidArgument
 from dither.ledger import Ledger, MemoryLedger
-from dither.ledger.records import Body, loss_of
+from dither.ledger.entries import Body, loss_of
 from dither.privacy import Budget, Loss, Relation
 from dither.release import Release, Releases
 from dither.session.reading import Source
+
+if TYPE_CHECKING:
+    from dither.typing import Json
 
 LOCAL = "local"
 """The analyst of charges where none is named."""
@@ -35,9 +38,9 @@ class Spend:
     """One charge of the history: what was asked, what it cost, and what was answered."""
 
     number: int
-    question: dict[str, Any]
+    question: dict[str, Json]
     loss: Loss
-    release: dict[str, Any] | None
+    release: dict[str, Json] | None
 
 
 class Planned(Protocol):
@@ -48,11 +51,11 @@ class Planned(Protocol):
         """The whole privacy loss."""
 
     @property
-    def asked(self) -> dict[str, Any]:
+    def asked(self) -> dict[str, Json]:
         """The question in plain JSON values."""
 
     @property
-    def older(self) -> dict[str, Any]:
+    def older(self) -> dict[str, Json]:
         """The question as version 0.1.0 kept it."""
 
     @property
@@ -76,7 +79,7 @@ class Declared(Protocol):
         """The rule that guards it."""
 
     @property
-    def slack(self) -> Any:
+    def slack(self) -> SupportsFloat | None:
         """What the rule keeps of delta."""
 
     @property
@@ -100,7 +103,7 @@ class PaidSession:
         self._ledger.register(
             schema.name,
             schema.budget,
-            kind=schema.filter,
+            filter=schema.filter,
             slack=schema.slack,
             fingerprint=source.fingerprint() or None,
             relation=schema.relation,
@@ -135,8 +138,8 @@ class PaidSession:
         ]
 
     def _stored(
-        self, plans: Sequence[Planned], question: dict[str, Any], again: bool, request_id: str | None, analyst: str
-    ) -> dict[str, Any] | None:
+        self, plans: Sequence[Planned], question: dict[str, Json], again: bool, request_id: str | None, analyst: str
+    ) -> dict[str, Json] | None:
         """A stored answer: of this very request first, then of the same question, in the form of any version."""
         older = {"questions": [one.older for one in plans]}
         if request_id is not None:
@@ -151,7 +154,7 @@ class PaidSession:
         stored = self._ledger.stored(self._name, question) or self._ledger.stored(self._name, older)
         return None if stored is None else self._from_store(*stored)
 
-    def _from_store(self, release: dict[str, Any] | None, source: str | None) -> dict[str, Any] | None:
+    def _from_store(self, release: dict[str, Json] | None, source: str | None) -> dict[str, Json] | None:
         """A stored release; of each later state of the source the owner learns once in a session."""
         mark = None if source is None else self._mark()
         if mark not in (None, source, self._noticed):
@@ -173,8 +176,8 @@ class PaidSession:
         return None if mark is None else self._ledger.has_answers_of_other_sources(self._name, mark)
 
     def _bought(
-        self, plans: Sequence[Planned], question: dict[str, Any], request_id: str | None, analyst: str
-    ) -> dict[str, Any]:
+        self, plans: Sequence[Planned], question: dict[str, Json], request_id: str | None, analyst: str
+    ) -> dict[str, Json]:
         with self._source.prepared(plans) as read:
             source = self._mark()
             charge = self._ledger.charge(

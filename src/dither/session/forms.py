@@ -12,7 +12,7 @@ import dataclasses
 import hashlib
 import json
 import secrets
-from typing import Any
+from typing import TYPE_CHECKING
 
 from dither.mechanisms.choice import MECHANISMS, NOISES
 from dither.plain import exact_number, exact_text, plain
@@ -20,10 +20,20 @@ from dither.privacy import Loss
 from dither.queries.query import Query
 from dither.sources.schema import Schema
 
+if TYPE_CHECKING:
+    from dither.typing import Json, MechanismChoice, NoiseChoice
+
 VERSION = 2
 
 
-def form_of(query: Query, asked: Loss, about: dict[str, Any], mechanism: Any, noise: Any, level: float | None) -> Any:
+def form_of(
+    query: Query,
+    asked: Loss,
+    about: dict[str, Json],
+    mechanism: MechanismChoice,
+    noise: NoiseChoice,
+    level: float | None,
+) -> dict[str, Json]:
     """The form of a question; ``about``: what it was asked of (a filter, groups, a digest of the schema)."""
     stored = {name: plain(value, exact_number) for name, value in query.stored().items()}
     return {
@@ -39,8 +49,13 @@ def form_of(query: Query, asked: Loss, about: dict[str, Any], mechanism: Any, no
 
 
 def form_of_0_1_0(
-    query: Query, asked: Loss, about: dict[str, Any], mechanism: Any, noise: Any, level: float | None
-) -> Any:
+    query: Query,
+    asked: Loss,
+    about: dict[str, Json],
+    mechanism: MechanismChoice,
+    noise: NoiseChoice,
+    level: float | None,
+) -> dict[str, Json]:
     """How version 0.1.0 stored the same question."""
     kept = query.stored_0_1_0()
     chosen = {
@@ -58,7 +73,7 @@ def form_of_0_1_0(
     }
 
 
-def _named(thing: Any) -> Any:
+def _named(thing: MechanismChoice | NoiseChoice) -> Json:
     """A mechanism or noise: its name, with the parameters that differ from their defaults if there are any.
 
     What is not the very class that is registered under a name is somebody's own: then its class is part of the form.
@@ -66,7 +81,7 @@ def _named(thing: Any) -> Any:
     if isinstance(thing, str):
         return thing
     name, own = str(getattr(thing, "name", "")), type(thing)
-    registered: tuple[Any, ...] = (MECHANISMS.get(name), NOISES.get(name))
+    registered: tuple[type | None, ...] = (MECHANISMS.get(name), NOISES.get(name))
     if not dataclasses.is_dataclass(thing) or own not in registered:
         return {"own": f"{own.__module__}.{own.__qualname__}", "text": _text(thing)}
     given = {
@@ -77,20 +92,20 @@ def _named(thing: Any) -> Any:
     return {"name": name} | {key: _plain_or_text(value) for key, value in given.items()} if given else name
 
 
-def _plain_or_text(value: Any) -> Any:
+def _plain_or_text(value: object) -> Json:
     try:
         return plain(value, exact_number)
     except Exception:  # noqa: BLE001  (a parameter of anybody's own class)
         return _text(value)
 
 
-def _text(thing: Any) -> str:
+def _text(thing: object) -> str:
     """How it prints; where that is an address, which another object may have later, a text that is never used again."""
     written = repr(thing)
     return secrets.token_hex(16) if " at 0x" in written else written
 
 
-def schema_digest(schema: Schema, used: set[Any]) -> str:
+def schema_digest(schema: Schema, used: set[str]) -> str:
     """What the schema says about the columns in use: another schema makes it another question."""
     columns = {name: kind.to_dict() for name, kind in schema.columns.items() if name in used}
     declared = [columns, schema.rows, schema.unit, schema.rows_per_unit]

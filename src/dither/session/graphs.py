@@ -2,27 +2,45 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias, cast, overload
 
 from dither.aliases import accepts_calibration
 from dither.errors import InvalidArgument
 from dither.ledger import Ledger
 from dither.plain import exact_text, plain
 from dither.privacy import Loss
-from dither.queries.plan import Options
+from dither.queries.plan import Options, Records
 from dither.queries.query import Query
 from dither.queries.registry import entry_of
 from dither.quotes.quote import Quote, Quotes, for_all_data
-from dither.release import Release, Releases
+from dither.release import B, Release, Releases, V
 from dither.session.account import LOCAL, PaidSession, total_loss
 from dither.session.forms import form_of, form_of_0_1_0
 from dither.session.plan import SessionPlan
 from dither.session.reading import GraphSource
 from dither.session.shares import shared
 from dither.session.statements import named
-from dither.sources.graph import GraphShape
+from dither.sources.graph import Graph, GraphShape
 from dither.sources.graph_schema import GraphSchema
 from dither.sql.statement import Statement, parse_sql, weights_of
+from dither.statistics.statistic import Statistic, VectorStatistic
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from dither.typing import (
+        Answered,
+        AskOptions,
+        Confidence,
+        HowOptions,
+        MechanismChoice,
+        NamedWeights,
+        NoiseChoice,
+        Number,
+    )
+
+Given: TypeAlias = Any
+"""An option of one of the overloads above it."""
 
 LEVEL = 0.95
 """Of the quoted bound, where no interval is wanted."""
@@ -44,38 +62,39 @@ class GraphSession(PaidSession):
     @accepts_calibration
     def ask(
         self,
-        query: Query,
+        query: Query[V, B],
         *,
-        epsilon: Any,
-        delta: Any = 0.0,
-        mechanism: Any = "auto",
-        noise: Any = "auto",
-        confidence: Any = 0.95,
+        epsilon: Number,
+        delta: Number = 0.0,
+        mechanism: MechanismChoice = "auto",
+        noise: NoiseChoice = "auto",
+        confidence: Confidence = 0.95,
         again: bool = False,
         request_id: str | None = None,
         analyst: str = LOCAL,
-    ) -> Release:
+    ) -> Release[V, B]:
         """Ask a query such as ``Triangles()`` or ``MSTCost()``; options as for tables."""
         planned = self.plan(
             query, epsilon=epsilon, delta=delta, mechanism=mechanism, noise=noise, confidence=confidence
         )
-        return self.answer([planned], again=again, request_id=request_id, analyst=analyst)[0]
+        answered: Releases[V, B] = self.answer([planned], again=again, request_id=request_id, analyst=analyst)
+        return answered[0]
 
     @accepts_calibration
     def sql(
         self,
         text: str,
         *,
-        epsilon: Any,
-        delta: Any = 0.0,
-        weights: Any = None,
-        mechanism: Any = "auto",
-        noise: Any = "auto",
-        confidence: Any = 0.95,
+        epsilon: Number,
+        delta: Number = 0.0,
+        weights: NamedWeights | None = None,
+        mechanism: MechanismChoice = "auto",
+        noise: NoiseChoice = "auto",
+        confidence: Confidence = 0.95,
         again: bool = False,
         request_id: str | None = None,
         analyst: str = LOCAL,
-    ) -> Any:
+    ) -> Answered:
         """Ask in SQL: ``SELECT triangles(), kstars(2) FROM friends``; a graph is asked as a whole.
 
         epsilon, delta: the whole privacy loss.  All queries of the list share it evenly, or by ``weights``: a list with
@@ -99,21 +118,27 @@ class GraphSession(PaidSession):
         self,
         statement: Statement,
         *,
-        epsilon: Any,
-        delta: Any = 0.0,
-        weights: Any = None,
+        epsilon: Number,
+        delta: Number = 0.0,
+        weights: NamedWeights | None = None,
         again: bool = False,
         request_id: str | None = None,
         analyst: str = LOCAL,
-        **options: Any,
-    ) -> Any:
+        **options: Unpack[HowOptions],
+    ) -> Answered:
         """Answer a statement that was read before; see ``sql``."""
         plans = self.plans_of(statement, Loss.asked(epsilon, delta), weights, **options)
         answers = self.answers(plans, again=again, request_id=request_id, analyst=analyst)
         answered = Releases(named(statement, answers), total_loss(plans))
-        return answered if len(plans) > 1 else answered[0]
+        return cast("Answered", answered if len(plans) > 1 else answered[0])
 
-    def plans_of(self, statement: Statement, loss: Loss, weights: Any = None, **options: Any) -> list[SessionPlan]:
+    def plans_of(
+        self,
+        statement: Statement,
+        loss: Loss,
+        weights: NamedWeights | None = None,
+        **options: Unpack[HowOptions],
+    ) -> list[SessionPlan]:
         """A plan for every query of a statement; together they cost at most ``loss``."""
         plans = []
         for item, part in shared(statement.items, loss, weights_of(statement, weights)):
@@ -122,7 +147,13 @@ class GraphSession(PaidSession):
         return plans
 
     def quote_statement(
-        self, statement: Statement, *, epsilon: Any, delta: Any = 0.0, weights: Any = None, **options: Any
+        self,
+        statement: Statement,
+        *,
+        epsilon: Number,
+        delta: Number = 0.0,
+        weights: NamedWeights | None = None,
+        **options: Unpack[HowOptions],
     ) -> Quotes:
         """Quotes for the queries of a statement; they share the loss as its answers do."""
         quotes = []
@@ -136,11 +167,11 @@ class GraphSession(PaidSession):
         self,
         query: Query,
         *,
-        epsilon: Any,
-        delta: Any = 0.0,
-        mechanism: Any = "auto",
-        noise: Any = "auto",
-        confidence: Any = 0.95,
+        epsilon: Number,
+        delta: Number = 0.0,
+        mechanism: MechanismChoice = "auto",
+        noise: NoiseChoice = "auto",
+        confidence: Confidence = 0.95,
     ) -> SessionPlan:
         """What would be computed and charged: public facts only."""
         return graph_plan(
@@ -153,8 +184,12 @@ class GraphSession(PaidSession):
             confidence=confidence,
         )
 
+    @overload
+    def quote(self, query: Query, **options: Unpack[AskOptions]) -> Quote: ...
+    @overload
+    def quote(self, query: str, *, weights: NamedWeights | None = None, **options: Unpack[AskOptions]) -> Quotes: ...
     @accepts_calibration
-    def quote(self, query: Query | str, *, confidence: Any = 0.95, **options: Any) -> Any:
+    def quote(self, query: Query | str, *, confidence: Confidence = 0.95, **options: Given) -> Quote | Quotes:
         """Privacy loss, mechanism and error of a question, before it is asked: reads nothing, charges nothing.
 
         The error is an upper bound for all graphs with as many vertices.  A text is SQL; its quotes are ``Quotes``.
@@ -178,20 +213,27 @@ class GraphSession(PaidSession):
             assumptions=("if it answers: a test may refuse",) if may_refuse else (),
         )
 
-    def inspected(self, query: Query) -> tuple[Any, Any]:
+    def inspected(self, query: Query) -> tuple[Statistic | VectorStatistic, Records]:
         """NOT private: the statistic and the graph, for ``dither.inspect``; charges nothing."""
         return self.plan(query, epsilon=1.0, confidence=None).prepared.statistic, self._source.graph_for(query)
 
 
 def graph_plan(
-    query: Query, source: GraphSource, *, epsilon: Any, delta: Any, mechanism: Any, noise: Any, confidence: Any
+    query: Query[V, B],
+    source: GraphSource,
+    *,
+    epsilon: Number,
+    delta: Number,
+    mechanism: MechanismChoice,
+    noise: NoiseChoice,
+    confidence: Confidence,
 ) -> SessionPlan:
     """The plan of one query, from the schema and the public edges."""
     if not isinstance(query, Query) or entry_of(query).of not in _ASKED_OF:
         raise InvalidArgument("query", query, "must be a question about a graph such as Triangles()")
     options, schema = Options.asked(epsilon, delta, mechanism, noise, confidence), source.schema
     if source.edges is not None:
-        shape = query.shape(source.edges)
+        shape = cast("Query[V, B, Graph]", query).shape(source.edges)
     elif entry_of(query).of == "weighted graph":
         raise InvalidArgument("query", query.name, "the schema of a graph with weights declares weight and cap")
     else:

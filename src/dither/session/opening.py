@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Literal, overload
 
 from dither.errors import InvalidArgument
 from dither.ledger import Ledger, MemoryLedger, open_ledger
@@ -17,24 +17,50 @@ from dither.sources.graph_schema import GraphSchema
 from dither.sources.schema import PRIVATE, Schema
 from dither.sources.types import ColumnType, untyped_entries
 
+if TYPE_CHECKING:
+    from dither.session.graphs import GraphSession
+    from dither.typing import FilterName, Frame, LedgerPlace, Named, Number
+
 MEMORY = ":memory:"
 
 
+@overload
+def open(source: GraphSchema, *, budget: Budget | None = None, ledger: LedgerPlace | None = None) -> GraphSession: ...
+@overload
+def open(source: Schema, *, budget: Budget | None = None, ledger: LedgerPlace | None = None) -> Session: ...
+@overload
+def open(source: str | Path, *, ledger: LedgerPlace | None = None) -> Session: ...
+@overload
 def open(
-    source: Any,
+    source: str | Path | Frame | Named,
     *,
-    columns: Mapping[str, ColumnType] | None = None,
+    columns: Mapping[str, ColumnType],
     budget: Budget | None = None,
-    rows: int | str | None = None,
+    rows: int | Literal["private"] | None = None,
     unit: str | None = None,
     rows_per_unit: int = 1,
     name: str | None = None,
     table: str | None = None,
     engine: str | None = None,
-    filter: str = "basic",
-    slack: Any = None,
-    ledger: Any = None,
-) -> Any:
+    filter: FilterName = "basic",
+    slack: Number | None = None,
+    ledger: LedgerPlace | None = None,
+) -> Session: ...
+def open(
+    source: GraphSchema | Schema | str | Path | Frame | Named,
+    *,
+    columns: Mapping[str, ColumnType] | None = None,
+    budget: Budget | None = None,
+    rows: int | Literal["private"] | None = None,
+    unit: str | None = None,
+    rows_per_unit: int = 1,
+    name: str | None = None,
+    table: str | None = None,
+    engine: str | None = None,
+    filter: FilterName = "basic",
+    slack: Number | None = None,
+    ledger: LedgerPlace | None = None,
+) -> Session | GraphSession:
     """Open a dataset for questions: a ``Session``, or a ``GraphSession`` where the schema declares a graph.
 
     source: a schema file (``payroll.toml``) or a ``Schema``, or a CSV, Parquet or DuckDB file, a frame of pandas,
@@ -45,6 +71,8 @@ def open(
     unit, rows_per_unit: the column that tells people apart, and how many rows of each are used.
     ledger: a path or ``postgresql://`` address where charges are kept; ":memory:" forgets them with the session.  By
         default a schema file has its ledger beside it, anything else none on disk.
+
+    Type checkers take a schema file for that of a table: of a graph's, ``cast(GraphSession, open(...))`` tells them.
     """
     given = {
         "columns": columns,
@@ -98,25 +126,29 @@ def open(
     return Session(schema, ledger=_ledger(ledger))
 
 
-def _only_declared(where: str, **given: Any) -> None:
+def _only_declared(where: str, **given: object) -> None:
     """Refuse what a schema declares itself."""
     for argument, value in given.items():
         if value is not None:
             raise InvalidArgument(argument, value, f"it is declared in {where}")
 
 
-def _opened_graph(schema: GraphSchema, ledger: Any) -> Any:
+def _opened_graph(schema: GraphSchema, ledger: LedgerPlace | None) -> GraphSession:
     from dither.session.graphs import GraphSession  # noqa: PLC0415  (graph kernels are slow to load)
 
     schema.ready()
     return GraphSession(schema, ledger=_ledger(ledger))
 
 
-def _named(source: Any) -> str:
+def _named(source: object) -> str:
     return Path(source).stem if isinstance(source, (str, Path)) and "://" not in str(source) else "data"
 
 
-def _ledger(place: Any) -> Ledger:
+def _ledger(place: LedgerPlace | None) -> Ledger:
     if isinstance(place, Ledger):
         return place
-    return MemoryLedger() if place is None or place == MEMORY else open_ledger(place)
+    return (
+        MemoryLedger()
+        if place is None or place == MEMORY
+        else open_ledger(place if isinstance(place, str) else Path(place))
+    )

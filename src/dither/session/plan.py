@@ -7,23 +7,28 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING
 
 from dither.errors import EpsilonTooSmall, InvalidArgument
 from dither.mechanisms.mechanism import Prepared
 from dither.mechanisms.stable_bins import StableBins
 from dither.numbers import float_up
 from dither.privacy import Loss, Neighbours
-from dither.queries.plan import Options, Plan, Result, WrappedPlan
+from dither.queries.plan import Options, Plan, Records, Result, WrappedPlan
 from dither.queries.query import Query
+from dither.release import Released
 from dither.session.forms import form_of, form_of_0_1_0, schema_digest
 from dither.sources.column import Shape
+from dither.sources.graph_schema import GraphSchema
 from dither.sources.grid import Grid
 from dither.sources.predicates import Predicate, parse_filter
 from dither.sources.schema import Schema
 from dither.sources.selection import at_most_groups
 from dither.sources.types import Category, ColumnType, Date
 from dither.statistics.statistic import Statistic, VectorStatistic
+
+if TYPE_CHECKING:
+    from dither.typing import Confidence, Filter, Json, MechanismChoice, Names, NoiseChoice, Number
 
 KEYS_SHARE = Fraction(1, 4)
 """The part of epsilon that is spent on finding undeclared groups, with all of delta."""
@@ -33,25 +38,25 @@ KEYS_SHARE = Fraction(1, 4)
 class SessionPlan(WrappedPlan):
     """A plan of a registered dataset."""
 
-    schema: Any
+    schema: Schema | GraphSchema
     query: Query
     """With everything that the schema declares."""
     inner: Plan
     """What is run on the records of one group."""
     loss: Loss
     """The whole loss, all groups together."""
-    asked: dict[str, Any]
+    asked: dict[str, Json]
     """The question in plain JSON values: what the ledger keeps."""
-    older: dict[str, Any]
+    older: dict[str, Json]
     """How version 0.1.0 kept the same question."""
 
     @property
-    def label(self) -> str:  # type: ignore[override]
+    def label(self) -> str:
         return self.inner.label
 
     @property
-    def neighbours(self) -> Neighbours:  # type: ignore[override]
-        return self.schema.neighbours  # type: ignore[no-any-return]
+    def neighbours(self) -> Neighbours:
+        return self.schema.neighbours
 
     @property
     def costs_nothing(self) -> bool:
@@ -75,11 +80,11 @@ class SessionPlan(WrappedPlan):
         return self.prepared.statistic
 
     @contextlib.contextmanager
-    def opened(self) -> Iterator[Callable[[Any], Result]]:
+    def opened(self) -> Iterator[Callable[[Records], Result]]:
         with self.inner.opened() as run:
             yield lambda records: self.in_units(run(records))
 
-    def run(self, records: Any) -> Result:
+    def run(self, records: Records) -> Result:
         return self.in_units(self.inner.run(records))
 
     def in_units(self, result: Result) -> Result:
@@ -91,6 +96,7 @@ class SessionPlan(WrappedPlan):
 class TablePlan(SessionPlan):
     """A plan of a table: which rows, in which groups."""
 
+    schema: Schema
     predicate: Predicate | None
     by: tuple[str, ...]
     finder: StableBins | None = None
@@ -110,12 +116,12 @@ class TablePlan(SessionPlan):
         return grid
 
     @property
-    def label(self) -> str:  # type: ignore[override]
+    def label(self) -> str:
         where = "" if self.predicate is None else f" where {self.predicate.readable(self.schema)}"
         return f"{self.inner.label}{where}"
 
     @property
-    def missing(self) -> Any:
+    def missing(self) -> Released:
         number = self.query.missing_in(self.schema)
         return None if number is None else self._in_unit(number)
 
@@ -140,7 +146,7 @@ class TablePlan(SessionPlan):
     def costs_nothing(self) -> bool:
         return is_public(self.query, self.schema, self.predicate, self.by)
 
-    def _in_unit(self, number: Any) -> Any:
+    def _in_unit(self, number: Released) -> Released:
         declared = self.declared
         return declared.displayed(round(number)) if isinstance(declared, Date) and self.is_dated else number
 
@@ -149,7 +155,7 @@ class TablePlan(SessionPlan):
             return result
         return Result(self._dates(result.value), self._dates(result.interval), result.reason)
 
-    def _dates(self, numbers: Any) -> Any:
+    def _dates(self, numbers: Released) -> Released:
         if isinstance(numbers, tuple):
             return tuple(self._dates(one) for one in numbers)
         return None if numbers is None else self._in_unit(numbers)
@@ -168,16 +174,16 @@ def is_public(bound: Query, schema: Schema, predicate: Predicate | None, by: Seq
 
 
 def plan(
-    query: object,
+    query: Query,
     schema: Schema,
     *,
-    epsilon: object,
-    delta: object = 0.0,
-    where: object = None,
-    by: object = None,
-    mechanism: object = "auto",
-    noise: object = "auto",
-    confidence: object = 0.95,
+    epsilon: Number,
+    delta: Number = 0.0,
+    where: Filter | None = None,
+    by: Names | None = None,
+    mechanism: MechanismChoice = "auto",
+    noise: NoiseChoice = "auto",
+    confidence: Confidence = 0.95,
 ) -> TablePlan:
     """The plan for a question, or an error that says what is accepted; nothing is read."""
     if not isinstance(query, Query):
@@ -211,7 +217,7 @@ def plan(
     return TablePlan(schema, bound, inner, loss, form_of(*words), form_of_0_1_0(*words), predicate, keys, finder)
 
 
-def group_columns(by: object, schema: Schema) -> tuple[str, ...]:
+def group_columns(by: Names | None, schema: Schema) -> tuple[str, ...]:
     """The columns to group by, each with declared keys."""
     if by is None:
         return ()

@@ -7,7 +7,7 @@ import functools
 import math
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Literal, cast, overload
 
 from dither.aliases import accepts_calibration
 from dither.errors import EpsilonTooSmall, InvalidArgument, NotApplicable, NotProved
@@ -25,6 +25,28 @@ from dither.sources.schema import Schema
 from dither.sources.types import Measured
 from dither.sql.statement import Statement, parse_sql
 
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from dither.typing import (
+        Confidence,
+        Filter,
+        HowOptions,
+        KnownOptions,
+        LeastEpsilonOptions,
+        MechanismChoice,
+        MechanismName,
+        NamedWeights,
+        Names,
+        NoiseChoice,
+        Number,
+        PriorChoice,
+        QuestionOptions,
+        QuoteOptions,
+        TableOptions,
+        Weights,
+    )
+
 LEVEL = 0.95
 """Of the quoted bound, where no interval is wanted."""
 LEAST_EPSILON = 1e-4
@@ -32,22 +54,67 @@ PRECISION = 1.01
 """The least epsilon is found to about one percent."""
 
 
+@overload
+def quote(
+    query: Query,
+    schema: Schema,
+    *,
+    epsilon: Number,
+    delta: Number = 0.0,
+    where: Filter | None = None,
+    by: Names | None = None,
+    prior: PriorChoice | None = None,
+    rows: int | None = None,
+    mechanism: MechanismChoice = "auto",
+    noise: NoiseChoice = "auto",
+    confidence: Confidence = 0.95,
+) -> Quote: ...
+@overload
+def quote(
+    query: Sequence[Query],
+    schema: Schema,
+    *,
+    epsilon: Number,
+    delta: Number = 0.0,
+    where: Filter | None = None,
+    by: Names | None = None,
+    prior: PriorChoice | None = None,
+    rows: int | None = None,
+    mechanism: MechanismChoice = "auto",
+    noise: NoiseChoice = "auto",
+    confidence: Confidence = 0.95,
+    weights: Weights | None = None,
+) -> Quotes: ...
+@overload
+def quote(
+    query: str,
+    schema: Schema,
+    *,
+    epsilon: Number,
+    delta: Number = 0.0,
+    prior: PriorChoice | None = None,
+    rows: int | None = None,
+    mechanism: MechanismChoice = "auto",
+    noise: NoiseChoice = "auto",
+    confidence: Confidence = 0.95,
+    weights: NamedWeights | None = None,
+) -> Quotes: ...
 @accepts_calibration
 def quote(
     query: Query | Sequence[Query] | str,
     schema: Schema,
     *,
-    epsilon: Any,
-    delta: Any = 0.0,
-    where: Any = None,
-    by: Any = None,
-    prior: Any = None,
-    rows: Any = None,
-    mechanism: Any = "auto",
-    noise: Any = "auto",
-    confidence: Any = 0.95,
-    weights: Sequence[Any] | None = None,
-) -> Any:
+    epsilon: Number,
+    delta: Number = 0.0,
+    where: Filter | None = None,
+    by: Names | None = None,
+    prior: PriorChoice | None = None,
+    rows: int | None = None,
+    mechanism: MechanismChoice = "auto",
+    noise: NoiseChoice = "auto",
+    confidence: Confidence = 0.95,
+    weights: NamedWeights | None = None,
+) -> Quote | Quotes:
     """Privacy loss, mechanism and error of one query (a ``Quote``), or of a list or SQL (``Quotes``).
 
     prior: what is publicly known about the values (``Lognormal``, ``Normal``, ``Uniform``, ``Exponential``,
@@ -65,40 +132,50 @@ def quote(
     >>> 10 < quoted.expected_error < 30
     True
     """
-    options = {
-        "where": where,
-        "by": by,
+    known: KnownOptions = {
         "prior": prior,
         "rows": rows,
         "mechanism": mechanism,
         "noise": noise,
         "confidence": confidence,
     }
+    options: TableOptions = {**known, "where": where, "by": by}
     if isinstance(query, Query):
         return _quoted(query, schema, epsilon=epsilon, delta=delta, **options)
     if isinstance(query, str):
         if where is not None or by is not None:
             raise InvalidArgument("where" if by is None else "by", where if by is None else by, "SQL says it itself")
-        return quote_statement(parse_sql(query, schema), schema, Loss.asked(epsilon, delta), weights, **options)
+        return quote_statement(parse_sql(query, schema), schema, Loss.asked(epsilon, delta), weights, **known)
     return Quotes(
         _quoted(one, schema, epsilon=part.epsilon, delta=part.delta, **options)
-        for one, part in shared(query, Loss.asked(epsilon, delta), weights)
+        for one, part in shared(query, Loss.asked(epsilon, delta), cast("Weights | None", weights))
     )
 
 
-def quote_statement(statement: Statement, schema: Schema, loss: Loss, weights: Any = None, **options: Any) -> Quotes:
+def quote_statement(
+    statement: Statement,
+    schema: Schema,
+    loss: Loss,
+    weights: NamedWeights | None = None,
+    **options: Unpack[KnownOptions],
+) -> Quotes:
     """Quotes for the queries of a statement that was read before; they share the privacy loss as its answers do."""
-    options |= {"where": statement.where, "by": list(statement.by) or None}
+    asked: TableOptions = {**options, "where": statement.where, "by": list(statement.by) or None}
     quotes = []
     for item, part in shared_by_items(statement, schema, loss, weights):
         with statement.pointing_at(item):
-            quotes.append(_quoted(item.query, schema, epsilon=part.epsilon, delta=part.delta, **options))
+            quotes.append(_quoted(item.query, schema, epsilon=part.epsilon, delta=part.delta, **asked))
     return Quotes(quotes)
 
 
 @accepts_calibration
 def least_epsilon(
-    query: Query, schema: Schema, *, target_error: Any, of: str = "expected_error", **options: Any
+    query: Query,
+    schema: Schema,
+    *,
+    target_error: Number,
+    of: Literal["expected_error", "bound"] = "expected_error",
+    **options: Unpack[LeastEpsilonOptions],
 ) -> Quote:
     """The quote with the least epsilon (to about one percent) whose error is at most ``target_error``.
 
@@ -113,30 +190,32 @@ def least_epsilon(
     if not isinstance(query, Query):
         raise InvalidArgument("query", query, "must be one query object such as Median('total_pay')")
 
-    def quoted(epsilon: float, **instead: Any) -> Quote:
-        return _quoted(query, schema, epsilon=epsilon, **{**options, **instead})
+    def quoted(epsilon: float, instead: HowOptions) -> Quote:
+        asked: LeastEpsilonOptions = {**options, **instead}
+        return _quoted(query, schema, epsilon=epsilon, **asked)
 
     def error(one: Quote) -> float:
         return one.worst_expected if of == "expected_error" else one.worst_bound
 
-    def good(fixed: dict[str, Any], epsilon: float) -> bool:
+    def good(fixed: HowOptions, epsilon: float) -> bool:
         try:
-            return error(quoted(epsilon, **fixed)) <= target
+            return error(quoted(epsilon, fixed)) <= target
         except EpsilonTooSmall:
             return False
 
     # Comparing mechanisms takes long: it is done where the search starts and at what it found.
-    here, reached, tried = quoted(1.0), [], set[str]()
+    here, reached, tried = quoted(1.0, {}), [], set[str]()
     if here.kind == UNKNOWN:
         why = f"no error of {here.query} is known beforehand: it depends on the data"
         raise NotApplicable("target_error", target_error, why, "a query with an epsilon that you choose")
     while here.mechanism not in tried:
         tried.add(here.mechanism)
-        fixed = {"mechanism": here.mechanism} if here.alternatives else {}
+        # The mechanisms that are compared are those that have names.
+        fixed: HowOptions = {"mechanism": cast("MechanismName", here.mechanism)} if here.alternatives else {}
         least = _searched(functools.partial(good, fixed))
         if least is not None:
             reached.append((least, fixed))
-        here = quoted(MOST_EPSILON if least is None else least)
+        here = quoted(MOST_EPSILON if least is None else least, {})
     if not reached:
         raise InvalidArgument(
             "target_error",
@@ -145,7 +224,7 @@ def least_epsilon(
             + ("" if here.prior else "; a prior gives an estimate"),
         )
     least, fixed = min(reached, key=operator.itemgetter(0))
-    return dataclasses.replace(quoted(least, **fixed), alternatives=quoted(least).alternatives)
+    return dataclasses.replace(quoted(least, fixed), alternatives=quoted(least, {}).alternatives)
 
 
 def _searched(reached: Callable[[float], bool]) -> float | None:
@@ -167,23 +246,21 @@ def _searched(reached: Callable[[float], bool]) -> float | None:
     return high
 
 
-def chosen_mechanism(query: Query, schema: Schema, **options: Any) -> Any:
+def chosen_mechanism(query: Query, schema: Schema, **options: Unpack[QuoteOptions]) -> MechanismName:
     """The mechanism that "auto" means under a prior: the one with the least quoted error."""
     chosen = _quoted(query, schema, **options)
-    return next(iter(chosen.alternatives), "auto")
+    return cast("MechanismName", next(iter(chosen.alternatives), "auto"))
 
 
 def _quoted(
     query: Query,
     schema: Schema,
     *,
-    prior: Any = None,
-    rows: Any = None,
-    mechanism: Any = "auto",
-    confidence: Any = 0.95,
-    **options: Any,
+    prior: PriorChoice | None = None,
+    rows: int | None = None,
+    **options: Unpack[QuestionOptions],
 ) -> Quote:
-    planned = plan(query, schema, mechanism=mechanism, confidence=confidence, **options)
+    planned = plan(query, schema, **options)
     if planned.released_by is None:
         _checked_rows(planned, rows)
         figures = _of_function(planned)
@@ -207,7 +284,7 @@ def _quoted(
         declared = _under_declared(planned, rows) if prior is None else None
         return declared or _for_all_data(planned, rows)
     counted, assumed = _records(planned, rows)
-    if mechanism != "auto":
+    if options.get("mechanism", "auto") != "auto":
         return _under_prior(planned, column_prior, counted, assumed)
     law = named_noise(options.get("noise", "auto"))
     names = [one for one in planned.statistic.mechanism_preference if one in applicable(planned.statistic)]
@@ -216,7 +293,8 @@ def _quoted(
     compared: dict[str, Quote] = {}
     for name in names:
         try:
-            again = plan(query, schema, mechanism=name, confidence=confidence, **options)
+            named: QuestionOptions = {**options, "mechanism": cast("MechanismName", name)}
+            again = plan(query, schema, **named)
             compared[name] = _under_prior(again, column_prior, counted, assumed)
         except (NotApplicable, NotProved, InvalidArgument):
             # It does not serve this privacy loss or noise; the default, at least, does.
@@ -272,7 +350,14 @@ def _for_all_data(planned: TablePlan, rows: int | None) -> Quote:
     return _quote(planned, figures, rows=used if used is not None else planned.expected_rows, assumptions=assumed)
 
 
-def _quote(planned: TablePlan, figures: Any, *, assumptions: tuple[str, ...] = (), **facts: Any) -> Quote:
+def _quote(
+    planned: TablePlan,
+    figures: Figures,
+    *,
+    assumptions: tuple[str, ...] = (),
+    prior: str | None = None,
+    rows: int | None = None,
+) -> Quote:
     if planned.prepared.refusal is not None:
         assumptions = (*assumptions, "if it answers: a test may refuse")
     return Quote(
@@ -285,11 +370,12 @@ def _quote(planned: TablePlan, figures: Any, *, assumptions: tuple[str, ...] = (
         noise=planned.prepared.noise_name,
         kind=figures.kind,
         attained=figures.attained,
-        bar=figures.bar,
+        half_width=figures.half_width,
         groups=planned.groups,
         labels=planned.labels,
         assumptions=assumptions,
-        **facts,
+        prior=prior,
+        rows=rows,
     )
 
 
@@ -297,7 +383,7 @@ def _level(planned: TablePlan) -> float:
     return LEVEL if planned.confidence is None else float(fraction_of_unit("confidence", planned.confidence))
 
 
-def _records(planned: TablePlan, rows: Any) -> tuple[int, tuple[str, ...]]:
+def _records(planned: TablePlan, rows: int | None) -> tuple[int, tuple[str, ...]]:
     """The number of records that a quote under a prior is for, and what is assumed about it."""
     _checked_rows(planned, rows)
     if planned.expected_rows is not None:
@@ -312,7 +398,7 @@ def _records(planned: TablePlan, rows: Any) -> tuple[int, tuple[str, ...]]:
     raise InvalidArgument("rows", None, "is private here; with a prior pass the number that you assume")
 
 
-def _checked_rows(planned: TablePlan, rows: Any) -> None:
+def _checked_rows(planned: TablePlan, rows: int | None) -> None:
     if rows is None:
         return
     if not isinstance(rows, int) or isinstance(rows, bool) or not 1 <= rows <= planned.schema.most_rows:

@@ -12,31 +12,35 @@ import secrets
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
 from dither.answer import released
 from dither.errors import DitherError, InvalidArgument, SourceFailed
 from dither.privacy import Loss, Neighbours
-from dither.queries.plan import Plan, Result
+from dither.queries.plan import Plan, Records, Result
 from dither.queries.query import Query
 from dither.queries.tables import TableRecords, declared_rows
-from dither.release import Release
+from dither.release import Release, Released
 from dither.session.plan import SessionPlan, TablePlan, undeclared
 from dither.sources.descriptors import check_descriptors
 from dither.sources.engines.engine import Engine
 from dither.sources.graph_schema import GraphSchema
 from dither.sources.predicates import Predicate
 from dither.sources.schema import Schema
-from dither.sources.selection import MOST_GROUPS, Selection
+from dither.sources.selection import MOST_GROUPS, Key, Selection
 from dither.sources.types import ColumnType, Date, Measured
 from dither.sources.windows import counts_by_key, few_rows
 
 if TYPE_CHECKING:
     from dither.sources.graph import Graph
+    from dither.typing import ArrowTable, GroupKey, Json
 
-Answers = list[list[dict[str, Any]]]
+Question: TypeAlias = Any
+"""A plan of this very source: a ``TablePlan`` of a table, a ``SessionPlan`` of a graph."""
+
+Answers: TypeAlias = "list[list[dict[str, Json]]]"
 """The releases of each plan in plain JSON values."""
 
 
@@ -56,11 +60,11 @@ class Source(ABC):
         """Fail, before anything is charged, if the source is not there."""
 
     @abstractmethod
-    def read(self, plan: Any, run: Callable[[Any], Result]) -> list[Release]:
+    def read(self, plan: Question, run: Callable[[Records], Result]) -> list[Release]:
         """Read and answer a question that was paid for: a release for each group."""
 
     @contextlib.contextmanager
-    def prepared(self, plans: Sequence[Any]) -> Iterator[Callable[[], Answers]]:
+    def prepared(self, plans: Sequence[Question]) -> Iterator[Callable[[], Answers]]:
         """Everything that may fail before a charge; within, the function that reads and answers what was charged."""
         with contextlib.ExitStack() as opened:
             runs = [opened.enter_context(plan.opened()) for plan in plans]
@@ -70,11 +74,11 @@ class Source(ABC):
                 [one.to_dict() for one in self.read(plan, run)] for plan, run in zip(plans, runs, strict=True)
             ]
 
-    def restored(self, plan: Any, payload: dict[str, Any]) -> Release:  # noqa: ARG002
+    def restored(self, plan: Question, payload: dict[str, Json]) -> Release:  # noqa: ARG002
         """A release as the ledger keeps it."""
         return Release.from_dict(payload)
 
-    def public(self, plan: Any) -> Release:
+    def public(self, plan: Question) -> Release:
         """The answer of a question that costs nothing."""
         raise InvalidArgument("query", plan.label, "no question about this dataset is free")
 
@@ -98,22 +102,22 @@ class TableSource(Source):
         few_rows()  # a setting that is none is refused now, not when records are read
         self.engine.ready()
 
-    def read(self, plan: TablePlan, run: Callable[[Any], Result]) -> list[Release]:
+    def read(self, plan: TablePlan, run: Callable[[Records], Result]) -> list[Release]:
         # What is read on a schedule is read by itself, within that schedule.
         with contextlib.nullcontext() if plan.inner.is_scheduled else self.engine.snapshot():
             selection = Selection(self.engine, plan.schema, plan.predicate, plan.by, None, secrets.token_hex(16))
             if plan.finder is not None:
-                selection = dataclasses.replace(selection, keys=found_keys(plan, selection))
+                selection = dataclasses.replace(selection, keys=cast("tuple[Key, ...]", found_keys(plan, selection)))
             return [
-                released(plan, run(data), dict(zip(plan.by, _shown(plan, key), strict=True)) or None)
+                released(plan, run(data), dict(zip(plan.by, _displayed(plan, key), strict=True)) or None)
                 for key, data in zip(selection.groups, selected(plan, selection), strict=True)
             ]
 
-    def restored(self, plan: TablePlan, payload: dict[str, Any]) -> Release:
+    def restored(self, plan: TablePlan, payload: dict[str, Json]) -> Release:
         """A release as the ledger keeps it, dates as dates again."""
         release = Release.from_dict(payload)
         group = release.group and {
-            name: datetime.date.fromisoformat(one) if plan.schema.columns[name].type_name == "date" else one
+            name: datetime.date.fromisoformat(str(one)) if plan.schema.columns[name].type_name == "date" else one
             for name in plan.by
             for one in (release.group[name],)
         }
@@ -129,18 +133,18 @@ class TableSource(Source):
     def close(self) -> None:
         self.engine.close()
 
-    def groups_for_owner(self, plan: TablePlan) -> dict[tuple[Any, ...], Any]:
+    def groups_for_owner(self, plan: TablePlan) -> dict[tuple[GroupKey, ...], Records]:
         """NOT private: the records of every group by its key, with the same rows of each person every time."""
         selection = Selection(self.engine, plan.schema, plan.predicate, plan.by)
-        keys = (_shown(plan, key) for key in selection.groups)
+        keys = (_displayed(plan, key) for key in selection.groups)
         return dict(zip(keys, selected(plan, selection), strict=True))
 
-    def rows_for_owner(self, columns: Sequence[str], predicate: Predicate | None) -> Any:
+    def rows_for_owner(self, columns: Sequence[str], predicate: Predicate | None) -> ArrowTable:
         """NOT private: columns of the selected rows as programs see them."""
         return declared_rows(self.schema, self.engine, columns, predicate, None)[1]
 
 
-def selected(plan: TablePlan, selection: Selection) -> Sequence[Any]:
+def selected(plan: TablePlan, selection: Selection) -> Sequence[Records]:
     """Private: the records of every group, as the plan reads them."""
     return plan.query.select(TableRecords(selection, plan.expected_rows), plan.read_for)
 
@@ -160,7 +164,7 @@ class PublicCount(Plan):
         return Result(records, (records, records))
 
 
-def found_keys(plan: TablePlan, selection: Selection) -> tuple[tuple[Any, ...], ...]:
+def found_keys(plan: TablePlan, selection: Selection) -> tuple[tuple[GroupKey, ...], ...]:
     """The keys with enough people, by a thresholded histogram: paid for, and no longer private."""
     if plan.finder is None:
         return selection.groups
@@ -172,22 +176,22 @@ def found_keys(plan: TablePlan, selection: Selection) -> tuple[tuple[Any, ...], 
     grid, missing = plan.query.records_on if isinstance(plan.declared, Measured) else (None, None)
     counted = counts_by_key(selection, plan.query.column, grid, missing)
     known = {key: count for key, count in counted.items() if all(key[at] in values for at, values in declared.items())}
-    shown = plan.finder.release(known.keys(), known.values())
-    return tuple(sorted((key for key, _ in shown), key=str))[:MOST_GROUPS]
+    discovered = plan.finder.release(known.keys(), known.values())
+    return tuple(sorted((key for key, _ in discovered), key=str))[:MOST_GROUPS]
 
 
-def _shown(plan: TablePlan, key: tuple[Any, ...]) -> tuple[Any, ...]:
+def _displayed(plan: TablePlan, key: tuple[GroupKey, ...]) -> tuple[GroupKey, ...]:
     """The key of a group as users of its columns' types expect it."""
-    return tuple(_shown_part(plan.schema.columns[name], one) for name, one in zip(plan.by, key, strict=True))
+    return tuple(_displayed_part(plan.schema.columns[name], one) for name, one in zip(plan.by, key, strict=True))
 
 
-def _shown_part(declared: ColumnType, part: Any) -> Any:
+def _displayed_part(declared: ColumnType, part: GroupKey) -> GroupKey:
     if declared.type_name == "boolean":
         return bool(part)
-    return declared.displayed(part) if isinstance(declared, Date) else part
+    return declared.displayed(cast("float", part)) if isinstance(declared, Date) else part
 
 
-def _dates(payload: Any) -> Any:
+def _dates(payload: Json) -> Released:
     if isinstance(payload, tuple):
         return tuple(_dates(one) for one in payload)
     return None if payload is None else datetime.date.fromisoformat(payload)
@@ -215,13 +219,13 @@ class GraphSource(Source):
     def ready(self) -> None:
         self.schema.ready()
 
-    def read(self, plan: SessionPlan, run: Callable[[Any], Result]) -> list[Release]:
+    def read(self, plan: SessionPlan, run: Callable[[Records], Result]) -> list[Release]:
         return [released(plan, run(self.graph_for(plan.query)))]
 
-    def graph_for(self, query: Query) -> Any:
+    def graph_for(self, query: Query) -> Records:
         """Private: the graph as the plan reads it."""
-        graph = self._private()
-        return query.read(graph, query.shape(graph if self.edges is None else self.edges))
+        graph, asked = self._private(), cast("Query[Released, Released, Graph]", query)
+        return asked.read(graph, asked.shape(graph if self.edges is None else self.edges))
 
     def _private(self) -> Graph:
         """The private edges or weights, after the charge: an error about them must not say that nothing was charged."""

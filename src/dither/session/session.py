@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, overload
 
 from dither.aliases import accepts_calibration
 from dither.ledger import Ledger
 from dither.privacy import Loss
+from dither.queries.plan import Records
 from dither.queries.query import Query
-from dither.release import Releases
+from dither.quotes.quote import Quote, Quotes
+from dither.release import B, Release, Releases, V
 from dither.session import quoting
 from dither.session.account import LOCAL, PaidSession, total_loss
 from dither.session.plan import TablePlan
@@ -25,6 +27,34 @@ from dither.sources.engines.factory import engine_for
 from dither.sources.predicates import parse_filter
 from dither.sources.schema import Schema
 from dither.sql.statement import Statement, parse_sql
+from dither.statistics.statistic import Statistic, VectorStatistic
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from dither.typing import (
+        Answered,
+        ArrowTable,
+        Confidence,
+        Filter,
+        GroupKey,
+        Interval,
+        KnownOptions,
+        LeastEpsilonOptions,
+        MechanismChoice,
+        NamedWeights,
+        Names,
+        NoiseChoice,
+        Number,
+        PriorChoice,
+        QuoteOptions,
+        SqlOptions,
+        TableOptions,
+        Weights,
+    )
+
+Given: TypeAlias = Any
+"""An option of one of the overloads above it."""
 
 MANY_GROUPS = 500
 """Questions with more groups than this are answered with a warning."""
@@ -60,25 +90,101 @@ class Session(PaidSession):
 
     # --- questions ---------------------------------------------------------------------------------------
 
+    @overload
+    def ask(
+        self,
+        query: Query[V, B],
+        *,
+        epsilon: Number,
+        delta: Number = 0.0,
+        where: Filter | None = None,
+        by: None = None,
+        mechanism: MechanismChoice = "auto",
+        noise: NoiseChoice = "auto",
+        confidence: Confidence = 0.95,
+        weights: Weights | None = None,
+        prior: PriorChoice | None = None,
+        rows: int | None = None,
+        again: bool = False,
+        request_id: str | None = None,
+        analyst: str = LOCAL,
+    ) -> Release[V, B]: ...
+    @overload
+    def ask(
+        self,
+        query: Query[V, B],
+        *,
+        epsilon: Number,
+        delta: Number = 0.0,
+        where: Filter | None = None,
+        by: Names,
+        mechanism: MechanismChoice = "auto",
+        noise: NoiseChoice = "auto",
+        confidence: Confidence = 0.95,
+        weights: Weights | None = None,
+        prior: PriorChoice | None = None,
+        rows: int | None = None,
+        again: bool = False,
+        request_id: str | None = None,
+        analyst: str = LOCAL,
+    ) -> Releases[V, B]: ...
+    @overload
+    def ask(
+        self,
+        query: Sequence[Query[float, Interval]],
+        *,
+        epsilon: Number,
+        delta: Number = 0.0,
+        where: Filter | None = None,
+        by: Names | None = None,
+        mechanism: MechanismChoice = "auto",
+        noise: NoiseChoice = "auto",
+        confidence: Confidence = 0.95,
+        weights: Weights | None = None,
+        prior: PriorChoice | None = None,
+        rows: int | None = None,
+        again: bool = False,
+        request_id: str | None = None,
+        analyst: str = LOCAL,
+    ) -> Releases[float, Interval]: ...
+    @overload
+    def ask(
+        self,
+        query: Sequence[Query],
+        *,
+        epsilon: Number,
+        delta: Number = 0.0,
+        where: Filter | None = None,
+        by: Names | None = None,
+        mechanism: MechanismChoice = "auto",
+        noise: NoiseChoice = "auto",
+        confidence: Confidence = 0.95,
+        weights: Weights | None = None,
+        prior: PriorChoice | None = None,
+        rows: int | None = None,
+        again: bool = False,
+        request_id: str | None = None,
+        analyst: str = LOCAL,
+    ) -> Releases: ...
     @accepts_calibration
     def ask(
         self,
         query: Query | Sequence[Query],
         *,
-        epsilon: Any,
-        delta: Any = 0.0,
-        where: Any = None,
-        by: Any = None,
-        mechanism: Any = "auto",
-        noise: Any = "auto",
-        confidence: Any = 0.95,
-        weights: Sequence[Any] | None = None,
-        prior: Any = None,
-        rows: Any = None,
+        epsilon: Number,
+        delta: Number = 0.0,
+        where: Filter | None = None,
+        by: Names | None = None,
+        mechanism: MechanismChoice = "auto",
+        noise: NoiseChoice = "auto",
+        confidence: Confidence = 0.95,
+        weights: Weights | None = None,
+        prior: PriorChoice | None = None,
+        rows: int | None = None,
         again: bool = False,
         request_id: str | None = None,
         analyst: str = LOCAL,
-    ) -> Any:
+    ) -> Release | Releases:
         """Ask one query, or several at once: all of them are answered, or none and nothing is charged.
 
         epsilon, delta: the whole privacy loss, intervals, groups and all queries included.
@@ -113,10 +219,10 @@ class Session(PaidSession):
         self,
         query: Query | Sequence[Query],
         *,
-        epsilon: Any,
-        delta: Any = 0.0,
-        weights: Sequence[Any] | None = None,
-        **options: Any,
+        epsilon: Number,
+        delta: Number = 0.0,
+        weights: Weights | None = None,
+        **options: Unpack[TableOptions],
     ) -> list[TablePlan]:
         """The plans of one query, or of several that share a privacy loss; see ``ask``."""
         return plans_for(query, self.schema, epsilon=epsilon, delta=delta, weights=weights, **options)
@@ -126,18 +232,18 @@ class Session(PaidSession):
         self,
         text: str,
         *,
-        epsilon: Any,
-        delta: Any = 0.0,
-        weights: Any = None,
-        mechanism: Any = "auto",
-        noise: Any = "auto",
-        confidence: Any = 0.95,
-        prior: Any = None,
-        rows: Any = None,
+        epsilon: Number,
+        delta: Number = 0.0,
+        weights: NamedWeights | None = None,
+        mechanism: MechanismChoice = "auto",
+        noise: NoiseChoice = "auto",
+        confidence: Confidence = 0.95,
+        prior: PriorChoice | None = None,
+        rows: int | None = None,
         again: bool = False,
         request_id: str | None = None,
         analyst: str = LOCAL,
-    ) -> Any:
+    ) -> Answered:
         """Ask in SQL: ``SELECT median(total_pay) FROM payroll WHERE year = 2014 GROUP BY job``.
 
         epsilon, delta: the whole loss.  All queries of the list share it evenly, except for a count of rows whose
@@ -147,7 +253,6 @@ class Session(PaidSession):
 
         Returns one release, or ``Releases`` where several queries or groups are asked for.
         """
-        options = {"mechanism": mechanism, "noise": noise, "confidence": confidence, "prior": prior, "rows": rows}
         return self.answer_statement(
             parse_sql(text, self.schema),
             epsilon=epsilon,
@@ -156,30 +261,42 @@ class Session(PaidSession):
             again=again,
             request_id=request_id,
             analyst=analyst,
-            **options,
+            mechanism=mechanism,
+            noise=noise,
+            confidence=confidence,
+            prior=prior,
+            rows=rows,
         )
 
     def answer_statement(
         self,
         statement: Statement,
         *,
-        epsilon: Any,
-        delta: Any = 0.0,
-        weights: Any = None,
+        epsilon: Number,
+        delta: Number = 0.0,
+        weights: NamedWeights | None = None,
         again: bool = False,
         request_id: str | None = None,
         analyst: str = LOCAL,
-        **options: Any,
-    ) -> Any:
+        **options: Unpack[KnownOptions],
+    ) -> Answered:
         """Answer a statement that was read before; see ``sql``."""
         plans = plans_of(statement, self.schema, Loss.asked(epsilon, delta), weights, **options)
         _tell_of_many_groups(plans)
         answers = self.answers(plans, again=again, request_id=request_id, analyst=analyst)
         answered = Releases(named(statement, answers), total_loss(plans))
-        return answered if statement.by or len(plans) > 1 else answered[0]
+        return cast("Answered", answered if statement.by or len(plans) > 1 else answered[0])
 
+    @overload
+    def quote(self, query: Query, **options: Unpack[QuoteOptions]) -> Quote: ...
+    @overload
+    def quote(
+        self, query: Sequence[Query], *, weights: Weights | None = None, **options: Unpack[QuoteOptions]
+    ) -> Quotes: ...
+    @overload
+    def quote(self, query: str, *, weights: NamedWeights | None = None, **options: Unpack[SqlOptions]) -> Quotes: ...
     @accepts_calibration
-    def quote(self, query: Any, **options: Any) -> Any:
+    def quote(self, query: Query | Sequence[Query] | str, **options: Given) -> Quote | Quotes:
         """Privacy loss, mechanism and error of a question, before it is asked: reads nothing, charges nothing.
 
         The options of ``ask``, and public knowledge: ``prior`` and ``rows``; see ``dither.quote``.
@@ -187,21 +304,30 @@ class Session(PaidSession):
         return quoting.quote(query, self.schema, **options)
 
     @accepts_calibration
-    def least_epsilon(self, query: Any, *, target_error: Any, **options: Any) -> Any:
+    def least_epsilon(
+        self,
+        query: Query,
+        *,
+        target_error: Number,
+        of: Literal["expected_error", "bound"] = "expected_error",
+        **options: Unpack[LeastEpsilonOptions],
+    ) -> Quote:
         """The quote with the least epsilon whose error reaches a target; see ``dither.least_epsilon``."""
-        return quoting.least_epsilon(query, self.schema, target_error=target_error, **options)
+        return quoting.least_epsilon(query, self.schema, target_error=target_error, of=of, **options)
 
     @accepts_calibration
-    def plan(self, query: Query, *, prior: Any = None, rows: Any = None, **options: Any) -> Any:
+    def plan(self, query: Query, **options: Unpack[QuoteOptions]) -> TablePlan:
         """What would be computed and charged: public facts only."""
-        return plan_for(query, self.schema, prior=prior, rows=rows, **options)
+        return plan_for(query, self.schema, **options)
 
-    def inspected_groups(self, query: Query, *, where: Any = None, by: Any = None) -> tuple[Any, dict[Any, Any]]:
+    def inspected_groups(
+        self, query: Query, *, where: Filter | None = None, by: Names | None = None
+    ) -> tuple[Statistic | VectorStatistic, dict[tuple[GroupKey, ...], Records]]:
         """NOT private: the statistic and the records of each group, for ``dither.inspect``; charges nothing."""
         made = self.plan(query, epsilon=1.0, confidence=None, where=where, by=by)
         return made.statistic, self._source.groups_for_owner(made)
 
-    def inspected_rows(self, columns: Sequence[str], *, where: Any = None) -> Any:
+    def inspected_rows(self, columns: Sequence[str], *, where: Filter | None = None) -> ArrowTable:
         """NOT private: columns of the selected rows as programs see them, for ``dither.inspect``; charges nothing."""
         predicate = None if where is None else parse_filter(where, self.schema)
         return self._source.rows_for_owner(columns, predicate)

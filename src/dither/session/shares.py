@@ -1,11 +1,11 @@
-"""How several queries share a price: evenly, or by weights, in whole units of the ledger."""
+"""How several queries share a privacy loss: evenly, or by weights, in whole units of the ledger."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from dither.accounting.filters import DELTA_UNITS, EPSILON_UNITS
 from dither.errors import InvalidArgument
@@ -14,19 +14,20 @@ from dither.privacy import Loss
 from dither.session.plan import is_public
 from dither.sources.schema import Schema
 from dither.sql.statement import Item, Statement, weights_of
+from dither.typing import NamedWeights, Weights
 
 Thing = TypeVar("Thing")
 
 
-def shared(things: Iterable[Thing], price: Loss, weights: Sequence[Any] | None) -> list[tuple[Thing, Loss]]:
-    """Several questions, each with its part of a price: evenly, or by weights."""
+def shared(things: Iterable[Thing], loss: Loss, weights: Weights | None) -> list[tuple[Thing, Loss]]:
+    """Several questions, each with its part of a privacy loss: evenly, or by weights."""
     listed = list(things)
-    return [(one, part_of(price, share)) for one, share in zip(listed, shares_of(weights, len(listed)), strict=True)]
+    return [(one, part_of(loss, share)) for one, share in zip(listed, shares_of(weights, len(listed)), strict=True)]
 
 
-def part_of(price: Loss, share: Fraction) -> Loss:
-    """A share of a price in whole units of the ledger, rounded down: charges never add up to more than the price."""
-    whole = price.share(share)
+def part_of(loss: Loss, share: Fraction) -> Loss:
+    """A share of a privacy loss in whole units of the ledger, rounded down: charges add up to at most the whole."""
+    whole = loss.share(share)
     return Loss(_floor(whole.exact_epsilon, EPSILON_UNITS), _floor(whole.exact_delta, DELTA_UNITS))
 
 
@@ -35,8 +36,8 @@ def _floor(number: Fraction, units: int) -> float:
     return rounded.numerator / rounded.denominator
 
 
-def shares_of(weights: Sequence[Any] | None, parts: int) -> list[Fraction]:
-    """How several questions share a price: evenly, or by weights."""
+def shares_of(weights: Weights | None, parts: int) -> list[Fraction]:
+    """How several questions share a privacy loss: evenly, or by weights."""
     if parts == 0:
         raise InvalidArgument("query", [], "must have at least one query")
     if weights is None:
@@ -47,8 +48,10 @@ def shares_of(weights: Sequence[Any] | None, parts: int) -> list[Fraction]:
     return [one / sum(exactly) for one in exactly]
 
 
-def shared_by_items(statement: Statement, schema: Schema, price: Loss, weights: Any = None) -> list[tuple[Item, Loss]]:
-    """The queries of a statement, each with its part of the price.
+def shared_by_items(
+    statement: Statement, schema: Schema, loss: Loss, weights: NamedWeights | None = None
+) -> list[tuple[Item, Loss]]:
+    """The queries of a statement, each with its part of the privacy loss.
 
     Those that cost something share it by their weights.  The number of rows of a table that declares it is public: it
     costs nothing, so it takes no share.
@@ -59,7 +62,7 @@ def shared_by_items(statement: Statement, schema: Schema, price: Loss, weights: 
     paying = [weight for weight, one in zip(given, free, strict=True) if not one]
     shares = iter(shares_of(paying, len(paying)) if paying else [])
     return [
-        (item, price if one else part_of(price, next(shares))) for item, one in zip(statement.items, free, strict=True)
+        (item, loss if one else part_of(loss, next(shares))) for item, one in zip(statement.items, free, strict=True)
     ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from dither.privacy import Loss
 from dither.queries.query import Query
@@ -15,8 +15,28 @@ from dither.session.shares import shared, shared_by_items
 from dither.sources.schema import Schema
 from dither.sql.statement import Statement
 
+if TYPE_CHECKING:
+    from typing import Unpack
 
-def plan_for(query: Query, schema: Schema, *, prior: Any = None, rows: Any = None, **options: Any) -> TablePlan:
+    from dither.typing import (
+        KnownOptions,
+        NamedWeights,
+        Number,
+        PriorChoice,
+        QuestionOptions,
+        TableOptions,
+        Weights,
+    )
+
+
+def plan_for(
+    query: Query,
+    schema: Schema,
+    *,
+    prior: PriorChoice | None = None,
+    rows: int | None = None,
+    **options: Unpack[QuestionOptions],
+) -> TablePlan:
     """The plan of one query, from the schema alone: no source is opened."""
     if prior is not None and options.get("mechanism", "auto") == "auto":
         options["mechanism"] = chosen_mechanism(query, schema, prior=prior, rows=rows, **options)
@@ -27,10 +47,10 @@ def plans_for(
     query: Query | Sequence[Query],
     schema: Schema,
     *,
-    epsilon: Any,
-    delta: Any = 0.0,
-    weights: Sequence[Any] | None = None,
-    **options: Any,
+    epsilon: Number,
+    delta: Number = 0.0,
+    weights: Weights | None = None,
+    **options: Unpack[TableOptions],
 ) -> list[TablePlan]:
     """The plans of one query, or of several that share a privacy loss."""
     if isinstance(query, Query):
@@ -41,13 +61,19 @@ def plans_for(
     ]
 
 
-def plans_of(statement: Statement, schema: Schema, loss: Loss, weights: Any = None, **options: Any) -> list[TablePlan]:
+def plans_of(
+    statement: Statement,
+    schema: Schema,
+    loss: Loss,
+    weights: NamedWeights | None = None,
+    **options: Unpack[KnownOptions],
+) -> list[TablePlan]:
     """A plan for every query of a statement; together they spend at most ``loss``."""
-    options |= {"where": statement.where, "by": list(statement.by) or None}
+    asked: TableOptions = {**options, "where": statement.where, "by": list(statement.by) or None}
     plans = []
     for item, part in shared_by_items(statement, schema, loss, weights):
         with statement.pointing_at(item):
-            plans.append(plan_for(item.query, schema, epsilon=part.epsilon, delta=part.delta, **options))
+            plans.append(plan_for(item.query, schema, epsilon=part.epsilon, delta=part.delta, **asked))
     return plans
 
 

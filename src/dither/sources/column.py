@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidArgument
+from dither.kernels.ordering import Ordering
 from dither.kernels.sums import exact_dot, exact_sum
 from dither.numbers import Number, exact
 from dither.privacy import Neighbours
@@ -69,12 +70,13 @@ class BinnableRecords(Protocol):
 class Column:
     """Private: the records of one column, as whole numbers of grid steps."""
 
-    __slots__ = ("_ordered", "_values", "grid")
+    __slots__ = ("_is_ordered", "_ordering", "_values", "grid")
 
     def __init__(self, values: NDArray[np.int64], grid: Grid, *, ordered: bool = False) -> None:
         self.grid = grid
         self._values = values
-        self._ordered: NDArray[np.int64] | None = values if ordered else None
+        self._is_ordered = ordered
+        self._ordering: Ordering | None = None
 
     def __repr__(self) -> str:
         return "Column(<private>)"
@@ -92,7 +94,7 @@ class Column:
     def ranks(self, first: int, last: int) -> NDArray[np.int64]:
         """The order statistics of ranks first..last (from 1); the bounds stand in below 1 and above n."""
         low, high = self.grid.ends
-        inside = self._sorted()[max(first - 1, 0) : max(last, 0)]
+        inside = self._order().between(max(first - 1, 0), min(max(last, 0), self.records))
         before = max(0, min(last, 0) - first + 1)
         after = max(0, last - max(self.records, first - 1))
         if not before and not after:
@@ -101,7 +103,11 @@ class Column:
 
     def total(self, first: int | None = None, last: int | None = None) -> int:
         """The exact sum of all records, or of those at ranks first..last."""
-        return exact_sum(self.values if first is None or last is None else self.ranks(first, last))
+        if first is None or last is None:
+            return exact_sum(self.values)
+        if first < 1 or last > self.records:
+            return exact_sum(self.ranks(first, last))
+        return self._order().total(first - 1, last)
 
     def moments(self) -> tuple[int, int]:
         """The exact sums of the records, and of their squares, above the lower end of the grid."""
@@ -113,10 +119,10 @@ class Column:
         counts: list[int] = np.bincount(self.values, minlength=bins).tolist()
         return counts
 
-    def _sorted(self) -> NDArray[np.int64]:
-        if self._ordered is None:
-            self._ordered = np.sort(self._values)
-        return self._ordered
+    def _order(self) -> Ordering:
+        if self._ordering is None:
+            self._ordering = Ordering(self._values, ordered=self._is_ordered)
+        return self._ordering
 
 
 def shape_of(data: ColumnLike, argument: str = "data") -> Shape:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidArgument, InvalidData
 from dither.kernels.adjacency import Ends, Starts, compressed, edge_list
-from dither.kernels.graph import Frontier, Ranked, Short, common_frontier, edge_supports
+from dither.kernels.triangles import Frontier, Ranked, Short, common_frontier, edge_supports
 from dither.numbers import Number
 from dither.privacy import Neighbours
 from dither.sources.column import Shape, as_array

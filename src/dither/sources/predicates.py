@@ -58,7 +58,7 @@ class Predicate(ABC):
 
     @abstractmethod
     def text(self, write: WriteConstant) -> str:
-        """The condition as people write it, with constants as ``shown`` writes them."""
+        """The condition as people write it, with constants as ``write`` writes them."""
 
     def __str__(self) -> str:
         """The one form that the ledger knows it by: constants are numbers or texts."""

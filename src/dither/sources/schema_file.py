@@ -122,7 +122,7 @@ def _home(argument: str) -> Path | None:
         return ("budget", argument.removeprefix("budget."))
     if argument in _DATASET:
         return ("dataset", argument)
-    return {"kind": ("budget", "filter"), "slack": ("budget", "slack"), "budget": ("budget",)}.get(argument)
+    return {"filter": ("budget", "filter"), "slack": ("budget", "slack"), "budget": ("budget",)}.get(argument)
 
 
 # --- writing -------------------------------------------------------------------------------------------

@@ -8,14 +8,13 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING
 
 from sqlglot import TokenType
 
 from dither.errors import InvalidArgument, InvalidText
-from dither.numbers import Number
 from dither.queries.query import Query
 from dither.queries.registry import entry_of
 from dither.sources.graph_schema import GraphSchema
@@ -24,6 +23,9 @@ from dither.sources.schema import Schema
 from dither.sql.calls import CLAUSES, FILE, GRAPH, RESERVED, Call, CallReader, Field, Scope, scope_of
 from dither.sql.functions import columns_of, query_of, supported
 from dither.sql.tokens import Word, Words
+
+if TYPE_CHECKING:
+    from dither.typing import NamedWeights, Number
 
 _AFTER_WHERE = {
     "GROUP BY",
@@ -280,15 +282,12 @@ class _StatementReader:
                 return groups
 
 
-Weights: TypeAlias = Mapping[str, Number] | Sequence[Number] | None
-
-
 def with_filter(statement: Statement, where: Predicate | None, by: tuple[str, ...]) -> Statement:
     """The same queries with a filter and groups that were given apart."""
     return dataclasses.replace(statement, where=where, by=by)
 
 
-def weights_of(statement: Statement, weights: Weights) -> list[Number]:
+def weights_of(statement: Statement, weights: NamedWeights | None) -> list[Number]:
     """One weight for each query: from a list, or from a mapping of names (or of what was written) to weights."""
     if weights is None:
         return [1] * len(statement.items)

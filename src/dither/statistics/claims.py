@@ -99,14 +99,14 @@ class _Move:
     moved: float
     text: str
 
-    def shown(self, steps: float) -> str:
+    def in_units(self, steps: float) -> str:
         """A number of steps in the answers' own units."""
         return f"{self.step * steps:g}"
 
 
 def _broken_global(statistic: Statistic[Data], move: _Move) -> Iterator[str]:
     if move.moved > statistic.global_sensitivity:
-        yield f"global sensitivity: {move.text}, which is more than {move.shown(statistic.global_sensitivity)}"
+        yield f"global sensitivity: {move.text}, which is more than {move.in_units(statistic.global_sensitivity)}"
 
 
 def _broken_levels(statistic: Statistic[Data], move: _Move, here: Facts, there: Facts) -> Iterator[str]:
@@ -115,7 +115,7 @@ def _broken_levels(statistic: Statistic[Data], move: _Move, here: Facts, there: 
     levels = statistic.level_function().levels
     sensitivity = int(levels.sensitivities[here.level - 1])
     if move.moved > sensitivity:
-        yield f"levels: {move.text}, and level {here.level} has the sensitivity {move.shown(sensitivity)}"
+        yield f"levels: {move.text}, and level {here.level} has the sensitivity {move.in_units(sensitivity)}"
     if there.level not in levels.related(here.level):
         yield f"levels: one change leads from level {here.level} to level {there.level}, which are not related"
 
@@ -126,29 +126,29 @@ def _broken_local(statistic: Statistic[Data], move: _Move, here: Facts, there: F
     (proxy, own), (next_proxy, other) = here.local, there.local
     change = statistic.local_sensitivity_change(proxy)
     if move.moved > own:
-        yield f"local sensitivity: {move.text}, which is more than {move.shown(own)}"
+        yield f"local sensitivity: {move.text}, which is more than {move.in_units(own)}"
     if abs(proxy - next_proxy) > 1:
         yield f"Lipschitz proxy: one change moves it from {proxy} to {next_proxy}"
     if abs(own - other) > change:
-        by = f"from {move.shown(own)} to {move.shown(other)}, which is more than {move.shown(change)}"
+        by = f"from {move.in_units(own)} to {move.in_units(other)}, which is more than {move.in_units(change)}"
         yield f"change of the local sensitivity: one change moves it {by}"
 
 
 def _broken_ladder(move: _Move, here: Facts, there: Facts) -> Iterator[str]:
     if here.rungs and move.moved > here.rungs[0]:
-        yield f"ladder: {move.text}, and rung 0 is {move.shown(here.rungs[0])}"
+        yield f"ladder: {move.text}, and rung 0 is {move.in_units(here.rungs[0])}"
     for k, (own, above) in enumerate(zip(here.rungs, there.rungs[1:], strict=False)):
         if own > above:
-            yield f"ladder: rung {k} is {move.shown(own)} here, and rung {k + 1} there is {move.shown(above)}"
+            yield f"ladder: rung {k} is {move.in_units(own)} here, and rung {k + 1} there is {move.in_units(above)}"
 
 
 def _broken_smooth(move: _Move, here: Facts, there: Facts, betas: Sequence[Fraction]) -> Iterator[str]:
     for beta, own, other in zip(betas, here.smooth, there.smooth, strict=False):
         at = f"at beta = {float(beta):g}"
         if move.moved > own * SLACK:
-            yield f"smooth bound: {move.text}, and the bound {at} is {move.shown(own)}"
+            yield f"smooth bound: {move.text}, and the bound {at} is {move.in_units(own)}"
         if own > other * math.exp(float(beta)) * SLACK:
-            both = f"{move.shown(own)} here and {move.shown(other)} there"
+            both = f"{move.in_units(own)} here and {move.in_units(other)} there"
             yield f"smooth bound: {at} it is {both}, a factor of more than e^beta"
 
 

@@ -31,7 +31,11 @@ class ByLipschitzProxy(HasLevels[Graph], HasLocalSensitivity[Graph]):
         """The most that one edge changes the count where the Lipschitz proxy is no higher: public."""
 
     def level_function(self) -> LevelFunction[Graph]:
-        return LevelFunction(levels_by_proxy(self), lambda data: self.lipschitz_proxy(data) + 1)
+        return LevelFunction(levels_by_proxy(self), self.level_of_graph)
+
+    def level_of_graph(self, data: Graph) -> int:
+        """The level of a graph: private."""
+        return self.lipschitz_proxy(data) + 1
 
 
 class ByCommonNeighbours(ByLipschitzProxy):

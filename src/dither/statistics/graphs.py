@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dither.kernels.graph import Ranked, bounded_degree, degree_pairs, triangle_count
 from dither.kernels.subgraphs import clique_change, clique_count, k_triangle_change, k_triangle_count
+from dither.kernels.triangles import Ranked, bounded_degree, degree_pairs, triangle_count
 from dither.privacy import Neighbours
 from dither.sensitivity.ladder import Algorithm, Ladder, Sensitivities
 from dither.sensitivity.levels import HasLevels, LevelFunction, Levels
@@ -79,7 +79,11 @@ class EdgeCount(GraphCount, HasLevels[Graph]):
         return flat(1)
 
     def level_function(self) -> LevelFunction[Graph]:
-        return LevelFunction(Levels([1]), lambda _: 1)
+        return LevelFunction(Levels([1]), _only_level)
+
+
+def _only_level(_: Graph) -> int:
+    return 1
 
 
 @dataclass(frozen=True)

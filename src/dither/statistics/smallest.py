@@ -94,4 +94,8 @@ class ChainTotal(Statistic[int], HasLevels[int]):
         return self.levels.ladder(data + 1)
 
     def level_function(self) -> LevelFunction[int]:
-        return LevelFunction(self.levels, lambda data: data + 1)
+        return LevelFunction(self.levels, self.level_of_place)
+
+    def level_of_place(self, data: int) -> int:
+        """The level of a place in the chain: private."""
+        return data + 1

@@ -360,7 +360,7 @@ def test_a_remembering_statistic_computes_once_and_never_mixes_datasets():
             assert list(known.reachable_values(data).values(-2, 2)) == list(plain.reachable_values(data).values(-2, 2))
 
 
-@pytest.mark.parametrize("broken", ["local_sensitivity_used_raw", "beta_ignored", "bar_unpaid", "delta_ignored"])
+@pytest.mark.parametrize("broken", ["local_sensitivity_used_raw", "beta_ignored", "interval_unpaid", "delta_ignored"])
 def test_a_mutation_refuses_what_it_cannot_break(broken):
     """Laplace noise with a public scale has no beta, no paid bar and no delta."""
     _, prepared = prepare(RankedValue(2, 3, GRID), epsilon=1.0, mechanism="worst_case")

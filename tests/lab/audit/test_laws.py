@@ -18,11 +18,11 @@ from dither.queries.order import Median
 from dither.sensitivity.ladder import Ladder
 from dither.statistics.order import RankedValue
 from dither_lab.audit import audited_queries, broken_mechanisms, catalogue
-from dither_lab.audit.agreement import draws_follow, own_law
 from dither_lab.audit.answers import as_answer
 from dither_lab.audit.checks import Effort
 from dither_lab.audit.enumeration import datasets
 from dither_lab.audit.exhaustive import privacy, structures
+from dither_lab.audit.law_comparison import draws_follow, own_law
 from dither_lab.audit.laws.facts import Enumerated, Published, smooth_bound
 from dither_lab.audit.laws.outputs import Listed, MixtureLaw, Noisy
 from dither_lab.audit.laws.registry import law_named, law_of, registered
@@ -299,10 +299,10 @@ def test_mutations_refuse_what_they_cannot_break():
 
 def test_the_older_option_still_works():
     """``--sabotage`` says what it is called now."""
-    told = CliRunner().invoke(main, ["audit", "--sabotage", "ladder", "--list"])
-    assert told.exit_code == 0
-    assert "--mutants" in told.stderr
-    assert "noise 20% small / ladder / exhaustive" in told.stdout
+    result = CliRunner().invoke(main, ["audit", "--sabotage", "ladder", "--list"])
+    assert result.exit_code == 0
+    assert "--mutants" in result.stderr
+    assert "noise 20% small / ladder / exhaustive" in result.stdout
 
 
 # --- nobody decides by a class --------------------------------------------------------------------------
@@ -382,7 +382,7 @@ def test_laws_call_no_code_of_mechanisms(path):
         "isinstance(x, Smooth)",
         "isinstance(x, (int, Smooth))",
         "issubclass(x, Smooth)",
-        "getattr(prepared, 'bar', None)",
+        "getattr(prepared, 'interval', None)",
         "hasattr(self.statistic, 'ladder')",
         "type(x) is Smooth",
         "TABLE[type(x)]",

@@ -79,8 +79,8 @@ def test_the_index_lists_every_page_and_no_other(monkeypatch):
     hooks = importlib.import_module("hooks")
     text = (ROOT / "docs" / "proofs" / "index.md").read_text(encoding="utf-8")
     place = SimpleNamespace(file=SimpleNamespace(src_uri="proofs/index.md"))
-    shown = hooks.on_page_markdown(text, place, {"docs_dir": str(ROOT / "docs")})
-    assert set(re.findall(r"^\| \[[\w-]+\]\((\w[\w-]*)\.md\) \| .+ \|$", shown, re.MULTILINE)) == {
+    rendered = hooks.on_page_markdown(text, place, {"docs_dir": str(ROOT / "docs")})
+    assert set(re.findall(r"^\| \[[\w-]+\]\((\w[\w-]*)\.md\) \| .+ \|$", rendered, re.MULTILINE)) == {
         path.stem for path in PAGES
     }
     assert set(re.findall(r"\]\((\w[\w-]*)\.md\)", text)) <= {path.stem for path in PAGES}

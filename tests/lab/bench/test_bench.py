@@ -25,7 +25,16 @@ from dither_lab.bench.page import page
 from dither_lab.bench.peers import Peer, Standing, default_home, ensure
 from dither_lab.bench.pool import BenchWorker, Pool, WorkerFailed, unpack
 from dither_lab.bench.report import save, write_csv
-from dither_lab.bench.rows import EQUAL, NO_PEER, NOT_MEASURED, OURS_LOWER, PEER_LOWER, ResultRow, held, verdict_of
+from dither_lab.bench.result_rows import (
+    EQUAL,
+    NO_PEER,
+    NOT_MEASURED,
+    OURS_LOWER,
+    PEER_LOWER,
+    ResultRow,
+    held,
+    verdict_of,
+)
 from dither_lab.bench.run import Results, measure_area, run
 from dither_lab.bench.texts import figure_text, footer, markdown
 from dither_lab.bench.workers import loop
@@ -246,10 +255,10 @@ def test_the_command_with_a_fake_area(fake, monkeypatch, tmp_path):
     area = Area("fake", "Fake", lambda quick: [comparison(), comparison("other", measures=("error", "time"))])
     monkeypatch.setattr("dither_lab.bench.run.area_of", lambda name: area)
     monkeypatch.setattr("dither_lab.bench.run.ensure_all", lambda names, home, quick, tell: fake)
-    told = CliRunner().invoke(main, ["bench", "fake", "--quick", "--out", str(tmp_path / "out")])
-    assert told.exit_code == 0, told.output
-    assert "twice as far" in told.stdout
-    assert "Gone NOT MEASURED (pip: no such package)" in told.stdout.replace("\n", " ")
+    result = CliRunner().invoke(main, ["bench", "fake", "--quick", "--out", str(tmp_path / "out")])
+    assert result.exit_code == 0, result.output
+    assert "twice as far" in result.stdout
+    assert "Gone NOT MEASURED (pip: no such package)" in result.stdout.replace("\n", " ")
     stored = Results.from_dict(json.loads((tmp_path / "out" / "results.json").read_text()))
     assert [row.key for row in stored.rows][:2] == ["fake/echo/error/twice as far", "fake/echo/error/Gone"]
     with (tmp_path / "out" / "results.csv").open(newline="") as file:
@@ -266,10 +275,10 @@ def test_the_command_with_a_fake_area(fake, monkeypatch, tmp_path):
 
 def test_unknown_areas_are_refused():
     """With the names that there are."""
-    told = CliRunner().invoke(main, ["bench", "everything"])
-    assert told.exit_code != 0
-    assert "noise, quantiles, tables, graphs, models, composition, server or all" in str(told.output) + str(
-        told.exception
+    result = CliRunner().invoke(main, ["bench", "everything"])
+    assert result.exit_code != 0
+    assert "noise, quantiles, tables, graphs, models, composition, server or all" in str(result.output) + str(
+        result.exception
     )
     with pytest.raises(InvalidArgument):
         area_of("everything")
@@ -400,23 +409,23 @@ def results(*rows: ResultRow) -> Results:
 
 def test_results_are_the_same_after_json():
     """An interval without an end is no JSON number."""
-    told = results(row(), row(ratio=None, ours=None))
-    text = json.dumps(told.to_dict(), allow_nan=False)
-    assert Results.from_dict(json.loads(text)) == told
+    both = results(row(), row(ratio=None, ours=None))
+    text = json.dumps(both.to_dict(), allow_nan=False)
+    assert Results.from_dict(json.loads(text)) == both
 
 
 def test_reports_escape(tmp_path):
     """Markup in names is shown, not followed."""
-    told = results(row())
-    assert "&lt;b&gt;" in page(told, {})
-    assert "because | of &amp; that" in page(told, {})
+    alone = results(row())
+    assert "&lt;b&gt;" in page(alone, {})
+    assert "because | of &amp; that" in page(alone, {})
     assert "| <b>, error | epsilon 1; change one record | 2 [1, 3] | P | 1 | 2 [1.5, inf] | peer lower |" in markdown(
         [row()]
     )
     file = io.StringIO()
-    write_csv(told.rows, file)
+    write_csv(alone.rows, file)
     assert list(csv.reader(io.StringIO(file.getvalue())))[1][0] == "a/b/error/P"
-    assert {path.name for path in save(told, tmp_path)} == {"results.json", "results.csv", "index.html", "a.png"}
+    assert {path.name for path in save(alone, tmp_path)} == {"results.json", "results.csv", "index.html", "a.png"}
 
 
 def test_no_host_is_named():

@@ -10,7 +10,7 @@ import pytest
 from dither_lab.bench.areas import AREAS, area_of
 from dither_lab.bench.explanations import EXPLANATIONS, UNEXPLAINED, why
 from dither_lab.bench.peers import PEERS
-from dither_lab.bench.rows import NOT_MEASURED, PEER_LOWER
+from dither_lab.bench.result_rows import NOT_MEASURED, PEER_LOWER
 from dither_lab.bench.run import Results
 
 ROOT = Path(__file__).resolve().parents[3]

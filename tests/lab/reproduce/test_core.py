@@ -148,9 +148,9 @@ def test_a_report_is_written_whole(tmp_path):
     page = report.write(findings, Setting("quick"), tmp_path / "new" / "folder")
     files = {path.name for path in page.parent.iterdir()}
     assert files == {"report.html", "report.json", "verdicts.csv", "errata-example.csv", "errata-example.png"}
-    told = json.loads((page.parent / "report.json").read_text())
-    assert told["verdicts"] == {"agrees": 1, "agrees with a correction": 0, "disagrees": 1}
-    assert told["experiments"][0]["points"][0] == {
+    payload = json.loads((page.parent / "report.json").read_text())
+    assert payload["verdicts"] == {"agrees": 1, "agrees with a correction": 0, "disagrees": 1}
+    assert payload["experiments"][0]["points"][0] == {
         "quantity": "y",
         "series": "line",
         "x": 1.0,

@@ -20,7 +20,9 @@ from dither_lab.audit.laws.registry import Answer, law_of, published
 def as_answer(outcome: Outcome) -> Answer:
     """All that an outcome shows, as one flat tuple."""
     values = outcome.answer if isinstance(outcome.answer, tuple) else (outcome.answer,)
-    ends = (end for bar in outcome.interval or () for end in (bar if isinstance(bar, tuple) else (bar,)))
+    ends = (
+        end for interval in outcome.interval or () for end in (interval if isinstance(interval, tuple) else (interval,))
+    )
     return (*values, *ends)
 
 

@@ -25,17 +25,17 @@ from dither.queries.totals import Count, Mean, Sum, TrimmedMean
 from dither.queries.trees import MinCut
 from dither.queries.vectors import Covariance, MeanVector
 from dither.queries.vectors import Histogram as HistogramQuery
-from dither.queries.workloads import CountingQueries
+from dither.queries.workloads import CountingQueries, FamilyName
 from dither.sensitivity.levels import Margin
 from dither.sources.grid import Grid
 from dither.statistics.order import RankedValue
 from dither_lab.audit import own_functions as own
-from dither_lab.audit.agreement import draws_follow, own_law
 from dither_lab.audit.answers import as_answer, remembering
 from dither_lab.audit.attacks import Direction, HistogramAttack
 from dither_lab.audit.blackbox import audit
 from dither_lab.audit.checks import Check, Effort, Evidence
 from dither_lab.audit.exhaustive import axioms, privacy, sensitivities, structures, worst_pair
+from dither_lab.audit.law_comparison import draws_follow, own_law
 from dither_lab.audit.laws.registry import (
     IndependentLaw,
     NoIndependentLaw,
@@ -195,7 +195,8 @@ def _workloads() -> Iterator[AuditedQuery]:
     for name, family in over_bins.items():
         asked = CountingQueries(edges=[0, 1, 2, 3], family=family)
         yield AuditedQuery(f"counting queries, {name}", names, _columns(asked, 3, 4), "counting_queries")
-    for name, width in {"attribute_means": None, "conjunctions": 1}.items():
+    over_bits: dict[FamilyName, int | None] = {"attribute_means": None, "conjunctions": 1}
+    for name, width in over_bits.items():
         asked = CountingQueries(family=name, width=width)
         bits = functools.cache(lambda quick, asked=asked: table_universe(asked, (0, 1), 4 - quick))
         yield AuditedQuery(f"counting queries, {name}", names, bits, "counting_queries")

@@ -6,9 +6,8 @@ one) and does not keep it.  For tests and for measuring auditors; nothing on a r
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -19,6 +18,7 @@ from dither.privacy import Loss, Neighbours
 from dither.sensitivity.ladder import Algorithm, Ladder, least_bound
 from dither.sources.grid import Grid
 from dither.statistics.statistic import Statistic
+from dither_lab.audit.imitation import imitation
 from dither_lab.audit.laws.registry import law_of
 
 
@@ -37,11 +37,7 @@ def noise_and_law_too_small(prepared: Prepared, *, factor: object = 0.7) -> Prep
     elsewhere, from those parameters and the statistic's values, can find it.
     """
     weaker = noise_too_small(prepared, factor=factor)
-    broken = copy.copy(prepared)
-    # Frozen: what is set on the instance stands before the methods of its class.
-    object.__setattr__(broken, "run", weaker.run)
-    object.__setattr__(broken, "error_laws", weaker.error_laws)
-    return broken
+    return imitation(prepared, weaker.run, weaker.error_laws)
 
 
 def local_sensitivity_used_raw(prepared: Prepared) -> Prepared:
@@ -55,17 +51,26 @@ def beta_ignored(prepared: Prepared, *, factor: object = 3) -> Prepared:
     return _with_smooth(prepared, "beta_ignored", lambda ladder, beta: ladder.smooth(faster * beta))
 
 
-def bar_unpaid(prepared: Prepared, *, factor: object = 100) -> Prepared:
+def interval_unpaid(prepared: Prepared, *, factor: object = 100) -> Prepared:
     """An interval that shows the private scale, or its ends, ``factor`` times as precisely as its epsilon allows."""
     broken = law_of(prepared).interval_for_free(prepared, exact(factor, "factor"))
     if broken is None:
-        raise _unsuited("bar_unpaid", prepared, "smooth or inverse with an interval")
+        raise _unsuited("interval_unpaid", prepared, "smooth or inverse with an interval")
     return broken
 
 
 def grid_from_data(prepared: Prepared) -> Prepared:
     """Answers rounded to a grid whose step is the local sensitivity of the data at hand."""
-    return Regridded(prepared)
+    statistic: Any = prepared.statistic
+
+    def run(data: Any) -> Outcome:
+        outcome: Any = prepared.run(data)
+        if outcome.answer is None:
+            return outcome  # type: ignore[no-any-return]
+        step = max(statistic.ladder(data)[0], 1)
+        return replace(outcome, answer=statistic.answers.clamp(step * round(outcome.answer / step)))  # type: ignore[no-any-return]
+
+    return imitation(prepared, run)
 
 
 def delta_ignored(prepared: Prepared) -> Prepared:
@@ -73,34 +78,6 @@ def delta_ignored(prepared: Prepared) -> Prepared:
     if prepared.loss.is_pure:
         raise _unsuited("delta_ignored", prepared, "a mechanism with a delta")
     return replace(prepared, loss=Loss(prepared.loss.epsilon))  # type: ignore[type-var]
-
-
-@dataclass(frozen=True)
-class Regridded(Prepared):
-    """An honest answer, rounded where honest answers are not."""
-
-    honest: Prepared
-
-    @property
-    def statistic(self) -> Statistic:
-        statistic: Any = self.honest.statistic
-        return statistic  # type: ignore[no-any-return]
-
-    @property
-    def loss(self) -> Loss:
-        return self.honest.loss
-
-    @property
-    def noise_name(self) -> str:
-        return self.honest.noise_name
-
-    def run(self, data: Any) -> Outcome:
-        outcome, statistic = self.honest.run(data), self.statistic
-        step = max(statistic.ladder(data)[0], 1)
-        if outcome.answer is None:
-            return outcome
-        answer: Any = outcome.answer
-        return replace(outcome, answer=statistic.answers.clamp(step * round(answer / step)))
 
 
 class _Misjudged(Statistic):

@@ -20,6 +20,9 @@ METHODS: tuple[Method, ...] = ("exact", "exhaustive", "black-box", "trace")
 FALSE_ALARM = 1e-6
 """How often a whole audit of sound code may report a finding; only black-box checks can be wrong, and share it."""
 
+ROUNDING = 1e-9
+"""Relative: far above the rounding of sums in floats, far below any mistake that an audit looks for."""
+
 
 @dataclass(frozen=True)
 class Effort:
@@ -93,6 +96,19 @@ class Check:
 
 def _plain(number: float | None) -> float | str | None:
     return number if number is None or math.isfinite(number) else str(number)
+
+
+def within_rounding(found: float, claimed: float) -> bool:
+    """Whether a number that was computed in floats keeps a claim, which it may attain."""
+    return found <= claimed * (1 + ROUNDING)
+
+
+def float_bound(reached: float, claimed: float) -> float:
+    """The epsilon that no pair exceeds, of a law that was computed in floats for all of them.
+
+    It is the claim, unless what was reached exceeds that by more than rounding does.
+    """
+    return claimed if within_rounding(reached, claimed) else reached
 
 
 def least_epsilon(delta_at: Callable[[float], float], delta: float, start: float) -> float:

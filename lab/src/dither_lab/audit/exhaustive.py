@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from dither.mechanisms.mechanism import Prepared
-from dither_lab.audit.checks import Evidence
+from dither_lab.audit.checks import Evidence, within_rounding
 from dither_lab.audit.laws.facts import Facts, has_norm_ladder, norm_rungs
 from dither_lab.audit.laws.registry import Pair, WorstPair, law_of, published
 from dither_lab.audit.laws.structures import broken_structures
@@ -27,7 +27,12 @@ def privacy(prepared: Prepared, universe: Universe, stride: int = 1) -> Evidence
     pairs = universe.different_pairs[::stride]
     lower, upper, _ = worst_pair(prepared, pairs)
     claimed = prepared.loss
-    return Evidence((lower if upper is None else upper) <= claimed.epsilon, claimed, lower, upper, len(pairs))
+    return Evidence(keeps(lower, upper, claimed.epsilon), claimed, lower, upper, len(pairs))
+
+
+def keeps(lower: float, upper: float | None, claimed: float) -> bool:
+    """Whether a law keeps its claim: by the bound on all pairs or, without one, by the worst pair in floats."""
+    return within_rounding(lower, claimed) if upper is None else upper <= claimed
 
 
 def worst_pair(prepared: Prepared, pairs: list[Pair], facts: Facts | None = None) -> WorstPair:

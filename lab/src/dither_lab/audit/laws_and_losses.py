@@ -23,7 +23,7 @@ from dither.noise.laplace import Laplace, integer_laplace
 from dither.noise.law import Law
 from dither.noise.vectors import integer_laplace_draws, rounded_draws
 from dither.privacy import Budget, Loss
-from dither_lab.audit.checks import Check, Effort, Evidence, least_epsilon
+from dither_lab.audit.checks import Check, Effort, Evidence, least_epsilon, within_rounding
 from dither_lab.audit.divergence import hockey_stick, over_box
 from dither_lab.audit.propose_test_release import REFUSED, Mixed, divergence
 
@@ -131,7 +131,7 @@ def _many(law: Law, dimension: int) -> Callable[[Effort], Evidence]:
         # Along one axis a product law is at least as telling as in one dimension with the same shift and no dilation.
         along = hockey_stick(point.law, float(point.alpha), 0.0, 1.0)
         lower = along.epsilon if loss.is_pure else None
-        return Evidence(lower is None or lower <= 1 + 1e-9, loss, lower, 1.0, 1, proof)
+        return Evidence(lower is None or within_rounding(lower, 1.0), loss, lower, 1.0, 1, proof)
 
     return run
 
@@ -213,8 +213,8 @@ def loss_checks() -> Iterator[Check]:
                 proof="composition",
             )
     yield Check("composition", "exact", _gaussians, detail="gaussians", covers=covers, proof="composition")
-    for kind in ("basic", "advanced"):
-        yield Check("filter", "exact", _filter(kind), detail=kind, covers=covers | {"filters"}, proof="composition")
+    for name in ("basic", "advanced"):
+        yield Check("filter", "exact", _filter(name), detail=name, covers=covers | {"filters"}, proof="composition")
     yield Check("group privacy", "exact", _groups, covers=covers | {"several rows a person"}, proof="group-privacy")
     yield Check(
         "cascade", "exhaustive", _cascades, covers=frozenset({"cascades", "propose_test"}), proof="propose_test"
@@ -265,7 +265,7 @@ def _gaussians(effort: Effort) -> Evidence:  # noqa: ARG001
     )
 
 
-def _filter(kind: str) -> Callable[[Effort], Evidence]:
+def _filter(name: str) -> Callable[[Effort], Evidence]:
     """As many equal charges as a filter lets through cost no more than the budget, by the optimal bound."""
 
     def run(effort: Effort) -> Evidence:  # noqa: ARG001
@@ -273,7 +273,7 @@ def _filter(kind: str) -> Callable[[Effort], Evidence]:
         reached = 0.0
         for each in (0.02, 0.1, 0.3):
             loss = Loss(each)
-            times = queries_within(loss, budget, kind=kind)
+            times = queries_within(loss, budget, filter=name)
             reached = max(reached, optimal(each, 0.0, times, 1e-6).epsilon)
         return Evidence(
             reached <= 1.0 + 1e-9, Loss(1.0, 1e-6), min(reached, 1.0), 1.0 if reached <= 1.0 + 1e-9 else None, 3

@@ -27,12 +27,12 @@ from dither.session.session import Session
 from dither.sources.grid import Grid
 from dither.statistics.order import RankedValue
 from dither_lab.audit import broken_mechanisms as broken
-from dither_lab.audit.agreement import draws_follow, own_law
 from dither_lab.audit.answers import as_answer, examine, remembering
 from dither_lab.audit.audited_queries import audited_queries, cliff_universe, prepare_case
 from dither_lab.audit.checks import Check, Effort, Evidence
 from dither_lab.audit.divergence import over_box
 from dither_lab.audit.exhaustive import axioms, privacy, sensitivities
+from dither_lab.audit.law_comparison import draws_follow, own_law
 from dither_lab.audit.laws.registry import IndependentLaw, Mutant, registered
 from dither_lab.audit.laws_and_losses import LAWS, SCALE, batch_delta
 from dither_lab.audit.own_functions import in_claims
@@ -128,10 +128,10 @@ def _shown_and_stated(mutant: Mutant, effort: Effort) -> Evidence:
     """Found if it shows more than it claims, and if the law that it states is not the laboratory's."""
     universe, claimed = mutant.universe, mutant.prepared.loss
     facts = universe.enumerated()
-    shown = mutant.law.worst_pair(mutant.prepared, facts, universe.different_pairs)[0]
+    demonstrated = mutant.law.worst_pair(mutant.prepared, facts, universe.different_pairs)[0]
     stated = own_law(mutant.prepared, facts, universe.distinct_data[:: effort.of(7, 1)])
-    held = shown <= claimed.epsilon or stated.holds
-    return Evidence(held, claimed, shown, None, len(universe.different_pairs), stated.note)
+    held = demonstrated <= claimed.epsilon or stated.holds
+    return Evidence(held, claimed, demonstrated, None, len(universe.different_pairs), stated.note)
 
 
 def _consistently_wrong() -> Iterator[Check]:
@@ -328,12 +328,12 @@ def _seen_in_answers() -> Iterator[Check]:
         (
             "an interval that spends nothing",
             "smooth",
-            _pair_attack(broken.bar_unpaid, "smooth", (2, 3, 64), TIE_UP, 6_000, confidence=0.9),
+            _pair_attack(broken.interval_unpaid, "smooth", (2, 3, 64), TIE_UP, 6_000, confidence=0.9),
         ),
         (
             "an interval that spends nothing",
             "inverse",
-            _pair_attack(broken.bar_unpaid, "inverse", (2, 4, 8), GAP, 6_000, confidence=0.9),
+            _pair_attack(broken.interval_unpaid, "inverse", (2, 4, 8), GAP, 6_000, confidence=0.9),
         ),
     )
     for name, detail, run in cases:

@@ -11,8 +11,8 @@ _FIXED = (
 )
 _PASSES = (
     "By processor time ours costs 1.2 to 1.6 plain medians: three passes of the engine (sample, count, fetch) and "
-    "exact draws for the answer and its bar. By the wall clock, which the figure asked for is about, the same rounds "
-    "gave 0.98, 0.97 and 0.77 at 3, 10 and 30 million rows."
+    "exact draws for the answer and its interval. By the wall clock, which the figure asked for is about, the same "
+    "rounds gave 0.98, 0.97 and 0.77 at 3, 10 and 30 million rows."
 )
 _TIES = (
     "On whole numbers with many ties OpenDP's score measures the distance to the middle of a block of equal records, "
@@ -51,8 +51,8 @@ EXPLANATIONS: dict[str, str] = {
     ),
     "tables/median/*/time/DuckDB": _PASSES,
     "tables/grouped/*/time/DuckDB": (
-        "A thousand answers and two thousand ends of bars are drawn exactly after three passes of the engine (sample, "
-        "count, fetch) where the plain query takes one; the limit is three times its time at 30 million rows."
+        "A thousand answers and two thousand ends of intervals are drawn exactly after three passes of the engine "
+        "(sample, count, fetch) where the plain query takes one; the limit is three times its time at 30 million rows."
     ),
     "graphs/ladder/even/*": (
         "All degrees are alike and the largest common neighbourhood is tiny, so that no degree rules anything out and "

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from dither_lab.bench.intervals import LEVEL
-from dither_lab.bench.rows import EQUAL, NO_PEER, NOT_MEASURED, OURS_LOWER, PEER_LOWER, ResultRow
+from dither_lab.bench.result_rows import EQUAL, NO_PEER, NOT_MEASURED, OURS_LOWER, PEER_LOWER, ResultRow
 from dither_lab.bench.run import Results
 from dither_lab.bench.texts import figure_text, footer, guarantee_text, ratio_text, subject_text, verdict_text
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from dither_lab.bench.rows import EQUAL, OURS_LOWER, PEER_LOWER, ResultRow
+from dither_lab.bench.result_rows import EQUAL, OURS_LOWER, PEER_LOWER, ResultRow
 
 COLOURS = {OURS_LOWER: "#2e7d4f", EQUAL: "#6b7280", PEER_LOWER: "#b45309"}
 WIDEST = (1e-4, 1e4)

@@ -14,7 +14,7 @@ from rich.table import Table
 from dither_lab.bench.intervals import LEVEL, Figure
 from dither_lab.bench.page import page
 from dither_lab.bench.pictures import pictures
-from dither_lab.bench.rows import EQUAL, NOT_MEASURED, OURS_LOWER, PEER_LOWER, ResultRow
+from dither_lab.bench.result_rows import EQUAL, NOT_MEASURED, OURS_LOWER, PEER_LOWER, ResultRow
 from dither_lab.bench.run import Results
 from dither_lab.bench.texts import figure_text, footer, guarantee_text, ratio_text, subject_text, verdict_text
 

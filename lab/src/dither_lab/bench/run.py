@@ -15,7 +15,7 @@ from dither_lab.bench.machine import machine, versions
 from dither_lab.bench.measuring import Sample, Stock, measure
 from dither_lab.bench.peers import Standing, ensure_all
 from dither_lab.bench.pool import Pool
-from dither_lab.bench.rows import ResultRow, growth_rows, rows_of
+from dither_lab.bench.result_rows import ResultRow, growth_rows, rows_of
 
 Tell = Callable[[str], None]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dither_lab.bench.intervals import Figure, short
-from dither_lab.bench.rows import NOT_MEASURED, PEER_LOWER, ResultRow
+from dither_lab.bench.result_rows import NOT_MEASURED, PEER_LOWER, ResultRow
 from dither_lab.bench.run import Results
 
 SCALES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))

@@ -74,8 +74,8 @@ def _show(findings: list[Reproduction]) -> None:
     for finding in findings:
         for row in finding.rows:
             verdict = row.judged.verdict
-            shown = f"[{colours[verdict]}]{verdict.value}[/]"
-            table.add_row(finding.experiment.paper, escape(row.where), escape(row.judged.ours), shown)
+            coloured = f"[{colours[verdict]}]{verdict.value}[/]"
+            table.add_row(finding.experiment.paper, escape(row.where), escape(row.judged.ours), coloured)
     console = Console(width=None if sys.stdout.isatty() else 150, highlight=False)
     console.print(table)
     payload = ", ".join(f"{count} {verdict.value}" for verdict, count in counts(findings).items())

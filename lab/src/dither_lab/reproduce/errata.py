@@ -228,7 +228,8 @@ def _judge_deviation(points: Points) -> Judged:
     return settle(
         value(points, "true") == value(points, "claimed"),
         f"it is {short(value(points, 'true'))} times lambda",
-        "the variance of density e^(-|y|/lambda)/(2 lambda) is 2 lambda^2; error bars by lambda would be too short",
+        "the variance of density e^(-|y|/lambda)/(2 lambda) is 2 lambda^2; confidence intervals by lambda would be too "
+        "short",
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import click
 
@@ -49,7 +49,7 @@ def ask_file(file: Path, question: str, *, plot: Path | None, as_json: bool, **o
     entry = entry_of(item.query)
     read = read_file_entries if entry.any_type(item.query) else read_file_column
     columns = {name: read(file, name) for name in item.columns}
-    data = columns[item.columns[0]] if entry.of == "column" else columns
+    data: Any = columns[item.columns[0]] if entry.of == "column" else columns  # what the query takes
     release = named(statement, [[answer(item.query, data, asked)]])[0]
     if as_json:
         click.echo(json.dumps(release.to_dict()))

@@ -35,10 +35,10 @@ def show(place: str, dataset: str | None, *, as_json: bool) -> None:
     with _opened(place) as book:
         if dataset is None:
             payload = [_account(book, one) for one in book.datasets()]
-            columns = ["dataset", "kind", "relation", "budget", "spent", "left", "version", "state", "analysts"]
+            columns = ["dataset", "filter", "relation", "budget", "spent", "left", "version", "state", "analysts"]
         else:
             payload = [entry.to_dict() for entry in book.entries(dataset)]
-            columns = ["number", "at", "kind", "analyst", "request", "price", "question", "hash"]
+            columns = ["number", "at", "kind", "analyst", "request", "loss", "question", "hash"]
     if as_json:
         click.echo(json.dumps({"datasets": payload} if dataset is None else {"dataset": dataset, "entries": payload}))
     else:
@@ -112,7 +112,7 @@ def _account(book: Ledger, one: Registered) -> JsonObject:
     spent, left = book.spent(one.name), book.left(one.name)
     return {
         "dataset": one.name,
-        "kind": one.kind,
+        "kind": one.filter,
         "budget": {"epsilon": one.budget.epsilon, "delta": one.budget.delta},
         "spent": {"epsilon": spent.epsilon, "delta": spent.delta},
         "left": {"epsilon": left.epsilon, "delta": left.delta},
@@ -132,16 +132,17 @@ def _account(book: Ledger, one: Registered) -> JsonObject:
 
 
 def _formatted(row: dict[str, Any]) -> dict[str, str]:  # JSON: an account, or an entry
-    """A row as people read it: prices as words, analysts by name, hashes cut."""
+    """A row as people read it: privacy losses as words, analysts by name, hashes cut."""
     payload = {name: _loss(value) if isinstance(value, dict) else str(value) for name, value in row.items()}
     if "analysts" in row:
+        payload["filter"] = row["kind"]
         payload["relation"] = _related(row["relation"])
         payload["analysts"] = ", ".join(f"{who}: {_loss(own['budget'])}" for who, own in row["analysts"].items())
     if "body" in row:
         units = row["body"].get("losses", [])
-        payload["price"] = f"epsilon {sum(pair[0] for pair in units) / 1e9:g}" if units else ""
+        payload["loss"] = f"epsilon {sum(pair[0] for pair in units) / 1e9:g}" if units else ""
         if any(pair[1] for pair in units):
-            payload["price"] += f", delta {sum(pair[1] for pair in units) / 1e18:g}"
+            payload["loss"] += f", delta {sum(pair[1] for pair in units) / 1e18:g}"
         payload["question"] = _asked(row["body"].get("question"))
         payload["hash"] = f"{row['hash'][:12]}…"
         payload |= {name: row[name] or "" for name in ("analyst", "request")}

@@ -11,6 +11,7 @@ from typing import Any, Unpack
 import click
 
 from dither.errors import DitherError, NotInstalled
+from dither.interfaces.cli.access_tokens import tokens
 from dither.interfaces.cli.ledger import ledger
 from dither.interfaces.cli.options import AskOptions, mechanism_option, noise_option
 from dither.interfaces.cli.output import show
@@ -18,7 +19,6 @@ from dither.interfaces.cli.quote import quote
 from dither.interfaces.cli.register import register
 from dither.interfaces.cli.run import clusters, run
 from dither.interfaces.cli.serve import serve
-from dither.interfaces.cli.tokens import tokens
 
 LABORATORY = {
     "audit": "Try to refute the privacy of everything that ships.",
@@ -96,12 +96,12 @@ main.add_command(clusters)
     metavar="LOWER UPPER",
     help="Public range of the columns, or once for each of them; never read off the data.",
 )
-@click.option("--epsilon", required=True, type=str, help="Total price, error bar included.")
+@click.option("--epsilon", required=True, type=str, help="Total privacy loss, interval included.")
 @click.option("--delta", default="0", help="Total delta.", show_default=True)
 @mechanism_option
 @noise_option
 @click.option(
-    "--confidence", default="0.95", help='Of the error bar; "none" spends all on the answer.', show_default=True
+    "--confidence", default="0.95", help='Of the interval; "none" spends all on the answer.', show_default=True
 )
 @click.option("--step", default=None, help="Public grid step of the column, e.g. 0.01; 1 gives whole answers.")
 @click.option("--nulls", default=None, help='What missing values count as: "lower", "upper" or a number.')
@@ -184,7 +184,7 @@ _IN_SHORT = {
     "clusters": "The centres of clusters of a registered dataset.",
     "demo": "Ask real questions of generated data; start here.",
     "ledger": "Look into a ledger: show, verify, export, backup.",
-    "quote": "Price and error of a question, before it is asked.",
+    "quote": "Privacy loss and error of a question, before it is asked.",
     "register": "Draft a schema file for data: what is public, what may be spent.",
     "run": "Run a program of your own on blocks of people.",
     "serve": "Serve datasets over HTTP, with a page.",

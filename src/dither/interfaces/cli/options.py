@@ -1,7 +1,7 @@
-"""Options that several commands share.
+"""Options that several commands share, and their types.
 
 Their help names examples only: to list a registry would load all of it, and help is to be quick.  A name that is not in
-the registry is refused with all that are.
+the registry is refused with all that are: the types below say what is meant, not what may be typed.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from dither.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from dither.quotes.priors import Prior
+    from dither.typing import AggregatorName, MechanismName, NoiseName, SamplingName
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -35,8 +36,8 @@ class AskOptions(Selecting):
     bounds: tuple[tuple[str, str], ...]
     epsilon: str
     delta: str
-    mechanism: str
-    noise: str
+    mechanism: MechanismName
+    noise: NoiseName
     confidence: str
     step: str | None
     nulls: str | None
@@ -55,8 +56,8 @@ class QuoteOptions(Selecting):
     prior: str | None
     prior_sample: Path | None
     rows: int | None
-    mechanism: str
-    noise: str
+    mechanism: MechanismName
+    noise: NoiseName
     confidence: str
     server: str | None
     token: str | None
@@ -67,8 +68,8 @@ class Quoted(TypedDict):
 
     prior: Prior | None
     rows: int | None
-    mechanism: str
-    noise: str
+    mechanism: MechanismName
+    noise: NoiseName
     confidence: Decimal | None
 
 
@@ -84,8 +85,8 @@ class Asked(Priced):
     """What a statement is asked with."""
 
     weights: dict[str, Decimal] | list[Decimal] | None
-    mechanism: str
-    noise: str
+    mechanism: MechanismName
+    noise: NoiseName
     again: bool
 
 
@@ -108,9 +109,9 @@ class RunOptions(CommonOptions):
     output: int
     default: str | None
     where: str | None
-    aggregator: str
+    aggregator: AggregatorName
     metric: str | None
-    sampling: str
+    sampling: SamplingName
     executor: str
     slot: float
     lead: float | None

@@ -45,7 +45,7 @@ def number(argument: str, text: str) -> Decimal:
 
 
 def confidence_of(text: str) -> Decimal | None:
-    """The confidence of an error bar, or None where somebody typed "none"."""
+    """The confidence of an interval, or None where somebody typed "none"."""
     return None if text.lower() == "none" else number("confidence", text)
 
 
@@ -60,7 +60,7 @@ MOST_SHOWN = 60
 
 
 def show(releases: Sequence[Release], labels: list[str] | None = None) -> None:
-    """A table of answers with their error bars and prices."""
+    """A table of answers with their intervals and privacy losses."""
     from rich.markup import escape
 
     from dither.release import formatted, formatted_all
@@ -71,8 +71,8 @@ def show(releases: Sequence[Release], labels: list[str] | None = None) -> None:
     pure = not any(release.loss.delta for release in releases)
     console = console_of(120 + 12 * len(keys))
     wide = console.width >= NARROW
-    headings = [*keys, "question", "answer", "error bar" if level is None else f"{level:.0%} error bar"]
-    headings += ["epsilon" if pure else "price", *(["mechanism"] if wide else [])]
+    headings = [*keys, "question", "answer", "interval" if level is None else f"{level:.0%} interval"]
+    headings += ["epsilon" if pure else "loss", *(["mechanism"] if wide else [])]
     table = plain_table(headings, right=("answer", "epsilon"), wrapped="question")
     named = list(zip(labels or [r.query for r in releases], releases, strict=True))
     for label, release in named[:MOST_SHOWN]:
@@ -81,9 +81,9 @@ def show(releases: Sequence[Release], labels: list[str] | None = None) -> None:
         rows = release.rows()
         if len(rows) > 1:
             table.add_row(*group, escape(label), "", "", *loss)
-        for name, value, bar in rows:
+        for name, value, ends in rows:
             payload = "" if level is not None else f" ({release.confidence:.0%})"
-            interval = "-" if bar is None else f"{formatted(bar[0])} .. {formatted(bar[1])}{payload}"
+            interval = "-" if ends is None else f"{formatted(ends[0])} .. {formatted(ends[1])}{payload}"
             answer = "refused" if value is None else formatted(value)
             if len(rows) > 1:
                 table.add_row(*("" for _ in keys), f"  {escape(name)}", answer, interval, *("" for _ in loss))
@@ -100,7 +100,7 @@ def show(releases: Sequence[Release], labels: list[str] | None = None) -> None:
     for refused, reason in dict.fromkeys((release.refused, release.reason) for release in releases if release.reason):
         console.print(f"[dim]{'refused: ' if refused else ''}{escape(reason)}[/dim]")
     if len({str(release.group) for release in releases if release.group}) > 1:
-        console.print("[dim]a price pays for all groups of its question together[/dim]")
+        console.print("[dim]the privacy loss of a question covers all of its groups together[/dim]")
     missing = [r.missing for r in releases if r.missing is not None]
     if missing:
         note = ", ".join(sorted({formatted_all(one) for one in missing}))

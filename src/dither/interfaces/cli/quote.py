@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @click.argument("question")
-@click.option("--epsilon", default=None, help="Total price, error bars included.")
-@click.option("--target-error", default=None, help="Instead of a price: find the least epsilon with this error.")
+@click.option("--epsilon", default=None, help="Total privacy loss, intervals included.")
+@click.option("--target-error", default=None, help="Instead of an epsilon: find the least epsilon with this error.")
 @click.option(
     "--of",
     default="expected",
@@ -41,12 +41,12 @@ if TYPE_CHECKING:
 @click.option("--by", multiple=True, metavar="COLUMN", help="One answer for each declared value.")
 @mechanism_option
 @noise_option
-@click.option("--confidence", default="0.95", help='Of the error bar; "none" for an answer without.', show_default=True)
+@click.option("--confidence", default="0.95", help='Of the interval; "none" for an answer without.', show_default=True)
 @click.option("--server", default=None, metavar="URL", help="Ask a server; FILE is then the name of its dataset.")
 @click.option("--token", default=None, envvar="DITHER_TOKEN", help="With --server; or in DITHER_TOKEN.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def quote(file: Path, question: str, *, as_json: bool, **options: Unpack[QuoteOptions]) -> None:
-    """Price, mechanism and error of QUESTION for the schema FILE, before it is asked: nothing is read or charged.
+    """Privacy loss, mechanism and error of QUESTION for the schema FILE, before it is asked; reads and charges nothing.
 
     QUESTION is SQL, or the list of a SELECT.  Without a prior errors are upper bounds for all data, usually far above
     what happens; with one they are estimates for records that are as the prior says.
@@ -147,11 +147,11 @@ def _show(quotes: Quotes) -> None:
 
     levels = {one.confidence for one in quotes}
     level = f"{next(iter(levels)):.0%} within" if len(levels) == 1 else "within"
-    headings = ["question", "epsilon", "expected error", level, "error bar ±", "mechanism"]
+    headings = ["question", "epsilon", "expected error", level, "interval ±", "mechanism"]
     table = plain_table(headings, right=tuple(headings[1:5]), wrapped="question")
     for one in quotes:
         loss = f"{one.loss.epsilon:.6g}" if not one.loss.delta else f"{one.loss.epsilon:.6g}, {one.loss.delta:.3g}"
-        figures = (one.expected_error, one.bound, one.bar)
+        figures = (one.expected_error, one.bound, one.half_width)
         if not isinstance(one.expected_error, tuple):
             table.add_row(escape(one.query), loss, *map(_formatted, figures), one.mechanism)
             continue

@@ -105,7 +105,7 @@ class Draft:
 @click.option("--delta", default=None, help="Delta of the budget.")
 @click.option("--name", default=None, help="Name of the dataset; by default that of the schema file.")
 @click.option("--table", default=None, help="The table of a database.")
-@click.option("--engine", default=None, help="duckdb, postgres or spark; by default guessed from DATA.")
+@click.option("--engine", default=None, help="Its name, such as duckdb or postgres; by default guessed from DATA.")
 @click.option("--interactive/--no-interactive", default=None, help="Ask for what is missing; by default on a terminal.")
 @click.option("--force", is_flag=True, help="Overwrite the file.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -173,7 +173,9 @@ def _write(out: Path, text: str, force: bool) -> None:
 
 def _source(data: str, out: Path) -> str:
     """The source as the schema file names it: files relative to its folder."""
-    if "://" in data or data.startswith("spark") or Path(data).is_absolute():
+    from dither.sources.engines.factory import ENGINES, guessed
+
+    if "://" in data or not ENGINES[guessed(data)].reads_files or Path(data).is_absolute():
         return data
     return os.path.relpath(data, out.absolute().parent)
 

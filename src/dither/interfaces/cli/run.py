@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import click
 
@@ -16,24 +16,23 @@ from dither.interfaces.cli.options import CommonOptions, Priced, RunOptions
 from dither.interfaces.cli.output import needs_schema, number, show
 
 if TYPE_CHECKING:
-    from dither.procedures.metrics import Matching
     from dither.release import Release
-    from dither.sandbox.pool import SandboxSettings
     from dither.sandbox.programs import Program
     from dither.session.graphs import GraphSession
     from dither.session.session import Session
+    from dither.typing import MetricChoice, SandboxSettings
 
 
 def _common(command: Callable[..., None]) -> Callable[..., None]:
     """Options of every question to a registered dataset."""
     options = [
-        click.option("--epsilon", required=True, help="Total price, error bars included."),
+        click.option("--epsilon", required=True, help="Total privacy loss, intervals included."),
         click.option("--delta", default="0", show_default=True, help="Total delta."),
         click.option(
             "--confidence",
             default="0.95",
             show_default=True,
-            help='Of the error bars; "none" spends all on the answer.',
+            help='Of the intervals; "none" spends all on the answer.',
         ),
         click.option("--columns", default=None, metavar="A,B", help="Columns to use; all declared ones by default."),
         click.option("--blocks", type=int, default=None, help="How many blocks; by default from a public rule."),
@@ -174,11 +173,11 @@ def _names(text: str | None) -> list[str] | None:
     return None if text is None else [name.strip() for name in text.split(",")]
 
 
-def _metric(text: str | None) -> Matching | str | None:
+def _metric(text: str | None) -> MetricChoice | None:
     from dither.procedures.metrics import Matching
 
     if text is None or not text.startswith("matching:"):
-        return text
+        return cast("MetricChoice | None", text)  # any other text is refused with the names that there are
     points = text.removeprefix("matching:")
     if not points.isdigit():
         raise InvalidArgument("metric", text, "must be matching:K with a whole number K")

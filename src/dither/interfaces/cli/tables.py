@@ -83,7 +83,7 @@ def only_whole(options: AskOptions | QuoteOptions) -> None:
 
 
 def asked_of(options: AskOptions) -> Asked:
-    """What the options of a command say about price, noise and error bar."""
+    """What the options of a command say about privacy loss, noise and interval."""
     return {
         "epsilon": number("epsilon", options["epsilon"]),
         "delta": number("delta", options["delta"]),

@@ -17,13 +17,12 @@ from dither.interfaces.http.worker_sessions import session_in
 from dither.interfaces.http.workers import DatasetWorker, Workers, WorkerSource
 from dither.ledger import Ledger
 from dither.quotes.priors import declared_prior
-from dither.sources.engines.factory import guessed
+from dither.sources.engines.factory import ENGINES, guessed
 from dither.sources.graph_schema import GraphSchema
 from dither.sources.schema import Schema
 from dither.sources.schema_file import read_schema, schema_text
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}\Z")
-_ADDRESSES = ("postgresql://", "postgres://")
 PASSWORDS = "DITHER_SOURCE_"
 """Sources may name environment variables that begin so, and no others."""
 _VARIABLE = re.compile(r"\$\{([^}]*)\}?")
@@ -175,13 +174,12 @@ class Catalog:
                     "source", f"${{{variable}}}", f"must use variables whose names begin with {PASSWORDS}"
                 )
         if not isinstance(schema, GraphSchema):
-            # A Spark source names a path of its own, which could be anywhere.
-            engine = "postgres" if source.startswith(_ADDRESSES) else "duckdb"
-            if (schema.engine or guessed(source)) != engine:
+            engine = guessed(source)
+            if schema.engine not in (None, engine) or not ENGINES[engine].is_served:
                 raise InvalidArgument(
                     "source", source, "must be a file below the server's data folder, or a postgresql:// address"
                 )
-        if isinstance(schema, GraphSchema) or not source.startswith(_ADDRESSES):
+        if isinstance(schema, GraphSchema) or ENGINES[guessed(source)].reads_files:
             file = (self._data / source).resolve()
             if "${" in source or not any(file.is_relative_to(root) for root in self._roots):
                 raise InvalidArgument("source", source, "must be a file below the server's data folder")

@@ -25,15 +25,15 @@ from dither.interfaces.http.bodies import (
 )
 from dither.interfaces.http.catalog import Dataset
 from dither.interfaces.http.jobs import Job
-from dither.interfaces.http.limits import TokenLimits
 from dither.interfaces.http.problems import Refused, forbidden, not_found, problem_response
+from dither.interfaces.http.request_limits import TokenLimits
 from dither.interfaces.http.routes import ALL, OWNER, SOMEBODY, endpoint
 from dither.interfaces.http.schedule import LEAST_SECONDS, LONGEST_WAIT, MOST_SECONDS
 from dither.interfaces.http.server_state import Curator
 from dither.interfaces.http.store import ROLES, KeptJob, Token
 from dither.interfaces.http.telemetry import log, log_failure
-from dither.ledger.records import canonical
-from dither.ledger.records import name as checked_name
+from dither.ledger.entries import canonical
+from dither.ledger.entries import name as checked_name
 from dither.privacy import Budget
 from dither.queries import wire
 from dither.session.account import LOCAL
@@ -102,8 +102,8 @@ async def metrics(request: Request) -> Response:
             labels = {"dataset": one.name}
             gauges += [
                 ("dither_budget_epsilon", "What may be spent in all.", labels, one.budget.epsilon),
-                ("dither_spent_epsilon", "The sum of all prices paid.", labels, spent.epsilon),
-                ("dither_left_epsilon", "The greatest price still accepted.", labels, left.epsilon),
+                ("dither_spent_epsilon", "The sum of all privacy losses.", labels, spent.epsilon),
+                ("dither_left_epsilon", "The greatest privacy loss still accepted.", labels, left.epsilon),
             ]
     return Response(curator.metrics.text(gauges), media_type="text/plain; version=0.0.4")
 

@@ -17,16 +17,16 @@ from dither.interfaces.http.catalog import Catalog
 from dither.interfaces.http.fork_server import ForkServer
 from dither.interfaces.http.health import Health
 from dither.interfaces.http.jobs import SHARE_EACH, Jobs
-from dither.interfaces.http.limits import RateLimit
 from dither.interfaces.http.planners import Planners
 from dither.interfaces.http.problems import hide_folder
+from dither.interfaces.http.request_limits import RateLimit
 from dither.interfaces.http.schedule import DEFAULT_SECONDS
 from dither.interfaces.http.store import ANALYST, OWNER, Store
 from dither.interfaces.http.telemetry import Metrics, log
 from dither.interfaces.http.threads import Threads
 from dither.interfaces.http.workers import Workers
 from dither.ledger import Ledger, open_ledger
-from dither.ledger.records import Report
+from dither.ledger.entries import Report
 
 _ADDRESSES = ("postgresql://", "postgres://")
 DRAIN = 90.0

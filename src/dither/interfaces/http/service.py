@@ -15,7 +15,7 @@ from dither.interfaces.http.questions import Question
 from dither.interfaces.http.schedule import LONGEST_WAIT, programs_of, seconds_of
 from dither.interfaces.http.server_state import Curator
 from dither.interfaces.http.store import Token
-from dither.ledger.records import Body, Entry, loss_of
+from dither.ledger.entries import Body, Entry, loss_of
 from dither.privacy import Loss
 from dither.release import Release
 from dither.session.statements import named
@@ -76,7 +76,7 @@ def budget_of(curator: Curator, dataset: str, token: Token | None = None) -> dic
         "total": pair(registered.budget),
         "spent": pair(ledger.spent(dataset)),
         "left": pair(ledger.left(dataset)),
-        "filter": registered.kind,
+        "filter": registered.filter,
     }
 
     def own(analyst: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from dither.session.graphs import GraphSession
 from dither.session.reading import GraphSource, Source, TableSource
 from dither.session.session import Session
 from dither.sources.descriptors import check_descriptors
-from dither.sources.engines.factory import guessed
+from dither.sources.engines.factory import ENGINES, guessed
 from dither.sources.files import state_of_file
 from dither.sources.graph_schema import GraphSchema
 from dither.sources.schema import Schema
@@ -49,7 +49,7 @@ class TableInWorker(_InWorker, TableSource):
 
     def state(self) -> str | None:
         """Of a file what its folder says of it, which needs no worker."""
-        if (self.schema.engine or guessed(self.schema.source)) == "duckdb":
+        if ENGINES[self.schema.engine or guessed(self.schema.source)].reads_files:
             return state_of_file(Path(self.schema.folder or ".") / self.schema.source)
         return self._worker.state()
 

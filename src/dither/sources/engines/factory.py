@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +14,33 @@ from dither.sources.engines.engine import Engine
 from dither.sources.schema import Schema
 from dither.sources.types import Boolean
 
-ENGINES = ("duckdb", "postgres", "spark")
-_POSTGRES = ("postgresql://", "postgres://")
+
+@dataclass(frozen=True)
+class EngineEntry:
+    """One engine: its class, in the module of its own name, and which sources are its own."""
+
+    class_name: str
+    addresses: tuple[str, ...] = ()
+    """What the texts of its sources begin with; none: it reads files."""
+    suffixes: tuple[str, ...] = ()
+    """How the names of its files end, where another engine than the first reads them."""
+    objects: tuple[str, ...] = ()
+    """The packages whose objects it reads."""
+    is_served: bool = True
+    """Whether a server may open its sources: not where a source may name any path of the machine."""
+
+    @property
+    def reads_files(self) -> bool:
+        """Whether its sources are paths of files."""
+        return not self.addresses
+
+
+ENGINES = {
+    "duckdb": EngineEntry("DuckDB"),
+    "postgres": EngineEntry("Postgres", addresses=("postgresql://", "postgres://")),
+    "spark": EngineEntry("Spark", addresses=("spark",), objects=("pyspark",), is_served=False),
+}
+"""All engines by name; the first reads what no other one does."""
 
 
 def engine_for(schema: Schema) -> Engine:
@@ -28,28 +55,22 @@ def _engine(schema: Schema) -> Engine:
     name = schema.engine or guessed(source)
     if name not in ENGINES:
         raise InvalidArgument("engine", name, f"must be one of {', '.join(ENGINES)}")
-    if name == "postgres":
-        from dither.sources.engines.postgres import Postgres  # noqa: PLC0415
-
-        return Postgres(source, schema.table)
-    if name == "spark":
-        from dither.sources.engines.spark import Spark  # noqa: PLC0415
-
-        return Spark(source, schema.table)
-    from dither.sources.engines.duckdb import DuckDB  # noqa: PLC0415
-
-    if isinstance(source, (str, Path)) and schema.folder is not None:
+    entry = ENGINES[name]
+    if entry.reads_files and isinstance(source, (str, Path)) and schema.folder is not None:
         source = Path(schema.folder) / source
-    return DuckDB(source, schema.table)
+    opened: Engine = getattr(importlib.import_module(f"{__package__}.{name}"), entry.class_name)(source, schema.table)
+    return opened
 
 
 def guessed(source: Any) -> str:  # a path, an address, or a frame of any library
     """The engine that a source looks like."""
-    if isinstance(source, str):
-        if source.startswith(_POSTGRES):
-            return "postgres"
-        return "spark" if source.startswith("spark") else "duckdb"
-    return "spark" if type(source).__module__.startswith("pyspark") else "duckdb"
+    for name, entry in ENGINES.items():
+        if isinstance(source, str):
+            if source.startswith(entry.addresses) or source.endswith(entry.suffixes):
+                return name
+        elif type(source).__module__.startswith(entry.objects):
+            return name
+    return next(iter(ENGINES))
 
 
 def _expanded(source: str) -> str:

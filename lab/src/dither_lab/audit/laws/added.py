@@ -150,16 +150,16 @@ class _SmoothNoise(_AddedNoise):
         return Loss(epsilon, DELTA if noise in NEEDS_DELTA else 0.0)
 
     def answers(self, prepared: Any, facts: Facts, data: Any) -> dict[Answer, float] | None:
-        return None if prepared.bar_loss is not None else self.listed(prepared, facts, data)
+        return None if prepared.interval_loss is not None else self.listed(prepared, facts, data)
 
     def interval_epsilon(self, prepared: Any) -> float:
-        return 0.0 if prepared.bar_loss is None else float(prepared.bar_loss.epsilon)
+        return 0.0 if prepared.interval_loss is None else float(prepared.interval_loss.epsilon)
 
     def interval_for_free(self, prepared: Any, factor: Any) -> Prepared | None:
-        if prepared.bar_loss is None:
+        if prepared.interval_loss is None:
             return None
-        loss = Loss(float(prepared.bar_loss.exact_epsilon * factor))
-        return replace(prepared, bar_loss=loss)  # type: ignore[no-any-return]
+        loss = Loss(float(prepared.interval_loss.exact_epsilon * factor))
+        return replace(prepared, interval_loss=loss)  # type: ignore[no-any-return]
 
 
 @output_law("smooth")
@@ -312,7 +312,7 @@ class SmoothVectorLaw(IndependentLaw):
             law.prove(point.alpha, point.beta, point.loss, len(statistic.answers))
         except NotProved:
             return shows(worst), math.inf, worst
-        extra = 0.0 if prepared.bar_loss is None else float(prepared.bar_loss.epsilon)
+        extra = 0.0 if prepared.interval_loss is None else float(prepared.interval_loss.epsilon)
         claimed = float(point.loss.epsilon)
         lower = min(shows(worst), claimed) if point.loss.is_pure else 0.0
         return lower + extra, claimed + extra, worst

@@ -158,7 +158,7 @@ class InverseLaw(_Drawn):
 def end_law(
     epsilon: Fraction, miss: Fraction, facts: Facts, data: Any, answer: int, *, upper: bool
 ) -> dict[int, float]:
-    """The probabilities of one end of an interval, given the answer (docs/proofs/error-bars.md, section 3).
+    """The probabilities of one end of an interval, given the answer (docs/proofs/intervals.md, section 3).
 
     Candidates c_0, c_1, ... lie at distances that grow by a third, the last one at the end of the grid.  With p(c) the
     most changes whose reach is at most c and a public t, candidate j costs ``t - p(c_j)`` or ``p(c_{j-1}) - t + 1``,
@@ -219,6 +219,6 @@ class LadderLaw(_Drawn):
         return Costs(prepared.rate, held, (low, high), (cost, widest))
 
     def answers(self, prepared: Any, facts: Facts, data: Any) -> dict[Answer, float] | None:
-        if prepared.bar is not None:
+        if prepared.interval is not None:
             return None
         return {(answer,): p for answer, p in self.costs(prepared, facts, data).law().items()}

@@ -14,13 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.mechanisms.mechanism import Prepared
+from dither_lab.audit.checks import float_bound
 from dither_lab.audit.laws.facts import Facts
 from dither_lab.audit.laws.outputs import Listed, Outputs
 from dither_lab.audit.laws.registry import IndependentLaw, Pair, WorstPair, output_law
 
 Answers = tuple[int, ...]
-SLACK = 1e-9
-"""Of sums in floats."""
 
 
 @output_law("inverse/vector")
@@ -59,7 +58,7 @@ class SeveralLaw(IndependentLaw):
 
         worst = max(pairs, key=ratio)
         reached, claimed = ratio(worst), prepared.loss.epsilon
-        return reached, claimed if reached <= claimed * (1 + SLACK) else reached, worst
+        return reached, float_bound(reached, claimed), worst
 
     def weakened(self, prepared: Any, factor: Any) -> Prepared:
         return replace(prepared, rate=prepared.rate / factor)  # type: ignore[no-any-return]

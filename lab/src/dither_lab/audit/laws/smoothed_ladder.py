@@ -10,13 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from dither.mechanisms.mechanism import Outcome, Prepared
-from dither.noise.entropy import uniform_integer
+from dither.mechanisms.mechanism import Prepared
 from dither.numbers import Ball, ball, precision, upper_float
-from dither.privacy import Loss
 from dither.queries.order import Minimum
 from dither.queries.smallest import ChainSum
-from dither.statistics.statistic import Statistic
+from dither_lab.audit.imitation import broken_draw
 from dither_lab.audit.laws.facts import Facts
 from dither_lab.audit.laws.outputs import Distribution, Listed, Noisy, Outputs
 from dither_lab.audit.laws.registry import Answer, IndependentLaw, Mutant, Pair, WorstPair, output_law
@@ -185,7 +183,7 @@ class SmoothedLadderLaw(IndependentLaw):
             (RepeatedLast(), smallest),
             (ShortWindow(), smallest),
         ):
-            yield Mutant(law.mistake, universe, Broken(prepare(universe), law, universe.enumerated()), law)
+            yield Mutant(law.mistake, universe, broken_draw(prepare(universe), law, universe.enumerated()), law)
 
 
 class _BrokenLaw(SmoothedLadderLaw):
@@ -305,59 +303,3 @@ class ShortWindow(_BrokenLaw):
         fall = (-ball(prepared.beta)).exp()
         widths = [every[k].max(fall * every[k + 1]) for k in range(len(found))]
         return Stairs(facts.value(data), widths, ball(widest))
-
-
-@dataclass(frozen=True)
-class _Stated:
-    """The error that a broken mechanism states: that of its own law."""
-
-    law: Distribution
-    value: int
-
-    def beyond(self, distance: float) -> float:
-        """How likely a greater error is."""
-        return self.law.beyond(self.value, math.floor(distance))
-
-
-@dataclass(frozen=True)
-class Broken(Prepared):
-    """Draws from a broken law and states its error, under the honest claim."""
-
-    honest: Any
-    law: _BrokenLaw
-    facts: Facts
-    mechanism = "smoothed_ladder"
-    noise_name = "smoothed_ladder"
-    interval_epsilon = None
-    confidence = None
-
-    @property
-    def statistic(self) -> Statistic:
-        statistic: Statistic = self.honest.statistic
-        return statistic
-
-    @property
-    def loss(self) -> Loss:
-        loss: Loss = self.honest.loss
-        return loss
-
-    @property
-    def rate(self) -> Fraction:
-        """Of the honest mechanism."""
-        rate: Fraction = self.honest.rate
-        return rate
-
-    @property
-    def beta(self) -> Fraction:
-        """Of the honest mechanism."""
-        beta: Fraction = self.honest.beta
-        return beta
-
-    def run(self, data: Any) -> Outcome:
-        law = self.law.distribution(self, self.facts, data)
-        low, high = self.facts.statistic.answers.ends
-        place = uniform_integer(1 << 53) / (1 << 53)
-        return Outcome(next((z for z in range(low, high) if law.below(z + 1) > place), high))
-
-    def error_laws(self, records: Any) -> list[Any]:
-        return [_Stated(self.law.distribution(self, self.facts, records), self.facts.value(records))]

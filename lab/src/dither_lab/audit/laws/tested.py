@@ -11,14 +11,12 @@ from typing import Any
 
 from dither.mechanisms.mechanism import Mechanism, Prepared
 from dither.privacy import Loss
-from dither_lab.audit.checks import least_epsilon
+from dither_lab.audit.checks import least_epsilon, within_rounding
 from dither_lab.audit.laws.facts import Facts
 from dither_lab.audit.laws.outputs import Listed, Noisy, Outputs
 from dither_lab.audit.laws.registry import TESTED, IndependentLaw, Pair, WorstPair, output_law
 from dither_lab.audit.propose_test_release import REFUSED, Mixed, divergence
 
-SLACK = 1e-9
-"""Of sums in floats."""
 FARTHEST = 45.0
 """Integer noise is listed up to so many times its scale; what lies beyond has probability e^-45."""
 
@@ -128,7 +126,7 @@ def by_delta(loss: Loss, pairs: list[Pair], delta_of: Callable[[Any, Any, float]
         return least_epsilon(lambda epsilon: delta_at(pair, epsilon), loss.delta, loss.epsilon)
 
     worst = max(pairs, key=lambda pair: delta_at(pair, loss.epsilon))
-    if delta_at(worst, loss.epsilon) > loss.delta * (1 + SLACK):
+    if not within_rounding(delta_at(worst, loss.epsilon), loss.delta):
         return epsilon_between(worst), None, worst
     # The pair that is worst at a smaller epsilon shows more of it.
     near = max(pairs, key=lambda pair: delta_at(pair, 0.9 * loss.epsilon))

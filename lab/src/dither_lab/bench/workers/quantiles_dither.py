@@ -28,7 +28,7 @@ def quantile(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], floa
 
 def deciles(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], list[float]]:
     """Nine quantiles by one joint draw."""
-    given = {"bounds": tuple(options["bounds"]), "confidence": None}
+    given: dict[str, Any] = {"bounds": tuple(options["bounds"]), "confidence": None}
     asked = [k / 10 for k in range(1, 10)]
     return lambda: [float(one) for one in dt.quantiles(data["x"], q=asked, epsilon=options["epsilon"], **given).value]
 

@@ -44,17 +44,17 @@ async function call(method, path, body) {
     });
   }
   const text = await answer.text();
-  let told = {};
+  let payload = {};
   try {
-    told = text ? JSON.parse(text) : {};
+    payload = text ? JSON.parse(text) : {};
   } catch {
-    told = { detail: `the server answered with status ${answer.status} and no JSON` };
+    payload = { detail: `the server answered with status ${answer.status} and no JSON` };
   }
-  if (!answer.ok) throw new Problem(answer.status, told);
-  return { status: answer.status, told };
+  if (!answer.ok) throw new Problem(answer.status, payload);
+  return { status: answer.status, payload };
 }
 
-const get = async (path) => (await call("GET", path)).told;
+const get = async (path) => (await call("GET", path)).payload;
 const of = (name, rest = "") => `/v1/datasets/${encodeURIComponent(name)}${rest}`;
 
 export const api = {
@@ -63,15 +63,15 @@ export const api = {
   datasets: async () => (await get("/v1/datasets")).datasets,
   dataset: (name) => get(of(name)),
   budget: (name) => get(of(name, "/budget")),
-  quote: async (name, question) => (await call("POST", of(name, "/quote"), question)).told,
+  quote: async (name, question) => (await call("POST", of(name, "/quote"), question)).payload,
   ask: (name, question) => call("POST", of(name, "/releases"), question),
   job: (id) => get(`/v1/jobs/${encodeURIComponent(id)}`),
-  register: async (body) => (await call("POST", "/v1/datasets", body)).told,
-  change: async (name, body) => (await call("PATCH", of(name), body)).told,
-  retire: async (name) => (await call("DELETE", of(name))).told,
+  register: async (body) => (await call("POST", "/v1/datasets", body)).payload,
+  change: async (name, body) => (await call("PATCH", of(name), body)).payload,
+  retire: async (name) => (await call("DELETE", of(name))).payload,
   tokens: async () => (await get("/v1/tokens")).tokens,
-  createToken: async (body) => (await call("POST", "/v1/tokens", body)).told,
-  revoke: async (id) => (await call("DELETE", `/v1/tokens/${encodeURIComponent(id)}`)).told,
+  createToken: async (body) => (await call("POST", "/v1/tokens", body)).payload,
+  revoke: async (id) => (await call("DELETE", `/v1/tokens/${encodeURIComponent(id)}`)).payload,
   verify: (known) => get(`/v1/ledger/verify${known ? `?known=${encodeURIComponent(known)}` : ""}`),
 
   /** All entries of the ledger about a dataset, as they are chained, and the head of the chain. */
@@ -79,9 +79,9 @@ export const api = {
     const all = [];
     for (;;) {
       const after = all.length ? all.at(-1).number : 0;
-      const told = await get(`/v1/ledger?dataset=${encodeURIComponent(name)}&limit=1000&after=${after}`);
-      all.push(...told.entries);
-      if (told.entries.length < 1000) return { entries: all, head: told.head };
+      const payload = await get(`/v1/ledger?dataset=${encodeURIComponent(name)}&limit=1000&after=${after}`);
+      all.push(...payload.entries);
+      if (payload.entries.length < 1000) return { entries: all, head: payload.head };
     }
   },
 

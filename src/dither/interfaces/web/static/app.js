@@ -47,11 +47,11 @@ async function route({ first = false } = {}) {
 async function viewOf(place, name, tab) {
   if (place === "datasets" && name) {
     const dataset = await api.dataset(name);
-    const shown = TABS.filter(([key]) => key !== "spending" || me.role === "owner");
-    const [, label, view] = shown.find(([key]) => key === tab) ?? shown[0];
+    const tabs = TABS.filter(([key]) => key !== "spending" || me.role === "owner");
+    const [, label, view] = tabs.find(([key]) => key === tab) ?? tabs[0];
     return {
       title: `${label}: ${dataset.name}`,
-      parts: [datasetHead(dataset, tab, shown), await view(dataset, me, route)],
+      parts: [datasetHead(dataset, tab, tabs), await view(dataset, me, route)],
     };
   }
   if (place === "register" && me.role === "owner") return { title: "Register", parts: [registerView()] };
@@ -142,7 +142,7 @@ function signIn(problem = null) {
       h(
         "p",
         { class: "quiet" },
-        "This server answers statistical questions about people with noise fitted to the data. Every answer has a price, which you see before you pay.",
+        "This server answers statistical questions about people with noise fitted to the data. Every answer spends privacy budget; you see how much before you ask.",
       ),
       problem ? problemBox(problem) : null,
       form,

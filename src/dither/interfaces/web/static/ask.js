@@ -1,16 +1,16 @@
-// Asking: the question, its price and expected error, the answer.
+// Asking: the question, its privacy loss and expected error, the answer.
 
 import { api, Problem, requestId } from "./api.js";
 import { builder } from "./builder.js";
 import { announce, fill, h } from "./dom.js";
 import { answersFigure, rowsOf } from "./drawing.js";
-import { percent, price, seconds, shown } from "./format.js";
+import { formatted, lossText, percent, seconds } from "./format.js";
 import { exportButtons } from "./history.js";
 import { budgetMeter, clearMarks, empty, showProblem } from "./parts.js";
 import { Incomplete } from "./parameters.js";
 import { dueSeconds, glance, quoteParts } from "./quote.js";
 
-const PAUSE = 450; // milliseconds without a change until the price is asked for
+const PAUSE = 450; // milliseconds without a change until the quote is asked for
 const PATIENT = 3; // seconds; longer answers are waited for as jobs
 
 export async function askView(dataset, me) {
@@ -29,7 +29,7 @@ export async function askView(dataset, me) {
   let budget = await api.budget(dataset.name);
   let timer = null;
   let turn = 0;
-  let quoted = null; // the question that the price on show is for
+  let quoted = null; // the question that the quote on show is for
   let pending = null; // what was sent and not answered: a retry is paid for once
   let busy = false;
 
@@ -69,7 +69,7 @@ export async function askView(dataset, me) {
   function settle() {
     fill(
       peek,
-      h("span", {}, quoted === null ? "No price yet" : glance(quoted.told)),
+      h("span", {}, quoted === null ? "No quote yet" : glance(quoted.payload)),
       h("span", {}, slot.problem.firstChild ? "See what is wrong ↓" : "Review ↓"),
     );
     pay.disabled = busy || quoted === null;
@@ -77,9 +77,9 @@ export async function askView(dataset, me) {
       ? "Asking…"
       : quoted === null
         ? "Ask"
-        : quoted.told.epsilon === 0
+        : quoted.payload.epsilon === 0
           ? "Ask, free"
-          : `Pay ${price(quoted.told)} and ask`;
+          : `Spend ${lossText(quoted.payload)} and ask`;
   }
 
   async function quoteNow() {
@@ -87,20 +87,20 @@ export async function askView(dataset, me) {
     const mine = (turn += 1);
     try {
       const [asked, assumed] = [question(), assumptions()];
-      const told = await api.quote(dataset.name, { ...asked, ...assumed });
+      const payload = await api.quote(dataset.name, { ...asked, ...assumed });
       if (mine !== turn || !form.isConnected) return;
-      quoted = { asked: { ...asked, ...chosenCalibration(told, assumed) }, told };
+      quoted = { asked: { ...asked, ...chosenCalibration(payload, assumed) }, payload };
       fill(slot.problem);
       clearMarks(form);
-      fill(slot.quote, quoteParts(told, dataset, (budget.own ?? budget).left));
-      meters(told.epsilon);
+      fill(slot.quote, quoteParts(payload, dataset, (budget.own ?? budget).left));
+      meters(payload.epsilon);
     } catch (problem) {
       if (mine !== turn) return;
       quoted = null;
       meters();
       if (problem instanceof Incomplete) fill(slot.quote, h("p", { class: "quiet" }, problem.message));
       else if (problem instanceof Problem) {
-        fill(slot.quote, h("p", { class: "quiet" }, "No price yet."));
+        fill(slot.quote, h("p", { class: "quiet" }, "No quote yet."));
         showProblem(slot.problem, problem, form);
       } else throw problem;
     }
@@ -109,8 +109,8 @@ export async function askView(dataset, me) {
 
   async function ask() {
     if (!quoted || busy) return;
-    const { asked, told } = quoted;
-    const due = dueSeconds(told, dataset);
+    const { asked, payload } = quoted;
+    const due = dueSeconds(payload, dataset);
     const text = JSON.stringify([asked, again.checked]);
     pending = pending?.text === text ? pending : { text, id: requestId() };
     busy = true;
@@ -127,7 +127,7 @@ export async function askView(dataset, me) {
       let answered;
       try {
         const first = await api.ask(dataset.name, body);
-        answered = first.status === 202 ? await settled(first.told, slot.answer, me) : first.told;
+        answered = first.status === 202 ? await settled(first.payload, slot.answer, me) : first.payload;
       } finally {
         clock.stop();
       }
@@ -146,17 +146,17 @@ export async function askView(dataset, me) {
       budget = await api.budget(dataset.name).catch(() => budget);
     } finally {
       busy = false;
-      if (quoted) fill(slot.quote, quoteParts(quoted.told, dataset, (budget.own ?? budget).left));
-      meters(quoted?.told.epsilon);
+      if (quoted) fill(slot.quote, quoteParts(quoted.payload, dataset, (budget.own ?? budget).left));
+      meters(quoted?.payload.epsilon);
       settle();
     }
   }
 
   meters();
-  fill(slot.quote, h("p", { class: "quiet" }, "Reading the price…"));
+  fill(slot.quote, h("p", { class: "quiet" }, "Reading the quote…"));
   const side = h(
     "section",
-    { class: "card side", "aria-label": "Price and expected error" },
+    { class: "card side", "aria-label": "Privacy loss and expected error" },
     h("h2", {}, "Before you pay"),
     slot.quote,
     slot.problem,
@@ -173,9 +173,9 @@ export async function askView(dataset, me) {
   return [h("div", { class: "stack" }, slot.answer, h("div", { class: "two" }, form, side)), peek];
 }
 
-/** What a quote under a prior chose is asked for by name: the price and error on show are those of the answer. */
-function chosenCalibration(told, assumed) {
-  const names = new Set(told.quotes.map((one) => one.mechanism));
+/** What a quote under a prior chose is asked for by name: the loss and error on show are those of the answer. */
+function chosenCalibration(payload, assumed) {
+  const names = new Set(payload.quotes.map((one) => one.mechanism));
   const [name] = names;
   return assumed.prior && names.size === 1 && name !== "public" ? { mechanism: name } : {};
 }
@@ -239,7 +239,7 @@ function answerCard(dataset, answered, free) {
       "div",
       { class: "title-row" },
       h("h2", {}, "Answer"),
-      h("span", { class: "basis" }, free ? "from the store, free" : `paid ${price(answered)}`),
+      h("span", { class: "basis" }, free ? "from the store, free" : `spent ${lossText(answered)}`),
     ),
     answersFigure(answered.releases),
     exportButtons(
@@ -252,5 +252,5 @@ function answerCard(dataset, answered, free) {
 
 function spoken(answered) {
   const rows = answered.releases.flatMap(rowsOf).slice(0, 5);
-  return `Answer: ${rows.map((row) => `${row.label} ${row.refused ? "refused" : shown(row.value)}${row.low === null ? "" : `, between ${shown(row.low)} and ${shown(row.high)}`}`).join("; ")}`;
+  return `Answer: ${rows.map((row) => `${row.label} ${row.refused ? "refused" : formatted(row.value)}${row.low === null ? "" : `, between ${formatted(row.low)} and ${formatted(row.high)}`}`).join("; ")}`;
 }

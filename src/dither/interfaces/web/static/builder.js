@@ -9,7 +9,7 @@ const CONFIDENCES = [
   ["0.9", "90%"],
   ["0.95", "95%"],
   ["0.99", "99%"],
-  ["none", "no bar: all of the price on the answer"],
+  ["none", "no interval: all of epsilon on the answer"],
 ];
 const PRIORS = {
   lognormal: ["Lognormal", ["median", "Median"], ["sigma", "Standard deviation of the logarithm"]],
@@ -168,11 +168,11 @@ function payment(me, left) {
       h(
         "div",
         { class: "field wide" },
-        h("label", { for: epsilon.id }, "Epsilon, the whole price"),
+        h("label", { for: epsilon.id }, "Epsilon, the whole privacy loss"),
         h("div", { class: "epsilon-row" }, epsilon, slider),
         hint,
       ),
-      field("Error bar", confidence),
+      field("Interval", confidence),
       field("Delta", delta, "0 unless a question needs it."),
     ),
     question() {

@@ -85,7 +85,7 @@ export function tableControls(dataset, me, parts, changed) {
             h(
               "p",
               { class: "hint" },
-              "One answer for every declared value, empty ones too; the price covers all of them.",
+              "One answer for every declared value, empty ones too; the privacy loss covers all of them.",
             ),
           )
         : null,

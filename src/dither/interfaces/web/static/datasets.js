@@ -2,7 +2,7 @@
 
 import { api, Problem } from "./api.js";
 import { h } from "./dom.js";
-import { shown, slots } from "./format.js";
+import { formatted, slots } from "./format.js";
 import { budgetMeter, empty, foldingTable, problemBox } from "./parts.js";
 import { canGroup, kindsFor } from "./questions.js";
 
@@ -53,18 +53,18 @@ function card(dataset) {
 }
 
 export function rowsText(rows) {
-  return typeof rows === "number" ? `${shown(rows)} rows` : "number of rows private";
+  return typeof rows === "number" ? `${formatted(rows)} rows` : "number of rows private";
 }
 
 export function schemaView(dataset) {
   const facts = [
     ["Guarantee", neighboursText(dataset)],
     dataset.kind === "graph"
-      ? ["Vertices", shown(dataset.vertices)]
-      : ["Rows", typeof dataset.rows === "number" ? shown(dataset.rows) : "private"],
-    dataset.weighted ? ["Weights", `private, 0 to ${shown(dataset.cap)}; the edges are public`] : null,
+      ? ["Vertices", formatted(dataset.vertices)]
+      : ["Rows", typeof dataset.rows === "number" ? formatted(dataset.rows) : "private"],
+    dataset.weighted ? ["Weights", `private, 0 to ${formatted(dataset.cap)}; the edges are public`] : null,
     dataset.unit
-      ? ["One person", `told by ${dataset.unit}, at most ${dataset.rows_per_unit} rows of each are used`]
+      ? ["One person", `named by ${dataset.unit}, at most ${dataset.rows_per_unit} rows of each are used`]
       : null,
     [
       "Answers",
@@ -118,7 +118,7 @@ function columnsTable(dataset) {
 
 function valuesText(column) {
   if (column.bounds)
-    return `${shown(column.bounds[0])} to ${shown(column.bounds[1])}${column.step ? `, step ${column.step}` : ""}`;
+    return `${formatted(column.bounds[0])} to ${formatted(column.bounds[1])}${column.step ? `, step ${column.step}` : ""}`;
   if (column.type === "boolean") return "true or false";
   return column.values ? [...column.values, "other"].join(", ") : "private";
 }
@@ -128,7 +128,7 @@ function missingText(column) {
   if (column.nulls === "drop") return "are left out";
   const nulls = column.nulls ?? (column.type === "boolean" ? false : "lower");
   const value = nulls === "lower" ? column.bounds?.[0] : nulls === "upper" ? column.bounds?.[1] : nulls;
-  return `count as ${column.type === "boolean" ? value : shown(value)}`;
+  return `count as ${column.type === "boolean" ? value : formatted(value)}`;
 }
 
 function tags(names) {

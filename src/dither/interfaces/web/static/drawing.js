@@ -1,7 +1,7 @@
 // Pictures of released numbers. Positions are percentages, so that they fit every width without being drawn again.
 
 import { h, s } from "./dom.js";
-import { percent, position, price, shown, small, tickText, ticks, when } from "./format.js";
+import { formatted, lossText, percent, position, small, ticks, tickText, when } from "./format.js";
 
 /** How much is spent: a bar, with what a question would add shown hatched. */
 export function meter(label, spent, total, planned = 0) {
@@ -33,7 +33,7 @@ export function meter(label, spent, total, planned = 0) {
 
 /** One row for each released value: [{label, value, low, high}]. */
 export function rowsOf(release) {
-  const key = release.group ? Object.values(release.group).map(shown).join(" · ") : null;
+  const key = release.group ? Object.values(release.group).map(formatted).join(" · ") : null;
   if (!Array.isArray(release.value)) {
     const [low, high] = release.interval ?? [null, null];
     return [
@@ -103,24 +103,24 @@ function headline(row, sure) {
   return h(
     "p",
     { class: "headline" },
-    shown(row.value),
+    formatted(row.value),
     row.low === null
       ? null
-      : h("span", { class: "bar-text" }, `${sure ?? ""} between ${shown(row.low)} and ${shown(row.high)}`),
+      : h("span", { class: "bar-text" }, `${sure ?? ""} between ${formatted(row.low)} and ${formatted(row.high)}`),
   );
 }
 
 function fineprint(release, sure) {
-  const bar = sure
-    ? `The bar covers the statistic of the clamped records ${sure === "100%" ? "always" : `in at least ${sure} of answers`}. `
-    : "No error bar was asked for. ";
+  const coverage = sure
+    ? `The interval covers the statistic of the clamped records ${sure === "100%" ? "always" : `in at least ${sure} of answers`}. `
+    : "No interval was asked for. ";
   const missing =
     release.missing === null || release.missing === undefined
       ? ""
-      : ` Missing values count as ${[release.missing].flat().map(shown).join(", ")}.`;
+      : ` Missing values count as ${[release.missing].flat().map(formatted).join(", ")}.`;
   const lacking =
     release.reason && !release.refused ? ` ${release.reason[0].toUpperCase()}${release.reason.slice(1)}.` : "";
-  return `${bar}Neighbours: ${release.neighbours}. ${release.mechanism === "public" ? "Public, free." : `Mechanism: ${release.mechanism.replaceAll("_", " ")}${release.noise && release.noise !== "none" ? `; noise: ${release.noise.replaceAll("_", " ")}` : ""}.`}${missing}${lacking}`;
+  return `${coverage}Neighbours: ${release.neighbours}. ${release.mechanism === "public" ? "Public, free." : `Mechanism: ${release.mechanism.replaceAll("_", " ")}${release.noise && release.noise !== "none" ? `; noise: ${release.noise.replaceAll("_", " ")}` : ""}.`}${missing}${lacking}`;
 }
 
 function scaleOf(rows, fromZero) {
@@ -140,7 +140,7 @@ function scaleOf(rows, fromZero) {
   return { low, high, dated, at, ticks: ticks(low, high) };
 }
 
-/** An end of an error bar can be drawn if it has a place, or lies beyond the picture. */
+/** An end of an interval can be drawn if it has a place, or lies beyond the picture. */
 function drawable(end) {
   return position(end) !== null || end === "Infinity" || end === "-Infinity";
 }
@@ -205,8 +205,8 @@ function table(rows, scale, bars, sure) {
           "tr",
           {},
           h("th", { scope: "row" }, row.label),
-          h("td", { class: "number strong" }, row.refused ? "refused" : shown(row.value)),
-          h("td", { class: "number bar-cell" }, row.low === null ? "" : `${shown(row.low)} – ${shown(row.high)}`),
+          h("td", { class: "number strong" }, row.refused ? "refused" : formatted(row.value)),
+          h("td", { class: "number bar-cell" }, row.low === null ? "" : `${formatted(row.low)} – ${formatted(row.high)}`),
           h("td", { class: "drawn" }, strip(row, scale, bars)),
         ),
       ),
@@ -241,7 +241,7 @@ export function spendChart(points, total) {
     path += ` V ${up(sum)}`;
   }
   path += " H 100";
-  const told = `${points.length} ${points.length === 1 ? "charge" : "charges"} from ${when(points[0].at)}: ${price({ epsilon: sum, delta: 0 })} of ${small(total)} spent`;
+  const summary = `${points.length} ${points.length === 1 ? "charge" : "charges"} from ${when(points[0].at)}: ${lossText({ epsilon: sum, delta: 0 })} of ${small(total)} spent`;
   return h(
     "figure",
     { class: "spend" },
@@ -255,14 +255,14 @@ export function spendChart(points, total) {
       ),
       s(
         "svg",
-        { class: "spend-plot", viewBox: "0 0 100 100", preserveAspectRatio: "none", role: "img", "aria-label": told },
+        { class: "spend-plot", viewBox: "0 0 100 100", preserveAspectRatio: "none", role: "img", "aria-label": summary },
         s("path", { class: "spend-area", d: `${path} V 100 H 0 Z` }),
         s("path", { class: "spend-line", d: path }),
         s("line", { class: "spend-limit", x1: 0, x2: 100, y1: up(total), y2: up(total) }),
       ),
     ),
     h("div", { class: "spend-ends", "aria-hidden": true }, h("span", {}, when(points[0].at)), h("span", {}, "now")),
-    h("figcaption", {}, told),
+    h("figcaption", {}, summary),
   );
 }
 

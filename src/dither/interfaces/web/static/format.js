@@ -1,7 +1,7 @@
-// Numbers, prices and times as people read them.
+// Numbers, privacy losses and times as people read them.
 
 /** A released number; dates and names as they are. */
-export function shown(value) {
+export function formatted(value) {
   if (value === null || value === undefined) return "–";
   if (typeof value === "boolean") return value ? "yes" : "no";
   if (value === "Infinity") return "∞";
@@ -21,8 +21,8 @@ export function small(value) {
   return String(Number(value.toPrecision(4)));
 }
 
-/** The price of something: ε 0.1, and δ where there is one. */
-export function price(loss) {
+/** A privacy loss: ε 0.1, and δ where there is one. */
+export function lossText(loss) {
   return loss.delta ? `ε ${small(loss.epsilon)}, δ ${small(loss.delta)}` : `ε ${small(loss.epsilon)}`;
 }
 

@@ -3,7 +3,7 @@
 import { api } from "./api.js";
 import { download, h } from "./dom.js";
 import { answersFigure, rowsOf } from "./drawing.js";
-import { csv, price, when } from "./format.js";
+import { csv, lossText, when } from "./format.js";
 import { empty } from "./parts.js";
 import { label } from "./questions.js";
 
@@ -70,7 +70,7 @@ function entry(spend, owner) {
       "p",
       { class: "entry-head" },
       h("span", {}, `#${spend.number} · ${when(spend.at)}${owner && spend.analyst ? ` · ${spend.analyst}` : ""}`),
-      h("span", {}, price(spend)),
+      h("span", {}, lossText(spend)),
     ),
     spend.releases
       ? answersFigure(spend.releases)
@@ -106,7 +106,7 @@ function flattened(spends) {
   );
 }
 
-/** CSV has one line for each released number; JSON is what the server told. */
+/** CSV has one line for each released number; JSON is what the server sent. */
 export function exportButtons(name, listed, whole) {
   const lines = () =>
     listed.flatMap(({ release, ...head }) =>

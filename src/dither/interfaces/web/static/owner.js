@@ -3,7 +3,7 @@
 import { api, Problem } from "./api.js";
 import { announce, download, field, fill, h } from "./dom.js";
 import { spendChart } from "./drawing.js";
-import { csv, price, when } from "./format.js";
+import { csv, lossText, when } from "./format.js";
 import { questionText } from "./history.js";
 import { budgetMeter, button, empty, foldingTable, guarded, showProblem } from "./parts.js";
 
@@ -175,8 +175,8 @@ function byAnalyst(budget, spends) {
     return [
       name,
       String(theirs.length),
-      price({ epsilon: sum("epsilon"), delta: sum("delta") }),
-      own ? `${price(own.left)} of ${price(own.total)}` : "no limit but the dataset’s",
+      lossText({ epsilon: sum("epsilon"), delta: sum("delta") }),
+      own ? `${lossText(own.left)} of ${lossText(own.total)}` : "no limit but the dataset’s",
     ];
   });
   return foldingTable("Spent by analyst", ["analyst", "questions", "spent", "own budget left"], rows);
@@ -198,10 +198,10 @@ function trail(dataset, spends, { entries, head }) {
     one.kind,
     one.analyst ?? "–",
     what(one),
-    asked.has(one.number) ? price(asked.get(one.number)) : "–",
+    asked.has(one.number) ? lossText(asked.get(one.number)) : "–",
     h("code", { title: one.hash }, `${one.hash.slice(0, 12)}…`),
   ];
-  const heads = ["entry", "at", "kind", "analyst", "what", "price", "hash"];
+  const heads = ["entry", "at", "kind", "analyst", "what", "loss", "hash"];
   const lines = () =>
     entries.map(({ body, key, ...rest }) => ({ ...rest, what: what({ body, ...rest }), body: JSON.stringify(body) }));
   const checked = h("p", { class: "fine", role: "status" });
@@ -254,12 +254,12 @@ function trail(dataset, spends, { entries, head }) {
 /** Let the server recompute the whole ledger. */
 async function verify(slot) {
   try {
-    const told = await api.verify();
+    const payload = await api.verify();
     fill(
       slot,
-      told.ok
-        ? `Verified: all ${told.entries} entries of the ledger fit together.`
-        : `NOT in order: ${told.problem} (entry ${told.first_bad ?? "?"}).`,
+      payload.ok
+        ? `Verified: all ${payload.entries} entries of the ledger fit together.`
+        : `NOT in order: ${payload.problem} (entry ${payload.first_bad ?? "?"}).`,
     );
   } catch (problem) {
     if (!(problem instanceof Problem)) throw problem;

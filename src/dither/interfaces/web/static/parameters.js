@@ -31,10 +31,10 @@ export const decimal = (value, argument, attributes = {}) =>
 export function parameterControls(dataset) {
   const element = h("div", { class: "fields wide" });
   const known = new Map();
-  let shown = [];
+  let visible = [];
 
   function show(kind, column) {
-    shown = fieldsOf(kind)
+    visible = fieldsOf(kind)
       .filter((one) => one.name !== "column")
       .filter((one) => one.type !== "edges" || dataset.columns?.[column]?.type !== "category")
       .map((one) => {
@@ -44,15 +44,15 @@ export function parameterControls(dataset) {
       });
     fill(
       element,
-      shown.map((each) => each.element),
+      visible.map((each) => each.element),
     );
-    element.hidden = !shown.length;
+    element.hidden = !visible.length;
   }
 
   /** What the fields say, without what is the default anyway. */
   function given() {
     const said = {};
-    for (const { one, value } of shown) {
+    for (const { one, value } of visible) {
       const here = value();
       if (here === null) {
         if (one.required) throw new Incomplete(`${one.label}: this is needed.`);

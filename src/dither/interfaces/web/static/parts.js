@@ -2,7 +2,7 @@
 
 import { announce, fill, h } from "./dom.js";
 import { meter } from "./drawing.js";
-import { percent, price, small } from "./format.js";
+import { lossText, percent, small } from "./format.js";
 
 const HEADINGS = {
   "budget-exceeded": "The budget does not cover this",
@@ -77,7 +77,7 @@ function select(area, { line, column, width }) {
 /** Budget left, as a line and a bar; `planned` is what the question at hand would add. */
 export function budgetMeter(budget, planned = 0, title = "Budget") {
   const { total, left } = budget;
-  // An advanced filter admits more small prices than add up to the budget: what counts is how much still fits.
+  // An advanced filter admits more small losses than add up to the budget: what counts is how much still fits.
   const used = budget.filter === "advanced" ? total.epsilon - left.epsilon : budget.spent.epsilon;
   return h(
     "div",
@@ -85,8 +85,8 @@ export function budgetMeter(budget, planned = 0, title = "Budget") {
     h(
       "p",
       { class: "meter-line" },
-      h("span", {}, `${title}: `, h("b", {}, `${price(left)} left`)),
-      h("span", { class: "quiet" }, `of ${price(total)}`),
+      h("span", {}, `${title}: `, h("b", {}, `${lossText(left)} left`)),
+      h("span", { class: "quiet" }, `of ${lossText(total)}`),
     ),
     meter(`${title}: ε ${small(used)} of ${small(total.epsilon)} spent`, used, total.epsilon, planned),
   );

@@ -1,7 +1,7 @@
 // What a question costs and how far its answer will be off, before it is paid for.
 
 import { h } from "./dom.js";
-import { percent, price, seconds, shown, slots } from "./format.js";
+import { formatted, lossText, percent, seconds, slots } from "./format.js";
 import { shareOfLeft } from "./parts.js";
 
 const BASES = {
@@ -10,24 +10,24 @@ const BASES = {
   exact: ["Exact", "for all data"],
 };
 
-export function quoteParts(told, dataset, left) {
+export function quoteParts(payload, dataset, left) {
   return [
-    h("p", { class: "price" }, told.epsilon === 0 && !told.delta ? "Free" : price(told)),
+    h("p", { class: "loss" }, payload.epsilon === 0 && !payload.delta ? "Free" : lossText(payload)),
     h(
       "p",
-      { class: told.epsilon > (left?.epsilon ?? 0) ? "over" : "quiet" },
-      told.epsilon === 0 ? "The answer is public." : shareOfLeft(told.epsilon, left?.epsilon ?? 0),
+      { class: payload.epsilon > (left?.epsilon ?? 0) ? "over" : "quiet" },
+      payload.epsilon === 0 ? "The answer is public." : shareOfLeft(payload.epsilon, left?.epsilon ?? 0),
     ),
-    (told.quotes ?? []).map((one) => oneQuote(one, told.quotes.length > 1)),
+    (payload.quotes ?? []).map((one) => oneQuote(one, payload.quotes.length > 1)),
     dataset.answer_seconds
-      ? h("p", { class: "fine" }, `The answer comes ${slots(dueSeconds(told, dataset))}: its time tells nothing.`)
+      ? h("p", { class: "fine" }, `The answer comes ${slots(dueSeconds(payload, dataset))}: its time tells nothing.`)
       : null,
   ];
 }
 
 /** When an answer is due: the dataset's slot, and what programs take by their own public plan. */
-export function dueSeconds(told, dataset) {
-  return (told.quotes ?? []).reduce((sum, one) => sum + (one.seconds ?? 0), dataset.answer_seconds ?? 0);
+export function dueSeconds(payload, dataset) {
+  return (payload.quotes ?? []).reduce((sum, one) => sum + (one.seconds ?? 0), dataset.answer_seconds ?? 0);
 }
 
 function oneQuote(quote, several) {
@@ -35,7 +35,7 @@ function oneQuote(quote, several) {
   const known = quote.expected_error !== null && quote.expected_error !== undefined;
   const within = quote.bound !== null && quote.bound !== undefined;
   const groups =
-    quote.groups === null ? "each group" : quote.groups > 1 ? `each of ${shown(quote.groups)} groups` : null;
+    quote.groups === null ? "each group" : quote.groups > 1 ? `each of ${formatted(quote.groups)} groups` : null;
   return h(
     "div",
     { class: "quoted" },
@@ -54,7 +54,7 @@ function oneQuote(quote, several) {
         ? [h("dt", {}, `${percent(quote.confidence ?? 0.95)} within`), h("dd", {}, errors(quote.bound, quote.labels))]
         : null,
       quote.bar !== null && quote.bar !== undefined
-        ? [h("dt", {}, "Error bar, about"), h("dd", {}, errors(quote.bar, quote.labels))]
+        ? [h("dt", {}, "Interval, about"), h("dd", {}, errors(quote.bar, quote.labels))]
         : null,
       known
         ? [
@@ -68,7 +68,7 @@ function oneQuote(quote, several) {
           ]
         : null,
       quote.blocks
-        ? [h("dt", {}, "Runs on"), h("dd", {}, `${shown(quote.blocks)} blocks, ${seconds(quote.seconds)} in all`)]
+        ? [h("dt", {}, "Runs on"), h("dd", {}, `${formatted(quote.blocks)} blocks, ${seconds(quote.seconds)} in all`)]
         : null,
       h("dt", {}, "Mechanism"),
       h(
@@ -89,11 +89,11 @@ function oneQuote(quote, several) {
   );
 }
 
-/** Price and error in a few words, for small screens. */
-export function glance(told) {
-  const [only, ...others] = told.quotes ?? [];
-  if (others.length || typeof only?.expected_error !== "number") return price(told);
-  return `${price(told)} · ± ${rough(only.expected_error)}${only.kind === "upper bound" ? " at most" : ""}`;
+/** Privacy loss and error in a few words, for small screens. */
+export function glance(payload) {
+  const [only, ...others] = payload.quotes ?? [];
+  if (others.length || typeof only?.expected_error !== "number") return lossText(payload);
+  return `${lossText(payload)} · ± ${rough(only.expected_error)}${only.kind === "upper bound" ? " at most" : ""}`;
 }
 
 /** The server's words without repeating the name that stands before them. */
@@ -106,7 +106,7 @@ function sentence(meaning, name) {
 
 /** Three digits are as many as an expectation deserves. */
 function rough(value) {
-  return shown(typeof value === "number" ? Number(value.toPrecision(3)) : value);
+  return formatted(typeof value === "number" ? Number(value.toPrecision(3)) : value);
 }
 
 function errors(value, labels) {

@@ -59,13 +59,13 @@ async function tokensTable(refresh, slot) {
 }
 
 function limits(one) {
-  const told = [];
+  const limits = [];
   if (one.epsilon_cap !== null && one.epsilon_cap !== undefined)
-    told.push(`at most ε ${small(one.epsilon_cap)} a question`);
-  if (one.delta_cap !== null && one.delta_cap !== undefined) told.push(`at most δ ${small(one.delta_cap)} a question`);
-  if (one.kinds) told.push(`only ${one.kinds.map((kind) => label(kind).toLowerCase()).join(", ")}`);
-  if (one.datasets) told.push(`sees ${one.datasets.join(", ") || "nothing"}`);
-  return told.length ? told.join("; ") : "none";
+    limits.push(`at most ε ${small(one.epsilon_cap)} a question`);
+  if (one.delta_cap !== null && one.delta_cap !== undefined) limits.push(`at most δ ${small(one.delta_cap)} a question`);
+  if (one.kinds) limits.push(`only ${one.kinds.map((kind) => label(kind).toLowerCase()).join(", ")}`);
+  if (one.datasets) limits.push(`sees ${one.datasets.join(", ") || "nothing"}`);
+  return limits.length ? limits.join("; ") : "none";
 }
 
 function createForm(datasets, slot, refresh) {

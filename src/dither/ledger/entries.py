@@ -100,7 +100,7 @@ class Registered:
     name: str
     account: int
     budget: Budget
-    kind: str
+    filter: str
     slack: float
     version: int
     retired: bool

@@ -11,7 +11,7 @@ import secrets
 
 from dither.errors import LedgerDamaged
 from dither.ledger.database import UNTOUCHED, WRITING, Database, Transaction
-from dither.ledger.records import GENESIS
+from dither.ledger.entries import GENESIS
 
 WORD = 10**18
 

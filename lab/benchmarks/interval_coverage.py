@@ -1,6 +1,6 @@
 """How often 95% error bars cover the statistic of the clamped records, with a 99% interval for that share.
 
-Run: python lab/benchmarks/error_bars.py [--runs 2000]
+Run: python lab/benchmarks/interval_coverage.py [--runs 2000]
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import scipy.special
 
-from dither.mechanisms import norms
-from dither.mechanisms.norms import norm_draw, norm_radius
+from dither.mechanisms import norm_noise
+from dither.mechanisms.norm_noise import norm_draw, norm_radius
 
 NORMS = {
     "l1": lambda z: np.abs(z).sum(axis=1),
@@ -50,7 +50,7 @@ def test_how_many_bits_are_read_first_changes_nothing(norm, dimension, monkeypat
     for seed in range(25):
         drawn = []
         for bits in (1, 20, 512):
-            monkeypatch.setattr(norms, "INITIAL_BITS", bits)
+            monkeypatch.setattr(norm_noise, "INITIAL_BITS", bits)
             source = Reals(seed, REALS_USED[norm](dimension))
             drawn.append(norm_draw(location, Fraction(1000, 7), norm, source=source))
         assert drawn[0] == drawn[1] == drawn[2]

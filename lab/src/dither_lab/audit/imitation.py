@@ -1,0 +1,67 @@
+"""Mutants' common parts: the claim and the public parameters of an honest mechanism, and draws from another law.
+
+A law in ``laws/`` that wants ways of its own to break its mechanism writes broken laws, and gives each of them to
+``broken_draw``.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from dither.mechanisms.mechanism import Outcome, Prepared
+from dither.noise.entropy import uniform_integer
+from dither_lab.audit.laws.facts import Facts
+from dither_lab.audit.laws.outputs import Distribution
+
+PRECISION = 53
+"""Bits of the uniform number that decides a draw."""
+
+
+class BrokenLaw(Protocol):
+    """What a mutant really releases."""
+
+    def distribution(self, prepared: Any, facts: Facts, data: Any) -> Distribution:
+        """The law of its one number."""
+
+
+@dataclass(frozen=True)
+class StatedError:
+    """The error that a mutant states: that of its own law."""
+
+    law: Distribution
+    value: int
+
+    def beyond(self, distance: float) -> float:
+        """How likely a greater error is."""
+        return self.law.beyond(self.value, math.floor(distance))
+
+
+def imitation(
+    honest: Prepared, run: Callable[[Any], Outcome], error_laws: Callable[[Any], list[Any]] | None = None
+) -> Prepared:
+    """The claim and all public parameters of an honest mechanism, with other draws and another stated error."""
+    broken = copy.copy(honest)
+    # Frozen: what is set on the instance stands before the methods of its class.
+    object.__setattr__(broken, "run", run)
+    if error_laws is not None:
+        object.__setattr__(broken, "error_laws", error_laws)
+    return broken
+
+
+def broken_draw(honest: Prepared, law: BrokenLaw, facts: Facts) -> Prepared:
+    """Draws one number from a broken law and states its error, under the honest claim."""
+    low, high = facts.statistic.answers.ends
+
+    def run(data: Any) -> Outcome:
+        chances = law.distribution(honest, facts, data)
+        place = uniform_integer(1 << PRECISION) / (1 << PRECISION)
+        return Outcome(next((z for z in range(low, high) if chances.below(z + 1) > place), high))
+
+    def error_laws(records: Any) -> list[Any]:
+        return [StatedError(law.distribution(honest, facts, records), facts.value(records))]
+
+    return imitation(honest, run, error_laws)
