@@ -63,7 +63,7 @@ def looked_up(name):
 def listed_options(parameters):
     """The keywords that ``**options: Unpack[X]`` lists."""
     listed = [re.fullmatch(r"Unpack\[(\w+)\]", str(one.annotation)) for one in parameters.values()]
-    return {name for one in listed if one for name in getattr(typing, one[1]).__annotations__}
+    return {name for one in listed if one for name in getattr(getattr(typing, one[1], None), "__annotations__", ())}
 
 
 def parameter_problems(name, old, called):
