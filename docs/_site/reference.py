@@ -54,6 +54,13 @@ def api_page() -> str:
     for name, one in inspect.getmembers(dt.inspect, inspect.isfunction):
         if one.__module__ == "dither.inspect" and not name.startswith("_"):
             lines += _entry(f"dt.inspect.{name}", one)
+    lines += [
+        "## dt.typing",
+        "",
+        *_docstring(dt.typing),
+        "Names for annotations; [Types](../typing.md) explains them.",
+        "",
+    ]
     return "\n".join(lines) + "\n"
 
 

@@ -11,6 +11,7 @@ import pytest
 import dither as dt
 from compatibility.laying import HERE, command_line, kept, lay_data, run, session
 from curators import CuratorProcess
+from dither import typing
 
 PLANNING = "planning is plan(facts, options) and asking is dt.ask(query, data) for every query; it was not documented"
 REMOVED: dict[str, str] = {
@@ -59,6 +60,12 @@ def looked_up(name):
         return getattr(resolve_name(module), last)
 
 
+def listed_options(parameters):
+    """The keywords that ``**options: Unpack[X]`` lists."""
+    listed = [re.fullmatch(r"Unpack\[(\w+)\]", str(one.annotation)) for one in parameters.values()]
+    return {name for one in listed if one for name in getattr(typing, one[1]).__annotations__}
+
+
 def parameter_problems(name, old, called):
     """Parameters that are gone, that can no longer be given as before, or whose default is another."""
     if old is None:
@@ -70,10 +77,10 @@ def parameter_problems(name, old, called):
         return
     takes_any = takes_any_keyword(called)
     positional = [one for one in new.values() if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
-    known = {one[0] for one in old}
+    known, listed = {one[0] for one in old}, listed_options(new)
     for place, (parameter, kind, default) in enumerate(old):
         here = f"{name}({parameter})"
-        if here in REMOVED:
+        if here in REMOVED or parameter in listed:
             continue
         if parameter not in new:
             if not takes_any or RENAMED.get(parameter) not in new:
@@ -300,7 +307,8 @@ def test_routes_are_still_there(tmp_path):
             (fields, _), (today, needed) = fields_of(old, one), fields_of(new, here)
             wrong += [f"{route} {field}" for field in fields - today]
             # The server of 0.1.0 refused queries without these; its description did not say so.
-            always = {field for field in needed if re.fullmatch(r"\.query<\w+>\.(column|q|k|rank)", field)}
+            known = r"\.query<\w+>\.(column|q|k|rank)|\.prior<\w+>\.\w+"
+            always = {field for field in needed if re.fullmatch(known, field)}
             wrong += [f"{route} needs {field}" for field in needed & fields - fields_of(old, one)[1] - always]
             given = {(each["name"], each["in"]) for each in here.get("parameters", ())}
             wrong += [

@@ -248,11 +248,22 @@ def made_declaration(entry):
     }
 
 
+def declaration(entry):
+    """What ``dither.api`` has to say about a function that is made of a query."""
+    data = {"column": "Column", "columns": "Columns", "graph": "Graph"}.get(entry.of, "Anything")
+    taken = [
+        f"{name}: {annotation}" + ("" if default is inspect.Parameter.empty else f" = {default!r}")
+        for name, (annotation, default) in made_declaration(entry).items()
+    ]
+    return f"def {entry.function}(data: {data}, *, {', '.join(taken)}) -> Release[...]: ..."
+
+
 def test_functions_that_are_made_of_queries_are_declared_as_they_are_made():
     """``dither.api`` tells checkers the parameters of each, in order, with their types and defaults."""
     declared = user_calls.declared_functions()
     made = {one.function: one for one in entries().values() if one.has("function") and one.function not in vars(api)}
-    assert declared.keys() == made.keys()
+    lacking = "\n".join(declaration(one) for name, one in made.items() if name not in declared)
+    assert declared.keys() == made.keys(), f"declare in dither.api, under TYPE_CHECKING:\n{lacking}"
     for name, entry in made.items():
         expected = made_declaration(entry)
         for one in declared[name]:

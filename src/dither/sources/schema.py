@@ -20,6 +20,8 @@ PRIOR_PARAMETERS: dict[str, tuple[str, ...]] = {
     "exponential": ("mean", "low"),
 }
 """The shapes that may be publicly known of a column's values, for quotes."""
+MAY_BE_MISSING = {("exponential", "low")}
+"""Parameters of priors that have a default."""
 MOST_ROWS = 1 << 40
 """No source has more rows: the public bound on counts and sums where the number of rows is private."""
 

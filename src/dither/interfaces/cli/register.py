@@ -67,9 +67,15 @@ class Draft:
 
     def text(self) -> str:
         """The schema file: what was declared, and the rest as comments to fill in."""
-        from dither.sources.schema_file import written, written_key
+        from dither.sources.schema_file import VERSION, written, written_key
 
-        lines = ["[dataset]", f"name = {written(self.name)}", f"source = {written(self.source)}"]
+        lines = [
+            f"version = {VERSION}",
+            "",
+            "[dataset]",
+            f"name = {written(self.name)}",
+            f"source = {written(self.source)}",
+        ]
         lines += [f"{key} = {written(one)}" for key, one in (("table", self.table), ("engine", self.engine)) if one]
         of_rows = "public number of rows" if self.unit is None else "public number of rows, not of people"
         lines += [f'rows = {written(self.rows)}  # {of_rows}, or "private"']
