@@ -256,7 +256,7 @@ class ClusterLost(DitherError):
         return type(self), (self.nodes,)
 
 
-def _formatted(value: object) -> str:
+def _formatted(value: object) -> str:  # whatever was given
     """A short repr; a type stands for data, whose entries may be private."""
     if isinstance(value, type):
         return f"<{value.__name__}>"

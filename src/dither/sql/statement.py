@@ -90,7 +90,7 @@ class Statement:
             raise InvalidText(self.argument, self.text, error.rule, *place) from None
 
 
-def parse_sql(text: object, schema: Schema | GraphSchema, argument: str = "sql") -> Statement:
+def parse_sql(text: str, schema: Schema | GraphSchema, argument: str = "sql") -> Statement:
     """The statement of a text, or an error that says what is supported and points at the offending word.
 
     >>> from dither.sources.types import Integer
@@ -101,17 +101,17 @@ def parse_sql(text: object, schema: Schema | GraphSchema, argument: str = "sql")
     return _StatementReader(Words(text, argument), scope_of(schema), schema.name).statement()
 
 
-def parse_items(text: object, schema: Schema | GraphSchema, argument: str = "question") -> Statement:
+def parse_items(text: str, schema: Schema | GraphSchema, argument: str = "question") -> Statement:
     """A SELECT list without the rest: ``median(age), count(*)``."""
     return _StatementReader(Words(text, argument), scope_of(schema)).only_items()
 
 
-def parse_graph_items(text: object, argument: str = "question") -> Statement:
+def parse_graph_items(text: str, argument: str = "question") -> Statement:
     """Calls about a graph that is registered elsewhere: ``triangles(), kstars(2)``."""
     return _StatementReader(Words(text, argument), GRAPH).only_items()
 
 
-def parse_file_call(text: object, given: Mapping[str, Field], argument: str = "question") -> Statement:
+def parse_file_call(text: str, given: Mapping[str, Field], argument: str = "question") -> Statement:
     """One call about a file without a schema; ``given``: fields that were given apart from it.
 
     >>> parse_file_call("quantile(total pay, 0.9)", {"bounds": (0, 9)}).items[0].query
