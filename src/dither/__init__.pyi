@@ -75,7 +75,10 @@ from dither.noise.laplace import Laplace as Laplace
 from dither.privacy import Budget as Budget
 from dither.privacy import Loss as Loss
 from dither.privacy import Neighbours as Neighbours
+from dither.procedures.answer_spaces import Rankings as Rankings
+from dither.procedures.answer_spaces import Subsets as Subsets
 from dither.procedures.metrics import Matching as Matching
+from dither.procedures.metrics import OwnMetric as OwnMetric
 from dither.queries.cluster_cost import KMeansCost as KMeansCost
 from dither.queries.clusters import GaussianMixture as GaussianMixture
 from dither.queries.clusters import KMeans as KMeans

@@ -15,6 +15,8 @@ from typing import Any
 from dither.aliases import accepts_calibration
 from dither.answer import answer, released
 from dither.kernels.progress import Progress, reporting
+from dither.mechanisms.metric_space import MetricSpace
+from dither.procedures.answer_spaces import AnswerSpace
 from dither.queries.cluster_cost import KMeansCost
 from dither.queries.clusters import GaussianMixture, KMeans
 from dither.queries.free_counts import free_count
@@ -765,6 +767,7 @@ def sample_and_aggregate(
     sampling: str = "partition",
     executor: Any = "sandbox",
     default: Any = None,
+    space: AnswerSpace | MetricSpace | str | None = None,
     progress: Callable[[int, int], None] | None = None,
     epsilon: Any,
     delta: Any = 0.0,
@@ -780,8 +783,11 @@ def sample_and_aggregate(
     program: a function of one block, ``"file.py:function"``, or an executable (``dither.sandbox.Executable``).
     output: how many numbers it returns.  bounds: their public range, one pair or a pair for each; answers outside are
         clamped.  default: what a block counts as that fails, is late or answers with something else.
+    space: where answers are no numbers but points: ``dither.Rankings(items)``, ``dither.Subsets(items)``, or any
+        ``dither.MetricSpace.of(points, distance)``; then there are no bounds, and a point is released.
     blocks: how many; by default a public rule.  Few blocks are large and answer well; many make the noise small.
-    aggregator: "auto", "median", "smooth_median", "centre" (the centre of attention), ...
+    aggregator: "auto", "median", "smooth_median", "centre" (the centre of attention), ...; in a space "medoid" (the
+        least sum of distances, which for rankings is Kemeny's consensus) or "centre".
     metric: for the centre: "l1", "l2", ``dither.Matching(points)``, or a function of two answers.
     sampling: "partition", or "overlapping" for NRS11's independent samples.
     executor: "sandbox" isolates the program; "ray://host:port" on many machines.  "trusted" runs it in this process:
@@ -807,6 +813,7 @@ def sample_and_aggregate(
         sampling=sampling,
         executor=executor,
         default=default,
+        space=space,
         progress=progress,
         settings=settings,
     )

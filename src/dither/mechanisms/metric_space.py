@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidArgument
+from dither.kernels.point_distances import NAMED, equality
 from dither.mechanisms.noise_intervals import SLACK
 from dither.noise.discrete_exponential import draw_index
 from dither.noise.entropy import Source, system
@@ -33,7 +34,10 @@ class MetricSpace:
 
     @classmethod
     def of(cls, points: Any, distance: Any) -> MetricSpace:
-        """A space from its points and a square table or a function of two points; numbers mean what they print.
+        """A space from its points and their distances; numbers mean what they print.
+
+        distance: a square table, a function of two points, or a name: "equality" (labels), "edit" (strings),
+            "kendall" (rankings, as tuples), "symmetric_difference" (sets, or tuples).
 
         Checked exactly, for all points: zero from each point to itself and to no other, symmetry, triangle inequality.
 
@@ -136,9 +140,22 @@ def nearby(space: MetricSpace, centre: int, rate: Fraction, *, source: Source = 
 
 
 def _table(points: tuple[Hashable, ...], distance: Any) -> list[list[Fraction]]:
+    if isinstance(distance, str):
+        if distance not in NAMED:
+            raise InvalidArgument(
+                "distance", distance, f"must be {', '.join(NAMED)}, a function of two points or a square table"
+            )
+        measured = NAMED[distance]
+        if measured is equality:
+            return [[Fraction(p != q) for q in points] for p in points]
+        return _table(points, measured)
     if callable(distance):
         measure: Callable[[Any, Any], Any] = distance
-        return [[exact(measure(p, q), "distance") for q in points] for p in points]
+        try:
+            found = [[measure(p, q) for q in points] for p in points]
+        except Exception as error:
+            raise InvalidArgument("distance", type(error), f"must not fail on the points ({error})"[:300]) from error
+        return [[exact(number, "distance") for number in row] for row in found]
     rows = [list(row) for row in distance] if isinstance(distance, (list, tuple, np.ndarray)) else []
     if len(rows) != len(points) or any(len(row) != len(points) for row in rows):
         raise InvalidArgument(

@@ -11,7 +11,7 @@ import functools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -66,6 +66,8 @@ class Centre(Aggregator):
     noise: Law | None = None
     """None: the power law or (with delta > 0) the Gaussian law, whichever is smaller at its proved point."""
     name = "centre"
+    nearness: ClassVar[Fraction] = Fraction(1)
+    """How many times fewer changes than from a majority to all blocks there are until the bound is the diameter."""
 
     def prepare(self, task: Aggregation) -> Aggregate:
         metric = self._metric(task)
@@ -74,7 +76,7 @@ class Centre(Aggregator):
         if task.blocks > MOST_BLOCKS:
             raise InvalidArgument("blocks", task.blocks, f"must be at most {MOST_BLOCKS} for the centre")
         loss, bar = _parts(task)
-        spread = Fraction(task.touched, task.blocks)
+        spread = Fraction(task.touched, task.blocks) * self.nearness
         point, norm_factor = _chosen_point(self.noise, loss, metric.norm, task.length, spread)
         majority = (task.blocks + task.touched) // 2 + 1
         averaged = min(majority, task.blocks)
@@ -89,7 +91,7 @@ class Centre(Aggregator):
         scaled = in_parts(as_metric(task.metric))
         grids = Space.between(task.output.bounds).grids(bits) if scaled else common_grids(task.output, bits)
         spent = Loss(task.loss.epsilon, 0.0 if point.law.pure else task.loss.delta)
-        return CentreOfAttention(
+        return self.aggregate_type()(
             spent,
             metric,
             grids,
@@ -107,7 +109,11 @@ class Centre(Aggregator):
         if self._is_middle(task, metric):
             return MIDDLE.blocks_wanted(task)
         point, _ = _chosen_point(self.noise, _parts(task)[0], metric.norm, task.length, Fraction(1))
-        return int(ENOUGH * task.touched / point.beta) + 1
+        return int(ENOUGH * self.nearness * task.touched / point.beta) + 1
+
+    def aggregate_type(self) -> type[CentreOfAttention]:
+        """The algorithm that is made ready."""
+        return CentreOfAttention
 
     def _metric(self, task: Aggregation) -> Metric:
         given = as_metric(task.metric)
@@ -191,8 +197,11 @@ class CentreOfAttention(Aggregate):
 
     def located(self, answers: Answers) -> tuple[int, float]:
         """Which block is the centre, and S in steps of the metric: both private."""
-        radii = np.sort(self.metric.distances(self._steps(answers), self.grids), axis=1)
-        return centre_and_bound(radii, self._diameter, self.touched, float(self.beta))
+        return self.chosen(self.metric.distances(self._steps(answers), self.grids))
+
+    def chosen(self, distances: Answers) -> tuple[int, float]:
+        """The same from all distances between the blocks."""
+        return centre_and_bound(np.sort(distances, axis=1), self._diameter, self.touched, float(self.beta))
 
     def _steps(self, answers: Answers) -> Any:
         """Answers in steps above the lower bounds."""
@@ -245,12 +254,18 @@ def centre_and_bound(radii: Answers, diameter: float, touched: int, beta: float)
     """
     blocks = len(radii)
     majority = (blocks + touched) // 2 + 1
-    averaged = min(majority, blocks)
     place = int(np.argmin(radii[:, min(majority, blocks) - 1]))
-    looked = list(range(majority + touched, blocks + 1, touched))
+    return place, 2.0 * smooth_radius(radii, diameter, touched, beta, majority)
+
+
+def smooth_radius(radii: Answers, diameter: float, touched: int, beta: float, held: int) -> float:
+    """``max_k rho(held + (k + 1) s) e^{-beta k}`` from the sorted distances; rho: a mean over a majority of blocks."""
+    blocks = len(radii)
+    averaged = min((blocks + touched) // 2 + 1, blocks)
+    looked = list(range(held + touched, blocks + 1, touched))
     weights = exp(-np.minimum(beta * np.arange(len(looked) + 1, dtype=np.float64), _DEEPEST))
     best = diameter * float(weights[-1])  # radii beyond the last block are the diameter
     if looked:
         nearest = np.partition(radii[:, np.array(looked) - 1], averaged - 1, axis=0)[:averaged]
         best = max(best, float(np.max(nearest.mean(axis=0) * weights[:-1])))
-    return place, 2.0 * best * _INFLATION
+    return best * _INFLATION

@@ -248,6 +248,7 @@ def _program_calls() -> Iterator[PublicCall]:
         ("median", "partition", Loss(LOUD)),
         ("smooth_median", "partition", Loss(LOUD)),
         ("centre", "partition", Loss(6.0, 0.01)),
+        ("medoid", "partition", Loss(6.0, 0.01)),
         ("median", "overlapping", Loss(6.0)),
     ):
         call = _bound(
@@ -297,6 +298,40 @@ def _program_calls() -> Iterator[PublicCall]:
     )
     matched = ("Matching", "centre of blocks")
     yield PublicCall("sample_and_aggregate", sets, here, there, Loss(6.0, 0.01), matched, "sets of points", (100, 800))
+
+    own = _bound(
+        dt.sample_and_aggregate,
+        program=_two_points,
+        output=2,
+        metric=dt.OwnMetric(_widest, l2_per_unit=1.5),
+        bounds=(0, 1),
+        blocks=20,
+        aggregator="centre",
+        executor="trusted",
+        epsilon=6.0,
+        delta=0.01,
+    )
+    owned = ("OwnMetric", "centre of blocks")
+    yield PublicCall("sample_and_aggregate", own, here, there, Loss(6.0, 0.01), owned, "own metric", (100, 800))
+    voted = _bound(
+        dt.sample_and_aggregate,
+        program=_order,
+        space=dt.Rankings("abc"),
+        blocks=20,
+        executor="trusted",
+        epsilon=6.0,
+        confidence=None,
+    )
+    drawn = ("sample_and_aggregate", "Rankings", "medoid of blocks")
+    yield PublicCall("sample_and_aggregate", voted, here, there, Loss(6.0), drawn, "rankings", (150, 1_500))
+
+
+def _widest(one: Any, other: Any) -> float:
+    return float(np.abs(one - other).max())
+
+
+def _order(block: Any) -> str:
+    return "abc" if block[0] > 0.5 else "bca"
 
 
 def _two_points(block: Any) -> Any:
