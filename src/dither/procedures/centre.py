@@ -28,7 +28,7 @@ from dither.numbers import ball
 from dither.privacy import Loss
 from dither.procedures.aggregate import Aggregate, Aggregated, Aggregation, Aggregator, EachNumber
 from dither.procedures.executor import Answers
-from dither.procedures.metrics import METRICS, Metric, as_metric, common_grids, in_parts
+from dither.procedures.metrics import METRICS, Metric, Whole, as_metric, common_grids, in_parts
 from dither.procedures.space import Space
 from dither.sources.grid import Grid
 from dither.statistics.centre_of_attention import ShortestMiddle
@@ -40,7 +40,8 @@ ENOUGH = 24
 SLACK = Fraction(1, 1 << 34)
 """Part of the smoothness that pays for computing in floats."""
 _INFLATION = 1.0 + 2.0**-36
-_DEEPEST = 128.0
+DEEPEST = 128.0
+"""Weights of S are no less than e^-128."""
 MIDDLE = EachNumber("centre", ShortestMiddle, "smooth", (80, 80))
 """The unconstrained centre of each number."""
 
@@ -75,9 +76,9 @@ class Centre(Aggregator):
             return MIDDLE.prepare(dataclasses.replace(task, metric=None))
         if task.blocks > MOST_BLOCKS:
             raise InvalidArgument("blocks", task.blocks, f"must be at most {MOST_BLOCKS} for the centre")
-        loss, bar = _parts(task)
+        loss, bar = parts_of(task)
         spread = Fraction(task.touched, task.blocks) * self.nearness
-        point, norm_factor = _chosen_point(self.noise, loss, metric.norm, task.length, spread)
+        point, norm_factor = chosen_point(self.noise, loss, metric.norm, task.length, spread)
         majority = (task.blocks + task.touched) // 2 + 1
         averaged = min(majority, task.blocks)
         with_average = Fraction(math.nextafter(math.log1p(task.touched / averaged), 1.0)) + SLACK
@@ -108,7 +109,7 @@ class Centre(Aggregator):
         metric = self._metric(task)
         if self._is_middle(task, metric):
             return MIDDLE.blocks_wanted(task)
-        point, _ = _chosen_point(self.noise, _parts(task)[0], metric.norm, task.length, Fraction(1))
+        point, _ = chosen_point(self.noise, parts_of(task)[0], metric.norm, task.length, Fraction(1))
         return int(ENOUGH * self.nearness * task.touched / point.beta) + 1
 
     def aggregate_type(self) -> type[CentreOfAttention]:
@@ -125,7 +126,7 @@ class Centre(Aggregator):
         return task.length == 1 and not self.constrained and metric.name in METRICS
 
 
-def _parts(task: Aggregation) -> tuple[Loss, Loss | None]:
+def parts_of(task: Aggregation) -> tuple[Loss, Loss | None]:
     """What the answer and what its interval may cost."""
     loss = Loss(min(task.loss.epsilon, 100.0), task.loss.delta)
     if task.confidence is None:
@@ -134,7 +135,7 @@ def _parts(task: Aggregation) -> tuple[Loss, Loss | None]:
 
 
 @functools.lru_cache(maxsize=256)
-def _chosen_point(
+def chosen_point(
     noise: Law | None, loss: Loss, norm: str, length: int, spread: Fraction
 ) -> tuple[AdmissiblePoint, Fraction]:
     """The law with the least noise, and what a unit of the norm is in the law's own: a public rule.
@@ -187,13 +188,18 @@ class CentreOfAttention(Aggregate):
         return str(self.point.law)
 
     def run(self, answers: Answers) -> Aggregated:
-        place, bound = self.located(answers)
-        steps = self._steps(answers)[place]
+        steps, bound = self.centred(answers)
         scale = Fraction(bound) * self.norm_factor / self.point.alpha
         most = headroom(Fraction(self._diameter) * 3 * self.norm_factor / self.point.alpha)
         noisy = [rounded_draw(self.point.law, int(one), scale, headroom=most) for one in steps]
         width = None if self.bar_loss is None else self._half_width(bound)
         return self._aggregated(noisy, width)
+
+    def centred(self, answers: Answers) -> tuple[Whole, float]:
+        """The centre and S in steps: both private."""
+        place, bound = self.located(answers)
+        centre: Whole = self._steps(answers)[place]
+        return centre, bound
 
     def located(self, answers: Answers) -> tuple[int, float]:
         """Which block is the centre, and S in steps of the metric: both private."""
@@ -263,7 +269,7 @@ def smooth_radius(radii: Answers, diameter: float, touched: int, beta: float, he
     blocks = len(radii)
     averaged = min((blocks + touched) // 2 + 1, blocks)
     looked = list(range(held + touched, blocks + 1, touched))
-    weights = exp(-np.minimum(beta * np.arange(len(looked) + 1, dtype=np.float64), _DEEPEST))
+    weights = exp(-np.minimum(beta * np.arange(len(looked) + 1, dtype=np.float64), DEEPEST))
     best = diameter * float(weights[-1])  # radii beyond the last block are the diameter
     if looked:
         nearest = np.partition(radii[:, np.array(looked) - 1], averaged - 1, axis=0)[:averaged]

@@ -22,12 +22,14 @@ from dither.procedures.executor import Answers, Output
 from dither.procedures.medoid import Medoid
 from dither.procedures.metrics import METRICS, Matching, as_metric
 from dither.procedures.partition import Independent, Overlapping, Partition, Sampling, checked_blocks, overlap
+from dither.procedures.unconstrained_centre import UnconstrainedCentre
 
 AGGREGATORS: dict[str, Aggregator] = {
     "median": MEDIAN,
     "smooth_median": SMOOTH_MEDIAN,
     "centre": Centre(),
     "medoid": Medoid(),
+    "unconstrained_centre": UnconstrainedCentre(),
     "average": Average(),
 }
 SAMPLINGS = ("partition", "overlapping")

@@ -299,6 +299,18 @@ def _program_calls() -> Iterator[PublicCall]:
     matched = ("Matching", "centre of blocks")
     yield PublicCall("sample_and_aggregate", sets, here, there, Loss(6.0, 0.01), matched, "sets of points", (100, 800))
 
+    circled = _bound(
+        dt.sample_and_aggregate,
+        program=_two_points,
+        output=2,
+        bounds=(0, 1),
+        blocks=20,
+        aggregator="unconstrained_centre",
+        executor="trusted",
+        epsilon=6.0,
+    )
+    around = ("sample_and_aggregate", "unconstrained_centre of blocks")
+    yield PublicCall("sample_and_aggregate", circled, here, there, Loss(6.0), around, "smallest circle", (100, 800))
     own = _bound(
         dt.sample_and_aggregate,
         program=_two_points,
