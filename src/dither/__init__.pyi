@@ -1,6 +1,7 @@
 # The public face of dither: every public name and where it lives.  __init__.py loads each when it is first used.
 
 from dither import inspect as inspect
+from dither.accounting.belief import belief as belief
 from dither.accounting.capacity import budget_for as budget_for
 from dither.accounting.capacity import queries_within as queries_within
 from dither.accounting.composition import compose as compose
@@ -44,6 +45,7 @@ from dither.api import sum as sum
 from dither.api import triangles as triangles
 from dither.api import trimmed_mean as trimmed_mean
 from dither.api import variance as variance
+from dither.api import weighted_min_cut as weighted_min_cut
 from dither.api import winsorised_mean as winsorised_mean
 from dither.errors import BudgetExceeded as BudgetExceeded
 from dither.errors import DitherError as DitherError
@@ -120,6 +122,7 @@ from dither.queries.unbounded import Scale as Scale
 from dither.queries.vectors import Covariance as Covariance
 from dither.queries.vectors import Histogram as Histogram
 from dither.queries.vectors import MeanVector as MeanVector
+from dither.queries.weighted_cuts import WeightedMinCut as WeightedMinCut
 from dither.queries.winsorised import WinsorisedMean as WinsorisedMean
 from dither.queries.workloads import CountingQueries as CountingQueries
 from dither.quotes.priors import Exponential as Exponential

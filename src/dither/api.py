@@ -15,7 +15,9 @@ from typing import Any
 from dither.aliases import accepts_calibration
 from dither.answer import answer, released
 from dither.kernels.progress import Progress, reporting
+from dither.mechanisms.mechanism import Mechanism
 from dither.mechanisms.metric_space import MetricSpace
+from dither.noise.law import Law
 from dither.procedures.answer_spaces import AnswerSpace
 from dither.queries.cluster_cost import KMeansCost
 from dither.queries.clusters import GaussianMixture, KMeans
@@ -33,9 +35,11 @@ from dither.queries.totals import Count, Mean, Sum, TrimmedMean
 from dither.queries.trees import MinCut, MSTCost
 from dither.queries.unbounded import Mode, Scale
 from dither.queries.vectors import Covariance, Histogram, MeanVector
+from dither.queries.weighted_cuts import WeightedMinCut
 from dither.release import Release
 from dither.sources.column import only_columns
 from dither.sources.frames import named_columns
+from dither.sources.graph import Graph
 
 
 @accepts_calibration
@@ -634,6 +638,31 @@ def min_cut(
     True
     """
     return _ask(MinCut(), graph, epsilon, delta, mechanism, noise, confidence)
+
+
+def weighted_min_cut(
+    graph: Graph,
+    *,
+    cap: float | None = None,
+    step: float | None = None,
+    epsilon: float,
+    delta: float = 0.0,
+    mechanism: str | Mechanism = "auto",
+    noise: str | Law = "auto",
+    confidence: float | None = 0.95,
+) -> Release:
+    """The least total weight of edges whose removal leaves the graph in pieces; neighbours change one weight.
+
+    graph: a ``Graph`` with weights, whose public edges hang together, of at most 1,500 vertices.  cap, step and the
+        other options as for ``mst_cost``; noise for the worst case is all that is needed: one weight moves every cut by
+        at most the cap.
+
+    >>> from itertools import combinations
+    >>> edges = list(combinations(range(20), 2))
+    >>> 0 <= weighted_min_cut(Graph(edges, n=20, weights=[3] * len(edges), cap=5), epsilon=1.0).value <= 95
+    True
+    """
+    return _ask(WeightedMinCut(cap, step=step), graph, epsilon, delta, mechanism, noise, confidence)
 
 
 def regression(

@@ -6,6 +6,7 @@ Proof: docs/proofs/answer_spaces.md.  Costs are counted in half changes: whole n
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -59,7 +60,6 @@ def centre_costs(space: AnswerSpace, places: Places) -> Steps:
 Costs = Callable[[AnswerSpace, Places], Steps]
 
 
-@dataclass(frozen=True)
 class PointAggregator(Aggregator):
     """A point of a finite space, drawn with probability proportional to ``e^(-eps cost / 2s)``.
 
@@ -72,22 +72,28 @@ class PointAggregator(Aggregator):
                blocks.
     """
 
-    name: str  # type: ignore[misc]
-    costs: Costs
+    @property
+    @abstractmethod
+    def costs(self) -> Costs:
+        """The cost of every point, from the space and the places of the answers."""
+
+    def moves_apart(self, space: AnswerSpace) -> int:  # noqa: ARG002
+        """How far the costs of two points can move apart with one answer, in changes."""
+        return 2
+
+    def check(self, space: AnswerSpace, blocks: int) -> None:
+        """Refuse what would take too long, from public facts."""
 
     def prepare(self, task: Aggregation) -> Aggregate:
         if task.space is None:
             raise NotApplicable("aggregator", self.name, "points are drawn from a space", "space=")
         if task.metric is not None:
             raise InvalidArgument("metric", task.metric, "is that of the space: leave it out")
-        if self.costs is centre_costs and task.space.size * task.blocks > MOST_DISTANCES:
-            most = MOST_DISTANCES // task.space.size
-            raise InvalidArgument("blocks", task.blocks, f"must be at most {most} for the centre of so many points")
+        self.check(task.space, task.blocks)
         start = task.space.place([int(number) for number in task.output.default])
         if start is None:
             raise RuntimeError("the default is no point of the space")
-        together = 1 if self.costs is medoid_costs and task.space.equidistant else 2
-        rate = task.loss.exact_epsilon / (2 * together * task.touched)
+        rate = task.loss.exact_epsilon / (2 * self.moves_apart(task.space) * task.touched)
         return DrawnPoint(Loss(task.loss.epsilon), self.name, task.space, self.costs, rate, task.blocks, start)
 
     def blocks_wanted(self, task: Aggregation) -> int:
@@ -131,6 +137,34 @@ class DrawnPoint(Aggregate):
         return math.ceil(Fraction(max(k - 1, 0), 2))
 
 
-MEDOID = PointAggregator("medoid", medoid_costs)
-CENTRE = PointAggregator("centre", centre_costs)
+class MedoidOfPoints(PointAggregator):
+    """The point with the least sum of distances to the answers."""
+
+    name = "medoid"
+
+    @property
+    def costs(self) -> Costs:
+        return medoid_costs
+
+    def moves_apart(self, space: AnswerSpace) -> int:
+        return 1 if space.equidistant else 2
+
+
+class CentreOfPoints(PointAggregator):
+    """The point with the smallest ball around it that holds a majority of the answers."""
+
+    name = "centre"
+
+    @property
+    def costs(self) -> Costs:
+        return centre_costs
+
+    def check(self, space: AnswerSpace, blocks: int) -> None:
+        if space.size * blocks > MOST_DISTANCES:
+            most = MOST_DISTANCES // space.size
+            raise InvalidArgument("blocks", blocks, f"must be at most {most} for the centre of so many points")
+
+
+MEDOID = MedoidOfPoints()
+CENTRE = CentreOfPoints()
 POINT_AGGREGATORS: dict[str, PointAggregator] = {"medoid": MEDOID, "centre": CENTRE}

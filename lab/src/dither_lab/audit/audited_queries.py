@@ -25,6 +25,7 @@ from dither.queries.totals import Count, Mean, Sum, TrimmedMean
 from dither.queries.trees import MinCut
 from dither.queries.vectors import Covariance, MeanVector
 from dither.queries.vectors import Histogram as HistogramQuery
+from dither.queries.weighted_cuts import WeightedMinCut
 from dither.queries.workloads import CountingQueries
 from dither.sensitivity.levels import Margin
 from dither.sources.grid import Grid
@@ -256,6 +257,10 @@ def _graph_counts() -> Iterator[AuditedQuery]:
     yield AuditedQuery("minimum cut", ("MinCut", "min_cut"), _graphs(MinCut()), "trees", bounds=_LADDER)
     square = functools.cache(lambda quick: weighted_universe(_SQUARE, 4, (0, 1, 8) if not quick else (0, 6)))
     yield AuditedQuery("spanning tree", ("MSTCost", "mst_cost"), square, "trees")
+    cut = functools.cache(
+        lambda quick: weighted_universe(_SQUARE, 4, (0, 1, 8) if not quick else (0, 6), WeightedMinCut())
+    )
+    yield AuditedQuery("lightest cut", ("WeightedMinCut", "weighted_min_cut"), cut, "trees", bounds=_LADDER)
 
 
 def _own_functions() -> Iterator[AuditedQuery]:

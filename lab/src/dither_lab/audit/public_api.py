@@ -166,6 +166,9 @@ def _graph_calls() -> Iterator[PublicCall]:
         yield PublicCall(name, _bound(function, epsilon=LOUD, **options), here, there, spends, (name,))
     weights = [dt.Graph([(0, 1), (1, 2), (0, 2)], n=3, weights=w, cap=8) for w in ([0, 0, 8], [8, 0, 8])]
     yield PublicCall("mst_cost", _bound(dt.mst_cost, epsilon=LOUD), weights[0], weights[1], spends, ("mst_cost",))
+    cut = [dt.Graph([(0, 1), (1, 2), (0, 2)], n=3, weights=w, cap=8) for w in ([8, 8, 0], [8, 8, 8])]
+    asked_cut = _bound(dt.weighted_min_cut, epsilon=LOUD)
+    yield PublicCall("weighted_min_cut", asked_cut, cut[0], cut[1], spends, ("weighted_min_cut",))
 
 
 def _unbounded_calls() -> Iterator[PublicCall]:
