@@ -9,8 +9,10 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+from numpy.typing import ArrayLike
 
 from dither.aliases import accepts_calibration
 from dither.answer import answer, released
@@ -19,6 +21,7 @@ from dither.mechanisms.mechanism import Mechanism
 from dither.mechanisms.metric_space import MetricSpace
 from dither.noise.law import Law
 from dither.procedures.answer_spaces import AnswerSpace
+from dither.queries.ball_means import BallMean
 from dither.queries.cluster_cost import KMeansCost
 from dither.queries.clusters import GaussianMixture, KMeans
 from dither.queries.free_counts import free_count
@@ -638,6 +641,40 @@ def min_cut(
     True
     """
     return _ask(MinCut(), graph, epsilon, delta, mechanism, noise, confidence)
+
+
+def ball_mean(
+    data: ArrayLike,
+    *,
+    radius: float,
+    norm: Literal["l1", "l2"] = "l2",
+    centre: Sequence[float] | None = None,
+    columns: Sequence[str] | None = None,
+    step: float | None = None,
+    nulls: float | str | None = None,
+    names: Sequence[str] | None = None,
+    epsilon: float,
+    delta: float = 0.0,
+    mechanism: str | Mechanism = "auto",
+    noise: str | Law = "auto",
+    confidence: float | None = 0.95,
+) -> Release:
+    """The mean of vectors in a public ball, with noise for the ball instead of bounds for each column.
+
+    Neighbours change one record.
+
+    data: rows of numbers, or named columns.
+    radius, norm, centre: the ball, around 0 unless a centre is given; records outside are scaled onto it.
+    delta: with more than 0 Gaussian noise is used where it is smaller, as for "l2" from a few columns on.
+
+    >>> import numpy as np
+    >>> rows = np.tile([0.3, -0.2, 0.1, 0.0], (20_000, 1))
+    >>> release = ball_mean(rows, radius=1, norm="l1", epsilon=1.0)
+    >>> bool(np.abs(np.array(release.value) - rows[0]).max() < 0.01)
+    True
+    """
+    query = BallMean(columns, radius=radius, norm=norm, centre=centre, step=step, nulls=nulls, names=names)
+    return _ask(query, data, epsilon, delta, mechanism, noise, confidence)
 
 
 def weighted_min_cut(

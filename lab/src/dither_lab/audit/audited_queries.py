@@ -15,6 +15,7 @@ from dither.mechanisms.smooth import Smooth
 from dither.noise.heavy_tails import Cauchy
 from dither.noise.law import Law
 from dither.privacy import Neighbours
+from dither.queries.ball_means import BallMean
 from dither.queries.graphs import Edges, KCliques, KStars, KTriangles, Triangles
 from dither.queries.moments import Correlation, LeastSquares, PairCovariance
 from dither.queries.order import Maximum, Median, Minimum, OrderStatistic, Quantile, Quantiles
@@ -154,6 +155,10 @@ def _tables() -> Iterator[AuditedQuery]:
     bins = HistogramQuery(edges=[0, 1, 2, 3])
     yield AuditedQuery("histogram", ("Histogram", "histogram"), _columns(bins, 3, 4), "totals")
     means, covariance = MeanVector(bounds=(0, 2)), Covariance(bounds=(0, 2))
+    balls = [BallMean(radius=2, norm="l1", centre=(1, 1), step=1), BallMean(radius=2, centre=(1, 1), step=1)]
+    for ball in balls:
+        universe = functools.cache(lambda q, ball=ball: table_universe(ball, (-1, 0, 1, 3), 3 - q))
+        yield AuditedQuery(f"mean within a ball, {ball.norm}", ("BallMean", "ball_mean"), universe, "totals")
     yield AuditedQuery(
         "mean vector", ("MeanVector",), functools.cache(lambda q: table_universe(means, (0, 1, 2), 3 - q)), "totals"
     )

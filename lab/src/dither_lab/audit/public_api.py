@@ -143,6 +143,9 @@ def _column_calls() -> Iterator[PublicCall]:
     yield PublicCall("histogram", bins, here, there, spends, ("histogram",))
     rows = np.array([[0, 0], [0, 0], [8, 8]]), np.array([[0, 0], [8, 8], [8, 8]])
     yield PublicCall("covariance", _bound(dt.covariance, bounds=(0, 8), epsilon=LOUD), *rows, spends, ("covariance",))
+    opposite = np.array([[0, 0], [0, 0], [8, 0]]), np.array([[0, 0], [0, 0], [-8, 0]])
+    ball = _bound(dt.ball_mean, radius=8, norm="l1", step=1, epsilon=LOUD)
+    yield PublicCall("ball_mean", ball, *opposite, spends, ("ball_mean", "BallMean"))
     plain = _bound(lambda data, **options: dt.ask(dt.Median(bounds=(0, 8)), data, **options), epsilon=LOUD)
     yield PublicCall("ask", plain, here, there, spends, ("ask", "Release", "Releases"))
 
