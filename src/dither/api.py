@@ -650,6 +650,7 @@ def ball_mean(
     norm: Literal["l1", "l2"] = "l2",
     centre: Sequence[float] | None = None,
     columns: Sequence[str] | None = None,
+    bounds: Sequence[float] | Sequence[Sequence[float]] | None = None,
     step: float | None = None,
     nulls: float | str | None = None,
     names: Sequence[str] | None = None,
@@ -665,6 +666,7 @@ def ball_mean(
 
     data: rows of numbers, or named columns.
     radius, norm, centre: the ball, around 0 unless a centre is given; records outside are scaled onto it.
+    bounds: also of each column, if there are some; missing values count as the centre.
     delta: with more than 0 Gaussian noise is used where it is smaller, as for "l2" from a few columns on.
 
     >>> import numpy as np
@@ -673,7 +675,9 @@ def ball_mean(
     >>> bool(np.abs(np.array(release.value) - rows[0]).max() < 0.01)
     True
     """
-    query = BallMean(columns, radius=radius, norm=norm, centre=centre, step=step, nulls=nulls, names=names)
+    query = BallMean(
+        columns, bounds=bounds, radius=radius, norm=norm, centre=centre, step=step, nulls=nulls, names=names
+    )
     return _ask(query, data, epsilon, delta, mechanism, noise, confidence)
 
 

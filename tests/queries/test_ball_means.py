@@ -89,6 +89,15 @@ def test_releases():
     assert moved.labels == ("x", "y")
 
 
+def test_bounds_cut_before_the_ball():
+    """Each coordinate first; missing values are the centre as far as the bounds allow it."""
+    rows = np.tile([3.0, 40.0], (5_000, 1))
+    found = dt.ball_mean(rows, radius=5, bounds=[(1, 9), (0, 4)], epsilon=20.0)
+    assert np.abs(np.array(found.value) - [3.0, 4.0]).max() < 0.1
+    query = dt.BallMean(radius=5, bounds=[(1, 9), (0, 4)])
+    assert query.missing(Shape(5, whole=False, nullable=True, columns=2)) == (1.0, 0.0)
+
+
 def test_in_a_session():
     """Columns on declared grids of different steps meet on the ball's own."""
     columns = {"x": dt.Integer(0, 100), "y": dt.Real(0, 100)}

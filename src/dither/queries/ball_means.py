@@ -119,6 +119,7 @@ class BallMean(Matrix):
     radius: of the ball, in the unit of the columns.  Records outside are scaled onto it.
     norm: "l1" (the sum of absolute differences from the centre) or "l2".
     centre: a number for each column; None: 0.
+    bounds: also of each column, if there are some: coordinates are cut to them before a record is scaled.
 
     Noise is for two vectors of the ball, whatever the number of columns: with "l1" and Laplace noise it is that of one
     column with bounds of plus and minus the radius, where declared bounds for each column have as many times that as
@@ -132,8 +133,6 @@ class BallMean(Matrix):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.bounds is not None:
-            raise InvalidArgument("bounds", self.bounds, "is the ball: leave it out")
         if self.norm not in ("l1", "l2"):
             raise InvalidArgument("norm", self.norm, 'must be "l1" or "l2"')
         if exact(self.radius, "radius") <= 0:
@@ -170,8 +169,8 @@ class BallMean(Matrix):
         return middle
 
     def grids(self, shape: Shape) -> tuple[Grid, ...]:
-        if isinstance(shape, MatrixShape):
-            return shape.declared
+        if self.bounds is not None or isinstance(shape, MatrixShape):
+            return super().grids(shape)
         reach = WIDER * self._steps(exact(self.radius))
         centre = self._centre(shape.columns)
         return tuple(Grid(self.common_step, middle - reach, middle + reach) for middle in centre)
@@ -180,7 +179,10 @@ class BallMean(Matrix):
         """What a missing value of each column counts as: the centre, unless something else is declared."""
         if self.nulls is not None:
             return [self.nulls] * len(grids)
-        return [grid.value(middle) for grid, middle in zip(grids, self._centre(len(grids)), strict=True)]
+        return [
+            min(max(float(self.common_step * middle), float(grid.value(grid.ends[0]))), float(grid.value(grid.ends[1])))
+            for grid, middle in zip(grids, self._centre(len(grids)), strict=True)
+        ]
 
     def read(self, data: object, shape: Shape) -> Table:
         grids = self.grids(shape)
