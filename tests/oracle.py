@@ -1,6 +1,7 @@
 """Slow and obvious: what a first-year student would believe.  Every fast kernel is compared with these."""
 
 import math
+from fractions import Fraction
 from itertools import combinations, pairwise, product
 
 import numpy as np
@@ -200,3 +201,32 @@ def unit(graph):
     for edge in graph.edges.values():
         edge["capacity"] = 1
     return graph
+
+
+def medoid_cost(points, distance, answers, point):
+    """The greatest (F(c) - F(c')) / d(c, c') over the other points, rounded up, in half changes."""
+
+    def total(one):
+        return sum(distance(one, answer) for answer in answers)
+
+    falls = [Fraction(total(point) - total(other), distance(point, other)) for other in points if other != point]
+    return max(0, *(math.ceil(fall) for fall in falls))
+
+
+def centre_cost(points, distance, answers, point):
+    """The least, over radii, of what is wrong with a radius, in half changes: docs/proofs/answer_spaces.md."""
+    majority = len(answers) // 2 + 1
+    radii = {0} | {distance(one, answer) for one in points for answer in answers}
+
+    def wrong(radius):
+        held = sum(distance(point, answer) <= radius for answer in answers)
+        crowd = max(sum(distance(one, answer) < radius for answer in answers) for one in points)
+        return max(0, majority - held, crowd - majority + 1)
+
+    return 2 * min(wrong(radius) for radius in radii)
+
+
+def exponential_law(costs, rate):
+    """Probabilities proportional to e^(-rate cost)."""
+    weights = [math.exp(-rate * cost) for cost in costs]
+    return [weight / math.fsum(weights) for weight in weights]

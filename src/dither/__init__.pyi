@@ -2,10 +2,12 @@
 
 from dither import inspect as inspect
 from dither import typing as typing
+from dither.accounting.belief import belief as belief
 from dither.accounting.capacity import budget_for as budget_for
 from dither.accounting.capacity import queries_within as queries_within
 from dither.accounting.composition import compose as compose
 from dither.api import ask as ask
+from dither.api import ball_mean as ball_mean
 from dither.api import correlation as correlation
 from dither.api import count as count
 from dither.api import count_from as count_from
@@ -45,6 +47,7 @@ from dither.api import sum as sum
 from dither.api import triangles as triangles
 from dither.api import trimmed_mean as trimmed_mean
 from dither.api import variance as variance
+from dither.api import weighted_min_cut as weighted_min_cut
 from dither.api import winsorised_mean as winsorised_mean
 from dither.errors import BudgetExceeded as BudgetExceeded
 from dither.errors import DitherError as DitherError
@@ -76,7 +79,11 @@ from dither.noise.laplace import Laplace as Laplace
 from dither.privacy import Budget as Budget
 from dither.privacy import Loss as Loss
 from dither.privacy import Neighbours as Neighbours
+from dither.procedures.answer_spaces import Rankings as Rankings
+from dither.procedures.answer_spaces import Subsets as Subsets
 from dither.procedures.metrics import Matching as Matching
+from dither.procedures.metrics import OwnMetric as OwnMetric
+from dither.queries.ball_means import BallMean as BallMean
 from dither.queries.cluster_cost import KMeansCost as KMeansCost
 from dither.queries.clusters import GaussianMixture as GaussianMixture
 from dither.queries.clusters import KMeans as KMeans
@@ -118,6 +125,7 @@ from dither.queries.unbounded import Scale as Scale
 from dither.queries.vectors import Covariance as Covariance
 from dither.queries.vectors import Histogram as Histogram
 from dither.queries.vectors import MeanVector as MeanVector
+from dither.queries.weighted_cuts import WeightedMinCut as WeightedMinCut
 from dither.queries.winsorised import WinsorisedMean as WinsorisedMean
 from dither.queries.workloads import CountingQueries as CountingQueries
 from dither.quotes.priors import Exponential as Exponential

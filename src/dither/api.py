@@ -15,6 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast, overlo
 from dither.aliases import accepts_calibration
 from dither.answer import answer, released
 from dither.kernels.progress import Progress, reporting
+from dither.mechanisms.metric_space import MetricSpace
+from dither.procedures.answer_spaces import AnswerSpace
+from dither.queries.ball_means import BallMean
 from dither.queries.cluster_cost import KMeansCost
 from dither.queries.clusters import GaussianMixture, KMeans
 from dither.queries.free_counts import free_count
@@ -31,7 +34,8 @@ from dither.queries.totals import Count, Mean, Sum, TrimmedMean
 from dither.queries.trees import MinCut, MSTCost
 from dither.queries.unbounded import Mode, Scale
 from dither.queries.vectors import Covariance, Histogram, MeanVector
-from dither.release import B, Release, V
+from dither.queries.weighted_cuts import WeightedMinCut
+from dither.release import B, Release, Released, V
 from dither.sources.column import only_columns
 from dither.sources.frames import named_columns
 from dither.sources.graph import Graph
@@ -66,6 +70,7 @@ from dither.typing import (
     Number,
     NumberList,
     Numbers,
+    PointAggregatorName,
     Points,
     ProgramChoice,
     SamplingName,
@@ -739,6 +744,69 @@ def min_cut(
     return _ask(MinCut(), graph, epsilon, delta, mechanism, noise, confidence)
 
 
+def ball_mean(
+    data: Columns,
+    *,
+    radius: Number,
+    norm: Literal["l1", "l2"] = "l2",
+    centre: NumberList | None = None,
+    columns: Sequence[str] | None = None,
+    bounds: SeveralBounds | None = None,
+    step: Number | None = None,
+    nulls: Nulls | None = None,
+    names: Sequence[str] | None = None,
+    epsilon: Number,
+    delta: Number = 0.0,
+    mechanism: MechanismChoice = "auto",
+    noise: NoiseChoice = "auto",
+    confidence: Confidence = 0.95,
+) -> Release[Numbers, Intervals]:
+    """The mean of vectors in a public ball, with noise for the ball instead of bounds for each column.
+
+    Neighbours change one record.
+
+    data: rows of numbers, or named columns.
+    radius, norm, centre: the ball, around 0 unless a centre is given; records outside are scaled onto it.
+    bounds: also of each column, if there are some; missing values count as the centre.
+    delta: with more than 0 Gaussian noise is used where it is smaller, as for "l2" from a few columns on.
+
+    >>> import numpy as np
+    >>> rows = np.tile([0.3, -0.2, 0.1, 0.0], (20_000, 1))
+    >>> release = ball_mean(rows, radius=1, norm="l1", epsilon=1.0)
+    >>> bool(np.abs(np.array(release.value) - rows[0]).max() < 0.01)
+    True
+    """
+    query = BallMean(
+        columns, bounds=bounds, radius=radius, norm=norm, centre=centre, step=step, nulls=nulls, names=names
+    )
+    return _ask(query, data, epsilon, delta, mechanism, noise, confidence)
+
+
+def weighted_min_cut(
+    graph: Graph,
+    *,
+    cap: Number | None = None,
+    step: Number | None = None,
+    epsilon: Number,
+    delta: Number = 0.0,
+    mechanism: MechanismChoice = "auto",
+    noise: NoiseChoice = "auto",
+    confidence: Confidence = 0.95,
+) -> Release[float, Interval]:
+    """The least total weight of edges whose removal leaves the graph in pieces; neighbours change one weight.
+
+    graph: a ``Graph`` with weights, whose public edges hang together, of at most 1,500 vertices.  cap, step and the
+        other options as for ``mst_cost``; noise for the worst case is all that is needed: one weight moves every cut by
+        at most the cap.
+
+    >>> from itertools import combinations
+    >>> edges = list(combinations(range(20), 2))
+    >>> 0 <= weighted_min_cut(Graph(edges, n=20, weights=[3] * len(edges), cap=5), epsilon=1.0).value <= 95
+    True
+    """
+    return _ask(WeightedMinCut(cap, step=step), graph, epsilon, delta, mechanism, noise, confidence)
+
+
 def regression(
     X: Column | Columns,
     y: Column,
@@ -896,6 +964,23 @@ def sample_and_aggregate(
     rows: Mixed,
     program: ProgramChoice,
     *,
+    space: AnswerSpace | MetricSpace | str,
+    blocks: int | None = None,
+    aggregator: PointAggregatorName = "auto",
+    sampling: SamplingName = "partition",
+    executor: ExecutorChoice = "sandbox",
+    default: Hashable = None,
+    progress: Callable[[int, int], None] | None = None,
+    epsilon: Number,
+    delta: Number = 0.0,
+    confidence: Confidence = 0.95,
+    **settings: Unpack[SandboxSettings],
+) -> Release[Released, None]: ...
+@overload
+def sample_and_aggregate(
+    rows: Mixed,
+    program: ProgramChoice,
+    *,
     output: int,
     bounds: EachBounds | None = None,
     blocks: int | None = None,
@@ -918,16 +1003,17 @@ def sample_and_aggregate(
     bounds: EachBounds | None = None,
     blocks: int | None = None,
     metric: MetricChoice | None = None,
-    aggregator: AggregatorChoice = "auto",
+    aggregator: AggregatorChoice | PointAggregatorName = "auto",
     sampling: SamplingName = "partition",
     executor: ExecutorChoice = "sandbox",
-    default: Number | NumberList | None = None,
+    default: Number | NumberList | Hashable = None,
+    space: AnswerSpace | MetricSpace | str | None = None,
     progress: Callable[[int, int], None] | None = None,
     epsilon: Number,
     delta: Number = 0.0,
     confidence: Confidence = 0.95,
     **settings: Unpack[SandboxSettings],
-) -> Release[float, Interval] | Release[Numbers, Intervals]:
+) -> Release[float, Interval] | Release[Numbers, Intervals] | Release[Released, None]:
     """Run any program on random blocks of people and release a private aggregate of its answers.
 
     Neighbours change one row.
@@ -937,8 +1023,11 @@ def sample_and_aggregate(
     program: a function of one block, ``"file.py:function"``, or an executable (``dither.sandbox.Executable``).
     output: how many numbers it returns.  bounds: their public range, one pair or a pair for each; answers outside are
         clamped.  default: what a block counts as that fails, is late or answers with something else.
+    space: where answers are no numbers but points: ``dither.Rankings(items)``, ``dither.Subsets(items)``, or any
+        ``dither.MetricSpace.of(points, distance)``; then there are no bounds, and a point is released.
     blocks: how many; by default a public rule.  Few blocks are large and answer well; many make the noise small.
-    aggregator: "auto", "median", "smooth_median", "centre" (the centre of attention), ...
+    aggregator: "auto", "median", "smooth_median", "centre" (the centre of attention), ...; in a space "medoid" (the
+        least sum of distances, which for rankings is Kemeny's consensus) or "centre".
     metric: for the centre: "l1", "l2", ``dither.Matching(points)``, or a function of two answers.
     sampling: "partition", or "overlapping" for NRS11's independent samples.
     executor: "sandbox" isolates the program; "ray://host:port" on many machines.  "trusted" runs it in this process:
@@ -964,6 +1053,7 @@ def sample_and_aggregate(
         sampling=sampling,
         executor=executor,
         default=default,
+        space=space,
         progress=progress,
         settings=settings,
     )
@@ -1142,7 +1232,7 @@ if TYPE_CHECKING:
         mechanism: MechanismChoice = "auto",
         noise: NoiseChoice = "auto",
         confidence: Confidence = 0.95,
-    ) -> Release[Hashable, None]: ...
+    ) -> Release[Released, None]: ...
 
     def norm_release(  # noqa: D103
         data: Anything,

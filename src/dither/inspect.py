@@ -16,7 +16,9 @@ from dither.mechanisms.choice import named_noise
 from dither.noise.law import AdmissiblePoint, Constants
 from dither.numbers import exact
 from dither.privacy import Loss, Neighbours
+from dither.queries.block_diagnostics import BlockAccuracy, Separation, block_accuracy, cluster_separation
 from dither.queries.custom import Custom, FiniteSpace
+from dither.queries.programs import Program
 from dither.queries.query import Query, StatisticQuery
 from dither.sensitivity.ladder import Algorithm
 from dither.sources.graph import Graph
@@ -89,6 +91,37 @@ def margin(query: Query, data: Any, *, bound: Any) -> int:
 def rows(session: Any, columns: Sequence[str], *, where: Any = None) -> Any:
     """The declared columns of the selected records as an Arrow table: what a program or a clustering computes on."""
     return session.inspected_rows(columns, where=where)
+
+
+def blocks(
+    query: Program, data: object, *, sizes: Iterable[int] | None = None, draws: int = 100
+) -> list[BlockAccuracy]:
+    """How well a program on few random people approximates itself on all of them (NRS11 Definition 4.1).
+
+    Sample and aggregate is accurate where three quarters of the answers for n/m people are near the answer for all n;
+    this says how near, for blocks of growing ``sizes`` (by default 8, 16, ... up to half of the people).  Distances are
+    those of the query's space or metric, without one parts of the bounds.  The program runs in this process.
+
+    >>> import dither as dt
+    >>> mean = dt.Program(np.mean, bounds=(0, 1), metric="l2")
+    >>> few, many = blocks(mean, np.tile([0.0, 1.0], 5_000), sizes=[10, 1_000])
+    >>> few.radius > 2 * many.radius
+    True
+    """
+    return block_accuracy(query, data, sizes, draws)
+
+
+def separation(points: object, *, k: int, bounds: Iterable[tuple[float, float]] | None = None) -> Separation:
+    """What share of the cost of k - 1 clusters the best k clusters have (NRS11 Definition 5.1): phi squared.
+
+    bounds: a pair for each coordinate; then coordinates are measured in parts of them, as ``dither.kmeans`` does.
+    Both clusterings are the best of several runs of Lloyd's algorithm: finding the best of all is NP-hard.
+
+    >>> two = np.repeat([[0.0], [9.0]], 50, axis=0) + np.tile([[0.0], [1.0]], (50, 1))
+    >>> separation(two, k=2).phi_squared < 0.02 < separation(two, k=3).phi_squared
+    True
+    """
+    return cluster_separation(points, k, bounds)
 
 
 def _resolved(query: Query, data: Any) -> tuple[Statistic, Any]:

@@ -193,6 +193,8 @@ MetricChoice: TypeAlias = 'Literal["l1", "l2"] | Metric | OwnFunction'
 """A metric for the centre of answers."""
 AggregatorName: TypeAlias = Literal["auto", "average", "centre", "median", "smooth_median"]
 """The aggregators of blocks' answers, and "auto"."""
+PointAggregatorName: TypeAlias = Literal["auto", "medoid", "centre"]
+"""The aggregators of answers that are points of a space, and "auto"."""
 AggregatorChoice: TypeAlias = "AggregatorName | Aggregator"
 """An aggregator by name, or an object."""
 BinChoice: TypeAlias = Names | Callable[[str], bool]

@@ -16,7 +16,7 @@ from dither.privacy import Loss
 from dither.procedures.aggregate import Aggregation, median_of
 from dither.procedures.centre import Centre, centre_and_bound
 from dither.procedures.executor import Output
-from dither.procedures.metrics import L1, L2, Matching, Own, as_metric, common_grids
+from dither.procedures.metrics import L1, L2, Matching, OwnMetric, as_metric, common_grids
 from dither.procedures.sample_aggregate import plan
 from dither.sources.grid import Grid
 from dither.statistics.centre_of_attention import ShortestMiddle
@@ -28,7 +28,7 @@ def taxi(one, other):
     return float(np.abs(one - other).max() * 3)
 
 
-METRICS = [(L1(), 1), (L1(), 3), (L2(), 2), (Matching(2), 4), (Matching(3), 3), (Own(taxi), 2)]
+METRICS = [(L1(), 1), (L1(), 3), (L2(), 2), (Matching(2), 4), (Matching(3), 3), (OwnMetric(taxi), 2)]
 BETA = 0.2
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidArgument
 from dither.kernels.elementary import Integers
+from dither.kernels.point_distances import NAMED, equality
 from dither.mechanisms.noise_intervals import SLACK
 from dither.noise.discrete_exponential import draw_index
 from dither.noise.entropy import Source, system
@@ -35,8 +36,11 @@ class MetricSpace:
     unit: Fraction
 
     @classmethod
-    def of(cls, points: Iterable[Value], distance: Distance[Value]) -> MetricSpace:
-        """A space from its points and a square table or a function of two points; numbers mean what they print.
+    def of(cls, points: Iterable[Value], distance: Distance[Value] | str) -> MetricSpace:
+        """A space from its points and their distances; numbers mean what they print.
+
+        distance: a square table, a function of two points, or a name: "equality" (labels), "edit" (strings),
+            "kendall" (rankings, as tuples), "symmetric_difference" (sets, or tuples).
 
         Checked exactly, for all points: zero from each point to itself and to no other, symmetry, triangle inequality.
 
@@ -136,9 +140,22 @@ def nearby(space: MetricSpace, centre: int, rate: Fraction, *, source: Source = 
     return draw_index(space.steps[centre].tolist(), rate, source)
 
 
-def _table(points: tuple[Value, ...], distance: Distance[Value]) -> list[list[Fraction]]:
+def _table(points: tuple[Value, ...], distance: Distance[Value] | str) -> list[list[Fraction]]:
+    if isinstance(distance, str):
+        if distance not in NAMED:
+            raise InvalidArgument(
+                "distance", distance, f"must be {', '.join(NAMED)}, a function of two points or a square table"
+            )
+        measured = NAMED[distance]
+        if measured is equality:
+            return [[Fraction(p != q) for q in points] for p in points]
+        return _table(points, measured)
     if callable(distance):
-        return [[exact(distance(p, q), "distance") for q in points] for p in points]
+        try:
+            found = [[distance(p, q) for q in points] for p in points]
+        except Exception as error:
+            raise InvalidArgument("distance", type(error), f"must not fail on the points ({error})"[:300]) from error
+        return [[exact(number, "distance") for number in row] for row in found]
     rows = [list(row) for row in distance] if isinstance(distance, (list, tuple, np.ndarray)) else []
     if len(rows) != len(points) or any(len(row) != len(points) for row in rows):
         raise InvalidArgument(

@@ -18,6 +18,7 @@ from dither.errors import NotApplicable
 from dither.mechanisms.choice import prepare
 from dither.mechanisms.mechanism import Prepared
 from dither.privacy import Loss
+from dither.procedures.answer_spaces import AnswerSpace
 from dither.procedures.executor import Answers, Output
 from dither.procedures.metrics import GivenMetric
 from dither.sources.column import Column, RankedRecords
@@ -42,6 +43,8 @@ class Aggregation:
     """None: no interval."""
     metric: GivenMetric = None
     """A metric (dither.procedures.metrics) where the aggregator uses one; None: its own choice."""
+    space: AnswerSpace | None = None
+    """The finite space that answers are points of; None: they are numbers."""
 
     @property
     def length(self) -> int:

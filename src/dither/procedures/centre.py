@@ -11,6 +11,7 @@ import functools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,7 @@ from dither.noise.law import AdmissiblePoint, Law
 from dither.privacy import Loss
 from dither.procedures.aggregate import Aggregate, Aggregated, Aggregation, Aggregator, EachNumber
 from dither.procedures.executor import Answers
-from dither.procedures.metrics import METRICS, Metric, as_metric, common_grids, in_parts
+from dither.procedures.metrics import METRICS, Metric, Whole, as_metric, common_grids, in_parts
 from dither.procedures.space import Space
 from dither.sources.grid import Grid
 from dither.statistics.centre_of_attention import ShortestMiddle
@@ -38,7 +39,8 @@ ENOUGH = 24
 SLACK = Fraction(1, 1 << 34)
 """Part of the smoothness that pays for computing in floats."""
 _INFLATION = 1.0 + 2.0**-36
-_DEEPEST = 128.0
+DEEPEST = 128.0
+"""Weights of S are no less than e^-128."""
 MIDDLE = EachNumber("centre", ShortestMiddle, "smooth", (80, 80))
 """The unconstrained centre of each number."""
 
@@ -64,6 +66,8 @@ class Centre(Aggregator):
     noise: Law | None = None
     """None: the power law or (with delta > 0) the Gaussian law, whichever is smaller at its proved point."""
     name = "centre"
+    nearness: ClassVar[Fraction] = Fraction(1)
+    """How many times fewer changes than from a majority to all blocks there are until the bound is the diameter."""
 
     def prepare(self, task: Aggregation) -> Aggregate:
         metric = self._metric(task)
@@ -71,9 +75,9 @@ class Centre(Aggregator):
             return MIDDLE.prepare(dataclasses.replace(task, metric=None))
         if task.blocks > MOST_BLOCKS:
             raise InvalidArgument("blocks", task.blocks, f"must be at most {MOST_BLOCKS} for the centre")
-        interval_loss, loss = _parts(task)
-        spread = Fraction(task.touched, task.blocks)
-        point, norm_factor = _chosen_point(self.noise, loss, metric.norm, task.length, spread)
+        loss, interval_loss = parts_of(task)
+        spread = Fraction(task.touched, task.blocks) * self.nearness
+        point, norm_factor = chosen_point(self.noise, loss, metric.norm, task.length, spread)
         majority = (task.blocks + task.touched) // 2 + 1
         averaged = min(majority, task.blocks)
         with_average = Fraction(math.nextafter(math.log1p(task.touched / averaged), 1.0)) + SLACK
@@ -87,7 +91,7 @@ class Centre(Aggregator):
         scaled = in_parts(as_metric(task.metric))
         grids = Space.between(task.output.bounds).grids(bits) if scaled else common_grids(task.output, bits)
         spent = Loss(task.loss.epsilon, 0.0 if point.law.pure else task.loss.delta)
-        return CentreOfAttention(
+        return self.aggregate_type()(
             spent,
             metric,
             grids,
@@ -104,8 +108,12 @@ class Centre(Aggregator):
         metric = self._metric(task)
         if self._is_middle(task, metric):
             return MIDDLE.blocks_wanted(task)
-        point, _ = _chosen_point(self.noise, _parts(task)[1], metric.norm, task.length, Fraction(1))
-        return int(ENOUGH * task.touched / point.beta) + 1
+        point, _ = chosen_point(self.noise, parts_of(task)[0], metric.norm, task.length, Fraction(1))
+        return int(ENOUGH * self.nearness * task.touched / point.beta) + 1
+
+    def aggregate_type(self) -> type[CentreOfAttention]:
+        """The algorithm that is made ready."""
+        return CentreOfAttention
 
     def _metric(self, task: Aggregation) -> Metric:
         given = as_metric(task.metric)
@@ -117,13 +125,14 @@ class Centre(Aggregator):
         return task.length == 1 and not self.constrained and metric.name in METRICS
 
 
-def _parts(task: Aggregation) -> tuple[Loss | None, Loss]:
-    """What the interval and what the answer may spend."""
-    return interval_and_answer(Loss(min(task.loss.epsilon, 100.0), task.loss.delta), task.confidence)
+def parts_of(task: Aggregation) -> tuple[Loss, Loss | None]:
+    """What the answer and what its interval may spend."""
+    interval, answer = interval_and_answer(Loss(min(task.loss.epsilon, 100.0), task.loss.delta), task.confidence)
+    return answer, interval
 
 
 @functools.lru_cache(maxsize=256)
-def _chosen_point(
+def chosen_point(
     noise: Law | None, loss: Loss, norm: str, length: int, spread: Fraction
 ) -> tuple[AdmissiblePoint, Fraction]:
     """The law with the least noise, and what a unit of the norm is in the law's own: a public rule.
@@ -176,18 +185,26 @@ class CentreOfAttention(Aggregate):
         return str(self.point.law)
 
     def run(self, answers: Answers) -> Aggregated:
-        place, bound = self.located(answers)
-        steps = self._steps(answers)[place]
+        steps, bound = self.centred(answers)
         scale = Fraction(bound) * self.norm_factor / self.point.alpha
         most = headroom(Fraction(self._diameter) * 3 * self.norm_factor / self.point.alpha)
         noisy = [rounded_draw(self.point.law, int(one), scale, headroom=most) for one in steps]
         width = None if self.interval_loss is None else self._half_width(bound)
         return self._aggregated(noisy, width)
 
+    def centred(self, answers: Answers) -> tuple[Whole, float]:
+        """The centre and S in steps: both private."""
+        place, bound = self.located(answers)
+        centre: Whole = self._steps(answers)[place]
+        return centre, bound
+
     def located(self, answers: Answers) -> tuple[int, float]:
         """Which block is the centre, and S in steps of the metric: both private."""
-        radii = np.sort(self.metric.distances(self._steps(answers), self.grids), axis=1)
-        return centre_and_bound(radii, self._diameter, self.touched, float(self.beta))
+        return self.chosen(self.metric.distances(self._steps(answers), self.grids))
+
+    def chosen(self, distances: Answers) -> tuple[int, float]:
+        """The same from all distances between the blocks."""
+        return centre_and_bound(np.sort(distances, axis=1), self._diameter, self.touched, float(self.beta))
 
     def _steps(self, answers: Answers) -> NDArray[np.int64]:
         """Answers in steps above the lower bounds."""
@@ -235,12 +252,18 @@ def centre_and_bound(radii: Answers, diameter: float, touched: int, beta: float)
     """
     blocks = len(radii)
     majority = (blocks + touched) // 2 + 1
-    averaged = min(majority, blocks)
     place = int(np.argmin(radii[:, min(majority, blocks) - 1]))
-    looked = list(range(majority + touched, blocks + 1, touched))
-    weights = exp(-np.minimum(beta * np.arange(len(looked) + 1, dtype=np.float64), _DEEPEST))
+    return place, 2.0 * smooth_radius(radii, diameter, touched, beta, majority)
+
+
+def smooth_radius(radii: Answers, diameter: float, touched: int, beta: float, held: int) -> float:
+    """``max_k rho(held + (k + 1) s) e^{-beta k}`` from the sorted distances; rho: a mean over a majority of blocks."""
+    blocks = len(radii)
+    averaged = min((blocks + touched) // 2 + 1, blocks)
+    looked = list(range(held + touched, blocks + 1, touched))
+    weights = exp(-np.minimum(beta * np.arange(len(looked) + 1, dtype=np.float64), DEEPEST))
     best = diameter * float(weights[-1])  # radii beyond the last block are the diameter
     if looked:
         nearest = np.partition(radii[:, np.array(looked) - 1], averaged - 1, axis=0)[:averaged]
         best = max(best, float(np.max(nearest.mean(axis=0) * weights[:-1])))
-    return place, 2.0 * best * _INFLATION
+    return best * _INFLATION

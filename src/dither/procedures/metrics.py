@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidArgument
 from dither.kernels.matching import squared_matching_distances
-from dither.numbers import Number
+from dither.numbers import Number, exact
 from dither.procedures.executor import Answers, Output
 from dither.sources.grid import Grid
 
@@ -130,18 +130,29 @@ class Matching(Metric):
 
 
 @dataclass(frozen=True)
-class Own(Metric):
-    """A function of two answers that the owner vouches for: ``max(function, l2)``, cut at the l2 diameter.
+class OwnMetric(Metric):
+    """A function of two answers that the owner vouches for, cut at the greatest distance that noise allows for.
 
-    The maximum makes it dominate the norm in which noise is added, whatever the function is.  That it is a metric (up
-    to a relative error of 2**-40) is the owner's promise: symmetric, zero between equals and within the triangle
-    inequality.  Public probe points are tried before anything is read, and what they refute is refused.  On data
-    nothing is refused: a result that is no number, or none at all, counts as the diameter.
+    function: a metric, up to a relative error of 2**-40: symmetric, zero between equals and within the triangle
+        inequality.
+    l2_per_unit: noise is added in l2, so that has to be bounded by the metric: answers at a distance of 1 are at most
+        so far apart in l2.
+
+    Both are the owner's promise.  Public probe points are tried before anything is read, and what they refute is
+    refused.  On data nothing is refused: a result that is no number, or none at all, counts as the greatest distance,
+    and one that breaks the promise on ``l2_per_unit`` is raised to what was promised, which changes no other.
+
+    For a metric that bounds no norm list the answers: ``space=MetricSpace.of(points, function)``.
     """
 
     function: Callable[[Answers, Answers], Number]
+    l2_per_unit: float = 1.0
     name = "own"
     norm = "l2"
+
+    def __post_init__(self) -> None:
+        if exact(self.l2_per_unit, "l2_per_unit") <= 0:
+            raise InvalidArgument("l2_per_unit", self.l2_per_unit, "must be a positive number")
 
     def check(self, output: Output) -> None:
         super().check(output)
@@ -163,6 +174,17 @@ class Own(Metric):
                 "metric",
                 "no triangle inequality",
                 "must satisfy the triangle inequality; it does not on public probe points",
+            )
+        apart = np.array([[float(np.linalg.norm(one - other)) for other in probes] for one in probes])
+        if (apart > float(self.l2_per_unit) * found * (1 + _ALIKE)).any():
+            with np.errstate(divide="ignore", invalid="ignore"):
+                needed = float(np.nanmax(np.where(apart > 0, apart / found, 0.0)))
+            instead = f"OwnMetric(function, l2_per_unit={needed:.3g})" if math.isfinite(needed) else "no l2_per_unit"
+            raise InvalidArgument(
+                "metric",
+                "below l2",
+                f"must bound l2, in which noise is added: on public probe points {instead} would; "
+                "or list the answers: space=MetricSpace.of(points, function)",
             )
 
     @staticmethod
@@ -191,11 +213,11 @@ class Own(Metric):
         euclid = L2().distances(answers, grids)
         most = self.diameter(np.array([grid.points - 1 for grid in grids]))
         lows = np.array([grid.ends[0] for grid in grids])
-        size = float(grids[0].step)
+        size, stretch = float(grids[0].step), float(self.l2_per_unit)
         real = (answers + lows) * size
         for one in range(len(answers)):
             for other in range(one):
-                own = self._clamped(real[one], real[other], most * size) / size * _UP
+                own = self._clamped(real[one], real[other], most * size / stretch) * stretch / size * _UP
                 euclid[one, other] = euclid[other, one] = min(max(euclid[one, other], own), most)
         return euclid
 
@@ -219,8 +241,10 @@ def as_metric(given: GivenMetric) -> Metric | None:
     if isinstance(given, str) and given in METRICS:
         return METRICS[given]
     if callable(given):
-        return Own(given)
-    raise InvalidArgument("metric", given, 'must be "l1", "l2", Matching(points), or a function of two answers')
+        return OwnMetric(given)
+    raise InvalidArgument(
+        "metric", given, 'must be "l1", "l2", Matching(points), a function of two answers, or OwnMetric(function)'
+    )
 
 
 def in_parts(given: Metric | None) -> bool:

@@ -14,15 +14,21 @@ from dither.errors import InvalidArgument
 from dither.privacy import Loss
 from dither.procedures.aggregate import MEDIAN, SMOOTH_MEDIAN, Aggregate, Aggregated, Aggregation, Aggregator
 from dither.procedures.agreement import Average, fewest_blocks
+from dither.procedures.answer_spaces import AnswerSpace
 from dither.procedures.centre import Centre
+from dither.procedures.drawn_point import POINT_AGGREGATORS
 from dither.procedures.executor import Answers, Output
+from dither.procedures.medoid import Medoid
 from dither.procedures.metrics import METRICS, GivenMetric, Matching, as_metric
 from dither.procedures.partition import Independent, Overlapping, Partition, Sampling, checked_blocks, overlap
+from dither.procedures.unconstrained_centre import UnconstrainedCentre
 
 AGGREGATORS: dict[str, Aggregator] = {
     "median": MEDIAN,
     "smooth_median": SMOOTH_MEDIAN,
     "centre": Centre(),
+    "medoid": Medoid(),
+    "unconstrained_centre": UnconstrainedCentre(),
     "average": Average(),
 }
 SAMPLINGS = ("partition", "overlapping")
@@ -43,6 +49,8 @@ class SampleAggregatePlan:
     aggregator: str
     aggregate: Aggregate
     output: Output
+    space: AnswerSpace | None = None
+    """The space of the points that are released; None: numbers are."""
 
     @property
     def loss(self) -> Loss:
@@ -66,24 +74,31 @@ def plan(
     aggregator: Aggregator | str = "auto",
     sampling: str = "partition",
     confidence: Fraction | None = None,
+    space: AnswerSpace | None = None,
 ) -> SampleAggregatePlan:
     """The plan of a release; refuses here or never.
 
     people: the public number of people (of rows where each has one); None: it is private.
     blocks: None takes the aggregator's public rule.
-    aggregator: "auto", a name in AGGREGATORS, or an Aggregator.
+    aggregator: "auto", a name in AGGREGATORS (with a space: in POINT_AGGREGATORS), or an Aggregator.
     """
     if sampling not in SAMPLINGS:
         raise InvalidArgument("sampling", sampling, f"must be {', '.join(map(repr, SAMPLINGS))}")
-    task = Aggregation(1, 1, output, loss, confidence, metric)
+    task = Aggregation(1, 1, output, loss, confidence, metric, space)
     name, chosen = _aggregator(aggregator, task, _most_blocks(people, blocks) if sampling == "partition" else 0)
     count = checked_blocks(_chosen_blocks(people, chosen, task, sampling) if blocks is None else blocks, people)
     drawn = _sampling(sampling, count, people)
     task = dataclasses.replace(task, blocks=count, touched=drawn.touched)
-    return SampleAggregatePlan(drawn, name, chosen.prepare(task), output)
+    return SampleAggregatePlan(drawn, name, chosen.prepare(task), output, space)
 
 
 def _aggregator(given: Aggregator | str, task: Aggregation, blocks: int) -> tuple[str, Aggregator]:
+    if task.space is not None:
+        name = "medoid" if given == "auto" else given
+        if not isinstance(name, str) or name not in POINT_AGGREGATORS:
+            accepted = ", ".join(map(repr, ("auto", *POINT_AGGREGATORS)))
+            raise InvalidArgument("aggregator", given, f"must be {accepted} where answers are points of a space")
+        return name, POINT_AGGREGATORS[name]
     if isinstance(given, Aggregator):
         return given.name, given
     name = automatic(task, blocks) if given == "auto" else given

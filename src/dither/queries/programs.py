@@ -8,7 +8,7 @@ import hashlib
 import re
 import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import NoneType
@@ -17,9 +17,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeAlias, cast
 from dither.errors import InvalidArgument, NotIsolated
 from dither.kernels.elementary import Floats
 from dither.mechanisms.mechanism import Prepared
+from dither.mechanisms.metric_space import MetricSpace
 from dither.privacy import Loss, Neighbours
+from dither.procedures.answer_spaces import AnswerSpace, as_space
+from dither.procedures.drawn_point import DrawnPoint
 from dither.procedures.executor import Executor, Output
-from dither.procedures.metrics import Matching
+from dither.procedures.metrics import Matching, OwnMetric, as_metric
 from dither.procedures.partition import Members, Sampling
 from dither.procedures.rows import Rows
 from dither.procedures.sample_aggregate import SampleAggregatePlan, plan
@@ -41,6 +44,7 @@ from dither.typing import (
     MetricChoice,
     Mixed,
     NumberList,
+    PointAggregatorName,
     ProgramChoice,
     SamplingName,
     SandboxSettings,
@@ -95,6 +99,7 @@ class ProgramPlan(Plan):
     procedure: SampleAggregatePlan
     confidence: float | None
     is_table: bool
+    claim: str | None = None
     neighbours = Neighbours.CHANGE_ONE
     is_scheduled = True
 
@@ -136,6 +141,9 @@ class ProgramPlan(Plan):
             planned = time.monotonic()
             found = self.procedure.run(answers)
             wait_until(public_moment(planned, SETTLING))
+        if self.procedure.space is not None:
+            (place,) = found.values or (0.0,)  # a draw always ends with a point
+            return Result(self.procedure.space.point(int(place)))
         value: Released = found.values
         interval: Released = found.intervals if self.confidence is not None else None
         if self.query.output == 1 and value is not None:
@@ -148,6 +156,7 @@ _SLOT = 1.0
 """Seconds for each block, where a client says nothing."""
 LONGEST_SLOT = 3_600.0
 MOST_OUTPUTS = 1_000
+METRIC_CLAIM = "its privacy rests on what the author of the metric claims about it"
 
 
 @query(
@@ -162,7 +171,8 @@ MOST_OUTPUTS = 1_000
         "function": Text("Function", is_needed=True),
         "columns": ColumnNames("Columns", is_advanced=True),
         "output": Whole("Numbers in an answer", least=1, most=MOST_OUTPUTS, is_advanced=True),
-        "bounds": Bounds("Least and greatest answer", is_needed=True, most=MOST_OUTPUTS),
+        "bounds": Bounds("Least and greatest answer", "Of numbers.", example=(0, 100), most=MOST_OUTPUTS),
+        "space": Text("Space of answers", "Instead of numbers: rankings: a, b, c.", longest=20_000, is_advanced=True),
         "default": NumbersParameter("Answer of a block that fails", or_one=True, most=MOST_OUTPUTS, is_advanced=True),
         "blocks": Whole("Blocks", "Empty: a public rule.", least=1, most=100_000),
         "aggregator": Text("Aggregator", is_advanced=True),
@@ -191,10 +201,11 @@ class Program(Query[Released, Released, Mixed]):
     bounds: EachBounds | None = field(default=None, kw_only=True)
     blocks: int | None = field(default=None, kw_only=True)
     metric: MetricChoice | None = field(default=None, kw_only=True)
-    aggregator: AggregatorChoice = field(default="auto", kw_only=True)
+    aggregator: AggregatorChoice | PointAggregatorName = field(default="auto", kw_only=True)
     sampling: SamplingName = field(default="partition", kw_only=True)
     executor: ExecutorChoice = field(default="sandbox", kw_only=True)
-    default: AnyNumber | NumberList | None = field(default=None, kw_only=True)
+    default: AnyNumber | NumberList | Hashable = field(default=None, kw_only=True)
+    space: AnswerSpace | MetricSpace | str | None = field(default=None, kw_only=True)
     progress: Callable[[int, int], None] | None = field(default=None, kw_only=True)
     settings: SandboxSettings = field(default_factory=SandboxSettings, kw_only=True)
     noun: ClassVar[str] = "program"
@@ -202,9 +213,21 @@ class Program(Query[Released, Released, Mixed]):
     accepts = ("where",)
 
     def __post_init__(self) -> None:
-        if self.bounds is None:
+        object.__setattr__(self, "space", as_space(self.space))
+        if self.answer_space is not None:
+            instead = "is for answers of numbers, not for points of a space: leave it out"
+            if self.bounds is not None:
+                raise InvalidArgument("bounds", self.bounds, instead)
+            if self.output != 1:
+                raise InvalidArgument("output", self.output, instead)
+        elif self.bounds is None:
             raise InvalidArgument("bounds", None, "must be the public range of the program's answers, such as (0, 100)")
         self.answers  # noqa: B018  (refuses what is no shape)
+
+    @property
+    def answer_space(self) -> AnswerSpace | None:
+        """The space whose points are answers; None: answers are numbers."""
+        return self.space if isinstance(self.space, AnswerSpace) else None
 
     @property
     def label(self) -> str:
@@ -233,14 +256,15 @@ class Program(Query[Released, Released, Mixed]):
         for name in ("aggregator", "metric"):
             if not isinstance(getattr(self, name), (str, NoneType)):
                 raise InvalidArgument(name, type(getattr(self, name)), "must be a name where a server is asked")
-        answers = self.answers
+        answers, space = self.answers, self.answer_space
         given = {
             "source": code.source,
             "function": code.name,
             "columns": None if self.columns is None else column_names(self.columns),
-            "output": self.output,
-            "bounds": answers.bounds,
+            "output": self.output if space is None else None,
+            "bounds": answers.bounds if space is None else None,
             "default": None if self.default is None else answers.default,
+            "space": None if space is None else space.text,
             "blocks": self.blocks,
             "aggregator": self.aggregator,
             "metric": self.metric,
@@ -258,11 +282,13 @@ class Program(Query[Released, Released, Mixed]):
                 raise InvalidArgument("query.preload", name[:80], "must be names of modules")
         same = ("columns", "output", "blocks", "metric", "aggregator", "sampling")
         named: dict[str, Field] = {name: given[name] for name in same if name in given}
+        space = as_space(given.get("space"))
         if "default" in given:
-            named["default"] = _floats(given["default"])
+            named["default"] = _floats(given["default"]) if space is None else _coded(space, given["default"])
         return cls(
             Function(given["source"], given["function"]),
-            bounds=_floats(given["bounds"]),
+            bounds=_floats(given["bounds"]) if "bounds" in given else None,
+            space=space,
             settings={
                 "slot": float(given.get("slot", _SLOT)),
                 "preload": tuple(given.get("preload", ())),
@@ -273,10 +299,11 @@ class Program(Query[Released, Released, Mixed]):
 
     @property
     def answers(self) -> Output:
-        """The public shape of an answer."""
-        return Output(
-            self.output, bounds=cast("ArrayLike", self.bounds), default=cast("ArrayLike | None", self.default)
-        )
+        """The public shape of an answer; of a point it is that of its code."""
+        if self.answer_space is not None:
+            return self.answer_space.output(self.default)
+        bounds, default = cast("ArrayLike", self.bounds), cast("ArrayLike | None", self.default)
+        return Output(self.output, bounds=bounds, default=default)
 
     def plan(self, facts: RowFacts, options: Options) -> Plan:
         options.only_auto("a program has aggregators instead", "Program(aggregator=)")
@@ -290,8 +317,14 @@ class Program(Query[Released, Released, Mixed]):
             aggregator=self.aggregator,
             sampling=self.sampling,
             confidence=level,
+            space=self.answer_space,
         )
-        return ProgramPlan(self.label, self, procedure, options.level, facts.is_table)
+        label, drawn = self.label, procedure.aggregate
+        if isinstance(drawn, DrawnPoint) and options.miss is not None:
+            blocks = drawn.changes(options.miss)
+            label = f"{label} ({options.level:.0%} within {blocks} changed blocks of a {drawn.mechanism})"
+        own = isinstance(as_metric(self.metric), OwnMetric)
+        return ProgramPlan(label, self, procedure, options.level, facts.is_table, METRIC_CLAIM if own else None)
 
     @contextlib.contextmanager
     def isolated(self, *, tables: bool) -> Iterator[Executor]:
@@ -315,10 +348,12 @@ class Program(Query[Released, Released, Mixed]):
                 raise InvalidArgument("executor", type(executor), "must be an executor for this output")
             return contextlib.nullcontext(executor)
         settings: SandboxSettings = {**self.settings}
+        space = self.answer_space
         if tables and self.executor != "trusted" and not isinstance(self.program, Executable):
             settings["preload"] = tuple(dict.fromkeys((*settings.get("preload", ()), "pyarrow")))
         try:
-            return open_executor(cast("str", executor), self.program, output=self.answers, **settings)
+            program = self.program if space is None else _in_space(self.program, space, executor)
+            return open_executor(cast("str", executor), program, output=self.answers, **settings)
         except TypeError:
             raise InvalidArgument("settings", sorted(self.settings), "must be settings of the executor") from None
 
@@ -365,6 +400,7 @@ class Program(Query[Released, Released, Mixed]):
             "metric": None if metric is None else str(metric),
             "aggregator": aggregator,
             "sampling": self.sampling,
+            **({} if self.answer_space is None else {"space": _space_text(self.answer_space)}),
             "executor": self.executor if isinstance(self.executor, str) else type(self.executor).__name__,
             "settings": {name: _setting(one) for name, one in sorted(self.settings.items())},
             "defaults": repr([getattr(self.program, name, None) for name in ("__defaults__", "__kwdefaults__")]),
@@ -398,6 +434,34 @@ class _InMemory:
 def _floats(given: Json) -> Json:
     """Numbers, or lists of them, in floats."""
     return type(given)(_floats(one) for one in given) if isinstance(given, (list, tuple)) else float(given)
+
+
+def _coded(space: AnswerSpace, numbers: Field) -> Hashable:
+    """The point whose code was sent as a default."""
+    place = space.place([int(number) for number in (numbers if isinstance(numbers, tuple) else (numbers,))])
+    if place is None:
+        raise InvalidArgument("query.default", "<no code>", "must be the numbers of a point of the space")
+    return space.point(place)
+
+
+def _space_text(space: AnswerSpace) -> str:
+    """What tells spaces apart in the ledger; one of objects that have no text is a space of its own every time."""
+    try:
+        return space.text
+    except InvalidArgument:
+        return secrets.token_hex(16)
+
+
+def _in_space(program: ProgramChoice, space: AnswerSpace, executor: ExecutorChoice) -> ProgramChoice:
+    """The same program with its answers turned into codes; an executable writes codes itself."""
+    if executor == "trusted":
+        return (lambda block: space.code(program(block))) if callable(program) else program
+    known = as_program(program)
+    if isinstance(known, Executable):
+        return known
+    name = f"{known.name}_in_space"
+    lines = f"def {name}(block):\n    answer = {known.name}(block)\n    {space.translation}\n"
+    return Function(f"{known.source}\n\n\n{lines}", name)
 
 
 def _setting(value: Field) -> Json:

@@ -15,6 +15,7 @@ from dither.mechanisms.smooth import Smooth
 from dither.noise.heavy_tails import Cauchy
 from dither.noise.law import Law
 from dither.privacy import Neighbours
+from dither.queries.ball_means import BallMean
 from dither.queries.graphs import Edges, KCliques, KStars, KTriangles, Triangles
 from dither.queries.moments import Correlation, LeastSquares, PairCovariance
 from dither.queries.order import Maximum, Median, Minimum, OrderStatistic, Quantile, Quantiles
@@ -25,6 +26,7 @@ from dither.queries.totals import Count, Mean, Sum, TrimmedMean
 from dither.queries.trees import MinCut
 from dither.queries.vectors import Covariance, MeanVector
 from dither.queries.vectors import Histogram as HistogramQuery
+from dither.queries.weighted_cuts import WeightedMinCut
 from dither.queries.workloads import CountingQueries, FamilyName
 from dither.sensitivity.levels import Margin
 from dither.sources.grid import Grid
@@ -153,6 +155,10 @@ def _tables() -> Iterator[AuditedQuery]:
     bins = HistogramQuery(edges=[0, 1, 2, 3])
     yield AuditedQuery("histogram", ("Histogram", "histogram"), _columns(bins, 3, 4), "totals")
     means, covariance = MeanVector(bounds=(0, 2)), Covariance(bounds=(0, 2))
+    balls = [BallMean(radius=2, norm="l1", centre=(1, 1), step=1), BallMean(radius=2, centre=(1, 1), step=1)]
+    for ball in balls:
+        universe = functools.cache(lambda q, ball=ball: table_universe(ball, (-1, 0, 1, 3), 3 - q))
+        yield AuditedQuery(f"mean within a ball, {ball.norm}", ("BallMean", "ball_mean"), universe, "totals")
     yield AuditedQuery(
         "mean vector", ("MeanVector",), functools.cache(lambda q: table_universe(means, (0, 1, 2), 3 - q)), "totals"
     )
@@ -257,6 +263,10 @@ def _graph_counts() -> Iterator[AuditedQuery]:
     yield AuditedQuery("minimum cut", ("MinCut", "min_cut"), _graphs(MinCut()), "trees", bounds=_LADDER)
     square = functools.cache(lambda quick: weighted_universe(_SQUARE, 4, (0, 1, 8) if not quick else (0, 6)))
     yield AuditedQuery("spanning tree", ("MSTCost", "mst_cost"), square, "trees")
+    cut = functools.cache(
+        lambda quick: weighted_universe(_SQUARE, 4, (0, 1, 8) if not quick else (0, 6), WeightedMinCut())
+    )
+    yield AuditedQuery("lightest cut", ("WeightedMinCut", "weighted_min_cut"), cut, "trees", bounds=_LADDER)
 
 
 def _own_functions() -> Iterator[AuditedQuery]:

@@ -27,6 +27,7 @@ from dither.session.session import Session
 from dither.sources.grid import Grid
 from dither.statistics.order import RankedValue
 from dither_lab.audit import broken_mechanisms as broken
+from dither_lab.audit.answer_spaces import in_points
 from dither_lab.audit.answers import as_answer, examine, remembering
 from dither_lab.audit.audited_queries import audited_queries, cliff_universe, prepare_case
 from dither_lab.audit.checks import Check, Effort, Evidence
@@ -61,6 +62,7 @@ def mutants() -> Iterator[Check]:
     yield from _in_sessions()
     yield from in_records()
     yield from in_claims()
+    yield from in_points()
 
 
 def _broken(name: str, method: Any, run: Callable[[Effort], Evidence], detail: str = "") -> Check:

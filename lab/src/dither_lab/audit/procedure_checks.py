@@ -17,6 +17,7 @@ from dither.procedures.ordered import Ordered
 from dither.procedures.partition import Independent, Overlapping, Partition
 from dither.procedures.plans import ProcedurePlan, plan_location, plan_range, plan_scale, plan_trimmed
 from dither.procedures.private_pass import WHOLE, Components, PrivatePass
+from dither_lab.audit.answer_spaces import point_checks
 from dither_lab.audit.checks import Check, Effort, Evidence, least_epsilon
 from dither_lab.audit.propose_test_release import Mixed, bins_divergence, divergence, plan_law
 
@@ -62,6 +63,7 @@ def procedure_checks() -> Iterator[Check]:
         covers=frozenset({"sample_and_aggregate", "certified average", "KMeans"}),
         proof="certified_average",
     )
+    yield from point_checks()
     for soft in (False, True):
         name = "gaussian_mixture" if soft else "kmeans"
         yield Check(

@@ -143,6 +143,9 @@ def _column_calls() -> Iterator[PublicCall]:
     yield PublicCall("histogram", bins, here, there, spends, ("histogram",))
     rows = np.array([[0, 0], [0, 0], [8, 8]]), np.array([[0, 0], [8, 8], [8, 8]])
     yield PublicCall("covariance", _bound(dt.covariance, bounds=(0, 8), epsilon=LOUD), *rows, spends, ("covariance",))
+    opposite = np.array([[0, 0], [0, 0], [8, 0]]), np.array([[0, 0], [0, 0], [-8, 0]])
+    ball = _bound(dt.ball_mean, radius=8, norm="l1", step=1, epsilon=LOUD)
+    yield PublicCall("ball_mean", ball, *opposite, spends, ("ball_mean", "BallMean"))
     plain = _bound(lambda data, **options: dt.ask(dt.Median(bounds=(0, 8)), data, **options), epsilon=LOUD)
     yield PublicCall("ask", plain, here, there, spends, ("ask", "Release", "Releases"))
 
@@ -166,6 +169,9 @@ def _graph_calls() -> Iterator[PublicCall]:
         yield PublicCall(name, _bound(function, epsilon=LOUD, **options), here, there, spends, (name,))
     weights = [dt.Graph([(0, 1), (1, 2), (0, 2)], n=3, weights=w, cap=8) for w in ([0, 0, 8], [8, 0, 8])]
     yield PublicCall("mst_cost", _bound(dt.mst_cost, epsilon=LOUD), weights[0], weights[1], spends, ("mst_cost",))
+    cut = [dt.Graph([(0, 1), (1, 2), (0, 2)], n=3, weights=w, cap=8) for w in ([8, 8, 0], [8, 8, 8])]
+    asked_cut = _bound(dt.weighted_min_cut, epsilon=LOUD)
+    yield PublicCall("weighted_min_cut", asked_cut, cut[0], cut[1], spends, ("weighted_min_cut",))
 
 
 def _unbounded_calls() -> Iterator[PublicCall]:
@@ -248,6 +254,7 @@ def _program_calls() -> Iterator[PublicCall]:
         ("median", "partition", Loss(LOUD)),
         ("smooth_median", "partition", Loss(LOUD)),
         ("centre", "partition", Loss(6.0, 0.01)),
+        ("medoid", "partition", Loss(6.0, 0.01)),
         ("median", "overlapping", Loss(6.0)),
     ):
         call = _bound(
@@ -297,6 +304,52 @@ def _program_calls() -> Iterator[PublicCall]:
     )
     matched = ("Matching", "centre of blocks")
     yield PublicCall("sample_and_aggregate", sets, here, there, Loss(6.0, 0.01), matched, "sets of points", (100, 800))
+
+    circled = _bound(
+        dt.sample_and_aggregate,
+        program=_two_points,
+        output=2,
+        bounds=(0, 1),
+        blocks=20,
+        aggregator="unconstrained_centre",
+        executor="trusted",
+        epsilon=6.0,
+    )
+    around = ("sample_and_aggregate", "unconstrained_centre of blocks")
+    yield PublicCall("sample_and_aggregate", circled, here, there, Loss(6.0), around, "smallest circle", (100, 800))
+    own = _bound(
+        dt.sample_and_aggregate,
+        program=_two_points,
+        output=2,
+        metric=dt.OwnMetric(_widest, l2_per_unit=1.5),
+        bounds=(0, 1),
+        blocks=20,
+        aggregator="centre",
+        executor="trusted",
+        epsilon=6.0,
+        delta=0.01,
+    )
+    owned = ("OwnMetric", "centre of blocks")
+    yield PublicCall("sample_and_aggregate", own, here, there, Loss(6.0, 0.01), owned, "own metric", (100, 800))
+    voted = _bound(
+        dt.sample_and_aggregate,
+        program=_order,
+        space=dt.Rankings("abc"),
+        blocks=20,
+        executor="trusted",
+        epsilon=6.0,
+        confidence=None,
+    )
+    drawn = ("sample_and_aggregate", "Rankings", "medoid of blocks")
+    yield PublicCall("sample_and_aggregate", voted, here, there, Loss(6.0), drawn, "rankings", (150, 1_500))
+
+
+def _widest(one: Any, other: Any) -> float:
+    return float(np.abs(one - other).max())
+
+
+def _order(block: Any) -> str:
+    return "abc" if block[0] > 0.5 else "bca"
 
 
 def _two_points(block: Any) -> Any:

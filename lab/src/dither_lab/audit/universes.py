@@ -13,6 +13,7 @@ import numpy as np
 from dither.privacy import Neighbours
 from dither.queries.query import StatisticQuery
 from dither.queries.trees import MSTCost
+from dither.queries.weighted_cuts import WeightedMinCut
 from dither.sources.column import Column, Shape, Table
 from dither.sources.graph import Graph
 from dither.statistics.statistic import Statistic, VectorStatistic
@@ -151,8 +152,13 @@ def graph_universe(query: StatisticQuery, vertices: int) -> Universe:
     )
 
 
-def weighted_universe(edges: Sequence[tuple[int, int]], vertices: int, values: Sequence[int]) -> Universe:
-    """All weightings of a public graph; neighbours change one weight."""
+def weighted_universe(
+    edges: Sequence[tuple[int, int]],
+    vertices: int,
+    values: Sequence[int],
+    query: MSTCost | WeightedMinCut | None = None,
+) -> Universe:
+    """All weightings of a public graph; neighbours change one weight.  The query is by default the spanning tree's."""
     listed = list(product(values, repeat=len(edges)))
     cap = max(values)
     data = [Graph(np.array(edges), n=vertices, weights=np.array(x), cap=cap) for x in listed]
@@ -160,8 +166,8 @@ def weighted_universe(edges: Sequence[tuple[int, int]], vertices: int, values: S
     def near(x: Records) -> Iterable[Records]:
         return ((*x[:i], v, *x[i + 1 :]) for i in range(len(x)) for v in values if v != x[i])
 
-    query = MSTCost()
-    return Universe(query.resolve(query.shape(data[0])), data, _pairs(listed, near))
+    asked = query or MSTCost()
+    return Universe(asked.resolve(asked.shape(data[0])), data, _pairs(listed, near))
 
 
 def chain_universe(query: StatisticQuery, length: int) -> Universe:

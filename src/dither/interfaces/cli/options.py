@@ -107,6 +107,7 @@ class RunOptions(CommonOptions):
 
     bounds: tuple[tuple[str, str], ...]
     output: int
+    space: str | None
     default: str | None
     where: str | None
     aggregator: AggregatorName

@@ -52,14 +52,24 @@ def _common(command: Callable[..., None]) -> Callable[..., None]:
     "--bounds",
     nargs=2,
     multiple=True,
-    required=True,
     metavar="LOWER UPPER",
-    help="Public range of the answers: once for all numbers, or once for each.",
+    help="Public range of the answers: once for all numbers, or once for each; needed unless --space is given.",
+)
+@click.option(
+    "--space",
+    default=None,
+    metavar="TEXT",
+    help="Answers are points instead of numbers: 'rankings: a, b, c', 'sets: ...', 'labels: ...' or 'strings: ...'.",
 )
 @click.option("--output", default=1, show_default=True, help="How many numbers the program returns.")
 @click.option("--default", default=None, help="What a block that fails counts as; if not given the middle.")
 @click.option("--where", default=None, help="Which rows, e.g. \"year = 2014 AND job = 'nurse'\".")
-@click.option("--aggregator", default="auto", show_default=True, help="auto, median, smooth_median, centre or average.")
+@click.option(
+    "--aggregator",
+    default="auto",
+    show_default=True,
+    help="auto, median, smooth_median, centre or average; in a space medoid or centre.",
+)
 @click.option("--metric", default=None, help="For the centre: l1, l2, or matching:K for sets of K points.")
 @click.option("--sampling", default="partition", show_default=True, help="partition or overlapping.")
 @click.option("--executor", default="sandbox", show_default=True, help="sandbox, ray, or ray://host:port.")
@@ -92,6 +102,7 @@ def run(
     \b
     dither run payroll.toml analysis.py:mean_pay --bounds 0 300000 --epsilon 1
     dither run payroll.toml ./median.sh --bounds 0 300000 --epsilon 1 --columns total_pay --dry-run
+    dither run votes.toml analysis.py:order --space 'rankings: tea, coffee, water' --epsilon 1
     """
     import dither as dt
 
@@ -100,12 +111,13 @@ def run(
         _names(options["columns"]),
         output=options["output"],
         bounds=_bounds(options["bounds"]),
+        space=options["space"],
         blocks=options["blocks"],
         metric=_metric(options["metric"]),
         aggregator=options["aggregator"],
         sampling=options["sampling"],
         executor=_executor(options["executor"]),
-        default=None if options["default"] is None else float(number("default", options["default"])),
+        default=_default(options["default"], options["space"]),
         progress=None if as_json or dry_run or not sys.stderr.isatty() else _show_progress,
         settings=_settings(options),
     )
@@ -164,9 +176,20 @@ def _program(text: str, options: RunOptions) -> Program:
     return Executable(text, options["argument"], format=options["format_"])
 
 
-def _bounds(pairs: tuple[tuple[str, str], ...]) -> tuple[float, float] | list[tuple[float, float]]:
+def _bounds(pairs: tuple[tuple[str, str], ...]) -> tuple[float, float] | list[tuple[float, float]] | None:
     built = [(float(number("bounds", low)), float(number("bounds", high))) for low, high in pairs]
-    return built[0] if len(built) == 1 else built
+    return None if not built else built[0] if len(built) == 1 else built
+
+
+def _default(text: str | None, space: str | None) -> float | str | tuple[str, ...] | None:
+    """A number; in a space a point, of which rankings and sets have commas between their items."""
+    if text is None:
+        return None
+    if space is None:
+        return float(number("default", text))
+    if space.partition(":")[0].strip() in ("rankings", "sets"):
+        return tuple(one.strip() for one in text.split(",")) if text.strip() else ()
+    return text
 
 
 def _names(text: str | None) -> list[str] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -73,6 +74,38 @@ def plain_kmeans(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], 
         return lloyd(points, weights, options["k"]).tolist()
 
     return work
+
+
+ITEMS = tuple("ABCDEFGH")
+
+
+def consensus(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], Any]:
+    """A ranking of eight items for all blocks; every row is one block's ranking."""
+    votes = np.asarray(data["votes"])
+
+    def program(block: Any) -> list[str]:
+        return [ITEMS[int(one)] for one in block[0]]
+
+    def work() -> Any:
+        release = dt.sample_and_aggregate(
+            votes,
+            program,
+            space=dt.Rankings(ITEMS),
+            blocks=len(votes),
+            aggregator=options["aggregator"],
+            epsilon=options["epsilon"],
+            executor="trusted",
+            confidence=None,
+        )
+        return [ITEMS.index(one) for one in release.value]
+
+    return work
+
+
+def plain_consensus(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], Any]:
+    """The ranking that most blocks gave, not private."""
+    votes = [tuple(int(one) for one in row) for row in np.asarray(data["votes"])]
+    return lambda: list(Counter(votes).most_common(1)[0][0])
 
 
 def regression(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], Any]:
