@@ -5,6 +5,7 @@ from dither.accounting.capacity import budget_for as budget_for
 from dither.accounting.capacity import queries_within as queries_within
 from dither.accounting.composition import compose as compose
 from dither.api import ask as ask
+from dither.api import cascade as cascade
 from dither.api import correlation as correlation
 from dither.api import count as count
 from dither.api import count_from as count_from
@@ -76,6 +77,8 @@ from dither.privacy import Budget as Budget
 from dither.privacy import Loss as Loss
 from dither.privacy import Neighbours as Neighbours
 from dither.procedures.metrics import Matching as Matching
+from dither.procedures.own_cascades import Proposal as Proposal
+from dither.queries.cascades import Cascade as Cascade
 from dither.queries.cluster_cost import KMeansCost as KMeansCost
 from dither.queries.clusters import GaussianMixture as GaussianMixture
 from dither.queries.clusters import KMeans as KMeans
