@@ -513,6 +513,7 @@ def kstars(
     graph: Any,
     *,
     k: Any,
+    max_degree: Any = None,
     epsilon: Any,
     delta: Any = 0.0,
     mechanism: Any = "auto",
@@ -525,7 +526,7 @@ def kstars(
     >>> kstars(Graph([(0, 1), (0, 2), (0, 3)], n=9), k=2, epsilon=1.0).query
     '2-stars'
     """
-    return _ask(KStars(k), graph, epsilon, delta, mechanism, noise, confidence)
+    return _ask(KStars(k, max_degree=max_degree), graph, epsilon, delta, mechanism, noise, confidence)
 
 
 @accepts_calibration
@@ -533,6 +534,7 @@ def ktriangles(
     graph: Any,
     *,
     k: Any,
+    max_degree: Any = None,
     epsilon: Any,
     delta: Any = 0.0,
     mechanism: Any = "auto",
@@ -547,7 +549,7 @@ def ktriangles(
     '2-triangles'
     """
     with reporting(progress):
-        return _ask(KTriangles(k), graph, epsilon, delta, mechanism, noise, confidence)
+        return _ask(KTriangles(k, max_degree=max_degree), graph, epsilon, delta, mechanism, noise, confidence)
 
 
 @accepts_calibration
@@ -555,6 +557,7 @@ def kcliques(
     graph: Any,
     *,
     k: Any,
+    max_degree: Any = None,
     epsilon: Any,
     delta: Any = 0.0,
     mechanism: Any = "auto",
@@ -569,7 +572,7 @@ def kcliques(
     '4-cliques'
     """
     with reporting(progress):
-        return _ask(KCliques(k), graph, epsilon, delta, mechanism, noise, confidence)
+        return _ask(KCliques(k, max_degree=max_degree), graph, epsilon, delta, mechanism, noise, confidence)
 
 
 @accepts_calibration
