@@ -268,7 +268,7 @@ ENTRIES = (
     Entry(
         "local",
         "Reports and metric spaces",
-        "`dt.randomized_response`, `dt.flip_bits`; for functions of one's own `dt.distance_to_property`, `dt.metric_release`, `dt.norm_release`, `dt.low_sample_release`",
+        "`dt.randomized_response`, `dt.flip_bits`; for functions of one's own `dt.distance_to_property`, `dt.metric_release`, `dt.norm_release`, `dt.low_sample_release`, `dt.cascade`",
         "Further mechanisms of the papers, each with exact sampling and a proof: answers in any finite metric space, reports of people who trust nobody.",
         "When the question is about a structure of one's own: a menu of options with a distance.",
         "Randomized response has an error of sqrt(n)/epsilon where a trusted curator has 1/epsilon: it is for those who have none.",

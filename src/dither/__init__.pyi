@@ -8,6 +8,7 @@ from dither.accounting.capacity import queries_within as queries_within
 from dither.accounting.composition import compose as compose
 from dither.api import ask as ask
 from dither.api import ball_mean as ball_mean
+from dither.api import cascade as cascade
 from dither.api import correlation as correlation
 from dither.api import count as count
 from dither.api import count_from as count_from
@@ -83,7 +84,9 @@ from dither.procedures.answer_spaces import Rankings as Rankings
 from dither.procedures.answer_spaces import Subsets as Subsets
 from dither.procedures.metrics import Matching as Matching
 from dither.procedures.metrics import OwnMetric as OwnMetric
+from dither.procedures.own_cascades import Proposal as Proposal
 from dither.queries.ball_means import BallMean as BallMean
+from dither.queries.cascades import Cascade as Cascade
 from dither.queries.cluster_cost import KMeansCost as KMeansCost
 from dither.queries.clusters import GaussianMixture as GaussianMixture
 from dither.queries.clusters import KMeans as KMeans

@@ -86,6 +86,7 @@ if TYPE_CHECKING:
 
     from dither.mechanisms.metric_space import MetricSpace
     from dither.privacy import Neighbours
+    from dither.procedures.own_cascades import Levels
     from dither.queries.moments import Part
     from dither.queries.workloads import FamilyChoice
     from dither.typing import Anything, NormName, OwnFunction, OwnPoint, OwnVector
@@ -623,6 +624,7 @@ def kstars(
     graph: Graph,
     *,
     k: Whole,
+    max_degree: Whole | None = None,
     epsilon: Number,
     delta: Number = 0.0,
     mechanism: MechanismChoice = "auto",
@@ -635,7 +637,7 @@ def kstars(
     >>> kstars(Graph([(0, 1), (0, 2), (0, 3)], n=9), k=2, epsilon=1.0).query
     '2-stars'
     """
-    return _ask(KStars(k), graph, epsilon, delta, mechanism, noise, confidence)
+    return _ask(KStars(k, max_degree=max_degree), graph, epsilon, delta, mechanism, noise, confidence)
 
 
 @accepts_calibration
@@ -643,6 +645,7 @@ def ktriangles(
     graph: Graph,
     *,
     k: Whole,
+    max_degree: Whole | None = None,
     epsilon: Number,
     delta: Number = 0.0,
     mechanism: MechanismChoice = "auto",
@@ -657,7 +660,7 @@ def ktriangles(
     '2-triangles'
     """
     with reporting(progress):
-        return _ask(KTriangles(k), graph, epsilon, delta, mechanism, noise, confidence)
+        return _ask(KTriangles(k, max_degree=max_degree), graph, epsilon, delta, mechanism, noise, confidence)
 
 
 @accepts_calibration
@@ -665,6 +668,7 @@ def kcliques(
     graph: Graph,
     *,
     k: Whole,
+    max_degree: Whole | None = None,
     epsilon: Number,
     delta: Number = 0.0,
     mechanism: MechanismChoice = "auto",
@@ -679,7 +683,7 @@ def kcliques(
     '4-cliques'
     """
     with reporting(progress):
-        return _ask(KCliques(k), graph, epsilon, delta, mechanism, noise, confidence)
+        return _ask(KCliques(k, max_degree=max_degree), graph, epsilon, delta, mechanism, noise, confidence)
 
 
 @accepts_calibration
@@ -1124,6 +1128,18 @@ def _ask(
 
 if TYPE_CHECKING:
     # The functions that are made of their queries: tests/core/test_typed_face.py compares them with what is made.
+    def cascade(  # noqa: D103
+        data: Anything,
+        *,
+        neighbours: Neighbours = Neighbours.CHANGE_ONE,
+        levels: Levels,
+        epsilon: Number,
+        delta: Number = 0.0,
+        mechanism: MechanismChoice = "auto",
+        noise: NoiseChoice = "auto",
+        confidence: Confidence = 0.95,
+    ) -> Release[Released, Released]: ...
+
     def correlation(  # noqa: D103
         data: Columns,
         *,

@@ -159,6 +159,9 @@ def differences(old, new, *, values=True, at=""):
                 yield from differences(one, new[key], values=values, at=f"{at}.{key}")
             else:
                 yield f"{at}.{key} is gone"
+    elif at.startswith(".kinds.") and isinstance(old, list) and isinstance(new, list):
+        # The names of a query's fields, to which later versions add.
+        yield from (f"{at} has no {name!r}" for name in old if name not in new)
     elif isinstance(old, list) and isinstance(new, list) and (values or (old and new)):
         if values and len(old) != len(new):
             yield f"{at} has {len(new)} parts instead of {len(old)}"

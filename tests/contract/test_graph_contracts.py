@@ -275,3 +275,32 @@ class TestTrianglesOfBoundedDegree(Bounded):
     def test_the_axiom_check_can_fail(self):
         """A cap of a quarter would be exceeded on five vertices (the very worst pairs need more of them)."""
         assert self.violations(0.49)
+
+
+class TestStarsOfBoundedDegree(Bounded):
+    query = KStars(2, max_degree=2)
+
+    def count(self, edges, n):
+        return oracle.star_count(oracle.within(edges, 2), n, 2)
+
+
+class TestTwoTrianglesOfBoundedDegree(Bounded):
+    query = KTriangles(2, max_degree=3)
+
+    def count(self, edges, n):
+        return oracle.k_triangle_count(oracle.within(edges, 3), n, 2)
+
+    def test_the_axiom_check_can_fail(self):
+        """The very worst pairs need eight vertices (tests/statistics/test_graphs.py)."""
+        assert self.violations(0.49)
+
+
+class TestFourCliquesOfBoundedDegree(Bounded):
+    query = KCliques(4, max_degree=3)
+
+    def count(self, edges, n):
+        return oracle.clique_count(oracle.within(edges, 3), n, 4)
+
+    def test_the_axiom_check_can_fail(self):
+        """The very worst pairs need eight vertices (tests/statistics/test_graphs.py)."""
+        assert self.violations(0.49)

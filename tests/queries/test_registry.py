@@ -27,7 +27,7 @@ from dither.queries.wire import catalogue, from_json, served, to_json
 DOORS = ("function", "ask", "session", "quote", "sql", "cli", "http", "page", "client", "docs", "audit")
 OWN_CODE = {"custom", "finite_space"}
 """The owner's own functions: asked by ``dt.ask``, and ``custom`` in sessions (tests/queries/test_custom.py)."""
-OWN = ("distance_to_property", "metric_release", "norm_release", "low_sample_release")
+OWN = ("distance_to_property", "metric_release", "norm_release", "low_sample_release", "cascade")
 ALLOWED = {("program", "sql")} | {(name, door) for name in ("chain_sum", *OWN_CODE) for door in DOORS}
 ALLOWED -= {("custom", "session"), ("custom", "quote")}
 ALLOWED |= {(name, door) for name in OWN for door in ("sql", "cli", "http", "page", "client")}
@@ -113,6 +113,9 @@ OF_OWNERS = {
     "norm_release": dt.NormRelease(function=lambda rows: [len(rows["x"]), 1.0], dimension=2, sensitivity=1),
     "low_sample_release": dt.LowSampleRelease(
         function=lambda rows: len(rows["x"]) / ROWS, dimension=1, reads=0.1, within=0.01, chance=0.9
+    ),
+    "cascade": dt.Cascade(
+        levels=[dt.Proposal(value=lambda rows: len(rows["x"]), bound=1, margin=lambda rows, bound: 50)]
     ),
 }
 """Functions of rows, which are a mapping of columns in memory and an Arrow table in a session."""

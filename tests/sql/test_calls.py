@@ -85,6 +85,7 @@ WITHOUT = {
     "metric_release",
     "norm_release",
     "low_sample_release",
+    "cascade",
 }
 """What SQL can't say: code, a place in a public chain, and functions of the owner's own."""
 

@@ -188,6 +188,67 @@ def test_the_sensitivity_of_bounded_degree_triangles_is_reached(degree):
     assert moved == statistic.global_sensitivity == 2 * (degree - 1)
 
 
+RESTRICTED = {
+    "2-stars": (lambda d: dt.KStars(2, max_degree=d), lambda e, n: oracle.star_count(e, n, 2)),
+    "3-stars": (lambda d: dt.KStars(3, max_degree=d), lambda e, n: oracle.star_count(e, n, 3)),
+    "2-triangles": (lambda d: dt.KTriangles(2, max_degree=d), lambda e, n: oracle.k_triangle_count(e, n, 2)),
+    "3-triangles": (lambda d: dt.KTriangles(3, max_degree=d), lambda e, n: oracle.k_triangle_count(e, n, 3)),
+    "3-cliques": (lambda d: dt.KCliques(3, max_degree=d), lambda e, n: oracle.clique_count(e, n, 3)),
+    "4-cliques": (lambda d: dt.KCliques(4, max_degree=d), lambda e, n: oracle.clique_count(e, n, 4)),
+}
+
+
+@pytest.mark.parametrize("name", RESTRICTED)
+def test_restricted_sensitivities_are_reached(name):
+    """One edge pushes out an edge of each of two cliques of max_degree + 1 vertices."""
+    asked, _ = RESTRICTED[name]
+    degree = 4
+    first, second = range(2, 2 + degree), range(2 + degree, 2 + 2 * degree)
+    edges = {*combinations(first, 2), *combinations(second, 2)}
+    edges |= {(0, v) for v in first} | {(1, v) for v in second}
+    n = 2 + 2 * degree
+    statistic = asked(degree).resolve(built(edges, n).shape)
+    moved = statistic.value(built(edges, n)) - statistic.value(built(edges | {(0, 1)}, n))
+    assert moved == statistic.global_sensitivity > 0
+
+
+@pytest.mark.parametrize("name", RESTRICTED)
+@settings(max_examples=trials(40, 400), deadline=None)
+@given(graphs(most=9), st.integers(4, 7), st.data())
+def test_restricted_counts_are_those_of_the_projection(name, case, degree, data):
+    """By obvious code; and no edge moves them by more than the restricted sensitivity."""
+    n, edges = case
+    asked, count = RESTRICTED[name]
+    if n < 5:
+        return
+    statistic = asked(degree).resolve(built(edges, n).shape)
+    assert statistic.value(built(edges, n)) == count(oracle.within(edges, degree), n)
+    edge = data.draw(st.sampled_from(list(combinations(range(n), 2))))
+    moved = statistic.value(built(set(edges) ^ {edge}, n)) - statistic.value(built(edges, n))
+    assert abs(moved) <= statistic.global_sensitivity
+
+
+@pytest.mark.parametrize("name", RESTRICTED)
+def test_restricted_counts_without_a_binding_degree_are_the_usual_ones(name):
+    """From n - 1 on the projection is the identity, and the sensitivity is the global one."""
+    asked, _ = RESTRICTED[name]
+    graph = built(combinations(range(7), 2), 7)
+    bound, usual = asked(10**30).resolve(graph.shape), asked(None).resolve(graph.shape)
+    assert (bound.value(graph), bound.global_sensitivity) == (usual.value(graph), usual.global_sensitivity)
+    assert dt.ask(asked(10**30), graph, epsilon=1.0).value >= 0
+
+
+@pytest.mark.parametrize(
+    ("query", "least"), [(dt.KStars, 3), (dt.KTriangles, 4), (dt.KCliques, 2)], ids=["stars", "k-triangles", "cliques"]
+)
+def test_degrees_that_leave_nothing_to_count_are_refused(query, least):
+    """Three edges at a vertex, three triangles on an edge, three vertices that are all joined."""
+    assert query(3, max_degree=least)
+    for wrong in (least - 1, 0, True, "9", 4.5):
+        with pytest.raises(InvalidArgument, match=f"max_degree.*at least {least}"):
+            query(3, max_degree=wrong)
+
+
 @settings(max_examples=trials(60, 600), deadline=None)
 @given(graphs(most=10), st.integers(1, 6))
 def test_bounded_degrees(case, degree):

@@ -157,6 +157,11 @@ def window_margin(data: Ordered, rank: int, width: float) -> int:
     return first_true(wide, min(rank - 1, data.records - rank))
 
 
+def range_margin(data: Ordered, lower: int, upper: int, width: float) -> int:
+    """The margin of the distance of two ranks: one change moves both the same way, so the larger move bounds it."""
+    return min(window_margin(data, rank, width) for rank in (lower, upper))
+
+
 def cell_margin(data: Ordered, rank: int, width: Fraction, shift: Fraction) -> int:
     """The least number of changes that take a rank out of its bin, minus 1; bins begin at ``(k - shift) width``."""
     k = math.floor(data.at(rank) / width + shift)

@@ -14,19 +14,20 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, TypeVar
 
-from dither.accounting.cascades import Composition, Sequential, Step
+from dither.accounting.cascades import Cascade, Composition, Sequential, Step, Tested
 from dither.errors import InvalidArgument
 from dither.mechanisms.margin_test import MarginTest
 from dither.mechanisms.mechanism import MOST_EPSILON
 from dither.noise.law import Constants
 from dither.numbers import ball, precision, upper_float
 from dither.privacy import Loss
-from dither.procedures.ordered import Ordered, RankRange, reach_margin
+from dither.procedures.ordered import Ordered, RankRange, range_margin
 from dither.procedures.unbounded import (
     COARSE_ROOM,
     FINENESS,
     LOCATION_ROOM,
     LOG_PARTS,
+    NARROW_RANGE,
     RANGE_ROOM,
     SCALE_ROOM,
     CoarseScale,
@@ -45,6 +46,14 @@ COARSE = Fraction(1, 6)
 """The part of epsilon that each of the two tests for a coarse scale gets."""
 FINE = Fraction(1, 3)
 """The part of the test that follows, and of the release."""
+RANGE_BINS = Fraction(5, 8)
+"""The least octaves of the bins that a range's coarse scale has."""
+RANGE_BIN_RECORDS = 1000
+"""A coarse test of epsilon e on n records passes with bins of that width on ordinary data if n e is about this."""
+LEAST_COARSE = Fraction(1, 100)
+"""Where there are many records, coarse tests of a range get as little as this part of epsilon."""
+RANGE_SHARES = ((Fraction(2, 5), Fraction(3, 5)), (Fraction(1, 4), Fraction(7, 20)))
+"""What is left of epsilon: the tests and releases of a range's two proposals.  Either way all of it is spent."""
 
 
 @dataclass(frozen=True)
@@ -117,28 +126,42 @@ class LocationPlan(ProcedurePlan):
 
 
 @dataclass(frozen=True)
-class RangePlan(ProcedurePlan):
-    """The distance of two ranks with additive noise: a coarse scale first, then the refinement."""
+class RangeProposal:
+    """How far one change may move the distance of two ranks, as a part of the coarse scale, with its test."""
 
-    scale: CoarseScale
     share: Fraction
     test: MarginTest
     release: Fraction
+    """The epsilon of the release, if this one passes."""
+
+    @property
+    def composition(self) -> Tested:
+        """What it costs."""
+        return Tested(Step(self.test.epsilon, self.test.delta), Step(self.release))
+
+
+@dataclass(frozen=True)
+class RangePlan(ProcedurePlan):
+    """The distance of two ranks with additive noise: a coarse scale, then a cascade of proposals, narrow ones first."""
+
+    scale: CoarseScale
+    proposals: tuple[RangeProposal, ...]
 
     @property
     def composition(self) -> Composition:
-        tested = Step(self.test.epsilon, self.test.delta)
-        return Sequential((self.scale.composition, tested, Step(self.release)))
+        return Sequential((self.scale.composition, Cascade(tuple(one.composition for one in self.proposals))))
 
     def run(self, data: Ordered, miss: Fraction | None = None) -> Answer:
         scale = self.scale.run(data)
         if scale is None:
             return Answer(FoundNumber(None), SCALE_REFUSED)
-        width = scale * self.share
-        distances = RankRange(data, self.scale.lower, self.scale.upper)
-        if not self.test.passes(reach_margin(distances, lambda least, most: most - least <= width)):
-            return Answer(FoundNumber(None), LOCATION_REFUSED)
-        return Answer(positive(noisy(distances.value, width / self.release, miss)))
+        lower, upper = self.scale.lower, self.scale.upper
+        for one in self.proposals:
+            width = float(scale * one.share)
+            if one.test.passes(range_margin(data, lower, upper, width)):
+                distance = RankRange(data, lower, upper).value
+                return Answer(positive(noisy(distance, Fraction(width) / one.release, miss)))
+        return Answer(FoundNumber(None), LOCATION_REFUSED)
 
 
 @dataclass(frozen=True)
@@ -263,11 +286,25 @@ def plan_range(
         test, scale = paper_test(records, each), paper_scale_step(records, each, shares)
         ends = (LocationPlan(spent, scale, r, paper_share(records), test, each, "bins") for r in (lower, upper))
         return within(PairPlan(spent, *ends), spent)
-    delta = loss.exact_delta / 3
-    test = MarginTest(epsilon * FINE, delta)
-    scale_step = coarse_scale(records, loss, MarginTest(epsilon * COARSE, delta), shares)
-    part = min(proposal(test, records, RANGE_ROOM), Fraction(1))
-    return within(RangePlan(loss, scale_step, part, test, epsilon * FINE), loss)
+    delta, each = loss.exact_delta / 8, coarse_share(records, epsilon)
+    rest = epsilon - 2 * each
+    (first, release), (second, later) = ((test * rest, after * rest) for test, after in RANGE_SHARES)
+    narrow, wide = MarginTest(first, 4 * delta), MarginTest(second, 2 * delta)
+    lower, upper = distinct_ranks(records, shares)
+    coarse_test = MarginTest(each, delta)
+
+    def room(count: int) -> int:
+        return outer_ranks(count, shares) - 1
+
+    roomy(records, loss, (coarse_test, room), (narrow, room))
+    bins = max(short_octaves(coarse_octaves(coarse_test, records)), RANGE_BINS)
+    scale_step = CoarseScale(coarse_test, lower, upper, bins)
+    part = min(NARROW_RANGE * Fraction(narrow.margin_for() + 1, records), Fraction(1))
+    proposals = (
+        RangeProposal(part, narrow, release),
+        RangeProposal(min(proposal(wide, records, RANGE_ROOM), Fraction(1)), wide, later),
+    )
+    return within(RangePlan(loss, scale_step, proposals), loss)
 
 
 def plan_trimmed(
@@ -306,9 +343,19 @@ def coarse_scale(
     return CoarseScale(test, lower, upper, coarse_width(test, records))
 
 
+def coarse_octaves(test: MarginTest, records: int) -> Fraction:
+    """How wide bins must be for a test to pass on ordinary data."""
+    return COARSE_ROOM * Fraction(test.margin_for() + 1, records)
+
+
 def coarse_width(test: MarginTest, records: int) -> Fraction:
     """Bins of an octave where there are enough records, and wider ones else."""
-    return max(short_octaves(COARSE_ROOM * Fraction(test.margin_for() + 1, records)), Fraction(1))
+    return max(short_octaves(coarse_octaves(test, records)), Fraction(1))
+
+
+def coarse_share(records: int, epsilon: Fraction) -> Fraction:
+    """The epsilon of each coarse test of a range: what its bins need, between a hundredth and a sixth of it all."""
+    return min(max(Fraction(RANGE_BIN_RECORDS, records), epsilon * LEAST_COARSE), epsilon * COARSE)
 
 
 def usable(loss: Loss) -> Fraction:

@@ -48,8 +48,10 @@ MOST_OCTAVES = 4
 """No proposal is wider than a factor of 16."""
 NEVER = 1 << 60
 """More records than there are."""
-RANGE_ROOM = 12
-"""The same for distances of ranks, in interquartile ranges."""
+NARROW_RANGE = 3
+"""The same for distances of ranks, in interquartile ranges: what is proposed first."""
+RANGE_ROOM = 6
+"""What is proposed if the first does not pass."""
 LOCATION_ROOM = 3
 """The same for ranks, divided by the share of the records beyond the rank."""
 

@@ -25,6 +25,7 @@ from dither.statistics.graphs import (
     StarCount,
     TriangleCount,
 )
+from dither.statistics.restricted import BoundedCliqueCount, BoundedKTriangleCount, BoundedStarCount
 from dither.typing import CountInterval, Whole
 
 
@@ -111,53 +112,75 @@ class Triangles(GraphQuery):
 @dataclass(frozen=True)
 class _KQuery(GraphQuery):
     k: Whole
+    max_degree: Whole | None = field(default=None, kw_only=True)
     least: ClassVar[int] = 1
+    beyond: ClassVar[int] = 0
+    """What is counted needs a vertex with ``k + beyond`` neighbours: with fewer every count is 0."""
 
     def __post_init__(self) -> None:
         whole("k", self.k, self.least)
+        if self.max_degree is not None:
+            whole("max_degree", self.max_degree, self.k + self.beyond)
 
     @property
     def label(self) -> str:
         return f"{self.k}-{self.noun}"
 
+    def _degree(self, vertices: int) -> int:
+        """The hypothesis; one above the number of vertices has no effect, and would not fit into machine words."""
+        return vertices if self.max_degree is None else min(int(self.max_degree), vertices)
+
 
 @query("kstars", of="graph", menu=Menu("Graph", "Stars"))
 @dataclass(frozen=True)
 class KStars(_KQuery):
-    """The number of k-stars: a centre and k of its neighbours."""
+    """The number of k-stars: a centre and k of its neighbours.  ``max_degree`` as for triangles."""
 
     noun: ClassVar[str] = "stars"
 
     def _counted(self, vertices: int) -> GraphCount:
         self._at_least(vertices, self.k + 1)
+        if self.max_degree is not None:
+            return BoundedStarCount(vertices, int(self.k), self._degree(vertices))
         return StarCount(vertices, int(self.k))
 
 
 @query("ktriangles", of="graph", menu=Menu("Graph", "k-triangles"))
 @dataclass(frozen=True)
 class KTriangles(_KQuery):
-    """The number of k-triangles: k triangles on one edge."""
+    """The number of k-triangles: k triangles on one edge.  ``max_degree`` as for triangles."""
 
     noun: ClassVar[str] = "triangles"
+    beyond: ClassVar[int] = 1
 
     def _counted(self, vertices: int) -> GraphCount:
         self._at_least(vertices, self.k + 2)
+        if self.max_degree is not None:
+            return BoundedKTriangleCount(vertices, int(self.k), self._degree(vertices))
         return KTriangleCount(vertices, int(self.k))
 
 
 @query("kcliques", of="graph", menu=Menu("Graph", "Cliques"))
 @dataclass(frozen=True)
 class KCliques(_KQuery):
-    """The number of cliques of k vertices; 2 are edges, 3 are triangles."""
+    """The number of cliques of k vertices; 2 are edges, 3 are triangles.  ``max_degree`` as for triangles."""
 
     noun: ClassVar[str] = "cliques"
     least: ClassVar[int] = 2
+    beyond: ClassVar[int] = -1
 
     def _counted(self, vertices: int) -> GraphCount:
         self._at_least(vertices, int(self.k))
+        if self.max_degree is not None:
+            return self._restricted(vertices, self._degree(vertices))
         small: dict[int, type[EdgeCount | TriangleCount]] = {2: EdgeCount, 3: TriangleCount}
         k = int(self.k)
         return small[k](vertices) if k in small else CliqueCount(vertices, k)
+
+    def _restricted(self, vertices: int, degree: int) -> GraphCount:
+        small: dict[int, type[BoundedEdgeCount | BoundedTriangleCount]] = {2: BoundedEdgeCount, 3: BoundedTriangleCount}
+        k = int(self.k)
+        return small[k](vertices, degree) if k in small else BoundedCliqueCount(vertices, k, degree)
 
 
 def whole(argument: str, number: object, least: int) -> None:

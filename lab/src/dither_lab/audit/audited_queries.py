@@ -260,6 +260,14 @@ def _graph_counts() -> Iterator[AuditedQuery]:
     yield AuditedQuery(
         "triangles of bounded degree", ("Triangles",), _graphs(Triangles(max_degree=3)), "graphs", bounds=_LADDER
     )
+    for name, asked in (
+        ("2-stars", KStars(2, max_degree=2)),
+        ("2-triangles", KTriangles(2, max_degree=3)),
+        ("4-cliques", KCliques(4, max_degree=3)),
+    ):
+        yield AuditedQuery(
+            f"{name} of bounded degree", (type(asked).__name__,), _graphs(asked), "graphs", bounds=_LADDER
+        )
     yield AuditedQuery("minimum cut", ("MinCut", "min_cut"), _graphs(MinCut()), "trees", bounds=_LADDER)
     square = functools.cache(lambda quick: weighted_universe(_SQUARE, 4, (0, 1, 8) if not quick else (0, 6)))
     yield AuditedQuery("spanning tree", ("MSTCost", "mst_cost"), square, "trees")

@@ -38,6 +38,7 @@ from dither_lab.audit.laws.registry import IndependentLaw, Mutant, registered
 from dither_lab.audit.laws_and_losses import LAWS, SCALE, batch_delta
 from dither_lab.audit.own_functions import in_claims
 from dither_lab.audit.pairs import worst_pairs
+from dither_lab.audit.procedure_mutants import in_procedures
 from dither_lab.audit.propose_test_release import bins_divergence
 from dither_lab.audit.record_mutants import in_records
 from dither_lab.audit.traces import order_of_events, public_decisions
@@ -63,6 +64,7 @@ def mutants() -> Iterator[Check]:
     yield from in_records()
     yield from in_claims()
     yield from in_points()
+    yield from in_procedures()
 
 
 def _broken(name: str, method: Any, run: Callable[[Effort], Evidence], detail: str = "") -> Check:

@@ -19,6 +19,7 @@ from dither.procedures.plans import ProcedurePlan, plan_location, plan_range, pl
 from dither.procedures.private_pass import WHOLE, Components, PrivatePass
 from dither_lab.audit.answer_spaces import point_checks
 from dither_lab.audit.checks import Check, Effort, Evidence, least_epsilon
+from dither_lab.audit.own_cascades import cascade_checks
 from dither_lab.audit.propose_test_release import Mixed, bins_divergence, divergence, plan_law
 
 QUARTILES = (Fraction(1, 4), Fraction(3, 4))
@@ -45,6 +46,7 @@ def procedure_checks() -> Iterator[Check]:
             frozenset({name, name.capitalize(), "propose_test", "without bounds"}),
             proof,
         )
+    yield from cascade_checks()
     for rows in (1, 2):
         yield Check(
             "histogram",

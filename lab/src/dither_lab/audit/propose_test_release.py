@@ -13,9 +13,11 @@ from dataclasses import dataclass, field
 from functools import singledispatch
 from typing import Any
 
+import numpy as np
+
 from dither.mechanisms.mechanism import Prepared
 from dither.mechanisms.stable_bins import StableBins
-from dither.procedures.ordered import Octaves, Ordered, RankRange, bin_margin, reach_margin
+from dither.procedures.ordered import Octaves, Ordered, RankRange, bin_margin
 from dither.procedures.plans import LocationPlan, ProcedurePlan, RangePlan, ScalePlan, TrimmedPlan
 from dither.procedures.unbounded import SHIFTS, CoarseScale, Proposal, ScaleStep, octave
 
@@ -105,12 +107,28 @@ def _(plan: LocationPlan, data: Ordered) -> Mixed:
 
 @plan_law.register
 def _(plan: RangePlan, data: Ordered) -> Mixed:
+    lower, upper, n = plan.scale.lower, plan.scale.upper, data.records
+    x = np.concatenate([np.full(n, -np.inf), data.ranks(1, n), np.full(n, np.inf)])
+
     def after(law: Mixed, edge: Any, weight: float) -> None:
-        distances, wide = RankRange(data, plan.scale.lower, plan.scale.upper), edge * plan.share
-        margin = reach_margin(distances, lambda least, most: most - least <= wide)
-        _if_passed(law, edge, weight, plan.test.chance(margin), distances.value, float(wide) / float(plan.release))
+        left = weight
+        for j, one in enumerate(plan.proposals):
+            wide = float(edge * one.share)
+            passed = one.test.chance(_range_margin(x, (n + lower - 1, n + upper - 1), wide))
+            value = float(x[n + upper - 1]) - float(x[n + lower - 1])
+            law.add((float(edge), j), left * passed, value, wide / float(one.release))
+            left *= 1.0 - passed
+        law.atoms[float(edge), REFUSED] += left
 
     return _by_scale(plan.scale, data, after)
+
+
+def _range_margin(x: np.ndarray, places: tuple[int, int], wide: float) -> int:
+    """How many changes until one more moves either rank by more than this: window after window, in plain numpy."""
+    for k in range(len(x) // 3):
+        if any((x[i : i + k + 2] - x[i - k - 1 : i + 1]).max() > wide for i in places):
+            return k
+    return len(x) // 3
 
 
 @plan_law.register

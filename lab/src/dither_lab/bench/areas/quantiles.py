@@ -125,6 +125,40 @@ def _several(quick: bool) -> Comparison:
     )
 
 
+def _without_bounds(quick: bool) -> list[Comparison]:
+    """DL09's refined interquartile range against the coarse scale, each with the whole loss."""
+    count = 10 if quick else 50
+    options = {"epsilon": 1.0, "delta": 1e-6}
+
+    def score(answer: float, data: Dataset) -> float:
+        low, high = np.quantile(data["x"], [0.25, 0.75], method="inverted_cdf")
+        return abs(answer / float(high - low) - 1.0)
+
+    return [
+        Comparison(
+            name=f"iqr without bounds/{size}",
+            what=f"interquartile range of {size:,} records by propose-test-release, error in interquartile ranges",
+            data=Data(f"normal {size}", partial(_normal, size), count),
+            ours=Way(OURS, "refined_iqr", "refined range", options),
+            others=(
+                Way(OURS, "coarse_scale", "scale (DL09's S)", options),
+                Way(OURS, "drawn_iqr", "inverse draw, no delta", options),
+            ),
+            measures=("error",),
+            guarantee="epsilon 1, delta 1e-6",
+            neighbours=CHANGE_ONE,
+            score=score,
+            effort=Effort(count, 1, 0.5),
+            asked=(Asked("error", 0.7, peers=("scale (DL09's S)",)),),
+        )
+        for size in (20_000, 200_000)
+    ]
+
+
+def _normal(size: int, index: int, folder: Path) -> Dataset:
+    return {"x": np.random.default_rng([size, index]).normal(100, 15, size)}
+
+
 def _sorted_records(size: int, index: int, folder: Path) -> Dataset:
     return {"x": np.sort(np.clip(np.random.default_rng(size).lognormal(11, 0.6, size), 0, 1e6))}
 
@@ -167,8 +201,8 @@ def _growth(quick: bool) -> list[Comparison]:
 
 
 def comparisons(quick: bool) -> list[Comparison]:
-    """Errors, several quantiles at once, times against sizes."""
-    return [*_errors(quick), _several(quick), *_growth(quick)]
+    """Errors, several quantiles at once, ranges without bounds, times against sizes."""
+    return [*_errors(quick), _several(quick), *_without_bounds(quick), *_growth(quick)]
 
 
 AREA = Area("quantiles", "Order statistics", comparisons)

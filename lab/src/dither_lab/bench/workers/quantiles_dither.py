@@ -39,6 +39,21 @@ def separate(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], list
     return lambda: [float(dt.quantile(data["x"], q=k / 10, **given).value) for k in range(1, 10)]
 
 
+def refined_iqr(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], float | None]:
+    """DL09's refined interquartile range; None if refused."""
+    return lambda: dt.iqr(data["x"], **options, mechanism="propose_test", confidence=None).value
+
+
+def drawn_iqr(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], float | None]:
+    """What is the default."""
+    return lambda: dt.iqr(data["x"], **options, confidence=None).value
+
+
+def coarse_scale(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], float | None]:
+    """DL09's algorithm S; None if refused."""
+    return lambda: dt.scale(data["x"], **options, confidence=None).value
+
+
 def smooth(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], float]:
     """The exact smooth sensitivity of the median of sorted records that have been read."""
     query, x = dt.Median(bounds=tuple(options["bounds"])), data["x"]
