@@ -396,6 +396,28 @@ def test_in_a_session_and_its_quote():
         assert session.budget.spent.epsilon == 2.0
 
 
+def test_at_the_shell(isolated, tmp_path, monkeypatch):
+    """A dry run with a space in text; without bounds or a space it says what is missing."""
+    from click.testing import CliRunner
+
+    from dither.interfaces.cli.main import main
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "votes.csv").write_text("tea,water\n" + "1,0\n" * 400)
+    columns = '[columns.tea]\ntype = "integer"\nbounds = [0, 1]\n[columns.water]\ntype = "integer"\nbounds = [0, 1]\n'
+    dataset = '[dataset]\nsource = "votes.csv"\nrows = 400\n[budget]\nepsilon = 9\n'
+    (tmp_path / "votes.toml").write_text(dataset + columns)
+    (tmp_path / "order.py").write_text("def order(rows):\n    return ['water', 'tea']\n")
+    words = ["run", "votes.toml", "order.py:order", "--epsilon", "2", "--blocks", "20", "--slot", "0.3", "--dry-run"]
+    space = ["--space", "rankings: tea, water", "--default", "water, tea", "--json"]
+    done = CliRunner().invoke(main, [*words, *space])
+    assert done.exit_code == 0, done.output
+    assert '"aggregator": "medoid"' in done.stdout
+    refused = CliRunner().invoke(main, words)
+    assert refused.exit_code != 0
+    assert "bounds" in refused.output
+
+
 def test_in_a_sandbox(isolated):
     """The points are looked up inside, beside the program."""
     source = "def order(rows):\n    return ['tea', 'water', 'milk']\n"
