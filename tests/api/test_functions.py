@@ -4,6 +4,9 @@ import math
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 import dither as dt
@@ -258,13 +261,45 @@ def test_the_public_names_are_there():
 
 def test_columns_that_are_no_numbers_are_named_for_what_they_are():
     """Frames and dates are refused by their types, with what to do instead."""
-    pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"day": pd.date_range("2020-01-01", periods=50), "age": range(50)})
-    with pytest.raises(dt.InvalidArgument, match="not a whole frame"):
+    with pytest.raises(dt.InvalidArgument, match="not a whole table"):
         dt.median(frame, bounds=(0, 100), epsilon=1.0)
     for days in (frame["day"], frame["day"].to_numpy()):
         with pytest.raises(dt.InvalidArgument, match="Date"):
             dt.median(days, bounds=(0, 100), epsilon=1.0)
+
+
+TABLES = {
+    "pandas": lambda names: pd.DataFrame({"species": names}),
+    "Polars": lambda names: pl.DataFrame({"species": names}),
+    "Arrow": lambda names: pa.table({"species": names}),
+    "mapping": lambda names: {"species": names},
+    "array": lambda names: np.array(names)[:, None],
+}
+
+
+@pytest.mark.parametrize("library", TABLES)
+def test_counts_of_categories_are_about_one_column(library):
+    """The entries of a frame are the names of its columns: an answer about those would be about no record."""
+    table = TABLES[library](["Adelie", "Gentoo"] * 50)
+    with pytest.raises(dt.InvalidArgument, match="must be one column, such as"):
+        dt.histogram(table, categories=["Adelie", "species"], epsilon=50.0)
+    with pytest.raises(dt.InvalidArgument, match="must be one column, such as"):
+        dt.histogram(table, epsilon=1.0, delta=1e-6)
+    with pytest.raises(dt.InvalidArgument, match="must be one column, such as"):
+        dt.mode(table, epsilon=1.0, delta=1e-6)
+    with pytest.raises(dt.InvalidArgument, match="must be one column, such as"):
+        dt.counting_queries(table, family="points", categories=["Adelie", "species"], epsilon=50.0)
+
+
+def test_categories_are_counted_in_columns_of_every_library():
+    """Entries of Arrow are not the texts they stand for until they are converted."""
+    names = ["Adelie"] * 60 + ["Gentoo"] * 40
+    in_arrow = (pa.array(names), pa.chunked_array([names]))
+    for column in (names, np.array(names), pd.Series(names), pl.Series(names), *in_arrow):
+        # At epsilon 50 a count is wrong with probability below 1e-10.
+        assert dt.histogram(column, categories=["Adelie", "Gentoo"], epsilon=50.0).value == (60, 40, 0)
+        assert dt.mode(column, epsilon=50.0, delta=1e-3).value == "Adelie"
 
 
 def test_a_mechanism_that_fails_is_prepared_once():

@@ -229,3 +229,48 @@ def test_columns_that_store_texts_are_refused_by_their_type(data):
     """Whether each of them could be read as a number is not looked at."""
     with pytest.raises(InvalidArgument, match="data"):
         shape_of(data)
+
+
+NO_NUMBERS = {
+    "category": pd.Series(["a", "b"] * 4, dtype="category"),
+    "category of numbers": pd.Series([1, 2] * 4, dtype="category"),
+    "period": pd.Series(pd.period_range("2020-01", periods=8, freq="M")),
+    "interval": pd.Series(pd.interval_range(0, 8)),
+    "complex": pd.Series(np.ones(8) * 1j),
+    "list": pl.Series([[1, 2]] * 8),
+    "struct": pl.Series([{"a": 1}] * 8),
+    "time": pl.Series([0] * 8).cast(pl.Time),
+    "Arrow list": pa.array([[1]] * 8),
+    "Arrow dictionary": pa.array(["a", "b"] * 4).dictionary_encode(),
+    "Arrow list in pandas": pd.Series([[1]] * 8, dtype=pd.ArrowDtype(pa.list_(pa.int64()))),
+    "bytes of one width": pa.array([b"ab"] * 8, pa.binary(2)),
+}
+
+
+@pytest.mark.parametrize("declared", NO_NUMBERS)
+def test_types_that_hold_no_numbers_are_refused_by_their_type(declared):
+    """Their entries would all count as missing, and the answer about them would look like one."""
+    with pytest.raises(InvalidArgument, match="numbers"):
+        shape_of(NO_NUMBERS[declared])
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pd.Series([1] * 4, dtype=">i4"),
+        pd.Series([1] * 4, dtype="Int16"),
+        pd.Series([1] * 4, dtype="Float32"),
+        pd.Series([True] * 4, dtype="boolean"),
+        pd.Series([1] * 4, dtype="double[pyarrow]"),
+        pd.Series([1] * 4, dtype=pd.ArrowDtype(pa.decimal128(10, 2))),
+        pd.Series(pd.arrays.SparseArray([1.0] * 4)),
+        pl.Series([1] * 4, dtype=pl.Decimal(10, 2)),
+        pl.Series([1] * 4, dtype=pl.UInt8),
+        pa.array(np.ones(4, np.float16)),
+        pa.array([1] * 4).dictionary_encode(),
+    ],
+    ids=lambda column: str(getattr(column, "dtype", getattr(column, "type", None))),
+)
+def test_types_of_numbers_are_read(column):
+    """Every way in which the libraries declare numbers."""
+    assert read_column(column, Grid(Fraction(1), 0, 10)).values.tolist() == [1, 1, 1, 1]

@@ -148,11 +148,53 @@ def test_weighted_matrices_lose_no_edge():
         Graph.from_scipy(sparse.csr_array(mixed), weighted=True, cap=1)
 
 
+class Untouchable:
+    """An entry of somebody's own class."""
+
+    def __len__(self):
+        raise SystemExit
+
+    def __float__(self):
+        raise ZeroDivisionError
+
+
+ODD_ROWS = [(None, 1), ("a", 1), (1.5, 2), (1, 2, 3), (1,), (), 7, None, "12", {1: 2}, (1j, 2), (2**70, 1), (1, (2, 3))]
+
+
+@pytest.mark.parametrize("odd", [*ODD_ROWS, Untouchable(), (Untouchable(), 1), (float("nan"), 1)], ids=repr)
+def test_one_odd_row_is_left_out_and_changes_nothing_else(odd):
+    """An error that depends on a row would show the row; in a list, an array of objects or alone."""
+    for edges in ([*EDGES, odd], [odd, *EDGES]):
+        assert edges_of(Graph(edges, n=5)) == set(EDGES)
+        listed = np.empty(5, dtype=object)
+        listed[:] = edges
+        assert edges_of(Graph(listed, n=5)) == set(EDGES)
+        with pytest.raises(InvalidData, match="outside"):
+            Graph(edges, n=5, strict=True)
+    assert edges_of(Graph([odd], n=5)) == set()
+    if isinstance(odd, tuple) and len(odd) == 2 and not isinstance(odd[1], tuple):
+        assert edges_of(Graph(np.array([*EDGES, odd], dtype=object), n=5)) == set(EDGES)
+
+
+@pytest.mark.parametrize("row", [(0.0, 1), (0, "1"), (False, True), np.array([0, 1]), [0, 1], {0, 1}], ids=repr)
+def test_entries_without_a_type_are_read_as_in_a_frame(row):
+    """Whole floats, texts of whole numbers and truth values are vertices, whatever the other rows are."""
+    assert edges_of(Graph([row], n=5)) == {(0, 1)}
+    assert edges_of(Graph([row, (2, 3), ("a", 4)], n=5)) == {(0, 1), (2, 3)}
+
+
+def test_arrays_with_a_type_are_read_by_it():
+    """Floats are whole or no vertices, masked entries are no vertices."""
+    assert edges_of(Graph(np.array([[0.0, 1.0], [1.5, 2.0], [np.nan, 3.0]]), n=5)) == {(0, 1)}
+    masked = np.ma.MaskedArray([[0, 1], [2, 3]], [[False, False], [True, False]])
+    assert edges_of(Graph(masked, n=5)) == {(0, 1)}
+
+
 @pytest.mark.parametrize(
-    "edges", [[(0.0, 1.0)], [(0, 1, 2)], [0, 1], "edges", {"a": 1}, None, [(0, None)], [(0, 1), (2,)], [("a", "b")]]
+    "edges", ["edges", {"a": 1}, None, np.arange(4), np.zeros((3, 3), dtype=int), np.array(["01"])]
 )
 def test_what_cannot_be_edges_is_refused(edges):
-    """Other types and shapes are errors that name the argument."""
+    """Other types, and arrays of other shapes, are errors that name the argument."""
     with pytest.raises(DitherError, match="edges"):
         Graph(edges, n=5)
 

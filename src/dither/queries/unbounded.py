@@ -9,7 +9,7 @@ import dataclasses
 import sys
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias, cast
@@ -35,6 +35,7 @@ from dither.queries.query import ColumnQuery, Missing, Query, measured_column
 from dither.queries.registry import NUMBERS, Menu, query
 from dither.sources.column import Shape, shape_of
 from dither.sources.entries import text
+from dither.sources.frames import ColumnLike, column_entries, is_table
 from dither.sources.schema import Schema
 from dither.sources.types import Measured
 from dither.typing import CategoryValue, ColumnData, EntriesData, Interval, Nulls, Number
@@ -405,6 +406,8 @@ def _person_rows(rows: object) -> None:
 
 def entries_shape(data: object) -> Shape:
     """The public facts of a column of any type: its length."""
+    if is_table(data) or (isinstance(data, np.ndarray) and data.ndim != 1):
+        raise InvalidArgument("data", type(data), "must be one column, such as frame['age'], not a whole table")
     if isinstance(data, (str, bytes)) or not hasattr(data, "__len__") or len(data) == 0:
         raise InvalidArgument("data", type(data), "must be a list or array of at least one record")
     return Shape(len(data), whole=True, nullable=False)
@@ -426,7 +429,7 @@ def entries_listed(data: EntriesData) -> list[CategoryValue]:
     if isinstance(data, np.ndarray):
         listed: list[CategoryValue] = data.tolist()
         return listed
-    return list(cast("Iterable[CategoryValue]", data))
+    return column_entries(cast("ColumnLike", data))
 
 
 def _plain_value(value: CategoryValue) -> CategoryValue:

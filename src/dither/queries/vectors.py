@@ -151,8 +151,6 @@ class Histogram(StatisticQuery[Counts, CountIntervals, EntriesData]):
     def shape(self, data: EntriesData) -> Shape:
         if self.edges is not None:
             return super().shape(data)
-        if isinstance(data, Mapping):
-            raise InvalidArgument("data", type(data), "must be a list or array of at least one record")
         return entries_shape(data)
 
     def plan(self, facts: Shape, options: Options) -> Plan:

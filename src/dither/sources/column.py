@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from dither.kernels.sums import exact_dot, exact_sum
 from dither.numbers import Number, exact
 from dither.privacy import Neighbours
 from dither.sources.entries import reals
-from dither.sources.frames import ColumnLike, TableLike, named_columns
+from dither.sources.frames import ColumnLike, TableLike, is_table, named_columns
 from dither.sources.grid import Grid
 
 if TYPE_CHECKING:
@@ -135,19 +136,21 @@ def shape_of(data: ColumnLike, argument: str = "data") -> Shape:
 def as_array(data: ColumnLike, argument: str = "data") -> NDArray[np.generic]:
     """A one-dimensional numeric array.  Errors depend on the type of the data alone, never on an entry."""
     array: NDArray[np.generic]
-    if hasattr(data, "columns") and hasattr(data, "to_numpy"):
-        raise InvalidArgument(argument, type(data), "must be one column, such as frame['age'], not a whole frame")
+    if is_table(data):
+        raise InvalidArgument(argument, type(data), "must be one column, such as frame['age'], not a whole table")
     declared = _declared_type(data)
     if declared.startswith(_TIMES):
         raise InvalidArgument(
             argument, type(data), "must be numbers; for dates open the data with columns={name: dither.Date(...)}"
         )
-    if declared.startswith(_TEXTS):
+    if declared.startswith(_TEXTS) and not declared.startswith("struct"):
         raise InvalidArgument(
             argument,
             type(data),
             f"this column stores {declared}: convert it to numbers first, or open it as a category",
         )
+    if not _NUMBERS.fullmatch(declared):
+        raise InvalidArgument(argument, type(data), f"must be numbers, not {declared}")
     if isinstance(data, np.ma.MaskedArray) and data.dtype == object:
         array = np.ma.MaskedArray(_untyped(data.filled(np.nan)), np.ma.getmaskarray(data))
     elif isinstance(data, np.ndarray):
@@ -170,15 +173,25 @@ def as_array(data: ColumnLike, argument: str = "data") -> NDArray[np.generic]:
     return array
 
 
-_TIMES = ("date", "timestamp", "timedelta", "duration", "time32", "time64")
-_TEXTS = ("str", "utf8", "large_str", "large_utf8", "binary", "large_binary", "categorical", "enum")
+_TIMES = ("date", "time", "duration")
+_TEXTS = ("str", "utf8", "large_str", "large_utf8", "binary", "large_binary", "category", "categorical", "enum")
+_NUMBER = r"(u?int\d+|bool|boolean|float\d*|double|half_?float|decimal\d*\([^()]*\))"
+_NUMBERS = re.compile(
+    rf"(|object|null|{_NUMBER}|sparse\[{_NUMBER},.*\]|dictionary<values={_NUMBER},.*>"
+    rf"|run_end_encoded<run_ends: int\d+, values: {_NUMBER}>)(\[pyarrow\])?"
+)
+"""Declared types whose entries are numbers, or may be.
+
+A pandas category is none: its list of categories, which decides whether they are numbers, is made of all records.
+"""
 
 
 def _declared_type(data: ColumnLike) -> str:
     """The name of the type that a column of another library declares; nothing for what declares none."""
     if isinstance(data, np.ndarray):
         return "" if data.dtype.kind not in "mM" else str(data.dtype)
-    return str(getattr(data, "dtype", getattr(data, "type", ""))).lower()
+    declared = getattr(data, "dtype", getattr(data, "type", ""))
+    return str(declared.name if isinstance(declared, np.dtype) else declared).lower()
 
 
 def _untyped(data: ColumnLike) -> NDArray[np.float64]:
@@ -201,7 +214,7 @@ def _untyped(data: ColumnLike) -> NDArray[np.float64]:
 def _foreign(data: pd.Series | pl.Series | pa.ChunkedArray, declared: str) -> NDArray[np.generic]:
     """A column of another library, by its declared type: what it converts to may depend on a missing record."""
     real = None
-    if declared not in ("object", "category"):
+    if declared != "object":
         for options in ({"dtype": "float64", "na_value": np.nan}, {"zero_copy_only": False}, {}):
             with contextlib.suppress(Exception), warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")

@@ -41,6 +41,11 @@ def arrow() -> ModuleType:
     return importlib.import_module("pyarrow")
 
 
+def is_table(data: object) -> bool:
+    """True for a frame of any library and for a mapping; its type alone decides, for a label may be any word."""
+    return isinstance(data, Mapping) or hasattr(type(data), "columns") or hasattr(type(data), "column_names")
+
+
 def column_names(data: TableLike) -> list[str] | None:
     """The names of the columns of a frame of any library, or of a mapping, as they are; None for what has none."""
     if isinstance(data, Mapping):

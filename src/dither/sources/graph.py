@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -18,8 +19,9 @@ from dither.kernels.triangles import Frontier, Ranked, Short, common_frontier, e
 from dither.numbers import Number
 from dither.privacy import Neighbours
 from dither.sources.column import Shape, as_array
+from dither.sources.entries import reals
 from dither.sources.files import Masked, file_column_type, read_file_column
-from dither.sources.frames import ColumnLike, TableLike
+from dither.sources.frames import ColumnLike, Scalar, TableLike, object_array
 from dither.sources.graph_schema import MOST_VERTICES
 from dither.sources.grid import Grid
 
@@ -58,9 +60,10 @@ class Graph:
     step: the public grid of the weights; by default 1 for whole numbers, else 2**-36 of the cap.
     strict: raise InvalidData if anything had to be cleaned away.
 
-    **Cleaning.**  Where edges are private, an error that depends on them is a leak.  So loops and pairs with a vertex
-    outside 0 .. n - 1 are left out, and repeated or reversed pairs count once: a row more or less still changes the
-    graph by at most one edge.  ``strict=True`` is for the owner, who may look.  Where edges are public (weights given)
+    **Cleaning.**  Where edges are private, an error that depends on them is a leak.  So loops, pairs with a vertex
+    outside 0 .. n - 1 and rows that are no pair of whole numbers are left out (1.0 and "1" are the vertex 1, as in a
+    file), and repeated or reversed pairs count once: a row more or less still changes the graph by at most one edge.
+     ``strict=True`` is for the owner, who may look.  Where edges are public (weights given)
     such rows are errors always.
 
     >>> Graph([(0, 1), (1, 2), (2, 0)], n=4)
@@ -286,18 +289,13 @@ def _pairs(edges: TableLike) -> Pairs:
         return _from_frame(edges, accepted)
     if isinstance(edges, (str, bytes, Mapping)) or not isinstance(edges, (np.ndarray, Sequence)):
         raise InvalidArgument("edges", type(edges), accepted)
-    array = None
-    with contextlib.suppress(TypeError, ValueError, OverflowError):
-        array = np.asarray(edges)
-        if array.dtype.kind == "f" and not isinstance(edges, np.ndarray):
-            # Numbers from 2**63 on among others become floats: one row must not decide the type of all.
-            array = np.asarray(edges, dtype=object)
-    if array is None:
-        raise InvalidData(f"edges: {accepted}; nothing was charged")
-    if array.dtype == object or (array.size == 0 and not isinstance(edges, np.ndarray)):
-        array = _from_objects(array)
-    if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":
+    array = edges if isinstance(edges, np.ndarray) else _plain_rows(edges)
+    if array.dtype == object and array.ndim in (1, 2):
+        return _from_rows(array)
+    if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iufb":
         raise InvalidArgument("edges", type(edges), accepted)
+    if isinstance(array, np.ma.MaskedArray) or array.dtype.kind in "fb":
+        return _whole(np.ma.MaskedArray(array))
     if array.dtype == np.uint64:
         array = np.minimum(array, np.uint64(MOST_VERTICES + 1))
     if array.dtype == np.int32:
@@ -316,13 +314,33 @@ def _from_frame(frame: pd.DataFrame, accepted: str) -> NDArray[np.int64]:
     return np.stack([_whole(column) for column in columns], axis=1)
 
 
-def _from_objects(array: NDArray[np.generic]) -> NDArray[np.generic]:
-    """Python numbers of any size; what does not fit is a vertex outside."""
-    if array.size == 0:
-        return np.zeros((0, 2), dtype=np.int64)
-    if array.ndim != 2 or not all(isinstance(one, (int, np.integer)) for one in array.flat):
-        return array
-    return np.array([[one if 0 <= one <= MOST_VERTICES else -1 for one in row] for row in array], dtype=np.int64)
+def _plain_rows(rows: Sequence[Sequence[Scalar]]) -> NDArray[np.generic]:
+    """A list of pairs of whole numbers as an array of them; any other list as an array of its rows, unread.
+
+    Both are read alike, row by row: the first is the faster way to the same pairs.
+    """
+    with contextlib.suppress(Exception), warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        array = np.asarray(rows)
+        if array.dtype.kind == "i" and array.ndim == 2 and array.shape[1] == 2:
+            return array
+    return object_array(list(rows))
+
+
+def _from_rows(rows: NDArray[np.generic]) -> NDArray[np.int64]:
+    """Rows without a declared type, each read by itself: what is no pair is an edge outside, which is left out."""
+    numbers = reals(entry for row in rows for entry in _two_ends(row))
+    return _whole(np.ma.MaskedArray(numbers.reshape(-1, 2)))
+
+
+def _two_ends(row: object) -> tuple[object, object]:
+    try:
+        if isinstance(row, (Collection, np.ndarray)) and not isinstance(row, (str, bytes, Mapping)) and len(row) == 2:
+            first, second = row
+            return first, second
+    except (Exception, SystemExit):  # noqa: BLE001  (a row may be of anybody's own class)
+        pass
+    return None, None
 
 
 def _whole(column: Masked) -> NDArray[np.int64]:
