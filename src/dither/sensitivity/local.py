@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 
 class HasLocalSensitivity(ABC):
@@ -16,6 +16,9 @@ class HasLocalSensitivity(ABC):
 
     most_lipschitz_proxy: int
     """No Lipschitz proxy is higher: public."""
+
+    local_is_exact: ClassVar[bool] = True
+    """False if ``local`` is a bound that an author claims."""
 
     @abstractmethod
     def lipschitz_proxy(self, data: Any) -> int:
