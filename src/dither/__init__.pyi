@@ -112,6 +112,7 @@ from dither.queries.own_functions import MetricRelease as MetricRelease
 from dither.queries.own_functions import NormRelease as NormRelease
 from dither.queries.programs import Program as Program
 from dither.queries.regression import Regression as Regression
+from dither.queries.restricted import restricted as restricted
 from dither.queries.smallest import ChainSum as ChainSum
 from dither.queries.smallest import SmallestSum as SmallestSum
 from dither.queries.spread import IQR as IQR

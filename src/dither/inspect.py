@@ -23,6 +23,7 @@ from dither.queries.query import Query, StatisticQuery
 from dither.sensitivity.ladder import Algorithm
 from dither.sources.graph import Graph
 from dither.statistics.claims import Facts, GraphMoves, Listed, Moves, Space, facts_of, key_of, pairs_of, refuted
+from dither.statistics.local import exact_local_sensitivity
 from dither.statistics.statistic import Statistic, VectorStatistic
 
 FAILING = (math.nan, math.inf, -math.inf)
@@ -86,6 +87,35 @@ def margin(query: Query, data: Any, *, bound: Any) -> int:
         most = float(statistic.global_sensitivity * statistic.answers.step)
         raise InvalidArgument("bound", bound, f"must be a number of at least 0 and below the worst case {most:g}")
     return statistic.ladder(records).margin(steps)
+
+
+@dataclass(frozen=True)
+class ErrorFloor:
+    """What no private mechanism can beat on these data and one of their neighbours.  NOT private."""
+
+    error: float
+    """Half of the local sensitivity, in the data's own units."""
+    probability: float
+    """On the data or on that neighbour the error is smaller than ``error`` at most this often, whatever is released."""
+
+
+def floor(query: Query, data: Any, *, epsilon: Any, delta: Any = 0.0) -> ErrorFloor:
+    """The error below which no (epsilon, delta)-private answer stays reliably: half of the local sensitivity.
+
+    Theorem    V17 Proposition 3.1, with ``(1 + delta e^-epsilon) / (1 + e^-epsilon)``; docs/proofs/quotes.md section 5.
+
+    >>> import dither as dt
+    >>> floor(dt.Median(bounds=(0, 100)), [10, 20, 90], epsilon=1.0)
+    ErrorFloor(error=35.0, probability=0.7310585786300049)
+    """
+    loss = Loss.asked(epsilon, delta)
+    statistic, records = _resolved(query, data)
+    steps = exact_local_sensitivity(statistic, records)
+    if steps is None:
+        accepted = "must be one whose local sensitivity is known exactly, not by an upper bound alone"
+        raise InvalidArgument("query", query.name, accepted)
+    shrink = math.exp(-loss.epsilon)
+    return ErrorFloor(float(statistic.answers.step * steps / 2), min((1 + loss.delta * shrink) / (1 + shrink), 1.0))
 
 
 def rows(session: Any, columns: Sequence[str], *, where: Any = None) -> Any:

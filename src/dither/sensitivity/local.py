@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Generic
+from typing import TYPE_CHECKING, ClassVar, Generic
 
 from dither.sensitivity.global_sensitivity import Data
 
@@ -21,6 +21,9 @@ class HasLocalSensitivity(ABC, Generic[Data]):
         @property
         def most_lipschitz_proxy(self) -> int:
             """No Lipschitz proxy is higher: public."""
+
+    local_is_exact: ClassVar[bool] = True
+    """False if ``local`` is a bound that an author claims."""
 
     @abstractmethod
     def lipschitz_proxy(self, data: Data) -> int:

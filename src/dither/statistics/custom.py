@@ -236,6 +236,7 @@ class OwnLocal(OwnStatistic[Data], HasLocalSensitivity[Data]):
     change: int
     """The most that one change moves the bound, in steps: public."""
     most_lipschitz_proxy = 0
+    local_is_exact = False
     sensitivity_is_constant = False
     mechanism_preference = FITTED_FIRST
 

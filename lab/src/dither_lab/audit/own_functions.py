@@ -15,6 +15,7 @@ from typing import Any
 
 from dither.inspect import refute
 from dither.queries.custom import Custom, FiniteSpace
+from dither.queries.restricted import restricted
 from dither.sensitivity.levels import LevelFunction, Levels
 from dither_lab.audit.checks import Check, Effort, Evidence
 from dither_lab.audit.exhaustive import axioms, structures
@@ -186,6 +187,22 @@ def vector_by_ladder(quick: bool) -> Universe:
 
 
 @functools.cache
+def under_hypothesis(quick: bool) -> Universe:
+    """The largest record if none were above 1: one change then moves it by 1 at most, failures included."""
+    query = restricted(
+        name="largest of small ones",
+        value=largest,
+        projection=lambda x: tuple(min(v, 1) for v in x),
+        projection_change=1,
+        restricted_sensitivity=1,
+        bounds=(0, TOP),
+        step=1,
+        default=DEFAULT,
+    )
+    return universe_of(query, 2 if quick else 3)
+
+
+@functools.cache
 def finite_space(quick: bool) -> Universe:  # noqa: ARG001
     """Triangles of all graphs with four vertices."""
     edges = list(combinations(range(4), 2))
@@ -216,6 +233,19 @@ def in_claims() -> Iterator[Check]:
         (
             "levels that skip",
             lambda: own(levels=LevelFunction(Levels([1, 2, 3, TOP]), lambda x: true_rungs(x)[0] or 1)),
+        ),
+        (
+            "a projection that does not keep its hypothesis",
+            lambda: restricted(
+                name="largest of small ones",
+                value=largest,
+                projection=lambda x: x if sum(x) > 4 else tuple(min(v, 1) for v in x),
+                projection_change=1,
+                restricted_sensitivity=1,
+                bounds=(0, TOP),
+                step=1,
+                default=DEFAULT,
+            ),
         ),
         (
             "a local sensitivity that moves further",
