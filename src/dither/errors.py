@@ -7,10 +7,16 @@ anything was read or charged.  Private values never appear in an exception.
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
+
+if TYPE_CHECKING:
+    from dither.privacy import Loss
 
 WIDEST = 160
 """How much of a line an error shows."""
+
+
+Reduced: TypeAlias = "tuple[type[DitherError], tuple[object, ...]]"  # what ``given`` was, a copy is told
 
 
 class DitherError(Exception):
@@ -26,7 +32,7 @@ class InvalidArgument(DitherError, ValueError):
     code = "invalid-argument"
     status = 422
 
-    def __init__(self, argument: str, given: object, accepted: str) -> None:
+    def __init__(self, argument: str, given: object, accepted: str) -> None:  # given: anything, it was refused
         """``accepted`` continues the name of the argument ("must be ...", "is ...") or is a sentence of its own."""
         continues = accepted.startswith(("must ", "is "))
         self.rule = f"{argument} {accepted}" if continues else accepted
@@ -39,7 +45,7 @@ class InvalidArgument(DitherError, ValueError):
         self.given = given
         self.accepted = accepted
 
-    def __reduce__(self) -> tuple[type[InvalidArgument], tuple[str, object, str]]:
+    def __reduce__(self) -> Reduced:
         return type(self), (self.argument, self.given, self.accepted)
 
 
@@ -64,8 +70,8 @@ class EpsilonTooSmall(InvalidArgument):
             return self
         return EpsilonTooSmall(given, float(f"{self.least * parts * 1.005:.3g}"), self.steps)
 
-    def __reduce__(self) -> tuple[type[EpsilonTooSmall], tuple[float, float, int]]:  # type: ignore[override]
-        return type(self), (self.given, self.least, self.steps)  # type: ignore[return-value]
+    def __reduce__(self) -> Reduced:
+        return type(self), (self.given, self.least, self.steps)
 
 
 class InvalidText(InvalidArgument):
@@ -87,7 +93,7 @@ class InvalidText(InvalidArgument):
         self.args = (f"{argument}, {place}: {reason}\n  {line}\n  {marks}\nnothing was read, nothing was charged",)
         self.reason, self.start, self.end = reason, start, last
 
-    def __reduce__(self) -> tuple[type[InvalidText], tuple[str, object, str, int, int]]:  # type: ignore[override]
+    def __reduce__(self) -> Reduced:
         return type(self), (self.argument, self.given, self.reason, self.start, self.end)
 
 
@@ -107,7 +113,7 @@ class NotApplicable(DitherError, ValueError):
         self.reason = reason
         self.applicable = applicable
 
-    def __reduce__(self) -> tuple[type[NotApplicable], tuple[str, object, str, str]]:
+    def __reduce__(self) -> Reduced:
         return type(self), (self.argument, self.given, self.reason, self.applicable)
 
 
@@ -169,7 +175,7 @@ class BudgetExceeded(DitherError):
     code = "budget-exceeded"
     status = 403
 
-    def __init__(self, *, dataset: str, asked: object, left: object, analyst: str | None = None) -> None:
+    def __init__(self, *, dataset: str, asked: Loss, left: Loss, analyst: str | None = None) -> None:
         whose = "" if analyst is None else f" for {analyst!r}"
         super().__init__(
             f"dataset {dataset!r} has {left} left{whose}, this release costs {asked}; "
@@ -250,7 +256,7 @@ class ClusterLost(DitherError):
         return type(self), (self.nodes,)
 
 
-def _formatted(value: object) -> str:
+def _formatted(value: object) -> str:  # whatever was given
     """A short repr; a type stands for data, whose entries may be private."""
     if isinstance(value, type):
         return f"<{value.__name__}>"

@@ -50,7 +50,7 @@ def precision(bits: int) -> Iterator[None]:
             ctx.prec = before
 
 
-def exact(value: object, argument: str = "value") -> Fraction:
+def exact(value: object, argument: str = "value") -> Fraction:  # anything may come in, numbers come out
     """The rational number that ``value`` prints as; infinities, NaN and non-numbers are refused."""
     if type(value) is float and math.isfinite(value):
         return _printed(value)

@@ -11,6 +11,7 @@ import pytest
 import dither as dt
 from compatibility.laying import HERE, command_line, kept, lay_data, run, session
 from curators import CuratorProcess
+from dither import typing
 
 PLANNING = "planning is plan(facts, options) and asking is dt.ask(query, data) for every query; it was not documented"
 REMOVED: dict[str, str] = {
@@ -59,6 +60,12 @@ def looked_up(name):
         return getattr(resolve_name(module), last)
 
 
+def listed_options(parameters):
+    """The keywords that ``**options: Unpack[X]`` lists."""
+    listed = [re.fullmatch(r"Unpack\[(\w+)\]", str(one.annotation)) for one in parameters.values()]
+    return {name for one in listed if one for name in getattr(getattr(typing, one[1], None), "__annotations__", ())}
+
+
 def parameter_problems(name, old, called):
     """Parameters that are gone, that can no longer be given as before, or whose default is another."""
     if old is None:
@@ -70,10 +77,10 @@ def parameter_problems(name, old, called):
         return
     takes_any = takes_any_keyword(called)
     positional = [one for one in new.values() if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
-    known = {one[0] for one in old}
+    known, listed = {one[0] for one in old}, listed_options(new)
     for place, (parameter, kind, default) in enumerate(old):
         here = f"{name}({parameter})"
-        if here in REMOVED:
+        if here in REMOVED or parameter in listed:
             continue
         if parameter not in new:
             if not takes_any or RENAMED.get(parameter) not in new:

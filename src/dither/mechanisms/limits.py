@@ -11,12 +11,13 @@ import math
 
 from dither.errors import EpsilonTooSmall
 from dither.mechanisms.mechanism import Prepared
+from dither.sensitivity.global_sensitivity import Data
 
 MOST_STEPS = 1 << 21
 """0.7 GB and five seconds; a sixteenth of it, some twenty seconds, where rung k takes a time proportional to k."""
 
 
-def check_cost(prepared: Prepared, epsilon: float) -> None:
+def check_cost(prepared: Prepared[Data], epsilon: float) -> None:
     """Refuse a mechanism that would look at too many rungs; ``epsilon`` is what it was given."""
     limit = MOST_STEPS // prepared.step_weight
     there_are, steps = prepared.statistic.changes_to_worst_case, prepared.draw_length

@@ -53,7 +53,7 @@ def _spent(loss: Loss, law: Law) -> Loss:
     return Loss(loss.epsilon, loss.delta if law.name == "gaussian" else 0.0)
 
 
-def _vector_noise(ask: MechanismSpec[Data], statistic: VectorStatistic[Data]) -> Prepared:
+def _vector_noise(ask: MechanismSpec[Data], statistic: VectorStatistic[Data]) -> Prepared[Data]:
     """Laplace noise by the l1, Gaussian noise by the l2 sensitivity; with delta > 0 whichever is smaller."""
     only_noises("worst_case", ask.noise, "laplace", "gaussian")
     by_l1 = statistic.l1 / point_of(Laplace(), ask.usable, Fraction(0)).alpha

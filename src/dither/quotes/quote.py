@@ -19,7 +19,7 @@ from dither.sensitivity.global_sensitivity import Data
 from dither.sources.column import RankedRecords
 from dither.sources.grid import Grid
 
-Figure: TypeAlias = float | tuple[float, ...] | None
+Figure: TypeAlias = Any  # a number, or one for each that is released, or None: only the query says which
 """A number, or one for each that is released; None: not known."""
 ESTIMATE, UPPER_BOUND, EXACT, UNKNOWN = "estimate", "upper bound", "exact", "unknown"
 ATTAINED = "attained"

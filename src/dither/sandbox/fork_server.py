@@ -339,7 +339,7 @@ def load_block(content: ctypes.Array[ctypes.c_char]) -> Any:  # an array or a ta
     return numpy.frombuffer(view, dtype, count, start).reshape(header["shape"])
 
 
-def defined_function(code: CodeType, name: str) -> Callable[..., object]:
+def defined_function(code: CodeType, name: str) -> Callable[..., object]:  # the analyst's own
     """Run the source, which defines the function among other things."""
     names: dict[str, object] = {"__name__": "__program__"}
     exec(code, names)  # noqa: S102 - running it is the point, and this is the place made for it

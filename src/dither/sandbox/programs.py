@@ -180,7 +180,7 @@ def _names_around(source: str) -> set[str]:
     return {one.id for node in evaluated for one in ast.walk(node) if isinstance(one, ast.Name)}
 
 
-def _definition(name: str, around: Mapping[str, object]) -> str | None:
+def _definition(name: str, around: Mapping[str, object]) -> str | None:  # the globals of a module
     """A line that defines a global name anew, None if the name is no global of the function's module."""
     if name not in around or hasattr(builtins, name):
         return None

@@ -182,7 +182,7 @@ def literal(value: Constant) -> exp.Expr:
     return exp.Neg(this=number) if value < 0 else number
 
 
-def parse_filter(text: object, schema: Schema, argument: str = "where") -> Predicate:
+def parse_filter(text: object, schema: Schema, argument: str = "where") -> Predicate:  # only texts are parsed
     """The filter that a text describes, or an error that points at what cannot be used.
 
     >>> from dither.sources.types import Integer

@@ -6,14 +6,15 @@ are, and what their arguments mean, is the affair of ``functions``; here a text 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import TypeAlias
 
 from sqlglot import TokenType, exp
 
 from dither.errors import InvalidText
+from dither.numbers import Number
 from dither.queries.registry import SourceType
 from dither.sources.graph_schema import GraphSchema
 from dither.sources.predicates import resolved_name
@@ -104,11 +105,17 @@ class ColumnName:
     name: str
 
 
+Given: TypeAlias = "Decimal | int | str | bool | tuple[Given, ...]"
+"""What a field is given: a number, a text, a truth value, or a list of them."""
+Field: TypeAlias = "Number | str | Sequence[Field]"
+"""A field of a query: the same, as the query takes it."""
+
+
 @dataclass(frozen=True)
 class Argument:
     """An argument with its place: ``*``, a column, a number, or a list of numbers; behind a name any value."""
 
-    value: Any
+    value: Given | ColumnName
     start: int
     end: int
     field: str | None = None
@@ -117,6 +124,11 @@ class Argument:
     def is_column(self) -> bool:
         """True for the name of a column."""
         return isinstance(self.value, ColumnName)
+
+    @property
+    def given(self) -> Given:
+        """The value; of a column its name."""
+        return self.value.name if isinstance(self.value, ColumnName) else self.value
 
 
 @dataclass(frozen=True)
@@ -232,7 +244,7 @@ class CallReader:
         text = first.text if first.is_quoted else words.text[first.start : words.last_end]
         return Argument(ColumnName(text), first.start, words.last_end)
 
-    def _value(self, name: Word, field: str) -> Any:
+    def _value(self, name: Word, field: str) -> Given:
         """What a field is given: a number, a text, true, false, or a list of them (of pairs, for bounds)."""
         words = self.words
         here = words.here
@@ -246,10 +258,10 @@ class CallReader:
             raise words.problem(here, f"write a value of {field}: a number, 'text', true, false, or [a, list]")
         return self._number(name)
 
-    def _list(self, name: Word, read: Callable[[], Any]) -> tuple[Any, ...]:
+    def _list(self, name: Word, read: Callable[[], Given]) -> tuple[Given, ...]:
         words = self.words
         words.take()
-        values: list[Any] = []
+        values: list[Given] = []
         while words.here.kind is not TokenType.R_BRACKET:
             if values and not words.took(","):
                 raise self._inside(name)

@@ -8,12 +8,11 @@ import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
 
 from dither.errors import InvalidArgument, InvalidText
 from dither.queries.query import Query
 from dither.queries.registry import QueryEntry, SourceType, Sql, entries
-from dither.sql.calls import STAR, Argument, Call, Scope
+from dither.sql.calls import STAR, Argument, Call, ColumnName, Field, Given, Scope
 
 LONGEST_NAME = 60
 """Longer names are not compared with those of functions."""
@@ -89,7 +88,7 @@ def _offered(types: frozenset[SourceType], as_in_python: bool) -> str:
     return ", ".join(sorted(names, key=lambda name: not name.endswith("(*)")))
 
 
-def query_of(call: Call, scope: Scope, given: Mapping[str, Any] | None = None) -> Query:
+def query_of(call: Call, scope: Scope, given: Mapping[str, Field] | None = None) -> Query:
     """The query that a call stands for, or an error that points at what is wrong with it.
 
     given: fields that were given apart from the call, such as ``--bounds`` at the shell.
@@ -180,7 +179,7 @@ def _columns(call: Call, function: SqlFunction, scope: Scope) -> tuple[tuple[str
     """The columns of a call, and the arguments behind them that have no name."""
     rest = [one for one in call.arguments if one.field is None]
     if call.within is not None:
-        return (call.within.value.name,), rest
+        return (str(call.within.given),), rest
     if function.sql.star:
         if len(rest) != 1 or rest[0].value != STAR:
             raise call.problem(function.accepted)
@@ -191,12 +190,13 @@ def _columns(call: Call, function: SqlFunction, scope: Scope) -> tuple[tuple[str
         # In a file any text is a name; the first argument is never a number.
         first = rest.pop(0)
         names.append(call.words.text[first.start : first.end])
-    while rest and rest[0].is_column and len(names) < most:
-        names.append(rest.pop(0).value.name)
+    while rest and isinstance(column := rest[0].value, ColumnName) and len(names) < most:
+        names.append(column.name)
+        rest.pop(0)
     return tuple(names), rest
 
 
-def _positional(call: Call, function: SqlFunction, scope: Scope, named: Mapping[str, Argument]) -> dict[str, Any]:
+def _positional(call: Call, function: SqlFunction, scope: Scope, named: Mapping[str, Argument]) -> dict[str, Field]:
     """The fields that a call gives by their places."""
     columns, rest = _columns(call, function, scope)
     fields = _column_fields(call, function, scope, columns)
@@ -208,7 +208,7 @@ def _positional(call: Call, function: SqlFunction, scope: Scope, named: Mapping[
             raise call.problem_with(one, f"write only {function.form}")
         if one.is_column:
             raise call.problem_with(one, f"write a number behind {', '.join(columns)}")
-    numbers = [(value, one) for one in rest for value in (one.value if isinstance(one.value, tuple) else (one.value,))]
+    numbers = [(value, one) for one in rest for value in (one.given if isinstance(one.given, tuple) else (one.given,))]
     for taken in takes:
         count = len(numbers) if taken.most is None or taken.is_list else min(taken.most, len(numbers))
         if count < taken.least:
@@ -222,8 +222,8 @@ def _positional(call: Call, function: SqlFunction, scope: Scope, named: Mapping[
     return fields
 
 
-def _column_fields(call: Call, function: SqlFunction, scope: Scope, names: tuple[str, ...]) -> dict[str, Any]:
-    fields: dict[str, Any] = {}
+def _column_fields(call: Call, function: SqlFunction, scope: Scope, names: tuple[str, ...]) -> dict[str, Field]:
+    fields: dict[str, Field] = {}
     if function.sql.star:
         return fields
     left = list(names)
@@ -237,24 +237,25 @@ def _column_fields(call: Call, function: SqlFunction, scope: Scope, names: tuple
     return fields
 
 
-def _given(call: Call, entry: QueryEntry, argument: Argument) -> Any:
+def _given(call: Call, entry: QueryEntry, argument: Argument) -> Field:
     """What was given to a field by its name."""
     field = str(argument.field)
-    value = _number(call, entry, field, argument.value, argument)
+    value = _number(call, entry, field, argument.given, argument)
     if field not in entry.parameters:
         return value
     try:
-        return entry.parameters[field].read(field, _as_json(value))
+        found: Field = entry.parameters[field].read(field, _as_json(value))
+        return found
     except InvalidArgument as error:
         problem = call.problem_with(argument, str(error).removesuffix(_CHARGED))
     raise problem
 
 
-def _as_json(value: Any) -> Any:
+def _as_json(value: Given) -> Decimal | int | str | bool | list[Field]:
     return [_as_json(one) for one in value] if isinstance(value, tuple) else value
 
 
-def _number(call: Call, entry: QueryEntry, field: str, value: Any, argument: Argument) -> Any:
+def _number(call: Call, entry: QueryEntry, field: str, value: Given, argument: Argument) -> Given:
     """A value; a whole number where the field takes one."""
     if field not in entry.parameters or entry.parameters[field].type != "whole":
         return value

@@ -10,7 +10,7 @@ import dataclasses
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from sqlglot import TokenType
 
@@ -20,9 +20,12 @@ from dither.queries.registry import entry_of
 from dither.sources.graph_schema import GraphSchema
 from dither.sources.predicates import FilterReader, Predicate, parsed
 from dither.sources.schema import Schema
-from dither.sql.calls import CLAUSES, FILE, GRAPH, RESERVED, Call, CallReader, Scope, scope_of
+from dither.sql.calls import CLAUSES, FILE, GRAPH, RESERVED, Call, CallReader, Field, Scope, scope_of
 from dither.sql.functions import columns_of, query_of, supported
 from dither.sql.tokens import Word, Words
+
+if TYPE_CHECKING:
+    from dither.typing import NamedWeights, Number
 
 _AFTER_WHERE = {
     "GROUP BY",
@@ -87,7 +90,7 @@ class Statement:
             raise InvalidText(self.argument, self.text, error.rule, *place) from None
 
 
-def parse_sql(text: object, schema: Schema | GraphSchema, argument: str = "sql") -> Statement:
+def parse_sql(text: str, schema: Schema | GraphSchema, argument: str = "sql") -> Statement:
     """The statement of a text, or an error that says what is supported and points at the offending word.
 
     >>> from dither.sources.types import Integer
@@ -98,17 +101,17 @@ def parse_sql(text: object, schema: Schema | GraphSchema, argument: str = "sql")
     return _StatementReader(Words(text, argument), scope_of(schema), schema.name).statement()
 
 
-def parse_items(text: object, schema: Schema | GraphSchema, argument: str = "question") -> Statement:
+def parse_items(text: str, schema: Schema | GraphSchema, argument: str = "question") -> Statement:
     """A SELECT list without the rest: ``median(age), count(*)``."""
     return _StatementReader(Words(text, argument), scope_of(schema)).only_items()
 
 
-def parse_graph_items(text: object, argument: str = "question") -> Statement:
+def parse_graph_items(text: str, argument: str = "question") -> Statement:
     """Calls about a graph that is registered elsewhere: ``triangles(), kstars(2)``."""
     return _StatementReader(Words(text, argument), GRAPH).only_items()
 
 
-def parse_file_call(text: object, given: Mapping[str, Any], argument: str = "question") -> Statement:
+def parse_file_call(text: str, given: Mapping[str, Field], argument: str = "question") -> Statement:
     """One call about a file without a schema; ``given``: fields that were given apart from it.
 
     >>> parse_file_call("quantile(total pay, 0.9)", {"bounds": (0, 9)}).items[0].query
@@ -125,7 +128,7 @@ def parse_file_call(text: object, given: Mapping[str, Any], argument: str = "que
 class _StatementReader:
     """Reads one statement from left to right."""
 
-    def __init__(self, words: Words, scope: Scope, table: str = "", given: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, words: Words, scope: Scope, table: str = "", given: Mapping[str, Field] | None = None) -> None:
         self.words, self.scope, self.table, self.given = words, scope, table, given
         self.supported = supported(scope)
         self.calls = CallReader(words, scope, self.supported)
@@ -209,8 +212,7 @@ class _StatementReader:
         self.items.append(Item(query, self._alias(), call.text, *place, columns_of(call, self.scope)))
 
     def _column(self) -> str:
-        name: str = self.calls.column().value.name
-        return name
+        return str(self.calls.column().given)
 
     def _no_more(self, call: Call) -> None:
         here = self.words.here
@@ -285,16 +287,18 @@ def with_filter(statement: Statement, where: Predicate | None, by: tuple[str, ..
     return dataclasses.replace(statement, where=where, by=by)
 
 
-def weights_of(statement: Statement, weights: Any) -> list[Any]:
+def weights_of(statement: Statement, weights: NamedWeights | None) -> list[Number]:
     """One weight for each query: from a list, or from a mapping of names (or of what was written) to weights."""
     if weights is None:
         return [1] * len(statement.items)
-    if hasattr(weights, "items"):
+    if not isinstance(weights, Mapping) and hasattr(weights, "items"):
+        weights = dict(weights.items())
+    if isinstance(weights, Mapping):
         names = {name for item in statement.items for name in (item.alias, item.text) if name is not None}
         for name in weights:
             if name not in names:
                 raise InvalidArgument("weights", name, f"must be a query of the list: {', '.join(sorted(names))}")
-        return [weights.get(item.alias, weights.get(item.text, 1)) for item in statement.items]
+        return [weights.get(item.alias or "", weights.get(item.text, 1)) for item in statement.items]
     if isinstance(weights, (str, bytes)) or not hasattr(weights, "__iter__"):
         raise InvalidArgument("weights", weights, "must be a list of numbers, or a mapping of names to numbers")
     return list(weights)

@@ -46,7 +46,7 @@ class Word:
 class Words:
     """The words of a text, read from left to right."""
 
-    def __init__(self, text: object, argument: str) -> None:
+    def __init__(self, text: str, argument: str) -> None:
         if not isinstance(text, str) or not text.strip():
             raise InvalidArgument(argument, text, "must be a text such as SELECT median(total_pay) FROM payroll")
         if len(text) > LONGEST:

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import click
 
 from dither.errors import InvalidArgument
+from dither.interfaces.cli.options import AskOptions, refuse
 from dither.interfaces.cli.output import check_picture, confidence_of, number, show
 from dither.interfaces.cli.tables import is_select
 
+if TYPE_CHECKING:
+    from dither.sql.calls import Field
 
-def ask_file(file: Path, question: str, *, plot: Path | None, as_json: bool, **options: Any) -> None:
+
+def ask_file(file: Path, question: str, *, plot: Path | None, as_json: bool, **options: Unpack[AskOptions]) -> None:
     """Answer one call about columns of a CSV or Parquet file; nothing keeps account of what is spent."""
-    for name in ("where", "by", "weights", "ledger", "again"):
-        if options[name]:
-            raise InvalidArgument(
-                name, options[name], "is for a schema file, which dither register drafts: leave it out"
-            )
+    why = "is for a schema file, which dither register drafts: leave it out"
+    refuse(options, ("where", "by", "weights", "ledger", "again"), why)
     from dither.answer import answer
     from dither.queries.plan import Options
     from dither.queries.registry import entry_of
@@ -48,7 +49,7 @@ def ask_file(file: Path, question: str, *, plot: Path | None, as_json: bool, **o
     entry = entry_of(item.query)
     read = read_file_entries if entry.any_type(item.query) else read_file_column
     columns = {name: read(file, name) for name in item.columns}
-    data: Any = columns[item.columns[0]] if entry.of == "column" else columns
+    data: Any = columns[item.columns[0]] if entry.of == "column" else columns  # what the query takes
     release = named(statement, [[answer(item.query, data, asked)]])[0]
     if as_json:
         click.echo(json.dumps(release.to_dict()))
@@ -58,10 +59,12 @@ def ask_file(file: Path, question: str, *, plot: Path | None, as_json: bool, **o
         release.plot().figure.savefig(plot)
 
 
-def _fields(options: dict[str, Any]) -> dict[str, Any]:
+def _fields(options: AskOptions) -> dict[str, Field]:
     """The fields of the query that options give."""
     pairs = [tuple(number("bounds", end) for end in pair) for pair in options["bounds"]]
-    fields: dict[str, Any] = {"bounds": pairs[0] if len(pairs) == 1 else pairs} if pairs else {}
+    fields: dict[str, Field] = {}
+    if pairs:
+        fields["bounds"] = pairs[0] if len(pairs) == 1 else pairs
     if options["step"] is not None:
         fields["step"] = number("step", options["step"])
     if options["nulls"] is not None:

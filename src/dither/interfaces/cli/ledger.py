@@ -12,7 +12,10 @@ import click
 from dither.errors import InvalidArgument, NotApplicable
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from dither.ledger import Ledger, Registered
+    from dither.plain import Json, JsonObject
 
 _place = click.argument("place", metavar="PATH")
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -105,7 +108,7 @@ def _opened(place: str, *, check: bool = True) -> Ledger:
     return open_ledger(place, check=check, read_only=True)
 
 
-def _account(book: Ledger, one: Registered) -> dict[str, Any]:
+def _account(book: Ledger, one: Registered) -> JsonObject:
     spent, left = book.spent(one.name), book.left(one.name)
     return {
         "dataset": one.name,
@@ -128,7 +131,7 @@ def _account(book: Ledger, one: Registered) -> dict[str, Any]:
     }
 
 
-def _formatted(row: dict[str, Any]) -> dict[str, str]:
+def _formatted(row: dict[str, Any]) -> dict[str, str]:  # JSON: an account, or an entry
     """A row as people read it: privacy losses as words, analysts by name, hashes cut."""
     payload = {name: _loss(value) if isinstance(value, dict) else str(value) for name, value in row.items()}
     if "analysts" in row:
@@ -147,14 +150,14 @@ def _formatted(row: dict[str, Any]) -> dict[str, str]:
     return payload
 
 
-def _related(relation: dict[str, Any] | None) -> str:
+def _related(relation: JsonObject | None) -> str:
     """Between which datasets losses hold, in words."""
     from dither.privacy import Relation
 
     return "no neighbour relation yet" if relation is None else str(Relation.from_dict(relation))
 
 
-def _asked(question: Any) -> str:
+def _asked(question: Json) -> str:
     """The questions of a session in few words; nothing for those that others wrote."""
     listed = question.get("questions") if isinstance(question, dict) else None
     texts = []
@@ -167,7 +170,7 @@ def _asked(question: Any) -> str:
     return "; ".join(texts)
 
 
-def _loss(loss: dict[str, Any]) -> str:
+def _loss(loss: Mapping[str, float]) -> str:
     if "epsilon" not in loss:
         return ""
     return f"{loss['epsilon']:g}" + (f", delta {loss['delta']:g}" if loss["delta"] else "")

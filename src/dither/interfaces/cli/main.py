@@ -6,14 +6,14 @@ import json
 import shutil
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import click
 
 from dither.errors import DitherError, NotInstalled
 from dither.interfaces.cli.access_tokens import tokens
 from dither.interfaces.cli.ledger import ledger
-from dither.interfaces.cli.options import mechanism_option, noise_option
+from dither.interfaces.cli.options import AskOptions, mechanism_option, noise_option
 from dither.interfaces.cli.output import show
 from dither.interfaces.cli.quote import quote
 from dither.interfaces.cli.register import register
@@ -37,7 +37,7 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         return super().get_command(ctx, cmd_name) or (_of_laboratory(cmd_name) if cmd_name in LABORATORY else None)
 
-    def invoke(self, ctx: click.Context) -> Any:
+    def invoke(self, ctx: click.Context) -> Any:  # whatever a command returns, as click has it
         as_json = "--json" in ctx.args
         try:
             return super().invoke(ctx)
@@ -114,7 +114,16 @@ main.add_command(clusters)
 @click.option("--token", default=None, envvar="DITHER_TOKEN", help="With --server; or in DITHER_TOKEN.")
 @click.option("--plot", type=click.Path(path_type=Path), help="Save a picture of the answer.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def ask(file: Path, question: str, *, plot: Path | None, as_json: bool, **options: Any) -> None:
+def ask(
+    file: Path,
+    question: str,
+    *,
+    plot: Path | None,
+    as_json: bool,
+    server: str | None,
+    token: str | None,
+    **options: Unpack[AskOptions],
+) -> None:
     """Ask QUESTION of a CSV or Parquet FILE, or of a registered dataset (a schema FILE, .toml).
 
     QUESTION is a call: the columns, then numbers, then fields by name, such as median(c), quantile(c, 0.9),
@@ -132,7 +141,6 @@ def ask(file: Path, question: str, *, plot: Path | None, as_json: bool, **option
     dither ask payroll.toml 'SELECT job, avg(total_pay), count(*) FROM payroll GROUP BY job' --epsilon 0.5
     dither ask payroll 'SELECT median(total_pay) FROM payroll' --epsilon 0.5 --server https://curator.example
     """
-    server, token = options.pop("server"), options.pop("token")
     if server is not None:
         from dither.interfaces.cli.remote import ask_server
 

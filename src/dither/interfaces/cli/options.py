@@ -1,20 +1,150 @@
-"""Options that several commands share.
+"""Options that several commands share, and their types.
 
 Their help names examples only: to list a registry would load all of it, and help is to be quick.  A name that is not in
-the registry is refused with all that are.
+the registry is refused with all that are: the types below say what is meant, not what may be typed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, ParamSpec, TypedDict, TypeVar
 
 import click
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+from dither.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from dither.quotes.priors import Prior
+    from dither.typing import AggregatorName, MechanismName, NoiseName, SamplingName
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
-def mechanism_option(command: Command) -> Command:
+class Selecting(TypedDict):
+    """Which rows, and in which groups."""
+
+    where: str | None
+    by: tuple[str, ...]
+
+
+class AskOptions(Selecting):
+    """What ``dither ask`` takes beside the file, the question and how the answer is shown."""
+
+    bounds: tuple[tuple[str, str], ...]
+    epsilon: str
+    delta: str
+    mechanism: MechanismName
+    noise: NoiseName
+    confidence: str
+    step: str | None
+    nulls: str | None
+    weights: str | None
+    ledger: str | None
+    again: bool
+
+
+class QuoteOptions(Selecting):
+    """What ``dither quote`` takes beside the file and the question."""
+
+    epsilon: str | None
+    target_error: str | None
+    of: str
+    delta: str
+    prior: str | None
+    prior_sample: Path | None
+    rows: int | None
+    mechanism: MechanismName
+    noise: NoiseName
+    confidence: str
+    server: str | None
+    token: str | None
+
+
+class Quoted(TypedDict):
+    """What a quote is asked with beside its price."""
+
+    prior: Prior | None
+    rows: int | None
+    mechanism: MechanismName
+    noise: NoiseName
+    confidence: Decimal | None
+
+
+class Priced(TypedDict):
+    """What every question is asked with."""
+
+    epsilon: Decimal
+    delta: Decimal
+    confidence: Decimal | None
+
+
+class Asked(Priced):
+    """What a statement is asked with."""
+
+    weights: dict[str, Decimal] | list[Decimal] | None
+    mechanism: MechanismName
+    noise: NoiseName
+    again: bool
+
+
+class CommonOptions(TypedDict):
+    """What ``dither run`` and ``dither clusters`` both take."""
+
+    epsilon: str
+    delta: str
+    confidence: str
+    columns: str | None
+    blocks: int | None
+    ledger: str | None
+    again: bool
+
+
+class RunOptions(CommonOptions):
+    """What ``dither run`` takes beside the file and the program."""
+
+    bounds: tuple[tuple[str, str], ...]
+    output: int
+    default: str | None
+    where: str | None
+    aggregator: AggregatorName
+    metric: str | None
+    sampling: SamplingName
+    executor: str
+    slot: float
+    lead: float | None
+    cores: int | None
+    preload: str | None
+    memory_mib: int | None
+    files: bool
+    format_: Literal["csv", "arrow"]
+    argument: tuple[str, ...]
+
+
+class RegisterFlags(TypedDict):
+    """What ``dither register`` is told about columns, people and the budget."""
+
+    columns: tuple[str, ...]
+    nulls: tuple[str, ...]
+    rows: str | None
+    unit: str | None
+    rows_per_unit: int | None
+    epsilon: str | None
+    delta: str | None
+
+
+def refuse(
+    options: Mapping[str, object], names: Sequence[str], why: str, *, as_text: bool = False, empty: bool = False
+) -> None:
+    """Refuse options that do not belong here (also ``empty`` ones); each may be of any type."""
+    for name in names:
+        if options[name] or (empty and options[name] is not None):
+            raise InvalidArgument(name, str(options[name]) if as_text else options[name], why)
+
+
+def mechanism_option(command: Callable[P, R]) -> Callable[P, R]:
     """A mechanism by name; ``--calibration`` is its older name."""
     return click.option(
         "--mechanism",
@@ -25,7 +155,7 @@ def mechanism_option(command: Command) -> Command:
     )(command)
 
 
-def noise_option(command: Command) -> Command:
+def noise_option(command: Callable[P, R]) -> Callable[P, R]:
     """A law of noise by name."""
     return click.option(
         "--noise",

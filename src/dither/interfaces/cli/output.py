@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from dither.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from decimal import Decimal
+
+    from rich.console import Console
+    from rich.table import Table
+
+    from dither.release import Release
 
 
 def check_picture(path: Path) -> None:
@@ -22,7 +31,7 @@ def needs_schema(file: Path) -> Path:
     return file
 
 
-def number(argument: str, text: str) -> Any:
+def number(argument: str, text: str) -> Decimal:
     """A decimal that a person typed, exactly."""
     from decimal import Decimal, InvalidOperation
 
@@ -35,7 +44,7 @@ def number(argument: str, text: str) -> Any:
     return value
 
 
-def confidence_of(text: str) -> Any:
+def confidence_of(text: str) -> Decimal | None:
     """The confidence of an interval, or None where somebody typed "none"."""
     return None if text.lower() == "none" else number("confidence", text)
 
@@ -50,7 +59,7 @@ MOST_SHOWN = 60
 """Longer tables are cut on the screen."""
 
 
-def show(releases: list[Any], labels: list[str] | None = None) -> None:
+def show(releases: Sequence[Release], labels: list[str] | None = None) -> None:
     """A table of answers with their intervals and privacy losses."""
     from rich.markup import escape
 
@@ -98,7 +107,7 @@ def show(releases: list[Any], labels: list[str] | None = None) -> None:
         console.print(f"[dim]missing values (in a CSV also what is not a number) count as {escape(note)}[/dim]")
 
 
-def _least_width(console: Any, table: Any, labels: list[str], releases: Any) -> int:
+def _least_width(console: Console, table: Table, labels: list[str], releases: Sequence[Release]) -> int:
     """Columns for a table of which nothing is cut off: only labels may be broken, and only between words."""
     inner = [f"  {name}" for release in releases if len(release.rows()) > 1 for name, *_ in release.rows()]
     words = [word for label in labels for word in label.split()]
@@ -106,14 +115,14 @@ def _least_width(console: Any, table: Any, labels: list[str], releases: Any) -> 
     return int(whole - max(map(len, labels + inner), default=0) + max(map(len, words + inner), default=0))
 
 
-def console_of(width: int) -> Any:
+def console_of(width: int) -> Console:
     """A console as wide as the terminal, or as given where there is none."""
     from rich.console import Console
 
     return Console(width=None if sys.stdout.isatty() else width, highlight=False)
 
 
-def plain_table(headings: list[str], *, right: tuple[str, ...], wrapped: str) -> Any:
+def plain_table(headings: list[str], *, right: tuple[str, ...], wrapped: str) -> Table:
     """A table without lines, in which only one column may be broken into lines."""
     from rich.markup import escape
     from rich.table import Table
@@ -129,7 +138,7 @@ def plain_table(headings: list[str], *, right: tuple[str, ...], wrapped: str) ->
     return table
 
 
-def formatted_key(release: Any, key: str) -> str:
+def formatted_key(release: Release, key: str) -> str:
     """A key of a release's group, as it was declared: a year has no thousands."""
     value = (release.group or {}).get(key)
     return "" if value is None else str(value)

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
 from dither.errors import InvalidArgument
-from dither.interfaces.cli.options import mechanism_option, noise_option
+from dither.interfaces.cli.options import Quoted, QuoteOptions, mechanism_option, noise_option, refuse
 from dither.interfaces.cli.output import confidence_of, console_of, needs_schema, number, plain_table
+
+if TYPE_CHECKING:
+    from dither.quotes.priors import Prior
+    from dither.quotes.quote import Figure, Quotes
+    from dither.sources.graph_schema import GraphSchema
+    from dither.sql.statement import Statement
 
 
 @click.command()
@@ -39,7 +45,7 @@ from dither.interfaces.cli.output import confidence_of, console_of, needs_schema
 @click.option("--server", default=None, metavar="URL", help="Ask a server; FILE is then the name of its dataset.")
 @click.option("--token", default=None, envvar="DITHER_TOKEN", help="With --server; or in DITHER_TOKEN.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def quote(file: Path, question: str, *, as_json: bool, **options: Any) -> None:
+def quote(file: Path, question: str, *, as_json: bool, **options: Unpack[QuoteOptions]) -> None:
     """Privacy loss, mechanism and error of QUESTION for the schema FILE, before it is asked; reads and charges nothing.
 
     QUESTION is SQL, or the list of a SELECT.  Without a prior errors are upper bounds for all data, usually far above
@@ -57,7 +63,7 @@ def quote(file: Path, question: str, *, as_json: bool, **options: Any) -> None:
     from dither.sources.schema import Schema
     from dither.sources.schema_file import load_schema
 
-    asked = {
+    asked: Quoted = {
         "prior": _prior(options["prior"], options["prior_sample"]),
         "rows": options["rows"],
         "mechanism": options["mechanism"],
@@ -85,7 +91,7 @@ def quote(file: Path, question: str, *, as_json: bool, **options: Any) -> None:
         found = least_epsilon(
             statement.items[0].query,
             schema,
-            target_error=number("target_error", options["target_error"]),
+            target_error=number("target_error", options["target_error"] or ""),
             of="bound" if options["of"] == "bound" else "expected_error",
             delta=delta,
             where=statement.where,
@@ -96,30 +102,34 @@ def quote(file: Path, question: str, *, as_json: bool, **options: Any) -> None:
     _print(quotes, schema.name, as_json=as_json)
 
 
-def _print(quotes: Any, dataset: str, *, as_json: bool) -> None:
+def _print(quotes: Quotes, dataset: str, *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"dataset": dataset, **quotes.to_dict()}))
     else:
         _show(quotes)
 
 
-def _of_graph(statement: Any, schema: Any, options: dict[str, Any], asked: dict[str, Any]) -> Any:
+def _of_graph(statement: Statement, schema: GraphSchema, options: QuoteOptions, asked: Quoted) -> Quotes:
     """Quotes of a graph: what is public about it is enough, and its budget is not asked for."""
     import dataclasses
 
     from dither.privacy import Budget
     from dither.session.graphs import GraphSession
 
-    for name in ("prior", "prior_sample", "rows", "target_error"):
-        if options[name] is not None:
-            raise InvalidArgument(name, str(options[name]), "errors of a graph are upper bounds for all: leave it out")
-    given = {name: asked[name] for name in ("mechanism", "noise", "confidence")}
-    given |= {name: number(name, options[name]) for name in ("epsilon", "delta")}
+    why = "errors of a graph are upper bounds for all: leave it out"
+    refuse(options, ("prior", "prior_sample", "rows", "target_error"), why, as_text=True, empty=True)
     session = GraphSession(dataclasses.replace(schema, budget=schema.budget or Budget(1.0)))
-    return session.quote_statement(statement, **given)
+    return session.quote_statement(
+        statement,
+        epsilon=number("epsilon", options["epsilon"] or ""),
+        delta=number("delta", options["delta"]),
+        mechanism=asked["mechanism"],
+        noise=asked["noise"],
+        confidence=asked["confidence"],
+    )
 
 
-def _prior(text: str | None, sample: Path | None) -> Any:
+def _prior(text: str | None, sample: Path | None) -> Prior | None:
     from dither.quotes.priors import parse_prior, read_sample
 
     if text is not None and sample is not None:
@@ -129,7 +139,7 @@ def _prior(text: str | None, sample: Path | None) -> Any:
     return None if text is None else parse_prior(text)
 
 
-def _show(quotes: Any) -> None:
+def _show(quotes: Quotes) -> None:
     """A table of quotes, and in words what their errors are."""
     from rich.markup import escape
 
@@ -146,8 +156,8 @@ def _show(quotes: Any) -> None:
             table.add_row(escape(one.query), loss, *map(_formatted, figures), one.mechanism)
             continue
         table.add_row(escape(one.query), loss, "", "", "", one.mechanism)
-        widths = one.half_width or (None,) * len(one.expected_error)
-        for label, *each in zip(one.labels, one.expected_error, one.bound, widths, strict=True):
+        several = [each if isinstance(each, tuple) else (None,) * len(one.expected_error) for each in figures]
+        for label, *each in zip(one.labels or (), *several, strict=True):
             table.add_row(f"  {escape(label)}", "", *map(_formatted, each), "")
     console = console_of(120)
     console.print(table)
@@ -157,8 +167,8 @@ def _show(quotes: Any) -> None:
         console.print(f"[dim]{escape(note)}[/dim]")
 
 
-def _formatted(figure: float | None) -> str:
+def _formatted(figure: Figure) -> str:
     """Four significant digits."""
-    if figure is None:
+    if figure is None or isinstance(figure, tuple):
         return "-"
     return f"{figure:,.4g}" if abs(figure) < 1000 else f"{figure:,.0f}"

@@ -6,18 +6,27 @@ the owner declares to be public.
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
 import sys
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import click
 
 from dither.errors import InvalidArgument
+from dither.interfaces.cli.options import RegisterFlags
 from dither.interfaces.cli.output import number
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+    from dither.sources.engines.engine import Engine
+    from dither.sources.types import ColumnType
 
 WHY = (
     "Bounds are never read off the data: a maximum is one person's record, and it would stand in public for ever. "
@@ -39,12 +48,12 @@ class Draft:
     name: str
     table: str | None
     engine: str | None
-    columns: dict[str, Any] = field(default_factory=dict)
+    columns: dict[str, ColumnType] = field(default_factory=dict)
     rows: int | str = "private"
     unit: str | None = None
     rows_per_unit: int = 1
-    epsilon: Any = None
-    delta: Any = None
+    epsilon: Any = None  # a decimal, as it was typed: a budget means what it prints
+    delta: Any = None  # likewise
 
     @property
     def is_complete(self) -> bool:
@@ -116,7 +125,7 @@ def register(
     name: str | None,
     table: str | None,
     engine: str | None,
-    **flags: Any,
+    **flags: Unpack[RegisterFlags],
 ) -> None:
     """Draft a schema for DATA: a CSV, Parquet or DuckDB file, or a postgresql:// address with --table.
 
@@ -142,10 +151,12 @@ def register(
         _talk(draft, opened, flags)
     text = draft.text()
     if draft.is_complete:
+        from dither.sources.schema import Schema
         from dither.sources.schema_file import read_schema
 
-        drafted: Any = read_schema(text, out.name, folder=str(out.absolute().parent))
-        check(drafted, opened)
+        drafted = read_schema(text, out.name, folder=str(out.absolute().parent))
+        if isinstance(drafted, Schema):
+            check(drafted, opened)
     opened.close()
     _write(out, text, force)
     _report(draft, out, as_json)
@@ -178,7 +189,7 @@ def _source(data: str, out: Path) -> str:
 # --- flags ---------------------------------------------------------------------------------------------
 
 
-def _declare(draft: Draft, engine: Any, flags: dict[str, Any]) -> None:
+def _declare(draft: Draft, engine: Engine, flags: RegisterFlags) -> None:
     nulls = dict(_named(spec, draft.stored_types, "nulls", "must be written NAME=lower") for spec in flags["nulls"])
     for spec in flags["columns"]:
         name, payload = _named(spec, draft.stored_types, "column", _FORM)
@@ -195,9 +206,10 @@ def _declare(draft: Draft, engine: Any, flags: dict[str, Any]) -> None:
         raise InvalidArgument(
             "rows_per_unit", flags["rows_per_unit"], "is for --unit: pass --unit too, or leave it out"
         )
-    for key in ("epsilon", "delta"):
-        if flags[key] is not None:
-            setattr(draft, key, number(key, flags[key]))
+    if flags["epsilon"] is not None:
+        draft.epsilon = number("epsilon", flags["epsilon"])
+    if flags["delta"] is not None:
+        draft.delta = number("delta", flags["delta"])
     if draft.epsilon is not None:
         from dither.privacy import Budget
 
@@ -216,7 +228,7 @@ def _named(spec: str, stored_types: dict[str, str], argument: str, accepted: str
     return name, spec[len(name) + 1 :]
 
 
-def column_type(payload: str, spec: str, nulls: str | None = None) -> Any:
+def column_type(payload: str, spec: str, nulls: str | None = None) -> ColumnType:
     """The type that a flag describes.
 
     >>> column_type("real:0:600000", "pay=real:0:600000")
@@ -224,11 +236,11 @@ def column_type(payload: str, spec: str, nulls: str | None = None) -> Any:
     """
     from dither.sources.types import TYPES
 
-    types: dict[str, Any] = dict(TYPES)
+    types: Mapping[str, Callable[..., ColumnType]] = TYPES
     type_name, *rest = payload.split(":")
     if type_name not in types:
         raise InvalidArgument("column", spec, _FORM)
-    options: dict[str, Any] = {}
+    options: dict[str, str | bool | Decimal] = {}
     if nulls is not None and type_name != "category":
         plain = nulls in ("lower", "upper", "drop") or type_name == "date"
         options["nulls"] = nulls if plain else _truth(nulls) if type_name == "boolean" else number("nulls", nulls)
@@ -244,11 +256,11 @@ def column_type(payload: str, spec: str, nulls: str | None = None) -> Any:
     raise InvalidArgument("column", spec, _FORM)
 
 
-def _truth(text: str) -> Any:
+def _truth(text: str) -> bool | str:
     return {"true": True, "false": False}.get(text.lower(), text)
 
 
-def _rows(payload: str, engine: Any) -> int | str:
+def _rows(payload: str, engine: Engine) -> int | str:
     if payload == "private":
         return payload
     if payload == "count":
@@ -258,7 +270,7 @@ def _rows(payload: str, engine: Any) -> int | str:
     return int(re.sub("[_,]", "", payload))
 
 
-def _counted(engine: Any) -> int:
+def _counted(engine: Engine) -> int:
     from sqlglot import exp
 
     return int(engine.rows(exp.select(exp.Count(this=exp.Star())).from_(engine.table()))[0][0])
@@ -272,12 +284,12 @@ def _check_unit(unit: str, draft: Draft) -> None:
 # --- the talk ------------------------------------------------------------------------------------------
 
 
-def _talk(draft: Draft, engine: Any, flags: dict[str, Any]) -> None:
+def _talk(draft: Draft, engine: Engine, flags: RegisterFlags) -> None:
     """Ask for everything that no flag gave."""
     click.echo(f"\n{WHY}\n")
     for name, stored_type in draft.stored_types.items():
         if name not in draft.columns and stored_type != "other":
-            _again(lambda name=name, stored_type=stored_type: _ask_column(draft, name, stored_type))
+            _again(functools.partial(_ask_column, draft, name, stored_type))
     if flags["unit"] is None:
         _again(lambda: _ask_unit(draft))
     if flags["rows"] is None:
@@ -286,7 +298,7 @@ def _talk(draft: Draft, engine: Any, flags: dict[str, Any]) -> None:
         _again(lambda: _ask_budget(draft))
 
 
-def _again(step: Any) -> None:
+def _again(step: Callable[[], None]) -> None:
     """Repeat a step of the dialogue until what was typed can be used."""
     for _ in range(20):
         try:
@@ -329,7 +341,7 @@ def _ask_unit(draft: Draft) -> None:
         draft.unit, draft.rows_per_unit = unit, rows
 
 
-def _ask_rows(draft: Draft, engine: Any) -> None:
+def _ask_rows(draft: Draft, engine: Engine) -> None:
     payload = click.prompt('Number of rows: a number that anyone may know, "count" to count, or', default="private")
     if payload != "count":
         draft.rows = _rows(payload.strip(), engine)
@@ -345,7 +357,8 @@ def _ask_budget(draft: Draft) -> None:
 
     epsilon = number("epsilon", click.prompt("Budget: epsilon for all questions together", default="1.0"))
     delta = number("delta", click.prompt("Budget: delta", default="0"))
-    Budget(epsilon, delta)
+    checked = replace(draft, epsilon=epsilon, delta=delta)
+    Budget(checked.epsilon, checked.delta)
     draft.epsilon, draft.delta = epsilon, delta
 
 

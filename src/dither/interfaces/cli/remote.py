@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
 from dither.errors import InvalidArgument
+from dither.interfaces.cli.options import AskOptions, Quoted, QuoteOptions, refuse
 from dither.interfaces.cli.output import check_picture, number, show
 from dither.interfaces.cli.tables import asked_of, budget_of, is_select, only_whole
 
+if TYPE_CHECKING:
+    from dither.quotes.quote import Quotes
+
 
 def ask_server(
-    url: str, token: str | None, dataset: str, question: str, *, plot: Path | None, as_json: bool, **options: Any
+    url: str,
+    token: str | None,
+    dataset: str,
+    question: str,
+    *,
+    plot: Path | None,
+    as_json: bool,
+    **options: Unpack[AskOptions],
 ) -> None:
     """Answer a question in SQL (or the list of a SELECT, with --where and --by) from a server."""
     from dither.interfaces.client import connect
@@ -23,9 +34,7 @@ def ask_server(
 
     if plot is not None:
         check_picture(plot)
-    for name in ("bounds", "step", "nulls", "ledger"):
-        if options[name]:
-            raise InvalidArgument(name, options[name], "is declared in the server's schema: leave it out")
+    refuse(options, ("bounds", "step", "nulls", "ledger"), "is declared in the server's schema: leave it out")
     asked = asked_of(options)
     session = connect(url, token=token or "", dataset=dataset)
     if session.schema["kind"] == "graph":
@@ -44,7 +53,7 @@ def ask_server(
         releases.plot().figure.savefig(plot)
 
 
-def quoted_by_server(dataset: str, question: str, options: dict[str, Any], asked: dict[str, Any]) -> Any:
+def quoted_by_server(dataset: str, question: str, options: QuoteOptions, asked: Quoted) -> Quotes:
     """The quotes of a server for a question in SQL, or for the list of a SELECT, with --where and --by."""
     from dither.interfaces.client import connect
     from dither.quotes.quote import Quote, Quotes
@@ -54,22 +63,25 @@ def quoted_by_server(dataset: str, question: str, options: dict[str, Any], asked
         raise InvalidArgument("target_error", options["target_error"], "servers quote an --epsilon: try some")
     if options["prior_sample"] is not None:
         raise InvalidArgument("prior_sample", str(options["prior_sample"]), "servers take --prior: lognormal:70000:0.8")
-    session = connect(options["server"], token=options["token"] or "", dataset=dataset)
+    session = connect(options["server"] or "", token=options["token"] or "", dataset=dataset)
     if session.schema["kind"] == "graph":
         only_whole(options)
         if not is_select(question):
             parse_graph_items(question)
-    spends = {name: number(name, options[name]) for name in ("epsilon", "delta")}
-    quotes = session.quote(_statement(question, dataset, options), **spends, **asked)
+    quotes = session.quote(
+        _statement(question, dataset, options),
+        epsilon=number("epsilon", options["epsilon"] or ""),
+        delta=number("delta", options["delta"]),
+        **asked,
+    )
     return Quotes(Quote.from_dict(one.payload) for one in quotes)
 
 
-def _statement(question: str, dataset: str, options: dict[str, Any]) -> str:
+def _statement(question: str, dataset: str, options: AskOptions | QuoteOptions) -> str:
     """SQL as it is, or a list of functions made into a SELECT."""
     if is_select(question):
-        for name in ("where", "by"):
-            if options[name]:
-                raise InvalidArgument(name, str(options[name]), f"write it into the SQL: {name.upper()} ...")
+        refuse(options, ("where",), "write it into the SQL: WHERE ...", as_text=True)
+        refuse(options, ("by",), "write it into the SQL: BY ...", as_text=True)
         return question
     where = "" if options["where"] is None else f" WHERE {options['where']}"
     by = ", ".join(_quoted(one) for one in options["by"])

@@ -5,17 +5,22 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import click
 
 from dither.errors import InvalidArgument
+from dither.interfaces.cli.options import CommonOptions, Priced, RunOptions
 from dither.interfaces.cli.output import needs_schema, number, show
 
 if TYPE_CHECKING:
-    from dither.typing import SandboxSettings
+    from dither.release import Release
+    from dither.sandbox.programs import Program
+    from dither.session.graphs import GraphSession
+    from dither.session.session import Session
+    from dither.typing import MetricChoice, SandboxSettings
 
 
 def _common(command: Callable[..., None]) -> Callable[..., None]:
@@ -74,7 +79,9 @@ def _common(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--dry-run", is_flag=True, help="Try PROGRAM on made-up rows, show the plan, charge nothing.")
 @click.option("--untried", is_flag=True, help="Leave out the trial on made-up rows that comes before the charge.")
 @_common
-def run(file: Path, program: str, *, as_json: bool, dry_run: bool, untried: bool, **options: Any) -> None:
+def run(
+    file: Path, program: str, *, as_json: bool, dry_run: bool, untried: bool, **options: Unpack[RunOptions]
+) -> None:
     """Run PROGRAM on blocks of people of a registered dataset (a schema FILE, .toml) and release a private aggregate.
 
     PROGRAM is FILE.py:FUNCTION, a function of one Arrow table that returns numbers; or an executable that reads a block
@@ -119,7 +126,7 @@ def run(file: Path, program: str, *, as_json: bool, dry_run: bool, untried: bool
 @click.option("-k", "--k", "count", type=int, required=True, help="How many clusters.")
 @click.option("--mixture", is_flag=True, help="Shares and standard deviations too: a mixture of Gaussians.")
 @_common
-def clusters(file: Path, *, count: int, mixture: bool, as_json: bool, **options: Any) -> None:
+def clusters(file: Path, *, count: int, mixture: bool, as_json: bool, **options: Unpack[CommonOptions]) -> None:
     """The centres of K clusters of a registered dataset (a schema FILE, .toml) whose number of rows is public.
 
     Bounds are those that the schema declares.  --delta above 0 is needed.
@@ -137,7 +144,7 @@ def clusters(file: Path, *, count: int, mixture: bool, as_json: bool, **options:
         _show(session, release, as_json=as_json)
 
 
-def _asked(options: dict[str, Any]) -> dict[str, Any]:
+def _asked(options: CommonOptions) -> Priced:
     confidence = options["confidence"]
     return {
         "epsilon": number("epsilon", options["epsilon"]),
@@ -146,7 +153,7 @@ def _asked(options: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _program(text: str, options: dict[str, Any]) -> Any:
+def _program(text: str, options: RunOptions) -> Program:
     from dither.sandbox import Executable, Function
 
     path, colon, name = text.rpartition(":")
@@ -157,8 +164,8 @@ def _program(text: str, options: dict[str, Any]) -> Any:
     return Executable(text, options["argument"], format=options["format_"])
 
 
-def _bounds(pairs: tuple[tuple[str, str], ...]) -> Any:
-    built = [tuple(float(number("bounds", end)) for end in pair) for pair in pairs]
+def _bounds(pairs: tuple[tuple[str, str], ...]) -> tuple[float, float] | list[tuple[float, float]]:
+    built = [(float(number("bounds", low)), float(number("bounds", high))) for low, high in pairs]
     return built[0] if len(built) == 1 else built
 
 
@@ -166,11 +173,11 @@ def _names(text: str | None) -> list[str] | None:
     return None if text is None else [name.strip() for name in text.split(",")]
 
 
-def _metric(text: str | None) -> Any:
+def _metric(text: str | None) -> MetricChoice | None:
     from dither.procedures.metrics import Matching
 
     if text is None or not text.startswith("matching:"):
-        return text
+        return cast("MetricChoice | None", text)  # any other text is refused with the names that there are
     points = text.removeprefix("matching:")
     if not points.isdigit():
         raise InvalidArgument("metric", text, "must be matching:K with a whole number K")
@@ -184,13 +191,19 @@ def _executor(name: str) -> str:
     return name
 
 
-def _settings(options: dict[str, Any]) -> SandboxSettings:
-    given = {name: options[name] for name in ("slot", "lead", "cores", "memory_mib") if options[name] is not None}
-    named = {**given, "preload": tuple(_names(options["preload"]) or ()), "files": options["files"]}
-    return cast("SandboxSettings", named)
+def _settings(options: RunOptions) -> SandboxSettings:
+    settings: SandboxSettings = {"slot": options["slot"]}
+    if options["lead"] is not None:
+        settings["lead"] = options["lead"]
+    if options["cores"] is not None:
+        settings["cores"] = options["cores"]
+    if options["memory_mib"] is not None:
+        settings["memory_mib"] = options["memory_mib"]
+    settings["preload"], settings["files"] = tuple(_names(options["preload"]) or ()), options["files"]
+    return settings
 
 
-def _needs_table(session: Any) -> None:
+def _needs_table(session: Session | GraphSession) -> None:
     if hasattr(session.schema, "vertices"):
         raise InvalidArgument("file", session.schema.name, "must be the schema of a table, not of a graph")
 
@@ -202,7 +215,7 @@ def _show_progress(done: int, planned: int) -> None:
     click.echo(end, err=True, nl=False)
 
 
-def _tried(plan: Any) -> dict[str, Any]:
+def _tried(plan: Any) -> dict[str, str | int | float]:  # the plan of a program, which knows its schema
     """What will be run, after the program has run on rows made up from the schema; what is wrong with it is said."""
     import dataclasses
 
@@ -222,7 +235,7 @@ def _tried(plan: Any) -> dict[str, Any]:
     }
 
 
-def _show_plan(payload: dict[str, Any], *, as_json: bool) -> None:
+def _show_plan(payload: Mapping[str, str | int | float], *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"plan": payload}))
         return
@@ -231,7 +244,7 @@ def _show_plan(payload: dict[str, Any], *, as_json: bool) -> None:
         click.echo(f"{name:<12}{value}")
 
 
-def _show(session: Any, release: Any, *, as_json: bool) -> None:
+def _show(session: Session | GraphSession, release: Release, *, as_json: bool) -> None:
     from dither.release import Releases
 
     account, releases = session.budget, Releases([release], release.loss)

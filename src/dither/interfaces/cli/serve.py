@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import click
 
@@ -16,10 +16,26 @@ from dither.errors import InvalidArgument, NotInstalled
 if TYPE_CHECKING:
     import socket
 
+    from dither.interfaces.http.server_state import Curator
+
 _DRAIN = 90
 """Seconds that questions under way have to end after SIGTERM."""
 
 MOST_RATE = 1_000_000
+
+
+class ServeOptions(TypedDict):
+    """What ``dither serve`` takes beside its place."""
+
+    ledger: str | None
+    data: tuple[Path, ...]
+    answer_seconds: float
+    longest_seconds: float
+    rate: float
+    workers: int
+    connections: int
+    certificate: Path | None
+    key: Path | None
 
 
 @click.command()
@@ -47,7 +63,7 @@ MOST_RATE = 1_000_000
 @click.option("--certificate", type=click.Path(path_type=Path), help="TLS certificate chain (PEM).")
 @click.option("--key", type=click.Path(path_type=Path), help="Its private key (PEM).")
 @click.option("--json", "as_json", is_flag=True, help="Print address and tokens as one JSON object.")
-def serve(*, demo: bool, host: str, port: int, home: Path, as_json: bool, **options: Any) -> None:
+def serve(*, demo: bool, host: str, port: int, home: Path, as_json: bool, **options: Unpack[ServeOptions]) -> None:
     """Serve datasets, budgets and answers over HTTP, with a page for owners and analysts.
 
     The first start prints the owner's token.  Logs go to the standard error as JSON lines.  SIGTERM lets questions
@@ -132,7 +148,14 @@ def _connections(most: int, workers: int) -> int:
     return min(most, max(8, left))
 
 
-def _tokens(curator: Any, demo: bool) -> dict[str, str]:
+class Tls(TypedDict, total=False):
+    """What uvicorn is told about TLS."""
+
+    ssl_certfile: str
+    ssl_keyfile: str
+
+
+def _tokens(curator: Curator, demo: bool) -> dict[str, str]:
     if demo:
         owner, analyst = curator.demo_tokens()
         return {"owner": owner, "analyst": analyst}
@@ -171,7 +194,7 @@ def _listening(host: str, port: int) -> socket.socket:
     return listening
 
 
-def _tls(certificate: Path | None, key: Path | None) -> dict[str, Any]:
+def _tls(certificate: Path | None, key: Path | None) -> Tls:
     if certificate is None and key is None:
         return {}
     if certificate is None or key is None:

@@ -6,26 +6,33 @@ import json
 import re
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
 from dither.errors import InvalidArgument
+from dither.interfaces.cli.options import Asked, AskOptions, QuoteOptions, refuse
 from dither.interfaces.cli.output import check_picture, confidence_of, number, show
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+    from dither.session.account import Account
+    from dither.sources.graph_schema import GraphSchema
+    from dither.sources.schema import Schema
+    from dither.sql.statement import Statement
 
 _SELECT = re.compile(r"\s*(?:select|with)\b", re.IGNORECASE)
 
 
-def ask_dataset(file: Path, question: str, *, plot: Path | None, as_json: bool, **options: Any) -> None:
+def ask_dataset(file: Path, question: str, *, plot: Path | None, as_json: bool, **options: Unpack[AskOptions]) -> None:
     """Answer a question in SQL, or the list of a SELECT with --where and --by, out of the dataset's budget."""
     import dither as dt
     from dither.release import Release, Releases
 
     if plot is not None:
         check_picture(plot)
-    for name in ("bounds", "step", "nulls"):
-        if options[name]:
-            raise InvalidArgument(name, options[name], "is declared in the schema file: leave it out")
+    refuse(options, ("bounds", "step", "nulls"), "is declared in the schema file: leave it out")
     if options["by"] and len(set(options["by"])) != len(options["by"]):
         raise InvalidArgument("by", list(options["by"]), "must name different columns")
     asked = asked_of(options)
@@ -46,7 +53,7 @@ def ask_dataset(file: Path, question: str, *, plot: Path | None, as_json: bool, 
         answered.plot().figure.savefig(plot)
 
 
-def statement_of(question: str, schema: Any, options: dict[str, Any]) -> Any:
+def statement_of(question: str, schema: Schema | GraphSchema, options: AskOptions | QuoteOptions) -> Statement:
     """SQL, or the list of a SELECT with --where and --by."""
     from dither.sources.graph_schema import GraphSchema
     from dither.sources.predicates import parse_filter
@@ -56,9 +63,8 @@ def statement_of(question: str, schema: Any, options: dict[str, Any]) -> Any:
         only_whole(options)
         return (parse_sql if is_select(question) else parse_items)(question, schema, "question")
     if is_select(question):
-        for name in ("where", "by"):
-            if options[name]:
-                raise InvalidArgument(name, options[name], f"write it into the SQL: {name.upper()} ...")
+        refuse(options, ("where",), "write it into the SQL: WHERE ...")
+        refuse(options, ("by",), "write it into the SQL: BY ...")
         return parse_sql(question, schema, "question")
     where = None if options["where"] is None else parse_filter(options["where"], schema)
     for name in options["by"]:
@@ -71,14 +77,12 @@ def is_select(question: str) -> bool:
     return _SELECT.match(question) is not None
 
 
-def only_whole(options: dict[str, Any]) -> None:
+def only_whole(options: AskOptions | QuoteOptions) -> None:
     """Refuse a filter and groups of a graph."""
-    for name in ("where", "by"):
-        if options[name]:
-            raise InvalidArgument(name, str(options[name]), "a graph is asked as a whole: leave it out")
+    refuse(options, ("where", "by"), "a graph is asked as a whole: leave it out", as_text=True)
 
 
-def asked_of(options: dict[str, Any]) -> dict[str, Any]:
+def asked_of(options: AskOptions) -> Asked:
     """What the options of a command say about privacy loss, noise and interval."""
     return {
         "epsilon": number("epsilon", options["epsilon"]),
@@ -91,13 +95,13 @@ def asked_of(options: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def budget_of(account: Any) -> dict[str, Any]:
+def budget_of(account: Account) -> dict[str, dict[str, float]]:
     """An account in plain values for JSON."""
     parts = (("total", account.total), ("spent", account.spent), ("left", account.left))
     return {name: {"epsilon": one.epsilon, "delta": one.delta} for name, one in parts}
 
 
-def weights_of(text: str | None) -> Any:
+def weights_of(text: str | None) -> dict[str, Decimal] | list[Decimal] | None:
     """``2,1`` is a list, ``middle=2,rows=1`` a mapping."""
     if text is None:
         return None

@@ -9,7 +9,12 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import Response
 
 HOME = "index.html"
 POLICY = (
@@ -55,12 +60,11 @@ def _file(name: str, content: bytes) -> PageFile:
     )
 
 
-def add_page(app: Any, visit: Callable[[Any], Any] = lambda _: None) -> None:
+def add_page(app: Starlette, visit: Callable[[Request], Response | None] = lambda _: None) -> None:
     """Serve the page at ``/`` and its files below ``/static/`` of a FastAPI or Starlette application.
 
     visit: looks at every request first; what it returns is sent instead, unless that is None.
     """
-    from starlette.requests import Request
     from starlette.responses import Response
     from starlette.routing import Route
 
