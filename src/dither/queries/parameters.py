@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import ClassVar, TypeAlias
@@ -21,6 +22,8 @@ MOST_NAMES = 100
 LONGEST_NAME = 200
 Exact: TypeAlias = int | float | Decimal
 """A number as a JSON reader gives it."""
+Written: TypeAlias = "bool | Exact | str | Sequence[Written] | Mapping[str, Written] | None"
+"""A value of JSON whose numbers are as exact as they were written."""
 Schema: TypeAlias = dict[str, Json]
 """A JSON Schema."""
 _NUMBER: Schema = {"type": "number"}
@@ -32,7 +35,7 @@ class Parameter(ABC):
 
     label: str
     help: str = ""
-    example: Json = None
+    example: Written = None
     """What a form starts with, where the query has no default."""
     is_needed: bool = False
     """True if JSON must name it although the class has a default: what is sent is about registered data."""
@@ -42,7 +45,7 @@ class Parameter(ABC):
     """Which control a form has for it."""
 
     @abstractmethod
-    def read(self, name: str, value: Json) -> Json:
+    def read(self, name: str, value: Written) -> Written:
         """The value for the query, or an error that says what is accepted."""
 
     @abstractmethod
@@ -62,7 +65,7 @@ class Text(Parameter):
     choices: tuple[str, ...] = ()
     type = "text"
 
-    def read(self, name: str, value: Json) -> str:
+    def read(self, name: str, value: Written) -> str:
         if not isinstance(value, str) or not 0 < len(value) <= self.longest:
             raise InvalidArgument(name, without_contents(value), f"must be a text of 1 to {self.longest} characters")
         if self.choices and value not in self.choices:
@@ -97,7 +100,7 @@ class Names(Parameter):
     most: int = MOST_NAMES
     type = "names"
 
-    def read(self, name: str, value: Json) -> list[str]:
+    def read(self, name: str, value: Written) -> list[str]:
         if not isinstance(value, list) or len(value) > self.most or not all(isinstance(one, str) for one in value):
             raise InvalidArgument(name, without_contents(value), f"must be a list of at most {self.most} texts")
         return value
@@ -118,7 +121,7 @@ class Flag(Parameter):
 
     type = "flag"
 
-    def read(self, name: str, value: Json) -> bool:
+    def read(self, name: str, value: Written) -> bool:
         if not isinstance(value, bool):
             raise InvalidArgument(name, without_contents(value), "must be true or false")
         return value
@@ -135,7 +138,7 @@ class Whole(Parameter):
     most: int | None = None
     type = "whole"
 
-    def read(self, name: str, value: Json) -> int:
+    def read(self, name: str, value: Written) -> int:
         if isinstance(value, bool) or not isinstance(value, int):
             raise InvalidArgument(name, without_contents(value), "must be a whole number")
         _within(name, value, self.least, self.most, "a whole number")
@@ -156,7 +159,7 @@ class Number(Parameter):
     most: float | None = None
     type = "number"
 
-    def read(self, name: str, value: Json) -> Json:
+    def read(self, name: str, value: Written) -> Written:
         number = _number(name, value)
         _within(name, number, self.least, self.most, "a number")
         return number
@@ -176,7 +179,7 @@ class NumbersParameter(Parameter):
     or_one: bool = False
     type = "numbers"
 
-    def read(self, name: str, value: Json) -> Json:
+    def read(self, name: str, value: Written) -> Written:
         if self.or_one and not isinstance(value, list):
             return _number(name, value)
         if not isinstance(value, list) or not 0 < len(value) <= self.most:
@@ -191,7 +194,7 @@ class NumbersParameter(Parameter):
 class PointList(NumbersParameter):
     """A list of points, each a list of numbers; or their numbers one after the other."""
 
-    def read(self, name: str, value: Json) -> Json:
+    def read(self, name: str, value: Written) -> Written:
         if not isinstance(value, list) or not any(isinstance(one, list) for one in value):
             return super().read(name, value)
         if not all(isinstance(one, list) and one for one in value) or sum(map(len, value)) > self.most:
@@ -216,14 +219,14 @@ class Bounds(Parameter):
     most: int = 1
     type = "bounds"
 
-    def read(self, name: str, value: Json) -> Json:
+    def read(self, name: str, value: Written) -> Written:
         if self.most > 1 and isinstance(value, list) and value and isinstance(value[0], list):
             if len(value) > self.most:
                 raise InvalidArgument(name, without_contents(value), f"must be at most {self.most} pairs")
             return [self._pair(name, one) for one in value]
         return self._pair(name, value)
 
-    def _pair(self, name: str, value: Json) -> tuple[Exact, Exact]:
+    def _pair(self, name: str, value: Written) -> tuple[Exact, Exact]:
         if not isinstance(value, list) or len(value) != 2:
             more = "" if self.most == 1 else ", or a list of pairs,"
             raise InvalidArgument(
@@ -245,7 +248,7 @@ class MissingValue(Parameter):
     type = "missing"
     _ends: ClassVar[tuple[str, ...]] = ("lower", "upper")
 
-    def read(self, name: str, value: Json) -> Json:
+    def read(self, name: str, value: Written) -> Written:
         if isinstance(value, str):
             if value not in self._ends:
                 raise InvalidArgument(name, value, 'must be a number, "lower" or "upper"')
@@ -256,7 +259,7 @@ class MissingValue(Parameter):
         return {"anyOf": [_NUMBER, {"enum": list(self._ends)}]}
 
 
-def _number(name: str, value: Json) -> Exact:
+def _number(name: str, value: Written) -> Exact:
     if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)) or not math.isfinite(value):
         raise InvalidArgument(name, without_contents(value), "must be a finite number")
     return value
@@ -275,7 +278,7 @@ def _limits(least: float | None, most: float | None) -> Schema:
     return {name: one for name, one in given.items() if one is not None}
 
 
-def without_contents(value: Json) -> Json:
+def without_contents(value: object) -> object:
     """What an error shows of a JSON value: itself where it is short and plain, else its type."""
     return value if value is None or isinstance(value, (str, bool, int, float, Decimal)) else type(value)
 

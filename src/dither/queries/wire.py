@@ -8,10 +8,11 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Mapping
+from typing import cast
 
 from dither.errors import InvalidArgument, UnknownField
 from dither.plain import finite_number, plain
-from dither.queries.parameters import without_contents
+from dither.queries.parameters import Written, without_contents
 from dither.queries.query import Field, Query
 from dither.queries.registry import GROUPS, Menu, QueryEntry, SourceType, dataclass_fields, entries, entry_of
 from dither.typing import Json
@@ -43,11 +44,11 @@ def to_json(query: Query) -> dict[str, Json]:
     return {"kind": entry.name, **given}
 
 
-def from_json(payload: Json) -> Query:
+def from_json(payload: Written) -> Query:
     """The query that a JSON value describes; strictly: no other fields, no other types."""
     name = payload.get("kind") if isinstance(payload, dict) else type(payload)
     entry = served().get(name) if isinstance(name, str) else None
-    if entry is None:
+    if entry is None or not isinstance(payload, dict):
         raise InvalidArgument("query.kind", without_contents(name), f"must be one of {', '.join(served())}")
     for field in payload:
         if field != "kind" and field not in entry.parameters:
@@ -107,7 +108,7 @@ def _described(entry: QueryEntry) -> dict[str, Json]:
                 "required": name in needed,
                 "advanced": one.is_advanced,
                 "default": plain(default_of(entry, name)),
-                "example": one.example,
+                "example": cast("Json", one.example),
                 **one.facts(),
             }
             for name, one in entry.parameters.items()
