@@ -27,7 +27,7 @@ alone  = $(if $(FLOCK),$(FLOCK) $(LOCKS)/$(1))
 export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo docs pictures quick test test-long lint pytest bench constraints format clean
+.PHONY: help setup demo docs pictures quick test test-long lint pytest bench constraints api format clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -96,6 +96,9 @@ constraints: ## write the newest versions that pyproject.toml allows into constr
 		.cache/newest/bin/python -m pip freeze | grep -E '^[A-Za-z0-9._-]+==' | grep -v '^dither'; } > .cache/newest.txt
 	@mv .cache/newest.txt constraints.txt && rm -rf .cache/newest
 	@echo "constraints.txt is new: run make test before it is committed"
+
+api: setup ## write the list of the public interface anew (tests/core/api.txt); then add a line to CHANGELOG.md
+	@PYTHONPATH=tests $(BIN)/python tests/core/public_api.py
 
 format: setup ## rewrite the code in the house format
 	$(BIN)/ruff check --fix .

@@ -323,17 +323,14 @@ def furnish(folder: Path) -> None:
         "active": 'type = "boolean"',
         "job": f'type = "category"\nvalues = {json.dumps(["clerk", "nurse", "engineer", "surgeon"])}',
     }
-    head = (
-        f'[dataset]\nname = "payroll"\nsource = "pay.parquet"\nrows = {count}\n\n[budget]\nepsilon = 20\ndelta = 1e-4\n'
-    )
+    head = f'version = 2\n\n[dataset]\nname = "payroll"\nsource = "pay.parquet"\nrows = {count}\n\n'
+    head += "[budget]\nepsilon = 20\ndelta = 1e-4\n"
     columns = "".join(f"\n[columns.{name}]\n{text}\n" for name, text in declared.items())
     (folder / "payroll.toml").write_text(head + columns, encoding="utf-8")
     edges = "".join(f"{one},{other}\n" for one, other in friends())
     (folder / "friends.csv").write_text("source,target\n" + edges, encoding="utf-8")
-    (folder / "friends.toml").write_text(
-        '[dataset]\nname = "friends"\nsource = "friends.csv"\n\n[graph]\nvertices = 600\n\n[budget]\nepsilon = 20\n',
-        encoding="utf-8",
-    )
+    graph = 'version = 2\n\n[dataset]\nname = "friends"\nsource = "friends.csv"\n\n[graph]\nvertices = 600\n\n'
+    (folder / "friends.toml").write_text(graph + "[budget]\nepsilon = 20\n", encoding="utf-8")
 
 
 def _rewrite(page: Path) -> None:

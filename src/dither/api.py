@@ -988,7 +988,7 @@ def ask(
     True
     """
     if isinstance(query, Query) and query.column is not None and named_columns(data) is not None:
-        data = only_columns(data, (query.column,), "column")[query.column]
+        data = cast("D", only_columns(data, (query.column,), "column")[query.column])
     return answer(query, data, Options.asked(epsilon, delta, mechanism, noise, confidence))
 
 

@@ -118,7 +118,7 @@ class NotInstalled(DitherError, ImportError):
     status = 500
 
     def __init__(self, what: str, needed: str, package: str) -> None:
-        super().__init__(f"{what} needs {needed}; install it with: pip install '{package}'")
+        super().__init__(f"{what} needs {needed}; install it with: pip install '{package}' (in a checkout: make setup)")
         self.what, self.needed, self.package = what, needed, package
 
     def __reduce__(self) -> tuple[type[NotInstalled], tuple[str, str, str]]:

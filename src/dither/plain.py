@@ -79,3 +79,8 @@ def with_infinities(value: Any) -> Any:  # as deep as what it is given
     if isinstance(value, list):
         return [with_infinities(one) for one in value]
     return float(value) if isinstance(value, str) and value in ("Infinity", "-Infinity", "NaN") else value
+
+
+def without_contents(value: Any) -> Any:
+    """What an error shows of a JSON value: itself where it is short and plain, else its type."""
+    return value if value is None or isinstance(value, (str, bool, int, float, Decimal)) else type(value)

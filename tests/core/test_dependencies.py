@@ -26,13 +26,22 @@ PEERS = {canonicalize_name(Requirement(one).name) for one in LAB_PROJECT["option
 FOR_USERS = set().union(*(listed for extra, listed in EXTRAS.items() if extra not in {"dev", "docs"}))
 """What an extra that a user may want brings."""
 DISTRIBUTIONS = importlib.metadata.packages_distributions()
-GUESTS = {"pandas", "py4j", "typing-extensions"}
-"""Frames are made for users who have pandas; py4j comes with pyspark; type checkers bring the last."""
+GUESTS = {"pandas", "py4j"}
+"""Frames are made for users who have pandas; py4j comes with pyspark."""
+
+
+class _Running(ast.NodeTransformer):
+    """What runs: without the parts that only type checkers read."""
+
+    def visit_If(self, node: ast.If) -> object:
+        """Whatever stands below ``if TYPE_CHECKING`` is left out."""
+        self.generic_visit(node)
+        return node.orelse if isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING" else node
 
 
 def imported(path: Path, *, always: bool = False) -> set[str]:
     """Third-party distributions that a module imports, or that it imports whenever it is loaded."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = _Running().visit(ast.parse(path.read_text(encoding="utf-8")))
     nodes = tree.body if always else list(ast.walk(tree))
     names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     names |= {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.level == 0}

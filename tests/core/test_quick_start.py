@@ -18,6 +18,7 @@ SLOW = {
     "polars",
     "psycopg",
     "pyarrow",
+    "pydantic",
     "pyspark",
     "ray",
     "rich",

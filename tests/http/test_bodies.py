@@ -8,6 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from dither.interfaces import strict_json
 from dither.interfaces.http import bodies
 from dither.interfaces.http.problems import Refused
 
@@ -24,7 +25,7 @@ HOSTILE = (
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_megabyte_is_read_in_linear_time(text):
     """Version 0.1.0 needed seconds for 20 KB and would need hours for this; a minute is for the slowest machine."""
-    code = f"from dither.interfaces.http.bodies import _depth; n = 1 << 20; _depth({text})"
+    code = f"from dither.interfaces.strict_json import depth_of; n = 1 << 20; depth_of({text})"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
@@ -43,11 +44,11 @@ def nested(value: object) -> int:
 @given(JSON)
 def test_the_depth_is_that_of_the_value(value):
     """Brackets in texts, with whatever is escaped in them, do not count."""
-    assume(nested(value) <= bodies.DEEPEST)
-    assert bodies._depth(json.dumps(value).encode()) == nested(value)
-    assert bodies._depth(json.dumps(value, ensure_ascii=False, indent=1).encode("utf-8", "surrogatepass")) == nested(
-        value
-    )
+    assume(nested(value) <= strict_json.DEEPEST)
+    assert strict_json.depth_of(json.dumps(value).encode()) == nested(value)
+    assert strict_json.depth_of(
+        json.dumps(value, ensure_ascii=False, indent=1).encode("utf-8", "surrogatepass")
+    ) == nested(value)
 
 
 @pytest.mark.parametrize("text", ["\\ud800", "\\uDFFF", "x\\udc00y", "\\ud800\\ud800"])

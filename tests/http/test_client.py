@@ -1,11 +1,13 @@
 """The Python client and ``dither ask --server``: the methods of a local session, remotely."""
 
 import dataclasses
+import io
 import json
 import math
 import subprocess
 import sys
 import threading
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -223,6 +225,61 @@ def test_nobody_there(monkeypatch):
     monkeypatch.setattr("dither.interfaces.client.time.sleep", lambda _: None)
     with pytest.raises(ServerUnreachable, match="request_id"):
         RemoteSession("http://127.0.0.1:9", token="x", dataset="pay").ask(dt.Median("pay"), epsilon=1)
+
+
+RELEASE = {
+    "value": 3.0,
+    "interval": None,
+    "confidence": None,
+    "epsilon": 1.0,
+    "delta": 0.0,
+    "neighbours": "change-one",
+    "query": "count",
+    "calibration": "worst_case",
+    "noise": "laplace",
+    "missing": None,
+    "labels": None,
+}
+ANSWER = {"releases": [RELEASE], "epsilon": 1.0, "delta": 0.0}
+
+
+def answering(text: bytes) -> RemoteSession:
+    """A session whose server says this to everything."""
+    session = RemoteSession("http://curator.example", token="x", dataset="pay")
+    session._opener = SimpleNamespace(open=lambda *_, **__: io.BytesIO(text))
+    return session
+
+
+def test_answers_of_0_1_0_and_of_later_versions_are_read():
+    """Fields that are not known here are left alone; the mechanism had another name."""
+    answer = ANSWER | {"releases": [RELEASE | {"later": 1}], "budget": None, "later": {}}
+    assert answering(json.dumps(answer).encode()).ask(dt.Count(), epsilon=1).mechanism == "worst_case"
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (ANSWER | {"releases": [RELEASE | {"epsilon": "1"}]}, r"releases\[0\].epsilon must be a finite number"),
+        (ANSWER | {"releases": [RELEASE | {"neighbours": "others"}]}, r"releases\[0\].neighbours must be one of"),
+        (ANSWER | {"releases": {}}, "releases must be a list"),
+        ({"releases": []}, "epsilon is missing"),
+        ({"id": "x", "state": "asleep", "ready_in": 1}, "state must be one of running, done, failed"),
+    ],
+)
+def test_answers_that_are_none_say_so(answer, words):
+    """Where the answer is wrong, and no word about what was charged: nobody here knows."""
+    with pytest.raises(ServerRefused, match=words) as refused:
+        answering(json.dumps(answer).encode()).ask(dt.Count(), epsilon=1)
+    assert (refused.value.status, refused.value.code) == (502, "malformed")
+    assert "charged" not in str(refused.value)
+
+
+@pytest.mark.parametrize("text", [b"", b"{", b"[]", b'{"epsilon": NaN}', b'{"a": 1, "a": 2}', b"[" * 10_000])
+def test_answers_that_are_no_json_are_no_answers(text, monkeypatch):
+    """Sent again, and then given up."""
+    monkeypatch.setattr("dither.interfaces.client.time.sleep", lambda _: None)
+    with pytest.raises(ServerUnreachable):
+        answering(text).ask(dt.Count(), epsilon=1)
 
 
 def test_jobs_are_waited_for(server):

@@ -221,16 +221,16 @@ def test_a_client_asks_again_for_a_lost_job(server, monkeypatch):
     call, asked = session._call, []
     running = {"id": "x", "state": "running", "ready_in": 0.0}
 
-    def lossy(method, path, body=None):
+    def lossy(method, path, body=None, **expected):
         if method == "POST":
             asked.append(body["request_id"])
-            payload = call(method, path, body)
+            payload = call(method, path, body, **expected)
             return running if len(asked) <= 2 else payload
         if path == "/v1/jobs/x" and len(asked) == 1:
             raise dt.interfaces.client.ServerRefused(404, "not-found", "gone")
         if path == "/v1/jobs/x":
             return {"state": "failed", "problem": {"status": 503, "code": "lost", "detail": "gone"}}
-        return call(method, path, body)
+        return call(method, path, body, **expected)
 
     monkeypatch.setattr(session, "_call", lossy)
     spent = session.budget.spent.epsilon

@@ -1,6 +1,7 @@
 """Schema files: everything that a schema says survives a round trip, and every mistake is shown at its line."""
 
 import string
+import warnings
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
@@ -98,7 +99,7 @@ def test_defaults():
         (HEAD, "[dataset]", "no column is declared"),
         (HEAD + "[columns]", "[columns]", "no column is declared"),
         ("[datset]\n", "[datset]", "did you mean dataset?"),
-        ("x = 1\n" + HEAD, "x", "accepted are dataset, budget, columns"),
+        ("x = 1\n" + HEAD, "x", "accepted are dataset, columns, budget"),
         ("dataset = 3\n", "3", "a section [dataset]"),
         ("[[dataset]]\nsource = 'a'", "[[dataset]]", "a section [dataset]"),
         ("[dataset]\nname='a'\n[columns.a]\ntype='boolean'", "[dataset]", "source is missing"),
@@ -318,6 +319,32 @@ def test_a_schema_that_contradicts_its_source_points_at_the_line(tmp_path):
     with dt.open(tmp_path / "pay.toml") as session:
         assert session.schema.name == "pay"
     assert (tmp_path / "pay.ledger").exists()
+
+
+@pytest.mark.filterwarnings("always:.* has no version:FutureWarning")
+def test_a_file_without_a_version_is_read_as_before_and_says_which_line_to_write(tmp_path):
+    """Whatever the source is, or if there is none; files with a version are silent."""
+    file = tmp_path / "pay.toml"
+    file.write_text(FULL)
+    with pytest.warns(FutureWarning, match="pay.toml has no version .* the line version = 2 above") as warned:
+        before = load_schema(file)
+    assert [(one.filename, one.lineno) for one in warned] == [(str(file), 1)]
+    for version in (1, 2):
+        file.write_text(f"version = {version}\n{FULL}")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert load_schema(file) == before
+    graph = dt.GraphSchema("edges.csv", 5, budget=dt.Budget(1))
+    for schema in (before, graph):
+        assert dump_schema(schema).startswith("version = 2\n\n[dataset]\n")
+
+
+@pytest.mark.parametrize("version", ["3", "0", "true", "'2'", "2.0", "[2]"])
+def test_unknown_versions_are_refused(version):
+    """A file of a later dither is not read as if it were of this one."""
+    error, at = pointed(f"version = {version}\n{FULL}")
+    assert at == version
+    assert "write 1 or 2" in str(error)
 
 
 def test_frames_have_no_schema_file():

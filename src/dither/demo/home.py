@@ -9,7 +9,9 @@ import numpy as np
 from dither.demo.data import JOBS, PEOPLE, payroll
 
 FRIENDS = 600
-_PAYROLL = f"""[dataset]
+_PAYROLL = f"""version = 2
+
+[dataset]
 name = "payroll"
 source = "payroll.csv"
 rows = {PEOPLE}
@@ -41,7 +43,9 @@ kind = "normal"
 mean = 43
 sd = 11
 """
-_FRIENDS = f"""[dataset]
+_FRIENDS = f"""version = 2
+
+[dataset]
 name = "friends"
 source = "friends.csv"
 

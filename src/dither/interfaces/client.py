@@ -1,6 +1,6 @@
 """A session over HTTP: ``dt.connect(url, token=...)`` has the methods of a local session.
 
-Needs nothing but the standard library.  Every question carries a request id, so that one whose connection broke is
+Every question carries a request id, so that one whose connection broke is
 sent again and pays once.
 """
 
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast, overload
 from dither import errors
 from dither.aliases import newer, older_name
 from dither.errors import DitherError, InvalidArgument
+from dither.interfaces import strict_json
 from dither.plain import finite_number, plain, with_infinities
 from dither.privacy import Budget, Loss
 from dither.queries.query import Query
@@ -162,7 +163,7 @@ class RemoteSession:
     ) -> RemoteQuote | list[RemoteQuote]:
         """Privacy loss and expected error; reads and charges nothing.  A text is SQL."""
         payload = {"sql": query} if isinstance(query, str) else {"query": _queries_json(query)}
-        answer = self._call("POST", f"{self._path(dataset)}/quote", payload | _options(options))
+        answer = self._call("POST", f"{self._path(dataset)}/quote", payload | _options(options), expected="Quotes")
         quotes = [_quote(one) for one in answer["quotes"]]
         return quotes[0] if isinstance(query, Query) else quotes
 
@@ -173,7 +174,7 @@ class RemoteSession:
 
     def budget_of(self, dataset: str | None) -> Account:
         """The budget of one dataset; of an analyst with a budget of their own, that."""
-        payload = self._call("GET", f"{self._path(dataset)}/budget")
+        payload = self._call("GET", f"{self._path(dataset)}/budget", expected="Account")
         payload = payload.get("own", payload)
         return Account(Budget(**payload["total"]), Loss(**payload["spent"]), Loss(**payload["left"]))
 
@@ -188,7 +189,7 @@ class RemoteSession:
         path = f"{self._path(dataset)}/releases"
         while True:
             after = spends[-1].number if spends else 0
-            page = self._call("GET", f"{path}?after={after}&limit=1000")["releases"]
+            page = self._call("GET", f"{path}?after={after}&limit=1000", expected="History")["releases"]
             spends += [
                 Spend(
                     one["number"],
@@ -204,12 +205,12 @@ class RemoteSession:
     @property
     def datasets(self) -> list[Payload]:
         """Everything that this token may ask."""
-        return list(self._call("GET", "/v1/datasets")["datasets"])
+        return list(self._call("GET", "/v1/datasets", expected="Datasets")["datasets"])
 
     @property
     def schema(self) -> Payload:
         """What is public about the dataset."""
-        return self._call("GET", self._path(None))
+        return self._call("GET", self._path(None), expected="Dataset")
 
     def on(self, dataset: str) -> RemoteSession:
         """The same connection, for another dataset."""
@@ -241,13 +242,13 @@ class RemoteSession:
     def _asked(self, payload: Payload, *, dataset: str | None = None, **options: Given) -> Releases:
         payload = payload | _options(options) | {"request_id": options.get("request_id") or uuid.uuid4().hex}
         path = f"{self._path(dataset)}/releases"
-        answer = self._call("POST", path, payload)
+        answer = self._call("POST", path, payload, expected="Asked")
         for _ in range(_ATTEMPTS):
             outcome = self._settled(answer)
             if outcome is not None:
                 break
             # The server that worked on it is gone: under the same request id this pays nothing more.
-            answer = self._call("POST", path, payload)
+            answer = self._call("POST", path, payload, expected="Asked")
         else:
             raise ServerUnreachable(f"{self._base} loses this question; ask again with the same request_id")
         answer = outcome
@@ -265,15 +266,18 @@ class RemoteSession:
                 raise _error(answer["problem"])
             time.sleep(max(0.05, answer["ready_in"] + 0.05))
             try:
-                answer = self._call("GET", f"/v1/jobs/{answer['id']}")
+                answer = self._call("GET", f"/v1/jobs/{answer['id']}", expected="Job")
             except DitherError as error:
                 if error.code == "not-found":
                     return None
                 raise
         return answer
 
-    def _call(self, method: str, path: str, body: Payload | None = None) -> Payload:
-        """One request; sent again where no answer came, which is free since it has a request id."""
+    def _call(self, method: str, path: str, body: Payload | None = None, *, expected: str) -> Payload:
+        """One request, and the answer that a model of ``answers`` expects.
+
+        It is sent again where no answer came, which is free since it has a request id.
+        """
         data = None if body is None else json.dumps(body, allow_nan=False).encode()
         headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json"}
         if data is not None:
@@ -282,8 +286,7 @@ class RemoteSession:
             request = urllib.request.Request(self._base + path, data=data, headers=headers, method=method)
             try:
                 with self._opener.open(request, timeout=_PATIENCE) as response:
-                    answer: Payload = json.loads(response.read())
-                    return answer
+                    return self._checked(strict_json.parse(response.read(), float), expected)
             except urllib.error.HTTPError as error:
                 problem = _problem(error)
                 if error.code not in (429, 503) or attempt == _ATTEMPTS - 1 or problem["code"] == "source-failed":
@@ -298,6 +301,18 @@ class RemoteSession:
             if body is not None
             else f"no answer from {self._base}"
         )
+
+    def _checked(self, answer: dict[str, Any], expected: str) -> dict[str, Any]:
+        from dither.borders import read
+        from dither.interfaces import answers
+
+        try:
+            read(getattr(answers, expected), answer)
+        except InvalidArgument as error:
+            detail = f"{self._base} sent an answer that can't be read: {error.rule}"
+        else:
+            return answer
+        raise ServerRefused(502, "malformed", detail)
 
 
 def connect(url: str, *, token: str, dataset: str | None = None, certificate: str | None = None) -> RemoteSession:
@@ -330,7 +345,7 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 def _problem(error: urllib.error.HTTPError) -> Payload:
     try:
-        payload = json.loads(error.read())
+        payload = strict_json.parse(error.read(), float)
         return {"status": error.code, "code": str(payload["code"]), "detail": str(payload["detail"])}
     except (OSError, ValueError, KeyError, TypeError):
         return {"status": error.code, "code": "malformed", "detail": f"the server answered with status {error.code}"}

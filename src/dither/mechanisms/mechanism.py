@@ -37,6 +37,23 @@ class Outcome:
         """True if the mechanism declined to answer; that is a result, and it is paid for."""
         return self.answer is None
 
+    @property
+    def number(self) -> int:
+        """The answer of a mechanism for one number that always answers."""
+        if self.answer is None or isinstance(self.answer, tuple):
+            raise TypeError("the outcome is not one number")
+        return self.answer
+
+    @property
+    def ends(self) -> tuple[int, int] | None:
+        """The interval around one number."""
+        if self.interval is None:
+            return None
+        low, high = self.interval
+        if isinstance(low, tuple) or isinstance(high, tuple):
+            raise TypeError("the outcome is not one number")
+        return low, high
+
 
 @dataclass(frozen=True)
 class MechanismSpec(Generic[Data]):

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -19,7 +19,8 @@ from dither.mechanisms.choice import prepare
 from dither.mechanisms.mechanism import Prepared
 from dither.privacy import Loss
 from dither.procedures.executor import Answers, Output
-from dither.sources.column import Column
+from dither.procedures.metrics import GivenMetric
+from dither.sources.column import Column, RankedRecords
 from dither.sources.grid import Grid
 from dither.statistics.order import RankedValue, rank_of
 from dither.statistics.statistic import Statistic
@@ -39,7 +40,7 @@ class Aggregation:
     loss: Loss
     confidence: Fraction | None = None
     """None: no interval."""
-    metric: Any = None
+    metric: GivenMetric = None
     """A metric (dither.procedures.metrics) where the aggregator uses one; None: its own choice."""
 
     @property
@@ -66,10 +67,16 @@ class Aggregated:
 class Aggregate(ABC):
     """A private algorithm over tables of answers, ready to run."""
 
-    loss: Loss
-    """All that it costs."""
-    mechanism: str
-    noise: str
+    if TYPE_CHECKING:
+
+        @property
+        def loss(self) -> Loss:
+            """All that it costs."""
+
+        @property
+        def mechanism(self) -> str: ...
+        @property
+        def noise(self) -> str: ...
 
     @abstractmethod
     def run(self, answers: Answers) -> Aggregated:
@@ -99,7 +106,7 @@ class EachNumber(Aggregator):
     """
 
     name: str  # type: ignore[misc]
-    statistic: Callable[[int, int, Grid], Statistic]
+    statistic: Callable[[int, int, Grid], Statistic[RankedRecords]]
     """From the number of blocks, how many of them one person can change, and the grid of the answers."""
     mechanism: str
     ranks: tuple[int, int]
@@ -123,7 +130,7 @@ class EachNumber(Aggregator):
         return int(each * task.touched * task.length / task.loss.exact_epsilon) + 1
 
 
-def median_of(blocks: int, touched: int, grid: Grid) -> Statistic:
+def median_of(blocks: int, touched: int, grid: Grid) -> Statistic[RankedRecords]:
     """The lower median of the blocks' answers."""
     return for_people(RankedValue(rank_of(HALF, blocks), blocks, grid), touched)
 
@@ -138,26 +145,25 @@ class EachNumberAggregate(Aggregate):
 
     loss: Loss
     mechanism: str
-    mechanisms: tuple[Prepared, ...]
+    mechanisms: tuple[Prepared[RankedRecords], ...]
     grids: tuple[Grid, ...]
 
     @property
-    def noise(self) -> str:  # type: ignore[override]
+    def noise(self) -> str:
         return self.mechanisms[0].noise_name
 
     def run(self, answers: Answers) -> Aggregated:
         values, intervals = [], []
         for column, prepared, grid in zip(answers.T, self.mechanisms, self.grids, strict=True):
             outcome = prepared.run(quantised(column, grid))
-            value: Any = outcome.answer
-            interval: Any = outcome.interval
-            output_grid: Any = prepared.statistic.answers
-            values.append(float(output_grid.value(value)))
-            if interval is not None:
-                intervals.append((float(output_grid.value(interval[0])), float(output_grid.value(interval[1]))))
+            (output_grid,) = prepared.statistic.answer_grids
+            values.append(float(output_grid.value(outcome.number)))
+            if outcome.ends is not None:
+                low, high = outcome.ends
+                intervals.append((float(output_grid.value(low)), float(output_grid.value(high))))
         return Aggregated(tuple(values), tuple(intervals) or None)
 
 
-def quantised(numbers: Any, grid: Grid) -> Column:
+def quantised(numbers: Answers, grid: Grid) -> Column:
     """One number of every block, on its grid."""
     return Column(grid.quantise(np.ascontiguousarray(numbers, dtype=np.float64), grid.ends[0]), grid)

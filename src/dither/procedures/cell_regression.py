@@ -11,12 +11,12 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
-from typing import Any
 
 import numpy as np
 
 from dither.accounting.cascades import FREE, Composition, Concurrent, Sequential, Step, Tested, paper_robust
 from dither.errors import InvalidArgument, NotApplicable
+from dither.kernels.elementary import Floats
 from dither.mechanisms.margin_test import MarginTest
 from dither.mechanisms.mechanism import MOST_EPSILON
 from dither.noise.discrete_exponential import draw_index
@@ -65,7 +65,7 @@ def shifts(coefficients: int) -> list[tuple[int, ...]]:
     return list(product((0, 1), repeat=coefficients))
 
 
-def cells_of(design: Any, response: Any, sides: np.ndarray) -> FitCells:
+def cells_of(design: Floats, response: Floats, sides: Floats) -> FitCells:
     """The cells and their margins: how many records can change with the cell staying what it is.
 
     Margins are 1-Lipschitz between neighbours, and neighbours with different cells both have margin 0.
@@ -180,7 +180,7 @@ class PaperCell(RegressionPlan):
         return Fit(values, intervals)
 
 
-def minimiser_in(corner: tuple[int, ...], design: Any, response: Any, sides: np.ndarray) -> list[Fraction]:
+def minimiser_in(corner: tuple[int, ...], design: Floats, response: Floats, sides: Floats) -> list[Fraction]:
     """A minimiser to a small part of a cell, in units of cells, cut to the cell: private."""
     from dither.kernels.arrangement import lines_of, minimiser_box  # noqa: PLC0415
 

@@ -11,9 +11,9 @@ import functools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dither.errors import InvalidArgument
 from dither.kernels.elementary import exp
@@ -172,7 +172,7 @@ class CentreOfAttention(Aggregate):
     mechanism = "centre"
 
     @property
-    def noise(self) -> str:  # type: ignore[override]
+    def noise(self) -> str:
         return str(self.point.law)
 
     def run(self, answers: Answers) -> Aggregated:
@@ -189,7 +189,7 @@ class CentreOfAttention(Aggregate):
         radii = np.sort(self.metric.distances(self._steps(answers), self.grids), axis=1)
         return centre_and_bound(radii, self._diameter, self.touched, float(self.beta))
 
-    def _steps(self, answers: Answers) -> Any:
+    def _steps(self, answers: Answers) -> NDArray[np.int64]:
         """Answers in steps above the lower bounds."""
         columns = [
             grid.quantise(np.ascontiguousarray(column), grid.ends[0]) - grid.ends[0]

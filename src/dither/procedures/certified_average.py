@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -124,7 +123,7 @@ class CertifiedAverage:
         scale = self.scale(exponent)
         fine = power_of_two_above(FINENESS / scale)
 
-        def noisy(entry: Any) -> Fraction:
+        def noisy(entry: int) -> Fraction:
             return rounded_draw(Gaussian(), Fraction(int(entry), mass) * fine, scale * fine, source=source) / fine
 
         # Sorted, because which point of a set is called the first depends on the data.
@@ -163,7 +162,7 @@ def h_index(counts: Whole) -> int:
     return int((falling >= np.arange(1, len(falling) + 1)).sum())
 
 
-def weighted_sum(answers: Whole, friends: Whole, majority: int, ramp: int) -> tuple[Any, int]:
+def weighted_sum(answers: Whole, friends: Whole, majority: int, ramp: int) -> tuple[NDArray[np.object_], int]:
     """The sum of the answers, whole weights from 0 to ``ramp`` times points in a common order, and all weights."""
     weights = np.clip(friends - majority + 1, 0, ramp).astype(object)
     ordered = aligned(answers, answers[int(np.argmax(friends))]).astype(object)

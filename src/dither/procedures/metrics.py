@@ -13,13 +13,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidArgument
 from dither.kernels.matching import squared_matching_distances
+from dither.numbers import Number
 from dither.procedures.executor import Answers, Output
 from dither.sources.grid import Grid
 
@@ -138,7 +139,7 @@ class Own(Metric):
     nothing is refused: a result that is no number, or none at all, counts as the diameter.
     """
 
-    function: Callable[[Answers, Answers], Any]
+    function: Callable[[Answers, Answers], Number]
     name = "own"
     norm = "l2"
 
@@ -165,7 +166,7 @@ class Own(Metric):
             )
 
     @staticmethod
-    def _number(payload: Any) -> float | None:
+    def _number(payload: Number) -> float | None:
         try:
             number = float(payload)
         except (TypeError, ValueError, OverflowError):
@@ -207,10 +208,11 @@ class Own(Metric):
         return most if number is None else min(max(number, 0.0), most)
 
 
+GivenMetric: TypeAlias = Metric | str | Callable[[Answers, Answers], Number] | None
 METRICS: dict[str, Metric] = {"l1": L1(), "l2": L2()}
 
 
-def as_metric(given: Any) -> Metric | None:
+def as_metric(given: GivenMetric) -> Metric | None:
     """A metric by name, as given, or a function; None stays None."""
     if given is None or isinstance(given, Metric):
         return given

@@ -18,6 +18,7 @@ from dither.kernels.elementary import Floats
 from dither.kernels.exact_floats import any_difference_above, exact_float_sum, largest_difference, smallest_difference
 from dither.numbers import Ball, ball, float_up, precision
 from dither.sources.column import as_array
+from dither.sources.frames import ColumnLike
 
 LARGEST = 2.0**1000
 """Records beyond this count as this: differences of two of them are still floats."""
@@ -63,7 +64,7 @@ class Ordered:
         return exact_float_sum(self.ranks(first, last))
 
 
-def read_unbounded(data: object, missing: float) -> Ordered:
+def read_unbounded(data: ColumnLike, missing: float) -> Ordered:
     """The records of a numeric array; missing ones count as a public value, huge ones are cut."""
     array = as_array(data)
     holes = np.ma.getmaskarray(array) if isinstance(array, np.ma.MaskedArray) else None

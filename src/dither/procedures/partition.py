@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -144,7 +143,7 @@ def random_order(count: int, source: Source = system) -> Members:
     return np.argsort(random_words(count, source), kind="stable")
 
 
-def checked_blocks(blocks: Any, people: int | None) -> int:
+def checked_blocks(blocks: int | None, people: int | None) -> int:
     """A number of blocks that so many people can fill; None: how many there are is private."""
     if isinstance(blocks, bool) or not isinstance(blocks, (int, np.integer)) or not 1 <= blocks <= MOST_BLOCKS:
         raise InvalidArgument("blocks", blocks, f"must be a whole number from 1 to {MOST_BLOCKS:,}")

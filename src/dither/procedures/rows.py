@@ -13,14 +13,19 @@ import datetime
 import numbers
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dither.errors import InvalidArgument
 from dither.procedures.partition import Independent, Members, Sampling
 from dither.sources.entries import is_missing, real, text
 from dither.sources.frames import (
+    ColumnLike,
+    Entries,
+    TableLike,
     arrow,
     column_entries,
     column_names,
@@ -30,6 +35,12 @@ from dither.sources.frames import (
     typed_column,
 )
 
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+    from dither.procedures.executor import Block
+
 ACCEPTED = "must be an array, a frame of pandas, Polars or Arrow, a mapping of names to columns, or a list of rows"
 _ARRAYS = "biufSUM"
 _NUMBERS = (numbers.Number, Decimal, np.number, np.bool_)
@@ -38,15 +49,16 @@ _NUMBERS = (numbers.Number, Decimal, np.number, np.bool_)
 class Rows:
     """Private: all records, one row for each person."""
 
-    __slots__ = ("_names", "_typed", "_untyped", "people")
+    __slots__ = ("_array", "_columns", "_names", "_object_columns", "_objects", "people")
 
-    def __init__(self, rows: Any) -> None:
+    def __init__(self, rows: TableLike | ColumnLike) -> None:
         self._names: tuple[str, ...] | None = None
         """Of the columns; None: blocks are arrays."""
-        self._typed: Any = None
-        """What has a declared type: an array, or columns by name."""
-        self._untyped: Any = None
-        """What has none: an array of objects, or columns of them by name."""
+        self._array: NDArray[np.generic] | None = None
+        self._objects: NDArray[np.object_] = object_array([])
+        """The same where there is no declared type."""
+        self._columns: dict[str, pa.Array | pa.ChunkedArray] = {}
+        self._object_columns: dict[str, NDArray[np.object_]] = {}
         if isinstance(rows, Mapping) or hasattr(rows, "columns"):
             lengths = self._take_columns(rows)
         else:
@@ -66,27 +78,29 @@ class Rows:
         """True if blocks are Arrow tables; public."""
         return self._names is not None
 
-    def block(self, members: Members) -> Any:
+    def block(self, members: Members) -> Block:
         """The rows of one block."""
         if self._names is not None:
             return self._table(self._names, members)
-        if self._typed is None:
-            return untyped_array(self._untyped[members].tolist())
-        block = self._typed[members]
+        if self._array is None:
+            return untyped_array(self._objects[members].tolist())
+        block = self._array[members]
         # As wide as the texts of this block, not as those of others.
         return (
             np.array(block.tolist(), dtype=block.dtype.kind).reshape(block.shape) if block.dtype.kind in "SU" else block
         )
 
-    def _table(self, names: tuple[str, ...], members: Members) -> Any:
-        pa = arrow()
-        columns = {name: untyped_column(pa, column[members].tolist()) for name, column in self._untyped.items()}
-        if self._typed:
-            some = table_block(pa.table(self._typed), members)
-            columns |= {name: some.column(name) for name in self._typed}
-        return pa.table({name: columns[name] for name in names})
+    def _table(self, names: tuple[str, ...], members: Members) -> pa.Table:
+        built = arrow()
+        columns = {
+            name: untyped_column(built, column[members].tolist()) for name, column in self._object_columns.items()
+        }
+        if self._columns:
+            some = table_block(built.table(self._columns), members)
+            columns |= {name: some.column(name) for name in self._columns}
+        return built.table({name: columns[name] for name in names})
 
-    def _take_array(self, rows: Any) -> set[int]:
+    def _take_array(self, rows: TableLike | ColumnLike) -> set[int]:
         if not isinstance(rows, np.ndarray) and hasattr(rows, "to_numpy"):
             rows = _one_column(rows)
         if isinstance(rows, np.ma.MaskedArray) and rows.dtype.kind in "biuf":
@@ -97,31 +111,31 @@ class Rows:
             if rows.dtype.kind not in _ARRAYS + "O" or isinstance(rows, np.ma.MaskedArray):
                 raise InvalidArgument("rows", f"an array of {rows.dtype}", "must hold numbers, texts or dates")
             if rows.dtype.kind != "O":
-                self._typed = rows
+                self._array = rows
                 return {len(rows)}
         elif not isinstance(rows, Sequence) or isinstance(rows, (str, bytes)):
             raise InvalidArgument("rows", type(rows), ACCEPTED)
-        self._untyped = object_array(list(rows))
+        self._objects = object_array(list(rows))
         return {len(rows)}
 
-    def _take_columns(self, rows: Any) -> set[int]:
+    def _take_columns(self, rows: TableLike) -> set[int]:
         if hasattr(rows, "to_arrow"):
             rows = rows.to_arrow()
         names = column_names(rows) or []
+        frame = cast("Mapping[str, ColumnLike] | pd.DataFrame | pa.Table", rows)  # it has names
         if len({str(name) for name in names}) != len(names):
             raise InvalidArgument("rows", [str(name) for name in names], "must have columns of different names")
         self._names = tuple(str(name) for name in names)
-        self._typed, self._untyped = {}, {}
         for name in names:
-            values = rows[name]
+            values = frame[name]
             if isinstance(values, np.ma.MaskedArray) and values.dtype.kind in "biuf":
                 values = np.ma.filled(values.astype(np.float64), np.nan)
             column = typed_column(values)
             if column is None:
-                self._untyped[str(name)] = object_array(list(values))
+                self._object_columns[str(name)] = object_array(list(values))
             else:
-                self._typed[str(name)] = plain_column(str(name), column, "rows")
-        return {len(column) for column in (*self._typed.values(), *self._untyped.values())}
+                self._columns[str(name)] = plain_column(str(name), column, "rows")
+        return {len(column) for column in (*self._columns.values(), *self._object_columns.values())}
 
 
 class TableBlocks:
@@ -133,13 +147,13 @@ class TableBlocks:
 
     __slots__ = ("_by_person", "_read")
 
-    def __init__(self, read: Callable[[], tuple[Any, Any]], *, by_person: bool) -> None:
+    def __init__(self, read: Callable[[], tuple[pa.Table, pa.Table]], *, by_person: bool) -> None:
         self._read, self._by_person = read, by_person
 
     def __repr__(self) -> str:
         return "TableBlocks(<private>)"
 
-    def drawn(self, sampling: Sampling) -> list[Any]:
+    def drawn(self, sampling: Sampling) -> list[pa.Table]:
         """The rows of every block as Arrow tables, in random order: that of the engine may depend on anybody."""
         streamed, declared = self._read()
         if not self._by_person:
@@ -152,7 +166,7 @@ class TableBlocks:
         return [table_block(declared, members) for members in drawn]
 
 
-def _one_column(rows: Any) -> Any:
+def _one_column(rows: pd.Series | pa.ChunkedArray) -> NDArray[np.generic] | Entries:
     """One column of a frame as an array or a list, by its declared type alone.
 
     Where entries may be missing, what ``to_numpy`` makes of whole numbers depends on whether any is: here they are
@@ -171,12 +185,12 @@ def _one_column(rows: Any) -> Any:
     return entries
 
 
-def _as_numpy(values: Any) -> Any:
+def _as_numpy(values: pd.Series | pa.ChunkedArray) -> NDArray[np.generic]:
     """As its library does it; Arrow would raise an error where it has to copy, as it has for missing entries."""
     return np.asarray(values.to_numpy(zero_copy_only=False) if hasattr(values, "to_pylist") else values.to_numpy())
 
 
-def untyped_array(entries: list[Any]) -> Any:
+def untyped_array(entries: Entries) -> NDArray[np.float64] | NDArray[np.str_]:
     """Rows or single entries without a type as an array: real numbers, or texts if there is anything else.
 
     >>> untyped_array([[1, None], [2.5, True]])
@@ -195,7 +209,7 @@ def untyped_array(entries: list[Any]) -> Any:
     return np.array([text(one) or "" for one in flat], dtype=str).reshape(built.shape)
 
 
-def untyped_column(pa: Any, entries: list[Any]) -> Any:
+def untyped_column(pa: ModuleType, entries: Entries) -> pa.Array:
     """A column without a type in Arrow: one kind for all entries; numbers are real, and what is mixed becomes text."""
     present = [one for one in entries if not is_missing(one)]
     if all(isinstance(one, _NUMBERS) for one in present):

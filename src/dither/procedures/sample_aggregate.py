@@ -9,7 +9,6 @@ import dataclasses
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from dither.errors import InvalidArgument
 from dither.privacy import Loss
@@ -17,7 +16,7 @@ from dither.procedures.aggregate import MEDIAN, SMOOTH_MEDIAN, Aggregate, Aggreg
 from dither.procedures.agreement import Average, fewest_blocks
 from dither.procedures.centre import Centre
 from dither.procedures.executor import Answers, Output
-from dither.procedures.metrics import METRICS, Matching, as_metric
+from dither.procedures.metrics import METRICS, GivenMetric, Matching, as_metric
 from dither.procedures.partition import Independent, Overlapping, Partition, Sampling, checked_blocks, overlap
 
 AGGREGATORS: dict[str, Aggregator] = {
@@ -62,9 +61,9 @@ def plan(
     output: Output,
     loss: Loss,
     *,
-    blocks: Any = None,
-    metric: Any = None,
-    aggregator: Any = "auto",
+    blocks: int | None = None,
+    metric: GivenMetric = None,
+    aggregator: Aggregator | str = "auto",
     sampling: str = "partition",
     confidence: Fraction | None = None,
 ) -> SampleAggregatePlan:
@@ -84,7 +83,7 @@ def plan(
     return SampleAggregatePlan(drawn, name, chosen.prepare(task), output)
 
 
-def _aggregator(given: Any, task: Aggregation, blocks: int) -> tuple[str, Aggregator]:
+def _aggregator(given: Aggregator | str, task: Aggregation, blocks: int) -> tuple[str, Aggregator]:
     if isinstance(given, Aggregator):
         return given.name, given
     name = automatic(task, blocks) if given == "auto" else given
@@ -108,7 +107,7 @@ def automatic(task: Aggregation, blocks: int) -> str:
     return "median" if metric is None else "centre"
 
 
-def _most_blocks(people: int | None, blocks: Any) -> int:
+def _most_blocks(people: int | None, blocks: int | None) -> int:
     """How many blocks there may be; what is no number is refused later."""
     if isinstance(blocks, int):
         return blocks

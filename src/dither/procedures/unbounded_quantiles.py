@@ -7,9 +7,11 @@ range costs is the logarithm of that.  Pure differential privacy, no refusals.  
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
 
@@ -24,12 +26,14 @@ from dither.procedures.floating import FloatingGrid
 from dither.procedures.ordered import Ordered, RankRange
 from dither.procedures.plans import Answer, ProcedurePlan, distinct_ranks, within
 from dither.procedures.unbounded import FoundNumber
+from dither.sensitivity.global_sensitivity import Data
 from dither.sensitivity.ladder import MOST_SLOW_DISTANCES, Algorithm, Ladder, Sensitivities
 from dither.sensitivity.reachable import HasReachableValues, ReachableValues
-from dither.sources.column import Column
+from dither.sources.column import Column, RankedRecords
 from dither.statistics.order import RankedValue, rank_of
 from dither.statistics.statistic import FITTED_FIRST, Statistic
 
+Plan = TypeVar("Plan", bound=ProcedurePlan)
 REALS = FloatingGrid(1.0, bits=30, lowest=-64, highest=64)
 """Where answers live: 30 bits of mantissa from 2**-64 to 2**64, evenly spaced around zero."""
 
@@ -39,7 +43,7 @@ SIZES = replace(REALS, signed=False)
 
 
 @dataclass(frozen=True)
-class CodedRange(Statistic, HasReachableValues):
+class CodedRange(Statistic[Ordered], HasReachableValues[Ordered]):
     """The code of the distance ``x_(q) - x_(p)`` of two ranks, with its exact chain.
 
     A code rises with the rounded distance, and rounding rises with the distance, so what i changes reach is the code of
@@ -86,10 +90,10 @@ class CodedRange(Statistic, HasReachableValues):
 
 
 @dataclass(frozen=True)
-class DrawnPlan(ProcedurePlan):
-    """One draw of the code of a quantile, and two for the ends of its interval."""
+class DrawnPlan(ProcedurePlan, Generic[Data]):
+    """One draw of the code of a number, and two for the ends of its interval."""
 
-    statistic: Any
+    statistic: Statistic[Data]
     epsilon: Fraction
     """The epsilon of the answer."""
     interval_epsilon: Fraction | None
@@ -103,45 +107,59 @@ class DrawnPlan(ProcedurePlan):
 
     def run(self, data: Ordered, miss: Fraction | None = None) -> Answer:
         ends = None if miss is None or self.interval_epsilon is None else Ends(self.interval_epsilon, miss)
-        drawn: Any = ExponentialDraw.of(self.statistic, self.loss, self.epsilon, ends).run(self._coded(data))
-        value = Fraction(REALS.value(drawn.answer))
-        if drawn.interval is None:
+        drawn = ExponentialDraw.of(self.statistic, self.loss, self.epsilon, ends).run(self._coded(data))
+        value = Fraction(REALS.value(drawn.number))
+        if drawn.ends is None:
             return Answer(FoundNumber(value))
         # A code stands for all reals up to the next one away from zero.
-        low, high = drawn.interval
+        low, high = drawn.ends
         outer = (REALS.value(low - 1 if low <= 0 else low), REALS.value(high + 1 if high >= 0 else high))
         return Answer(FoundNumber(value, Fraction(max(outer[0], self._least)), Fraction(outer[1])))
 
     _least: ClassVar[float] = -math.inf
     """No true value is smaller."""
 
-    def _coded(self, data: Ordered) -> Any:
+    @abstractmethod
+    def _coded(self, data: Ordered) -> Data:
         """The records as the statistic reads them."""
+
+
+@dataclass(frozen=True)
+class DrawnQuantilePlan(DrawnPlan[RankedRecords]):
+    """A quantile, of records that are coded."""
+
+    def _coded(self, data: Ordered) -> RankedRecords:
         return Column(REALS.codes(data.ranks(1, data.records)), REALS.grid, ordered=True)
 
 
 @dataclass(frozen=True)
-class DrawnRangePlan(DrawnPlan):
-    """The same for the distance of two quantiles, which codes its own values."""
+class DrawnRangePlan(DrawnPlan[Ordered]):
+    """The distance of two quantiles, which codes its own values."""
 
     _least = 0.0
 
-    def _coded(self, data: Ordered) -> Any:
+    def _coded(self, data: Ordered) -> Ordered:
         return data
 
 
-def plan_drawn_quantile(records: int, loss: Loss, share: Fraction, *, interval: bool) -> DrawnPlan:
+def plan_drawn_quantile(records: int, loss: Loss, share: Fraction, *, interval: bool) -> DrawnQuantilePlan:
     """Any quantile; all of epsilon for the answer, or half of it where an interval is wanted; delta is not spent."""
-    return _plan(DrawnPlan, RankedValue(rank_of(share, records), records, REALS.grid), loss, interval=interval)
+    return _plan(DrawnQuantilePlan, RankedValue(rank_of(share, records), records, REALS.grid), loss, interval=interval)
 
 
-def plan_drawn_range(records: int, loss: Loss, shares: tuple[Fraction, Fraction], *, interval: bool) -> DrawnPlan:
+def plan_drawn_range(records: int, loss: Loss, shares: tuple[Fraction, Fraction], *, interval: bool) -> DrawnRangePlan:
     """The distance of any two quantiles, likewise."""
     lower, upper = distinct_ranks(records, shares)
     return _plan(DrawnRangePlan, CodedRange(lower, upper, records), loss, interval=interval)
 
 
-def _plan(plan_class: type[DrawnPlan], statistic: Statistic, loss: Loss, *, interval: bool) -> DrawnPlan:
+def _plan(
+    plan_class: Callable[[Loss, Statistic[Data], Fraction, Fraction | None], Plan],
+    statistic: Statistic[Data],
+    loss: Loss,
+    *,
+    interval: bool,
+) -> Plan:
     epsilon = min(loss.exact_epsilon, Fraction(int(MOST_EPSILON)))
     part = epsilon * VALUE_SHARE if interval else epsilon
     spent = Loss(loss.epsilon)

@@ -6,27 +6,20 @@ Numbers keep the exactness of what was written: a JSON reader that gives decimal
 
 from __future__ import annotations
 
-import math
+import functools
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
-from typing import ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from dither.errors import InvalidArgument
-from dither.numbers import exact
-from dither.typing import Json
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 MOST_NUMBERS = 1_000
 MOST_NAMES = 100
 LONGEST_NAME = 200
-Exact: TypeAlias = int | float | Decimal
-"""A number as a JSON reader gives it."""
-Written: TypeAlias = "bool | Exact | str | Sequence[Written] | Mapping[str, Written] | None"
-"""A value of JSON whose numbers are as exact as they were written."""
-Schema: TypeAlias = dict[str, Json]
-"""A JSON Schema."""
-_NUMBER: Schema = {"type": "number"}
+Schema = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -35,7 +28,7 @@ class Parameter(ABC):
 
     label: str
     help: str = ""
-    example: Written = None
+    example: Any = None
     """What a form starts with, where the query has no default."""
     is_needed: bool = False
     """True if JSON must name it although the class has a default: what is sent is about registered data."""
@@ -45,14 +38,28 @@ class Parameter(ABC):
     """Which control a form has for it."""
 
     @abstractmethod
-    def read(self, name: str, value: Written) -> Written:
-        """The value for the query, or an error that says what is accepted."""
+    def accepts(self) -> Any:
+        """The type of its values for a model; see ``dither.borders``."""
 
-    @abstractmethod
+    @functools.cached_property
+    def _reader(self) -> TypeAdapter[Any]:
+        from pydantic import TypeAdapter
+
+        return TypeAdapter(self.accepts())
+
+    def read(self, name: str, value: Any) -> Any:
+        """The value for the query, or an error that says what is accepted."""
+        from dither import borders
+
+        return borders.read_with(self._reader.validate_python, value, name)
+
     def schema(self) -> Schema:
         """As JSON Schema."""
+        from dither import borders
 
-    def facts(self) -> dict[str, Json]:
+        return borders.json_schema(self._reader)
+
+    def facts(self) -> dict[str, Any]:
         """What a form needs to know besides label and help."""
         return {}
 
@@ -65,19 +72,12 @@ class Text(Parameter):
     choices: tuple[str, ...] = ()
     type = "text"
 
-    def read(self, name: str, value: Written) -> str:
-        if not isinstance(value, str) or not 0 < len(value) <= self.longest:
-            raise InvalidArgument(name, without_contents(value), f"must be a text of 1 to {self.longest} characters")
-        if self.choices and value not in self.choices:
-            raise InvalidArgument(name, value, f"must be one of {', '.join(self.choices)}")
-        return value
+    def accepts(self) -> Any:
+        from dither.borders import choice, text
 
-    def schema(self) -> Schema:
-        if self.choices:
-            return {"enum": list(self.choices)}
-        return {"type": "string", "minLength": 1, "maxLength": self.longest}
+        return choice(*self.choices) if self.choices else text(self.longest)
 
-    def facts(self) -> dict[str, Json]:
+    def facts(self) -> dict[str, Any]:
         return {"choices": list(self.choices)} if self.choices else {}
 
 
@@ -100,13 +100,10 @@ class Names(Parameter):
     most: int = MOST_NAMES
     type = "names"
 
-    def read(self, name: str, value: Written) -> list[str]:
-        if not isinstance(value, list) or len(value) > self.most or not all(isinstance(one, str) for one in value):
-            raise InvalidArgument(name, without_contents(value), f"must be a list of at most {self.most} texts")
-        return value
+    def accepts(self) -> Any:
+        from dither.borders import names
 
-    def schema(self) -> Schema:
-        return {"type": "array", "items": {"type": "string"}, "maxItems": self.most}
+        return names(self.most)
 
 
 class ColumnNames(Names):
@@ -121,13 +118,10 @@ class Flag(Parameter):
 
     type = "flag"
 
-    def read(self, name: str, value: Written) -> bool:
-        if not isinstance(value, bool):
-            raise InvalidArgument(name, without_contents(value), "must be true or false")
-        return value
+    def accepts(self) -> Any:
+        from dither.borders import flag
 
-    def schema(self) -> Schema:
-        return {"type": "boolean"}
+        return flag()
 
 
 @dataclass(frozen=True)
@@ -138,16 +132,12 @@ class Whole(Parameter):
     most: int | None = None
     type = "whole"
 
-    def read(self, name: str, value: Written) -> int:
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise InvalidArgument(name, without_contents(value), "must be a whole number")
-        _within(name, value, self.least, self.most, "a whole number")
-        return value
+    def accepts(self) -> Any:
+        from dither.borders import whole
 
-    def schema(self) -> Schema:
-        return {"type": "integer"} | _limits(self.least, self.most)
+        return whole(self.least, self.most)
 
-    def facts(self) -> dict[str, Json]:
+    def facts(self) -> dict[str, Any]:
         return _limits(self.least, self.most)
 
 
@@ -159,15 +149,12 @@ class Number(Parameter):
     most: float | None = None
     type = "number"
 
-    def read(self, name: str, value: Written) -> Written:
-        number = _number(name, value)
-        _within(name, number, self.least, self.most, "a number")
-        return number
+    def accepts(self) -> Any:
+        from dither.borders import number
 
-    def schema(self) -> Schema:
-        return _NUMBER | _limits(self.least, self.most)
+        return number(self.least, self.most)
 
-    def facts(self) -> dict[str, Json]:
+    def facts(self) -> dict[str, Any]:
         return _limits(self.least, self.most)
 
 
@@ -179,31 +166,27 @@ class NumbersParameter(Parameter):
     or_one: bool = False
     type = "numbers"
 
-    def read(self, name: str, value: Written) -> Written:
-        if self.or_one and not isinstance(value, list):
-            return _number(name, value)
-        if not isinstance(value, list) or not 0 < len(value) <= self.most:
-            raise InvalidArgument(name, without_contents(value), f"must be a list of 1 to {self.most} numbers")
-        return tuple(_number(name, one) for one in value)
+    def accepts(self) -> Any:
+        from dither.borders import either, is_list, listed, number
 
-    def schema(self) -> Schema:
-        several: Schema = {"type": "array", "items": _NUMBER, "minItems": 1, "maxItems": self.most}
-        return {"anyOf": [_NUMBER, several]} if self.or_one else several
+        several = listed(number(), self.most, 1, "numbers")
+        return either(is_list, several, number()) if self.or_one else several
 
 
 class PointList(NumbersParameter):
     """A list of points, each a list of numbers; or their numbers one after the other."""
 
-    def read(self, name: str, value: Written) -> Written:
-        if not isinstance(value, list) or not any(isinstance(one, list) for one in value):
-            return super().read(name, value)
-        if not all(isinstance(one, list) and one for one in value) or sum(map(len, value)) > self.most:
-            raise InvalidArgument(name, without_contents(value), f"must be points with at most {self.most} numbers")
-        return tuple(tuple(_number(name, number) for number in one) for one in value)
+    def accepts(self) -> Any:
+        from dither.borders import either, followed, is_list, listed
 
-    def schema(self) -> Schema:
-        flat = super().schema()
-        return {"anyOf": [flat, {"type": "array", "items": flat, "minItems": 1, "maxItems": self.most}]}
+        flat = super().accepts()
+        points = followed(listed(flat, self.most, 1, "points"), self._few)
+        return either(lambda value: is_list(value) and any(map(is_list, value)), points, flat)
+
+    def _few(self, points: tuple[tuple[Any, ...], ...]) -> tuple[tuple[Any, ...], ...]:
+        if sum(map(len, points)) > self.most:
+            raise InvalidArgument("", type(points), f"must be points with at most {self.most} numbers")
+        return points
 
 
 class EdgesParameter(NumbersParameter):
@@ -219,26 +202,15 @@ class Bounds(Parameter):
     most: int = 1
     type = "bounds"
 
-    def read(self, name: str, value: Written) -> Written:
-        if self.most > 1 and isinstance(value, list) and value and isinstance(value[0], list):
-            if len(value) > self.most:
-                raise InvalidArgument(name, without_contents(value), f"must be at most {self.most} pairs")
-            return [self._pair(name, one) for one in value]
-        return self._pair(name, value)
+    def accepts(self) -> Any:
+        from dither.borders import either, followed, is_list, listed, number, pair
 
-    def _pair(self, name: str, value: Written) -> tuple[Exact, Exact]:
-        if not isinstance(value, list) or len(value) != 2:
-            more = "" if self.most == 1 else ", or a list of pairs,"
-            raise InvalidArgument(
-                name, without_contents(value), f"must be a list of two numbers such as [0, 100]{more}"
-            )
-        return _number(name, value[0]), _number(name, value[1])
-
-    def schema(self) -> Schema:
-        pair: Schema = {"type": "array", "items": _NUMBER, "minItems": 2, "maxItems": 2}
+        more = "" if self.most == 1 else ", or a list of pairs,"
+        one = pair(number(), f"must be a list of two numbers such as [0, 100]{more}")
         if self.most == 1:
-            return pair
-        return {"anyOf": [pair, {"type": "array", "items": pair, "minItems": 1, "maxItems": self.most}]}
+            return one
+        several = followed(listed(one, self.most, 1, "pairs"), list)
+        return either(lambda value: is_list(value) and any(map(is_list, value[:1])), several, one)
 
 
 @dataclass(frozen=True)
@@ -248,39 +220,16 @@ class MissingValue(Parameter):
     type = "missing"
     _ends: ClassVar[tuple[str, ...]] = ("lower", "upper")
 
-    def read(self, name: str, value: Written) -> Written:
-        if isinstance(value, str):
-            if value not in self._ends:
-                raise InvalidArgument(name, value, 'must be a number, "lower" or "upper"')
-            return value
-        return _number(name, value)
+    def accepts(self) -> Any:
+        from dither.borders import choice, either, number
 
-    def schema(self) -> Schema:
-        return {"anyOf": [_NUMBER, {"enum": list(self._ends)}]}
-
-
-def _number(name: str, value: Written) -> Exact:
-    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)) or not math.isfinite(value):
-        raise InvalidArgument(name, without_contents(value), "must be a finite number")
-    return value
-
-
-def _within(name: str, number: Exact, least: float | None, most: float | None, what: str) -> None:
-    # A decimal such as 0.2 is not below the float that prints as 0.2.
-    if (least is not None and exact(number) < exact(least)) or (most is not None and exact(number) > exact(most)):
-        low = "" if least is None else f" of at least {least:g}" if most is None else f" from {least:g}"
-        high = "" if most is None else f" to {most:g}" if least is not None else f" of at most {most:g}"
-        raise InvalidArgument(name, without_contents(number), f"must be {what}{low}{high}")
+        ends = choice(*self._ends, sentence='must be a number, "lower" or "upper"')
+        return either(lambda value: isinstance(value, str), ends, number())
 
 
 def _limits(least: float | None, most: float | None) -> Schema:
     given = {"minimum": least, "maximum": most}
     return {name: one for name, one in given.items() if one is not None}
-
-
-def without_contents(value: object) -> object:
-    """What an error shows of a JSON value: itself where it is short and plain, else its type."""
-    return value if value is None or isinstance(value, (str, bool, int, float, Decimal)) else type(value)
 
 
 COLUMN = ColumnParameter("Column", is_needed=True)

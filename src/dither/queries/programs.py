@@ -274,8 +274,9 @@ class Program(Query[Released, Released, Mixed]):
     @property
     def answers(self) -> Output:
         """The public shape of an answer."""
-        bounds, default = cast("ArrayLike", self.bounds), cast("ArrayLike | None", self.default)  # (exact numbers too)
-        return Output(self.output, bounds=bounds, default=default)
+        return Output(
+            self.output, bounds=cast("ArrayLike", self.bounds), default=cast("ArrayLike | None", self.default)
+        )
 
     def plan(self, facts: RowFacts, options: Options) -> Plan:
         options.only_auto("a program has aggregators instead", "Program(aggregator=)")

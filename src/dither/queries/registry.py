@@ -17,9 +17,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from dither.errors import InvalidArgument
-from dither.queries.parameters import PARAMETERS, Parameter, Written
+from dither.queries.parameters import PARAMETERS, Parameter
 
 if TYPE_CHECKING:
+    from dither.plain import Json
     from dither.queries.query import Query
 
 SourceType: TypeAlias = Literal[
@@ -74,7 +75,7 @@ class Sql:
     function: str
     arguments: str = ""
     """The fields whose numbers follow the columns; see ``Positional.of``."""
-    fixed: Mapping[str, Written] = field(default_factory=dict)
+    fixed: Mapping[str, Json] = field(default_factory=dict)
     """Fields that the function decides."""
     form: str | None = None
     """How it is written, where that does not follow from the columns and ``example``."""
@@ -137,7 +138,7 @@ class QueryEntry:
     """Whether a query object is asked of entries of any type, not of numbers."""
     proof: str = ""
     """The page of docs/proofs with its sensitivity."""
-    audited: Mapping[str, Written | Fraction] = field(default_factory=dict)
+    audited: Mapping[str, Json | Fraction] = field(default_factory=dict)
     """Fields for which few records say something: the audit enumerates all data of four."""
 
     @functools.cached_property
@@ -242,7 +243,7 @@ def query(
     runs_code: bool = False,
     any_type: Callable[[Asked], bool] = lambda _: False,
     proof: str = "",
-    audited: Mapping[str, Written | Fraction] | None = None,
+    audited: Mapping[str, Json | Fraction] | None = None,
 ) -> Callable[[Q], Q]:
     """Registers the class that follows under its public name.
 

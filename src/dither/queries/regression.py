@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, cast, get_args
 
 import numpy as np
 
@@ -148,7 +148,7 @@ class Regression(Query[Numbers, Intervals, ModelData]):
             raise InvalidArgument("data", type(data), "must be a frame, a mapping of names to columns, or (X, y)")
         if self.target is None or self.target not in named:
             raise InvalidArgument("target", self.target, "must be the name of a column of the data")
-        columns, names = _columns({name: named[name] for name in self._chosen(tuple(named))})
+        columns, names = _columns({name: cast("Column", named[name]) for name in self._chosen(tuple(named))})
         return columns, names, as_array(named[self.target], "y")
 
     def _chosen(self, names: Sequence[str]) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 import numpy as np
 
@@ -47,6 +47,7 @@ from dither.sources.types import Measured, storable
 from dither.statistics.moments import PairSums
 from dither.statistics.vectors import BinCounts, CrossProducts, Totals
 from dither.typing import (
+    Bounds,
     Categories,
     CategoryValue,
     Columns,
@@ -338,7 +339,7 @@ class Matrix(StatisticQuery[V_co, B_co, Columns]):
         listed = list(bounds) if hasattr(bounds[0], "__len__") else [bounds] * shape.columns
         if len(listed) != shape.columns:
             raise InvalidArgument("bounds", listed, accepted)
-        return tuple(Grid.between(pair, self.step, whole=shape.whole) for pair in listed)
+        return tuple(Grid.between(cast("Bounds", pair), self.step, whole=shape.whole) for pair in listed)
 
     def _labels(self, shape: Shape) -> list[str]:
         names = list(self.names or shape.names or (f"x{j + 1}" for j in range(shape.columns)))

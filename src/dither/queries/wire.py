@@ -8,11 +8,10 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Mapping
-from typing import cast
+from typing import Any, cast
 
-from dither.errors import InvalidArgument, UnknownField
-from dither.plain import finite_number, plain
-from dither.queries.parameters import Written, without_contents
+from dither.errors import InvalidArgument
+from dither.plain import finite_number, plain, without_contents
 from dither.queries.query import Field, Query
 from dither.queries.registry import GROUPS, Menu, QueryEntry, SourceType, dataclass_fields, entries, entry_of
 from dither.typing import Json
@@ -44,24 +43,46 @@ def to_json(query: Query) -> dict[str, Json]:
     return {"kind": entry.name, **given}
 
 
-def from_json(payload: Written) -> Query:
+def from_json(payload: Json) -> Query:
     """The query that a JSON value describes; strictly: no other fields, no other types."""
-    name = payload.get("kind") if isinstance(payload, dict) else type(payload)
-    entry = served().get(name) if isinstance(name, str) else None
-    if entry is None or not isinstance(payload, dict):
-        raise InvalidArgument("query.kind", without_contents(name), f"must be one of {', '.join(served())}")
-    for field in payload:
-        if field != "kind" and field not in entry.parameters:
-            raise UnknownField(f"query.{field}", ("kind", *entry.parameters))
-    given = {
-        field: parameter.read(f"query.{field}", payload[field])
-        for field, parameter in entry.parameters.items()
-        if payload.get(field) is not None
+    from dither import borders
+
+    built: Query = borders.read_with(_reader().validate_python, payload, "query")
+    return built
+
+
+@functools.cache
+def _reader() -> Any:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(query_type())
+
+
+@functools.cache
+def query_type() -> Any:
+    """The type of queries in JSON for models (``dither.borders``), read into query objects."""
+    from dither import borders
+
+    models = {name: _model(one) for name, one in served().items()}
+    return borders.followed(borders.tagged("kind", models), _query)
+
+
+def _model(entry: QueryEntry) -> Any:
+    """The model of one query: its name as ``kind``, and its parameters."""
+    from dither import borders
+
+    needed = required(entry)
+    fields: dict[str, Any] = {
+        name: (one.accepts(), ...) if name in needed else (one.accepts() | None, None)
+        for name, one in entry.parameters.items()
     }
-    for field in required(entry):
-        if field not in given:
-            raise InvalidArgument(f"query.{field}", None, f"is missing: {entry.name} needs it")
-    return entry.query.from_parameters(given)
+    return borders.model(entry.query.__name__, kind=(borders.choice(entry.name), ...), **fields)
+
+
+def _query(model: Any) -> Any:
+    given = {name: getattr(model, name) for name in served()[model.kind].parameters}
+    built: Any = served()[model.kind].query
+    return built.from_parameters({name: one for name, one in given.items() if one is not None})
 
 
 def required(entry: QueryEntry) -> tuple[str, ...]:

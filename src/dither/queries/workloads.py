@@ -156,8 +156,7 @@ class CountingQueries(StatisticQuery[Counts, CountIntervals, Columns | EntriesDa
     def _one_column(self, data: Columns | EntriesData) -> EntriesData:
         if self.columns is None or named_columns(data) is None:
             return cast("EntriesData", data)
-        chosen: EntriesData = only_columns(data, self.columns)[self.columns[0]]
-        return chosen
+        return cast("EntriesData", only_columns(data, self.columns)[self.columns[0]])
 
     def _asked(self, shape: Shape) -> tuple[Family, tuple[str, ...]]:
         """The family and what each of its queries is called, from public facts."""

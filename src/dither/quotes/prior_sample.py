@@ -50,6 +50,11 @@ class ImaginedColumn:
         parts.append(np.full(max(0, last - max(self.records, first - 1)), high, dtype=np.int64))
         return np.concatenate(parts)
 
+    @property
+    def values(self) -> NDArray[np.int64]:
+        """All records, sorted; for small samples only."""
+        return self.ranks(1, self.records)
+
     def total(self, first: int | None = None, last: int | None = None) -> int:
         """The sum of all records, or of those at ranks first..last."""
         lowest, highest = (1, self.records) if first is None or last is None else (first, last)

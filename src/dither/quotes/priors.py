@@ -9,17 +9,19 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
 from dither.aliases import older_name
 from dither.errors import InvalidArgument, InvalidData
 from dither.kernels.elementary import Floats
-from dither.numbers import exact
+from dither.numbers import Number, exact
 from dither.sources.column import as_array
+from dither.sources.frames import ColumnLike
 from dither.sources.types import day_number
 
+Amount: TypeAlias = Number | date
 MOST_SAMPLED = 1 << 20
 """Of a larger public sample evenly spaced quantiles are kept."""
 LARGEST = 1e30
@@ -47,8 +49,8 @@ class Lognormal(Prior):
     50000
     """
 
-    median: Any
-    sigma: Any
+    median: Amount
+    sigma: Amount
     distribution: ClassVar[str] = "lognormal"
 
     def __post_init__(self) -> None:
@@ -63,8 +65,8 @@ class Lognormal(Prior):
 class Normal(Prior):
     """Normal with this ``mean`` (a number or a date) and standard deviation ``sd``."""
 
-    mean: Any
-    sd: Any
+    mean: Amount
+    sd: Amount
     distribution: ClassVar[str] = "normal"
 
     def __post_init__(self) -> None:
@@ -79,8 +81,8 @@ class Normal(Prior):
 class Uniform(Prior):
     """All values from ``low`` to ``high`` alike."""
 
-    low: Any
-    high: Any
+    low: Amount
+    high: Amount
     distribution: ClassVar[str] = "uniform"
 
     def __post_init__(self) -> None:
@@ -96,8 +98,8 @@ class Uniform(Prior):
 class Exponential(Prior):
     """Waiting times and the like: an exponential law with this ``mean``, starting at ``low``."""
 
-    mean: Any
-    low: Any = 0
+    mean: Amount
+    low: Amount = 0
     distribution: ClassVar[str] = "exponential"
 
     def __post_init__(self) -> None:
@@ -117,7 +119,7 @@ class PublicSample(Prior):
 
     distribution: ClassVar[str] = "public sample"
 
-    def __init__(self, values: Any) -> None:
+    def __init__(self, values: ColumnLike) -> None:
         days = isinstance(values, (list, tuple)) and bool(values) and isinstance(values[0], date)
         array = as_array([day_number(one, "values") for one in values] if days else values, "values")
         real = np.asarray(np.ma.filled(array.astype(np.float64), np.nan))
@@ -153,7 +155,7 @@ def parse_prior(text: str) -> Prior:
     return _NAMED[name][0](*(_typed(one, forms, text) for one in numbers))
 
 
-def _typed(text: str, forms: str, whole: str) -> Any:
+def _typed(text: str, forms: str, whole: str) -> float:
     with contextlib.suppress(ValueError):
         return float(text)
     try:
@@ -179,7 +181,7 @@ def read_sample(path: Path) -> PublicSample:
     return PublicSample(np.array(found))
 
 
-def declared_prior(payload: Mapping[str, Any]) -> Prior:
+def declared_prior(payload: Mapping[str, Any]) -> Prior:  # checked by who reads a schema
     """The prior that a schema declares in plain values: its distribution (``kind``) and its parameters.
 
     >>> declared_prior({"kind": "uniform", "low": 0, "high": 9})
@@ -189,7 +191,7 @@ def declared_prior(payload: Mapping[str, Any]) -> Prior:
     return distributions[payload["kind"]](**{key: value for key, value in payload.items() if key != "kind"})
 
 
-def prior_of(given: Any, column: str | None, columns: Collection[str]) -> Prior | None:
+def prior_of(given: Prior | Mapping[str, Prior] | None, column: str | None, columns: Collection[str]) -> Prior | None:
     """The prior for a column: as given, or its entry in a mapping of columns."""
     if given is None or isinstance(given, Prior):
         return given
@@ -202,7 +204,7 @@ def prior_of(given: Any, column: str | None, columns: Collection[str]) -> Prior 
     return given.get(column)
 
 
-def _real(argument: str, value: Any) -> float:
+def _real(argument: str, value: Amount) -> float:
     if isinstance(value, date):
         return float(day_number(value, argument))
     number = exact(value, argument)
@@ -211,7 +213,7 @@ def _real(argument: str, value: Any) -> float:
     return float(number)
 
 
-def _positive(argument: str, value: Any, most: float = LARGEST) -> None:
+def _positive(argument: str, value: Amount, most: float = LARGEST) -> None:
     if not 0 < _real(argument, value) <= most:
         raise InvalidArgument(argument, value, f"must be a positive number up to {most:g}")
 

@@ -6,17 +6,21 @@ import html
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from dither.aliases import older_name
 from dither.mechanisms.error import FEWEST_SAMPLES, Mixture
 from dither.mechanisms.mechanism import Prepared
-from dither.plain import plain, unchanged, with_infinities
+from dither.plain import JsonObject, plain, unchanged, with_infinities
 from dither.privacy import Loss
 from dither.quotes.prior_sample import ImaginedColumn
 from dither.quotes.priors import Prior
+from dither.sensitivity.global_sensitivity import Data
+from dither.sources.column import RankedRecords
 from dither.sources.grid import Grid
 
+Figure: TypeAlias = float | tuple[float, ...] | None
+"""A number, or one for each that is released; None: not known."""
 ESTIMATE, UPPER_BOUND, EXACT, UNKNOWN = "estimate", "upper bound", "exact", "unknown"
 ATTAINED = "attained"
 MEANINGS = {
@@ -39,8 +43,8 @@ class Quote:
 
     query: str
     loss: Loss
-    expected_error: Any
-    bound: Any
+    expected_error: Figure
+    bound: Figure
     confidence: float
     mechanism: str
     noise: str
@@ -54,9 +58,9 @@ class Quote:
     groups: int | None = 1
     """How many answers there will be; None where the groups have to be found."""
     labels: tuple[str, ...] | None = None
-    half_width: Any = None
+    half_width: Figure = None
     """How far the interval will typically reach to either side; None without an interval, or where nothing is known."""
-    alternatives: dict[str, Any] = field(default_factory=dict)
+    alternatives: dict[str, Figure] = field(default_factory=dict)
     """The expected errors of the mechanisms that were compared, the best first."""
 
     @property
@@ -77,7 +81,7 @@ class Quote:
     calibration = older_name("mechanism")
     bar = older_name("half_width")
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Plain values for JSON."""
         return {
             "query": self.query,
@@ -102,15 +106,17 @@ class Quote:
         }
 
     @classmethod
-    def from_dict(cls, payload: Mapping[str, Any]) -> Quote:
+    def from_dict(cls, payload: Mapping[str, Any]) -> Quote:  # JSON of a server, of the form below
         """The quote that ``to_dict`` described."""
         several = ("expected_error", "bound", "labels", "assumptions")
         figures = ("confidence", "mechanism", "noise", "kind", "attained", "prior", "rows", "groups", "alternatives")
+        found: dict[str, Any] = {name: with_infinities(payload[name]) for name in several}
+        found["half_width"] = with_infinities(payload["bar"])
+        found |= {name: tuple(one) for name, one in found.items() if isinstance(one, list)}
         return cls(
             query=payload["query"],
             loss=Loss(payload["epsilon"], payload["delta"]),
-            half_width=_tupled(with_infinities(payload["bar"])),
-            **{name: _tupled(with_infinities(payload[name])) for name in several},
+            **found,
             **{name: payload[name] for name in figures},
         )
 
@@ -142,7 +148,7 @@ class Quotes(list[Quote]):
         super().__init__(quotes)
         self.loss = sum((one.loss for one in self), Loss(0.0))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Plain values for JSON."""
         return {"epsilon": self.loss.epsilon, "delta": self.loss.delta, "quotes": [one.to_dict() for one in self]}
 
@@ -155,21 +161,23 @@ class Quotes(list[Quote]):
 class Figures:
     """Errors in the units of the column, and what they are."""
 
-    expected: Any
-    bound: Any
+    expected: Any  # a number, or one for each that is released
+    bound: Any  # likewise
     kind: str
     attained: bool = False
-    half_width: Any = None
+    half_width: Figure = None
 
 
-def for_all_data(prepared: Prepared, confidence: float, rows: int | None = None) -> Figures:
+def for_all_data(prepared: Prepared[Data], confidence: float, rows: int | None = None) -> Figures:
     """What the mechanism proves whatever the records are."""
     error = prepared.worst_case_error(confidence, rows)
     kind = EXACT if error.exact else UPPER_BOUND
     return _figures(prepared, error.expected, error.quantile, prepared.public_half_widths(), kind, error.attained)
 
 
-def under_prior(prepared: Prepared, prior: Prior, records_on: Grid, rows: int, confidence: float) -> Figures:
+def under_prior(
+    prepared: Prepared[RankedRecords], prior: Prior, records_on: Grid, rows: int, confidence: float
+) -> Figures:
     """Averages over samples of the prior, with the mechanism's own weights."""
     samples = [ImaginedColumn(prior, records_on, rows, number) for number in range(prepared.prior_samples)]
     laws = [Mixture(each) for each in zip(*(prepared.error_laws(sample) for sample in samples), strict=True)]
@@ -181,7 +189,7 @@ def under_prior(prepared: Prepared, prior: Prior, records_on: Grid, rows: int, c
 
 
 def _figures(
-    prepared: Prepared,
+    prepared: Prepared[Data],
     expected: Sequence[float],
     bound: Sequence[float],
     widths: Sequence[float] | None,
@@ -192,17 +200,13 @@ def _figures(
     statistic = prepared.statistic
     steps = [float(grid.step) for grid in statistic.answer_grids]
 
-    def scaled(numbers: Sequence[float]) -> Any:
+    def scaled(numbers: Sequence[float]) -> Figure:
         return statistic.released([step * number for step, number in zip(steps, numbers, strict=True)])
 
     return Figures(scaled(expected), scaled(bound), kind, attained, None if widths is None else scaled(widths))
 
 
-def _tupled(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
-
-
-def _each(value: Any) -> tuple[float, ...]:
+def _each(value: Figure) -> tuple[float, ...]:
     return value if isinstance(value, tuple) else (math.inf if value is None else value,)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self, SupportsFloat
 
 from dither.errors import InvalidArgument
 from dither.ledger import Ledger, MemoryLedger
@@ -16,7 +16,6 @@ from dither.session.reading import Source
 
 if TYPE_CHECKING:
     from dither.plain import JsonObject
-    from dither.typing import Number
 
 LOCAL = "local"
 """The analyst of charges where none is named."""
@@ -80,7 +79,7 @@ class Declared(Protocol):
         """The rule that guards it."""
 
     @property
-    def slack(self) -> Number | None:
+    def slack(self) -> SupportsFloat | None:
         """What the rule keeps of delta."""
 
     @property

@@ -30,7 +30,7 @@ from dither.sources.engines.engine import Engine
 from dither.sources.graph_schema import GraphSchema
 from dither.sources.predicates import Predicate
 from dither.sources.schema import Schema
-from dither.sources.selection import MOST_GROUPS, Selection
+from dither.sources.selection import MOST_GROUPS, Key, Selection
 from dither.sources.types import ColumnType, Date, Measured
 from dither.sources.windows import counts_by_key, few_rows
 
@@ -109,7 +109,7 @@ class TableSource(Source):
         with contextlib.nullcontext() if plan.inner.is_scheduled else self.engine.snapshot():
             selection = Selection(self.engine, plan.schema, plan.predicate, plan.by, None, secrets.token_hex(16))
             if plan.finder is not None:
-                selection = dataclasses.replace(selection, keys=found_keys(plan, selection))
+                selection = dataclasses.replace(selection, keys=cast("tuple[Key, ...]", found_keys(plan, selection)))
             return [
                 released(plan, run(data), dict(zip(plan.by, _displayed(plan, key), strict=True)) or None)
                 for key, data in zip(selection.groups, selected(plan, selection), strict=True)
@@ -190,7 +190,7 @@ def _displayed(plan: TablePlan, key: tuple[GroupKey, ...]) -> tuple[GroupKey, ..
 def _displayed_part(declared: ColumnType, part: GroupKey) -> GroupKey:
     if declared.type_name == "boolean":
         return bool(part)
-    return declared.displayed(part) if isinstance(declared, Date) else part
+    return declared.displayed(cast("float", part)) if isinstance(declared, Date) else part
 
 
 def _dates(payload: Released) -> Released:

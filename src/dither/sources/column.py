@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidArgument
+from dither.kernels.ordering import Ordering
 from dither.kernels.sums import exact_dot, exact_sum
-from dither.numbers import exact
+from dither.numbers import Number, exact
 from dither.privacy import Neighbours
 from dither.sources.entries import reals
-from dither.sources.frames import named_columns
+from dither.sources.frames import ColumnLike, TableLike, named_columns
 from dither.sources.grid import Grid
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
 
 
 @dataclass(frozen=True)
@@ -63,12 +70,13 @@ class BinnableRecords(Protocol):
 class Column:
     """Private: the records of one column, as whole numbers of grid steps."""
 
-    __slots__ = ("_ordered", "_values", "grid")
+    __slots__ = ("_is_ordered", "_ordering", "_values", "grid")
 
     def __init__(self, values: NDArray[np.int64], grid: Grid, *, ordered: bool = False) -> None:
         self.grid = grid
         self._values = values
-        self._ordered: NDArray[np.int64] | None = values if ordered else None
+        self._is_ordered = ordered
+        self._ordering: Ordering | None = None
 
     def __repr__(self) -> str:
         return "Column(<private>)"
@@ -86,7 +94,7 @@ class Column:
     def ranks(self, first: int, last: int) -> NDArray[np.int64]:
         """The order statistics of ranks first..last (from 1); the bounds stand in below 1 and above n."""
         low, high = self.grid.ends
-        inside = self._sorted()[max(first - 1, 0) : max(last, 0)]
+        inside = self._order().between(max(first - 1, 0), min(max(last, 0), self.records))
         before = max(0, min(last, 0) - first + 1)
         after = max(0, last - max(self.records, first - 1))
         if not before and not after:
@@ -95,7 +103,11 @@ class Column:
 
     def total(self, first: int | None = None, last: int | None = None) -> int:
         """The exact sum of all records, or of those at ranks first..last."""
-        return exact_sum(self.values if first is None or last is None else self.ranks(first, last))
+        if first is None or last is None:
+            return exact_sum(self.values)
+        if first < 1 or last > self.records:
+            return exact_sum(self.ranks(first, last))
+        return self._order().total(first - 1, last)
 
     def moments(self) -> tuple[int, int]:
         """The exact sums of the records, and of their squares, above the lower end of the grid."""
@@ -107,22 +119,22 @@ class Column:
         counts: list[int] = np.bincount(self.values, minlength=bins).tolist()
         return counts
 
-    def _sorted(self) -> NDArray[np.int64]:
-        if self._ordered is None:
-            self._ordered = np.sort(self._values)
-        return self._ordered
+    def _order(self) -> Ordering:
+        if self._ordering is None:
+            self._ordering = Ordering(self._values, ordered=self._is_ordered)
+        return self._ordering
 
 
-def shape_of(data: object, argument: str = "data") -> Shape:
+def shape_of(data: ColumnLike, argument: str = "data") -> Shape:
     """The public facts of a one-dimensional numeric array; looks at its type and length only."""
     array = as_array(data, argument)
     whole = array.dtype.kind in "iub"
     return Shape(len(array), whole, nullable=not whole or isinstance(array, np.ma.MaskedArray))
 
 
-def as_array(data: object, argument: str = "data") -> NDArray[Any]:
+def as_array(data: ColumnLike, argument: str = "data") -> NDArray[np.generic]:
     """A one-dimensional numeric array.  Errors depend on the type of the data alone, never on an entry."""
-    array: NDArray[Any]
+    array: NDArray[np.generic]
     if hasattr(data, "columns") and hasattr(data, "to_numpy"):
         raise InvalidArgument(argument, type(data), "must be one column, such as frame['age'], not a whole frame")
     declared = _declared_type(data)
@@ -162,14 +174,14 @@ _TIMES = ("date", "timestamp", "timedelta", "duration", "time32", "time64")
 _TEXTS = ("str", "utf8", "large_str", "large_utf8", "binary", "large_binary", "categorical", "enum")
 
 
-def _declared_type(data: object) -> str:
+def _declared_type(data: ColumnLike) -> str:
     """The name of the type that a column of another library declares; nothing for what declares none."""
     if isinstance(data, np.ndarray):
         return "" if data.dtype.kind not in "mM" else str(data.dtype)
     return str(getattr(data, "dtype", getattr(data, "type", ""))).lower()
 
 
-def _untyped(data: Any) -> NDArray[Any]:
+def _untyped(data: ColumnLike) -> NDArray[np.float64]:
     """Entries without a declared type are real numbers: whether all of them are whole is no public fact.
 
     What is no number is missing.  A list of numbers is converted at once, anything else entry by entry: both read every
@@ -181,12 +193,12 @@ def _untyped(data: Any) -> NDArray[Any]:
             guessed = np.asarray(data)
             if guessed.dtype.kind in "iufb":  # (a list of rows of one length has two dimensions: its shape is public)
                 return guessed.astype(np.float64)
-    flat = data if not isinstance(data, np.ndarray) or data.ndim == 1 else data.ravel()
-    found = reals(flat)
-    return found if flat is data else found.reshape(data.shape)
+    if isinstance(data, np.ndarray) and data.ndim != 1:
+        return reals(data.ravel()).reshape(data.shape)
+    return reals(data)
 
 
-def _foreign(data: Any, declared: str) -> NDArray[Any]:
+def _foreign(data: pd.Series | pl.Series | pa.ChunkedArray, declared: str) -> NDArray[np.generic]:
     """A column of another library, by its declared type: what it converts to may depend on a missing record."""
     real = None
     if declared not in ("object", "category"):
@@ -206,7 +218,7 @@ def _foreign(data: Any, declared: str) -> NDArray[Any]:
     return np.ma.MaskedArray(whole.astype(np.int64), missing)
 
 
-def missing_steps(nulls: object, grid: Grid) -> int:
+def missing_steps(nulls: Number | str | datetime.date | None, grid: Grid) -> int:
     """The grid point that a missing value counts as: a number, "lower" or "upper" (the default is "lower")."""
     low, high = grid.ends
     if nulls is None or nulls == "lower":
@@ -221,7 +233,7 @@ def missing_steps(nulls: object, grid: Grid) -> int:
     return steps
 
 
-def read_column(data: object, grid: Grid, nulls: object = None) -> Column:
+def read_column(data: ColumnLike, grid: Grid, nulls: Number | str | None = None) -> Column:
     """Clamp and round every record to the grid; missing values become the declared public one."""
     array, missing = as_array(data), missing_steps(nulls, grid)
     present = np.asarray(array.filled(0) if isinstance(array, np.ma.MaskedArray) else array)
@@ -231,7 +243,7 @@ def read_column(data: object, grid: Grid, nulls: object = None) -> Column:
     return Column(steps, grid)
 
 
-def table_shape_of(data: object, argument: str = "data") -> Shape:
+def table_shape_of(data: TableLike, argument: str = "data") -> Shape:
     """The public facts of several columns."""
     shapes = [shape_of(column, argument) for column in columns_of(data, argument)]
     whole, nullable = all(s.whole for s in shapes), any(s.nullable for s in shapes)
@@ -250,7 +262,11 @@ class Table:
         return "Table(<private>)"
 
 
-def only_columns(data: Any, names: Sequence[str] | None, argument: str = "columns") -> Any:
+@overload
+def only_columns(data: TableLike, names: Sequence[str], argument: str = "columns") -> dict[str, ColumnLike]: ...
+@overload
+def only_columns(data: TableLike, names: Sequence[str] | None, argument: str = "columns") -> TableLike: ...
+def only_columns(data: TableLike, names: Sequence[str] | None, argument: str = "columns") -> TableLike:
     """The data without other columns than the named ones; None: all of them."""
     named = named_columns(data)
     if names is None:
@@ -261,13 +277,13 @@ def only_columns(data: Any, names: Sequence[str] | None, argument: str = "column
     return {name: (named or {})[name] for name in names}
 
 
-def floats_of(column: NDArray[Any]) -> NDArray[np.float64]:
+def floats_of(column: NDArray[np.generic]) -> NDArray[np.float64]:
     """A column as floats, NaN where an entry is missing."""
     real = column.astype(np.float64)
     return np.asarray(real.filled(np.nan) if isinstance(real, np.ma.MaskedArray) else real)
 
 
-def columns_of(data: object, argument: str = "data") -> list[NDArray[Any]]:
+def columns_of(data: TableLike, argument: str = "data") -> list[NDArray[np.generic]]:
     """The columns of a two-dimensional array, a frame, or a mapping of names to arrays."""
     named = named_columns(data)
     if named is not None:
@@ -279,7 +295,7 @@ def columns_of(data: object, argument: str = "data") -> list[NDArray[Any]]:
     return [as_array(array[:, j], argument) for j in range(array.shape[1])]
 
 
-def _rows(data: Any) -> NDArray[Any]:
+def _rows(data: TableLike) -> NDArray[np.object_]:
     """A list of rows as an array of objects; its shape is as public as the length of a list."""
     with contextlib.suppress(Exception):
         return np.array(data, dtype=object)
@@ -293,7 +309,7 @@ def _rows(data: Any) -> NDArray[Any]:
     return np.zeros(0, dtype=object)
 
 
-def _same_length(columns: list[NDArray[Any]], data: object, argument: str) -> list[NDArray[Any]]:
+def _same_length(columns: list[NDArray[np.generic]], data: TableLike, argument: str) -> list[NDArray[np.generic]]:
     if len({len(column) for column in columns}) != 1:
         raise InvalidArgument(argument, type(data), "must have columns of equal length")
     return columns

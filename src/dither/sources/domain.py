@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidArgument, InvalidData
+from dither.sources.frames import ColumnLike, Entries
 
 Indices: TypeAlias = NDArray[np.int64]
 Value = TypeVar("Value", bound=Hashable)
@@ -33,7 +34,7 @@ def spelled(values: Iterable[Value]) -> Iterable[Value]:
     return cast("Iterable[Value]", tuple(values)) if isinstance(values, str) else values
 
 
-def encode(data: object, values: tuple[Hashable, ...], argument: str, other: object = None) -> Indices:
+def encode(data: ColumnLike, values: tuple[Hashable, ...], argument: str, other: Hashable = None) -> Indices:
     """Each record as its index among ``values``: private.
 
     A record outside the domain counts as ``other`` if that is given (a public choice), else it is an error that shows
@@ -44,7 +45,7 @@ def encode(data: object, values: tuple[Hashable, ...], argument: str, other: obj
     stray = -1 if other is None else _index(other, place)
     found = _encode_numbers(records, values) if isinstance(records, np.ndarray) else None
     if found is None:
-        listed: list[Any] = records.tolist() if isinstance(records, np.ndarray) else list(records)
+        listed: Entries = records.tolist() if isinstance(records, np.ndarray) else list(records)
         try:
             found = np.fromiter((place.get(record, -1) for record in listed), dtype=np.int64, count=len(listed))
         except TypeError:
@@ -58,7 +59,7 @@ def encode(data: object, values: tuple[Hashable, ...], argument: str, other: obj
     return found
 
 
-def read_bits(data: object, attributes: int | None = None, argument: str = "data") -> NDArray[np.bool_]:
+def read_bits(data: ColumnLike, attributes: int | None = None, argument: str = "data") -> NDArray[np.bool_]:
     """Zeros and ones, as a vector or (with ``attributes``) as rows of so many; errors show no entry."""
     try:
         given = data.to_numpy() if hasattr(data, "to_numpy") else data
@@ -80,14 +81,14 @@ def read_bits(data: object, attributes: int | None = None, argument: str = "data
     return bits
 
 
-def whole(argument: str, value: object, *, least: int, most: int) -> int:
+def whole(argument: str, value: int, *, least: int, most: int) -> int:
     """A whole number within public limits."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not least <= value <= most:
         raise InvalidArgument(argument, value, f"must be a whole number from {least} to {most}")
     return int(value)
 
 
-def _sequence(data: object) -> Sequence[Any] | NDArray[Any]:
+def _sequence(data: ColumnLike) -> Sequence[Any] | NDArray[np.generic]:  # records of a list may be anything
     if hasattr(data, "to_numpy"):
         data = data.to_numpy()
     accepted = "must be a one-dimensional array or sequence of at least one record"
@@ -98,13 +99,13 @@ def _sequence(data: object) -> Sequence[Any] | NDArray[Any]:
     return data
 
 
-def _index(other: object, place: dict[Hashable, int]) -> int:
+def _index(other: Hashable, place: dict[Hashable, int]) -> int:
     if not isinstance(other, Hashable) or other not in place:
         raise InvalidArgument("other", other, "must be one of the declared values")
     return place[other]
 
 
-def _encode_numbers(records: NDArray[Any], values: tuple[Hashable, ...]) -> Indices | None:
+def _encode_numbers(records: NDArray[np.generic], values: tuple[Hashable, ...]) -> Indices | None:
     """The same for whole numbers, without a dictionary; None if these are not all whole numbers of 64 bits."""
     if isinstance(records, np.ma.MaskedArray):
         return None
@@ -119,5 +120,5 @@ def _encode_numbers(records: NDArray[Any], values: tuple[Hashable, ...]) -> Indi
     return np.where(ranked[near] == wanted, order[near], -1).astype(np.int64)
 
 
-def _unequal_to_itself(value: object) -> bool:
+def _unequal_to_itself(value: Hashable) -> bool:
     return bool(value != value)

@@ -1,7 +1,7 @@
 """What one entry without a declared type counts as: a number, a text, or nothing.
 
 Entries of lists and of columns of objects may be anything.  Each is read by itself, and none of them may raise an error
-or a warning: whether one is there would depend on a single record.
+or a warning: whether one is there would depend on a single record.  That is why each is any ``object`` here.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import datetime
 import math
 import warnings
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +19,7 @@ _FAILURES = (Exception, SystemExit)
 """What an entry of anybody's own class may raise when it is looked at."""
 
 
-def is_missing(entry: Any) -> bool:
+def is_missing(entry: object) -> bool:
     """True for None, NaN and the missing values of pandas; of a number of somebody's own class, if it says so."""
     try:
         return bool(entry is None or (isinstance(entry, float) and entry != entry) or type(entry).__name__ in _NOTHING)
@@ -28,7 +27,7 @@ def is_missing(entry: Any) -> bool:
         return True
 
 
-def real(entry: Any) -> float:
+def real(entry: object) -> float:
     """A number as a float, those beyond its range as infinities; NaN where it is missing or no number.
 
     >>> real("12"), real(10**400), real("twelve")
@@ -37,21 +36,21 @@ def real(entry: Any) -> float:
     if is_missing(entry) or isinstance(entry, (complex, np.complexfloating)):
         return math.nan
     try:
-        return float(entry)
+        return float(entry)  # type: ignore[arg-type]  # anything may be tried
     except OverflowError:
         return _infinity(entry)
     except _FAILURES:
         return math.nan
 
 
-def _infinity(entry: Any) -> float:
+def _infinity(entry: object) -> float:
     try:
-        return math.inf if entry > 0 else -math.inf
+        return math.inf if entry > 0 else -math.inf  # type: ignore[operator]  # anything may be tried
     except _FAILURES:
         return math.nan
 
 
-def text(entry: Any) -> str | None:
+def text(entry: object) -> str | None:
     """An entry as a text that every engine can hold; None where it is missing or has none.
 
     >>> text(3.5), text(b"abc"), text("\\ud800") is None
@@ -67,7 +66,7 @@ def text(entry: Any) -> str | None:
     return str(written)
 
 
-def truth(entry: Any) -> bool | None:
+def truth(entry: object) -> bool | None:
     """An entry as a truth value: numbers other than 0 are true; None where it is missing or neither.
 
     >>> truth(True), truth(0), truth("true"), truth("maybe")
@@ -80,7 +79,7 @@ def truth(entry: Any) -> bool | None:
     return None if math.isnan(number) else number != 0
 
 
-def day(entry: Any) -> datetime.date | None:
+def day(entry: object) -> datetime.date | None:
     """An entry as a day: a date, the day of a moment, or an ISO text; None where it is missing or none of these."""
     try:
         if isinstance(entry, str):
@@ -94,14 +93,14 @@ def day(entry: Any) -> datetime.date | None:
         return None
 
 
-def reals(entries: Iterable[Any]) -> NDArray[np.float64]:
+def reals(entries: Iterable[object]) -> NDArray[np.float64]:
     """Many entries as numbers."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         return np.fromiter((real(one) for one in entries), dtype=np.float64)
 
 
-def texts(entries: Iterable[Any]) -> list[str | None]:
+def texts(entries: Iterable[object]) -> list[str | None]:
     """Many entries as texts."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -5,14 +5,19 @@ from __future__ import annotations
 import contextlib
 import csv
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sized
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dither.errors import InvalidArgument, InvalidData
 from dither.sources.lines import UNREADABLE, header, inner_suffix, records
+
+Masked: TypeAlias = "np.ma.MaskedArray[tuple[int, ...], np.dtype[np.generic]]"
+Entry = TypeVar("Entry")
+Collected = TypeVar("Collected", bound=Sized)
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _PARQUET = (".parquet", ".pq")
@@ -22,7 +27,7 @@ _READ_TEXTS = "FROM read_parquet({}, utf8_validation = 'replace')"
 _REAL = {"FLOAT", "DOUBLE", "DECIMAL", "HUGEINT", "UHUGEINT", "UBIGINT"}
 
 
-def read_file_column(path: str | Path, column: str, *, empty: bool = False) -> np.ma.MaskedArray[Any, Any]:
+def read_file_column(path: str | Path, column: str, *, empty: bool = False) -> Masked:
     """One numeric column, always masked, so that its type does not depend on whether an entry is missing.
 
     A Parquet file declares its types.  A CSV file does not, and reading types off its records would make the answer's
@@ -34,17 +39,16 @@ def read_file_column(path: str | Path, column: str, *, empty: bool = False) -> n
     return _parquet(file, column) if delimiter is None else _text(file, column, delimiter, empty)
 
 
-def read_file_entries(path: str | Path, column: str) -> list[Any]:
+def read_file_entries(path: str | Path, column: str) -> list[str | int | float | None]:
     """One column of any type, for categories: numbers of a Parquet file as such, everything else as texts.
 
     A missing entry is None; in a CSV that is an empty one, or a line that is too short.
     """
     file, delimiter = _known_file(path)
     if delimiter is None:
-        values: list[Any] = _parquet(file, column, texts=True).tolist()
+        values: list[str | int | float | None] = _parquet(file, column, texts=True).tolist()
         return values
-    entries: list[Any] = _column_of(file, column, delimiter, _text_entry, list)
-    return entries
+    return [*_column_of(file, column, delimiter, _text_entry, list)]
 
 
 def check_file_columns(path: str | Path, columns: Iterable[str]) -> None:
@@ -53,12 +57,11 @@ def check_file_columns(path: str | Path, columns: Iterable[str]) -> None:
         file_column_type(path, column)
 
 
-def file_column_type(path: str | Path, column: str) -> np.dtype[Any]:
+def file_column_type(path: str | Path, column: str) -> np.dtype[np.generic]:
     """The type that ``read_file_column`` gives a column, from the file's name and header alone; reads no record."""
     file, delimiter = _known_file(path)
     if delimiter is None:
-        stored: np.dtype[Any] = _parquet(file, column, read=False).dtype
-        return stored
+        return _parquet(file, column, read=False).dtype
     _place(file, column, header(file), delimiter)
     return np.dtype(np.float64)
 
@@ -97,12 +100,12 @@ def _place(file: Path, column: str, first: str, delimiter: str) -> tuple[int, in
     return names.index(column), len(names)
 
 
-def _text(file: Path, column: str, delimiter: str, empty: bool) -> np.ma.MaskedArray[Any, Any]:
+def _text(file: Path, column: str, delimiter: str, empty: bool) -> Masked:
     values = _column_of(file, column, delimiter, _entry, _floats, empty=empty)
     return np.ma.MaskedArray(values, np.isnan(values))
 
 
-def _floats(entries: Iterator[float]) -> Any:
+def _floats(entries: Iterator[float]) -> NDArray[np.float64]:
     return np.fromiter(entries, dtype=np.float64)
 
 
@@ -110,11 +113,11 @@ def _column_of(
     file: Path,
     column: str,
     delimiter: str,
-    entry: Callable[[list[str], int], Any],
-    collected: Callable[[Iterator[Any]], Any],
+    entry: Callable[[list[str], int], Entry],
+    collected: Callable[[Iterator[Entry]], Collected],
     *,
     empty: bool = False,
-) -> Any:
+) -> Collected:
     """One entry of each line."""
     place, width = _place(file, column, header(file), delimiter)
     values = None
@@ -153,7 +156,7 @@ def _number(entry: str) -> float:
         return {"true": 1.0, "false": 0.0}.get(entry.strip().lower(), math.nan)
 
 
-def _parquet(file: Path, column: str, *, read: bool = True, texts: bool = False) -> np.ma.MaskedArray[Any, Any]:
+def _parquet(file: Path, column: str, *, read: bool = True, texts: bool = False) -> Masked:
     """``texts``: what is stored as no number is read as texts, instead of refused."""
     import duckdb  # noqa: PLC0415  (slow to load)
 

@@ -7,8 +7,11 @@ column cannot hold is missing: no record decides how others are read, and none r
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
-from typing import Any
+import datetime
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, SupportsFloat, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,17 +19,29 @@ from numpy.typing import NDArray
 from dither.errors import InvalidArgument, InvalidData
 from dither.sources.entries import is_missing, texts
 
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+Scalar: TypeAlias = "SupportsFloat | str | bytes | datetime.date | None"
+ColumnLike: TypeAlias = "Sequence[Scalar] | NDArray[np.generic] | pd.Series | pl.Series | pa.Array | pa.ChunkedArray"
+"""Entries of one column: a list, an array, or a column of another library."""
+TableLike: TypeAlias = (
+    "Sequence[Sequence[Scalar]] | NDArray[np.generic] | Mapping[str, ColumnLike] "
+    "| pd.DataFrame | pl.DataFrame | pa.Table"
+)
+"""Rows, columns by name, or a frame of another library."""
+Entries: TypeAlias = list[Any]  # what a column without a declared type holds: anything
 _UNTYPED = ("object", "str", "string", "category")
 
 
-def arrow() -> Any:
+def arrow() -> ModuleType:
     """The Arrow package, which is optional and slow to load."""
-    import pyarrow as pa  # noqa: PLC0415
-
-    return pa
+    return importlib.import_module("pyarrow")
 
 
-def column_names(data: Any) -> list[Any] | None:
+def column_names(data: TableLike) -> list[str] | None:
     """The names of the columns of a frame of any library, or of a mapping, as they are; None for what has none."""
     if isinstance(data, Mapping):
         return list(data)
@@ -34,13 +49,14 @@ def column_names(data: Any) -> list[Any] | None:
     return None if names is None or not hasattr(data, "__getitem__") else list(names)
 
 
-def named_columns(data: Any) -> dict[str, Any] | None:
+def named_columns(data: TableLike) -> dict[str, ColumnLike] | None:
     """The columns of a frame of any library, or of a mapping, by name; None for what has no names."""
     names = column_names(data)
-    return None if names is None else {str(name): data[name] for name in names}
+    frame = cast("Mapping[str, ColumnLike] | pd.DataFrame | pl.DataFrame | pa.Table", data)  # if it has names
+    return None if names is None else {str(name): frame[name] for name in names}
 
 
-def typed_column(values: Any) -> Any:
+def typed_column(values: ColumnLike) -> pa.Array | pa.ChunkedArray | None:
     """A column with a declared type, in Arrow; None where it declares none, or one that Arrow does not know."""
     pa = arrow()
     if isinstance(values, (pa.Array, pa.ChunkedArray)):
@@ -64,7 +80,9 @@ def typed_column(values: Any) -> Any:
     return _converted(pa, list(values), wanted)
 
 
-def table_of(given: Mapping[str, Any], untyped: Callable[[str, list[Any]], Any], argument: str = "source") -> Any:
+def table_of(
+    given: Mapping[str, ColumnLike], untyped: Callable[[str, Entries], pa.Array], argument: str = "source"
+) -> pa.Table:
     """Arrays or lists by name as an Arrow table; ``untyped`` converts entries of columns without a declared type."""
     columns = {str(name): _column_of(str(name), values, untyped, argument) for name, values in given.items()}
     if len({len(one) for one in columns.values()}) > 1:
@@ -72,7 +90,9 @@ def table_of(given: Mapping[str, Any], untyped: Callable[[str, list[Any]], Any],
     return arrow().table(columns)
 
 
-def _column_of(name: str, values: Any, untyped: Callable[[str, list[Any]], Any], argument: str) -> Any:
+def _column_of(
+    name: str, values: ColumnLike, untyped: Callable[[str, Entries], pa.Array], argument: str
+) -> pa.Array | pa.ChunkedArray:
     if isinstance(values, (str, bytes)) or not (hasattr(values, "__iter__") and hasattr(values, "__len__")):
         raise InvalidArgument(argument, type(values), "must be a mapping of names to arrays or lists")
     if isinstance(values, np.ndarray) and values.dtype.kind == "S":
@@ -85,7 +105,7 @@ def _column_of(name: str, values: Any, untyped: Callable[[str, list[Any]], Any],
     return untyped(name, column_entries(values))
 
 
-def plain_column(name: str, values: Any, argument: str) -> Any:
+def plain_column(name: str, values: pa.Array | pa.ChunkedArray, argument: str) -> pa.Array | pa.ChunkedArray:
     """Without dictionaries, also inside lists and structs: each block would list the categories of all others."""
     pa = arrow()
     wanted = _plain_type(pa, values.type)
@@ -104,7 +124,7 @@ def plain_column(name: str, values: Any, argument: str) -> Any:
     return built
 
 
-def _plain_type(pa: Any, stored_type: Any) -> Any:
+def _plain_type(pa: ModuleType, stored_type: pa.DataType) -> pa.DataType:
     """The same type with values in place of dictionaries, and what is stored in place of extensions."""
     types = pa.types
     if types.is_dictionary(stored_type):
@@ -128,7 +148,7 @@ def _plain_type(pa: Any, stored_type: Any) -> Any:
     return stored_type
 
 
-def _converted(pa: Any, entries: list[Any], wanted: Any) -> Any:
+def _converted(pa: ModuleType, entries: Entries, wanted: pa.DataType) -> pa.Array:
     """An Arrow column of a type that is declared; missing where an entry is none of it, and nowhere else."""
     try:
         return pa.array(entries, wanted)
@@ -136,13 +156,13 @@ def _converted(pa: Any, entries: list[Any], wanted: Any) -> Any:
         return pa.concat_arrays([pa.nulls(0, wanted), *(_single(pa, one, wanted) for one in entries)])
 
 
-def _single(pa: Any, entry: Any, wanted: Any) -> Any:
+def _single(pa: ModuleType, entry: object, wanted: pa.DataType) -> pa.Array:
     with contextlib.suppress(Exception):
         return pa.array([None if is_missing(entry) else entry], wanted)
     return pa.nulls(1, wanted)
 
 
-def column_entries(values: Any) -> list[Any]:
+def column_entries(values: ColumnLike) -> Entries:
     """What a column holds as Python objects; None where an entry is none that Python knows."""
     try:
         return list(values.to_pylist() if hasattr(values, "to_pylist") else values)
@@ -150,18 +170,19 @@ def column_entries(values: Any) -> list[Any]:
         return [_entry(values, place) for place in range(len(values))]
 
 
-def _entry(values: Any, place: int) -> Any:
+def _entry(values: ColumnLike, place: int) -> object:
     with contextlib.suppress(Exception):
-        return values[place].as_py() if hasattr(values, "to_pylist") else values[place]
+        entry: object = values[place]
+        return entry.as_py() if hasattr(values, "to_pylist") and hasattr(entry, "as_py") else entry
     return None
 
 
-def table_block(table: Any, members: NDArray[np.int64]) -> Any:
+def table_block(table: pa.Table, members: NDArray[np.int64]) -> pa.Table:
     """Some rows of an Arrow table, in one piece."""
     return table.take(members).combine_chunks()
 
 
-def object_array(entries: list[Any]) -> Any:
+def object_array(entries: Entries) -> NDArray[np.object_]:
     """A one-dimensional array of objects, whatever they are."""
     built = np.empty(len(entries), dtype=object)
     for place, one in enumerate(entries):
@@ -169,13 +190,14 @@ def object_array(entries: list[Any]) -> Any:
     return built
 
 
-def readable(frame: Any) -> Any:
+def readable(frame: TableLike) -> TableLike:
     """The same frame with texts in place of objects and of texts that have no bytes; types stay those declared."""
     library = type(frame).__module__.partition(".")[0]
     if library == "pandas" and hasattr(frame, "dtypes"):
         return _pandas_frame(frame)
     if library == "polars":
-        frame = (frame.collect() if hasattr(frame, "collect") else frame).to_arrow()
+        frame = getattr(frame, "collect", lambda: frame)()
+        frame = getattr(frame, "to_arrow", lambda: frame)()
         library = "pyarrow"
     if library == "pyarrow" and hasattr(frame, "read_all"):  # (a stream can be read once, a session asks often)
         frame = frame.read_all()
@@ -184,7 +206,7 @@ def readable(frame: Any) -> Any:
     return frame
 
 
-def _pandas_frame(frame: Any) -> Any:
+def _pandas_frame(frame: pd.DataFrame) -> pd.DataFrame:
     import pandas as pd  # noqa: PLC0415  (there, for the frame is one of its own)
 
     frame = frame.loc[:, [not str(stored_type).startswith(("timedelta", "duration")) for stored_type in frame.dtypes]]
@@ -210,7 +232,7 @@ def _pandas_frame(frame: Any) -> Any:
     return cleaned
 
 
-def _untyped_entries(column: Any) -> list[Any]:
+def _untyped_entries(column: pd.Series) -> Entries:
     try:
         return list(column.astype(object))
     except Exception:  # noqa: BLE001 - a text in Arrow's storage that is no UTF-8
@@ -219,7 +241,7 @@ def _untyped_entries(column: Any) -> list[Any]:
         return pa.array(column).cast(pa.large_binary()).to_pylist()  # type: ignore[no-any-return]
 
 
-def _arrow_table(table: Any) -> Any:
+def _arrow_table(table: pa.Table) -> pa.Table:
     import pyarrow as pa  # noqa: PLC0415
 
     if not isinstance(table, pa.Table):
@@ -233,7 +255,7 @@ def _arrow_table(table: Any) -> Any:
     return table
 
 
-def _readable_column(pa: Any, column: Any) -> Any:
+def _readable_column(pa: ModuleType, column: pa.ChunkedArray) -> pa.ChunkedArray:
     """A chunked column that the engine reads entry by entry, whatever the others are."""
     column = _decoded(pa, column)
     stored_type = column.type
@@ -250,7 +272,7 @@ def _readable_column(pa: Any, column: Any) -> Any:
     return column
 
 
-def _decoded(pa: Any, column: Any) -> Any:
+def _decoded(pa: ModuleType, column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Values in place of run ends, extensions, and dictionaries of anything but texts: engines misread some of them."""
     import pyarrow.compute as pc  # noqa: PLC0415
 
@@ -266,11 +288,11 @@ def _decoded(pa: Any, column: Any) -> Any:
     return _decoded(pa, pa.chunked_array(chunks, type=inner))
 
 
-def _is_span(pa: Any, stored_type: Any) -> bool:
+def _is_span(pa: ModuleType, stored_type: pa.DataType) -> bool:
     """Durations and times of a day: no declared type reads them, and one may be beyond what the engine holds."""
     return bool(pa.types.is_duration(stored_type) or pa.types.is_time(stored_type) or pa.types.is_interval(stored_type))
 
 
-def _is_text(pa: Any, stored_type: Any) -> bool:
+def _is_text(pa: ModuleType, stored_type: pa.DataType) -> bool:
     tests = ("is_string", "is_large_string", "is_string_view")
     return any(getattr(pa.types, test)(stored_type) for test in tests if hasattr(pa.types, test))

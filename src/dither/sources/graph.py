@@ -7,7 +7,7 @@ import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +15,21 @@ from numpy.typing import NDArray
 from dither.errors import InvalidArgument, InvalidData
 from dither.kernels.adjacency import Ends, Starts, compressed, edge_list
 from dither.kernels.triangles import Frontier, Ranked, Short, common_frontier, edge_supports
+from dither.numbers import Number
 from dither.privacy import Neighbours
 from dither.sources.column import Shape, as_array
-from dither.sources.files import file_column_type, read_file_column
+from dither.sources.files import Masked, file_column_type, read_file_column
+from dither.sources.frames import ColumnLike, TableLike
 from dither.sources.graph_schema import MOST_VERTICES
 from dither.sources.grid import Grid
+
+if TYPE_CHECKING:
+    import igraph
+    import networkx as nx
+    import pandas as pd
+    import scipy.sparse
+
+Pairs: TypeAlias = NDArray[np.int64] | NDArray[np.int32]
 
 
 @dataclass(frozen=True)
@@ -59,17 +69,17 @@ class Graph:
 
     def __init__(
         self,
-        edges: Any,
+        edges: TableLike,
         *,
-        n: Any,
-        weights: Any = None,
-        cap: Any = None,
-        step: Any = None,
+        n: int,
+        weights: ColumnLike | None = None,
+        cap: Number | None = None,
+        step: Number | None = None,
         strict: bool = False,
     ) -> None:
         pairs = _pairs(edges)
         self._starts, self._ends = compressed(pairs, _vertices(n))
-        self._weights: NDArray[Any] | None = None
+        self._weights: NDArray[np.generic] | None = None
         self._cap, self._step = cap, step
         if weights is None:
             if cap is not None or step is not None:
@@ -91,13 +101,13 @@ class Graph:
         cls,
         path: str | Path,
         *,
-        n: Any = None,
-        vertices: Sequence[Any] | None = None,
+        n: int | None = None,
+        vertices: Sequence[int] | None = None,
         source: str = "source",
         target: str = "target",
         weight: str | None = None,
-        cap: Any = None,
-        step: Any = None,
+        cap: Number | None = None,
+        step: Number | None = None,
         strict: bool = False,
         withheld: bool = False,
     ) -> Graph:
@@ -123,11 +133,17 @@ class Graph:
             if names.ndim != 1 or names.dtype.kind not in "iu" or len(np.unique(names)) != n:
                 raise InvalidArgument("vertices", type(vertices), "must be distinct whole numbers")
             columns = [_places(column, names) for column in columns]
-        return cls(np.stack(columns, axis=1), n=n, weights=weights, cap=cap, step=step, strict=strict)
+        return cls(np.stack(columns, axis=1), n=_vertices(n), weights=weights, cap=cap, step=step, strict=strict)
 
     @classmethod
     def from_networkx(
-        cls, graph: Any, *, weight: str | None = None, cap: Any = None, step: Any = None, strict: bool = False
+        cls,
+        graph: nx.Graph,
+        *,
+        weight: str | None = None,
+        cap: Number | None = None,
+        step: Number | None = None,
+        strict: bool = False,
     ) -> Graph:
         """From a networkx graph: its nodes are public, in the order in which it lists them; directions are ignored."""
         place = {node: index for index, node in enumerate(graph.nodes)}
@@ -137,7 +153,13 @@ class Graph:
 
     @classmethod
     def from_igraph(
-        cls, graph: Any, *, weight: str | None = None, cap: Any = None, step: Any = None, strict: bool = False
+        cls,
+        graph: igraph.Graph,
+        *,
+        weight: str | None = None,
+        cap: Number | None = None,
+        step: Number | None = None,
+        strict: bool = False,
     ) -> Graph:
         """From an igraph graph; directions are ignored."""
         rows = np.array(graph.get_edgelist(), dtype=np.int64).reshape(-1, 2)
@@ -146,7 +168,13 @@ class Graph:
 
     @classmethod
     def from_scipy(
-        cls, matrix: Any, *, weighted: bool = False, cap: Any = None, step: Any = None, strict: bool = False
+        cls,
+        matrix: scipy.sparse.spmatrix,
+        *,
+        weighted: bool = False,
+        cap: Number | None = None,
+        step: Number | None = None,
+        strict: bool = False,
     ) -> Graph:
         """From a sparse adjacency matrix: a stored entry that is not zero is an edge; one triangle of it, or both.
 
@@ -227,7 +255,7 @@ class Graph:
         """The number of edges; private unless weights are given."""
         return len(self._ends) // 2
 
-    def weight_grid(self, cap: Any = None, step: Any = None) -> Grid:
+    def weight_grid(self, cap: Number | None = None, step: Number | None = None) -> Grid:
         """The public grid of the weights; what is not given is what the graph declares."""
         cap, step = self._cap if cap is None else cap, self._step if step is None else step
         if self._weights is None:
@@ -245,13 +273,13 @@ class Graph:
         return steps
 
 
-def _vertices(n: object) -> int:
+def _vertices(n: int | None) -> int:
     if isinstance(n, (int, np.integer)) and not isinstance(n, bool) and 1 <= n <= MOST_VERTICES:
         return int(n)
     raise InvalidArgument("n", n, f"must be a whole number of vertices from 1 to {MOST_VERTICES}")
 
 
-def _pairs(edges: object) -> NDArray[Any]:
+def _pairs(edges: TableLike) -> Pairs:
     """Two columns of whole numbers, or an error that shows no entry of them."""
     accepted = "must be whole numbers in two columns, a row for each edge"
     if hasattr(edges, "to_numpy") and hasattr(edges, "columns"):
@@ -272,10 +300,12 @@ def _pairs(edges: object) -> NDArray[Any]:
         raise InvalidArgument("edges", type(edges), accepted)
     if array.dtype == np.uint64:
         array = np.minimum(array, np.uint64(MOST_VERTICES + 1))
-    return np.ascontiguousarray(array, dtype=np.int32 if array.dtype == np.int32 else np.int64)
+    if array.dtype == np.int32:
+        return np.ascontiguousarray(array, dtype=np.int32)
+    return np.ascontiguousarray(array, dtype=np.int64)
 
 
-def _from_frame(frame: Any, accepted: str) -> NDArray[np.int64]:
+def _from_frame(frame: pd.DataFrame, accepted: str) -> NDArray[np.int64]:
     """The two columns of a frame.  A missing entry may turn its column into another type: it is a vertex outside."""
     names = list(frame.columns)
     if len(names) != 2:
@@ -286,7 +316,7 @@ def _from_frame(frame: Any, accepted: str) -> NDArray[np.int64]:
     return np.stack([_whole(column) for column in columns], axis=1)
 
 
-def _from_objects(array: NDArray[Any]) -> NDArray[Any]:
+def _from_objects(array: NDArray[np.generic]) -> NDArray[np.generic]:
     """Python numbers of any size; what does not fit is a vertex outside."""
     if array.size == 0:
         return np.zeros((0, 2), dtype=np.int64)
@@ -295,10 +325,10 @@ def _from_objects(array: NDArray[Any]) -> NDArray[Any]:
     return np.array([[one if 0 <= one <= MOST_VERTICES else -1 for one in row] for row in array], dtype=np.int64)
 
 
-def _whole(column: np.ma.MaskedArray[Any, Any]) -> NDArray[np.int64]:
+def _whole(column: Masked) -> NDArray[np.int64]:
     """A column of vertex numbers; whatever is no whole number from 0 on is the vertex -1, which is outside."""
     # Unsigned numbers have no -1; what does not fit is outside as well.
-    numbers = column.filled(np.iinfo(column.dtype).max if column.dtype.kind == "u" else -1)
+    numbers = column.filled(np.iinfo(str(column.dtype)).max if column.dtype.kind == "u" else -1)
     if numbers.dtype.kind == "u":
         numbers = np.minimum(numbers, np.uint64(MOST_VERTICES + 1))
     if numbers.dtype.kind in "iub":
@@ -307,20 +337,20 @@ def _whole(column: np.ma.MaskedArray[Any, Any]) -> NDArray[np.int64]:
     return np.where(usable, numbers, -1.0).astype(np.int64)
 
 
-def _places(column: NDArray[np.int64], names: NDArray[Any]) -> NDArray[np.int64]:
+def _places(column: NDArray[np.int64], names: NDArray[np.integer]) -> NDArray[np.int64]:
     """The index of every entry among the names; -1 for others."""
     order = np.argsort(names)
     found = np.minimum(np.searchsorted(names[order], column), len(names) - 1)
     return np.where(names[order][found] == column, order[found], -1)
 
 
-def _symmetric(rows: NDArray[Any], columns: NDArray[Any], n: int) -> bool:
+def _symmetric(rows: Pairs, columns: Pairs, n: int) -> bool:
     """Whether every pair appears in both directions."""
     ahead, back = rows.astype(np.int64) * n + columns, columns.astype(np.int64) * n + rows
     return bool(np.array_equal(np.sort(ahead), np.sort(back)))
 
 
-def _check_repeated(rows: NDArray[Any], columns: NDArray[Any], n: int) -> None:
+def _check_repeated(rows: Pairs, columns: Pairs, n: int) -> None:
     """Refuse entries below the diagonal that no entry above repeats: their edges, which are public, would get lost."""
     places = rows.astype(np.int64) * n + columns
     mirrored = columns.astype(np.int64) * n + rows
@@ -328,7 +358,7 @@ def _check_repeated(rows: NDArray[Any], columns: NDArray[Any], n: int) -> None:
         raise InvalidData("matrix: some entry below the diagonal has none above it; nothing was charged")
 
 
-def _in_order(pairs: NDArray[Any], weights: NDArray[Any]) -> NDArray[Any]:
+def _in_order(pairs: Pairs, weights: NDArray[np.generic]) -> NDArray[np.generic]:
     """Weights rearranged from the order of the pairs to the rising order of the edges."""
     if len(weights) != len(pairs):
         raise InvalidArgument("weights", type(weights), "must be one weight for each edge")
@@ -336,7 +366,7 @@ def _in_order(pairs: NDArray[Any], weights: NDArray[Any]) -> NDArray[Any]:
     return np.ma.MaskedArray(weights)[np.lexsort((high, low))]
 
 
-def _fault(pairs: NDArray[Any], n: int) -> str:
+def _fault(pairs: Pairs, n: int) -> str:
     """What is wrong, in words that quote no edge."""
     if np.any((pairs < 0) | (pairs >= n)):
         return f"some vertex lies outside 0 .. n - 1 for n={n}"

@@ -11,13 +11,12 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidArgument
-from dither.numbers import exact
+from dither.numbers import Number, exact
 
 DEFAULT_STEPS = 36
 """A real column without a declared step is cut into at least 2**36 steps: far below any private error."""
@@ -35,14 +34,16 @@ class Grid:
     high: int | None
 
     @classmethod
-    def between(cls, bounds: object, step: object = None, *, whole: bool = False) -> Grid:
+    def between(
+        cls, bounds: Iterable[Number] | Number | None, step: Number | None = None, *, whole: bool = False
+    ) -> Grid:
         """The grid of a column with these bounds.
 
         Without a declared step it is 1 for whole numbers and otherwise the power of two that cuts the
         bounds into 2**36 steps or more.
         """
         if type(bounds) is tuple and len(bounds) == 2 and {type(v) for v in (*bounds, step)} <= _PLAIN:
-            return _plain_grid(*bounds, step, whole)
+            return _plain_grid(*bounds, step, whole)  # type: ignore[arg-type]  # these are plain numbers
         lower, upper = _pair(bounds)
         return _grid(lower, upper, None if step is None else exact(step, "step"), whole)
 
@@ -84,7 +85,7 @@ class Grid:
         """Many grid points as numbers."""
         return tuple(steps) if self.step == 1 else tuple(self.value(one) for one in steps)
 
-    def quantise(self, values: NDArray[Any], missing: int) -> NDArray[np.int64]:
+    def quantise(self, values: NDArray[np.generic], missing: int) -> NDArray[np.int64]:
         """Each value clamped and rounded to the grid, record by record; NaN becomes ``missing``."""
         low, high = self.ends
         if np.issubdtype(values.dtype, np.integer) and self.step == 1:
@@ -94,17 +95,24 @@ class Grid:
             np.maximum(whole, low, out=whole)
             np.minimum(whole, high, out=whole)
             return whole
+        steps, size = np.empty(len(values), dtype=np.int64), self.step.numerator / self.step.denominator
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            scaled = values.astype(np.float64) / (self.step.numerator / self.step.denominator)
-            scaled = np.clip(np.rint(scaled), low, high)
-        return np.where(np.isnan(scaled), float(missing), scaled).astype(np.int64)
+            for first in range(0, len(values), _BLOCK):  # (pieces that stay in the processor's cache: twice as fast)
+                scaled = np.true_divide(values[first : first + _BLOCK], size, dtype=np.float64)
+                np.rint(scaled, out=scaled)
+                np.clip(scaled, low, high, out=scaled)
+                np.copyto(scaled, float(missing), where=np.isnan(scaled))
+                steps[first : first + _BLOCK] = scaled
+        return steps
 
 
+_BLOCK = 1 << 15
+"""So many values are rounded at a time."""
 _PLAIN = {int, float, type(None)}
 
 
 @functools.lru_cache(maxsize=1024, typed=True)
-def _plain_grid(lower: object, upper: object, step: object, whole: bool) -> Grid:
+def _plain_grid(lower: float, upper: float, step: float | None, whole: bool) -> Grid:
     """The grid of plain Python numbers, remembered by value and type: 0.1 equals Fraction(0.1) but means less."""
     ends = _pair((lower, upper))
     return _grid(*ends, None if step is None else exact(step, "step"), whole)
@@ -136,7 +144,7 @@ def _grid(lower: Fraction, upper: Fraction, step: Fraction | None, whole: bool) 
     return Grid(size, low, high)
 
 
-def _pair(bounds: object) -> tuple[Fraction, Fraction]:
+def _pair(bounds: Iterable[Number] | Number | None) -> tuple[Fraction, Fraction]:
     accepted = "must be two finite numbers (lower, upper) with lower < upper, known without looking at the data"
     if not isinstance(bounds, Iterable) or isinstance(bounds, (str, bytes)):
         raise InvalidArgument("bounds", bounds, accepted)

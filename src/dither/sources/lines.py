@@ -12,11 +12,14 @@ import gzip
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
 from dither.errors import InvalidData
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 UNREADABLE = (OSError, EOFError, zlib.error)
 """What a file raises that is damaged, or packed in another way than its name says."""
@@ -69,13 +72,13 @@ def records(file: Path) -> Iterator[str]:
         yield from block.decode("utf-8").split("\n")[:-1]
 
 
-def batches(file: Path) -> Any:
+def batches(file: Path) -> pa.RecordBatchReader:
     """The lines after the first as a stream of Arrow batches with one column of texts."""
     import pyarrow as pa  # noqa: PLC0415  (slow to load)
 
     schema = pa.schema([("line", pa.large_string())])
 
-    def read() -> Iterator[Any]:
+    def read() -> Iterator[pa.RecordBatch]:
         for block in blocks(file):
             ends = np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == _FEED)
             offsets = np.zeros(len(ends) + 1, dtype=np.int64)
@@ -88,8 +91,7 @@ def batches(file: Path) -> Any:
 
 
 def _opened(file: Path) -> IO[bytes]:
-    stream: Any = gzip.open(file, "rb") if is_packed(file) else file.open("rb")  # noqa: SIM115  (closed by its reader)
-    return stream  # type: ignore[no-any-return]
+    return gzip.open(file, "rb") if is_packed(file) else file.open("rb")  # type: ignore[return-value]  # both read
 
 
 def _first(stream: IO[bytes]) -> str:

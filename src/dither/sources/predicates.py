@@ -9,7 +9,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from decimal import Decimal
+from typing import ClassVar, TypeAlias
 
 import sqlglot
 from sqlglot import exp
@@ -21,7 +22,8 @@ from dither.sources.types import Boolean, Category, ColumnType, Date, Measured, 
 
 Cleaned = Mapping[str, exp.Expr]
 """Columns as expressions of the source: a number, a day number, 0 or 1, a text; NULL if missing."""
-WriteConstant = Callable[[str, Any], str]
+Constant: TypeAlias = str | int | float
+WriteConstant: TypeAlias = Callable[[str, Constant], str]
 """How a constant that a column is compared with is written."""
 
 ACCEPTED = "write comparisons of columns with literals (=, <>, <, <=, >, >=, IN, BETWEEN, IS NULL) with AND, OR, NOT"
@@ -73,7 +75,7 @@ class Compare(Predicate):
 
     column: str
     operator: str
-    value: Any
+    value: Constant
 
     def expression(self, cleaned: Cleaned) -> exp.Expr:
         return _NODES[self.operator](this=cleaned[self.column].copy(), expression=literal(self.value))
@@ -90,7 +92,7 @@ class OneOf(Predicate):
     """A column equal to one of several values."""
 
     column: str
-    values: tuple[Any, ...]
+    values: tuple[Constant, ...]
 
     def expression(self, cleaned: Cleaned) -> exp.Expr:
         return exp.In(this=cleaned[self.column].copy(), expressions=[literal(value) for value in self.values])
@@ -165,7 +167,7 @@ class Either(_Joined):
     node = staticmethod(exp.or_)
 
 
-def literal(value: Any) -> exp.Expr:
+def literal(value: Constant) -> exp.Expr:
     """A constant of the source: a text, a whole number, or a double."""
     if isinstance(value, str):
         return exp.Literal.string(value)
@@ -297,7 +299,7 @@ class FilterReader:
             raise self.problem(node, f"unknown column; declared are {', '.join(self.schema.columns)}")
         return name, self.schema.columns[name]
 
-    def _value(self, node: exp.Expr, name: str, declared: ColumnType, operator: str) -> Any:
+    def _value(self, node: exp.Expr, name: str, declared: ColumnType, operator: str) -> Constant:
         given = constant(node)
         if isinstance(node, exp.Column) and getattr(node.this, "quoted", False):
             raise self.problem(node, "a text stands in single quotes; double quotes name a column")
@@ -344,10 +346,8 @@ def resolved_name(identifier: exp.Identifier, schema: Schema) -> str | None:
     return alike[0] if len(alike) == 1 and not identifier.quoted else None
 
 
-def constant(node: exp.Expr) -> Any:
+def constant(node: exp.Expr) -> str | bool | Decimal | None:
     """The value of a literal (numbers as Decimal texts make them), or None."""
-    from decimal import Decimal  # noqa: PLC0415
-
     if isinstance(node, exp.Paren):
         return constant(node.this)
     if isinstance(node, exp.Boolean):
@@ -372,11 +372,11 @@ def _name(column: str) -> str:
     return column if column.isidentifier() else '"' + column.replace('"', '""') + '"'
 
 
-def _text(value: Any) -> str:
+def _text(value: Constant) -> str:
     return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else repr(value)
 
 
-def _in_words(declared: ColumnType, value: Any) -> str:
+def _in_words(declared: ColumnType, value: Constant) -> str:
     if isinstance(declared, Boolean):
         return "true" if value else "false"
     if isinstance(declared, Date) and isinstance(value, int) and abs(value) < FARTHEST_DAY:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dither.errors import InvalidArgument
-from dither.numbers import exact, plain
+from dither.numbers import Number, exact, plain
+from dither.plain import Json
 from dither.privacy import Budget, Neighbours, Relation
 from dither.sources.types import Boolean, Category, ColumnType, Measured
 
@@ -19,6 +20,8 @@ PRIOR_PARAMETERS: dict[str, tuple[str, ...]] = {
     "exponential": ("mean", "low"),
 }
 """The shapes that may be publicly known of a column's values, for quotes."""
+MAY_BE_MISSING = {("exponential", "low")}
+"""Parameters of priors that have a default."""
 MOST_ROWS = 1 << 40
 """No source has more rows: the public bound on counts and sums where the number of rows is private."""
 
@@ -31,7 +34,7 @@ class Schema:
     ``rows_per_unit`` how many rows of one person are used; without it every row is a person.
     """
 
-    source: Any = field(repr=False)
+    source: Any = field(repr=False)  # an engine's own
     """A path, an address or a frame; kept out of what is printed."""
     columns: Mapping[str, ColumnType]
     name: str = "data"
@@ -42,8 +45,8 @@ class Schema:
     rows_per_unit: int = 1
     budget: Budget | None = None
     filter: str = "basic"
-    slack: Any = None
-    priors: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, compare=False)
+    slack: Number | None = None
+    priors: Mapping[str, Mapping[str, Json]] = field(default_factory=dict, compare=False)
     """What is publicly known of columns: their shape and its parameters.  For quotes only; no answer depends on it."""
     folder: str | None = field(default=None, compare=False)
     """Where relative paths start: the folder of the schema file."""
@@ -87,13 +90,13 @@ class Schema:
         """The neighbours with what tells people apart: set once, when the dataset is registered."""
         return Relation(self.neighbours, () if self.unit is None else (self.unit,), self.rows_per_unit)
 
-    def column(self, name: object, argument: str = "column") -> ColumnType:
+    def column(self, name: str | None, argument: str = "column") -> ColumnType:
         """The type of a declared column."""
         if name not in self.columns:
             raise InvalidArgument(argument, name, f"must be a declared column: {', '.join(self.columns)}")
         return self.columns[str(name)]
 
-    def measured(self, name: object, argument: str = "column") -> Measured:
+    def measured(self, name: str | None, argument: str = "column") -> Measured:
         """The type of a column of numbers or dates."""
         declared = self.column(name, argument)
         if not isinstance(declared, Measured):

@@ -6,61 +6,91 @@ Numbers stay the decimals that were written.  The keys are explained in docs/sch
 from __future__ import annotations
 
 import contextlib
-import difflib
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
-from datetime import date, datetime
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path as FilePath
-from typing import Any
+from typing import Any, TypeVar
 
+from pydantic import ValidationError
+
+from dither.borders import MISSING, OBJECT, Model, Problem, first_problem, given_fields
 from dither.errors import InvalidArgument, InvalidText
 from dither.privacy import Budget
-from dither.sources.engines.factory import ENGINES
 from dither.sources.graph_schema import GraphSchema
 from dither.sources.schema import PRIOR_PARAMETERS, PRIVATE, Schema
+from dither.sources.schema_models import (
+    NO_COLUMN,
+    VERSIONS,
+    BudgetSection,
+    GraphFile,
+    GraphSection,
+    TableFile,
+    suggested,
+)
 from dither.sources.toml_places import Path, Places
 from dither.sources.types import TYPES, ColumnType, Measured
 
+M = TypeVar("M", bound=Model)
 LONGEST = 8_000_000
 """A longer file is no schema."""
-FILTERS = ("basic", "advanced")
+VERSION = VERSIONS[-1]
+"""What new schema files say."""
 _DATASET = ("name", "source", "table", "engine", "rows", "unit", "rows_per_unit")
-_BUDGET = ("epsilon", "delta", "filter", "slack")
-_GRAPH = ("vertices", "ends", "weight", "cap", "step")
-_OPTIONS: dict[str, tuple[str, ...]] = {
-    "real": ("bounds", "step", "nulls"),
-    "integer": ("bounds", "step", "nulls"),
-    "decimal": ("bounds", "step", "nulls"),
-    "date": ("bounds", "nulls"),
-    "boolean": ("nulls",),
-    "category": ("values",),
+_ANY_OPTION = ("type", "bounds", "step", "nulls", "values")
+_MISSING = {
+    "bounds": "bounds are missing: a public range, known without looking at the data",
+    "columns": NO_COLUMN,
+    "epsilon": "epsilon is missing: what the dataset may spend in all",
+    "vertices": "vertices is missing: their public number",
 }
-_ANY_OPTION = ("type", *dict.fromkeys(option for options in _OPTIONS.values() for option in options))
-_NO_COLUMN = "no column is declared: at least one section such as [columns.total_pay] is needed"
 _BARE = re.compile(r"[A-Za-z0-9_-]+\Z")
 _PLACE = re.compile(r" \(at line (\d+), column (\d+)\)\Z")
-_RATIO = re.compile(r"-?[0-9]{1,99}/[0-9]{1,99}\Z")
+_HEAD = f"version = {VERSION}\n"
+_WARNED: dict[str | tuple[str, type[Warning], int], int] = {}
+"""What was warned of in this process: of every file once."""
 
 
 def load_schema(path: Any) -> Schema | GraphSchema:
     """The schema that a file describes, or an error that points at the line."""
     file = FilePath(path)
-    return read_schema(schema_text(file), file.name, name=file.stem, folder=str(file.absolute().parent))
+
+    def warn(message: str) -> None:
+        warnings.warn_explicit(message, FutureWarning, str(file), 1, registry=_WARNED)
+
+    folder = str(file.absolute().parent)
+    return read_schema(schema_text(file), file.name, name=file.stem, folder=folder, without_version=warn)
 
 
-def read_schema(text: str, called: str, *, name: str = "data", folder: str | None = None) -> Schema | GraphSchema:
+def read_schema(
+    text: str,
+    called: str,
+    *,
+    name: str = "data",
+    folder: str | None = None,
+    without_version: Callable[[str], None] | None = None,
+) -> Schema | GraphSchema:
     """The schema that a text describes; ``called`` is how errors name the text.
 
-    >>> text = '[dataset]\\nsource = "pay.csv"\\n[columns.pay]\\ntype = "real"\\nbounds = [0, 600000]'
+    without_version: called with what to write, if the text has no version.
+
+    >>> text = 'version = 2\\n[dataset]\\nsource = "pay.csv"\\n[columns.pay]\\ntype = "real"\\nbounds = [0, 600000]'
     >>> read_schema(text, "pay.toml").columns["pay"]
     Real(lower=0, upper=600000, step=None, nulls=None)
     """
     reader = _SchemaReader(text, called)
-    return reader.graph(name, folder) if "graph" in reader.contents else reader.schema(name, folder)
+    schema = reader.graph(name, folder) if "graph" in reader.contents else reader.schema(name, folder)
+    if without_version is not None and "version" not in reader.contents:
+        without_version(
+            f"{called} has no version and is read as dither 0.1.0 read it: write the line version = {VERSION} above "
+            f"its first section, or version = {VERSIONS[0]} to keep this reading for good"
+        )
+    return schema
 
 
 def dump_schema(schema: Schema | GraphSchema) -> str:
@@ -71,7 +101,7 @@ def dump_schema(schema: Schema | GraphSchema) -> str:
         )
     if isinstance(schema, GraphSchema):
         graph = {"vertices": schema.vertices, "ends": schema.ends, "weight": schema.weight, "cap": schema.cap}
-        parts = [_section("dataset", {"name": schema.name, "source": schema.source})]
+        parts = [_HEAD, _section("dataset", {"name": schema.name, "source": schema.source})]
         return "\n".join([*parts, _section("graph", graph | {"step": schema.step}), *_written_budget(schema)])
     dataset: dict[str, Any] = {
         "name": schema.name,
@@ -82,7 +112,7 @@ def dump_schema(schema: Schema | GraphSchema) -> str:
     dataset |= {"rows": schema.rows}
     if schema.unit is not None:
         dataset |= {"unit": schema.unit, "rows_per_unit": schema.rows_per_unit}
-    parts = [_section("dataset", dataset), *_written_budget(schema)]
+    parts = [_HEAD, _section("dataset", dataset), *_written_budget(schema)]
     parts += [_section(f"columns.{written_key(name)}", declared.to_dict()) for name, declared in schema.columns.items()]
     parts += [_section(f"priors.{written_key(name)}", payload) for name, payload in schema.priors.items()]
     return "\n".join(parts)
@@ -204,216 +234,84 @@ class _SchemaReader:
 
     def schema(self, name: str, folder: str | None) -> Schema:
         """Everything that the file says."""
-        self._known((), self.contents, ("dataset", "budget", "columns", "priors"), "section")
-        dataset = self._table(("dataset",))
-        self._known(("dataset",), dataset, _DATASET)
-        columns = {one: self._column(one) for one in self._table(("columns",), _NO_COLUMN)}
-        if not columns:
-            raise self.problem(("columns",), _NO_COLUMN)
-        if "source" not in dataset:
-            raise self.problem(("dataset",), 'the source is missing: write source = "payroll.parquet"')
-        for key in ("name", "source", "table", "engine", "unit"):
-            self._check(("dataset", key), str, "write a text in quotes")
-        self._among(("dataset", "engine"), ENGINES)
-        filled = {key: dataset[key] for key in _DATASET if key in dataset}
-        with self._pointing({key: ("dataset", key) for key in _DATASET}):
-            given = {"name": name, "rows": PRIVATE, **filled, **self._budget()}
-            return Schema(columns=columns, folder=folder, priors=self._priors(columns), **given)
+        file = self._read(TableFile)
+        columns = {one: self._column(one, declared) for one, declared in file.columns.items()}
+        for one in file.priors:
+            if not isinstance(columns.get(one), Measured):
+                raise self.problem(("priors", one), "name a declared column of numbers or dates")
+        priors = {one: given_fields(prior) for one, prior in file.priors.items()}
+        given = {"name": name, "rows": PRIVATE, **given_fields(file.dataset), **self._budget(file.budget)}
+        with self._pointing({key: ("dataset", key) for key in given}):
+            return Schema(columns=columns, folder=folder, priors=priors, **given)
 
     def graph(self, name: str, folder: str | None) -> GraphSchema:
         """Everything that a file with a [graph] section says."""
         if isinstance(self.contents.get("columns"), dict) and self.contents["columns"]:
             first = next(iter(self.contents["columns"]))
             raise self.problem(("columns", first), "a graph has no columns: its section [graph] names what is read")
-        self._known((), self.contents, ("dataset", "budget", "graph"), "section of a graph")
-        dataset, payload = self._table(("dataset",)), self._table(("graph",))
-        self._known(("dataset",), dataset, ("name", "source"))
-        self._known(("graph",), payload, _GRAPH)
-        if "source" not in dataset:
-            raise self.problem(("dataset",), 'the source is missing: write source = "edges.csv"')
-        if "vertices" not in payload:
-            raise self.problem(("graph",), "vertices is missing: their public number")
-        for path in (("dataset", "name"), ("dataset", "source"), ("graph", "weight")):
-            self._check(path, str, "write a text in quotes")
-        self._check(("graph", "vertices"), int, "write a whole number of at least 1")
-        given: dict[str, Any] = {key: self._number(("graph", key)) for key in ("cap", "step") if key in payload}
-        if "ends" in payload:
-            self._check(("graph", "ends"), list, 'write two names such as ["source", "target"]')
-            given["ends"] = tuple(payload["ends"])
-        places: dict[str, Path] = {key: ("graph", key) if key in payload else ("graph",) for key in _GRAPH}
-        with self._pointing(places):
-            return GraphSchema(
-                dataset["source"],
-                payload["vertices"],
-                dataset.get("name", name),
-                weight=payload.get("weight"),
-                folder=folder,
-                **given,
-                **self._budget(),
-            )
+        file = self._read(GraphFile)
+        given = {"name": name, **given_fields(file.dataset), **given_fields(file.graph)}
+        with self._pointing({key: ("graph", key) for key in GraphSection.model_fields}):
+            return GraphSchema(folder=folder, **given, **self._budget(file.budget))
 
-    def _budget(self) -> dict[str, Any]:
-        if "budget" not in self.contents:
+    def _read(self, model: type[M]) -> M:
+        """What the file says, as its model has it."""
+        try:
+            return model.model_validate(self.contents)
+        except ValidationError as refused:
+            problem = first_problem(refused, self.contents)
+        raise self._refused(problem)
+
+    def _refused(self, problem: Problem) -> InvalidText:
+        """What the model found, at its line: a key that is unknown, or a value that can't be."""
+        *above, key = problem.path
+        if problem.fields and (key in _ANY_OPTION and above[:1] == ["columns"]):
+            type_name = self.contents["columns"][above[1]]["type"]
+            fields = ", ".join(one for one in problem.fields if one != "type")
+            return self.problem(problem.path, f"a {type_name} column has no {key}; accepted are {fields}")
+        if problem.fields:
+            what = "key" if above else "section of a graph" if "graph" in self.contents else "section"
+            return self.problem(problem.path, f"unknown {what}{_meant(key, problem.fields)}")
+        reason = problem.accepted
+        if reason == OBJECT:
+            reason = f"write a section [{'.'.join(map(str, problem.path))}]"
+        elif reason.startswith(MISSING):
+            reason = self._missing(problem.path)
+        return self.problem(problem.path, reason, value=True)
+
+    def _missing(self, path: Path) -> str:
+        *above, key = path
+        if above[:1] == ["priors"]:
+            kind = self.contents["priors"][above[1]]["kind"]
+            return f"{key} is missing: a {kind} prior has {' and '.join(PRIOR_PARAMETERS[kind])}"
+        if key == "source":
+            example = "edges.csv" if "graph" in self.contents else "payroll.parquet"
+            return f'the source is missing: write source = "{example}"'
+        return _MISSING.get(key, f"the section [{key}] is missing")
+
+    def _budget(self, payload: BudgetSection | None) -> dict[str, Any]:
+        if payload is None:
             return {}
-        payload = self._table(("budget",))
-        self._known(("budget",), payload, _BUDGET)
-        if "epsilon" not in payload:
-            raise self.problem(("budget",), "epsilon is missing: what the dataset may spend in all")
-        numbers: dict[str, Any] = {
-            key: self._number(("budget", key)) for key in ("epsilon", "delta", "slack") if key in payload
-        }
-        self._among(("budget", "filter"), FILTERS)
-        rule = payload.get("filter", "basic")
-        with self._pointing({key: ("budget", key) for key in _BUDGET}):
-            budget = Budget(numbers["epsilon"], numbers.get("delta", 0))
-        if rule == "advanced" and not budget.delta:
+        with self._pointing({key: ("budget", key) for key in ("epsilon", "delta")}):
+            budget = Budget(payload.epsilon, payload.delta or 0)
+        if payload.filter == "advanced" and not budget.delta:
             raise self.problem(("budget", "filter"), "the advanced filter needs a delta above zero", value=True)
-        slack = numbers.get("slack")
-        if slack is not None and rule == "basic":
+        slack = payload.slack
+        if slack is not None and payload.filter == "basic":
             raise self.problem(("budget", "slack"), 'only filter = "advanced" takes a slack')
-        if slack is not None and not 0 < slack <= numbers.get("delta", 0):
+        if slack is not None and not 0 < slack <= (payload.delta or 0):
             raise self.problem(("budget", "slack"), "write a part of delta, above zero", value=True)
-        return {"budget": budget, "filter": rule, "slack": slack}
+        return {"budget": budget, "filter": payload.filter, "slack": slack}
 
-    def _priors(self, columns: Mapping[str, ColumnType]) -> dict[str, dict[str, Any]]:
-        """What is publicly known of columns, for quotes."""
-        found: dict[str, dict[str, Any]] = {}
-        for name in self._table(("priors",)) if "priors" in self.contents else ():
-            here = ("priors", name)
-            payload = self._table(here)
-            if not isinstance(columns.get(name), Measured):
-                raise self.problem(here, "name a declared column of numbers or dates")
-            if "kind" not in payload:
-                raise self.problem(here, f"the kind is missing: write one of {', '.join(PRIOR_PARAMETERS)}")
-            self._among((*here, "kind"), PRIOR_PARAMETERS)
-            parameters = PRIOR_PARAMETERS[payload["kind"]]
-            self._known(here, payload, ("kind", *parameters))
-            for one in parameters:
-                if one not in payload and (payload["kind"], one) != ("exponential", "low"):
-                    raise self.problem(
-                        here, f"{one} is missing: a {payload['kind']} prior has {' and '.join(parameters)}"
-                    )
-            numbers = {one: self._number((*here, one)) for one in parameters if one in payload}
-            for one in ("median", "sigma", "sd"):
-                if one in numbers and numbers[one] <= 0:
-                    raise self.problem((*here, one), "write a positive number", value=True)
-            found[name] = {"kind": payload["kind"], **numbers}
-        return found
-
-    def _column(self, name: str) -> ColumnType:
+    def _column(self, name: str, declared: Model) -> ColumnType:
         here = ("columns", name)
-        payload = self._table(here)
         if not name:
             raise self.problem(here, "a column needs a name")
-        self._known(here, payload, _ANY_OPTION)
-        if "type" not in payload:
-            raise self.problem(here, f"the type is missing: write one of {', '.join(TYPES)}")
-        self._among((*here, "type"), TYPES)
-        type_name = payload["type"]
-        for key in payload:
-            if key != "type" and key not in _OPTIONS[type_name]:
-                listed = ", ".join(_OPTIONS[type_name])
-                raise self.problem((*here, key), f"a {type_name} column has no {key}; accepted are {listed}")
-        if "bounds" in _OPTIONS[type_name] and "bounds" not in payload:
-            raise self.problem(here, "bounds are missing: a public range, known without looking at the data")
-        options = {key: self._option((*here, key), type_name) for key in payload if key not in ("type", "bounds")}
-        ends = self._ends((*here, "bounds"), type_name) if "bounds" in payload else ()
+        options = given_fields(declared)
+        type_name, ends = options.pop("type"), options.pop("bounds", ())
         places = {key: (*here, key) for key in _ANY_OPTION} | dict.fromkeys(("first", "last"), (*here, "bounds"))
         with self._pointing(places):
             return TYPES[type_name](*ends, **options)
-
-    def _ends(self, path: Path, type_name: str) -> list[Any]:
-        given = self._at(path)
-        if not isinstance(given, list) or len(given) != 2:
-            raise self.problem(path, "write two ends [lower, upper]", value=True)
-        ends: list[Any] = [
-            self._day((*path, place)) if type_name == "date" else self._number((*path, place)) for place in (0, 1)
-        ]
-        if not ends[0] < ends[1]:
-            raise self.problem(path, "the lower end must be below the upper end", value=True)
-        return ends
-
-    def _option(self, path: Path, type_name: str) -> Any:
-        given = self._at(path)
-        if path[-1] == "values":
-            return self._values(path)
-        if path[-1] == "nulls" and type_name == "boolean" and isinstance(given, bool):
-            return given
-        if path[-1] == "nulls" and isinstance(given, str) and not _RATIO.match(given):
-            accepted = ("drop",) if type_name == "boolean" else ("lower", "upper", "drop")
-            if type_name == "date" and given not in accepted:
-                return self._day(path)
-            self._among(path, accepted, "or a value within the bounds")
-            return given
-        return self._day(path) if type_name == "date" else self._number(path)
-
-    def _values(self, path: Path) -> list[str]:
-        given = self._at(path)
-        if not isinstance(given, list) or not given:
-            raise self.problem(path, 'write a list of names such as ["clerk", "nurse"]', value=True)
-        names: set[str] = set()
-        for place, one in enumerate(given):
-            spot = (*path, place)
-            if not isinstance(one, (str, int)) or isinstance(one, bool):
-                raise self.problem(spot, "write a name in quotes, or a whole number", value=True)
-            if str(one) in names or str(one) == "other":
-                raise self.problem(spot, 'write different names, none of them "other"', value=True)
-            names.add(str(one))
-        return [str(one) for one in given]
-
-    # --- small checks ------------------------------------------------------------------------------------
-
-    def _at(self, path: Path) -> Any:
-        found: Any = self.contents
-        for one in path:
-            found = found[one]
-        return found
-
-    def _table(self, path: Path, missing: str | None = None) -> dict[str, Any]:
-        above = self._at(path[:-1])
-        if path[-1] not in above:
-            raise self.problem(path, missing or f"the section [{'.'.join(map(str, path))}] is missing")
-        found = above[path[-1]]
-        if not isinstance(found, dict):
-            raise self.problem(path, f"write a section [{'.'.join(map(str, path))}]", value=True)
-        return found
-
-    def _known(self, path: Path, payload: Iterable[str], accepted: tuple[str, ...], what: str = "key") -> None:
-        for key in payload:
-            if key not in accepted:
-                raise self.problem((*path, key), f"unknown {what}{_meant(key, accepted)}")
-
-    def _check(self, path: Path, wanted: type, accepted: str) -> None:
-        above = self._at(path[:-1])
-        if path[-1] in above and (not isinstance(above[path[-1]], wanted) or not above[path[-1]]):
-            raise self.problem(path, accepted, value=True)
-
-    def _among(self, path: Path, accepted: Iterable[str], more: str = "") -> None:
-        above = self._at(path[:-1])
-        if path[-1] not in above:
-            return
-        given, options = above[path[-1]], tuple(accepted)
-        if not isinstance(given, str) or given not in options:
-            listed = " ".join((", ".join(f'"{one}"' for one in options), more)).strip()
-            raise self.problem(path, f"write {listed}{_suggested(given, options)}", value=True)
-
-    def _number(self, path: Path) -> int | Decimal | Fraction:
-        given = self._at(path)
-        if isinstance(given, str) and _RATIO.match(given) and int(given.split("/")[1]):
-            return Fraction(given)
-        if isinstance(given, bool) or not isinstance(given, (int, Decimal)):
-            raise self.problem(path, "write a number", value=True)
-        if isinstance(given, Decimal) and not given.is_finite():
-            raise self.problem(path, "write a finite number", value=True)
-        return given
-
-    def _day(self, path: Path) -> date:
-        given = self._at(path)
-        if isinstance(given, date) and not isinstance(given, datetime):
-            return given
-        with contextlib.suppress(TypeError, ValueError):
-            return date.fromisoformat(given)
-        raise self.problem(path, "write a date such as 2024-01-31", value=True)
 
     @contextlib.contextmanager
     def _pointing(self, homes: Mapping[str, Path]) -> Iterator[None]:
@@ -429,10 +327,5 @@ class _SchemaReader:
         raise problem
 
 
-def _meant(key: str, accepted: tuple[str, ...]) -> str:
-    return _suggested(key, accepted) or f"; accepted are {', '.join(accepted)}"
-
-
-def _suggested(given: Any, accepted: Iterable[str]) -> str:
-    close = difflib.get_close_matches(str(given), list(accepted), 1) if isinstance(given, str) else []
-    return f"; did you mean {close[0]}?" if close else ""
+def _meant(key: str | int, accepted: tuple[str, ...]) -> str:
+    return suggested(key, accepted) or f"; accepted are {', '.join(accepted)}"

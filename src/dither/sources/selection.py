@@ -11,7 +11,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,10 @@ VALUE, GROUP, LOW, HIGH = "x", "i", "a", "b"
 _COUNT = exp.Count(this=exp.Star())
 
 
+Key: TypeAlias = tuple[str | int, ...]
+"""The values of the columns that records are grouped by."""
+
+
 @dataclass(frozen=True)
 class Selection:
     """The records that satisfy a filter, by group, with at most the declared rows of each person."""
@@ -38,13 +42,13 @@ class Selection:
     schema: Schema
     predicate: Predicate | None = None
     by: tuple[str, ...] = ()
-    keys: tuple[tuple[Any, ...], ...] | None = None
+    keys: tuple[Key, ...] | None = None
     """The keys of the groups, one value for each column in ``by``; None: all declared ones."""
     secret: str = ""
     """Decides which rows of a person are kept; fresh for every release."""
 
     @functools.cached_property
-    def groups(self) -> tuple[tuple[Any, ...], ...]:
+    def groups(self) -> tuple[Key, ...]:
         """The keys of all groups, in order; one empty key where nothing is grouped."""
         if self.keys is not None:
             return self.keys

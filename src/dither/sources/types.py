@@ -8,16 +8,23 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from dither.aliases import older_name, warn_of_older_name
 from dither.errors import InvalidArgument
-from dither.numbers import exact, plain
+from dither.numbers import Number, exact, plain
 from dither.sources.column import missing_steps
 from dither.sources.entries import day, reals, texts, truth
-from dither.sources.frames import arrow
+from dither.sources.frames import Entries, Scalar, arrow
 from dither.sources.grid import Grid
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Day: TypeAlias = datetime.date | str | int
+Nulls: TypeAlias = Number | str | datetime.date | None
+"""What a missing value counts as: a value of the column, "lower", "upper" or "drop"."""
+Option: TypeAlias = Nulls | Sequence[Number | str | datetime.date]
 EPOCH = datetime.date(1970, 1, 1)
 MOST_KEYS = 100_000
 """A column with more declared values than this cannot be grouped by."""
@@ -33,22 +40,25 @@ class ColumnType(ABC):
     kind = older_name("type_name")
     sources: ClassVar[frozenset[str]]
     """The stored types (see engines.engine) that this type can be read from."""
-    nulls: Any
+    if TYPE_CHECKING:
+
+        @property
+        def nulls(self) -> Nulls: ...
 
     @property
     def drops_nulls(self) -> bool:
         """True if records without a value are left out."""
         return isinstance(self.nulls, str) and self.nulls == DROP
 
-    def keys(self, name: str) -> tuple[Any, ...]:
+    def keys(self, name: str) -> tuple[str | int, ...]:
         """The declared values, for grouping."""
         raise InvalidArgument("by", name, f"must be a category, boolean, integer or date column, not {self.type_name}")
 
     @abstractmethod
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Option]:
         """Plain values as they stand in a schema file."""
 
-    def _options(self, **options: Any) -> dict[str, Any]:
+    def _options(self, **options: Option) -> dict[str, Option]:
         return {"type": self.type_name} | {key: value for key, value in options.items() if value is not None}
 
 
@@ -65,16 +75,16 @@ class Measured(ColumnType):
         """The grid point that a missing value counts as (where missing values are not dropped)."""
         return missing_steps(None if self.drops_nulls else self.nulls, self.grid)
 
-    def shown(self, number: Any) -> Any:
+    def shown(self, number: float) -> float | datetime.date:
         """The older name of ``displayed``."""
         warn_of_older_name("displayed")
         return self.displayed(number)
 
-    def displayed(self, number: Any) -> Any:
+    def displayed(self, number: float) -> float | datetime.date:
         """A released number as users of this type expect it."""
         return number
 
-    def steps(self, value: Any, argument: str) -> Fraction:
+    def steps(self, value: Number | Day, argument: str) -> Fraction:
         """A value that a filter compares with, in units of the raw column."""
         return exact(value, argument)
 
@@ -87,10 +97,10 @@ class Real(Measured):
     0
     """
 
-    lower: Any
-    upper: Any
-    step: Any = field(default=None, kw_only=True)
-    nulls: Any = field(default=None, kw_only=True)
+    lower: Number
+    upper: Number
+    step: Number | None = field(default=None, kw_only=True)
+    nulls: Nulls = field(default=None, kw_only=True)
     type_name: ClassVar[str] = "real"
     sources: ClassVar[frozenset[str]] = frozenset({"whole", "real", "decimal", "text"})
 
@@ -106,7 +116,7 @@ class Real(Measured):
     def grid(self) -> Grid:
         return Grid.between((self.lower, self.upper), self.step)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Option]:
         return self._options(bounds=[self.lower, self.upper], step=self.step, nulls=self.nulls)
 
 
@@ -131,7 +141,7 @@ class Integer(Real):
 class Decimal(Real):
     """Decimal numbers with a declared step, by default two places."""
 
-    step: Any = field(default=decimal.Decimal("0.01"), kw_only=True)
+    step: Number | None = field(default=decimal.Decimal("0.01"), kw_only=True)
     type_name: ClassVar[str] = "decimal"
 
 
@@ -139,9 +149,9 @@ class Decimal(Real):
 class Date(Measured):
     """Days from ``first`` to ``last``."""
 
-    first: Any
-    last: Any
-    nulls: Any = field(default=None, kw_only=True)
+    first: Day
+    last: Day
+    nulls: Nulls = field(default=None, kw_only=True)
     type_name: ClassVar[str] = "date"
     sources: ClassVar[frozenset[str]] = frozenset({"date", "text"})
 
@@ -156,10 +166,10 @@ class Date(Measured):
     def grid(self) -> Grid:
         return Grid.between((day_number(self.first, "first"), day_number(self.last, "last")), whole=True)
 
-    def displayed(self, number: Any) -> datetime.date:
+    def displayed(self, number: float) -> datetime.date:
         return EPOCH + datetime.timedelta(days=int(number))
 
-    def steps(self, value: Any, argument: str) -> Fraction:
+    def steps(self, value: Number | Day, argument: str) -> Fraction:
         return Fraction(day_number(value, argument))
 
     def keys(self, name: str) -> tuple[int, ...]:
@@ -168,8 +178,12 @@ class Date(Measured):
         low, high = self.grid.ends
         return tuple(range(low, high + 1))
 
-    def to_dict(self) -> dict[str, Any]:
-        nulls = self.nulls if self.nulls is None or isinstance(self.nulls, str) else self.displayed(self.nulls)
+    def to_dict(self) -> dict[str, Option]:
+        nulls = (
+            self.nulls
+            if self.nulls is None or isinstance(self.nulls, str)
+            else self.displayed(day_number(self.nulls, "nulls"))
+        )
         return self._options(bounds=[self.first, self.last], nulls=nulls)
 
 
@@ -177,7 +191,7 @@ class Date(Measured):
 class Boolean(Measured):
     """True or false; a missing value counts as false unless declared otherwise."""
 
-    nulls: Any = field(default=None, kw_only=True)
+    nulls: Nulls = field(default=None, kw_only=True)
     type_name: ClassVar[str] = "boolean"
     sources: ClassVar[frozenset[str]] = frozenset({"boolean", "whole", "text"})
 
@@ -196,7 +210,7 @@ class Boolean(Measured):
     def keys(self, name: str) -> tuple[int, ...]:  # noqa: ARG002
         return (0, 1)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Option]:
         return self._options(nulls=self.nulls)
 
 
@@ -210,7 +224,7 @@ class Category(ColumnType):
     values: Sequence[str] | None = None
     type_name: ClassVar[str] = "category"
     sources: ClassVar[frozenset[str]] = frozenset({"text", "whole", "boolean"})
-    nulls: ClassVar[None] = None  # type: ignore[misc]
+    nulls = None
 
     def __post_init__(self) -> None:
         if self.values is None:
@@ -231,7 +245,7 @@ class Category(ColumnType):
             )
         return tuple(self.values)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Option]:
         return self._options(values=None if self.values is None else list(self.values))
 
 
@@ -243,14 +257,14 @@ def storable(text: str) -> bool:
     return "\x00" not in text and not any("\ud800" <= one <= "\udfff" for one in text)
 
 
-def day_number(value: Any, argument: str) -> int:
+def day_number(value: Scalar, argument: str) -> int:
     """The days from 1970-01-01 to a date (a date, an ISO text, or that number itself)."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     return (_as_date(value, argument) - EPOCH).days
 
 
-def _as_date(value: Any, argument: str) -> datetime.date:
+def _as_date(value: Scalar, argument: str) -> datetime.date:
     if isinstance(value, datetime.datetime):
         return value.date()
     if isinstance(value, datetime.date):
@@ -258,12 +272,12 @@ def _as_date(value: Any, argument: str) -> datetime.date:
     try:
         if isinstance(value, int) and not isinstance(value, bool):
             return EPOCH + datetime.timedelta(days=value)
-        return datetime.date.fromisoformat(value)
+        return datetime.date.fromisoformat(value)  # type: ignore[arg-type]  # anything else is refused below
     except (TypeError, ValueError, OverflowError):
         raise InvalidArgument(argument, str(value), "must be a date such as 2024-01-31") from None
 
 
-def untyped_entries(declared: ColumnType | None, entries: list[Any]) -> Any:
+def untyped_entries(declared: ColumnType | None, entries: Entries) -> pa.Array:
     """Entries without a stored type as an Arrow column of the declared type; missing where an entry is none of it.
 
     Texts where nothing is declared (the column that tells people apart): a type guessed from all entries would let one

@@ -15,7 +15,6 @@ import functools
 import math
 import os
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +30,7 @@ from dither.sources.selection import (
     HIGH,
     LOW,
     VALUE,
+    Key,
     Selection,
     all_groups,
     count_if,
@@ -375,7 +375,7 @@ class EngineColumn:
         return self.ranks(1, self.records)
 
 
-def by_group(indices: NDArray[np.int64], groups: int) -> list[Any]:
+def by_group(indices: NDArray[np.int64], groups: int) -> list[NDArray[np.int64] | slice]:
     """Where the records of each group are."""
     if groups == 1:
         return [slice(None)]
@@ -392,7 +392,7 @@ def _counted_runs(ordered: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArra
     return ordered[starts], np.diff(np.append(starts, len(ordered)))
 
 
-def _moments(number: Any, *sums: Any) -> tuple[int, int, int]:
+def _moments(number: int, *sums: int | None) -> tuple[int, int, int]:
     """The number of records, their sum and the sum of their squares, from sums of limbs."""
     high, low, both_high, mixed, both_low = (int(one or 0) for one in sums)
     return int(number), high * _LIMB + low, (both_high * _LIMB + 2 * mixed) * _LIMB + both_low
@@ -427,9 +427,7 @@ def few_rows() -> int:
     return int(given)
 
 
-def counts_by_key(
-    selection: Selection, name: str | None, grid: Grid | None, missing: int | None
-) -> dict[tuple[Any, ...], int]:
+def counts_by_key(selection: Selection, name: str | None, grid: Grid | None, missing: int | None) -> dict[Key, int]:
     """How many records each key that occurs has: private.  Records without a key are in no group."""
     keys = [column(f"k{place}") for place in range(len(selection.by))]
     known = exp.and_(*(exp.Not(this=exp.Is(this=key.copy(), expression=exp.Null())) for key in keys))
@@ -439,7 +437,7 @@ def counts_by_key(
     return {tuple(_plain_key(part) for part in row[:-1]): int(row[-1]) for row in selection.engine.rows(query)}
 
 
-def _plain_key(part: Any) -> Any:
+def _plain_key(part: str | int) -> str | int:
     return part if isinstance(part, str) else int(part)
 
 

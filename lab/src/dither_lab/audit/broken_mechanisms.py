@@ -6,9 +6,8 @@ one) and does not keep it.  For tests and for measuring auditors; nothing on a r
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -19,7 +18,7 @@ from dither.privacy import Loss, Neighbours
 from dither.sensitivity.ladder import Algorithm, Ladder, least_bound
 from dither.sources.grid import Grid
 from dither.statistics.statistic import Statistic
-from dither_lab.audit.imitation import Imitation
+from dither_lab.audit.imitation import imitation
 from dither_lab.audit.laws.registry import law_of
 
 
@@ -38,11 +37,7 @@ def noise_and_law_too_small(prepared: Prepared, *, factor: object = 0.7) -> Prep
     elsewhere, from those parameters and the statistic's values, can find it.
     """
     weaker = noise_too_small(prepared, factor=factor)
-    broken = copy.copy(prepared)
-    # Frozen: what is set on the instance stands before the methods of its class.
-    object.__setattr__(broken, "run", weaker.run)
-    object.__setattr__(broken, "error_laws", weaker.error_laws)
-    return broken
+    return imitation(prepared, weaker.run, weaker.error_laws)
 
 
 def local_sensitivity_used_raw(prepared: Prepared) -> Prepared:
@@ -66,7 +61,16 @@ def interval_unpaid(prepared: Prepared, *, factor: object = 100) -> Prepared:
 
 def grid_from_data(prepared: Prepared) -> Prepared:
     """Answers rounded to a grid whose step is the local sensitivity of the data at hand."""
-    return Regridded(prepared)
+    statistic: Any = prepared.statistic
+
+    def run(data: Any) -> Outcome:
+        outcome: Any = prepared.run(data)
+        if outcome.answer is None:
+            return outcome  # type: ignore[no-any-return]
+        step = max(statistic.ladder(data)[0], 1)
+        return replace(outcome, answer=statistic.answers.clamp(step * round(outcome.answer / step)))  # type: ignore[no-any-return]
+
+    return imitation(prepared, run)
 
 
 def delta_ignored(prepared: Prepared) -> Prepared:
@@ -74,20 +78,6 @@ def delta_ignored(prepared: Prepared) -> Prepared:
     if prepared.loss.is_pure:
         raise _unsuited("delta_ignored", prepared, "a mechanism with a delta")
     return replace(prepared, loss=Loss(prepared.loss.epsilon))  # type: ignore[type-var]
-
-
-@dataclass(frozen=True)
-class Regridded(Imitation):
-    """An honest answer, rounded where honest answers are not."""
-
-    def run(self, data: Any) -> Outcome:
-        outcome: Outcome = self.honest.run(data)
-        statistic: Any = self.statistic
-        step = max(statistic.ladder(data)[0], 1)
-        if outcome.answer is None:
-            return outcome
-        answer: Any = outcome.answer
-        return replace(outcome, answer=statistic.answers.clamp(step * round(answer / step)))
 
 
 class _Misjudged(Statistic):

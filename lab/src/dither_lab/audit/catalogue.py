@@ -31,7 +31,7 @@ PUBLIC_ONLY = {
     "read like whole numbers and reals": ("Date", "Decimal"),
     "a door to a session on another machine": ("connect",),
     "for owners, not private and not reachable from a server": ("inspect",),
-    "no mechanism": ("__version__",),
+    "no mechanism": ("__version__", "typing"),
 }
 """Public names that release nothing, by the reason why no check is theirs."""
 

@@ -1,12 +1,14 @@
 """Mutants' common parts: the claim and the public parameters of an honest mechanism, and draws from another law.
 
 A law in ``laws/`` that wants ways of its own to break its mechanism writes broken laws, and gives each of them to
-``BrokenDraw``.
+``broken_draw``.
 """
 
 from __future__ import annotations
 
+import copy
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -38,35 +40,28 @@ class StatedError:
         return self.law.beyond(self.value, math.floor(distance))
 
 
-@dataclass(frozen=True)
-class Imitation(Prepared):
-    """Makes the claim of an honest mechanism: loss, statistic, noise and all public parameters are its own."""
-
-    honest: Any
-
-    @property
-    def mechanism(self) -> str:  # type: ignore[override]
-        """The name of the honest mechanism."""
-        return str(self.honest.mechanism)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name == "honest":  # (asked for while it is being copied)
-            raise AttributeError(name)
-        return getattr(self.honest, name)
+def imitation(
+    honest: Prepared, run: Callable[[Any], Outcome], error_laws: Callable[[Any], list[Any]] | None = None
+) -> Prepared:
+    """The claim and all public parameters of an honest mechanism, with other draws and another stated error."""
+    broken = copy.copy(honest)
+    # Frozen: what is set on the instance stands before the methods of its class.
+    object.__setattr__(broken, "run", run)
+    if error_laws is not None:
+        object.__setattr__(broken, "error_laws", error_laws)
+    return broken
 
 
-@dataclass(frozen=True)
-class BrokenDraw(Imitation):
+def broken_draw(honest: Prepared, law: BrokenLaw, facts: Facts) -> Prepared:
     """Draws one number from a broken law and states its error, under the honest claim."""
+    low, high = facts.statistic.answers.ends
 
-    law: BrokenLaw
-    facts: Facts
-
-    def run(self, data: Any) -> Outcome:
-        law = self.law.distribution(self, self.facts, data)
-        low, high = self.facts.statistic.answers.ends
+    def run(data: Any) -> Outcome:
+        chances = law.distribution(honest, facts, data)
         place = uniform_integer(1 << PRECISION) / (1 << PRECISION)
-        return Outcome(next((z for z in range(low, high) if law.below(z + 1) > place), high))
+        return Outcome(next((z for z in range(low, high) if chances.below(z + 1) > place), high))
 
-    def error_laws(self, records: Any) -> list[Any]:
-        return [StatedError(self.law.distribution(self, self.facts, records), self.facts.value(records))]
+    def error_laws(records: Any) -> list[Any]:
+        return [StatedError(law.distribution(honest, facts, records), facts.value(records))]
+
+    return imitation(honest, run, error_laws)

@@ -58,9 +58,15 @@ class Draft:
 
     def text(self) -> str:
         """The schema file: what was declared, and the rest as comments to fill in."""
-        from dither.sources.schema_file import written, written_key
+        from dither.sources.schema_file import VERSION, written, written_key
 
-        lines = ["[dataset]", f"name = {written(self.name)}", f"source = {written(self.source)}"]
+        lines = [
+            f"version = {VERSION}",
+            "",
+            "[dataset]",
+            f"name = {written(self.name)}",
+            f"source = {written(self.source)}",
+        ]
         lines += [f"{key} = {written(one)}" for key, one in (("table", self.table), ("engine", self.engine)) if one]
         of_rows = "public number of rows" if self.unit is None else "public number of rows, not of people"
         lines += [f'rows = {written(self.rows)}  # {of_rows}, or "private"']
@@ -96,7 +102,7 @@ class Draft:
 @click.option("--delta", default=None, help="Delta of the budget.")
 @click.option("--name", default=None, help="Name of the dataset; by default that of the schema file.")
 @click.option("--table", default=None, help="The table of a database.")
-@click.option("--engine", default=None, help="duckdb, postgres or spark; by default guessed from DATA.")
+@click.option("--engine", default=None, help="Its name, such as duckdb or postgres; by default guessed from DATA.")
 @click.option("--interactive/--no-interactive", default=None, help="Ask for what is missing; by default on a terminal.")
 @click.option("--force", is_flag=True, help="Overwrite the file.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")

@@ -119,7 +119,10 @@ class Catalog:
         return built
 
     def _build(self, name: str, text: str, called: str) -> Dataset:
-        schema = self._placed(read_schema(text, called, name=name), name)
+        def note(message: str) -> None:
+            log("schema", dataset=name, detail=message)
+
+        schema = self._placed(read_schema(text, called, name=name, without_version=note), name)
         source = WorkerSource(name, text, called, str(self._data))
         return Dataset(schema, self._ledger, DatasetWorker(self._workers, source))
 

@@ -3,46 +3,33 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Callable
-from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from dither.borders import Model, fields_of, read
 from dither.errors import DitherError, InvalidArgument, SourceFailed, UnknownDataset
-from dither.interfaces.http import planning, questions, shared_jobs
+from dither.interfaces import answers
+from dither.interfaces.http import models, planning, questions, shared_jobs
 from dither.interfaces.http import service as answering
-from dither.interfaces.http.bodies import (
-    flag_field,
-    json_object,
-    json_response,
-    known_fields,
-    names_field,
-    number_field,
-    text_field,
-)
+from dither.interfaces.http.bodies import json_object, json_response
 from dither.interfaces.http.catalog import Dataset
 from dither.interfaces.http.jobs import Job
 from dither.interfaces.http.problems import Refused, forbidden, not_found, problem_response
 from dither.interfaces.http.request_limits import TokenLimits
 from dither.interfaces.http.routes import ALL, OWNER, SOMEBODY, endpoint
-from dither.interfaces.http.schedule import LEAST_SECONDS, LONGEST_WAIT, MOST_SECONDS
+from dither.interfaces.http.schedule import LONGEST_WAIT
 from dither.interfaces.http.server_state import Curator
-from dither.interfaces.http.store import ROLES, KeptJob, Token
+from dither.interfaces.http.store import KeptJob, Token
 from dither.interfaces.http.telemetry import log, log_failure
 from dither.ledger.entries import canonical
-from dither.ledger.entries import name as checked_name
-from dither.privacy import Budget
 from dither.queries import wire
 from dither.session.account import LOCAL
 from dither.sources.graph_schema import GraphSchema
 
-MOST_LISTED = 1_000
-_HASH = re.compile("[0-9a-f]{64}")
-_LONGEST_LIFE = timedelta(days=3_650).total_seconds()
-_LONGEST_SCHEMA = 200_000
+M = TypeVar("M", bound=Model)
 
 
 def curator_of(request: Request) -> Curator:
@@ -55,6 +42,17 @@ def token_of(request: Request) -> Token:
     """Who asks."""
     found: Token = request.state.token
     return found
+
+
+async def _body(request: Request, model: type[M]) -> M:
+    """What the body of a request says."""
+    payload = await json_object(request)
+    return await curator_of(request).threads.run(read, model, payload)
+
+
+def _parameters(request: Request, model: type[M]) -> M:
+    """What stands after ``?``; others than those that are known are left out."""
+    return read(model, {name: one for name, one in request.query_params.items() if name in fields_of(model)})
 
 
 async def _dataset(request: Request) -> Dataset:
@@ -83,7 +81,7 @@ async def health(request: Request) -> Response:
     return json_response({"status": "ok"})
 
 
-@endpoint("GET", "/metrics", ALL)
+@endpoint("GET", "/metrics", ALL, outcomes={200: "Prometheus text."}, media_type="text/plain")
 async def metrics(request: Request) -> Response:
     """Counters; with an owner's token also budgets."""
     curator = curator_of(request)
@@ -127,7 +125,7 @@ async def list_queries(request: Request) -> Response:  # noqa: ARG001
 # --- datasets ----------------------------------------------------------------------------------------------
 
 
-@endpoint("GET", "/v1/datasets", SOMEBODY)
+@endpoint("GET", "/v1/datasets", SOMEBODY, answers={200: answers.Datasets})
 async def list_datasets(request: Request) -> Response:
     """All datasets that this token may see."""
     curator, token = curator_of(request), token_of(request)
@@ -184,35 +182,26 @@ def _full(curator: Curator, dataset: Dataset, token: Token) -> dict[str, Any]:
     return payload
 
 
-@endpoint("POST", "/v1/datasets", OWNER)
+@endpoint("POST", "/v1/datasets", OWNER, body=models.Register, outcomes={201: "Registered."})
 async def register(request: Request) -> Response:
     """Register a dataset: its schema is checked against the source, and the ledger opens its account."""
     curator = curator_of(request)
-    payload = known_fields(await json_object(request), ("name", "schema", "answer_seconds"))
-    if not token_of(request).may_see(str(payload.get("name"))):
+    body = await _body(request, models.Register)
+    if not token_of(request).may_see(body.name):
         raise forbidden("this token is for some datasets only, and this is none of them")
-    name, text = text_field(payload, "name", ""), text_field(payload, "schema", "", longest=_LONGEST_SCHEMA)
-    seconds = _seconds(payload)
 
     def registered() -> dict[str, Any]:
-        dataset = curator.catalog.register(name, text)
-        if seconds is not None:
-            curator.store.set_answer_seconds(name, seconds)
+        dataset = curator.catalog.register(body.name, body.text)
+        if body.answer_seconds is not None:
+            curator.store.set_answer_seconds(body.name, float(body.answer_seconds))
         return _full(curator, dataset, token_of(request))
 
     built = await curator.threads.run_long(registered)
-    log("registered", dataset=name, by=token_of(request).name)
-    return json_response(built, 201, {"Location": f"/v1/datasets/{name}"})
+    log("registered", dataset=body.name, by=token_of(request).name)
+    return json_response(built, 201, {"Location": f"/v1/datasets/{body.name}"})
 
 
-def _seconds(payload: dict[str, Any]) -> float | None:
-    value = number_field(payload, "answer_seconds")
-    if value is not None and not LEAST_SECONDS <= value <= MOST_SECONDS:
-        raise InvalidArgument("answer_seconds", value, f"must be from {LEAST_SECONDS:g} to {MOST_SECONDS:g} seconds")
-    return None if value is None else float(value)
-
-
-@endpoint("GET", "/v1/datasets/{name}", SOMEBODY)
+@endpoint("GET", "/v1/datasets/{name}", SOMEBODY, answers={200: answers.Dataset})
 async def show_dataset(request: Request) -> Response:
     """One dataset."""
     return json_response(await _shown(request, await _dataset(request)))
@@ -225,17 +214,16 @@ async def _shown(request: Request, dataset: Dataset) -> dict[str, Any]:
     return await run(_full, curator, dataset, token)
 
 
-@endpoint("PATCH", "/v1/datasets/{name}", OWNER)
+@endpoint("PATCH", "/v1/datasets/{name}", OWNER, body=models.Change)
 async def change_dataset(request: Request) -> Response:
     """Declare another schedule, or that the data have grown."""
     dataset, curator = await _dataset(request), curator_of(request)
-    payload = known_fields(await json_object(request), ("answer_seconds", "grown"))
-    seconds = _seconds(payload)
+    body = await _body(request, models.Change)
 
     def change() -> None:
-        if seconds is not None:
-            curator.store.set_answer_seconds(dataset.name, seconds)
-        if flag_field(payload, "grown", False):
+        if body.answer_seconds is not None:
+            curator.store.set_answer_seconds(dataset.name, float(body.answer_seconds))
+        if body.grown:
             curator.ledger.grow(dataset.name)
 
     await curator.threads.run(change)
@@ -256,7 +244,7 @@ async def retire(request: Request) -> Response:
 # --- questions ---------------------------------------------------------------------------------------------
 
 
-@endpoint("POST", "/v1/datasets/{name}/quote", SOMEBODY)
+@endpoint("POST", "/v1/datasets/{name}/quote", SOMEBODY, body=models.Quote, answers={200: answers.Quotes})
 async def quote(request: Request) -> Response:
     """What an answer would cost and how exact it would be; reads and charges nothing."""
     dataset, curator = await _dataset(request), curator_of(request)
@@ -280,7 +268,14 @@ async def _in_helper(request: Request, work: Callable[..., Any], body: Any, ques
     return built
 
 
-@endpoint("POST", "/v1/datasets/{name}/releases", SOMEBODY)
+@endpoint(
+    "POST",
+    "/v1/datasets/{name}/releases",
+    SOMEBODY,
+    body=models.Ask,
+    outcomes={200: "What was asked for.", 202: "A job; see Location."},
+    answers={200: answers.Releases, 202: answers.Job},
+)
 async def ask(request: Request) -> Response:
     """Pay, read, answer: at the end of a public slot."""
     dataset, curator = await _dataset(request), curator_of(request)
@@ -347,25 +342,18 @@ def _refusal_of(body: dict[str, Any]) -> Refused:
     return Refused(body["status"], body["code"], body["detail"])
 
 
-@endpoint("GET", "/v1/datasets/{name}/releases", SOMEBODY)
+@endpoint("GET", "/v1/datasets/{name}/releases", SOMEBODY, parameters=models.Page, answers={200: answers.History})
 async def history(request: Request) -> Response:
     """Own questions with their answers; owners see everyone's."""
     dataset, curator, token = await _dataset(request), curator_of(request), token_of(request)
-    after, limit = _whole(request, "after", 0, 10**15), _whole(request, "limit", 100, MOST_LISTED)
+    page = _parameters(request, models.Page)
     analyst = None if token.is_owner else token.name
     await curator.threads.run(_short, curator, dataset)
-    payload = await curator.threads.run(answering.history_of, curator, dataset.name, analyst, after, limit)
+    payload = await curator.threads.run(answering.history_of, curator, dataset.name, analyst, page.after, page.limit)
     return json_response({"releases": payload})
 
 
-def _whole(request: Request, field: str, default: int, most: int) -> int:
-    text = request.query_params.get(field, str(default))
-    if not (text.isascii() and text.isdigit() and len(text) <= 15 and int(text) <= most):
-        raise InvalidArgument(field, text[:40], f"must be a whole number from 0 to {most}")
-    return int(text)
-
-
-@endpoint("GET", "/v1/datasets/{name}/budget", SOMEBODY)
+@endpoint("GET", "/v1/datasets/{name}/budget", SOMEBODY, answers={200: answers.Account})
 async def budget(request: Request) -> Response:
     """What may be spent, what was spent, what is left."""
     dataset, curator = await _dataset(request), curator_of(request)
@@ -373,17 +361,16 @@ async def budget(request: Request) -> Response:
     return json_response(await curator.threads.run(answering.budget_of, curator, dataset.name, token_of(request)))
 
 
-@endpoint("GET", "/v1/ledger", OWNER)
+@endpoint("GET", "/v1/ledger", OWNER, parameters=models.Entries)
 async def ledger_entries(request: Request) -> Response:
     """The raw entries of the ledger with their hashes, oldest first, and the head of the chain."""
     curator, token = curator_of(request), token_of(request)
-    after, limit = _whole(request, "after", 0, 10**15), _whole(request, "limit", 100, MOST_LISTED)
-    dataset = request.query_params.get("dataset")
-    if dataset is not None and not token.may_see(dataset):
-        raise UnknownDataset(dataset)
-    if dataset is None:
+    page = _parameters(request, models.Entries)
+    if page.dataset is None:
         _all_datasets(token)
-    entries, (number, head) = await curator.threads.run(curator.ledger.page, after, limit, dataset)
+    elif not token.may_see(page.dataset):
+        raise UnknownDataset(page.dataset)
+    entries, (number, head) = await curator.threads.run(curator.ledger.page, page.after, page.limit, page.dataset)
     return json_response(
         {
             # The text is what the hash is made of: numbers in it are spelled as they were.
@@ -393,14 +380,12 @@ async def ledger_entries(request: Request) -> Response:
     )
 
 
-@endpoint("GET", "/v1/ledger/verify", OWNER)
+@endpoint("GET", "/v1/ledger/verify", OWNER, parameters=models.Known)
 async def verify_ledger(request: Request) -> Response:
     """Recompute the whole ledger from its entries; ``known`` is a hash noted earlier that must still be in it."""
     curator = curator_of(request)
     _all_datasets(token_of(request))
-    known = request.query_params.get("known")
-    if known is not None and not _HASH.fullmatch(known):
-        raise InvalidArgument("known", known[:80], "must be the 64 digits of a hash")
+    known = _parameters(request, models.Known).known
     return json_response((await curator.threads.run_long(curator.verified, known)).to_dict())
 
 
@@ -410,7 +395,7 @@ def _all_datasets(token: Token) -> None:
         raise forbidden("this token is for some datasets only: name one of them as ?dataset=")
 
 
-@endpoint("GET", "/v1/jobs/{id}", SOMEBODY)
+@endpoint("GET", "/v1/jobs/{id}", SOMEBODY, answers={200: answers.Job})
 async def job(request: Request) -> Response:
     """A question in the background, as its schedule shows it."""
     token, curator, job_id = token_of(request), curator_of(request), request.path_params["id"]
@@ -434,30 +419,15 @@ async def list_tokens(request: Request) -> Response:
     return json_response({"tokens": [one.to_dict() for one in listed]})
 
 
-@endpoint("POST", "/v1/tokens", OWNER)
+@endpoint("POST", "/v1/tokens", OWNER, body=models.NewToken, outcomes={201: "The token, shown once."})
 async def create_token(request: Request) -> Response:
     """A new token; its secret is sent this once."""
-    curator = curator_of(request)
-    fields = ("name", "role", "expires_in", "epsilon_cap", "delta_cap", "kinds", "datasets", "budgets")
-    payload = known_fields(await json_object(request), fields)
-    name, role = checked_name("name", payload.get("name")), text_field(payload, "role", "analyst")
-    if role not in ROLES:
-        raise InvalidArgument("role", role, f"must be one of {', '.join(ROLES)}")
-    life, cap = number_field(payload, "expires_in"), number_field(payload, "epsilon_cap")
-    if life is not None and not 0 < life <= _LONGEST_LIFE:
-        raise InvalidArgument("expires_in", life, f"must be above 0 and at most {_LONGEST_LIFE:g} seconds")
-    if cap is not None and not 0 < cap <= 1_000_000:
-        raise InvalidArgument("epsilon_cap", cap, "must be a number above 0")
-    delta_cap = number_field(payload, "delta_cap")
-    if delta_cap is not None and not 0 <= delta_cap <= 1:
-        raise InvalidArgument("delta_cap", delta_cap, "must be a number from 0 to 1")
-    queries, datasets = names_field(payload, "kinds"), names_field(payload, "datasets")
-    for one in queries or ():
-        if one not in wire.served():
-            raise InvalidArgument("kinds", one, f"must be names of queries: {', '.join(wire.served())}")
-    budgets = _budgets(payload)
+    curator, body = curator_of(request), await _body(request, models.NewToken)
+    name, role, life = body.name, body.role or "analyst", body.expires_in
     if name == LOCAL:
         raise InvalidArgument("name", name, "must be another name: this one pays for sessions without a server")
+    cap, delta_cap, queries, datasets = body.epsilon_cap, body.delta_cap, body.kinds, body.datasets
+    budgets = {dataset: amount.budget for dataset, amount in (body.budgets or {}).items()}
     limits = TokenLimits(cap, delta_cap, queries, datasets, life)
     limits.check_within(token_of(request), budgets)
 
@@ -481,21 +451,6 @@ async def create_token(request: Request) -> Response:
     secret, token = await curator.threads.run(created)
     log("token created", token=token.id, name=name, role=role, by=token_of(request).name)
     return json_response({"token": secret, **token.to_dict()}, 201)
-
-
-def _budgets(payload: dict[str, Any]) -> dict[str, Budget]:
-    value = payload.get("budgets")
-    if value is None:
-        return {}
-    if not isinstance(value, dict) or not all(isinstance(one, dict) for one in value.values()):
-        raise InvalidArgument("budgets", type(value), 'must be an object such as {"payroll": {"epsilon": 0.5}}')
-    built = {}
-    for dataset, one in value.items():
-        known_fields(one, ("epsilon", "delta"), f"budgets.{dataset[:80]}.")
-        if one.get("epsilon") is None:
-            raise InvalidArgument("budgets", dataset, "must have an epsilon")
-        built[dataset] = Budget(number_field(one, "epsilon"), number_field(one, "delta", 0))
-    return built
 
 
 @endpoint("DELETE", "/v1/tokens/{id}", OWNER)

@@ -16,8 +16,9 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from dither.errors import InvalidArgument, InvalidData, SourceFailed
+from dither.interfaces.http.models import MOST_QUERIES
 from dither.interfaces.http.problems import forbidden, problem
-from dither.interfaces.http.questions import MOST_QUERIES, Question, query_names
+from dither.interfaces.http.questions import Question, query_names
 from dither.interfaces.http.schedule import programs_of, seconds_of
 from dither.interfaces.http.store import Token
 from dither.interfaces.http.telemetry import log_failure, log_to_stderr

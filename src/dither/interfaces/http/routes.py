@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from dither.borders import Model
+from dither.interfaces.answers import Answer
 from dither.interfaces.http.store import OWNER
 
 Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
@@ -27,16 +29,23 @@ class Endpoint:
     path: str
     handler: Handler
     who: str
+    body: type[Model] | None = None
+    parameters: type[Model] | None = None
+    """What may stand after ``?``."""
+    outcomes: Mapping[int, str] = field(default_factory=lambda: {200: "What was asked for."})
+    answers: Mapping[int, type[Answer]] = field(default_factory=dict)
+    """What clients rely on in the answer of a status."""
+    media_type: str = "application/json"
 
 
 _ENDPOINTS: list[Endpoint] = []
 
 
-def endpoint(method: str, path: str, who: str) -> Callable[[Handler], Handler]:
-    """Registers the handler that follows."""
+def endpoint(method: str, path: str, who: str, **described: Any) -> Callable[[Handler], Handler]:
+    """Registers the handler that follows; what else describes it are fields of ``Endpoint``."""
 
     def registered(handler: Handler) -> Handler:
-        _ENDPOINTS.append(Endpoint(method, path, handler, who))
+        _ENDPOINTS.append(Endpoint(method, path, handler, who, **described))
         return handler
 
     return registered

@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from dither.errors import InvalidArgument, InvalidData, SourceFailed
 from dither.sources.engines.engine import (
     CALENDAR,
     Engine,
+    Row,
     arrow_schema,
     clamped,
     column,
@@ -26,9 +27,13 @@ from dither.sources.engines.engine import (
     whole_result,
 )
 from dither.sources.files import state_of_file
-from dither.sources.frames import readable
+from dither.sources.frames import TableLike, readable
 from dither.sources.lines import batches, header, inner_suffix
 from dither.sources.predicates import literal
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
 
 _WHOLE = {
     "TINYINT",
@@ -86,11 +91,11 @@ class DuckDB(Engine):
     bytewise: ClassVar[str | None] = "C"
 
     @property
-    def casts_text(self) -> bool:  # type: ignore[override]
+    def casts_text(self) -> bool:
         # A CSV has nothing but texts; elsewhere a text is what its owner meant.
         return self._file is not None and inner_suffix(self._file) in _DELIMITERS
 
-    def __init__(self, source: Any, table: str | None = None, *, threads: int | None = None) -> None:
+    def __init__(self, source: TableLike | Path, table: str | None = None, *, threads: int | None = None) -> None:
         import duckdb  # noqa: PLC0415  (slow to load)
 
         self._errors = duckdb.Error
@@ -112,7 +117,7 @@ class DuckDB(Engine):
                 f"{self._called} cannot be opened: it is no database of DuckDB, or another process writes to it; "
                 "nothing was charged"
             )
-        self._connection: Any = connected
+        self._connection = connected
         if threads is not None:
             self._connection.execute(f"SET threads = {int(threads)}")
         self._connection.execute("SET enable_progress_bar = false")
@@ -149,7 +154,7 @@ class DuckDB(Engine):
         found = guarded(self._called, lambda: self._connection.execute("SHOW TABLES").fetchall())
         return ", ".join(str(row[0]) for row in found) or "it has none"
 
-    def _view(self, source: Any) -> exp.Expr:
+    def _view(self, source: TableLike | Path) -> exp.Expr:
         if self._file is None:
             registered = False
             with contextlib.suppress(Exception):  # (a foreign object may fail in any way, and quote its records)
@@ -244,13 +249,13 @@ class DuckDB(Engine):
             return max(self._file.stat().st_size // 64, 1)
         return int(self.rows(exp.select(exp.Count(this=exp.Star())).from_(self.table()))[0][0])
 
-    def _opened(self) -> Any:
+    def _opened(self) -> duckdb.DuckDBPyConnection:
         """The connection, with the lines of a text file from the first."""
         if self.casts_text and self._file is not None:
             self._connection.register(_LINES, batches(self._file))
         return self._connection
 
-    def rows(self, query: exp.Select) -> list[tuple[Any, ...]]:
+    def rows(self, query: exp.Select) -> list[Row]:
         return guarded(self._called, lambda: self._opened().execute(self.sql(query)).fetchall())
 
     def arrays(self, query: exp.Select) -> list[NDArray[np.int64]]:
@@ -260,10 +265,10 @@ class DuckDB(Engine):
 
         return guarded(self._called, fetched)
 
-    def stream(self, query: exp.Select, stored_types: Sequence[str]) -> Iterator[Any]:
+    def stream(self, query: exp.Select, stored_types: Sequence[str]) -> Iterator[pa.RecordBatch]:
         schema = arrow_schema([one.alias_or_name for one in query.selects], stored_types)
 
-        def batches() -> Iterator[Any]:
+        def batches() -> Iterator[pa.RecordBatch]:
             result = self._opened().sql(self.sql(query))
             # Newer versions have another name for it.
             reader = getattr(result, "to_arrow_reader", None) or result.fetch_arrow_reader

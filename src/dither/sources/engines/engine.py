@@ -12,20 +12,24 @@ from __future__ import annotations
 import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sqlglot import exp
 
 from dither.errors import InvalidArgument, SourceFailed
 from dither.sources.frames import arrow
-from dither.sources.predicates import literal
+from dither.sources.predicates import Constant, literal
 
 STORED_TYPES = ("whole", "real", "decimal", "text", "boolean", "date", "other")
 """What a source says about a column: all that matters of its type."""
 
 Result = TypeVar("Result")
+Row: TypeAlias = tuple[Any, ...]  # its types are those of the columns that a query selects
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 LARGEST_DOUBLE = float(np.finfo(np.float64).max)
 """What an infinite record counts as: beyond all bounds, and below the ends of no bracket but an infinite one."""
@@ -43,8 +47,12 @@ class Engine(ABC):
     """The collation in which texts are equal only if all their bytes are; None if columns of "text" have no other."""
     moments: frozenset[str] = frozenset()
     """Columns that cannot tell people apart, for some of their values have no text in this engine: moments in time."""
-    casts_text: bool
-    """Whether texts that are no numbers can be read as missing instead of raising an error."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def casts_text(self) -> bool:
+            """Whether texts that are no numbers can be read as missing instead of raising an error."""
 
     @abstractmethod
     def stored_types(self) -> dict[str, str]:
@@ -59,7 +67,7 @@ class Engine(ABC):
         """About how many rows there are, cheaply; only decides how to read."""
 
     @abstractmethod
-    def rows(self, query: exp.Select) -> list[tuple[Any, ...]]:
+    def rows(self, query: exp.Select) -> list[Row]:
         """The result of a query with few rows, as Python numbers."""
 
     @abstractmethod
@@ -67,7 +75,7 @@ class Engine(ABC):
         """The columns of a result of whole numbers without NULL."""
 
     @abstractmethod
-    def stream(self, query: exp.Select, stored_types: Sequence[str]) -> Iterator[Any]:
+    def stream(self, query: exp.Select, stored_types: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """The result of a query as Arrow record batches; each column is "whole" (int64) or "text"."""
 
     @abstractmethod
@@ -105,13 +113,13 @@ class Engine(ABC):
         """A query in the engine's own words."""
         return query.sql(dialect=self.dialect)
 
-    def values(self, rows: Iterable[Sequence[Any]], name: str, columns: Sequence[str]) -> exp.Expr:
+    def values(self, rows: Iterable[Sequence[Constant]], name: str, columns: Sequence[str]) -> exp.Expr:
         """A list of public rows as a table.  Written out at once: as a tree, thousands of rows take seconds."""
         written = ", ".join(f"({', '.join(self._constant(value) for value in row)})" for row in rows)
         listed = f"VALUES {written}" if self.dialect == "spark" else f"(VALUES {written})"
         return exp.Var(this=f"{listed} AS {name}({', '.join(columns)})")
 
-    def _constant(self, value: Any) -> str:
+    def _constant(self, value: Constant) -> str:
         if isinstance(value, int):
             return str(value)
         if isinstance(value, float):
@@ -232,7 +240,7 @@ def double_literal(value: float) -> exp.Expr:
     return literal(float(value))
 
 
-def whole_result(values: Any) -> NDArray[np.int64]:
+def whole_result(values: ArrayLike) -> NDArray[np.int64]:
     """A column of a result as int64; anything masked is a broken promise of the query."""
     if isinstance(values, np.ma.MaskedArray):
         values = values.filled(0)
@@ -250,7 +258,7 @@ def guarded(what: str, work: Callable[[], Result], *errors: type[Exception]) -> 
     raise SourceFailed(f"{what} could not be read; what was charged for this question stays charged")
 
 
-def arrow_schema(names: Sequence[str], stored_types: Sequence[str]) -> Any:
+def arrow_schema(names: Sequence[str], stored_types: Sequence[str]) -> pa.Schema:
     """The schema of a streamed result."""
     pa = arrow()
     types = {"whole": pa.int64(), "text": pa.string()}

@@ -62,7 +62,7 @@ def _engine(schema: Schema) -> Engine:
     return opened
 
 
-def guessed(source: Any) -> str:
+def guessed(source: Any) -> str:  # a path, an address, or a frame of any library
     """The engine that a source looks like."""
     for name, entry in ENGINES.items():
         if isinstance(source, str):

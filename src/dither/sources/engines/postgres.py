@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from dither.sources.engines.engine import (
     CALENDAR,
     LARGEST_DOUBLE,
     Engine,
+    Row,
     arrow_schema,
     clamped,
     double_literal,
@@ -24,6 +26,10 @@ from dither.sources.engines.engine import (
 )
 from dither.sources.frames import arrow
 from dither.sources.predicates import literal
+
+if TYPE_CHECKING:
+    import psycopg
+    import pyarrow as pa
 
 _STORED_TYPES = (
     dict.fromkeys(("smallint", "integer", "bigint"), "whole")
@@ -58,7 +64,7 @@ class Postgres(Engine):
         self._find()
         self._stored_types = self._described()
 
-    def _connected(self) -> Any:
+    def _connected(self) -> psycopg.Connection:
         reached = None
         with contextlib.suppress(self._psycopg.Error):
             reached = self._psycopg.connect(self._address, autocommit=True)
@@ -126,7 +132,7 @@ class Postgres(Engine):
             return int(known[0][0])
         return int(self.rows(exp.select(exp.Count(this=exp.Star())).from_(self.table()))[0][0])
 
-    def rows(self, query: exp.Select) -> list[tuple[Any, ...]]:
+    def rows(self, query: exp.Select) -> list[Row]:
         return guarded(self._called, lambda: self._connection.execute(self.sql(query), prepare=False).fetchall())
 
     def arrays(self, query: exp.Select) -> list[NDArray[np.int64]]:
@@ -143,10 +149,10 @@ class Postgres(Engine):
                     part.append(np.array(values, dtype=np.int64))
         return [np.concatenate(part) for part in parts]
 
-    def stream(self, query: exp.Select, stored_types: Sequence[str]) -> Iterator[Any]:
-        pa, schema = arrow(), arrow_schema([one.alias_or_name for one in query.selects], stored_types)
+    def stream(self, query: exp.Select, stored_types: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        built, schema = arrow(), arrow_schema([one.alias_or_name for one in query.selects], stored_types)
 
-        def batches() -> Iterator[Any]:
+        def batches() -> Iterator[pa.RecordBatch]:
             with (
                 self._connection.transaction(),
                 self._connection.cursor(name="stream", binary=True) as cursor,
@@ -154,10 +160,10 @@ class Postgres(Engine):
                 cursor.execute(self.sql(query))
                 while batch := cursor.fetchmany(_BATCH):
                     columns = [
-                        pa.array(part, stored_type)
+                        built.array(part, stored_type)
                         for part, stored_type in zip(zip(*batch, strict=True), schema.types, strict=True)
                     ]
-                    yield pa.record_batch(columns, schema=schema)
+                    yield built.record_batch(columns, schema=schema)
 
         return streamed(self._called, batches)
 
@@ -198,7 +204,7 @@ class Postgres(Engine):
         where = f"{(info.host or info.hostaddr).lower()}:{info.port}"
         with contextlib.suppress(self._psycopg.Error):
             found = self._connection.execute("SELECT system_identifier FROM pg_control_system()").fetchone()
-            where = f"system-{found[0]}"
+            where = where if found is None else f"system-{found[0]}"
         return f"postgresql://{where}/{info.dbname}#{self._schema_name}.{self._table_name}"
 
     def state(self) -> str | None:
@@ -233,7 +239,7 @@ class Postgres(Engine):
             raise
         guarded(self._called, lambda: transaction.__exit__(None, None, None))
 
-    def _begun(self, transaction: Any) -> None:
+    def _begun(self, transaction: AbstractContextManager[psycopg.Transaction]) -> None:
         transaction.__enter__()
         self._connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
 

@@ -8,8 +8,8 @@ import logging
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
-from urllib.parse import unquote, urlsplit
+from typing import TYPE_CHECKING, ClassVar
+from urllib.parse import SplitResult, unquote, urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from sqlglot import exp
 from dither.errors import InvalidArgument, SourceFailed
 from dither.sources.engines.engine import (
     Engine,
+    Row,
     arrow_schema,
     guarded,
     streamed,
@@ -27,6 +28,10 @@ from dither.sources.engines.engine import (
 from dither.sources.files import state_of_file
 from dither.sources.frames import arrow
 from dither.sources.predicates import literal
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
 
 _STORED_TYPES = (
     dict.fromkeys(("tinyint", "smallint", "int", "bigint"), "whole")
@@ -45,7 +50,7 @@ class Spark(Engine):
     bytewise: ClassVar[str | None] = None
     casts_text = False
 
-    def __init__(self, source: Any, table: str | None = None) -> None:
+    def __init__(self, source: DataFrame | str, table: str | None = None) -> None:
         try:
             from pyspark.errors import PySparkException  # noqa: PLC0415  (an optional part)
         except ImportError:
@@ -66,7 +71,7 @@ class Spark(Engine):
         }
 
     @staticmethod
-    def _frame_of(source: Any, table: str | None) -> Any:
+    def _frame_of(source: DataFrame | str, table: str | None) -> DataFrame:
         if not isinstance(source, str):
             return source
         from pyspark.sql import SparkSession  # noqa: PLC0415
@@ -96,7 +101,7 @@ class Spark(Engine):
     def estimated_rows(self) -> int:
         return int(self.rows(exp.select(exp.Count(this=exp.Star())).from_(self.table()))[0][0])
 
-    def rows(self, query: exp.Select) -> list[tuple[Any, ...]]:
+    def rows(self, query: exp.Select) -> list[Row]:
         return guarded(self._called, lambda: [tuple(row) for row in self._session.sql(self.sql(query)).collect()])
 
     def arrays(self, query: exp.Select) -> list[NDArray[np.int64]]:
@@ -115,10 +120,10 @@ class Spark(Engine):
         # Spark would replace ${name} by a setting, inside texts too.
         return super().sql(query).replace("${", "\\u0024{")
 
-    def stream(self, query: exp.Select, stored_types: Sequence[str]) -> Iterator[Any]:
-        pa, schema = arrow(), arrow_schema([one.alias_or_name for one in query.selects], stored_types)
+    def stream(self, query: exp.Select, stored_types: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        built, schema = arrow(), arrow_schema([one.alias_or_name for one in query.selects], stored_types)
 
-        def batches() -> Iterator[Any]:
+        def batches() -> Iterator[pa.RecordBatch]:
             frame = self._session.sql(self.sql(query))
             if hasattr(frame, "toArrow"):
                 yield from frame.toArrow().cast(schema).to_batches()
@@ -126,10 +131,10 @@ class Spark(Engine):
             rows = frame.toLocalIterator()
             while batch := list(itertools.islice(rows, _BATCH)):
                 columns = [
-                    pa.array([row[place] for row in batch], stored_type)
+                    built.array([row[place] for row in batch], stored_type)
                     for place, stored_type in enumerate(schema.types)
                 ]
-                yield pa.record_batch(columns, schema=schema)
+                yield built.record_batch(columns, schema=schema)
 
         return streamed(self._called, batches)
 
@@ -157,7 +162,7 @@ class Spark(Engine):
         """Those of its files, where Spark reads files of this machine; nothing is known of others, or of a frame."""
         if not self._named:
             return None
-        files: list[Any] = []
+        files: list[SplitResult] = []
         with contextlib.suppress(*self._errors):
             files = [urlsplit(one) for one in sorted(self._frame.inputFiles())]
         if not files or any(one.scheme != "file" for one in files):

@@ -14,7 +14,7 @@ from dither.mechanisms.mechanism import Prepared
 from dither.numbers import Ball, ball, precision, upper_float
 from dither.queries.order import Minimum
 from dither.queries.smallest import ChainSum
-from dither_lab.audit.imitation import BrokenDraw
+from dither_lab.audit.imitation import broken_draw
 from dither_lab.audit.laws.facts import Facts
 from dither_lab.audit.laws.outputs import Distribution, Listed, Noisy, Outputs
 from dither_lab.audit.laws.registry import Answer, IndependentLaw, Mutant, Pair, WorstPair, output_law
@@ -183,7 +183,7 @@ class SmoothedLadderLaw(IndependentLaw):
             (RepeatedLast(), smallest),
             (ShortWindow(), smallest),
         ):
-            yield Mutant(law.mistake, universe, BrokenDraw(prepare(universe), law, universe.enumerated()), law)
+            yield Mutant(law.mistake, universe, broken_draw(prepare(universe), law, universe.enumerated()), law)
 
 
 class _BrokenLaw(SmoothedLadderLaw):

@@ -7,7 +7,9 @@ import { csv, lossText, when } from "./format.js";
 import { questionText } from "./history.js";
 import { budgetMeter, button, empty, foldingTable, guarded, showProblem } from "./parts.js";
 
-const EXAMPLE = `[dataset]
+const EXAMPLE = `version = 2
+
+[dataset]
 source = "pay.parquet"        # a path or address on the server
 rows = "private"              # or the public number of rows
 

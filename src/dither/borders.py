@@ -1,0 +1,300 @@
+"""What comes in from outside, read strictly: models of JSON and of schema files, and errors that name the place.
+
+A model says which fields there are and what each may hold.  It reads values that a strict reader of JSON or TOML has
+made, so numbers are still the decimals that were written.  What pydantic finds wrong becomes an error of the house.
+This module loads pydantic: import it where something is read, not where ``import dither`` would.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    GetCoreSchemaHandler,
+    PlainValidator,
+    Tag,
+    TypeAdapter,
+    ValidationError,
+    WithJsonSchema,
+    WrapValidator,
+    create_model,
+    model_validator,
+)
+from pydantic.json_schema import GenerateJsonSchema
+
+from dither.errors import DitherError, InvalidArgument, UnknownField
+from dither.numbers import exact
+from dither.plain import without_contents
+
+T = TypeVar("T")
+M = TypeVar("M", bound=BaseModel)
+Exact: TypeAlias = int | float | Decimal
+"""A number as it was written."""
+Path: TypeAlias = tuple[str | int, ...]
+"""Names of fields and positions in lists, from the top down."""
+OBJECT = "must be an object such as {...}"
+MISSING = "is missing"
+_SENTENCES = {"dict_type": OBJECT, "list_type": "must be a list", "string_type": "must be a text"}
+
+
+class Model(BaseModel):
+    """An object with these fields and no others."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known(cls, given: Any) -> Any:
+        if not isinstance(given, dict):
+            raise InvalidArgument("", given, OBJECT)
+        accepted = fields_of(cls)
+        for name in given:
+            if name not in accepted and cls.model_config["extra"] == "forbid":
+                raise UnknownField(name, accepted)
+        return given
+
+
+def model(name: str, /, **fields: tuple[Any, Any]) -> type[Model]:
+    """A model from what a registry says: each field with its type and its default, or ``...`` if it is needed."""
+    return create_model(name, __base__=Model, **fields)  # type: ignore[call-overload, no-any-return]
+
+
+def fields_of(model: type[BaseModel]) -> tuple[str, ...]:
+    """The names of a model's fields as they are written."""
+    return tuple(one.alias or name for name, one in model.model_fields.items())
+
+
+def given_fields(read: Model) -> dict[str, Any]:
+    """The fields that were given."""
+    return {name: value for name, value in read if name in read.model_fields_set}
+
+
+@dataclass(frozen=True)
+class Accepts:
+    """What a field accepts; the annotation before it is what the field then holds."""
+
+    accepted: Any
+
+    def __get_pydantic_core_schema__(self, _: Any, handler: GetCoreSchemaHandler) -> Any:
+        return handler.generate_schema(self.accepted)
+
+
+# --- what a field may hold: each of these is a type for ``Accepts`` ---------------------------------------------------
+
+
+def says(sentence: str) -> WrapValidator:
+    """The sentence of an error about the value itself; what is wrong inside of it has its own."""
+
+    def checked(value: Any, inner: Callable[[Any], Any]) -> Any:
+        try:
+            return inner(value)
+        except ValidationError as refused:
+            if any(one["loc"] for one in refused.errors(include_url=False, include_input=False)):
+                raise
+        raise InvalidArgument("", value, sentence)
+
+    return WrapValidator(checked)
+
+
+def text(longest: int = 200) -> Any:
+    """A text that is not empty."""
+    limits = Field(strict=True, min_length=1, max_length=longest)
+    return Annotated[str, limits, says(f"must be a text of 1 to {longest} characters")]
+
+
+def choice(*options: str, sentence: str = "") -> Any:
+    """One of some texts."""
+    return Annotated[Literal.__getitem__(options), says(sentence or f"must be one of {', '.join(options)}")]
+
+
+def flag() -> Any:
+    """True or false."""
+    return Annotated[bool, Field(strict=True), says("must be true or false")]
+
+
+def whole(least: int | None = None, most: int | None = None) -> Any:
+    """A whole number."""
+    limits = Field(strict=True, ge=least, le=most)
+    return Annotated[int, limits, says(f"must be {_within('a whole number', least, most)}")]
+
+
+def number(least: float | None = None, most: float | None = None, *, above: float | None = None) -> Any:
+    """A finite number: whole, decimal or float, as it was read."""
+
+    def checked(value: Any) -> Any:
+        if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
+            raise InvalidArgument("", value, "must be a finite number")
+        if not isinstance(value, int) and not math.isfinite(value):
+            raise InvalidArgument("", value, "must be a finite number")
+        # A decimal such as 0.2 is not below the float that prints as 0.2.
+        given = exact(value)
+        if above is not None and given <= exact(above):
+            raise InvalidArgument("", value, f"must be a number above {above:g}")
+        if (least is not None and given < exact(least)) or (most is not None and given > exact(most)):
+            raise InvalidArgument("", value, f"must be {_within('a number', least, most)}")
+        return value
+
+    limits = {"minimum": least, "maximum": most, "exclusiveMinimum": above}
+    schema = {"type": "number"} | {name: one for name, one in limits.items() if one is not None}
+    return Annotated[Any, PlainValidator(checked), WithJsonSchema(schema)]
+
+
+def listed(of: Any, most: int, least: int = 0, what: str = "values") -> Any:
+    """A list; it becomes a tuple."""
+    count = f"at most {most}" if least == 0 else f"{least} to {most}"
+    limits = Field(min_length=least, max_length=most)
+    return Annotated[list[of], limits, says(f"must be a list of {count} {what}"), AfterValidator(tuple)]
+
+
+def names(most: int, of: Any = None) -> Any:
+    """A list of texts."""
+    texts: Any = list[Annotated[str, Field(strict=True), says("must be a text")]] if of is None else list[of]
+    return Annotated[texts, Field(max_length=most), says(f"must be a list of at most {most} texts")]
+
+
+def pair(of: Any, sentence: str) -> Any:
+    """A list of two; it becomes a tuple."""
+    return Annotated[list[of], Field(min_length=2, max_length=2), says(sentence), AfterValidator(tuple)]
+
+
+def followed(accepted: Any, change: Callable[[Any], Any]) -> Any:
+    """What a type accepts, changed or refused by a function."""
+    return Annotated[accepted, AfterValidator(change)]
+
+
+def either(test: Callable[[Any], bool], yes: Any, no: Any) -> Any:
+    """What one type accepts where the value passes a test, and otherwise what another does."""
+    chosen = Discriminator(lambda value: "<yes>" if test(value) else "<no>")
+    return Annotated[Annotated[yes, Tag("<yes>")] | Annotated[no, Tag("<no>")], chosen]
+
+
+def is_list(value: Any) -> bool:
+    """Whether a value is a list."""
+    return isinstance(value, list)
+
+
+def tagged(field: str, models: Mapping[str, type[Model]], sentence: Callable[[Any], str] | None = None) -> Any:
+    """One of several models, told apart by the text in one of their fields; ``sentence`` says what that must be."""
+
+    def checked(value: Any, inner: Callable[[Any], Any]) -> Any:
+        if not isinstance(value, dict):
+            raise InvalidArgument("", value, OBJECT)
+        given = value.get(field)
+        if not isinstance(given, str) or given not in models:
+            accepted = f"must be one of {', '.join(models)}" if sentence is None else sentence(given)
+            raise InvalidArgument(field, given, accepted)
+        return inner(value)
+
+    several: Any = functools.reduce(operator.or_, (Annotated[one, Tag(name)] for name, one in models.items()))
+    return Annotated[several, Discriminator(lambda value: value[field]), WrapValidator(checked)]
+
+
+def _within(what: str, least: float | None, most: float | None) -> str:
+    low = "" if least is None else f" of at least {least:g}" if most is None else f" from {least:g}"
+    high = "" if most is None else f" to {most:g}" if least is not None else f" of at most {most:g}"
+    return f"{what}{low}{high}"
+
+
+# --- reading, and what is wrong -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The first thing that is wrong: where it stands, what was given, and what is accepted instead."""
+
+    path: Path
+    given: Any
+    accepted: str
+    fields: tuple[str, ...] = ()
+    """Of a field that is not known: those that are."""
+
+    def error(self, at: str = "") -> InvalidArgument | UnknownField:
+        """The error that names the path in JSON; ``at`` is what the path starts from."""
+        name = at
+        for step in self.path:
+            name += f"[{step}]" if isinstance(step, int) else f"{'.' if name else ''}{_printable(step)}"
+        if self.fields:
+            return UnknownField(name, self.fields)
+        return InvalidArgument(name, without_contents(self.given), self.accepted)
+
+
+def read(model: type[M], payload: Any, at: str = "") -> M:
+    """What a payload says, or the error that names the path in JSON."""
+    return read_with(model.model_validate, payload, at)
+
+
+def read_with(validate: Callable[[Any], T], payload: Any, at: str = "") -> T:
+    """The same for whatever validates: a model, or the reader of a type."""
+    try:
+        return validate(payload)
+    except ValidationError as refused:
+        problem = first_problem(refused, payload)
+    raise problem.error(at)
+
+
+def first_problem(refused: ValidationError, payload: Any) -> Problem:
+    """What to say of a payload that does not fit its model."""
+    first = refused.errors(include_url=False, include_input=False)[0]
+    path, given = _place(payload, first["loc"])
+    cause = first.get("ctx", {}).get("error")
+    if isinstance(cause, UnknownField):
+        return Problem((*path, cause.field), None, "", cause.accepted)
+    if type(cause) is InvalidArgument:
+        below: Path = (int(cause.argument) if is_list(given) else cause.argument,) if cause.argument else ()
+        return Problem((*path, *below), cause.given, cause.accepted)
+    if isinstance(cause, DitherError):
+        raise cause
+    if first["type"] == "missing":
+        return Problem(
+            (*path, first["loc"][-1]), None, f"{MISSING}: {given['kind']} needs it" if "kind" in given else MISSING
+        )
+    return Problem(path, given, _SENTENCES.get(first["type"], first["msg"].replace("Input should be", "must be")))
+
+
+def _place(payload: Any, steps: Path) -> tuple[Path, Any]:
+    """The path and the value there.  Which member of a union was tried is also a step, but is not in the payload."""
+    path: Path = ()
+    for step in steps:
+        if step in payload if isinstance(payload, dict) else is_list(payload) and isinstance(step, int):
+            path, payload = (*path, step), payload[step]
+    return path, payload
+
+
+def _printable(step: str) -> str:
+    return "".join(one if one.isprintable() else "\ufffd" for one in step[:80])
+
+
+# --- as JSON Schema ---------------------------------------------------------------------------------------------------
+
+
+class _Described(GenerateJsonSchema):
+    """JSON Schema without titles; what may be left out has no default in it but a plain one."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002
+        return False
+
+    def default_schema(self, schema: Any) -> dict[str, Any]:
+        described = super().default_schema(schema)
+        if described.get("default", 0) is None:
+            del described["default"]
+        return described
+
+    def encode_default(self, dft: Any) -> Any:
+        return float(dft) if isinstance(dft, Decimal) else super().encode_default(dft)
+
+
+def json_schema(what: Any) -> dict[str, Any]:
+    """The JSON Schema of a model or reader; parts that have names are below ``$defs``."""
+    found = what if isinstance(what, TypeAdapter) else TypeAdapter(what)
+    return found.json_schema(ref_template="#/components/schemas/{model}", schema_generator=_Described)

@@ -1,0 +1,247 @@
+"""The models of schema files: which sections and keys there are, and what each may hold.
+
+The columns are those of the table of column types, the priors those of the table of priors.  Errors say what to write.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import difflib
+import re
+from collections.abc import Callable, Iterable
+from datetime import date, datetime
+from decimal import Decimal
+from fractions import Fraction
+from typing import Annotated, Any
+
+from pydantic import Field, PlainValidator
+
+from dither.borders import Accepts, Model, choice, either, followed, model, pair, says, tagged
+from dither.errors import InvalidArgument
+from dither.sources.engines.factory import ENGINES
+from dither.sources.schema import MAY_BE_MISSING, PRIOR_PARAMETERS
+from dither.sources.types import TYPES
+
+FILTERS = ("basic", "advanced")
+VERSIONS = (1, 2)
+"""1 is the reading of version 0.1.0, which is also that of a file without a version."""
+NO_COLUMN = "no column is declared: at least one section such as [columns.total_pay] is needed"
+_RATIO = re.compile(r"-?[0-9]{1,99}/[0-9]{1,99}\Z")
+
+
+def suggested(given: Any, accepted: Iterable[str]) -> str:
+    """The nearest of the accepted words, as a question."""
+    close = difflib.get_close_matches(str(given), list(accepted), 1) if isinstance(given, str) else []
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+def _checked(function: Callable[[Any], Any]) -> Any:
+    return Annotated[Any, PlainValidator(function)]
+
+
+def _one_of(options: tuple[str, ...], more: str = "") -> Callable[[Any], str]:
+    listed = " ".join((", ".join(f'"{one}"' for one in options), more)).strip()
+    return lambda given: f"write {listed}{suggested(given, options)}"
+
+
+def among(*options: str, more: str = "") -> Any:
+    """One of some words."""
+
+    def checked(given: Any) -> str:
+        if not isinstance(given, str) or given not in options:
+            raise InvalidArgument("", given, _one_of(options, more)(given))
+        return given
+
+    return _checked(checked)
+
+
+def _is_ratio(given: Any) -> bool:
+    return isinstance(given, str) and bool(_RATIO.match(given)) and int(given.split("/")[1]) != 0
+
+
+def _exact(given: Any) -> int | Decimal | Fraction:
+    if _is_ratio(given):
+        return Fraction(given)
+    if isinstance(given, bool) or not isinstance(given, (int, Decimal)):
+        raise InvalidArgument("", given, "write a number")
+    if isinstance(given, Decimal) and not given.is_finite():
+        raise InvalidArgument("", given, "write a finite number")
+    return given
+
+
+def _day(given: Any) -> date:
+    if isinstance(given, date) and not isinstance(given, datetime):
+        return given
+    with contextlib.suppress(TypeError, ValueError):
+        return date.fromisoformat(given)
+    raise InvalidArgument("", given, "write a date such as 2024-01-31")
+
+
+def _positive(given: Any) -> Any:
+    if given <= 0:
+        raise InvalidArgument("", given, "write a positive number")
+    return given
+
+
+def _whole(least: int, sentence: str) -> Any:
+    return Annotated[int, Field(strict=True, ge=least), says(sentence)]
+
+
+def _version(given: Any) -> int:
+    if isinstance(given, bool) or given not in VERSIONS or not isinstance(given, int):
+        raise InvalidArgument("", given, f"write {' or '.join(map(str, VERSIONS))}: no other version is known here")
+    return given
+
+
+TEXT = Annotated[str, Field(strict=True, min_length=1), says("write a text in quotes")]
+NUMBER, DAY = _checked(_exact), _checked(_day)
+Quoted = Annotated[str | None, Accepts(TEXT)]
+Number = Annotated[Any, Accepts(NUMBER)]
+
+
+# --- columns and priors, from their tables ----------------------------------------------------------------------------
+
+
+def _ends(of: Any) -> Any:
+    def ordered(ends: tuple[Any, Any]) -> tuple[Any, Any]:
+        if not ends[0] < ends[1]:
+            raise InvalidArgument("", list(ends), "the lower end must be below the upper end")
+        return ends
+
+    return followed(pair(of, "write two ends [lower, upper]"), ordered)
+
+
+def _values(given: Any) -> list[str]:
+    if not isinstance(given, list) or not given:
+        raise InvalidArgument("", type(given), 'write a list of names such as ["clerk", "nurse"]')
+    found: list[str] = []
+    for place, one in enumerate(given):
+        if not isinstance(one, (str, int)) or isinstance(one, bool):
+            raise InvalidArgument(str(place), one, "write a name in quotes, or a whole number")
+        if str(one) in found or str(one) == "other":
+            raise InvalidArgument(str(place), one, 'write different names, none of them "other"')
+        found.append(str(one))
+    return found
+
+
+def _is_word(given: Any) -> bool:
+    return isinstance(given, str) and not _is_ratio(given)
+
+
+_WORDS = ("lower", "upper", "drop")
+_NULLS = {
+    "date": either(lambda given: given in _WORDS, among(*_WORDS), DAY),
+    "boolean": either(lambda given: isinstance(given, bool), bool, among("drop", more="or true, or false")),
+}
+
+
+def _column(name: str) -> type[Model]:
+    """The model of one type of column: two ends of a range are its bounds, and its other fields are keys."""
+    declared_type: Any = TYPES[name]
+    fields = dataclasses.fields(declared_type)
+    needed = [one for one in fields if one.default is dataclasses.MISSING]
+    numbers = either(_is_word, among(*_WORDS, more="or a value within the bounds"), NUMBER)
+    options = {"step": NUMBER, "nulls": _NULLS.get(name, numbers), "values": _checked(_values)}
+    keys: dict[str, tuple[Any, Any]] = {"type": (choice(name), ...)}
+    if len(needed) == 2:
+        keys["bounds"] = (_ends(DAY if name == "date" else NUMBER), ...)
+    declared = [one.name for one in fields if one not in needed]
+    return model(f"{name.capitalize()}Column", **keys, **{one: (options[one], None) for one in declared})
+
+
+def _told_apart(models: dict[str, type[Model]], key: str) -> Any:
+    def sentence(given: Any) -> str:
+        missing = f"the {key} is missing: write one of {', '.join(models)}"
+        return missing if given is None else _one_of(tuple(models))(given)
+
+    return tagged(key, models, sentence)
+
+
+def prior_models(number: Any, positive: Any) -> dict[str, type[Model]]:
+    """The models of what may be publicly known of a column, by ``kind``; numbers are of these types."""
+    types = {one: positive if one in ("median", "sigma", "sd") else number for one in _PRIOR_NUMBERS}
+    return {
+        kind: model(
+            f"{kind.capitalize()}Prior",
+            kind=(choice(kind), ...),
+            **{one: (types[one], None if (kind, one) in MAY_BE_MISSING else ...) for one in parameters},
+        )
+        for kind, parameters in PRIOR_PARAMETERS.items()
+    }
+
+
+_PRIOR_NUMBERS = {one for parameters in PRIOR_PARAMETERS.values() for one in parameters}
+COLUMNS = {name: _column(name) for name in TYPES}
+PRIORS = prior_models(NUMBER, followed(NUMBER, _positive))
+
+
+# --- sections ---------------------------------------------------------------------------------------------------------
+
+
+_TWO_NAMES = followed(Annotated[list[Any], says('write two names such as ["source", "target"]')], tuple)
+
+
+def _sections(of: Any, sentence: str) -> Any:
+    """Sections by their names, at least one."""
+    return Annotated[dict[str, of], Field(min_length=1), says(sentence)]
+
+
+class DatasetSection(Model):
+    """Where the records are, and who counts as a person."""
+
+    name: Quoted = None
+    source: Annotated[str, Accepts(TEXT)]
+    table: Quoted = None
+    engine: Annotated[str | None, Accepts(among(*ENGINES))] = None
+    rows: Any = None
+    unit: Quoted = None
+    rows_per_unit: Any = None
+
+
+class GraphDataset(Model):
+    """Where the edges are."""
+
+    name: Quoted = None
+    source: Annotated[str, Accepts(TEXT)]
+
+
+class GraphSection(Model):
+    """What an edge list holds."""
+
+    vertices: Annotated[int, Accepts(_whole(1, "write a whole number of at least 1"))]
+    ends: Annotated[tuple[Any, ...] | None, Accepts(_TWO_NAMES)] = None
+    weight: Quoted = None
+    cap: Number = None
+    step: Number = None
+
+
+class BudgetSection(Model):
+    """What may be spent."""
+
+    epsilon: Number
+    delta: Number = None
+    filter: Annotated[str, Accepts(among(*FILTERS))] = "basic"
+    slack: Number = None
+
+
+_VERSION = _checked(_version)
+
+
+class TableFile(Model):
+    """A schema file of a table."""
+
+    dataset: DatasetSection
+    columns: Annotated[dict[str, Any], Accepts(_sections(_told_apart(COLUMNS, "type"), NO_COLUMN))]
+    budget: BudgetSection | None = None
+    priors: Annotated[dict[str, Any], Accepts(dict[str, _told_apart(PRIORS, "kind")])] = Field(default_factory=dict)
+    version: Annotated[int | None, Accepts(_VERSION)] = None
+
+
+class GraphFile(Model):
+    """A schema file of a graph."""
+
+    dataset: GraphDataset
+    budget: BudgetSection | None = None
+    graph: GraphSection
+    version: Annotated[int | None, Accepts(_VERSION)] = None

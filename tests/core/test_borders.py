@@ -1,0 +1,114 @@
+"""Models of what comes in: paths in errors, exact numbers, and JSON Schema that says what is checked."""
+
+from decimal import Decimal
+
+import pytest
+from pydantic import TypeAdapter
+
+import dither as dt
+from dither.borders import Model, either, is_list, json_schema, listed, number, pair, read, read_with, tagged, whole
+from dither.errors import UnknownField
+from dither.interfaces.http.models import Ask, NewToken, Quote
+
+MEDIAN = {"kind": "median", "column": "pay"}
+ASKED = {"query": MEDIAN, "epsilon": Decimal("0.10")}
+
+
+@pytest.mark.parametrize(
+    ("model", "body", "words"),
+    [
+        (Quote, ASKED | {"query": [MEDIAN, {"kind": "median", "column": 3}]}, r"query\[1\].column must be a text"),
+        (Quote, ASKED | {"query": [MEDIAN, {"kind": "median"}]}, r"query\[1\].column is missing: median needs it;"),
+        (Quote, ASKED | {"query": {"kind": "quantile", "column": "x", "q": 7}}, r"query.q must .*; got 7"),
+        (Quote, ASKED | {"query": []}, "query must be a list of 1 to 50 queries; got <list>"),
+        (Quote, ASKED | {"query": 5}, "query must be an object"),
+        (Quote, ASKED | {"query": [MEDIAN, MEDIAN], "weights": [1, "x"]}, r"weights\[1\] must be a finite number"),
+        (Quote, {"sql": "x", "epsilon": 1, "weights": {"a": True}}, "weights.a must be a finite number; got True"),
+        (Quote, ASKED | {"weights": {"a": 1}}, "weights must be a list of numbers"),
+        (Quote, ASKED | {"epsilon": 0}, "epsilon must be a number above 0; got 0"),
+        (Quote, ASKED | {"delta": Decimal("1.5")}, "delta must be a number from 0 to 1; got 1.5"),
+        (Quote, ASKED | {"prior": {"kind": "normal", "mean": 1}}, "prior.sd is missing: normal needs it"),
+        (Quote, ASKED | {"prior": {"kind": "odd"}}, "prior.kind must be one of lognormal, .*; got 'odd'"),
+        (Quote, ASKED | {"by": [1]}, r"by\[0\] must be a text"),
+        (Quote, {"query": MEDIAN}, "epsilon is missing"),
+        (Quote, ASKED | {"sql": "x"}, "send either query or sql"),
+        (Quote, ASKED | {"mechanism": "auto", "calibration": "auto"}, "mechanism is its new name"),
+        (Ask, ASKED | {"wait": 1}, "wait must be true or false; got 1"),
+        (Ask, {"sql": "x", "epsilon": 1, "rows": 5}, "is used for quotes only"),
+        (NewToken, {"name": "a", "budgets": {"pay": {"delta": 0}}}, "budgets.pay.epsilon is missing"),
+        (NewToken, {"name": "a", "kinds": ["median", "nope"]}, r"kinds\[1\] must be one of .*; got 'nope'"),
+        (NewToken, {"name": "a\nb"}, "name must be a printable text"),
+    ],
+)
+def test_errors_name_the_path_in_the_body(model, body, words):
+    """A sentence of the house, with what was given and that nothing was charged."""
+    with pytest.raises(dt.InvalidArgument, match=words) as refused:
+        read(model, body)
+    assert str(refused.value).endswith("nothing was read, nothing was charged")
+
+
+@pytest.mark.parametrize(
+    ("model", "body", "field"),
+    [
+        (Quote, ASKED | {"wait": True}, "wait"),
+        (Quote, ASKED | {"query": [MEDIAN | {"odd\n": 1}]}, "query[0].odd\ufffd"),
+        (Quote, ASKED | {"prior": {"kind": "normal", "mean": 1, "sd": 1, "low": 0}}, "prior.low"),
+        (NewToken, {"name": "a", "budgets": {"pay": {"epsilon": 1, "slack": 0}}}, "budgets.pay.slack"),
+    ],
+)
+def test_unknown_fields_are_named_at_any_depth(model, body, field):
+    """With those that are known."""
+    with pytest.raises(UnknownField) as refused:
+        read(model, body)
+    assert refused.value.field == field
+    assert set(refused.value.accepted) > {"kind"} or "epsilon" in refused.value.accepted
+
+
+def test_numbers_stay_as_they_were_written():
+    """No digit is lost on the way into a question."""
+    exact = Decimal("0.1000000000000000000000000001")
+    asked = read(Quote, {"query": MEDIAN | {"bounds": [exact, 3]}, "epsilon": exact})
+    assert asked.epsilon == exact
+    assert asked.query.bounds == (exact, 3)
+
+
+@pytest.mark.parametrize("given", [True, "1", None, float("nan"), float("inf"), Decimal("NaN"), [1], {}])
+def test_what_is_no_number(given):
+    """Truth values, texts, infinities."""
+    with pytest.raises(dt.InvalidArgument, match="x must be a finite number"):
+        read_with(TypeAdapter(number()).validate_python, given, "x")
+
+
+def test_limits_compare_what_is_printed():
+    """A decimal 0.2 is not below a float 0.2, and whole numbers of any length are finite."""
+    validate = TypeAdapter(number(0.2, 1e300)).validate_python
+    assert read_with(validate, Decimal("0.2")) == Decimal("0.2")
+    with pytest.raises(dt.InvalidArgument, match=r"from 0.2 to 1e\+300"):
+        read_with(validate, 10**400)
+
+
+def test_the_json_schema_is_that_of_what_is_checked():
+    """Limits, needs and alternatives."""
+
+    class Point(Model):
+        kind: str
+        at: float
+
+    accepted = either(is_list, listed(number(above=0), 5, 1), tagged("kind", {"point": Point}))
+    schema = json_schema(TypeAdapter(accepted))
+    several, one = schema["oneOf"]
+    assert several == {
+        "type": "array",
+        "items": {"type": "number", "exclusiveMinimum": 0},
+        "minItems": 1,
+        "maxItems": 5,
+    }
+    assert one == {"oneOf": [{"$ref": "#/components/schemas/Point"}]}
+    assert schema["$defs"]["Point"]["additionalProperties"] is False
+    assert json_schema(TypeAdapter(whole(1, 9))) == {"type": "integer", "minimum": 1, "maximum": 9}
+    assert json_schema(TypeAdapter(pair(number(), ""))) == {
+        "type": "array",
+        "items": {"type": "number"},
+        "minItems": 2,
+        "maxItems": 2,
+    }
