@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast, overload
 import numpy as np
 
 from dither.errors import InvalidArgument
-from dither.mechanisms import largest_local
+from dither.mechanisms import largest_local, noise_design
 from dither.mechanisms.choice import named_noise
 from dither.noise.law import AdmissiblePoint, Constants
 from dither.numbers import exact
@@ -264,6 +264,35 @@ def unfit_pairs(
     }
     found = largest_local.unfit_pairs(exactly, neighbours, Loss.asked(epsilon, delta))
     return cast("list[tuple[Dataset, Dataset]]", found)
+
+
+def largest_lambdas(
+    space: FiniteSpace, *, epsilon: Any, delta: Any, alpha: Any = Fraction(1, 2)
+) -> dict[Hashable, float]:
+    """The largest parameters (one over the scale) of Laplace noise for each dataset: COQ17 Theorem 8, corrected.
+
+    space: all datasets and their neighbours.  alpha: the share of epsilon for shifts, above 0 and below 1; what is left
+        is for scales that differ.  One number, or a function of a dataset.  Infinite where no noise is needed.
+
+    >>> import dither as dt
+    >>> chain = dt.FiniteSpace(range(4), neighbours="chain", value=lambda k: [0, 1, 2, 12][k])
+    >>> found = largest_lambdas(chain, epsilon=1.0, delta=1e-3)
+    >>> [round(1 / found[k], 2) for k in range(4)]
+    [15.04, 17.34, 20.0, 20.0]
+    """
+    listed = list(space.datasets)
+    shares = [exact(alpha(one) if callable(alpha) else alpha, "alpha") for one in listed]
+    if not all(0 < one < 1 for one in shares):
+        raise InvalidArgument("alpha", alpha, "must be a share above 0 and below 1")
+    loss = Loss.asked(epsilon, delta)
+    if loss.is_pure:
+        raise InvalidArgument("delta", delta, "must be above 0: pure Laplace noise has one scale for all datasets")
+    number = {one: place for place, one in enumerate(listed)}
+    near: list[list[int]] = [[] for _ in listed]
+    for here, there in space.pairs:
+        near[number[here]].append(number[there])
+    scales = noise_design.least_scales([float(space.local_sensitivity(one)) for one in listed], near, shares, loss)
+    return {one: 1 / scale if scale else math.inf for one, scale in zip(listed, scales, strict=True)}
 
 
 @dataclass(frozen=True)
