@@ -18,7 +18,7 @@ from dither.sources.graph import Graph, GraphShape
 from dither.sources.grid import Grid
 from dither.statistics.graphs import flat
 from dither.statistics.statistic import WORST_CASE_FIRST, Statistic
-from dither.typing import Interval
+from dither.typing import Interval, Number
 
 MOST_VERTICES = 1_500
 """The time of a cut grows with the cube of the vertices."""
@@ -79,8 +79,8 @@ class WeightedMinCut(StatisticQuery[float, Interval, Graph]):
     step: the public grid of the weights, by default the graph's.
     """
 
-    cap: Any = None
-    step: Any = field(default=None, kw_only=True)
+    cap: Number | None = None
+    step: Number | None = field(default=None, kw_only=True)
     noun: ClassVar[str] = "lightest cut"
     column = None
     nulls = None

@@ -95,7 +95,8 @@ class Column:
     def ranks(self, first: int, last: int) -> NDArray[np.int64]:
         """The order statistics of ranks first..last (from 1); the bounds stand in below 1 and above n."""
         low, high = self.grid.ends
-        inside = self._order().between(max(first - 1, 0), min(max(last, 0), self.records))
+        start = min(max(first - 1, 0), self.records)
+        inside = self._order().between(start, max(min(last, self.records), start))
         before = max(0, min(last, 0) - first + 1)
         after = max(0, last - max(self.records, first - 1))
         if not before and not after:

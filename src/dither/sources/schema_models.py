@@ -115,14 +115,14 @@ def _ends(of: Any) -> Any:
 def _values(given: Any) -> list[str]:
     if not isinstance(given, list) or not given:
         raise InvalidArgument("", type(given), 'write a list of names such as ["clerk", "nurse"]')
-    found: list[str] = []
+    found: dict[str, None] = {}
     for place, one in enumerate(given):
         if not isinstance(one, (str, int)) or isinstance(one, bool):
             raise InvalidArgument(str(place), one, "write a name in quotes, or a whole number")
         if str(one) in found or str(one) == "other":
             raise InvalidArgument(str(place), one, 'write different names, none of them "other"')
-        found.append(str(one))
-    return found
+        found[str(one)] = None
+    return list(found)
 
 
 def _is_word(given: Any) -> bool:

@@ -265,7 +265,7 @@ def _session_decisions(table: dict[str, list[Any]], maker: Open) -> Iterator[tup
     yield "session, quote", decision(lambda: session.quote(dt.Median("v"), epsilon=1.0))
     yield "session, budget", str(session.budget)
     release = session.ask(dt.Median("v"), epsilon=1.0)
-    yield "session, release", _metadata(release)
+    yield "session, release", _metadata("median", release)
 
 
 COUNTED = ("kmeans",)
