@@ -12,7 +12,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast, overload
 
-from dither.aliases import accepts_calibration
+from dither.aliases import accepts_calibration, newer
 from dither.answer import answer, released
 from dither.kernels.progress import Progress, reporting
 from dither.mechanisms.metric_space import MetricSpace
@@ -1328,8 +1328,13 @@ def _function(name: str) -> Callable[..., Release]:
     entry = entries()[name]
     fields = [one for one in dataclass_fields(entry.query) if one.init and one.name not in ("column", "columns")]
     options = list(inspect.signature(ask).parameters.values())[2:]
+    taken = {one.name for one in (*fields, *options)}
 
     def function(data: Given, **given: Given) -> Release:
+        given = newer(given)
+        unknown = [name for name in given if name not in taken]
+        if unknown:
+            raise TypeError(f"{entry.function}() got an unexpected keyword argument {unknown[0]!r}")
         own = {one.name: given.pop(one.name) for one in fields if one.name in given}
         return ask(entry.query(**own), data, **given)
 
