@@ -1328,7 +1328,7 @@ def _function(name: str) -> Callable[..., Release]:
     entry = entries()[name]
     fields = [one for one in dataclass_fields(entry.query) if one.init and one.name not in ("column", "columns")]
     options = list(inspect.signature(ask).parameters.values())[2:]
-    taken = {one.name for one in (*fields, *options)}
+    taken = {one.name for one in fields} | {one.name for one in options}
 
     def function(data: Given, **given: Given) -> Release:
         given = newer(given)

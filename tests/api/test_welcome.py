@@ -212,3 +212,9 @@ def test_the_older_keyword_of_a_derived_function_points_at_its_caller():
     with pytest.warns(DeprecationWarning, match="calibration= is now called mechanism=") as caught:
         dt.winsorised_mean([1.0] * 100, bounds=(0, 1), calibration="worst_case", epsilon=1.0)
     assert caught[0].filename == __file__
+
+
+def test_the_warning_of_an_older_name_says_when_it_goes():
+    """As those of all other older names do."""
+    with pytest.warns(DeprecationWarning, match=r"queries_within; the older name goes with version 0\.3"):
+        dt.budget_for(dt.Loss(0.1), dt.Budget(1.0))
