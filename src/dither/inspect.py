@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast, overload
 
 import numpy as np
 
 from dither.errors import InvalidArgument
-from dither.mechanisms import largest_local
+from dither.mechanisms import largest_local, noise_design
 from dither.mechanisms.choice import named_noise
 from dither.noise.law import AdmissiblePoint, Constants
 from dither.numbers import exact
@@ -27,11 +27,29 @@ from dither.statistics.claims import Facts, GraphMoves, Listed, Moves, Space, fa
 from dither.statistics.local import exact_local_sensitivity
 from dither.statistics.statistic import Statistic, VectorStatistic
 
+if TYPE_CHECKING:
+    from dither.queries.plan import Records
+    from dither.queries.query import D
+    from dither.release import B, Released, V
+    from dither.session.graphs import GraphSession
+    from dither.session.session import Session
+    from dither.typing import Anything, ArrowTable, Filter, GroupKey, Names, NoiseChoice, Number
+
+Data = TypeVar("Data")
+Dataset = TypeVar("Dataset", bound=Hashable)
+Owned: TypeAlias = Any
+"""A dataset, or a record, of a function of the owner's: only that function knows what it is."""
 FAILING = (math.nan, math.inf, -math.inf)
 """Records that most functions of numbers fail on."""
 
 
-def value(query: Query, data: Any, *, where: Any = None, by: Any = None) -> Any:
+@overload
+def value(query: Query[V, B, D], data: D | Session | GraphSession, *, where: Filter | None = None) -> V: ...
+@overload
+def value(
+    query: Query[V, B], data: Session, *, where: Filter | None = None, by: Names
+) -> dict[tuple[GroupKey, ...], V]: ...
+def value(query: Query, data: Anything, *, where: Filter | None = None, by: Names | None = None) -> Released:
     """The true value on the query's grid, or the true values of a histogram or of several quantiles.
 
     data: an array, a graph, or an owner's session on any engine.
@@ -50,12 +68,22 @@ def value(query: Query, data: Any, *, where: Any = None, by: Any = None) -> Any:
     return values if by is not None else values[()]
 
 
-def _value(statistic: Statistic | VectorStatistic, records: Any) -> Any:
+def _value(statistic: Statistic | VectorStatistic, records: Records) -> Released:
     steps = statistic.numbers(records)
     return statistic.released([grid.value(one) for grid, one in zip(statistic.answer_grids, steps, strict=True)])
 
 
-def ladder(query: Query, data: Any, *, rungs: int = 10, where: Any = None, by: Any = None) -> Any:
+@overload
+def ladder(
+    query: Query[V, B, D], data: D | Session | GraphSession, *, rungs: int = 10, where: Filter | None = None
+) -> list[float]: ...
+@overload
+def ladder(
+    query: Query, data: Session, *, rungs: int = 10, where: Filter | None = None, by: Names
+) -> dict[tuple[GroupKey, ...], list[float]]: ...
+def ladder(
+    query: Query, data: Anything, *, rungs: int = 10, where: Filter | None = None, by: Names | None = None
+) -> list[float] | dict[tuple[GroupKey, ...], list[float]]:
     """How far one more change can move the value after 0, 1, 2, ... changes, in the data's own units.
 
     where, by: as for ``value``.
@@ -71,7 +99,9 @@ def ladder(query: Query, data: Any, *, rungs: int = 10, where: Any = None, by: A
     return ladders if by is not None else ladders[()]
 
 
-def smooth(query: Query, data: Any, *, beta: Any, algorithm: Algorithm = "exact") -> float:
+def smooth(
+    query: Query[V, B, D], data: D | Session | GraphSession, *, beta: Number, algorithm: Algorithm = "exact"
+) -> float:
     """The beta-smooth sensitivity, in the data's own units."""
     if algorithm not in ("exact", "linear", "sublinear"):
         raise InvalidArgument("algorithm", algorithm, 'must be "exact", "linear" or "sublinear"')
@@ -80,7 +110,7 @@ def smooth(query: Query, data: Any, *, beta: Any, algorithm: Algorithm = "exact"
     return float(statistic.answers.step * bound)
 
 
-def margin(query: Query, data: Any, *, bound: Any) -> int:
+def margin(query: Query[V, B, D], data: D | Session | GraphSession, *, bound: Number) -> int:
     """How many records must change before one more could move the value by more than ``bound`` (in its own units)."""
     statistic, records = _resolved(query, data)
     steps = math.floor(exact(bound, "bound") / statistic.answers.step)
@@ -100,7 +130,7 @@ class ErrorFloor:
     """On the data or on that neighbour the error is smaller than ``error`` at most this often, whatever is released."""
 
 
-def floor(query: Query, data: Any, *, epsilon: Any, delta: Any = 0.0) -> ErrorFloor:
+def floor(query: Query, data: Anything, *, epsilon: Number, delta: Number = 0.0) -> ErrorFloor:
     """The error below which no (epsilon, delta)-private answer stays reliably: half of the local sensitivity.
 
     Theorem    V17 Proposition 3.1, with ``(1 + delta e^-epsilon) / (1 + e^-epsilon)``; docs/proofs/quotes.md section 5.
@@ -119,7 +149,7 @@ def floor(query: Query, data: Any, *, epsilon: Any, delta: Any = 0.0) -> ErrorFl
     return ErrorFloor(float(statistic.answers.step * steps / 2), min((1 + loss.delta * shrink) / (1 + shrink), 1.0))
 
 
-def rows(session: Any, columns: Sequence[str], *, where: Any = None) -> Any:
+def rows(session: Session, columns: Sequence[str], *, where: Filter | None = None) -> ArrowTable:
     """The declared columns of the selected records as an Arrow table: what a program or a clustering computes on."""
     return session.inspected_rows(columns, where=where)
 
@@ -155,7 +185,7 @@ def separation(points: object, *, k: int, bounds: Iterable[tuple[float, float]] 
     return cluster_separation(points, k, bounds)
 
 
-def _resolved(query: Query, data: Any) -> tuple[Statistic, Any]:
+def _resolved(query: Query, data: Anything) -> tuple[Statistic, Records]:
     statistic, groups = _groups(query, data)
     return _single(query, statistic), groups[()]
 
@@ -170,33 +200,31 @@ def _single(query: Query, statistic: Statistic | VectorStatistic) -> Statistic:
 
 
 def _groups(
-    query: Query, data: Any, where: Any = None, by: Any = None
-) -> tuple[Statistic | VectorStatistic, dict[tuple[Any, ...], Any]]:
+    query: Query, data: Anything, where: Filter | None = None, by: Names | None = None
+) -> tuple[Statistic | VectorStatistic, dict[tuple[GroupKey, ...], Records]]:
     """The statistic, and the records of every group; without groups their key is empty."""
     if not isinstance(query, Query):
         raise no_query(query)
     if hasattr(data, "inspected_groups"):
-        found: tuple[Statistic | VectorStatistic, dict[tuple[Any, ...], Any]] = data.inspected_groups(
-            query, where=where, by=by
-        )
-        return found
+        return cast("Session", data).inspected_groups(query, where=where, by=by)
     if where is not None or by is not None:
         raise InvalidArgument("where", where or by, "is for a session on a table: leave it out")
     if hasattr(data, "inspected"):
-        statistic, records = data.inspected(query)
+        statistic, records = cast("GraphSession", data).inspected(query)
         return statistic, {(): records}
     if not isinstance(query, StatisticQuery):
         raise InvalidArgument("query", query.name, "must be a query that is one statistic")
-    shape = query.shape(data)
-    return query.resolve(shape), {(): query.read(data, shape)}
+    asked = cast("StatisticQuery[Released, Released, Anything]", query)
+    shape = asked.shape(data)
+    return asked.resolve(shape), {(): asked.read(data, shape)}
 
 
 def admissible(
-    noise: Any,
+    noise: NoiseChoice,
     *,
-    epsilon: Any,
-    delta: Any = 0.0,
-    beta: Any = None,
+    epsilon: Number,
+    delta: Number = 0.0,
+    beta: Number | None = None,
     dimension: int = 1,
     constants: Constants = "exact",
 ) -> AdmissiblePoint:
@@ -217,12 +245,12 @@ def admissible(
 
 
 def unfit_pairs(
-    mechanism: Mapping[Hashable, tuple[Any, Any]],
-    neighbours: Iterable[tuple[Hashable, Hashable]],
+    mechanism: Mapping[Dataset, tuple[Number, Number]],
+    neighbours: Iterable[tuple[Dataset, Dataset]],
     *,
-    epsilon: Any,
-    delta: Any = 0.0,
-) -> list[tuple[Hashable, Hashable]]:
+    epsilon: Number,
+    delta: Number = 0.0,
+) -> list[tuple[Dataset, Dataset]]:
     """The neighbours between which Laplace noise made by hand is not private: COQ17 Theorem 8, corrected.
 
     mechanism: for each dataset its value and the scale of its noise.
@@ -232,8 +260,40 @@ def unfit_pairs(
     >>> unfit_pairs({"x": (3, 2.0), "y": (4, 4.0)}, [("x", "y")], epsilon=1.0, delta=1e-6)
     [('x', 'y')]
     """
-    exactly = {one: (exact(f, "value"), exact(scale, "scale")) for one, (f, scale) in mechanism.items()}
-    return largest_local.unfit_pairs(exactly, neighbours, Loss.asked(epsilon, delta))
+    exactly: dict[Hashable, tuple[Fraction, Fraction]] = {
+        one: (exact(f, "value"), exact(scale, "scale")) for one, (f, scale) in mechanism.items()
+    }
+    found = largest_local.unfit_pairs(exactly, neighbours, Loss.asked(epsilon, delta))
+    return cast("list[tuple[Dataset, Dataset]]", found)
+
+
+def largest_lambdas(
+    space: FiniteSpace, *, epsilon: Any, delta: Any, alpha: Any = Fraction(1, 2)
+) -> dict[Hashable, float]:
+    """The largest parameters (one over the scale) of Laplace noise for each dataset: COQ17 Theorem 8, corrected.
+
+    space: all datasets and their neighbours.  alpha: the share of epsilon for shifts, above 0 and below 1; what is left
+        is for scales that differ.  One number, or a function of a dataset.  Infinite where no noise is needed.
+
+    >>> import dither as dt
+    >>> chain = dt.FiniteSpace(range(4), neighbours="chain", value=lambda k: [0, 1, 2, 12][k])
+    >>> found = largest_lambdas(chain, epsilon=1.0, delta=1e-3)
+    >>> [round(1 / found[k], 2) for k in range(4)]
+    [15.04, 17.34, 20.0, 20.0]
+    """
+    listed = list(space.datasets)
+    shares = [exact(alpha(one) if callable(alpha) else alpha, "alpha") for one in listed]
+    if not all(0 < one < 1 for one in shares):
+        raise InvalidArgument("alpha", alpha, "must be a share above 0 and below 1")
+    loss = Loss.asked(epsilon, delta)
+    if loss.is_pure:
+        raise InvalidArgument("delta", delta, "must be above 0: pure Laplace noise has one scale for all datasets")
+    number = {one: place for place, one in enumerate(listed)}
+    near: list[list[int]] = [[] for _ in listed]
+    for here, there in space.pairs:
+        near[number[here]].append(number[there])
+    scales = noise_design.least_scales([float(space.local_sensitivity(one)) for one in listed], near, shares, loss)
+    return {one: 1 / scale if scale else math.inf for one, scale in zip(listed, scales, strict=True)}
 
 
 @dataclass(frozen=True)
@@ -242,8 +302,8 @@ class Refutation:
 
     claim: str | None
     """The claim that does not hold and by how much; None: nothing was found."""
-    here: Any
-    there: Any
+    here: Anything
+    there: Anything
     """Neighbouring datasets that refute it."""
     datasets: int
     pairs: int
@@ -267,17 +327,17 @@ class Refutation:
 
 def refute(
     query: Query,
-    data: Any = None,
+    data: Data | None = None,
     *,
-    values: Iterable[Any] | None = None,
+    values: Iterable[Hashable] | None = None,
     records: int | None = None,
     vertices: int | None = None,
-    datasets: Iterable[Any] | None = None,
-    neighbours: Callable[[Any], Iterable[Any]] | None = None,
-    build: Callable[[list[Any]], Any] | None = None,
-    failing: Iterable[Any] = FAILING,
+    datasets: Iterable[Data] | None = None,
+    neighbours: Callable[[Data], Iterable[Data]] | None = None,
+    build: Callable[..., Data] | None = None,
+    failing: Iterable[Hashable] = FAILING,
     rungs: int = 8,
-    betas: Iterable[Any] = (0.1, 1.0),
+    betas: Iterable[Number] = (0.1, 1.0),
     tries: int = 5_000,
     seed: int = 0,
 ) -> Refutation:
@@ -314,7 +374,7 @@ def refute(
     statistic: Statistic | VectorStatistic | None = None
     looked = failed = count = 0
 
-    def facts(dataset: Any) -> Facts:
+    def facts(dataset: Owned) -> Facts:
         nonlocal statistic, looked, failed
         key = key_of(dataset)
         if key is not None and key in known:
@@ -339,7 +399,7 @@ def refute(
     return Refutation(None, None, None, looked, count, exhaustive, failed)
 
 
-def _as_listed(space: Space, dataset: Any) -> Any:
+def _as_listed(space: Space, dataset: Owned) -> Owned:
     """A dataset as the owner wrote it."""
     if isinstance(space, Moves):
         return [space.values[place] for place in dataset]
@@ -348,18 +408,18 @@ def _as_listed(space: Space, dataset: Any) -> Any:
 
 def _universe(
     query: StatisticQuery,
-    data: Any,
-    values: Iterable[Any] | None,
+    data: Owned,
+    values: Iterable[Hashable] | None,
     records: int | None,
     vertices: int | None,
-    datasets: Iterable[Any] | None,
-    neighbours: Callable[[Any], Iterable[Any]] | None,
-    build: Callable[[list[Any]], Any] | None,
-    failing: Iterable[Any],
-) -> tuple[Space, Callable[[Any], Any], Any]:
+    datasets: Iterable[Owned] | None,
+    neighbours: Callable[..., Iterable[Owned]] | None,
+    build: Callable[..., Owned] | None,
+    failing: Iterable[Hashable],
+) -> tuple[Space, Callable[..., Owned], Owned]:
     """Where to search, how a dataset of it is made, and where to begin."""
     if isinstance(query, FiniteSpace):
-        near: dict[Any, list[Any]] = {}
+        near: dict[Hashable, list[Hashable]] = {}
         for here, there in query.pairs:
             near.setdefault(here, []).append(there)
         return Listed(list(query.datasets), lambda one: near.get(one, [])), lambda one: one, None
@@ -390,12 +450,12 @@ def _universe(
 
 def _records_universe(
     query: StatisticQuery,
-    data: Any,
-    values: Iterable[Any] | None,
+    data: Owned,
+    values: Iterable[Hashable] | None,
     records: int | None,
-    build: Callable[[list[Any]], Any] | None,
-    failing: Iterable[Any],
-) -> tuple[Space, Callable[[Any], Any], Any]:
+    build: Callable[..., Owned] | None,
+    failing: Iterable[Hashable],
+) -> tuple[Space, Callable[..., Owned], Owned]:
     given = [] if values is None else list(values)
     if data is None and (not given or records is None):
         raise InvalidArgument("values", values, "pass values and records, vertices, datasets and neighbours, or data")
@@ -416,7 +476,7 @@ def _records_universe(
     return moves, lambda one: made([pool[place] for place in one]), start
 
 
-def _as_array(records: list[Any]) -> Any:
+def _as_array(records: list[Owned]) -> Owned:
     """Numbers as an array, anything else as the list it is."""
     numbers = all(isinstance(one, (int, float, np.number)) for one in records)
     return np.array(records, dtype=None if records else np.float64) if numbers else list(records)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias
 
 from dither.aliases import older_name
 from dither.errors import InvalidArgument
-from dither.plain import plain, unchanged
+from dither.plain import Json, plain, unchanged
 from dither.privacy import Loss, Neighbours
 
 if TYPE_CHECKING:
@@ -31,8 +31,6 @@ else:
     V, B = TypeVar("V"), TypeVar("B")
     V_co, B_co = TypeVar("V_co", covariant=True), TypeVar("B_co", covariant=True)
 
-Json: TypeAlias = Any
-"""Plain values for JSON: texts, numbers, truth values, None, and lists and mappings of them."""
 GroupKey: TypeAlias = str | int | float | datetime.date
 """The key of a group, by the type of its column: a category, a number, a truth value or a date."""
 MaybeNone: TypeAlias = Any
@@ -103,7 +101,7 @@ class Release(Generic[V_co, B_co]):
         }
 
     @classmethod
-    def from_dict(cls, payload: Mapping[str, Json]) -> Release:
+    def from_dict(cls, payload: Mapping[str, Released]) -> Release:
         """The release that ``to_dict`` wrote; dates stay texts."""
         group = payload.get("group")
         return cls(

@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from dither import release
+    from dither import plain, release
     from dither.ledger import Ledger
     from dither.mechanisms.mechanism import Mechanism
     from dither.noise.law import Law
@@ -226,7 +226,7 @@ Corners: TypeAlias = tuple[tuple[Numbers, Numbers], ...]
 """The lower and the upper corner of each point's intervals."""
 GroupKey: TypeAlias = "release.GroupKey"
 """The key of a group, by the type of its column: a category, a number, a truth value or a date."""
-Json: TypeAlias = "release.Json"
+Json: TypeAlias = "plain.Json"
 """Plain values for JSON: texts, numbers, truth values, None, and lists and mappings of them."""
 Answered: TypeAlias = "release.Answered"
 """What SQL gives: one release, or several where the statement asks for several queries or groups."""

@@ -4,9 +4,11 @@ Names, parameters and defaults, without annotations and docstrings.  A class lis
 bases; bases that are not public names are listed once, under their modules.
 """
 
+import abc
 import inspect
 import re
 import sys
+import typing
 from pathlib import Path
 
 import click
@@ -39,10 +41,24 @@ def class_lines(path: str, found: type, inner: dict):
     """A class and its members; bases of ours that are met on the way are added to ``inner``."""
     ours = [one for one in found.__bases__ if one.__module__.startswith("dither.")]
     inner.update({f"{one.__module__}.{one.__qualname__}": one for one in ours})
-    bases = ", ".join(one.__name__ for one in found.__bases__ if one is not object)
+    bases = ", ".join(one.__name__ for one in found.__bases__ if one not in (object, abc.ABC, typing.Generic))
     code = f" code {found.code}" if issubclass(found, dt.DitherError) else ""
     yield f"{path}{signature(found)}{f' of {bases}' if bases else ''}{code}"
     yield from members(path, found)
+
+
+def module_lines(path: str, found):
+    """What a module defines: functions, classes and aliases; options by their names."""
+    aliases = inspect.get_annotations(found)
+    for name in sorted({*vars(found), *aliases}):
+        value = getattr(found, name, None)
+        if name.startswith("_") or isinstance(value, typing.TypeVar):
+            continue
+        if name in aliases or getattr(value, "_is_protocol", False):
+            yield f"{path}.{name}"
+        elif getattr(value, "__module__", "") == found.__name__:
+            options = " ".join(value.__annotations__) if typing.is_typeddict(value) else None
+            yield f"{path}.{name}{signature(value)}" if options is None else f"{path}.{name}: {options}"
 
 
 def python():
@@ -55,12 +71,7 @@ def python():
             public.add(value)
             yield from class_lines(f"dither.{name}", value, inner)
         elif inspect.ismodule(value):
-            held = sorted(one for one in vars(value) if not one.startswith("_"))
-            yield from (
-                f"dither.{name}.{one}{signature(getattr(value, one))}"
-                for one in held
-                if getattr(getattr(value, one), "__module__", "") == value.__name__
-            )
+            yield from module_lines(f"dither.{name}", value)
         elif name != "__version__":
             yield f"dither.{name}{signature(value) if callable(value) else ''}"
     listed: set[str] = set()

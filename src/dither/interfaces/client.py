@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from dither.typing import (
         Answered,
         Interval,
-        Json,
         NamedWeights,
         Names,
         RemoteAskOptions,
@@ -46,6 +45,8 @@ if TYPE_CHECKING:
         Weights,
     )
 
+Payload: TypeAlias = dict[str, Any]
+"""A JSON object of a server of the same version; the form of each is known where it is read."""
 Given: TypeAlias = Any
 """An option of one of the overloads above it; the server refuses unknown ones."""
 Errors: TypeAlias = float | tuple[float, ...] | None
@@ -88,13 +89,13 @@ class RemoteQuote:
     confidence: float | None
     mechanism: str
     noise: str
-    payload: dict[str, Json] = dataclasses.field(repr=False, compare=False)
+    payload: Payload = dataclasses.field(repr=False, compare=False)
     """Everything that the server said."""
 
     calibration = older_name("mechanism")
     told = older_name("payload")
 
-    def to_dict(self) -> dict[str, Json]:
+    def to_dict(self) -> Payload:
         """Plain values for JSON."""
         return dict(self.payload)
 
@@ -136,7 +137,7 @@ class RemoteSession:
     ) -> Releases: ...
     def ask(self, query: Query | Sequence[Query], *, by: Names | None = None, **options: Given) -> Release | Releases:
         """Ask one query or program, or several at once; options as for a local session, and ``dataset``."""
-        payload: dict[str, Json] = {"query": _queries_json(query)}
+        payload: Payload = {"query": _queries_json(query)}
         if by is not None:
             payload["by"] = by if isinstance(by, str) else list(by)
         answered = self._asked(payload, **options)
@@ -202,12 +203,12 @@ class RemoteSession:
                 return spends
 
     @property
-    def datasets(self) -> list[dict[str, Json]]:
+    def datasets(self) -> list[Payload]:
         """Everything that this token may ask."""
         return list(self._call("GET", "/v1/datasets", expected="Datasets")["datasets"])
 
     @property
-    def schema(self) -> dict[str, Json]:
+    def schema(self) -> Payload:
         """What is public about the dataset."""
         return self._call("GET", self._path(None), expected="Dataset")
 
@@ -238,7 +239,7 @@ class RemoteSession:
             name = self._dataset = known[0]
         return f"/v1/datasets/{urllib.parse.quote(name, safe='')}"
 
-    def _asked(self, payload: dict[str, Json], *, dataset: str | None = None, **options: Given) -> Releases:
+    def _asked(self, payload: Payload, *, dataset: str | None = None, **options: Given) -> Releases:
         payload = payload | _options(options) | {"request_id": options.get("request_id") or uuid.uuid4().hex}
         path = f"{self._path(dataset)}/releases"
         answer = self._call("POST", path, payload, expected="Asked")
@@ -254,7 +255,7 @@ class RemoteSession:
         releases = [Release.from_dict(_finite(one)) for one in answer["releases"]]
         return Releases(releases, Loss(answer["epsilon"], answer["delta"]))
 
-    def _settled(self, answer: dict[str, Json]) -> dict[str, Json] | None:
+    def _settled(self, answer: Payload) -> Payload | None:
         """The answer of a job, when its schedule says so; None if no server works on it any more."""
         while "releases" not in answer:
             if answer["state"] == "done":
@@ -272,7 +273,7 @@ class RemoteSession:
                 raise
         return answer
 
-    def _call(self, method: str, path: str, body: dict[str, Json] | None = None, *, expected: str) -> dict[str, Json]:
+    def _call(self, method: str, path: str, body: Payload | None = None, *, expected: str) -> Payload:
         """One request, and the answer that a model of ``answers`` expects.
 
         It is sent again where no answer came, which is free since it has a request id.
@@ -342,7 +343,7 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         return None
 
 
-def _problem(error: urllib.error.HTTPError) -> dict[str, Json]:
+def _problem(error: urllib.error.HTTPError) -> Payload:
     try:
         payload = strict_json.parse(error.read(), float)
         return {"status": error.code, "code": str(payload["code"]), "detail": str(payload["detail"])}
@@ -350,7 +351,7 @@ def _problem(error: urllib.error.HTTPError) -> dict[str, Json]:
         return {"status": error.code, "code": "malformed", "detail": f"the server answered with status {error.code}"}
 
 
-def _error(problem: dict[str, Json]) -> DitherError:
+def _error(problem: Payload) -> DitherError:
     """The error of a local session that has this code, so that callers can catch the same."""
     error_class = _LOCAL_ERRORS.get(problem["code"])
     if error_class is None:
@@ -360,7 +361,7 @@ def _error(problem: dict[str, Json]) -> DitherError:
     return rebuilt
 
 
-def _options(options: dict[str, Json]) -> dict[str, Json]:
+def _options(options: Payload) -> Payload:
     """The options of ``ask`` in JSON; the server refuses unknown ones."""
     options = newer(options, stacklevel=5)
     payload = {
@@ -378,25 +379,25 @@ def _options(options: dict[str, Json]) -> dict[str, Json]:
     return payload
 
 
-def _queries_json(query: Query | Sequence[Query]) -> Json:
+def _queries_json(query: Query | Sequence[Query]) -> Payload | list[Payload]:
     if isinstance(query, Query) or not isinstance(query, Sequence) or isinstance(query, str):
         return to_json(query)
     return [to_json(one) for one in query]
 
 
-def _prior_json(prior: Prior) -> dict[str, Json]:
+def _prior_json(prior: Prior) -> Payload:
     named = dataclasses.fields(prior)  # type: ignore[arg-type]
     fields = {one.name: plain(getattr(prior, one.name), finite_number) for one in named}
     return {"kind": type(prior).__name__.lower(), **fields}
 
 
-def _finite(payload: dict[str, Json]) -> dict[str, Json]:
+def _finite(payload: Payload) -> Payload:
     """A release with its infinite numbers back.  A single answer is finite: a text is a category or a date."""
     numbers = () if isinstance(payload["value"], str) else ("value", "interval", "missing")
     return {key: with_infinities(value) if key in numbers else value for key, value in payload.items()}
 
 
-def _quote(payload: dict[str, Json]) -> RemoteQuote:
+def _quote(payload: Payload) -> RemoteQuote:
     return RemoteQuote(
         payload["query"],
         Loss(payload["epsilon"], payload["delta"]),

@@ -19,7 +19,6 @@ from dither.procedures.clusters import MOST_CENTRES, MOST_DIMENSIONS
 from dither.procedures.space import Space
 from dither.queries.clusters import PointFacts, PointsQuery, bound_pairs
 from dither.queries.parameters import Bounds, ColumnNames, PointList
-from dither.queries.plan import Records
 from dither.queries.query import StatisticQuery, not_proved
 from dither.queries.registry import Menu, Sql, query
 from dither.queries.vectors import column_names
@@ -104,7 +103,7 @@ class KMeansCost(PointsQuery[float, Interval], StatisticQuery[float, Interval, C
     def read(self, data: Columns, shape: PointFacts) -> Column:  # noqa: ARG002
         return self._column(self.points(data))
 
-    def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[Records]:  # noqa: ARG002
+    def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[Column]:  # noqa: ARG002
         return [self._column(self.selected_points(records))]
 
     def _column(self, points: Floats) -> Column:

@@ -17,7 +17,7 @@ from dither.procedures.clusters import MOST_CENTRES, MOST_DIMENSIONS, ClusterPla
 from dither.procedures.private_pass import Components
 from dither.procedures.space import Space
 from dither.queries.parameters import Bounds, ColumnNames, Whole
-from dither.queries.plan import Options, Plan, Records, Result
+from dither.queries.plan import Options, Plan, Result
 from dither.queries.query import Field, Missing, Query
 from dither.queries.registry import NUMBERS, Menu, Sql, query
 from dither.queries.unbounded import declared_missing, public_rows
@@ -222,7 +222,7 @@ class KMeans(PointsQuery[Points, Corners]):
     not_stored_0_1_0 = ("where", "by", "calibration", "noise")
     plain_0_1_0 = True
 
-    def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[Records]:  # noqa: ARG002
+    def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[Floats]:  # noqa: ARG002
         return [self.selected_points(records)]
 
 

@@ -42,7 +42,18 @@ from dither.statistics.custom import (
 from dither.statistics.finite import FiniteStatistic
 from dither.statistics.own_code import number_of
 from dither.statistics.statistic import Statistic, VectorStatistic
-from dither.typing import Anything, Bounds, EachBounds, Interval, Names, NeighboursName, Number, NumberList, OwnFunction
+from dither.typing import (
+    Anything,
+    ArrowTable,
+    Bounds,
+    EachBounds,
+    Interval,
+    Names,
+    NeighboursName,
+    Number,
+    NumberList,
+    OwnFunction,
+)
 from dither.typing import OwnVector as OwnNumbers
 
 CLAIM = "its privacy rests on what the author of the function claims about its sensitivity"
@@ -309,7 +320,7 @@ class Custom(StatisticQuery[Released, Released, Anything]):
         # Claims about people are about all of their rows at once.
         return dataclasses.replace(shape, rows_per_person=1) if self.neighbours is Neighbours.PERSON else shape
 
-    def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[Records]:  # noqa: ARG002
+    def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[ArrowTable]:  # noqa: ARG002
         return [records.rows(self.used)]
 
     def stored(self) -> dict[str, Field]:

@@ -77,10 +77,10 @@ class _Pair(Matrix[V_co, B_co]):
     def missing_in(self, schema: Schema) -> Missing:
         return None if any(schema.columns[name].drops_nulls for name in self.used) else super().missing_in(schema)
 
-    def read(self, data: Columns, shape: Shape) -> Records:
-        return PairSums.of(super().read(data, shape))
+    def read(self, data: Columns, shape: Shape) -> PairSums:
+        return PairSums.of(self.table(data, shape))
 
-    def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[Records]:  # noqa: ARG002
+    def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[PairSums]:  # noqa: ARG002
         return records.pair_sums(self.used)
 
 

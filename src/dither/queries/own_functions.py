@@ -38,6 +38,7 @@ from dither.statistics.distances import DistanceToSet
 from dither.statistics.own_code import result_of
 from dither.typing import (
     Anything,
+    ArrowTable,
     ConstantsName,
     CountInterval,
     Intervals,
@@ -108,7 +109,7 @@ class OwnFunction(Query[V_co, B_co, Anything]):
     def table_facts(self, schema: Schema, shape: Shape) -> Shape:
         return public_rows(self, schema, shape)
 
-    def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[Records]:  # noqa: ARG002
+    def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[ArrowTable]:  # noqa: ARG002
         return [records.rows(self.used)]
 
     def stored(self) -> dict[str, Field]:

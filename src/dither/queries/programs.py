@@ -27,7 +27,7 @@ from dither.procedures.partition import Members, Sampling
 from dither.procedures.rows import Rows
 from dither.procedures.sample_aggregate import SampleAggregatePlan, plan
 from dither.queries.parameters import Bounds, ColumnNames, Names, Number, NumbersParameter, SourceParameter, Text, Whole
-from dither.queries.plan import Options, Plan, Records, Result
+from dither.queries.plan import Options, Plan, Result
 from dither.queries.query import Field, Query
 from dither.queries.registry import Menu, query
 from dither.queries.vectors import column_names
@@ -121,7 +121,7 @@ class ProgramPlan(Plan):
         return self.procedure.sampling.blocks
 
     @contextlib.contextmanager
-    def opened(self) -> Iterator[Callable[[Records], Result]]:
+    def opened(self) -> Iterator[Callable[[Blocks], Result]]:
         # What is wrong with a program or with isolation is said before anything is charged.
         with self.query.isolated(tables=self.is_table) as executor:
             yield lambda records: self._answered(executor, records)
@@ -382,7 +382,7 @@ class Program(Query[Released, Released, Mixed]):
     def table_facts(self, schema: Schema, shape: Shape) -> RowFacts:  # noqa: ARG002
         return RowFacts(None if shape.private else shape.records, is_table=True)
 
-    def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[Records]:  # noqa: ARG002
+    def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[Blocks]:  # noqa: ARG002
         return [records.blocks(self.used)]
 
     def stored(self) -> dict[str, Field]:
@@ -434,7 +434,7 @@ class _InMemory:
         return [self._rows.block(each) for each in members]
 
 
-def _floats(given: Json) -> Json:
+def _floats(given: Field) -> Field:
     """Numbers, or lists of them, in floats."""
     return type(given)(_floats(one) for one in given) if isinstance(given, (list, tuple)) else float(given)
 

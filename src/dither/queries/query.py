@@ -17,6 +17,7 @@ from dither.errors import DitherError, InvalidArgument, NotApplicable, NotProved
 from dither.mechanisms.choice import prepare
 from dither.mechanisms.mechanism import Prepared
 from dither.plain import exact_number, plain
+from dither.procedures.ordered import Ordered
 from dither.procedures.unbounded import least_records
 from dither.queries.plan import Options, Plan, Records, StatisticPlan, TransformedPlan
 from dither.queries.registry import dataclass_fields, entries, entry_of
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
     from dither.queries.tables import TableRecords
-    from dither.typing import Bounds, ColumnData, Confidence, Json, Nulls, Number
+    from dither.sources.windows import EngineColumn
+    from dither.typing import Bounds, ColumnData, Confidence, Nulls, Number
 
     D = TypeVar("D")
     D_contra = TypeVar("D_contra", contravariant=True, default=Never)
@@ -191,7 +193,7 @@ class Query(ABC, Generic[V_co, B_co, D_contra]):
     """True if ``stored_0_1_0`` is plain JSON as it is; else numbers were written as exact texts."""
 
 
-def _plain_default(default: Field) -> Json:
+def _plain_default(default: Field) -> Field:
     return dataclasses.MISSING if default is dataclasses.MISSING else plain(default, exact_number)
 
 
@@ -311,7 +313,7 @@ class ColumnQuery(StatisticQuery[V_co, B_co, "ColumnData"]):
         missing_steps(self.nulls, grid)
         return grid
 
-    def read(self, data: ColumnData, shape: Shape) -> Column:
+    def read(self, data: ColumnData, shape: Shape) -> Column | Ordered:
         return read_column(data, self.grid(whole=shape.whole), self.nulls)
 
     def missing(self, shape: Shape) -> int | float | None:
@@ -338,7 +340,7 @@ class ColumnQuery(StatisticQuery[V_co, B_co, "ColumnData"]):
         grid = self.grid(whole=False)
         return grid, missing_steps(self.nulls, grid)
 
-    def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[Records]:
+    def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[EngineColumn]:
         if prepared is None:
             raise RuntimeError("a column is read for a mechanism")
         statistic = prepared.statistic

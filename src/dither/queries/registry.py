@@ -13,14 +13,15 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from dither.errors import InvalidArgument
 from dither.queries.parameters import PARAMETERS, Parameter
 
 if TYPE_CHECKING:
+    from dither.plain import Json
     from dither.queries.query import Query
-    from dither.typing import Json
 
 SourceType: TypeAlias = Literal[
     "column", "columns", "table", "graph", "weighted graph", "chain", "finite space", "anything"
@@ -137,7 +138,7 @@ class QueryEntry:
     """Whether a query object is asked of entries of any type, not of numbers."""
     proof: str = ""
     """The page of docs/proofs with its sensitivity."""
-    audited: Mapping[str, Json] = field(default_factory=dict)
+    audited: Mapping[str, Json | Fraction] = field(default_factory=dict)
     """Fields for which few records say something: the audit enumerates all data of four."""
 
     @functools.cached_property
@@ -173,7 +174,7 @@ class QueryEntry:
             if one.init and one.default is missing and one.default_factory is missing
         )
 
-    def few_records(self, **fields: Json) -> Query:
+    def few_records(self, **fields: Asked) -> Query:
         """The query that audits ask of few records, with these fields besides its own."""
         return self.query(**{**dict.fromkeys(self.needed, 2), **self.audited, **fields})
 
@@ -220,7 +221,7 @@ class QueryEntry:
         return f"{function.function}({'*' if function.star else ', '.join([*columns, *numbers])})"
 
 
-def dataclass_fields(asked: Query | type[Query]) -> tuple[dataclasses.Field[Json], ...]:
+def dataclass_fields(asked: Query | type[Query]) -> tuple[dataclasses.Field[Asked], ...]:
     """The fields of a query, which is a dataclass where it is registered."""
     return dataclasses.fields(asked)  # type: ignore[arg-type]
 
@@ -242,7 +243,7 @@ def query(
     runs_code: bool = False,
     any_type: Callable[[Asked], bool] = lambda _: False,
     proof: str = "",
-    audited: Mapping[str, Json] | None = None,
+    audited: Mapping[str, Json | Fraction] | None = None,
 ) -> Callable[[Q], Q]:
     """Registers the class that follows under its public name.
 

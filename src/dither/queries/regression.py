@@ -18,7 +18,7 @@ from dither.privacy import Loss, Neighbours
 from dither.procedures.block_fits import RegressionRecords
 from dither.procedures.cell_regression import plan_robust
 from dither.procedures.regression import Model, RegressionPlan, plan_blocks, plan_shortcut
-from dither.queries.plan import Options, Plan, Records, Result
+from dither.queries.plan import Options, Plan, Result
 from dither.queries.query import Missing, Query
 from dither.queries.registry import NUMBERS, Menu, query
 from dither.queries.unbounded import declared_missing, public_rows
@@ -185,7 +185,7 @@ class Regression(Query[Numbers, Intervals, ModelData]):
     def missing_in(self, schema: Schema) -> Missing:
         return declared_missing(schema, self.used)
 
-    def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[Records]:  # noqa: ARG002
+    def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[RegressionRecords]:  # noqa: ARG002
         rows = records.rows(self.used)
         floats = [np.asarray(rows.column(name).to_numpy()).astype(np.float64) for name in self.used]
         return [RegressionRecords(np.column_stack(floats[:-1]), floats[-1])]

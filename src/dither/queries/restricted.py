@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 from dither.errors import InvalidArgument
 from dither.numbers import exact
 from dither.privacy import Neighbours
 from dither.queries.custom import Custom
-from dither.typing import EachBounds, NeighboursName, Number, NumberList, OwnFunction
+from dither.typing import Anything, EachBounds, NeighboursName, Number, NumberList, OwnFunction
 
 
 def restricted(
     *,
     name: str,
     value: OwnFunction,
-    projection: OwnFunction,
+    projection: Callable[..., Anything],
     projection_change: int,
     restricted_sensitivity: Number,
     default: Number | NumberList,

@@ -12,7 +12,6 @@ from sqlglot import exp
 
 from dither.errors import SourceFailed
 from dither.procedures.rows import TableBlocks
-from dither.queries.plan import Records
 from dither.sources.column import Column, Table
 from dither.sources.engines.engine import Engine, arrow_schema
 from dither.sources.frames import arrow
@@ -21,7 +20,7 @@ from dither.sources.predicates import Predicate
 from dither.sources.schema import Schema
 from dither.sources.selection import Selection
 from dither.sources.types import Boolean, ColumnType, Date, Measured
-from dither.sources.windows import EngineColumns, binned_categories, binned_numbers
+from dither.sources.windows import BinnedRecords, EngineColumn, EngineColumns, binned_categories, binned_numbers
 from dither.statistics.moments import PairSums
 from dither.typing import ArrowColumn, ArrowTable
 
@@ -39,17 +38,17 @@ class TableRecords:
 
     def columns(
         self, column: str | None, grid: Grid, missing: int, *, near: tuple[float, ...], width: int
-    ) -> Sequence[Records]:
+    ) -> Sequence[EngineColumn]:
         """One column on a grid, as windows of ``width`` ranks near some shares and totals."""
         columns = EngineColumns(self._selection, column, grid, missing, self._expected_rows)
         columns.shares, columns.width = near, width
         return columns.each()
 
-    def binned(self, column: str, cuts: Sequence[float], missing: float) -> Sequence[Records]:
+    def binned(self, column: str, cuts: Sequence[float], missing: float) -> Sequence[BinnedRecords]:
         """How many numbers lie between edges."""
         return binned_numbers(self._selection, column, tuple(cuts), missing)
 
-    def counted(self, column: str, categories: Sequence[str]) -> Sequence[Records]:
+    def counted(self, column: str, categories: Sequence[str]) -> Sequence[BinnedRecords]:
         """How many records each category has."""
         return binned_categories(self._selection, column, tuple(categories))
 

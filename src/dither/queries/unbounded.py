@@ -27,13 +27,13 @@ from dither.noise.law import Constants
 from dither.numbers import exact
 from dither.privacy import Loss, Neighbours, fraction_of_unit
 from dither.procedures import plans
-from dither.procedures.ordered import LARGEST, read_unbounded
+from dither.procedures.ordered import LARGEST, Ordered, read_unbounded
 from dither.procedures.unbounded import enough_records
 from dither.procedures.unbounded_quantiles import plan_drawn_quantile, plan_drawn_range
-from dither.queries.plan import AUTO, Options, Plan, Records, Result
+from dither.queries.plan import AUTO, Options, Plan, Result
 from dither.queries.query import ColumnQuery, Missing, Query, measured_column
 from dither.queries.registry import NUMBERS, Menu, query
-from dither.sources.column import Shape, shape_of
+from dither.sources.column import Column, Shape, shape_of
 from dither.sources.entries import text
 from dither.sources.frames import ColumnLike, column_entries, is_table
 from dither.sources.schema import Schema
@@ -87,7 +87,7 @@ class UnboundedPlan(Plan):
     def noise(self) -> str:
         return self.procedure.noise
 
-    def run(self, records: Records) -> Result:
+    def run(self, records: Ordered) -> Result:
         answer = self.procedure.run(records, self.miss)
         found = answer.found
         wanted = self.miss is not None and found.low is not None and found.high is not None
@@ -136,7 +136,7 @@ class BoundsOptional(ColumnQuery[float, Interval]):
     def _noun(self) -> str:
         return self.label
 
-    def read(self, data: ColumnData, shape: Shape) -> Records:
+    def read(self, data: ColumnData, shape: Shape) -> Column | Ordered:
         return super().read(data, shape) if self.bounds is not None else read_unbounded(data, _missing(self.nulls))
 
 
@@ -214,7 +214,7 @@ class Scale(Query[float, Interval, ColumnData]):
     def plan(self, facts: Shape, options: Options) -> Plan:
         return unbounded_plan(self.label, scale_without_bounds(self.shares), self.nulls, facts, options)
 
-    def read(self, data: ColumnData, shape: Shape) -> Records:  # noqa: ARG002
+    def read(self, data: ColumnData, shape: Shape) -> Ordered:  # noqa: ARG002
         return read_unbounded(data, _missing(self.nulls))
 
     def bound(self, schema: Schema) -> Query:
@@ -229,7 +229,7 @@ class Scale(Query[float, Interval, ColumnData]):
     def table_facts(self, schema: Schema, shape: Shape) -> Shape:
         return public_rows(self, schema, shape)
 
-    def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[Records]:  # noqa: ARG002
+    def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[Ordered]:  # noqa: ARG002
         column = records.rows(self.used).column(0).to_numpy()
         return [read_unbounded(column.astype(np.float64), _missing(self.nulls))]
 
@@ -336,7 +336,7 @@ class Mode(Query[CategoryValue, None, EntriesData]):
     def table_facts(self, schema: Schema, shape: Shape) -> Shape:
         return public_rows(self, schema, shape, MOST_CATEGORIES)
 
-    def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[Records]:  # noqa: ARG002
+    def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[Entries]:  # noqa: ARG002
         return [entries_of(records.rows(self.used).column(0).to_pylist())]
 
 

@@ -16,11 +16,12 @@ from dither.errors import InvalidArgument
 from dither.mechanisms.mechanism import Prepared
 from dither.numbers import exact
 from dither.queries.parameters import ColumnNames
-from dither.queries.plan import Options, Plan, Records
+from dither.queries.plan import Options, Plan
 from dither.queries.query import Field, Missing, Query, StatisticQuery, not_proved
 from dither.queries.registry import NUMBERS, Menu, Sql, query
 from dither.queries.unbounded import (
     MOST_CATEGORIES,
+    Entries,
     FoundBinsPlan,
     entries_listed,
     entries_of,
@@ -43,6 +44,7 @@ from dither.sources.grid import Grid
 from dither.sources.schema import Schema
 from dither.sources.types import Category as CategoryType
 from dither.sources.types import Measured, storable
+from dither.statistics.moments import PairSums
 from dither.statistics.vectors import BinCounts, CrossProducts, Totals
 from dither.typing import (
     Bounds,
@@ -63,6 +65,7 @@ from dither.typing import (
 
 if TYPE_CHECKING:
     from dither.queries.tables import TableRecords
+    from dither.sources.windows import BinnedRecords
 
 
 @query(
@@ -161,7 +164,7 @@ class Histogram(StatisticQuery[Counts, CountIntervals, EntriesData]):
     def resolve(self, shape: Shape) -> BinCounts:
         return BinCounts(self.bin_labels, shape.neighbours, shape.rows_per_person)
 
-    def read(self, data: EntriesData, shape: Shape) -> Records:  # noqa: ARG002
+    def read(self, data: EntriesData, shape: Shape) -> Column | Entries:  # noqa: ARG002
         if self._found:
             return entries_of(data)
         if self.categories is not None:
@@ -213,7 +216,7 @@ class Histogram(StatisticQuery[Counts, CountIntervals, EntriesData]):
     def table_facts(self, schema: Schema, shape: Shape) -> Shape:
         return public_rows(self, schema, shape, MOST_CATEGORIES) if self._found else shape
 
-    def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[Records]:  # noqa: ARG002
+    def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[BinnedRecords | Entries]:  # noqa: ARG002
         column = str(self.column)
         if self._found:
             return [entries_of(records.rows(self.used).column(0).to_pylist())]
@@ -309,7 +312,7 @@ class Matrix(StatisticQuery[V_co, B_co, Columns]):
             shape.records, whole=False, nullable=True, columns=len(grids), names=self.used, declared=grids
         )
 
-    def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[Records]:  # noqa: ARG002
+    def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[Table | PairSums]:  # noqa: ARG002
         return [Table(records.steps(self.used))]
 
     def missing_in(self, schema: Schema) -> Missing:
@@ -342,7 +345,11 @@ class Matrix(StatisticQuery[V_co, B_co, Columns]):
             raise InvalidArgument("names", names, f"must be a name for each of the {shape.columns} columns")
         return [str(name) for name in names]
 
-    def read(self, data: Columns, shape: Shape) -> Table:
+    def read(self, data: Columns, shape: Shape) -> Table | PairSums:
+        return self.table(data, shape)
+
+    def table(self, data: Columns, shape: Shape) -> Table:
+        """The columns on their grids: private."""
         grids = self.grids(shape)
         columns = columns_of(only_columns(data, self.columns))
         return Table([read_column(c, grid, self.nulls) for c, grid in zip(columns, grids, strict=True)])

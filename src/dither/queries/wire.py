@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from dither.errors import InvalidArgument
 from dither.plain import finite_number, plain, without_contents
@@ -133,7 +133,7 @@ def _described(entry: QueryEntry) -> dict[str, Json]:
                 "required": name in needed,
                 "advanced": one.is_advanced,
                 "default": plain(default_of(entry, name)),
-                "example": one.example,
+                "example": cast("Json", one.example),
                 **one.facts(),
             }
             for name, one in entry.parameters.items()

@@ -12,18 +12,19 @@ from typing import ClassVar, Literal, TypeAlias, cast
 from dither.errors import InvalidArgument
 from dither.mechanisms.mechanism import Prepared
 from dither.queries.parameters import ColumnNames, Flag, NumbersParameter, Text, Whole
-from dither.queries.plan import Options, Plan, Records
+from dither.queries.plan import Options, Plan
 from dither.queries.query import Field, Missing, Query, StatisticQuery
 from dither.queries.registry import Menu, query
 from dither.queries.tables import TableRecords
 from dither.queries.totals import no_bits
-from dither.queries.unbounded import MOST_ENTRIES
+from dither.queries.unbounded import MOST_ENTRIES, Entries
 from dither.queries.vectors import Histogram, column_names
-from dither.sources.column import Shape, Table, columns_of, only_columns, read_column, table_shape_of
+from dither.sources.column import Column, Shape, Table, columns_of, only_columns, read_column, table_shape_of
 from dither.sources.frames import named_columns
 from dither.sources.grid import Grid
 from dither.sources.schema import Schema
 from dither.sources.types import Boolean
+from dither.sources.windows import BinnedRecords
 from dither.statistics.bit_workloads import attribute_means, conjunctions
 from dither.statistics.workloads import Family, WorkloadCounts, points, predicates, thresholds
 from dither.typing import (
@@ -198,7 +199,7 @@ class CountingQueries(StatisticQuery[Counts, CountIntervals, Columns | EntriesDa
         plan = super().plan(facts, dataclasses.replace(options, confidence=1 - missed))
         return dataclasses.replace(plan, confidence=options.level)  # type: ignore[type-var]
 
-    def read(self, data: Columns | EntriesData, shape: Shape) -> Records:
+    def read(self, data: Columns | EntriesData, shape: Shape) -> Table | Column | Entries:
         if self._of_bits:
             return Table([read_column(one, _BIT) for one in columns_of(only_columns(data, self.columns))])
         return self._bins.read(self._one_column(data), shape)
@@ -239,7 +240,7 @@ class CountingQueries(StatisticQuery[Counts, CountIntervals, Columns | EntriesDa
             raise InvalidArgument("query", self.name, accepted)
         return dataclasses.replace(shape, columns=len(self.used), names=self.used)
 
-    def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[Records]:
+    def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[Table | BinnedRecords | Entries]:
         return [Table(records.steps(self.used))] if self._of_bits else self._bins.select(records, prepared)
 
     def missing_in(self, schema: Schema) -> Missing:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Protocol, Self, SupportsFloat
 
 from dither.errors import InvalidArgument
 from dither.ledger import Ledger, MemoryLedger
-from dither.ledger.entries import Body, loss_of
+from dither.ledger.entries import Body, Stored, loss_of
 from dither.privacy import Budget, Loss, Relation
 from dither.release import Release, Releases
 from dither.session.reading import Source
 
 if TYPE_CHECKING:
-    from dither.typing import Json
+    from dither.plain import JsonObject
 
 LOCAL = "local"
 """The analyst of charges where none is named."""
@@ -38,9 +38,9 @@ class Spend:
     """One charge of the history: what was asked, what it cost, and what was answered."""
 
     number: int
-    question: dict[str, Json]
+    question: JsonObject
     loss: Loss
-    release: dict[str, Json] | None
+    release: Stored | None
 
 
 class Planned(Protocol):
@@ -51,11 +51,11 @@ class Planned(Protocol):
         """The whole privacy loss."""
 
     @property
-    def asked(self) -> dict[str, Json]:
+    def asked(self) -> JsonObject:
         """The question in plain JSON values."""
 
     @property
-    def older(self) -> dict[str, Json]:
+    def older(self) -> JsonObject:
         """The question as version 0.1.0 kept it."""
 
     @property
@@ -125,7 +125,7 @@ class PaidSession:
         analyst: who pays.
         """
         paid = [one for one in plans if not one.costs_nothing]
-        question = {"questions": [one.asked for one in paid]}
+        question: JsonObject = {"questions": [one.asked for one in paid]}
         stored = self._stored(paid, question, again, request_id, analyst) if paid else None
         if stored is None and paid:
             stored = self._bought(paid, question, request_id, analyst)
@@ -138,8 +138,8 @@ class PaidSession:
         ]
 
     def _stored(
-        self, plans: Sequence[Planned], question: dict[str, Json], again: bool, request_id: str | None, analyst: str
-    ) -> dict[str, Json] | None:
+        self, plans: Sequence[Planned], question: JsonObject, again: bool, request_id: str | None, analyst: str
+    ) -> Stored | None:
         """A stored answer: of this very request first, then of the same question, in the form of any version."""
         older = {"questions": [one.older for one in plans]}
         if request_id is not None:
@@ -154,7 +154,7 @@ class PaidSession:
         stored = self._ledger.stored(self._name, question) or self._ledger.stored(self._name, older)
         return None if stored is None else self._from_store(*stored)
 
-    def _from_store(self, release: dict[str, Json] | None, source: str | None) -> dict[str, Json] | None:
+    def _from_store(self, release: Stored | None, source: str | None) -> Stored | None:
         """A stored release; of each later state of the source the owner learns once in a session."""
         mark = None if source is None else self._mark()
         if mark not in (None, source, self._noticed):
@@ -175,9 +175,7 @@ class PaidSession:
         mark = self._mark()
         return None if mark is None else self._ledger.has_answers_of_other_sources(self._name, mark)
 
-    def _bought(
-        self, plans: Sequence[Planned], question: dict[str, Json], request_id: str | None, analyst: str
-    ) -> dict[str, Json]:
+    def _bought(self, plans: Sequence[Planned], question: JsonObject, request_id: str | None, analyst: str) -> Stored:
         with self._source.prepared(plans) as read:
             source = self._mark()
             charge = self._ledger.charge(

@@ -21,7 +21,7 @@ from dither.queries.query import Query
 from dither.sources.schema import Schema
 
 if TYPE_CHECKING:
-    from dither.typing import Json, MechanismChoice, NoiseChoice
+    from dither.typing import Json, MechanismChoice, NoiseChoice, Number
 
 VERSION = 2
 
@@ -92,9 +92,10 @@ def _named(thing: MechanismChoice | NoiseChoice) -> Json:
     return {"name": name} | {key: _plain_or_text(value) for key, value in given.items()} if given else name
 
 
-def _plain_or_text(value: object) -> Json:
+def _plain_or_text(value: Number) -> Json:
     try:
-        return plain(value, exact_number)
+        written: Json = plain(value, exact_number)
+        return written
     except Exception:  # noqa: BLE001  (a parameter of anybody's own class)
         return _text(value)
 

@@ -209,7 +209,7 @@ def plan(
     if finder is not None:
         loss = loss + Loss(float_up(finder.epsilon), float_up(finder.delta))
     used = {*keys, *(predicate.columns() if predicate else ()), *bound.used}
-    about = {
+    about: dict[str, Json] = {
         "where": None if predicate is None else str(predicate),
         "by": list(keys),
         "schema": schema_digest(schema, used),

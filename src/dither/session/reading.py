@@ -18,6 +18,7 @@ import numpy as np
 
 from dither.answer import released
 from dither.errors import DitherError, InvalidArgument, SourceFailed
+from dither.ledger.entries import Stored
 from dither.privacy import Loss, Neighbours
 from dither.queries.plan import Plan, Records, Result
 from dither.queries.query import Query
@@ -34,8 +35,9 @@ from dither.sources.types import ColumnType, Date, Measured
 from dither.sources.windows import counts_by_key, few_rows
 
 if TYPE_CHECKING:
+    from dither.plain import Json
     from dither.sources.graph import Graph
-    from dither.typing import ArrowTable, GroupKey, Json
+    from dither.typing import ArrowTable, GroupKey
 
 Question: TypeAlias = Any
 """A plan of this very source: a ``TablePlan`` of a table, a ``SessionPlan`` of a graph."""
@@ -74,7 +76,7 @@ class Source(ABC):
                 [one.to_dict() for one in self.read(plan, run)] for plan, run in zip(plans, runs, strict=True)
             ]
 
-    def restored(self, plan: Question, payload: dict[str, Json]) -> Release:  # noqa: ARG002
+    def restored(self, plan: Question, payload: Stored) -> Release:  # noqa: ARG002
         """A release as the ledger keeps it."""
         return Release.from_dict(payload)
 
@@ -113,7 +115,7 @@ class TableSource(Source):
                 for key, data in zip(selection.groups, selected(plan, selection), strict=True)
             ]
 
-    def restored(self, plan: TablePlan, payload: dict[str, Json]) -> Release:
+    def restored(self, plan: TablePlan, payload: Stored) -> Release:
         """A release as the ledger keeps it, dates as dates again."""
         release = Release.from_dict(payload)
         group = release.group and {
@@ -191,7 +193,7 @@ def _displayed_part(declared: ColumnType, part: GroupKey) -> GroupKey:
     return declared.displayed(cast("float", part)) if isinstance(declared, Date) else part
 
 
-def _dates(payload: Json) -> Released:
+def _dates(payload: Released) -> Released:
     if isinstance(payload, tuple):
         return tuple(_dates(one) for one in payload)
     return None if payload is None else datetime.date.fromisoformat(payload)

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         NoiseChoice,
         Number,
         PriorChoice,
+        QuestionOptions,
         QuoteOptions,
         SqlOptions,
         TableOptions,
@@ -316,9 +317,16 @@ class Session(PaidSession):
         return quoting.least_epsilon(query, self.schema, target_error=target_error, of=of, **options)
 
     @accepts_calibration
-    def plan(self, query: Query, **options: Unpack[QuoteOptions]) -> TablePlan:
+    def plan(
+        self,
+        query: Query,
+        *,
+        prior: PriorChoice | None = None,
+        rows: int | None = None,
+        **options: Unpack[QuestionOptions],
+    ) -> TablePlan:
         """What would be computed and charged: public facts only."""
-        return plan_for(query, self.schema, **options)
+        return plan_for(query, self.schema, prior=prior, rows=rows, **options)
 
     def inspected_groups(
         self, query: Query, *, where: Filter | None = None, by: Names | None = None

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 import dither as dt
-from dither.sources.column import Column, shape_of
+from dither.sources.column import Column, read_column, shape_of
 
 MANNERS: dict[str, dict[str, Any]] = {
     "auto": {"mechanism": "auto"},
@@ -59,7 +59,8 @@ def smooth(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], float]
     query, x = dt.Median(bounds=tuple(options["bounds"])), data["x"]
     shape = shape_of(x)
     statistic = query.statistic(shape, query.grid(whole=shape.whole))
-    column = Column(query.read(x, shape).values, statistic.answers, ordered=True)
+    records = read_column(x, query.grid(whole=shape.whole)).values
+    column = Column(records, statistic.answers, ordered=True)
     beta = Fraction(options["beta"])
     return lambda: float(statistic.ladder(column).smooth(beta))
 
