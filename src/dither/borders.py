@@ -7,10 +7,11 @@ This module loads pydantic: import it where something is read, not where ``impor
 
 from __future__ import annotations
 
+import difflib
 import functools
 import math
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
@@ -182,6 +183,17 @@ def either(test: Callable[[Any], bool], yes: Any, no: Any) -> Any:
 def is_list(value: Any) -> bool:
     """Whether a value is a list."""
     return isinstance(value, list)
+
+
+LONGEST_WORD = 100
+"""Of longer ones no nearest word is sought, which takes time."""
+
+
+def suggested(given: Any, accepted: Iterable[str]) -> str:
+    """The nearest of the accepted words, as a question."""
+    known = isinstance(given, str) and len(given) <= LONGEST_WORD
+    close = difflib.get_close_matches(given, list(accepted), 1) if known else []
+    return f"; did you mean {close[0]}?" if close else ""
 
 
 def tagged(field: str, models: Mapping[str, type[Model]], sentence: Callable[[Any], str] | None = None) -> Any:

@@ -20,6 +20,7 @@ from dither.queries.block_diagnostics import BlockAccuracy, Separation, block_ac
 from dither.queries.custom import Custom, FiniteSpace
 from dither.queries.programs import Program
 from dither.queries.query import Query, StatisticQuery
+from dither.queries.registry import no_query
 from dither.sensitivity.ladder import Algorithm
 from dither.sources.graph import Graph
 from dither.statistics.claims import Facts, GraphMoves, Listed, Moves, Space, facts_of, key_of, pairs_of, refuted
@@ -203,7 +204,7 @@ def _groups(
 ) -> tuple[Statistic | VectorStatistic, dict[tuple[GroupKey, ...], Records]]:
     """The statistic, and the records of every group; without groups their key is empty."""
     if not isinstance(query, Query):
-        raise InvalidArgument("query", query, "must be a query object such as Median(bounds=(0, 1))")
+        raise no_query(query)
     if hasattr(data, "inspected_groups"):
         return cast("Session", data).inspected_groups(query, where=where, by=by)
     if where is not None or by is not None:

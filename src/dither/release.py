@@ -143,11 +143,13 @@ class Release(Generic[V_co, B_co]):
     def _answer(self) -> str:
         if not isinstance(self.value, tuple):
             return formatted(self.value)
+        if not self.value:
+            return "[], nothing found"
         few = ", ".join(formatted(one) for one in self.value[:6])
         return f"[{few}{', ...' if len(self.value) > 6 else ''}]"
 
     def _interval_text(self) -> str:
-        if self.interval is None or self.confidence is None:
+        if self.interval is None or self.confidence is None or self.value == ():
             return ""
         if isinstance(self.value, tuple):
             return f", each with a {self.confidence:.0%} interval"

@@ -64,7 +64,11 @@ def query_type() -> Any:
     from dither import borders
 
     models = {name: _model(one) for name, one in served().items()}
-    return borders.followed(borders.tagged("kind", models), _query)
+
+    def sentence(given: Json) -> str:
+        return f"must be one of {', '.join(sorted(models))}{borders.suggested(given, models)}"
+
+    return borders.followed(borders.tagged("kind", models, sentence), _query)
 
 
 def _model(entry: QueryEntry) -> Any:

@@ -301,7 +301,8 @@ def columns_of(data: TableLike, argument: str = "data") -> list[NDArray[np.gener
     """The columns of a two-dimensional array, a frame, or a mapping of names to arrays."""
     named = named_columns(data)
     if named is not None:
-        return _same_length([as_array(column, argument) for column in named.values()], data, argument)
+        columns = [as_array(column, f"{argument}[{name!r}]") for name, column in named.items()]
+        return _same_length(columns, data, argument)
     array = data if isinstance(data, np.ndarray) else _rows(data)
     array = _untyped(array) if array.dtype == object else array
     if array.ndim != 2 or array.shape[1] == 0:

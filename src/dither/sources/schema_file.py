@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from dither.borders import MISSING, OBJECT, Model, Problem, first_problem, given_fields
+from dither.borders import MISSING, OBJECT, Model, Problem, first_problem, given_fields, suggested
 from dither.errors import InvalidArgument, InvalidText
 from dither.privacy import Budget
 from dither.sources.graph_schema import GraphSchema
@@ -31,7 +31,6 @@ from dither.sources.schema_models import (
     GraphFile,
     GraphSection,
     TableFile,
-    suggested,
 )
 from dither.sources.toml_places import Path, Places
 from dither.sources.types import TYPES, ColumnType, Measured

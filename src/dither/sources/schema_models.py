@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import difflib
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
@@ -17,7 +16,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, PlainValidator
 
-from dither.borders import Accepts, Model, choice, either, followed, model, pair, says, tagged
+from dither.borders import Accepts, Model, choice, either, followed, model, pair, says, suggested, tagged
 from dither.errors import InvalidArgument
 from dither.sources.engines.factory import ENGINES
 from dither.sources.schema import MAY_BE_MISSING, PRIOR_PARAMETERS
@@ -28,12 +27,6 @@ VERSIONS = (1, 2)
 """1 is the reading of version 0.1.0, which is also that of a file without a version."""
 NO_COLUMN = "no column is declared: at least one section such as [columns.total_pay] is needed"
 _RATIO = re.compile(r"-?[0-9]{1,99}/[0-9]{1,99}\Z")
-
-
-def suggested(given: Any, accepted: Iterable[str]) -> str:
-    """The nearest of the accepted words, as a question."""
-    close = difflib.get_close_matches(str(given), list(accepted), 1) if isinstance(given, str) else []
-    return f"; did you mean {close[0]}?" if close else ""
 
 
 def _checked(function: Callable[[Any], Any]) -> Any:

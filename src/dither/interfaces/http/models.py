@@ -93,8 +93,10 @@ class Quote(Model):
         sent = self.model_fields_set
         if {"mechanism", CALIBRATION} <= sent:
             raise InvalidArgument(CALIBRATION, None, "mechanism is its new name: send only that one")
-        if ("query" in sent) == ("sql" in sent):
-            raise InvalidArgument("query", None, "send either query or sql")
+        if {"query", "sql"} <= sent:
+            raise InvalidArgument("sql", self.sql, "is sent beside query: send either query or sql")
+        if not {"query", "sql"} & sent:
+            raise InvalidArgument("query", None, "is missing: send either query or sql")
         if "sql" not in sent:
             if isinstance(self.weights, dict):
                 raise InvalidArgument("weights", dict, "must be a list of numbers (of SQL also an object of them)")
