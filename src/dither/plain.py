@@ -10,13 +10,19 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, SupportsFloat, TypeAlias, TypeVar
 
 from dither.errors import InvalidArgument
 from dither.numbers import Number, exact
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 """What JSON can say."""
+Given: TypeAlias = (
+    "bool | int | float | str | Decimal | datetime.date | datetime.time | Sequence[Given] | Mapping[str, Given] | None"
+)
+"""What a strict reader makes of JSON or TOML: the same, with decimals as they were written, dates and times."""
+Payload: TypeAlias = "str | SupportsFloat | datetime.date | Sequence[Payload] | Mapping[str, Payload] | None"
+"""What ``plain`` makes JSON of; also arrays, which have ``tolist``."""
 JsonObject: TypeAlias = "dict[str, Json]"
 T = TypeVar("T")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import socket
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -34,7 +35,7 @@ LARGEST_HEADERS = 64 * 1024
 class StrictConnection(h11.Connection):
     """HTTP/1.1 without a request that says twice where it ends: proxies disagree on those."""
 
-    def next_event(self) -> Any:
+    def next_event(self) -> type[h11.NEED_DATA | h11.PAUSED] | h11.Event:
         event = super().next_event()
         if isinstance(event, h11.Request):
             names = {name for name, _ in event.headers}
@@ -141,7 +142,7 @@ class LimitedServer(uvicorn.Server):
         super().__init__(config)
         self._stopping = stopping
 
-    async def startup(self, sockets: Any = None) -> None:
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         if self.config.is_ssl:
             loop: Any = asyncio.get_running_loop()
             create = loop.create_server
@@ -152,6 +153,6 @@ class LimitedServer(uvicorn.Server):
             loop.create_server = limited_server
         await super().startup(sockets=sockets)
 
-    async def shutdown(self, sockets: Any = None) -> None:
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._stopping()
         await super().shutdown(sockets=sockets)
