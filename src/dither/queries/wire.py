@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 from dither.errors import InvalidArgument
 from dither.plain import finite_number, plain, without_contents
@@ -129,7 +129,7 @@ def _described(entry: QueryEntry) -> dict[str, Json]:
                 "required": name in needed,
                 "advanced": one.is_advanced,
                 "default": plain(default_of(entry, name)),
-                "example": cast("Json", one.example),
+                "example": one.example,
                 **one.facts(),
             }
             for name, one in entry.parameters.items()

@@ -14,7 +14,7 @@ from dither.mechanisms.mechanism import Prepared
 from dither.mechanisms.stable_bins import StableBins
 from dither.numbers import float_up
 from dither.privacy import Loss, Neighbours
-from dither.queries.plan import Options, Plan, Records, Result, WrappedPlan
+from dither.queries.plan import Options, Plan, R_contra, Result, WrappedPlan
 from dither.queries.query import Query
 from dither.release import Released
 from dither.session.forms import form_of, form_of_0_1_0, schema_digest
@@ -35,13 +35,13 @@ KEYS_SHARE = Fraction(1, 4)
 
 
 @dataclass(frozen=True)
-class SessionPlan(WrappedPlan):
+class SessionPlan(WrappedPlan[R_contra]):
     """A plan of a registered dataset."""
 
     schema: Schema | GraphSchema
     query: Query
     """With everything that the schema declares."""
-    inner: Plan
+    inner: Plan[R_contra]
     """What is run on the records of one group."""
     loss: Loss
     """The whole loss, all groups together."""
@@ -80,11 +80,11 @@ class SessionPlan(WrappedPlan):
         return self.prepared.statistic
 
     @contextlib.contextmanager
-    def opened(self) -> Iterator[Callable[[Records], Result]]:
+    def opened(self) -> Iterator[Callable[[R_contra], Result]]:
         with self.inner.opened() as run:
             yield lambda records: self.in_units(run(records))
 
-    def run(self, records: Records) -> Result:
+    def run(self, records: R_contra) -> Result:
         return self.in_units(self.inner.run(records))
 
     def in_units(self, result: Result) -> Result:
@@ -93,7 +93,7 @@ class SessionPlan(WrappedPlan):
 
 
 @dataclass(frozen=True)
-class TablePlan(SessionPlan):
+class TablePlan(SessionPlan[R_contra]):
     """A plan of a table: which rows, in which groups."""
 
     schema: Schema
